@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel in C++ and what it sees of one run. A Kernel is immutable after construction and run from any thread; mutable
+// state belongs into the run's scratch memory.
+#pragma once
+
+#include <gantry/sdk/error.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <type_traits>
+
+namespace gantry::sdk {
+
+/// Extents of a tensor, borrowed.
+struct Shape {
+  const int64_t* data = nullptr;
+  int rank = 0;
+
+  Shape() = default;
+  Shape(const int64_t* extents, int count) : data(extents), rank(count) {}
+  explicit Shape(const gantry_tensor& tensor) : data(tensor.shape), rank(static_cast<int>(tensor.rank)) {}
+
+  [[nodiscard]] int64_t operator[](int axis) const { return data[axis]; }
+  [[nodiscard]] int64_t element_count() const { return count(0, rank); }
+  /// Product of the extents of axes [first, last).
+  [[nodiscard]] int64_t count(int first, int last) const {
+    int64_t product = 1;
+    for (int i = first; i < last; ++i) product *= data[i];
+    return product;
+  }
+  friend bool operator==(const Shape& a, const Shape& b) {
+    if (a.rank != b.rank) return false;
+    for (int i = 0; i < a.rank; ++i) {
+      if (a.data[i] != b.data[i]) return false;
+    }
+    return true;
+  }
+  friend bool operator!=(const Shape& a, const Shape& b) { return !(a == b); }
+};
+
+/// One run of a kernel, as the host described it. Lives on the stack of the trampoline; used by the calling thread only,
+/// except that parallel_for bodies may read from it.
+class Call {
+ public:
+  Call(const gantry_host* host, const gantry_call* call, void* context) : host_(host), call_(call), context_(context) {}
+
+  [[nodiscard]] int input_count() const { return static_cast<int>(call_->input_count); }
+  [[nodiscard]] int output_count() const { return static_cast<int>(call_->output_count); }
+  [[nodiscard]] bool has_input(int slot) const { return slot < input_count() && call_->values[slot]; }
+  /// Tensor in an input slot. Requires has_input(slot) and a tensor value (the model's types promise it).
+  [[nodiscard]] const gantry_tensor& input(int slot) const { return *call_->inputs[slot]; }
+  [[nodiscard]] const gantry_value* value(int slot) const { return call_->values[slot]; }
+  /// Dense elements of an input slot.
+  template <class T>
+  [[nodiscard]] const T* data(int slot) const {
+    return static_cast<const T*>(call_->inputs[slot]->data);
+  }
+  [[nodiscard]] Shape shape(int slot) const { return Shape(*call_->inputs[slot]); }
+
+  [[nodiscard]] bool wants(int slot) const { return slot < output_count() && call_->wanted[slot]; }
+  /// Asks the host for output `slot`.
+  gantry_tensor& output(int slot, uint32_t dtype, Shape shape) {
+    gantry_tensor* tensor = nullptr;
+    check(host_, host_->output(call_->run, static_cast<uint32_t>(slot), dtype, static_cast<uint32_t>(shape.rank),
+                               shape.data, &tensor));
+    return *tensor;
+  }
+  gantry_tensor& output(int slot, uint32_t dtype, std::initializer_list<int64_t> shape) {
+    return output(slot, dtype, Shape(shape.begin(), static_cast<int>(shape.size())));
+  }
+  void output_value(int slot, const gantry_value* value) {
+    check(host_, host_->output_value(call_->run, static_cast<uint32_t>(slot), value));
+  }
+
+  /// Uninitialised memory until run() returns, for `count` elements of a trivial type.
+  template <class T>
+  [[nodiscard]] T* scratch(int64_t count) {
+    static_assert(std::is_trivially_destructible_v<T>, "scratch memory is not destroyed");
+    void* memory = nullptr;
+    check(host_, host_->scratch(call_->run, static_cast<uint64_t>(count) * sizeof(T), &memory));
+    return static_cast<T*>(memory);
+  }
+
+  /// body(begin, end) over disjoint ranges that cover [0, count), at least `grain` items each but the last.
+  template <class Body>
+  void parallel_for(int64_t count, int64_t grain, Body&& body) {
+    if (count <= grain) {
+      if (count > 0) body(int64_t{0}, count);
+      return;
+    }
+    using B = std::remove_reference_t<Body>;
+    host_->parallel_for(
+        call_->run, count, grain,
+        [](void* arg, int64_t begin, int64_t end) { (*static_cast<B*>(arg))(begin, end); },
+        const_cast<void*>(static_cast<const void*>(&body)));
+  }
+  [[nodiscard]] int thread_count() const { return static_cast<int>(host_->thread_count(call_->run)); }
+
+  /// Throws CANCELLED or DEADLINE_EXCEEDED if the run is to stop; for long loops.
+  void poll() const {
+    if (const uint32_t code = host_->should_stop(call_->run)) {
+      throw Error(static_cast<gantry_code>(code), "the run was stopped by its caller");
+    }
+  }
+
+  [[nodiscard]] const gantry_host* host() const { return host_; }
+  [[nodiscard]] gantry_stream* stream() const { return call_->stream; }
+  [[nodiscard]] gantry_run* run() const { return call_->run; }
+  /// What the kernel's make_context returned; null without one.
+  [[nodiscard]] void* context() const { return context_; }
+
+ private:
+  const gantry_host* host_;
+  const gantry_call* call_;
+  void* context_;
+};
+
+/// A compiled claim. Made by a row's factory from the node; destroyed by the host after the last run.
+class Kernel {
+ public:
+  Kernel() = default;
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+  virtual ~Kernel() = default;
+  virtual void run(Call& call) const = 0;
+};
+
+}  // namespace gantry::sdk

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// The base of a provider written in C++: negotiates, answers claims from kernel rows, compiles rows to kernels. Derive, give
+// the tables, report the devices, and put GANTRY_DEFINE_PROVIDER(Class) into one source file.
+#pragma once
+
+#include <gantry/sdk/rows.h>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gantry::sdk {
+
+/// A provider whose claims are single nodes taken from tables of rows. Thread rules: devices() and destruction are never
+/// overlapped by the host; the rest may run concurrently.
+class Provider {
+ public:
+  Provider(const gantry_offer& offer, std::string name, std::vector<KernelTable> tables)
+      : host_(offer.host), name_(std::move(name)) {
+    for (const KernelTable& table : tables) {
+      for (size_t i = 0; i < table.count; ++i) {
+        index_[table.rows[i].op_type].push_back(rows_.size());
+        rows_.push_back(&table.rows[i]);
+      }
+    }
+    fill_api();
+  }
+  Provider(const Provider&) = delete;
+  Provider& operator=(const Provider&) = delete;
+  virtual ~Provider() = default;
+
+  /// Reports the devices; see gantry_provider_api.devices.
+  virtual void devices(const gantry_device_sink& sink) = 0;
+  /// A provider may narrow its rows (by options, by device): empty to take the node, else the reason why not.
+  [[nodiscard]] virtual std::string refuses(const NodeView&, uint32_t /*device*/) const { return {}; }
+
+  [[nodiscard]] const gantry_host* host() const { return host_; }
+  [[nodiscard]] const gantry_provider_api* api() const { return &api_; }
+
+ protected:
+  /// The table handed to the host; a derived class with devices of its own fills in the device slots.
+  gantry_provider_api api_ = {};
+
+ private:
+  void fill_api() {
+    api_.size = sizeof(api_);
+    api_.self = reinterpret_cast<gantry_provider*>(this);
+    api_.devices = [](gantry_provider* self, const gantry_device_sink* sink) {
+      return guard(of(self)->host_, [&] { of(self)->devices(*sink); });
+    };
+    api_.claim = [](gantry_provider* self, const gantry_claim_request* request) {
+      return guard(of(self)->host_, [&] { of(self)->claim(*request); });
+    };
+    api_.compile = [](gantry_provider* self, const gantry_compile* args, gantry_kernel* out) {
+      return guard(of(self)->host_, [&] { of(self)->compile(*args, *out); });
+    };
+    api_.destroy = [](gantry_provider* self) { delete of(self); };
+  }
+  static Provider* of(gantry_provider* self) { return reinterpret_cast<Provider*>(self); }
+
+  void claim(const gantry_claim_request& request) const {
+    for (uint32_t i = 0; i < request.graph->node_count; ++i) {
+      const NodeView node(host_, request.graph, request.graph->nodes[i]);
+      std::string reason;
+      const size_t row = select(node, request.device, reason);
+      if (row == kNoRow) {
+        request.sink->refuse(request.sink->self, i, to_str(reason));
+      } else {
+        claim_node(request, i, node, row);
+      }
+    }
+  }
+
+  void claim_node(const gantry_claim_request& request, uint32_t index, const NodeView& node, size_t row) const {
+    const Marks& marks = rows_[row]->marks;
+    const uint32_t captures = request.graph->nodes[index]->capture_count;
+    std::vector<gantry_port> inputs(static_cast<size_t>(node.input_count()) + captures, gantry_port{});
+    for (size_t slot = 0; slot < inputs.size(); ++slot) {
+      const uint64_t bit = slot < 64 ? uint64_t{1} << slot : 0;
+      inputs[slot].size = sizeof(gantry_port);
+      inputs[slot].repeats = GANTRY_NONE;
+      if (marks.signature_inputs & bit) inputs[slot].flags |= GANTRY_PORT_SIGNATURE | GANTRY_PORT_HOST;
+      if (marks.host_inputs & bit) inputs[slot].flags |= GANTRY_PORT_HOST;
+      if (marks.unaligned_inputs & bit) inputs[slot].flags |= GANTRY_PORT_UNALIGNED;
+    }
+    std::vector<gantry_port> outputs(static_cast<size_t>(node.output_count()), gantry_port{});
+    for (gantry_port& port : outputs) {
+      port.size = sizeof(gantry_port);
+      port.repeats = GANTRY_NONE;
+    }
+    if (!outputs.empty()) {
+      outputs[0].overwrites = marks.overwrites;
+      outputs[0].repeats = marks.repeats;
+    }
+    gantry_claim claim = {};
+    claim.size = sizeof(claim);
+    claim.nodes = &index;
+    claim.node_count = 1;
+    claim.port_size = sizeof(gantry_port);
+    claim.inputs = inputs.data();
+    claim.input_count = static_cast<uint32_t>(inputs.size());
+    claim.outputs = outputs.data();
+    claim.output_count = static_cast<uint32_t>(outputs.size());
+    claim.time_ns = -1;
+    claim.kernel = to_str(rows_[row]->kernel ? rows_[row]->kernel : rows_[row]->op_type);
+    claim.tag = row;
+    request.sink->claim(request.sink->self, &claim);
+  }
+
+  void compile(const gantry_compile& args, gantry_kernel& out) const {
+    if (args.node_count != 1 || args.tag >= rows_.size()) {
+      throw Error(GANTRY_INVALID_ARGUMENT, name_ + ": asked to compile a claim that it did not make");
+    }
+    const NodeView node(host_, args.graph, args.graph->nodes[args.nodes[0]]);
+    struct Compiled {
+      const gantry_host* host;
+      std::unique_ptr<Kernel> kernel;
+    };
+    auto compiled = std::make_unique<Compiled>(Compiled{host_, rows_[args.tag]->factory(node)});
+    out.run = [](void* self, void* context, const gantry_call* call) {
+      const auto* compiled = static_cast<const Compiled*>(self);
+      return guard(compiled->host, [&] {
+        Call view(compiled->host, call, context);
+        compiled->kernel->run(view);
+      });
+    };
+    out.destroy = [](void* self) { delete static_cast<Compiled*>(self); };
+    out.self = compiled.release();
+  }
+
+  static constexpr size_t kNoRow = static_cast<size_t>(-1);
+
+  /// The first row that takes the node; kNoRow with the reason of the row that came nearest.
+  size_t select(const NodeView& node, uint32_t device, std::string& reason) const {
+    const auto found = index_.find(node.op_type());
+    reason = "no kernel for operator " + std::string(node.op_type()) +
+             (node.domain().empty() ? "" : " of domain \"" + std::string(node.domain()) + "\"");
+    if (found == index_.end()) return kNoRow;
+    bool version_met = false;
+    int oldest = kLatest;
+    int newest = 0;
+    for (const size_t index : found->second) {
+      const KernelRow& row = *rows_[index];
+      if (node.domain() != row.domain) continue;
+      oldest = row.first_version < oldest ? row.first_version : oldest;
+      newest = row.last_version > newest ? row.last_version : newest;
+      if (node.since_version() < row.first_version || node.since_version() > row.last_version) continue;
+      version_met = true;
+      reason = mismatch(node, row);
+      if (reason.empty()) reason = refuses(node, device);
+      if (reason.empty()) return index;
+    }
+    if (!version_met && newest > 0) {
+      reason = std::string(node.op_type()) + " of version " + std::to_string(node.since_version()) +
+               " is not supported, only versions " + std::to_string(oldest) + " to " +
+               (newest == kLatest ? "the latest" : std::to_string(newest));
+    }
+    return kNoRow;
+  }
+
+  static std::string mismatch(const NodeView& node, const KernelRow& row) {
+    const ValueView typed = row.typed_slot < 0 ? node.output(0) : node.input(row.typed_slot);
+    if (typed.dtype() != GANTRY_UNDEFINED && !(dtype_bit(typed.dtype()) & row.dtypes)) {
+      return "element type " + std::to_string(typed.dtype()) + " (ONNX TensorProto number) of \"" +
+             std::string(typed.name()) + "\" is not supported by kernel " + (row.kernel ? row.kernel : row.op_type);
+    }
+    return row.condition ? row.condition(node) : std::string();
+  }
+
+  const gantry_host* host_;
+  std::string name_;
+  std::vector<const KernelRow*> rows_;
+  std::map<std::string, std::vector<size_t>, std::less<>> index_;
+};
+
+/// Negotiates and hands over a new provider of class P; the body of gantry_provider_v1.
+template <class P>
+gantry_error* enter(const gantry_offer* offer, gantry_accept* accept) noexcept {
+  return guard(offer->host, [&] {
+    if (offer->layout != GANTRY_ABI_LAYOUT) {
+      throw Error(GANTRY_ABI_MISMATCH, "the provider was built for another layout of provider.h than the host; rebuild it "
+                                       "with the host's SDK");
+    }
+    auto provider = std::make_unique<P>(*offer);
+    accept->minor = GANTRY_ABI_MINOR < offer->minor ? GANTRY_ABI_MINOR : offer->minor;
+    accept->layout = GANTRY_ABI_LAYOUT;
+    accept->api = provider.release()->api();
+  });
+}
+
+}  // namespace gantry::sdk
+
+/// Emits the note and the exported symbol. Once per library, at file scope.
+#define GANTRY_DEFINE_PROVIDER(Class)                                                                           \
+  GANTRY_PROVIDER_NOTE                                                                                          \
+  extern "C" GANTRY_EXPORT gantry_error* gantry_provider_v1(const gantry_offer* offer, gantry_accept* accept) { \
+    return gantry::sdk::enter<Class>(offer, accept);                                                            \
+  }
