@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// The public C++ API of gantry, whole.
+#pragma once
+
+#include <gantry/device.h>   // IWYU pragma: export
+#include <gantry/dtype.h>    // IWYU pragma: export
+#include <gantry/error.h>    // IWYU pragma: export
+#include <gantry/runtime.h>  // IWYU pragma: export
+#include <gantry/session.h>  // IWYU pragma: export
+#include <gantry/tensor.h>   // IWYU pragma: export
