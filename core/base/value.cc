@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/value.h"
+
+#include <gantry/error.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+void gantry_value::set_tensor(gantry::DType type, const int64_t* extents, size_t rank, void* data,
+                              uint64_t size_bytes) {
+  kind = GANTRY_KIND_TENSOR;
+  dtype = type;
+  shape.assign(extents, extents + rank);
+  view = {};
+  view.size = sizeof(gantry_tensor);
+  view.dtype = static_cast<uint32_t>(type);
+  view.rank = static_cast<uint32_t>(rank);
+  view.shape = shape.data();
+  view.data = data;
+  view.size_bytes = size_bytes;
+}
+
+namespace gantry {
+namespace {
+
+constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kHugePage = 2u << 20;
+constexpr uint64_t kHugePagesFrom = 2 * kHugePage;
+
+// True if nothing that the value refers to is borrowed and the value itself can be kept by a
+// reference.
+bool is_shared(const gantry_value& value) {
+  if (value.weak_from_this().expired()) return false;
+  if (value.kind == GANTRY_KIND_TENSOR) {
+    return value.owner || value.dtype == DType::kString || value.view.size_bytes == 0;
+  }
+  return std::all_of(value.items.begin(), value.items.end(),
+                     [](const ValueRef& item) { return item && is_shared(*item); });
+}
+
+}  // namespace
+
+std::shared_ptr<void> allocate_host(uint64_t size_bytes) {
+  const bool huge = size_bytes >= kHugePagesFrom;
+  const uint64_t alignment = huge ? kHugePage : kAlignment;
+  const uint64_t rounded =
+      (std::max<uint64_t>(size_bytes, 1) + alignment - 1) / alignment * alignment;
+  void* memory = rounded < size_bytes ? nullptr : std::aligned_alloc(alignment, rounded);
+  if (!memory) {
+    throw Error(Code::kOutOfMemory,
+                "no memory for a block of " + std::to_string(size_bytes) + " bytes");
+  }
+  if (huge) madvise(memory, rounded, MADV_HUGEPAGE);  // a wish: failure changes speed only
+  return {memory, [](void* block) { std::free(block); }};
+}
+
+std::string_view to_string(Kind kind) noexcept {
+  switch (kind) {
+    case Kind::kUnknown:
+      return "unknown";
+    case Kind::kTensor:
+      return "tensor";
+    case Kind::kSequence:
+      return "sequence";
+    case Kind::kOptional:
+      return "optional";
+    case Kind::kMap:
+      return "map";
+  }
+  return "unknown";
+}
+
+ValueRef make_tensor(DType dtype, std::vector<int64_t> shape) {
+  if (dtype != DType::kString && bits_of(dtype) == 0) {
+    throw Error(Code::kInvalidArgument,
+                "a tensor needs an element type; found " + std::string(to_string(dtype)));
+  }
+  const int64_t count = element_count(shape);
+  const uint64_t size_bytes = bytes_of(dtype, count);
+  auto value = std::make_shared<gantry_value>();
+  if (dtype == DType::kString) {
+    value->strings.resize(static_cast<size_t>(count));
+    value->set_tensor(dtype, shape.data(), shape.size(), nullptr, 0);
+    return value;
+  }
+  std::shared_ptr<void> memory = allocate_host(size_bytes);
+  value->set_tensor(dtype, shape.data(), shape.size(), memory.get(), size_bytes);
+  value->owner = std::move(memory);
+  return value;
+}
+
+ValueRef view_tensor(DType dtype, std::vector<int64_t> shape, const void* data, uint64_t size_bytes,
+                     std::shared_ptr<const void> owner) {
+  if (bits_of(dtype) == 0) {
+    throw Error(Code::kInvalidArgument,
+                "memory can be viewed as a tensor of numbers only; found element type " +
+                    std::string(to_string(dtype)));
+  }
+  const uint64_t needed = bytes_of(dtype, element_count(shape));
+  if (needed > size_bytes) {
+    throw Error(Code::kInvalidArgument,
+                describe(dtype, shape) + " needs " + std::to_string(needed) +
+                    " bytes; the memory given has " + std::to_string(size_bytes));
+  }
+  auto value = std::make_shared<gantry_value>();
+  // Views are read-only by contract (provider.h: data is never written through an input).
+  value->set_tensor(dtype, shape.data(), shape.size(), const_cast<void*>(data), needed);
+  value->owner = std::move(owner);
+  return value;
+}
+
+ValueRef copy_tensor(const gantry_value& value) {
+  ValueRef copy = make_tensor(value.dtype, value.shape);
+  copy->strings = value.strings;
+  if (value.view.size_bytes != 0)
+    std::memcpy(copy->view.data, value.view.data, value.view.size_bytes);
+  return copy;
+}
+
+ValueRef share(const gantry_value& value) {
+  if (is_shared(value)) return std::const_pointer_cast<gantry_value>(value.shared_from_this());
+  if (value.kind == GANTRY_KIND_TENSOR) return copy_tensor(value);
+  auto copy = std::make_shared<gantry_value>();
+  copy->kind = value.kind;
+  copy->dtype = value.dtype;
+  copy->items.reserve(value.items.size());
+  for (const ValueRef& item : value.items) copy->items.push_back(share(*item));
+  return copy;
+}
+
+std::string describe(DType dtype, const std::vector<int64_t>& shape) {
+  std::string text(to_string(dtype));
+  text += '[';
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (i != 0) text += ',';
+    text += shape[i] < 0 ? "?" : std::to_string(shape[i]);
+  }
+  return text + ']';
+}
+
+std::string describe(const gantry_value& value) {
+  const std::string element(to_string(value.dtype));
+  switch (value.kind) {
+    case GANTRY_KIND_TENSOR:
+      return describe(value.dtype, value.shape);
+    case GANTRY_KIND_SEQUENCE:
+      return "sequence(" + element + ")";
+    case GANTRY_KIND_OPTIONAL:
+      return "optional(" + element + ")";
+    case GANTRY_KIND_MAP: {
+      const std::string key =
+          value.items.empty() ? "?" : std::string(to_string(value.items.front()->dtype));
+      return "map(" + key + "," + element + ")";
+    }
+    case GANTRY_KIND_UNKNOWN:
+      break;
+  }
+  return "nothing";
+}
+
+}  // namespace gantry
