@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// An opened provider: its negotiated table and the devices it reported. At most one object per library lives in a process; it is shared
+// by runtimes and sessions, and destroyed with the last of them. The library itself stays mapped. Any thread.
+#pragma once
+
+#include <gantry/device.h>
+#include <gantry/provider.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "plugin/manifest.h"
+
+namespace gantry {
+
+/// A device as its provider reported it.
+struct PluginDevice {
+  DeviceInfo info;
+  uint32_t index = 0;  ///< as claim and compile name it
+  uint32_t flags = 0;  ///< GANTRY_DEVICE_*
+  [[nodiscard]] bool is_ready() const { return info.state == "ready"; }
+  [[nodiscard]] bool has_host_memory() const { return (flags & GANTRY_DEVICE_HOST_MEMORY) != 0; }
+};
+
+class PluginProvider {
+ public:
+  /// What opening needs; `stage` follows how far it came, in the words of ProviderReport.
+  struct Origin {
+    gantry_provider_entry entry = nullptr;
+    std::string library;  ///< absolute path, or empty
+    std::string options;  ///< JSON object, already checked
+  };
+
+  /// Negotiates, checks the table, enumerates. On failure the provider's own destroy has run and nothing is left.
+  /// ABI_MISMATCH: versions or layouts do not fit, a required slot is absent. Otherwise what the provider says.
+  PluginProvider(Manifest manifest, const Origin& origin, std::string& stage);
+  ~PluginProvider();
+  PluginProvider(const PluginProvider&) = delete;
+  PluginProvider& operator=(const PluginProvider&) = delete;
+
+  [[nodiscard]] const std::string& name() const { return manifest_.name; }
+  [[nodiscard]] const Manifest& manifest() const { return manifest_; }
+  /// The provider's table, widened to this host's: slots that it does not have are null. `self` is in it.
+  [[nodiscard]] const gantry_provider_api& api() const { return api_; }
+  /// The process-wide options it was opened with.
+  [[nodiscard]] const std::string& options() const { return options_; }
+  /// Every device it reported, by index.
+  [[nodiscard]] const std::vector<PluginDevice>& devices() const { return devices_; }
+  /// The device opened for use, on first call; null for devices in host memory. UNAVAILABLE: it is not ready, or what the
+  /// provider says; a later call tries again.
+  gantry_device* open_device(uint32_t index);
+
+ private:
+  void negotiate(const Origin& origin);
+  void check_slots() const;
+  void enumerate();
+  void add_device(const gantry_device_info& info);
+  void close();
+
+  Manifest manifest_;
+  std::string options_;
+  std::string library_;
+  gantry_provider_api api_ = {};
+  std::vector<PluginDevice> devices_;
+  std::mutex mutex_;
+  std::vector<gantry_device*> opened_;
+};
+
+}  // namespace gantry

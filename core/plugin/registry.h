@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The providers that a runtime knows: candidates from manifests, opened when a device of theirs is first wanted. A candidate that
+// fails keeps its report row and nothing else. Any thread.
+#pragma once
+
+#include <gantry/device.h>
+#include <gantry/provider.h>
+#include <gantry/runtime.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "plugin/discovery.h"
+#include "plugin/manifest.h"
+#include "plugin/provider.h"
+
+namespace gantry {
+
+/// The members of the configuration that speak of providers.
+struct ProviderSettings {
+  std::vector<std::string> search;             ///< files or folders
+  std::vector<std::string> disable;            ///< names, with * and ? as wild cards
+  std::map<std::string, std::string> options;  ///< by name: a JSON object as text
+};
+
+/// A provider of a wanted device, and which of its devices that is.
+struct DeviceProvider {
+  std::shared_ptr<PluginProvider> provider;
+  uint32_t device_index = 0;
+  [[nodiscard]] const PluginDevice& device() const { return provider->devices()[device_index]; }
+};
+
+class ProviderRegistry {
+ public:
+  explicit ProviderRegistry(ProviderSettings settings,
+                            const SearchEnvironment& environment = SearchEnvironment::of_process());
+  ~ProviderRegistry();
+
+  /// The providers of a device that is ready, the highest priority first (the first owns its memory and streams). Opens only
+  /// providers whose manifest lists the type. NOT_FOUND: no provider lists the type (nearest one named), or no device has that id
+  /// (those that are there named). UNAVAILABLE: absent, blocked, or its providers could not be opened; each with the reason.
+  std::vector<DeviceProvider> find(const Device& device);
+  /// Opens all and lists their devices, those of rejected providers not.
+  std::vector<DeviceInfo> devices();
+  std::vector<ProviderReport> report(bool open);
+  /// Adds a provider from code in front of the others. Throws what its row would say and adds nothing then.
+  void add(gantry_provider_entry entry, const std::string& manifest);
+  /// Device types of all usable manifests, sorted.
+  std::vector<std::string> device_types();
+
+ private:
+  struct Candidate;
+  void collect(const SearchEnvironment& environment);
+  void consider(const ManifestFile& file);
+  bool is_disabled(const std::string& name) const;
+  void open(Candidate& candidate);
+  void open_or_throw(Candidate& candidate);
+  std::vector<Candidate*> candidates_of(const std::string& type);
+  [[noreturn]] void fail_unknown_type(const Device& device);
+  [[noreturn]] void fail_not_ready(const Device& device, const std::vector<Candidate*>& candidates);
+
+  ProviderSettings settings_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Candidate>> candidates_;  // in search order
+};
+
+/// Throws UNAVAILABLE in a process that was forked after a provider had been opened: its threads and devices stayed in the parent.
+void require_not_forked();
+/// Starts watching for forks; called when the first provider is opened and when threads are started.
+void watch_forks();
+/// True in such a forked child.
+bool is_forked() noexcept;
+
+}  // namespace gantry
