@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Runtime holds: the effective configuration and the registry of providers. Sessions read both. Any thread.
+#pragma once
+
+#include <gantry/runtime.h>
+
+#include <string>
+#include <vector>
+
+#include "plugin/registry.h"
+#include "session/config.h"
+
+namespace gantry {
+
+class Runtime::Impl {
+ public:
+  explicit Impl(const RuntimeOptions& options);
+
+  /// The configuration of a session: this runtime's with the session's document over it. Errors as Config::parse.
+  [[nodiscard]] Config session_config(const std::string& config_json) const;
+
+  std::vector<Config::Document> documents;
+  Config config;
+  ProviderRegistry registry;
+};
+
+}  // namespace gantry
