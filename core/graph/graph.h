@@ -98,12 +98,18 @@ class Graph {
   void add_capture(Node* node, GraphValue* value);
   void add_output(Node* node, GraphValue* value);
 
-  /// Every use of `from` (inputs, captures, graph outputs) becomes a use of `to`.
+  /// Takes capture `index` from the node and from each of its bodies, none of which may still read it.
+  void drop_capture(Node* node, size_t index);
+
+  /// Every use of `from` (inputs, captures, graph outputs) becomes a use of `to`. A graph output may thus change its name;
+  /// who shows names to users takes them before passes run.
   void replace_uses(GraphValue* from, GraphValue* to);
   /// Disconnects and marks the node for removal; it is destroyed by the next sweep(). Its outputs lose their producer.
   void remove_node(Node* node);
   /// Destroys removed nodes and values that nobody produces, reads or lists; renumbers. Linear time.
   void sweep();
+  /// Restores the order of nodes after an insertion, otherwise keeping it; renumbers. Linear time. INTERNAL: a cycle.
+  void sort();
   /// Dense ids for nodes and values.
   void renumber();
   [[nodiscard]] bool is_output(const GraphValue* value) const;
