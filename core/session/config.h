@@ -63,7 +63,4 @@ struct Config {
 /// The JSON Schema of the configuration, as text.
 const std::string& config_schema();
 
-/// True if `text` matches `pattern`, in which * stands for any characters and ? for one.
-bool matches_pattern(const std::string& pattern, const std::string& text);
-
 }  // namespace gantry

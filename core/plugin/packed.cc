@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/packed.h"
+
+#include <gantry/error.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "base/value.h"
+
+namespace gantry {
+namespace {
+
+using Key = std::array<uint8_t, 32>;
+
+struct Entry {
+  std::shared_ptr<void> memory;
+  uint64_t size_bytes = 0;
+  uint64_t users = 0;
+  bool filled = false;
+};
+
+struct Packed {
+  std::mutex mutex;
+  std::condition_variable filled;
+  std::map<Key, std::shared_ptr<Entry>> entries;
+  std::map<const void*, Key> keys;
+  std::atomic<uint64_t> bytes{0};
+};
+
+// Never destroyed: providers release during the end of the process.
+Packed& packed() {
+  static auto* const instance = new Packed;
+  return *instance;
+}
+
+// Takes one share of the entry; the caller holds the lock.
+std::shared_ptr<Entry> find_or_add(Packed& all, const Key& key, uint64_t size_bytes, bool& is_new) {
+  std::shared_ptr<Entry>& entry = all.entries[key];
+  is_new = entry == nullptr;
+  if (is_new) {
+    try {
+      auto made = std::make_shared<Entry>();
+      made->memory = allocate_host(size_bytes);
+      made->size_bytes = size_bytes;
+      all.keys.emplace(made->memory.get(), key);
+      entry = std::move(made);
+    } catch (...) {
+      all.entries.erase(key);
+      throw;
+    }
+    all.bytes += size_bytes;
+  } else if (entry->size_bytes != size_bytes) {
+    throw Error(Code::kInvalidArgument, "packed data: a key is held with " + std::to_string(entry->size_bytes) +
+                                            " bytes and was asked for with " + std::to_string(size_bytes) +
+                                            "; a key must determine the size");
+  }
+  ++entry->users;
+  return entry;
+}
+
+}  // namespace
+
+const void* acquire_packed(const uint8_t key[32], uint64_t size_bytes, void (*fill)(void* arg, void* target),
+                           void* arg) {
+  Packed& all = packed();
+  Key wanted;
+  std::copy(key, key + wanted.size(), wanted.begin());
+  std::unique_lock<std::mutex> lock(all.mutex);
+  bool is_new = false;
+  const std::shared_ptr<Entry> entry = find_or_add(all, wanted, size_bytes, is_new);
+  if (is_new) {
+    lock.unlock();  // filling takes long, and other keys need not wait for it
+    fill(arg, entry->memory.get());
+    lock.lock();
+    entry->filled = true;
+    all.filled.notify_all();
+  } else {
+    all.filled.wait(lock, [&] { return entry->filled; });
+  }
+  return entry->memory.get();
+}
+
+void release_packed(const void* data) noexcept {
+  if (!data) return;
+  Packed& all = packed();
+  std::shared_ptr<Entry> last;  // before the lock, so that the memory is freed after it is released
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  const auto key = all.keys.find(data);
+  if (key == all.keys.end()) return;
+  const auto found = all.entries.find(key->second);
+  if (--found->second->users > 0) return;
+  last = std::move(found->second);
+  all.bytes -= last->size_bytes;
+  all.entries.erase(found);
+  all.keys.erase(key);
+}
+
+uint64_t packed_bytes() noexcept { return packed().bytes; }
+
+}  // namespace gantry
