@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of kernel rows of every operator family. Each is defined at the foot of the file that implements the family.
+#pragma once
+
+#include <gantry/sdk/rows.h>
+
+#include <vector>
+
+namespace gantry::cpu {
+
+sdk::KernelTable activation_kernels();
+sdk::KernelTable binary_kernels();
+sdk::KernelTable bitwise_kernels();
+sdk::KernelTable cast_kernels();
+sdk::KernelTable clip_kernels();
+sdk::KernelTable compare_kernels();
+sdk::KernelTable dropout_kernels();
+sdk::KernelTable identity_kernels();
+sdk::KernelTable unary_kernels();
+sdk::KernelTable variadic_kernels();
+sdk::KernelTable where_kernels();
+
+/// All tables; of two rows that take a node the one listed first is used.
+std::vector<sdk::KernelTable> all_kernels();
+
+}  // namespace gantry::cpu

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/vector_math.h"
+
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/vector_math.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/vector_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gantry::cpu::HWY_NAMESPACE {
+
+using F32 = hn::ScalableTag<float>;
+using V32 = hn::Vec<F32>;
+
+/// Loads the last, incomplete vector through a buffer; missing lanes are 1, which no function here minds.
+HWY_INLINE V32 load_tail(F32 d, const float* x, size_t count) {
+  HWY_ALIGN float buffer[HWY_MAX_BYTES / sizeof(float)];
+  hn::Store(hn::Set(d, 1.0F), d, buffer);
+  std::memcpy(buffer, x, count * sizeof(float));
+  return hn::Load(d, buffer);
+}
+HWY_INLINE void store_tail(F32 d, V32 v, float* y, size_t count) {
+  HWY_ALIGN float buffer[HWY_MAX_BYTES / sizeof(float)];
+  hn::Store(v, d, buffer);
+  std::memcpy(y, buffer, count * sizeof(float));
+}
+
+template <class Function>
+HWY_INLINE void map(const float* x, float* y, int64_t count, Function function) {
+  const F32 d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(function(d, hn::LoadU(d, x + i)), d, y + i);
+  if (i < count) {
+    const auto rest = static_cast<size_t>(count - i);
+    store_tail(d, function(d, load_tail(d, x + i, rest)), y + i, rest);
+  }
+}
+
+template <class Function>
+HWY_INLINE void zip(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* y, int64_t count,
+                    Function function) {
+  const F32 d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto whole = count - count % lanes;
+  const auto rest = static_cast<size_t>(count - whole);
+  if (a_stride && b_stride) {
+    for (int64_t i = 0; i < whole; i += lanes) {
+      hn::StoreU(function(d, hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, y + i);
+    }
+    if (rest) store_tail(d, function(d, load_tail(d, a + whole, rest), load_tail(d, b + whole, rest)), y + whole, rest);
+  } else if (a_stride) {
+    const V32 scalar = hn::Set(d, *b);
+    for (int64_t i = 0; i < whole; i += lanes) hn::StoreU(function(d, hn::LoadU(d, a + i), scalar), d, y + i);
+    if (rest) store_tail(d, function(d, load_tail(d, a + whole, rest), scalar), y + whole, rest);
+  } else {
+    const V32 scalar = hn::Set(d, *a);
+    const V32 other = hn::Set(d, *b);
+    for (int64_t i = 0; i < whole; i += lanes) {
+      hn::StoreU(function(d, scalar, b_stride ? hn::LoadU(d, b + i) : other), d, y + i);
+    }
+    if (rest) {
+      store_tail(d, function(d, scalar, b_stride ? load_tail(d, b + whole, rest) : other), y + whole, rest);
+    }
+  }
+}
+
+#define GANTRY_MAP(Name, ...)                                                \
+  void Name(const float* x, float* y, int64_t count, const float* p) {       \
+    (void)p;                                                                 \
+    map(x, y, count, [=](auto d, auto v) HWY_ATTR { __VA_ARGS__; });         \
+  }
+#define GANTRY_ZIP(Name, ...)                                                                         \
+  void Name(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* y, int64_t n) { \
+    zip(a, a_stride, b, b_stride, y, n, [](auto d, auto u, auto v) HWY_ATTR { __VA_ARGS__; });         \
+  }
+
+GANTRY_MAP(Abs, (void)d; return hn::Abs(v))
+GANTRY_MAP(Neg, (void)d; return hn::Neg(v))
+GANTRY_MAP(Relu, return hn::IfThenZeroElse(hn::Lt(v, hn::Zero(d)), v))
+GANTRY_MAP(Sqrt, (void)d; return hn::Sqrt(v))
+GANTRY_MAP(Reciprocal, return hn::Div(hn::Set(d, 1.0F), v))
+GANTRY_MAP(Ceil, (void)d; return hn::Ceil(v))
+GANTRY_MAP(Floor, (void)d; return hn::Floor(v))
+GANTRY_MAP(Round, (void)d; return hn::Round(v))
+GANTRY_MAP(Square, (void)d; return hn::Mul(v, v))
+GANTRY_MAP(Exp, return exp_of(d, v))
+GANTRY_MAP(Log, return log_of(d, v))
+GANTRY_MAP(Tanh, return tanh_of(d, v))
+GANTRY_MAP(Sigmoid, return sigmoid_of(d, v))
+GANTRY_MAP(Erf, return erf_of(d, v))
+GANTRY_MAP(Softplus, return softplus_of(d, v))
+GANTRY_MAP(Softsign, return hn::Div(v, hn::Add(hn::Set(d, 1.0F), hn::Abs(v))))
+// tanh(ln(1 + w)) = w (w + 2) / (w (w + 2) + 2) with w = exp(x); beyond 20 it is 1 in f32.
+GANTRY_MAP(Mish, const auto two = hn::Set(d, 2.0F); const auto w = exp_of(d, hn::Min(v, hn::Set(d, 20.0F)));
+           const auto n = hn::Mul(w, hn::Add(w, two)); return hn::Mul(v, hn::Div(n, hn::Add(n, two))))
+GANTRY_MAP(Gelu, const auto half = hn::Mul(v, hn::Set(d, 0.5F));
+           return hn::MulAdd(half, erf_of(d, hn::Mul(v, hn::Set(d, 0.70710678F))), half))
+GANTRY_MAP(GeluTanh, const auto cubic = hn::MulAdd(hn::Mul(v, v), hn::Set(d, 0.044715F), hn::Set(d, 1.0F));
+           const auto half = hn::Mul(v, hn::Set(d, 0.5F));
+           return hn::MulAdd(half, tanh_of(d, hn::Mul(hn::Mul(v, hn::Set(d, 0.79788456F)), cubic)), half))
+GANTRY_MAP(HardSwish,
+           const auto gate = hn::MulAdd(v, hn::Set(d, 1.0F / 6.0F), hn::Set(d, 0.5F));
+           return or_nan(v, hn::Mul(v, clamped(d, gate, 0.0F, 1.0F))))
+GANTRY_MAP(LeakyRelu, return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(v, hn::Set(d, p[0])), v))
+GANTRY_MAP(ThresholdedRelu, return hn::IfThenZeroElse(hn::Le(v, hn::Set(d, p[0])), v))
+GANTRY_MAP(Elu, return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(hn::Set(d, p[0]), expm1_of(d, v)), v))
+GANTRY_MAP(Celu, const auto alpha = hn::Set(d, p[0]); const auto zero = hn::Zero(d);
+           const auto bent = hn::Mul(alpha, expm1_of(d, hn::Div(v, alpha)));
+           return or_nan(v, hn::Add(hn::Max(v, zero), hn::Min(bent, zero))))
+GANTRY_MAP(Selu, const auto bent = hn::Mul(hn::Set(d, p[0]), expm1_of(d, v));
+           return hn::Mul(hn::Set(d, p[1]), hn::IfThenElse(hn::Gt(v, hn::Zero(d)), v, bent)))
+GANTRY_MAP(HardSigmoid,
+           return or_nan(v, clamped(d, hn::MulAdd(v, hn::Set(d, p[0]), hn::Set(d, p[1])), 0.0F, 1.0F)))
+GANTRY_MAP(Swish, return hn::Mul(v, sigmoid_of(d, hn::Mul(v, hn::Set(d, p[0])))))
+GANTRY_MAP(Clip, return or_nan(v, clamped(d, v, p[0], p[1])))
+
+GANTRY_ZIP(Add, (void)d; return hn::Add(u, v))
+GANTRY_ZIP(Sub, (void)d; return hn::Sub(u, v))
+GANTRY_ZIP(Mul, (void)d; return hn::Mul(u, v))
+GANTRY_ZIP(Div, (void)d; return hn::Div(u, v))
+GANTRY_ZIP(Prelu, return hn::IfThenElse(hn::Lt(u, hn::Zero(d)), hn::Mul(u, v), u))
+GANTRY_ZIP(Maximum, (void)d; return or_nan(v, or_nan(u, hn::Max(u, v))))
+GANTRY_ZIP(Minimum, (void)d; return or_nan(v, or_nan(u, hn::Min(u, v))))
+
+#undef GANTRY_MAP
+#undef GANTRY_ZIP
+
+void Select(const uint8_t* condition, const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* y,
+            int64_t count) {
+  const F32 d;
+  const hn::RebindToSigned<F32> di;
+  const hn::Rebind<uint8_t, F32> d8;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto wide = hn::PromoteTo(di, hn::LoadU(d8, condition + i));
+    const auto mask = hn::RebindMask(d, hn::Ne(wide, hn::Zero(di)));
+    const V32 u = a_stride ? hn::LoadU(d, a + i) : hn::Set(d, *a);
+    const V32 v = b_stride ? hn::LoadU(d, b + i) : hn::Set(d, *b);
+    hn::StoreU(hn::IfThenElse(mask, u, v), d, y + i);
+  }
+  for (; i < count; ++i) y[i] = condition[i] ? a[i * a_stride] : b[i * b_stride];
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace gantry::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gantry::cpu {
+
+#define GANTRY_EXPORT_MAP(name, Name)                                             \
+  HWY_EXPORT(Name);                                                               \
+  void simd::name(const float* x, float* y, int64_t count, const float* p) {      \
+    HWY_DYNAMIC_DISPATCH(Name)(x, y, count, p);                                   \
+  }
+#define GANTRY_EXPORT_ZIP(name, Name)                                                                         \
+  HWY_EXPORT(Name);                                                                                           \
+  void simd::name(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* y, int64_t n) {   \
+    HWY_DYNAMIC_DISPATCH(Name)(a, a_stride, b, b_stride, y, n);                                               \
+  }
+
+GANTRY_EXPORT_MAP(abs, Abs)
+GANTRY_EXPORT_MAP(neg, Neg)
+GANTRY_EXPORT_MAP(relu, Relu)
+GANTRY_EXPORT_MAP(sqrt, Sqrt)
+GANTRY_EXPORT_MAP(reciprocal, Reciprocal)
+GANTRY_EXPORT_MAP(ceil, Ceil)
+GANTRY_EXPORT_MAP(floor, Floor)
+GANTRY_EXPORT_MAP(round, Round)
+GANTRY_EXPORT_MAP(square, Square)
+GANTRY_EXPORT_MAP(exp, Exp)
+GANTRY_EXPORT_MAP(log, Log)
+GANTRY_EXPORT_MAP(tanh, Tanh)
+GANTRY_EXPORT_MAP(sigmoid, Sigmoid)
+GANTRY_EXPORT_MAP(erf, Erf)
+GANTRY_EXPORT_MAP(softplus, Softplus)
+GANTRY_EXPORT_MAP(softsign, Softsign)
+GANTRY_EXPORT_MAP(mish, Mish)
+GANTRY_EXPORT_MAP(gelu, Gelu)
+GANTRY_EXPORT_MAP(gelu_tanh, GeluTanh)
+GANTRY_EXPORT_MAP(hard_swish, HardSwish)
+GANTRY_EXPORT_MAP(leaky_relu, LeakyRelu)
+GANTRY_EXPORT_MAP(thresholded_relu, ThresholdedRelu)
+GANTRY_EXPORT_MAP(elu, Elu)
+GANTRY_EXPORT_MAP(celu, Celu)
+GANTRY_EXPORT_MAP(selu, Selu)
+GANTRY_EXPORT_MAP(hard_sigmoid, HardSigmoid)
+GANTRY_EXPORT_MAP(swish, Swish)
+GANTRY_EXPORT_MAP(clip, Clip)
+GANTRY_EXPORT_ZIP(add, Add)
+GANTRY_EXPORT_ZIP(sub, Sub)
+GANTRY_EXPORT_ZIP(mul, Mul)
+GANTRY_EXPORT_ZIP(div, Div)
+GANTRY_EXPORT_ZIP(prelu, Prelu)
+GANTRY_EXPORT_ZIP(maximum, Maximum)
+GANTRY_EXPORT_ZIP(minimum, Minimum)
+HWY_EXPORT(Select);
+void simd::select(const uint8_t* condition, const float* a, int64_t a_stride, const float* b, int64_t b_stride,
+                  float* y, int64_t count) {
+  HWY_DYNAMIC_DISPATCH(Select)(condition, a, a_stride, b, b_stride, y, count);
+}
+
+#undef GANTRY_EXPORT_MAP
+#undef GANTRY_EXPORT_ZIP
+
+}  // namespace gantry::cpu
+#endif  // HWY_ONCE

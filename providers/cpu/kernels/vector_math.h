@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element-wise loops over dense f32 arrays for the best instruction set of the machine (Highway chooses on first use). Output and
+// inputs are equal or do not overlap; no alignment is needed. Any thread.
+#pragma once
+
+#include <cstdint>
+
+namespace gantry::cpu::simd {
+
+/// y[i] = f(x[i]); `p` holds the parameters that the function names in brackets.
+using Map = void(const float* x, float* y, int64_t count, const float* p);
+
+Map abs, neg, relu, sqrt, reciprocal, ceil, floor, round, square;
+Map exp, log, tanh, sigmoid, erf, softplus, softsign, mish, gelu, gelu_tanh, hard_swish;
+Map leaky_relu;        // [alpha]
+Map thresholded_relu;  // [alpha]
+Map elu;               // [alpha]
+Map celu;              // [alpha]
+Map selu;              // [alpha, gamma]
+Map hard_sigmoid;      // [alpha, beta]
+Map swish;             // [alpha]
+Map clip;              // [low, high]; NaN stays
+
+/// y[i] = f(a[i * a_stride], b[i * b_stride]); strides are 0 or 1.
+using Zip = void(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* y, int64_t count);
+
+Zip add, sub, mul, div, prelu;
+Zip maximum, minimum;  // NaN if either is
+
+/// y[i] = condition[i] ? a[i * a_stride] : b[i * b_stride]
+void select(const uint8_t* condition, const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* y,
+            int64_t count);
+
+}  // namespace gantry::cpu::simd

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU provider: one device, CPU:0, whose kernels read and write host memory.
+#include <gantry/sdk/provider.h>
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <fstream>
+#include <string>
+
+#include "kernels/all_kernels.h"
+
+namespace gantry::cpu {
+namespace {
+
+/// "AMD EPYC 9B45", or "CPU" where the system does not tell.
+std::string cpu_model_name() {
+  std::ifstream info("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(info, line)) {
+    if (line.rfind("model name", 0) != 0) continue;
+    const size_t text = line.find_first_not_of(" \t", line.find(':') + 1);
+    if (text != std::string::npos) return line.substr(text);
+  }
+  return "CPU";
+}
+
+uint64_t physical_memory_bytes() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = sysconf(_SC_PAGESIZE);
+  return pages > 0 && page_bytes > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes) : 0;
+}
+
+class CpuProvider final : public sdk::Provider {
+ public:
+  explicit CpuProvider(const gantry_offer& offer) : Provider(offer, "cpu", all_kernels()) {}
+
+  void devices(const gantry_device_sink& sink) override {
+    const std::string name = cpu_model_name();
+    gantry_device_info info = {};
+    info.size = sizeof(info);
+    info.state = GANTRY_DEVICE_READY;
+    info.type = sdk::to_str("CPU");
+    info.flags = GANTRY_DEVICE_HOST_MEMORY;
+    info.name = sdk::to_str(name);
+    info.memory_bytes = physical_memory_bytes();
+    sink.device(sink.self, &info);
+  }
+};
+
+}  // namespace
+}  // namespace gantry::cpu
+
+GANTRY_DEFINE_PROVIDER(gantry::cpu::CpuProvider)
