@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// One way to move elements of any type. A kernel that only moves elements sees every tensor as an array of trivially copyable
+// units of 1, 2, 4, 8 or 16 bytes: whole-byte types are used in place; 4- and 2-bit types are unpacked to a byte each and packed
+// again; strings become views (gantry_str), from which the output is built. All-zero bytes are the neutral element of
+// every type: 0, false, "". Used by the thread that runs the kernel.
+#pragma once
+
+#include <gantry/sdk/kernel.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "dispatch.h"
+#include "strings.h"
+
+namespace gantry::cpu {
+
+static_assert(sizeof(gantry_str) == 16, "strings are moved as units of 16 bytes");
+
+/// Bytes of the unit in which elements of a type are moved.
+constexpr int64_t unit_bytes(uint32_t dtype) {
+  return dtype == GANTRY_STRING ? 16 : bits_of(dtype) < 8 ? 1 : bits_of(dtype) / 8;
+}
+
+/// Calls f(Type<U>{}) with the unit type of `dtype`: an unsigned integer, or Bytes16.
+template <class F>
+void dispatch_unit(uint32_t dtype, F&& f) {
+  switch (unit_bytes(dtype)) {
+    case 1:
+      return f(Type<uint8_t>{});
+    case 2:
+      return f(Type<uint16_t>{});
+    case 4:
+      return f(Type<uint32_t>{});
+    case 8:
+      return f(Type<uint64_t>{});
+    default:
+      return f(Type<Bytes16>{});
+  }
+}
+
+/// The units of a tensor value; valid until run() returns.
+const std::byte* read_units(sdk::Call& call, const gantry_value* value, const gantry_tensor& tensor);
+inline const std::byte* read_units(sdk::Call& call, int slot) {
+  const gantry_tensor& tensor = call.input(slot);
+  // The common case stays inline: nothing to convert.
+  if (bits_of(tensor.dtype) >= 8) return static_cast<const std::byte*>(tensor.data);
+  return read_units(call, call.value(slot), tensor);
+}
+
+/// Where a kernel writes the units of a new tensor: output slot `slot`, or (slot kNoSlot) a value of its own, as the items of
+/// sequences are. finish() must be called when the units are written.
+class UnitWriter {
+ public:
+  static constexpr int kNoSlot = -1;
+
+  UnitWriter(sdk::Call& call, int slot, uint32_t dtype, sdk::Shape shape);
+
+  [[nodiscard]] std::byte* data() const { return units_; }
+  template <class U>
+  [[nodiscard]] U* as() const {
+    return reinterpret_cast<U*>(units_);
+  }
+  /// Packs the units or builds the strings, where the type needs it; a string output is handed to the host here.
+  void finish();
+  /// The value of kNoSlot, or null.
+  [[nodiscard]] const gantry_value* value() const { return value_ ? value_->get() : nullptr; }
+
+ private:
+  sdk::Call& call_;
+  int slot_;
+  uint32_t dtype_;
+  int64_t count_;
+  std::byte* units_ = nullptr;
+  uint8_t* packed_ = nullptr;
+  std::optional<OwnedValue> value_;
+};
+
+}  // namespace gantry::cpu

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "strided_copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "dims.h"
+#include "dispatch.h"
+
+namespace gantry::cpu {
+
+namespace {
+
+/// Work that is not worth a second thread, in bytes moved.
+constexpr int64_t kGrainBytes = 128 * 1024;
+/// Edge of a tile of a transposition, in units: a tile of both sides stays in the first-level cache.
+constexpr int64_t kTile = 32;
+
+/// Units at any address: merged axes may leave them less aligned than their size.
+template <int kBytes>
+struct UnitOf;
+template <>
+struct UnitOf<1> {
+  using type = uint8_t;
+};
+template <>
+struct UnitOf<2> {
+  using type = uint16_t __attribute__((aligned(1), may_alias));
+};
+template <>
+struct UnitOf<4> {
+  using type = uint32_t __attribute__((aligned(1), may_alias));
+};
+template <>
+struct UnitOf<8> {
+  using type = uint64_t __attribute__((aligned(1), may_alias));
+};
+template <>
+struct UnitOf<16> {
+  struct type {
+    UnitOf<8>::type low;
+    UnitOf<8>::type high;
+  };
+};
+
+/// The box with merged axes; strides in bytes.
+struct Box {
+  int64_t unit = 1;
+  Dims extents;
+  Dims from;
+  Dims to;
+
+  [[nodiscard]] int last() const { return extents.rank() - 1; }
+  void drop_last() {
+    const int rank = last();
+    extents.resize(rank);
+    from.resize(rank);
+    to.resize(rank);
+  }
+};
+
+/// Returns false if there is nothing to copy.
+bool merge_axes(Box& box, sdk::Shape extents, const int64_t* from, const int64_t* to) {
+  for (int i = 0; i < extents.rank; ++i) {
+    if (extents[i] == 0) return false;
+    if (extents[i] == 1) continue;
+    const int64_t source = from[i] * box.unit;
+    const int64_t target = to[i] * box.unit;
+    const int last = box.last();
+    if (last >= 0 && box.from[last] == source * extents[i] && box.to[last] == target * extents[i]) {
+      box.extents[last] *= extents[i];
+      box.from[last] = source;
+      box.to[last] = target;
+    } else {
+      box.extents.push(extents[i]);
+      box.from.push(source);
+      box.to.push(target);
+    }
+  }
+  return true;
+}
+
+/// A short contiguous run becomes one larger unit.
+void widen_unit(Box& box) {
+  while (box.last() > 0 && box.from.back() == box.unit && box.to.back() == box.unit) {
+    const int64_t bytes = box.extents.back() * box.unit;
+    if (bytes != 2 && bytes != 4 && bytes != 8 && bytes != 16) return;
+    box.unit = bytes;
+    box.drop_last();
+  }
+}
+
+/// Position in the outer axes [0, axes) of a box.
+class Odometer {
+ public:
+  Odometer(const Box& box, int axes, int64_t position, const char* source, char* target)
+      : box_(box), axes_(axes), source_(source), target_(target) {
+    for (int i = axes - 1; i >= 0; --i) {
+      index_[i] = position % box.extents[i];
+      position /= box.extents[i];
+      source_ += index_[i] * box.from[i];
+      target_ += index_[i] * box.to[i];
+    }
+  }
+  void next() {
+    for (int i = axes_ - 1; i >= 0; --i) {
+      source_ += box_.from[i];
+      target_ += box_.to[i];
+      if (++index_[i] < box_.extents[i]) return;
+      source_ -= box_.extents[i] * box_.from[i];
+      target_ -= box_.extents[i] * box_.to[i];
+      index_[i] = 0;
+    }
+  }
+  [[nodiscard]] const char* source() const { return source_; }
+  [[nodiscard]] char* target() const { return target_; }
+
+ private:
+  const Box& box_;
+  int axes_;
+  const char* source_;
+  char* target_;
+  int64_t index_[kMaxRank];
+};
+
+/// row(source, target) for every position in all axes but the last.
+template <class Row>
+void for_each_row(sdk::Call& call, const Box& box, const char* source, char* target, Row&& row) {
+  const int outer = box.last();
+  const int64_t rows = box.extents.shape().count(0, outer);
+  const int64_t row_bytes = box.extents.back() * box.unit;
+  call.parallel_for(rows, std::max<int64_t>(1, kGrainBytes / row_bytes), [&](int64_t begin, int64_t end) {
+    Odometer place(box, outer, begin, source, target);
+    for (int64_t i = begin; i < end; ++i, place.next()) row(place.source(), place.target());
+  });
+}
+
+template <int kBytes>
+void copy_row(const char* source, int64_t from, char* target, int64_t to, int64_t count) {
+  using U = typename UnitOf<kBytes>::type;
+  if (from == 0 && to == kBytes) {
+    const U value = *reinterpret_cast<const U*>(source);
+    std::fill_n(reinterpret_cast<U*>(target), count, value);
+  } else if (to == kBytes) {
+    auto* units = reinterpret_cast<U*>(target);
+    for (int64_t i = 0; i < count; ++i) units[i] = *reinterpret_cast<const U*>(source + i * from);
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      *reinterpret_cast<U*>(target + i * to) = *reinterpret_cast<const U*>(source + i * from);
+    }
+  }
+}
+
+/// A plane: `rows` contiguous in the source and `to_row` apart in the target, `columns` the other way round.
+template <int kBytes>
+void transpose_tile(const char* source, int64_t from_column, char* target, int64_t to_row, int64_t rows,
+                    int64_t columns) {
+  using U = typename UnitOf<kBytes>::type;
+  int64_t row = 0;
+  if constexpr (kBytes == 4) {
+    using V = uint32_t __attribute__((vector_size(16), aligned(1), may_alias));
+    for (; row + 4 <= rows; row += 4) {
+      int64_t column = 0;
+      for (; column + 4 <= columns; column += 4) {
+        const char* place = source + row * 4 + column * from_column;
+        const V a = *reinterpret_cast<const V*>(place);
+        const V b = *reinterpret_cast<const V*>(place + from_column);
+        const V c = *reinterpret_cast<const V*>(place + 2 * from_column);
+        const V d = *reinterpret_cast<const V*>(place + 3 * from_column);
+        const V ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+        const V ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+        const V cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+        const V cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+        char* out = target + row * to_row + column * 4;
+        *reinterpret_cast<V*>(out) = __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5);
+        *reinterpret_cast<V*>(out + to_row) = __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7);
+        *reinterpret_cast<V*>(out + 2 * to_row) = __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
+        *reinterpret_cast<V*>(out + 3 * to_row) = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
+      }
+      for (int64_t i = row; i < row + 4; ++i) {
+        copy_row<4>(source + i * 4 + column * from_column, from_column, target + i * to_row + column * 4, 4,
+                    columns - column);
+      }
+    }
+  }
+  for (; row < rows; ++row) {
+    auto* out = reinterpret_cast<U*>(target + row * to_row);
+    const char* in = source + row * kBytes;
+    for (int64_t i = 0; i < columns; ++i) out[i] = *reinterpret_cast<const U*>(in + i * from_column);
+  }
+}
+
+/// Index of an axis that is contiguous in the source while the last one is contiguous in the target; -1 if none.
+int transposed_axis(const Box& box) {
+  if (box.to.back() != box.unit || box.from.back() == box.unit || box.from.back() == 0) return -1;
+  for (int i = box.last() - 1; i >= 0; --i) {
+    if (box.from[i] == box.unit) return i;
+  }
+  return -1;
+}
+
+template <int kBytes>
+void copy_transposed(sdk::Call& call, const Box& box, int axis, const char* source, char* target) {
+  // The outer axes and, as their last, the tiles along `axis`.
+  const int64_t rows = box.extents[axis];
+  const int64_t columns = box.extents.back();
+  const int64_t tiles = (rows + kTile - 1) / kTile;
+  Box outer;
+  for (int i = 0; i < box.last(); ++i) {
+    if (i == axis) continue;
+    outer.extents.push(box.extents[i]);
+    outer.from.push(box.from[i]);
+    outer.to.push(box.to[i]);
+  }
+  outer.extents.push(tiles);
+  outer.from.push(kTile * kBytes);
+  outer.to.push(kTile * box.to[axis]);
+  const int64_t strip_bytes = std::min(rows, kTile) * columns * kBytes;
+  const int axes = outer.extents.rank();
+  call.parallel_for(outer.extents.shape().element_count(), std::max<int64_t>(1, kGrainBytes / strip_bytes),
+                    [&](int64_t begin, int64_t end) {
+    Odometer place(outer, axes, begin, source, target);
+    for (int64_t i = begin; i < end; ++i, place.next()) {
+      const int64_t height = std::min(kTile, rows - i % tiles * kTile);
+      for (int64_t column = 0; column < columns; column += kTile) {
+        transpose_tile<kBytes>(place.source() + column * box.from.back(), box.from.back(),
+                               place.target() + column * kBytes, box.to[axis], height,
+                               std::min(kTile, columns - column));
+      }
+    }
+  });
+}
+
+template <int kBytes>
+void copy_box(sdk::Call& call, const Box& box, const char* source, char* target) {
+  const int axis = transposed_axis(box);
+  if (axis >= 0) return copy_transposed<kBytes>(call, box, axis, source, target);
+  const int64_t count = box.extents.back();
+  const int64_t from = box.from.back();
+  const int64_t to = box.to.back();
+  if (box.last() == 0) {
+    call.parallel_for(count, kGrainBytes / kBytes, [&](int64_t begin, int64_t end) {
+      copy_row<kBytes>(source + begin * from, from, target + begin * to, to, end - begin);
+    });
+    return;
+  }
+  for_each_row(call, box, source, target,
+               [&](const char* in, char* out) { copy_row<kBytes>(in, from, out, to, count); });
+}
+
+}  // namespace
+
+void copy_bytes(sdk::Call& call, void* target, const void* source, int64_t bytes) {
+  if (target == source || bytes == 0) return;
+  auto* to = static_cast<char*>(target);
+  const auto* from = static_cast<const char*>(source);
+  call.parallel_for(bytes, 4 * kGrainBytes, [&](int64_t begin, int64_t end) {
+    std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
+  });
+}
+
+void copy_strided(sdk::Call& call, int64_t unit_bytes, sdk::Shape extents, const void* source,
+                  const int64_t* source_strides, void* target, const int64_t* target_strides) {
+  Box box;
+  box.unit = unit_bytes;
+  if (!merge_axes(box, extents, source_strides, target_strides)) return;
+  const auto* from = static_cast<const char*>(source);
+  auto* to = static_cast<char*>(target);
+  if (box.last() < 0) {
+    std::memcpy(to, from, static_cast<size_t>(unit_bytes));
+    return;
+  }
+  widen_unit(box);
+  if (box.from.back() == box.unit && box.to.back() == box.unit) {
+    const int64_t bytes = box.extents.back() * box.unit;
+    if (box.last() == 0) return copy_bytes(call, target, source, bytes);
+    return for_each_row(call, box, from, to, [&](const char* in, char* out) {
+      std::memcpy(out, in, static_cast<size_t>(bytes));
+    });
+  }
+  switch (box.unit) {
+    case 1:
+      return copy_box<1>(call, box, from, to);
+    case 2:
+      return copy_box<2>(call, box, from, to);
+    case 4:
+      return copy_box<4>(call, box, from, to);
+    case 8:
+      return copy_box<8>(call, box, from, to);
+    default:
+      return copy_box<16>(call, box, from, to);
+  }
+}
+
+}  // namespace gantry::cpu
