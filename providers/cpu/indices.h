@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Index tensors of gathers and scatters: reading either integer type, the range check, and the walk over an index tensor that
+// names, for each of its elements, one element of the data. Views into the run's inputs; bodies of parallel_for may read them.
+#pragma once
+
+#include <gantry/sdk/kernel.h>
+
+#include <cstdint>
+#include <string>
+
+#include "dims.h"
+
+namespace gantry::cpu {
+
+/// The elements of an int64 or int32 input, as int64. A negative index counts from the end.
+class Indices {
+ public:
+  Indices(sdk::Call& call, int slot)
+      : wide_(call.input(slot).dtype == GANTRY_INT64 ? call.data<int64_t>(slot) : nullptr),
+        narrow_(call.input(slot).dtype == GANTRY_INT32 ? call.data<int32_t>(slot) : nullptr) {
+    if (call.input(slot).dtype != GANTRY_INT64 && call.input(slot).dtype != GANTRY_INT32) {
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT, "indices have element type " + std::to_string(call.input(slot).dtype) +
+                                                    " (ONNX TensorProto number), need int64 or int32");
+    }
+  }
+  int64_t operator[](int64_t i) const { return wide_ ? wide_[i] : narrow_[i]; }
+  [[nodiscard]] bool is_within(int64_t i, int64_t extent) const {
+    const int64_t index = (*this)[i];
+    return index >= -extent && index < extent;
+  }
+  /// Index in [0, extent). Requires is_within(i, extent).
+  [[nodiscard]] int64_t wrapped(int64_t i, int64_t extent) const {
+    const int64_t index = (*this)[i];
+    return index < 0 ? index + extent : index;
+  }
+
+ private:
+  const int64_t* wide_;
+  const int32_t* narrow_;
+};
+
+/// True if each element of `indices` has a counterpart in `data` on every axis but `axis`.
+inline bool fits_elements(sdk::Shape data, sdk::Shape indices, int axis) {
+  bool fits = indices.rank == data.rank;
+  for (int i = 0; fits && i < data.rank; ++i) fits = i == axis || indices[i] <= data[i];
+  return fits;
+}
+
+/// For each element of an index tensor the element of `data` at the same position, but on `axis` at the index.
+/// Requires fits_elements(data, indices, axis).
+class ElementPlaces {
+ public:
+  ElementPlaces(sdk::Shape data, sdk::Shape indices, int axis)
+      : axis_(axis), extent_(data[axis]), shape_(indices), strides_(dense_strides(data)) {}
+
+  /// visit(i, place) for the index elements [begin, end).
+  template <class Visit>
+  void for_each(const Indices& indices, int64_t begin, int64_t end, Visit&& visit) const {
+    const int last = shape_.rank() - 1;
+    int64_t index[kMaxRank];
+    int64_t base = 0;
+    int64_t rest = begin;
+    for (int i = last; i >= 0; --i) {
+      index[i] = rest % shape_[i];
+      rest /= shape_[i];
+      base += i == axis_ ? 0 : index[i] * strides_[i];
+    }
+    for (int64_t i = begin; i < end; ++i) {
+      visit(i, base + indices.wrapped(i, extent_) * strides_[axis_]);
+      for (int k = last; k >= 0; --k) {
+        const int64_t stride = k == axis_ ? 0 : strides_[k];
+        base += stride;
+        if (++index[k] < shape_[k]) break;
+        base -= shape_[k] * stride;
+        index[k] = 0;
+      }
+    }
+  }
+
+ private:
+  int axis_;
+  int64_t extent_;
+  Dims shape_;
+  Dims strides_;
+};
+
+}  // namespace gantry::cpu
