@@ -36,7 +36,7 @@ Manifest parse_manifest(const std::string& text, const std::string& file, bool n
 /// Reads the file first. NOT_FOUND: it cannot be read.
 Manifest read_manifest(const std::string& file);
 
-/// Checks options (a JSON object as text) against the manifest's schema and returns them with nothing added. INVALID_ARGUMENT:
+/// Checks options (a JSON object as text) against the manifest's schema. INVALID_ARGUMENT:
 /// JSON pointer below /providers/options/<name>, expected, found, nearest name.
 void check_options(const Manifest& manifest, const std::string& options);
 

@@ -51,19 +51,26 @@ class ProviderRegistry {
   /// Device types of all usable manifests, sorted.
   std::vector<std::string> device_types();
 
+  /// Checks the options of every provider named in `options`. INVALID_ARGUMENT: as the manifest's schema says. Names that no manifest has are
+  /// logged: a configuration may speak of providers that another machine has.
+  void check_options(const std::map<std::string, std::string>& options);
+
  private:
   struct Candidate;
-  void collect(const SearchEnvironment& environment);
   void consider(const ManifestFile& file);
-  bool is_disabled(const std::string& name) const;
+  void inspect(Candidate& candidate, const std::string& file);
+  void check_rivals(Candidate& candidate) const;
+  [[nodiscard]] bool is_disabled(const std::string& name) const;
   void open(Candidate& candidate);
   void open_or_throw(Candidate& candidate);
-  std::vector<Candidate*> candidates_of(const std::string& type);
-  [[noreturn]] void fail_unknown_type(const Device& device);
-  [[noreturn]] void fail_not_ready(const Device& device, const std::vector<Candidate*>& candidates);
+  void open_all();
+  [[nodiscard]] std::vector<Candidate*> candidates_of(const std::string& type) const;
+  [[nodiscard]] std::vector<std::string> known_types() const;
+  [[noreturn]] void fail_unknown_type(const Device& device) const;
+  [[noreturn]] static void fail_not_ready(const Device& device, const std::vector<Candidate*>& candidates);
 
   ProviderSettings settings_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Candidate>> candidates_;  // in search order
 };
 

@@ -40,7 +40,6 @@ struct Config {
   struct {
     int threads = 0;  ///< 0: one for each core that the process may use
     Optimization optimization = Optimization::kAll;
-    std::string profile;  ///< file for a trace; empty: none
     std::vector<std::string> disable_passes;
   } session;
   /// JSON pointer of every member that is set -> where from: "GANTRY_CONFIG", "runtime", "session".

@@ -17,7 +17,7 @@ class Runtime::Impl {
   explicit Impl(const RuntimeOptions& options);
 
   /// The configuration of a session: this runtime's with the session's document over it. Errors as Config::parse.
-  [[nodiscard]] Config session_config(const std::string& config_json) const;
+  [[nodiscard]] Config session_config(const std::string& config_json);
 
   std::vector<Config::Document> documents;
   Config config;

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/manifest.h"
+
+#include <gantry/device.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+
+#include "base/names.h"
+#include "plugin/strict_json.h"
+
+namespace gantry {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kManifestVersion = 1;
+
+// One reading of a manifest: takes members out and knows how to complain about them.
+class Reader {
+ public:
+  Reader(const json& root, const std::string& file) : root_(root), file_(file) {}
+
+  [[noreturn]] void fail(const std::string& pointer, const std::string& expected, const std::string& found) const {
+    throw Error(Code::kInvalidArgument, file_ + ": " + pointer + ": expected " + expected + ", found " + found);
+  }
+
+  // The member at a pointer of one or two steps; null if it is absent.
+  const json* find(const std::string& pointer) const {
+    const json::json_pointer place(pointer);
+    return root_.contains(place) ? &root_[place] : nullptr;
+  }
+  const json& need(const std::string& pointer, const std::string& expected) const {
+    const json* found = find(pointer);
+    if (!found) fail(pointer, expected, "nothing");
+    return *found;
+  }
+  std::string text(const std::string& pointer, const std::string& expected, bool is_required) const {
+    const json* found = is_required ? &need(pointer, expected) : find(pointer);
+    if (!found) return {};
+    if (!found->is_string() || (is_required && found->get_ref<const std::string&>().empty())) {
+      fail(pointer, expected, describe_json(*found));
+    }
+    return found->get<std::string>();
+  }
+  uint32_t number(const std::string& pointer) const {
+    const json& found = need(pointer, "an unsigned number");
+    if (!found.is_number_unsigned() || found.get<uint64_t>() > std::numeric_limits<uint32_t>::max()) {
+      fail(pointer, "an unsigned number", describe_json(found));
+    }
+    return found.get<uint32_t>();
+  }
+  std::vector<std::string> texts(const std::string& pointer) const {
+    const json* found = find(pointer);
+    if (!found) return {};
+    if (!found->is_array()) fail(pointer, "an array of strings", describe_json(*found));
+    std::vector<std::string> result;
+    for (size_t i = 0; i < found->size(); ++i) {
+      const json& item = (*found)[i];
+      if (!item.is_string() || item.get_ref<const std::string&>().empty()) {
+        fail(json_pointer(pointer, std::to_string(i)), "a string that is not empty", describe_json(item));
+      }
+      result.push_back(item.get<std::string>());
+    }
+    return result;
+  }
+  std::string choice(const std::string& pointer, const std::vector<std::string>& choices) const {
+    const json* found = find(pointer);
+    if (!found) return choices[0];
+    const std::string given = found->is_string() ? found->get<std::string>() : std::string();
+    if (std::find(choices.begin(), choices.end(), given) == choices.end()) {
+      fail(pointer, "one of " + list_names(choices), describe_json(*found));
+    }
+    return given;
+  }
+  void warn_of_unknown(const std::string& pointer, const std::vector<std::string>& known,
+                       std::vector<std::string>& warnings) const {
+    const json* object = pointer.empty() ? &root_ : find(pointer);
+    if (!object || !object->is_object()) return;
+    for (const auto& [member, unused] : object->items()) {
+      if (member.rfind("x-", 0) == 0 || std::find(known.begin(), known.end(), member) != known.end()) continue;
+      warnings.push_back(json_pointer(pointer, member) + ": unknown member, ignored." + did_you_mean(member, known));
+    }
+  }
+
+ private:
+  const json& root_;
+  const std::string& file_;
+};
+
+const std::vector<std::string> kMembers = {"manifest_version", "name",     "vendor",   "version", "library", "abi",    "devices",
+                                           "priority",         "requires", "options",  "threads", "unload",  "critical"};
+
+void check_version(const Reader& reader, const json& root, const std::string& file) {
+  const json& version = reader.need("/manifest_version", std::to_string(kManifestVersion));
+  if (!version.is_number_integer()) reader.fail("/manifest_version", "a whole number", describe_json(version));
+  if (version != kManifestVersion) {
+    throw Error(Code::kAbiMismatch, file + ": /manifest_version: expected " + std::to_string(kManifestVersion) + ", found " +
+                                        version.dump() + "; the manifest needs another version of gantry");
+  }
+  for (const std::string& member : reader.texts("/critical")) {
+    if (std::find(kMembers.begin(), kMembers.end(), member) == kMembers.end() || !root.contains(member)) {
+      throw Error(Code::kAbiMismatch, file + ": /critical: the member \"" + member +
+                                          "\" must be understood and is not known here; the manifest needs a newer gantry");
+    }
+  }
+}
+
+bool is_provider_name(const std::string& name) {
+  const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  return !name.empty() && name.size() <= 64 && is_plain(name[0]) &&
+         std::all_of(name.begin(), name.end(), [&](char c) { return is_plain(c) || c == '_' || c == '-'; });
+}
+
+void read_identity(const Reader& reader, bool needs_library, Manifest& manifest) {
+  const std::string expected = "a name of 1 to 64 of the characters a-z, 0-9, _ and -, first a letter or digit";
+  manifest.name = reader.text("/name", expected, true);
+  if (!is_provider_name(manifest.name)) reader.fail("/name", expected, "\"" + manifest.name.substr(0, 80) + "\"");
+  manifest.vendor = reader.text("/vendor", "a string", false);
+  manifest.version = reader.text("/version", "a string as \"0.1.0\"", true);
+  manifest.library = reader.text("/library", "a file name relative to the manifest", needs_library);
+  manifest.abi_major = reader.number("/abi/major");
+  manifest.abi_minor = reader.number("/abi/minor");
+}
+
+void read_devices(const Reader& reader, Manifest& manifest) {
+  const std::string expected = "an array of at least one device type, as [\"CPU\"]";
+  reader.need("/devices", expected);
+  manifest.devices = reader.texts("/devices");
+  if (manifest.devices.empty()) reader.fail("/devices", expected, "an empty array");
+  for (size_t i = 0; i < manifest.devices.size(); ++i) {
+    const std::string& type = manifest.devices[i];
+    bool is_type = type.find(':') == std::string::npos;
+    try {
+      if (is_type) Device::parse(type);
+    } catch (const Error&) {
+      is_type = false;
+    }
+    const std::string pointer = json_pointer("/devices", std::to_string(i));
+    if (!is_type) reader.fail(pointer, "a type of letters, digits and _", "\"" + type.substr(0, 80) + "\"");
+    if (std::find(manifest.devices.begin(), manifest.devices.begin() + static_cast<ptrdiff_t>(i), type) !=
+        manifest.devices.begin() + static_cast<ptrdiff_t>(i)) {
+      reader.fail(pointer, "each type once", "\"" + type + "\" again");
+    }
+  }
+}
+
+void read_rest(const Reader& reader, const std::string& file, Manifest& manifest) {
+  if (const json* priority = reader.find("/priority")) {
+    if (!priority->is_number_integer()) reader.fail("/priority", "a whole number", describe_json(*priority));
+    manifest.priority = priority->get<int64_t>();
+  }
+  if (const json* needed = reader.find("/requires"); needed && !needed->is_object()) {
+    reader.fail("/requires", "an object", describe_json(*needed));
+  }
+  manifest.required_libraries = reader.texts("/requires/libraries");
+  manifest.required_cpu_features = reader.texts("/requires/cpu_features");
+  manifest.own_threads = reader.choice("/threads", {"host", "own"}) == "own";
+  reader.choice("/unload", {"never", "tested"});
+  manifest.options_schema = R"({"type": "object", "additionalProperties": false})";
+  if (const json* options = reader.find("/options")) {
+    if (!options->is_object()) reader.fail("/options", "a JSON Schema", describe_json(*options));
+    const JsonSchema compiles(*options, file, "/options");
+    manifest.options_schema = options->dump();
+  }
+  reader.warn_of_unknown("", kMembers, manifest.warnings);
+  reader.warn_of_unknown("/abi", {"major", "minor"}, manifest.warnings);
+  reader.warn_of_unknown("/requires", {"libraries", "cpu_features"}, manifest.warnings);
+}
+
+}  // namespace
+
+Manifest parse_manifest(const std::string& text, const std::string& file, bool needs_library) {
+  const json root = parse_json(text, file, {kMaxManifestBytes, 16});
+  const Reader reader(root, file);
+  if (!root.is_object()) reader.fail("/", "an object", describe_json(root));
+  check_version(reader, root, file);
+  Manifest manifest;
+  manifest.text = text;
+  read_identity(reader, needs_library, manifest);
+  read_devices(reader, manifest);
+  read_rest(reader, file, manifest);
+  return manifest;
+}
+
+Manifest read_manifest(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw Error(Code::kNotFound, file + ": the manifest cannot be read");
+  std::string text(kMaxManifestBytes + 1, '\0');  // one more, to see that a file is too large without reading all of it
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (stream.bad()) throw Error(Code::kNotFound, file + ": the manifest cannot be read");
+  text.resize(static_cast<size_t>(stream.gcount()));
+  return parse_manifest(text, file);
+}
+
+void check_options(const Manifest& manifest, const std::string& options) {
+  const std::string subject = "options of provider \"" + manifest.name + "\"";
+  const json document = parse_json(options, subject);
+  const JsonSchema schema(parse_json(manifest.options_schema, subject), subject);
+  const std::string pointer = json_pointer("/providers/options", manifest.name);
+  if (!document.is_object()) {
+    throw Error(Code::kInvalidArgument, subject + ": " + pointer + ": expected an object, found " + describe_json(document));
+  }
+  schema.check(document, subject, pointer);
+}
+
+}  // namespace gantry

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/open_providers.h"
+
+#include <gantry/error.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+namespace gantry {
+namespace {
+
+struct Slot {
+  std::weak_ptr<PluginProvider> provider;
+  bool is_taken = false;  // from before the entry is called until after destroy has returned
+};
+
+struct OpenProviders {
+  std::mutex mutex;
+  std::condition_variable freed;
+  std::map<std::string, Slot> slots;
+};
+
+// Never destroyed: the last runtime may be a static object.
+OpenProviders& open_providers() {
+  static auto* const instance = new OpenProviders;
+  return *instance;
+}
+
+void free_slot(const std::string& key) {
+  OpenProviders& all = open_providers();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  all.slots.erase(key);
+  all.freed.notify_all();
+}
+
+std::shared_ptr<PluginProvider> find_or_take(const std::string& key) {
+  OpenProviders& all = open_providers();
+  std::unique_lock<std::mutex> lock(all.mutex);
+  for (;;) {
+    Slot& slot = all.slots[key];
+    if (std::shared_ptr<PluginProvider> open = slot.provider.lock()) return open;
+    if (!slot.is_taken) {
+      slot.is_taken = true;
+      return nullptr;
+    }
+    all.freed.wait(lock);  // being opened or destroyed by another thread
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<PluginProvider> open_provider(const Manifest& manifest, const PluginProvider::Origin& origin, std::string& stage) {
+  const std::string key =
+      origin.library.empty() ? std::to_string(reinterpret_cast<uintptr_t>(origin.entry)) : origin.library;
+  if (std::shared_ptr<PluginProvider> open = find_or_take(key)) {
+    if (open->options() != origin.options || open->name() != manifest.name) {
+      throw Error(Code::kUnavailable, "provider \"" + manifest.name + "\" is already open in this process as \"" + open->name() +
+                                          "\" with the options " + open->options() + ", asked for with " + origin.options +
+                                          "; options are given per session where they differ");
+    }
+    return open;
+  }
+  try {
+    std::shared_ptr<PluginProvider> opened(new PluginProvider(manifest, origin, stage), [key](PluginProvider* provider) {
+      delete provider;
+      free_slot(key);
+    });
+    OpenProviders& all = open_providers();
+    const std::lock_guard<std::mutex> lock(all.mutex);
+    all.slots[key].provider = opened;
+    all.freed.notify_all();
+    return opened;
+  } catch (...) {
+    free_slot(key);
+    throw;
+  }
+}
+
+}  // namespace gantry

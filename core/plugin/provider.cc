@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/provider.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include "plugin/error.h"
+#include "plugin/host.h"
+#include "plugin/registry.h"
+
+namespace gantry {
+namespace {
+
+// Calls a provider where it may be at its worst: an exception that crosses is a breach of the contract, and one that can be reported.
+template <class Call>
+void call_provider(const std::string& who, Call&& call) {
+  gantry_error* error = nullptr;
+  try {
+    error = call();
+  } catch (const std::exception& exception) {
+    throw Error(Code::kInternal, who + " let an exception cross the boundary: " + exception.what());
+  } catch (...) {
+    throw Error(Code::kInternal, who + " let an exception cross the boundary");
+  }
+  throw_if(error, who);
+}
+
+const char* state_name(uint32_t state) {
+  switch (state) {
+    case GANTRY_DEVICE_READY:
+      return "ready";
+    case GANTRY_DEVICE_ABSENT:
+      return "absent";
+    default:  // also states that only a newer provider knows: they are no reason to use the device
+      return "blocked";
+  }
+}
+
+std::string text_of(gantry_str text) { return std::string(to_view(text)); }
+
+}  // namespace
+
+PluginProvider::PluginProvider(Manifest manifest, const Origin& origin, std::string& stage)
+    : manifest_(std::move(manifest)), options_(origin.options), library_(origin.library) {
+  watch_forks();
+  try {
+    stage = "negotiate";
+    negotiate(origin);
+    check_slots();
+    stage = "enumerate";
+    enumerate();
+    opened_.resize(devices_.size(), nullptr);
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+PluginProvider::~PluginProvider() { close(); }
+
+void PluginProvider::negotiate(const Origin& origin) {
+  const std::string who = "provider \"" + name() + "\"";
+  gantry_offer offer = {};
+  offer.size = sizeof(offer);
+  offer.minor = GANTRY_ABI_MINOR;
+  offer.layout = GANTRY_ABI_LAYOUT;
+  offer.host = &host_table();
+  offer.library = to_str(library_);
+  offer.manifest = to_str(manifest_.text);
+  offer.options = to_str(options_);
+  gantry_accept accept = {};
+  accept.size = sizeof(accept);
+  call_provider(who, [&] { return origin.entry(&offer, &accept); });
+  if (!accept.api) throw Error(Code::kAbiMismatch, who + ": expected a table of functions, found null");
+  // Taken over before it is judged, so that close() can call the provider's destroy.
+  std::memcpy(&api_, accept.api, std::min<size_t>(accept.api->size, sizeof(api_)));
+  if (accept.layout != GANTRY_ABI_LAYOUT) {
+    throw Error(Code::kAbiMismatch, who + ": expected the layout " + std::to_string(GANTRY_ABI_LAYOUT) + " of provider.h, found " +
+                                        std::to_string(accept.layout) + "; rebuild the provider with this gantry's SDK");
+  }
+  if (accept.minor > GANTRY_ABI_MINOR) {
+    throw Error(Code::kAbiMismatch, who + ": expected at most minor version " + std::to_string(GANTRY_ABI_MINOR) + ", found " +
+                                        std::to_string(accept.minor) + "; upgrade gantry");
+  }
+}
+
+void PluginProvider::check_slots() const {
+  const auto need = [&](bool is_there, const char* slot) {
+    if (is_there) return;
+    throw Error(Code::kAbiMismatch, "provider \"" + name() + "\": expected the required slot gantry_provider_api." + slot +
+                                        ", found a table of " + std::to_string(api_.size) + " bytes in which it is absent or null");
+  };
+  need(api_.devices != nullptr, "devices");
+  need(api_.claim != nullptr, "claim");
+  need(api_.compile != nullptr, "compile");
+  need(api_.destroy != nullptr, "destroy");
+  const bool has_memory = std::any_of(devices_.begin(), devices_.end(), [](const PluginDevice& device) {
+    return device.is_ready() && !device.has_host_memory();
+  });
+  if (!has_memory) return;
+  need(api_.device_open != nullptr, "device_open");
+  need(api_.device_close != nullptr, "device_close");
+  need(api_.memory_allocate != nullptr, "memory_allocate");
+  need(api_.memory_free != nullptr, "memory_free");
+  need(api_.stream_create != nullptr, "stream_create");
+  need(api_.stream_destroy != nullptr, "stream_destroy");
+  need(api_.stream_synchronize != nullptr, "stream_synchronize");
+  need(api_.copy != nullptr, "copy");
+  need(api_.event_create != nullptr, "event_create");
+  need(api_.event_destroy != nullptr, "event_destroy");
+  need(api_.event_record != nullptr, "event_record");
+  need(api_.event_wait != nullptr, "event_wait");
+  need(api_.event_synchronize != nullptr, "event_synchronize");
+}
+
+void PluginProvider::enumerate() {
+  struct Sink {
+    PluginProvider* provider;
+    gantry_error* error = nullptr;  // the first; nothing may be thrown through the provider
+  } sink{this};
+  gantry_device_sink table = {};
+  table.size = sizeof(table);
+  table.self = &sink;
+  table.device = [](void* self, const gantry_device_info* info) {
+    auto& to = *static_cast<Sink*>(self);
+    if (!to.error) to.error = guard([&] { to.provider->add_device(*info); });
+  };
+  const std::string who = "provider \"" + name() + "\"";
+  try {
+    call_provider(who, [&] { return api_.devices(api_.self, &table); });
+  } catch (...) {
+    release_error(sink.error);
+    throw;
+  }
+  throw_if(sink.error, who);
+  check_slots();
+}
+
+void PluginProvider::add_device(const gantry_device_info& info) {
+  PluginDevice device;
+  device.index = static_cast<uint32_t>(devices_.size());
+  device.flags = info.flags;
+  device.info.device = {text_of(info.type), info.id};
+  device.info.provider = name();
+  device.info.name = text_of(info.name);
+  device.info.uid = text_of(info.uid);
+  device.info.state = state_name(info.state);
+  device.info.reason = text_of(info.reason);
+  device.info.memory_bytes = info.memory_bytes;
+  const std::string label = "device " + device.info.device.to_string();
+  const auto& types = manifest_.devices;
+  if (std::find(types.begin(), types.end(), device.info.device.type) == types.end()) {
+    throw Error(Code::kInternal, label + ": expected a type that the manifest lists in /devices, found another one");
+  }
+  for (const PluginDevice& other : devices_) {
+    if (other.info.device == device.info.device) {
+      throw Error(Code::kInternal, label + ": expected each id of a type once, found it reported twice");
+    }
+  }
+  devices_.push_back(std::move(device));
+}
+
+gantry_device* PluginProvider::open_device(uint32_t index) {
+  require_not_forked();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (index >= devices_.size()) {
+    throw Error(Code::kInternal, "provider \"" + name() + "\" has no device of index " + std::to_string(index));
+  }
+  const PluginDevice& device = devices_[index];
+  const std::string who = "device " + device.info.device.to_string() + " of provider \"" + name() + "\"";
+  if (!device.is_ready()) throw Error(Code::kUnavailable, who + " is " + device.info.state + ": " + device.info.reason);
+  if (device.has_host_memory() || opened_[index]) return opened_[index];
+  gantry_device* handle = nullptr;
+  call_provider(who, [&] { return api_.device_open(api_.self, index, &handle); });
+  if (!handle) throw Error(Code::kInternal, who + ": device_open gave neither an error nor a device");
+  opened_[index] = handle;
+  return handle;
+}
+
+void PluginProvider::close() {
+  // In a forked child the provider's threads do not exist, and waiting for them would never end.
+  if (is_forked()) return;
+  for (gantry_device*& device : opened_) {
+    if (device) api_.device_close(std::exchange(device, nullptr));
+  }
+  if (api_.destroy && api_.self) api_.destroy(std::exchange(api_.self, nullptr));
+}
+
+}  // namespace gantry
