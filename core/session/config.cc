@@ -114,7 +114,7 @@ void fill(const json& root, Config& config) {
   config.session.threads = session.value("threads", 0);
   config.session.optimization = to_optimization(session.value("optimization", "all"));
   config.session.disable_passes = texts(root, "/session/disable_passes");
-  config.json = root.dump(2);
+  config.text = root.dump(2);
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ struct Config {
   } session;
   /// JSON pointer of every member that is set -> where from: "GANTRY_CONFIG", "runtime", "session".
   std::map<std::string, std::string> origins;
-  std::string json;  ///< the merged document
+  std::string text;  ///< the merged document, as JSON
 
   /// Merges the documents, later over earlier, and checks each. Empty texts are left out. INVALID_ARGUMENT: not JSON, an unknown member
   /// (with the nearest name), a wrong type or value; each with the JSON pointer. UNSUPPORTED: a member that this version does not

@@ -26,10 +26,11 @@ Config Runtime::Impl::session_config(const std::string& config_json) {
                                               ": belongs to the runtime's configuration, which decides what providers there are");
     }
   }
-  registry.check_options(own.providers.options);
   std::vector<Config::Document> all = documents;
   all.push_back({"session", config_json});
-  return Config::parse(all);
+  Config merged = Config::parse(all);
+  registry.check_options(merged.providers.options);
+  return merged;
 }
 
 Runtime::Runtime(const RuntimeOptions& options) : impl_(std::make_unique<Impl>(options)) {}
