@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "schedule/run_services.h"
 #include "session/runtime_impl.h"
 
 namespace gantry {
@@ -15,7 +16,9 @@ std::vector<Config::Document> documents_of(const RuntimeOptions& options) {
 }  // namespace
 
 Runtime::Impl::Impl(const RuntimeOptions& options)
-    : documents(documents_of(options)), config(Config::parse(documents)), registry(config.providers) {}
+    : documents(documents_of(options)), config(Config::parse(documents)), registry(config.providers) {
+  install_run_services_once();
+}
 
 Config Runtime::Impl::session_config(const std::string& config_json) {
   if (config_json.empty()) return config;

@@ -29,7 +29,8 @@ struct ModelSource {
 };
 
 struct SessionOptions {
-  std::string device = "CPU";  ///< "TYPE" or "TYPE:id"
+  /// "TYPE" or "TYPE:id"; empty: the configuration's placement.prefer, else "CPU".
+  std::string device;
   std::string config_json;     ///< members override the runtime's configuration; empty: none
   bool profile = false;        ///< take per-node times in every run; see Session::profile
 };
@@ -132,6 +133,8 @@ class Binding {
   /// Output memory; its type must be the output's and its shape what the run produces (INVALID_ARGUMENT in run otherwise).
   void output(const std::string& name, const Tensor& tensor);
   void run(const RunOptions& options = {});
+  /// An output of the last run, bound or not. INVALID_ARGUMENT: no such output, or nothing has run yet.
+  [[nodiscard]] Value result(const std::string& name) const;
 
  private:
   class Impl;

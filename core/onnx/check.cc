@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/check.h"
+
+#include <gantry/error.h>
+#include <onnx/checker.h>
+#include <onnx/shape_inference/implementation.h>
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "onnx/schema.h"
+
+namespace gantry {
+namespace {
+
+using Dims = google::protobuf::RepeatedField<int64_t>;
+
+constexpr size_t kLongestMessage = 500;
+
+// The text between `before` and `after`; empty if one is missing.
+std::string_view between(std::string_view text, std::string_view before, std::string_view after) {
+  const size_t start = text.find(before);
+  if (start == std::string_view::npos) return {};
+  text.remove_prefix(start + before.size());
+  return text.substr(0, text.find(after));
+}
+
+// `Add "a"` out of "(op_type:Add, node name: a): ...", which is taken off the text.
+std::string take_node(std::string_view& text) {
+  const size_t end = text.find("): ");
+  const std::string_view head = text.substr(0, end);
+  if (!head.starts_with("(op_type:") || end == std::string_view::npos) return {};
+  text.remove_prefix(end + 3);
+  return std::string(between(head, "(op_type:", ",")) + " \"" + std::string(between(head, ", node name: ", "\n")) + "\"";
+}
+
+// Makes the library's message one sentence: without its tags and context lines and, of several, the first only.
+std::string sentence(std::string_view text) {
+  std::string node;
+  constexpr std::string_view kContext = "\n\n==> Context: Bad node spec for node. Name: ";
+  if (const size_t context = text.find(kContext); context != std::string_view::npos) {
+    const std::string_view rest = text.substr(context);
+    node = std::string(between(rest, " OpType: ", "\n")) + " \"" + std::string(between(rest, kContext, " OpType: ")) + "\"";
+    text = text.substr(0, context);
+  }
+  constexpr std::string_view kTags[] = {"[TypeInferenceError] ", "[ShapeInferenceError] ", "Inference error(s): "};
+  for (bool again = true; again;) {
+    again = false;
+    for (const std::string_view tag : kTags) {
+      if (!text.starts_with(tag)) continue;
+      text.remove_prefix(tag.size());
+      again = true;
+    }
+    if (std::string inner = take_node(text); !inner.empty()) {
+      node = std::move(inner);
+      again = true;
+    }
+  }
+  std::string result = node.empty() ? "" : node + ": ";
+  for (const char c : text.substr(0, text.find("\n(op_type:"))) {
+    const bool is_space = std::isspace(static_cast<unsigned char>(c)) != 0;
+    if (!is_space || !result.ends_with(' ')) result += is_space ? ' ' : c;
+    if (result.size() > kLongestMessage) return result + "...";
+  }
+  while (result.ends_with(' ')) result.pop_back();
+  return result;
+}
+
+[[noreturn]] void rejected(const char* by, const std::exception& error) {
+  throw Error(Code::kInvalidModel, std::string("the model breaks a rule of ONNX (") + by + "): " + sentence(error.what()));
+}
+
+bool is_constant(const onnx::NodeProto& node) {
+  return node.op_type() == "Constant" && node.domain().empty() && node.output_size() == 1 && !node.output(0).empty() &&
+         node.attribute_size() == 1 && node.attribute(0).ref_attr_name().empty();
+}
+
+// Moves the value of a Constant node into an initializer of the graph. False: the attribute has another form.
+bool move_constant(onnx::NodeProto& node, onnx::GraphProto& graph) {
+  onnx::AttributeProto& attribute = *node.mutable_attribute(0);
+  const std::string& form = attribute.name();
+  if (form == "sparse_value" && attribute.has_sparse_tensor()) {
+    onnx::SparseTensorProto* sparse = graph.add_sparse_initializer();
+    sparse->Swap(attribute.mutable_sparse_tensor());
+    sparse->mutable_values()->set_name(node.output(0));
+    return true;
+  }
+  onnx::TensorProto tensor;
+  if (form == "value" && attribute.has_t()) {
+    tensor.Swap(attribute.mutable_t());
+  } else if (form == "value_int" || form == "value_ints") {
+    tensor.set_data_type(onnx::TensorProto::INT64);
+    if (form == "value_int") tensor.add_int64_data(attribute.i());
+    tensor.mutable_int64_data()->MergeFrom(attribute.ints());
+    if (form == "value_ints") tensor.add_dims(attribute.ints_size());
+  } else if (form == "value_float" || form == "value_floats") {
+    tensor.set_data_type(onnx::TensorProto::FLOAT);
+    if (form == "value_float") tensor.add_float_data(attribute.f());
+    tensor.mutable_float_data()->MergeFrom(attribute.floats());
+    if (form == "value_floats") tensor.add_dims(attribute.floats_size());
+  } else if (form == "value_string" || form == "value_strings") {
+    tensor.set_data_type(onnx::TensorProto::STRING);
+    if (form == "value_string") tensor.add_string_data(attribute.s());
+    tensor.mutable_string_data()->MergeFrom(attribute.strings());
+    if (form == "value_strings") tensor.add_dims(attribute.strings_size());
+  } else {
+    return false;
+  }
+  tensor.set_name(node.output(0));
+  graph.add_initializer()->Swap(&tensor);
+  return true;
+}
+
+void normalize_graph(onnx::GraphProto& graph) {
+  google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes;
+  nodes.Swap(graph.mutable_node());
+  for (onnx::NodeProto& node : nodes) {
+    if (!is_constant(node) || !move_constant(node, graph)) graph.add_node()->Swap(&node);
+  }
+  std::unordered_set<std::string> constants;
+  for (const auto& tensor : graph.initializer()) constants.insert(tensor.name());
+  for (const auto& sparse : graph.sparse_initializer()) constants.insert(sparse.values().name());
+  google::protobuf::RepeatedPtrField<onnx::ValueInfoProto> inputs;
+  inputs.Swap(graph.mutable_input());
+  for (onnx::ValueInfoProto& input : inputs) {
+    if (!constants.contains(input.name())) graph.add_input()->Swap(&input);
+  }
+}
+
+// For the time of inference takes out of each graph the initializers that the library must not read, placeholders and sparse ones,
+// and declares their types instead.
+class HiddenConstants {
+ public:
+  explicit HiddenConstants(onnx::ModelProto& model) {
+    onnx::for_each_graph(model, [&](onnx::GraphProto& graph) { hide(graph); });
+  }
+  ~HiddenConstants() {
+    for (Hidden& item : hidden_) {
+      for (auto& tensor : item.dense) item.graph->add_initializer()->Swap(&tensor);
+      for (auto& sparse : item.sparse) item.graph->add_sparse_initializer()->Swap(&sparse);
+      // By name: whoever runs in between may have rewritten the list.
+      auto* infos = item.graph->mutable_value_info();
+      infos->erase(std::remove_if(infos->begin(), infos->end(),
+                                  [&](const onnx::ValueInfoProto& info) { return item.names.contains(info.name()); }),
+                   infos->end());
+    }
+  }
+  HiddenConstants(const HiddenConstants&) = delete;
+  HiddenConstants& operator=(const HiddenConstants&) = delete;
+
+ private:
+  struct Hidden {
+    onnx::GraphProto* graph = nullptr;
+    google::protobuf::RepeatedPtrField<onnx::TensorProto> dense;
+    google::protobuf::RepeatedPtrField<onnx::SparseTensorProto> sparse;
+    std::unordered_set<std::string> names;
+  };
+
+  void hide(onnx::GraphProto& graph) {
+    Hidden item;
+    item.graph = &graph;
+    google::protobuf::RepeatedPtrField<onnx::TensorProto> all;
+    all.Swap(graph.mutable_initializer());
+    for (onnx::TensorProto& tensor : all) {
+      if (!is_placeholder(tensor)) {
+        graph.add_initializer()->Swap(&tensor);
+        continue;
+      }
+      declare(item, tensor.name(), tensor.data_type(), tensor.dims());
+      item.dense.Add()->Swap(&tensor);
+    }
+    item.sparse.Swap(graph.mutable_sparse_initializer());
+    for (const onnx::SparseTensorProto& sparse : item.sparse) {
+      declare(item, sparse.values().name(), sparse.values().data_type(), sparse.dims());
+    }
+    if (!item.names.empty()) hidden_.push_back(std::move(item));
+  }
+
+  static void declare(Hidden& item, const std::string& name, int32_t data_type, const Dims& dims) {
+    item.names.insert(name);
+    onnx::ValueInfoProto* info = item.graph->add_value_info();
+    info->set_name(name);
+    onnx::TypeProto::Tensor* type = info->mutable_type()->mutable_tensor_type();
+    type->set_elem_type(data_type);
+    type->mutable_shape();
+    for (const int64_t extent : dims) type->mutable_shape()->add_dim()->set_dim_value(extent);
+  }
+
+  std::vector<Hidden> hidden_;
+};
+
+// Data propagation keeps one table of values by name for all bodies, so a name used in two of them would mix them up.
+bool names_are_unique(onnx::ModelProto& model) {
+  std::unordered_set<std::string_view> names;
+  bool unique = true;
+  onnx::for_each_graph(*model.mutable_graph(), [&](const onnx::GraphProto& graph) {
+    for (const auto& input : graph.input()) unique = names.insert(input.name()).second && unique;
+    for (const auto& node : graph.node()) {
+      for (const std::string& name : node.output()) unique = (name.empty() || names.insert(name).second) && unique;
+    }
+  });
+  return unique;
+}
+
+void drop_shape(onnx::ValueInfoProto& info) {
+  if (info.type().has_tensor_type()) info.mutable_type()->mutable_tensor_type()->clear_shape();
+}
+
+// Forgets declared shapes of everything but the model's inputs.
+void drop_declared_shapes(onnx::ModelProto& model) {
+  onnx::for_each_graph(model, [&](onnx::GraphProto& graph) {
+    graph.clear_value_info();
+    for (auto& output : *graph.mutable_output()) drop_shape(output);
+    if (&graph == &model.graph()) return;
+    for (auto& input : *graph.mutable_input()) drop_shape(input);
+  });
+}
+
+std::optional<std::string> try_infer(onnx::ModelProto& model) {
+  const HiddenConstants hidden(model);
+  try {
+    constexpr bool kCheckTypes = true;
+    constexpr int kStrict = 1;
+    onnx::shape_inference::DataValueMap shape_data;
+    onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(),
+                                       onnx::ShapeInferenceOptions(kCheckTypes, kStrict, names_are_unique(model)),
+                                       &shape_data);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void check_model(onnx::ModelProto& model, const std::vector<Payload>& payloads) {
+  // The checker wants as many bytes as a tensor's shape needs. A placeholder has none, so it is shown as an empty tensor.
+  std::vector<std::pair<onnx::TensorProto*, Dims>> shown;
+  onnx::for_each_tensor(model, [&](onnx::TensorProto& tensor) {
+    if (!is_placeholder(tensor)) return;
+    const uint64_t needed = payload_bytes_needed(tensor);
+    const uint64_t found = payload_of(tensor, payloads).size_bytes;
+    if (needed != found) {
+      throw Error(Code::kInvalidModel, "tensor \"" + tensor.name() + "\" needs " + std::to_string(needed) +
+                                           " bytes by its shape and type; found " + std::to_string(found));
+    }
+    shown.emplace_back(&tensor, tensor.dims());
+  });
+  for (auto& [tensor, dims] : shown) {
+    tensor->clear_dims();
+    tensor->add_dims(0);
+  }
+  std::optional<std::string> problem;
+  try {
+    onnx::checker::check_model(model);
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  for (auto& [tensor, dims] : shown) tensor->mutable_dims()->Swap(&dims);
+  if (problem) rejected("checker", std::runtime_error(*problem));
+}
+
+void normalize_domains(onnx::ModelProto& model) {
+  const auto normalize = [](auto& item) {
+    if (!item.domain().empty()) item.set_domain(normal_domain(item.domain()));
+  };
+  for (auto& import : *model.mutable_opset_import()) normalize(import);
+  for (auto& function : *model.mutable_functions()) {
+    for (auto& import : *function.mutable_opset_import()) normalize(import);
+  }
+  onnx::for_each_node(model, normalize);
+}
+
+void normalize_model(onnx::ModelProto& model) {
+  onnx::for_each_graph(model, normalize_graph);
+  // Before IR version 4 every initializer had to be an input as well; they no longer are.
+  constexpr int64_t kIrVersion = 10;
+  model.set_ir_version(std::max(model.ir_version(), kIrVersion));
+}
+
+void infer_types(onnx::ModelProto& model) {
+  std::optional<std::string> problem = try_infer(model);
+  if (problem && problem->find("existing shape") != std::string::npos) {
+    drop_declared_shapes(model);
+    problem = try_infer(model);
+  }
+  if (problem) rejected("type inference", std::runtime_error(*problem));
+}
+
+}  // namespace gantry

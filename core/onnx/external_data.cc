@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/external_data.h"
+
+#include <gantry/error.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include "onnx/mapped_file.h"
+
+namespace gantry {
+namespace {
+
+struct Entry {
+  std::string location;
+  uint64_t offset = 0;
+  std::optional<uint64_t> length;
+};
+
+class Mapper {
+ public:
+  Mapper(const std::filesystem::path& folder, std::vector<Payload>& payloads)
+      : folder_(folder), payloads_(payloads) {}
+
+  void map(onnx::TensorProto& tensor) {
+    const std::string subject = "external data of tensor \"" + tensor.name() + "\"";
+    try {
+      const Entry entry = read_entry(tensor);
+      const uint64_t needed = payload_bytes_needed(tensor);
+      if (entry.length.value_or(needed) != needed) {
+        fail("length is " + std::to_string(*entry.length) + " bytes; the tensor needs " + std::to_string(needed));
+      }
+      const std::shared_ptr<const MappedFile> file = open(entry.location);
+      const uint64_t size = file->bytes().size();
+      if (entry.offset > size || needed > size - entry.offset) {
+        fail("\"" + entry.location + "\" has " + std::to_string(size) + " bytes; the tensor needs " +
+             std::to_string(needed) + " from byte " + std::to_string(entry.offset));
+      }
+      tensor.set_doc_string(placeholder_text(payloads_.size()));
+      tensor.clear_external_data();
+      tensor.clear_data_location();
+      payloads_.push_back({file->bytes().data() + entry.offset, needed, file});
+    } catch (const Error& error) {
+      throw error.in(subject);
+    }
+  }
+
+ private:
+  [[noreturn]] static void fail(const std::string& what) { throw Error(Code::kInvalidModel, what); }
+
+  static uint64_t read_number(const std::string& key, const std::string& text) {
+    uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) {
+      fail(key + " must be a number of bytes; found \"" + text + "\"");
+    }
+    return value;
+  }
+
+  static Entry read_entry(const onnx::TensorProto& tensor) {
+    Entry entry;
+    for (const auto& item : tensor.external_data()) {
+      if (item.key() == "location") entry.location = item.value();
+      if (item.key() == "offset") entry.offset = read_number("offset", item.value());
+      if (item.key() == "length") entry.length = read_number("length", item.value());
+    }
+    if (entry.location.empty()) fail("a location was expected; there is none");
+    return entry;
+  }
+
+  std::shared_ptr<const MappedFile> open(const std::string& location) {
+    if (folder_.empty()) {
+      fail("\"" + location + "\" cannot be found: the model was given as bytes without a folder");
+    }
+    const auto known = files_.find(location);
+    if (known != files_.end()) return known->second;
+    if (std::filesystem::path(location).is_absolute()) {
+      fail("the location must be relative to the model's folder; found \"" + location + "\"");
+    }
+    std::error_code error;
+    const std::filesystem::path base = std::filesystem::canonical(folder_, error);
+    if (error) throw Error(Code::kNotFound, "the model's folder \"" + folder_.string() + "\" cannot be read: " + error.message());
+    // Symbolic links are resolved before the test; what is opened is the resolved path.
+    const std::filesystem::path wanted = std::filesystem::weakly_canonical(base / location, error);
+    if (error) fail("\"" + location + "\" cannot be resolved: " + error.message());
+    const auto [rest, unused] = std::mismatch(base.begin(), base.end(), wanted.begin(), wanted.end());
+    if (rest != base.end()) fail("\"" + location + "\" is outside the model's folder, where it must be");
+    return files_[location] = MappedFile::open(wanted);
+  }
+
+  const std::filesystem::path folder_;
+  std::vector<Payload>& payloads_;
+  std::map<std::string, std::shared_ptr<const MappedFile>> files_;
+};
+
+}  // namespace
+
+void map_external_data(onnx::ModelProto& model, const std::filesystem::path& folder, std::vector<Payload>& payloads) {
+  Mapper mapper(folder, payloads);
+  onnx::for_each_tensor(model, [&](onnx::TensorProto& tensor) {
+    if (tensor.data_location() == onnx::TensorProto::EXTERNAL) mapper.map(tensor);
+  });
+}
+
+}  // namespace gantry

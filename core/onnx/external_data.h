@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// External data: tensors whose bytes stand in files beside the model. Their files are mapped and the tensors become placeholders.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "onnx/payload.h"
+
+namespace gantry {
+
+/// Maps what the model's tensors refer to. `folder`: the model's; empty: there is none and external data is refused.
+/// NOT_FOUND: a file does not exist. INVALID_MODEL: a location that is absolute or leaves the folder (also through a symbolic
+/// link), is no regular file, or holds fewer bytes than the tensor needs. Names tensor and location.
+void map_external_data(onnx::ModelProto& model, const std::filesystem::path& folder, std::vector<Payload>& payloads);
+
+}  // namespace gantry

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/functions.h"
+
+#include <gantry/error.h>
+#include <onnx/checker.h>
+#include <onnx/defs/schema.h>
+#include <onnx/inliner/inliner.h>
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "onnx/payload.h"
+#include "onnx/schema.h"
+
+namespace gantry {
+namespace {
+
+// Domain of the functions that bodies from schemas become on their way through the inliner.
+constexpr char kSchemaBodies[] = "gantry.schema_bodies";
+
+using Types = std::unordered_map<std::string, const onnx::TypeProto*>;
+
+FunctionCall call_of(const onnx::NodeProto& node) { return {node.domain(), node.op_type(), node.overload()}; }
+
+const onnx::FunctionProto* find_local(const onnx::ModelProto& model, const FunctionCall& call) {
+  for (const onnx::FunctionProto& function : model.functions()) {
+    if (function.domain() == call.domain && function.name() == call.op_type && function.overload() == call.overload) {
+      return &function;
+    }
+  }
+  return nullptr;
+}
+
+const onnx::OpSchema* find_schema(const std::map<std::string, int>& opsets, const FunctionCall& call) {
+  const auto opset = opsets.find(call.domain);
+  if (opset == opsets.end()) return nullptr;
+  return onnx::OpSchemaRegistry::Schema(call.op_type, opset->second, call.domain);
+}
+
+// Replaces calls of operators whose schema has a body by calls of new functions of the model.
+class SchemaBodies {
+ public:
+  SchemaBodies(onnx::ModelProto& model, const std::function<bool(const FunctionCall&)>& wanted)
+      : model_(model), wanted_(wanted), opsets_(read_opsets(model.opset_import())) {}
+
+  bool run() {
+    graph(*model_.mutable_graph(), {});
+    if (count_ == 0) return false;
+    onnx::OperatorSetIdProto* import = model_.add_opset_import();
+    import->set_domain(kSchemaBodies);
+    import->set_version(1);
+    return true;
+  }
+
+ private:
+  void graph(onnx::GraphProto& graph, Types types) {
+    for (const auto& info : graph.value_info()) types[info.name()] = &info.type();
+    for (const auto& info : graph.input()) types[info.name()] = &info.type();
+    for (const auto& info : graph.output()) types[info.name()] = &info.type();
+    for (const auto& tensor : graph.initializer()) types[tensor.name()] = initializer_type(tensor);
+    for (onnx::NodeProto& node : *graph.mutable_node()) {
+      for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
+        if (attribute.has_g()) this->graph(*attribute.mutable_g(), types);
+        for (onnx::GraphProto& body : *attribute.mutable_graphs()) this->graph(body, types);
+      }
+      const FunctionCall call = call_of(node);
+      if (!find_local(model_, call) && wanted_(call)) replace(node, call, types);
+    }
+  }
+
+  const onnx::TypeProto* initializer_type(const onnx::TensorProto& tensor) {
+    made_types_.push_back(std::make_unique<onnx::TypeProto>());
+    onnx::TypeProto::Tensor* type = made_types_.back()->mutable_tensor_type();
+    type->set_elem_type(tensor.data_type());
+    type->mutable_shape();
+    for (const int64_t extent : tensor.dims()) type->mutable_shape()->add_dim()->set_dim_value(extent);
+    return made_types_.back().get();
+  }
+
+  void replace(onnx::NodeProto& node, const FunctionCall& call, const Types& types) {
+    std::optional<onnx::FunctionProto> body = build(node, call, types);
+    if (!body) return;
+    body->set_domain(kSchemaBodies);
+    body->set_name(call.op_type + "_" + std::to_string(count_++));
+    body->clear_overload();
+    // The schema chose the body for the model's opset, whichever one it says.
+    body->clear_opset_import();
+    *body->mutable_opset_import() = model_.opset_import();
+    node.set_domain(kSchemaBodies);
+    node.set_op_type(body->name());
+    node.clear_overload();
+    model_.add_functions()->Swap(&*body);
+  }
+
+  std::optional<onnx::FunctionProto> build(const onnx::NodeProto& node, const FunctionCall& call, const Types& types) {
+    const onnx::OpSchema* schema = find_schema(opsets_, call);
+    if (!schema) return std::nullopt;
+    const int opset = opsets_.at(call.domain);
+    if (schema->HasFunction()) {
+      if (const onnx::FunctionProto* body = schema->GetFunction(opset)) return *body;
+    }
+    if (!schema->HasContextDependentFunction()) return std::nullopt;
+    std::vector<onnx::TypeProto> inputs;
+    for (const std::string& name : node.input()) {
+      const auto type = types.find(name);
+      inputs.push_back(type == types.end() ? onnx::TypeProto() : *type->second);
+    }
+    const onnx::FunctionBodyBuildContextImpl context(node, inputs);
+    onnx::FunctionProto body;
+    if (!schema->BuildContextDependentFunction(context, body, opset)) return std::nullopt;
+    return body;
+  }
+
+  onnx::ModelProto& model_;
+  const std::function<bool(const FunctionCall&)>& wanted_;
+  const std::map<std::string, int> opsets_;
+  std::vector<std::unique_ptr<onnx::TypeProto>> made_types_;
+  int count_ = 0;
+};
+
+// Local functions may import other versions of a domain than the model as long as they mean the same schemas (the checker has
+// made sure of that); the inliner wants them equal, and the model to import whatever the bodies bring along.
+void align_opsets(onnx::ModelProto& model) {
+  std::map<std::string, int64_t> versions;
+  for (const auto& import : model.opset_import()) versions[import.domain()] = import.version();
+  for (onnx::FunctionProto& function : *model.mutable_functions()) {
+    for (auto& import : *function.mutable_opset_import()) {
+      const auto [known, is_new] = versions.try_emplace(import.domain(), import.version());
+      if (is_new) *model.add_opset_import() = import;
+      import.set_version(known->second);
+    }
+  }
+}
+
+void remove_import(onnx::ModelProto& model, const std::string& domain) {
+  const auto remove = [&](auto* imports) {
+    for (int i = imports->size() - 1; i >= 0; --i) {
+      if (imports->Get(i).domain() == domain) imports->DeleteSubrange(i, 1);
+    }
+  };
+  remove(model.mutable_opset_import());
+  for (auto& function : *model.mutable_functions()) remove(function.mutable_opset_import());
+}
+
+bool calls_any(onnx::ModelProto& model, const std::set<std::pair<std::string, std::string>>& functions) {
+  bool found = false;
+  onnx::for_each_graph(*model.mutable_graph(), [&](const onnx::GraphProto& graph) {
+    for (const auto& node : graph.node()) found = found || functions.contains({node.domain(), node.op_type()});
+  });
+  return found;
+}
+
+}  // namespace
+
+bool has_function(const onnx::ModelProto& model, const std::map<std::string, int>& opsets, const FunctionCall& call) {
+  if (find_local(model, call)) return true;
+  const onnx::OpSchema* schema = find_schema(opsets, call);
+  if (!schema) return false;
+  if (schema->HasContextDependentFunction()) return true;
+  return schema->HasFunction() && schema->GetFunction(opsets.at(call.domain)) != nullptr;
+}
+
+bool inline_once(onnx::ModelProto& model, const std::function<bool(const FunctionCall&)>& wanted) {
+  try {
+    const bool has_bodies = SchemaBodies(model, wanted).run();
+    // The inliner selects by domain and name, so the overloads of a function are inlined together.
+    std::set<std::pair<std::string, std::string>> selected;
+    for (const onnx::FunctionProto& function : model.functions()) {
+      const FunctionCall call{function.domain(), function.name(), function.overload()};
+      if (call.domain == kSchemaBodies || wanted(call)) selected.insert({call.domain, call.op_type});
+    }
+    if (!has_bodies && !calls_any(model, selected)) return false;
+    align_opsets(model);
+    onnx::inliner::InlineSelectedLocalFunctions(
+        model, *onnx::inliner::FunctionIdSet::Create({selected.begin(), selected.end()}));
+    if (has_bodies) remove_import(model, kSchemaBodies);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw Error(Code::kInvalidModel, std::string("functions cannot be put in place of their calls: ") + error.what());
+  }
+  return true;
+}
+
+}  // namespace gantry

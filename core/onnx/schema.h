@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions to the onnx library's operator schemas. Any thread.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "onnx/proto.h"
+
+namespace gantry {
+
+/// "ai.onnx" is another spelling of "".
+std::string normal_domain(const std::string& domain);
+
+/// Domain -> version. INVALID_MODEL: a version that the schemas of a known domain do not reach; names the supported range.
+std::map<std::string, int> read_opsets(const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& imports);
+
+/// Version of the schema that an operator has under an opset; the opset's own if there is no schema.
+int since_version(const std::string& op_type, const std::string& domain, int opset);
+
+/// True if equal inputs may give different outputs: random operators by their schema, and
+/// operators without a schema, of which nothing is known.
+bool is_nondeterministic(const std::string& op_type, const std::string& domain, int version);
+
+}  // namespace gantry

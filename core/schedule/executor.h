@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a program: keeps contexts and memory plans, and serves each run from both. Any thread; runs may overlap.
+#pragma once
+
+#include <condition_variable>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "gantry/session.h"
+#include "schedule/frame.h"
+#include "schedule/program.h"
+
+namespace gantry {
+
+class Executor {
+ public:
+  /// `threads`: that one run may use. `profile`: take a time for every step.
+  Executor(std::unique_ptr<const Program> program, std::shared_ptr<const DeviceTable> devices, uint32_t threads, bool profile);
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  /// Runs once. `inputs`: by graph input, checked by the caller. `outputs`: by graph output; a set entry is a tensor to be
+  /// filled, an empty one is set to a new value. Waits for a free context. Allocates nothing when all outputs are set and the
+  /// signature is known. Errors: what a kernel says, CANCELLED, DEADLINE_EXCEEDED.
+  void run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs, const RunOptions& options);
+
+  [[nodiscard]] const Program& program() const { return *program_; }
+  [[nodiscard]] std::vector<NodeTime> profile() const;
+  void reset_profile();
+  [[nodiscard]] MemoryUse memory() const;
+
+ private:
+  class Lease;
+  ExecutionContext* acquire();
+  void release(ExecutionContext* context);
+  void write_signature(std::span<const ValueRef> inputs, Signature& signature) const;
+  void run_planned(ExecutionContext& context);
+  void run_recorded(ExecutionContext& context);
+  std::shared_ptr<const MemoryPlan> find_plan(const Signature& signature);
+  void collect_outputs(ExecutionContext& context, std::span<ValueRef> outputs);
+
+  static constexpr size_t kMostPlans = 16;
+
+  std::shared_ptr<const DeviceTable> devices_;
+  std::unique_ptr<const Program> program_;
+  uint32_t threads_;
+  bool profile_;
+  mutable std::mutex mutex_;
+  std::condition_variable freed_;
+  std::vector<std::unique_ptr<ExecutionContext>> contexts_;
+  std::vector<ExecutionContext*> free_;
+  size_t most_contexts_;
+  std::list<std::shared_ptr<const MemoryPlan>> plans_;  // most recently used first
+};
+
+}  // namespace gantry

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mutable side of a run: the slots of one program, the calls prepared for its kernels, and the context that owns memory, streams and
+// kernel state. A context serves one run at a time; what it prepared stays for the next.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/value.h"
+#include "gantry/session.h"
+#include "schedule/memory_plan.h"
+#include "schedule/memory_pool.h"
+#include "schedule/program.h"
+
+namespace gantry {
+
+class ExecutionContext;
+class Frame;
+struct StepCall;
+
+/// The value in a slot during a run.
+struct Slot {
+  gantry_value value;      ///< a dense tensor; its data belong to `block`, the arena, or somebody outside
+  ValueRef ref;            ///< set: the value is this one instead (strings, sequences, values that arrive from outside)
+  Block* block = nullptr;  ///< memory outside the plan that this slot uses
+  gantry_event* event = nullptr;
+  bool is_planned = false; ///< `value` is what the plan says; asking for just that is free
+  bool is_set = false;
+  /// Where calls point to this slot; patched when it changes between `value` and `ref`.
+  std::vector<std::pair<const gantry_tensor**, const gantry_value**>> uses;
+
+  [[nodiscard]] const gantry_value& get() const { return ref ? *ref : value; }
+};
+
+}  // namespace gantry
+
+/// What the boundary's run services receive.
+struct gantry_run {
+  gantry::Frame* frame = nullptr;
+  gantry::StepCall* call = nullptr;
+};
+
+namespace gantry {
+
+/// A kernel call, prepared once per context.
+struct StepCall {
+  gantry_call call = {};
+  gantry_run run = {};
+  std::vector<const gantry_tensor*> inputs;
+  std::vector<const gantry_value*> values;
+  void* kernel_context = nullptr;
+  uint32_t step = 0;
+  uint32_t scratch_next = 0;            ///< how often scratch was asked for in this run
+  std::vector<Block*> scratch;          ///< blocks beside the plan, until the step ends
+  uint64_t total_ns = 0;                ///< when profiling
+  uint64_t runs = 0;
+};
+
+/// Notes what a run asks for; see memory_plan.h.
+struct Recorder {
+  std::vector<MemoryRecord> records;
+  std::vector<PlannedSlot> slots;
+  std::vector<std::vector<PlannedScratch>> scratch;
+};
+
+/// What a Loop or Scan carries from one iteration to the next; kept so that later runs find their buffers.
+struct ControlState {
+  std::vector<Slot> carried;
+  std::vector<Slot> next;
+  std::vector<Slot> collected;   ///< Loop: scan outputs so far, [capacity, ...]; Scan: slices of the inputs
+  std::vector<int64_t> counts;   ///< Loop: elements of `collected` in use, on its first axis
+  gantry_value iteration;
+  gantry_value condition;
+  int64_t iteration_data = 0;
+  uint8_t condition_data = 0;
+};
+
+/// A program in execution. The main frame belongs to the context, frames of bodies to their parents.
+class Frame {
+ public:
+  Frame(const Program& program, ExecutionContext& context);
+  ~Frame();
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+
+  /// Issues every step. Requires inputs and captures to be set. On error the frame must be reset.
+  void run();
+  /// Drops every value; memory beside the plan goes back to the pools.
+  void reset() noexcept;
+
+  /// The slot shows the dense tensor `value`, whose memory outlives the run.
+  void set_view(uint32_t slot, const gantry_value& value);
+  /// The slot is `ref`, a value of any kind.
+  void set_ref(uint32_t slot, ValueRef ref);
+  /// The slot shows what another frame's slot holds, which outlives this frame's run.
+  void set_from(uint32_t slot, const Slot& source);
+  /// The slot takes over what a slot of a body's frame holds: its memory if that is its own, else a copy.
+  void take_from(uint32_t slot, Slot& source);
+  /// Dense tensor for an output slot of a step: from the plan, over an input where that is granted, or new memory.
+  gantry_tensor* request(StepCall& call, uint32_t index, DType dtype, uint32_t rank, const int64_t* shape);
+  /// The tensor in `slot` was an upper bound; it has `shape` now. INVALID_ARGUMENT: an extent is larger or below 0.
+  void shrink(uint32_t slot, const int64_t* shape);
+  void* request_scratch(StepCall& call, uint32_t space, uint64_t size_bytes);
+  void release(uint32_t slot) noexcept;
+
+  /// Serves slots from the plan from now on; null: from the pools.
+  void bind(const MemoryPlan* plan);
+  /// Moves the pointers that change from run to run. Requires the inputs to be set.
+  void rebind();
+  /// Starts recording into `recorder` (null: stops).
+  void record(Recorder* recorder) { recorder_ = recorder; }
+  /// What was recorded, as a plan.
+  [[nodiscard]] std::shared_ptr<const MemoryPlan> make_plan(Recorder& recorder, Signature signature) const;
+  /// True if a step asked for something else than the plan says since bind().
+  [[nodiscard]] bool has_diverged() const { return has_diverged_; }
+
+  [[nodiscard]] const Program& program() const { return program_; }
+  [[nodiscard]] ExecutionContext& context() { return context_; }
+  [[nodiscard]] Slot& slot(uint32_t index) { return slots_[index]; }
+  [[nodiscard]] std::vector<StepCall>& calls() { return calls_; }
+  [[nodiscard]] Frame& child(uint32_t step, uint32_t body) { return *children_[step][body]; }
+  [[nodiscard]] ControlState& control(uint32_t step);
+  /// Waits for the devices that write outputs of this frame.
+  void wait_for_outputs();
+  /// Makes `slot` use memory for a tensor that is not asked for by a kernel (what control flow hands out).
+  gantry_tensor* allocate(uint32_t slot, DType dtype, uint32_t rank, const int64_t* shape);
+
+ private:
+  void prepare_calls();
+  void point_uses_at(Slot& slot, const gantry_tensor* tensor, const gantry_value* value);
+  void run_kernel(const Step& step, StepCall& call);
+  void run_copy(const Step& step, StepCall& call);
+  void finish_step(const Step& step, StepCall& call);
+  gantry_tensor* request_slow(StepCall& call, uint32_t index, uint32_t slot_index, DType dtype, uint32_t rank,
+                              const int64_t* shape);
+  bool reuse_input(const Step& step, uint32_t index, uint32_t target, uint64_t size_bytes);
+  gantry_tensor* request_output(uint32_t slot_index, DType dtype, uint32_t rank, const int64_t* shape);
+  void use_block(uint32_t slot, Block* block);
+  void show(uint32_t slot, DType dtype, uint32_t rank, const int64_t* shape, void* data, uint64_t size_bytes);
+  Block* new_block(uint32_t space, uint64_t size_bytes);
+  void drop_block(Block* block) noexcept;
+  void note_slot(uint32_t slot, PlannedSlot::Kind kind, int32_t record, uint32_t source);
+
+  const Program& program_;
+  ExecutionContext& context_;
+  std::vector<Slot> slots_;
+  std::vector<StepCall> calls_;
+  std::vector<std::vector<std::unique_ptr<Frame>>> children_;  // by step, by body
+  std::vector<std::unique_ptr<ControlState>> controls_;        // by step, made on first use
+  const MemoryPlan* plan_ = nullptr;
+  Recorder* recorder_ = nullptr;
+  std::vector<uint32_t> moving_;  // slots of kind kRepeats, in the order of their steps
+  uint32_t step_ = 0;             // being issued
+  bool has_diverged_ = false;
+  std::vector<uint32_t> dynamic_;  // slots that hold a block or a ref
+};
+
+/// Memory, streams and kernel state of one run at a time.
+class ExecutionContext {
+ public:
+  ExecutionContext(const Program& program, const DeviceTable& devices, uint32_t threads);
+  ~ExecutionContext();
+  ExecutionContext(const ExecutionContext&) = delete;
+  ExecutionContext& operator=(const ExecutionContext&) = delete;
+
+  [[nodiscard]] Frame& main() { return *main_; }
+  [[nodiscard]] MemoryPool& pool(uint32_t space) { return *pools_[space]; }
+  [[nodiscard]] Arena& arena(uint32_t space) { return *arenas_[space]; }
+  [[nodiscard]] const MemorySpace& space(uint32_t space) const { return devices_.space(space); }
+  [[nodiscard]] gantry_stream* stream(uint32_t space) const { return streams_[space]; }
+  [[nodiscard]] uint32_t space_count() const { return devices_.space_count(); }
+  [[nodiscard]] uint32_t threads() const { return threads_; }
+  /// Waits for all devices; the first error of their work.
+  void synchronize();
+  /// After a failed run: waits, ignores errors.
+  void quiesce() noexcept;
+  [[nodiscard]] MemoryUse memory() const;
+
+  /// 0, or the code with which the run is to stop.
+  [[nodiscard]] Code stop_code() const noexcept;
+
+  std::shared_ptr<const MemoryPlan> plan;  ///< bound to the main frame
+  Signature signature;                     ///< of the run, reused between runs
+  const std::atomic<bool>* cancel = nullptr;
+  std::chrono::steady_clock::time_point deadline = {};
+  bool has_deadline = false;
+  bool profile = false;
+  std::vector<ValueRef> bound_outputs;     ///< by graph output; null: made by the run
+
+ private:
+  const DeviceTable& devices_;
+  std::vector<std::unique_ptr<MemoryPool>> pools_;
+  std::vector<std::unique_ptr<Arena>> arenas_;
+  std::vector<gantry_stream*> streams_;
+  uint32_t threads_;
+  std::unique_ptr<Frame> main_;
+};
+
+/// Lets go of what a slot that belongs to no frame holds.
+void clear_slot(Slot& slot) noexcept;
+
+/// Runs a control-flow step of a frame: If, Loop, Scan.
+void run_control_flow(Frame& frame, uint32_t step_index);
+void run_scan(Frame& frame, uint32_t step_index);
+
+}  // namespace gantry

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/memory_pool.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <string>
+
+#include "gantry/error.h"
+#include "plugin/error.h"
+
+namespace gantry {
+namespace {
+
+constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kHugePage = uint64_t{2} << 20;
+
+// Four classes for each power of two: at most a quarter is wasted, and sizes that differ a little share blocks.
+uint64_t size_class(uint64_t size_bytes) {
+  if (size_bytes <= 256) return 256;
+  const uint64_t step = std::bit_floor(size_bytes - 1) / 4;
+  return (size_bytes + step - 1) / step * step;
+}
+
+}  // namespace
+
+void* MemorySpace::allocate(uint64_t size_bytes) const {
+  if (api) {
+    void* memory = nullptr;
+    throw_if(api->memory_allocate(device, size_bytes, &memory), "device memory");
+    return memory;
+  }
+  const uint64_t alignment = size_bytes >= kHugePage ? kHugePage : kAlignment;
+  void* memory = size_bytes > PTRDIFF_MAX - kHugePage
+                     ? nullptr
+                     : std::aligned_alloc(alignment, (size_bytes + alignment - 1) / alignment * alignment);
+  if (!memory) {
+    throw Error(Code::kOutOfMemory, "host memory: " + std::to_string(size_bytes) + " bytes could not be allocated");
+  }
+  if (alignment == kHugePage) madvise(memory, size_bytes, MADV_HUGEPAGE);
+  return memory;
+}
+
+void MemorySpace::free(void* memory) const noexcept {
+  if (!memory) return;
+  if (api) {
+    api->memory_free(device, memory);
+  } else {
+    std::free(memory);
+  }
+}
+
+MemoryPool::~MemoryPool() {
+  for (const auto& block : blocks_) space_.free(block->data);
+}
+
+Block* MemoryPool::allocate(uint64_t size_bytes) {
+  const uint64_t size = size_class(size_bytes);
+  std::vector<Block*>& free = free_[size];
+  if (!free.empty()) {
+    Block* block = free.back();
+    free.pop_back();
+    block->users = 1;
+    block->record = -1;
+    return block;
+  }
+  void* data = space_.allocate(size);
+  Block* block = nullptr;
+  if (empty_.empty()) {
+    blocks_.push_back(std::make_unique<Block>());
+    block = blocks_.back().get();
+  } else {
+    block = empty_.back();
+    empty_.pop_back();
+  }
+  *block = {data, size, 1, -1, this};
+  held_bytes_ += size;
+  return block;
+}
+
+bool MemoryPool::release(Block* block) {
+  if (--block->users > 0) return false;
+  free_[block->size_bytes].push_back(block);
+  return true;
+}
+
+void MemoryPool::trim() {
+  for (auto& [size, free] : free_) {
+    for (Block* block : free) {
+      space_.free(block->data);
+      held_bytes_ -= size;
+      block->data = nullptr;
+      empty_.push_back(block);
+    }
+    free.clear();
+  }
+}
+
+std::byte* Arena::reserve(uint64_t size_bytes) {
+  if (size_bytes > size_bytes_) {
+    space_.free(data_);
+    data_ = nullptr;
+    size_bytes_ = 0;
+    data_ = space_.allocate(size_bytes);
+    size_bytes_ = size_bytes;
+  }
+  return static_cast<std::byte*>(data_);
+}
+
+}  // namespace gantry

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/program.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <queue>
+#include <set>
+#include <unordered_map>
+
+#include "plugin/error.h"
+
+namespace gantry {
+namespace {
+
+// Unit of scheduling: a claim, or a node that the core schedules.
+struct Group {
+  const Claim* claim = nullptr;
+  Node* node = nullptr;  // of control flow
+  uint32_t first = 0;    // id of its first node, which orders the groups that are ready
+};
+
+// Groups in an order in which each stands after those it reads from; where there is a choice, in graph order.
+std::vector<Group> ordered_groups(const GraphPlacement& placement) {
+  const auto& nodes = placement.graph->nodes();
+  std::vector<Group> groups;
+  std::vector<size_t> group_of(nodes.size());
+  std::map<int, size_t> of_claim;
+  for (const auto& node : nodes) {
+    const int owner = placement.owner[node->id];
+    if (owner >= 0) {
+      const auto [found, is_new] = of_claim.try_emplace(owner, groups.size());
+      if (is_new) groups.push_back({&placement.claims[static_cast<size_t>(owner)], nullptr, node->id});
+      group_of[node->id] = found->second;
+    } else {
+      group_of[node->id] = groups.size();
+      groups.push_back({nullptr, node.get(), node->id});
+    }
+  }
+  std::vector<std::vector<size_t>> readers(groups.size());
+  std::vector<size_t> missing(groups.size(), 0);
+  for (const auto& node : nodes) {
+    for (const GraphValue* output : node->outputs) {
+      if (!output) continue;
+      for (const Node* user : output->users) {
+        if (group_of[user->id] == group_of[node->id]) continue;
+        readers[group_of[node->id]].push_back(group_of[user->id]);
+        ++missing[group_of[user->id]];
+      }
+    }
+  }
+  const auto later = [&](size_t a, size_t b) { return groups[a].first > groups[b].first; };
+  std::priority_queue<size_t, std::vector<size_t>, decltype(later)> ready(later);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (missing[i] == 0) ready.push(i);
+  }
+  std::vector<Group> order;
+  while (!ready.empty()) {
+    const size_t group = ready.top();
+    ready.pop();
+    order.push_back(groups[group]);
+    for (const size_t reader : readers[group]) {
+      if (--missing[reader] == 0) ready.push(reader);
+    }
+  }
+  if (order.size() != groups.size()) throw Error(Code::kInternal, "the placed graph has a cycle");
+  return order;
+}
+
+uint64_t alignment_of(DType dtype) {
+  return std::min<uint64_t>(8, std::max<uint64_t>(1, bits_of(dtype) / 8));
+}
+
+bool is_aligned(const gantry_value& value) {
+  return reinterpret_cast<uintptr_t>(value.view.data) % alignment_of(value.dtype) == 0;
+}
+
+// Bodies in the order in which the executor knows them: then, else; body.
+std::vector<const Graph*> bodies_by_role(const Node& node) {
+  std::vector<const Graph*> bodies;
+  for (const char* role : {"then_branch", "else_branch", "body"}) {
+    const Attribute* attribute = node.find(role);
+    const auto* body = attribute ? std::get_if<std::unique_ptr<Graph>>(&attribute->value) : nullptr;
+    if (body) bodies.push_back(body->get());
+  }
+  if (bodies.size() != (node.op_type == "If" ? 2U : 1U)) {
+    throw Error(Code::kInvalidModel, node.label() + ": a body is missing");
+  }
+  return bodies;
+}
+
+}  // namespace
+
+class ProgramBuilder {
+ public:
+  ProgramBuilder(Program& program, const GraphPlacement& placement, DeviceTable& devices,
+                 const std::vector<std::vector<DeviceProvider>>& owners, const BuildOptions& options)
+      : program_(program), placement_(placement), devices_(devices), owners_(owners), options_(options) {}
+
+  void run() {
+    const Graph& graph = *placement_.graph;
+    for (const GraphValue* input : graph.inputs) program_.inputs_.push_back(new_slot(input, 0));
+    for (const GraphValue* capture : graph.captures) {
+      program_.captures_.push_back(capture ? new_slot(capture, 0) : kNoSlot);
+    }
+    program_.signature_inputs_.assign(graph.inputs.size(), 0);
+    for (const Group& group : ordered_groups(placement_)) {
+      if (group.claim) {
+        add_kernel(*group.claim);
+      } else {
+        add_control_flow(*group.node);
+      }
+    }
+    add_outputs();
+    find_last_uses();
+    for (Step& step : program_.steps_) {
+      if (step.kind == StepKind::kCopy) ++program_.copies_;
+      for (const auto& body : step.bodies) program_.copies_ += body->copies();
+    }
+  }
+
+ private:
+  uint32_t new_slot(const GraphValue* value, uint32_t space) {
+    const auto slot = static_cast<uint32_t>(program_.slots_.size());
+    program_.slots_.push_back({value->name, &value->type, space, nullptr, kNoSlot, 0});
+    slots_[{value, space}] = slot;
+    return slot;
+  }
+
+  uint32_t made_slot(const GraphValue* value, uint32_t space) {
+    return *made_.insert(new_slot(value, space)).first;
+  }
+
+  uint32_t new_constant(const GraphValue* value, uint32_t space, ValueRef constant) {
+    const uint32_t slot = static_cast<uint32_t>(program_.slots_.size());
+    program_.slots_.push_back({value->name, &value->type, space, std::move(constant), kNoSlot, 0});
+    return slot;
+  }
+
+  // Slot of a constant in host memory. Mapped files place constants at any byte; kernels that do not take that get a copy.
+  uint32_t constant_on_host(const GraphValue* value, bool may_be_unaligned) {
+    const bool as_is = may_be_unaligned || value->constant->kind != GANTRY_KIND_TENSOR || is_aligned(*value->constant);
+    uint32_t& slot = (as_is ? host_constants_ : aligned_constants_).try_emplace(value, kNoSlot).first->second;
+    if (slot == kNoSlot) slot = new_constant(value, 0, as_is ? value->constant : copy_tensor(*value->constant));
+    return slot;
+  }
+
+  // Slot of a constant in a device's memory, uploaded once when the program is built.
+  uint32_t constant_on_device(const GraphValue* value, uint32_t space) {
+    if (const auto found = slots_.find({value, space}); found != slots_.end()) return found->second;
+    const gantry_value& host = *value->constant;
+    if (host.kind != GANTRY_KIND_TENSOR || host.dtype == DType::kString) {
+      throw Error(Code::kUnsupported, "constant \"" + value->name + "\" is no tensor of numbers and cannot be copied to " +
+                                          devices_.device(space).to_string());
+    }
+    const MemorySpace& memory = devices_.space(space);
+    std::shared_ptr<void> data(memory.allocate(std::max<uint64_t>(host.view.size_bytes, 1)),
+                               [memory](void* p) { memory.free(p); });
+    gantry_stream* stream = nullptr;
+    throw_if(memory.api->stream_create(memory.device, &stream), "stream for constants");
+    gantry_copy copy = {sizeof(copy), GANTRY_COPY_HOST_TO_DEVICE, data.get(), host.view.data, 1, host.view.size_bytes,
+                        host.view.size_bytes, host.view.size_bytes};
+    gantry_error* error = memory.api->copy(stream, &copy);
+    if (!error) error = memory.api->stream_synchronize(stream);
+    memory.api->stream_destroy(stream);
+    throw_if(error, [&] { return "copy of constant \"" + value->name + "\""; });
+    ValueRef constant = view_tensor(host.dtype, host.shape, data.get(), host.view.size_bytes, data);
+    constant->view.device = space;
+    const uint32_t slot = new_constant(value, space, std::move(constant));
+    slots_[{value, space}] = slot;
+    return slot;
+  }
+
+  // The slot in which `value` can be read in `space`; adds the copy that brings it there.
+  uint32_t readable(const GraphValue* value, uint32_t space, bool may_be_unaligned = false) {
+    if (value->constant) {
+      return space == 0 ? constant_on_host(value, may_be_unaligned) : constant_on_device(value, space);
+    }
+    if (const auto found = slots_.find({value, space}); found != slots_.end()) return found->second;
+    const auto home = slots_.lower_bound({value, 0});
+    if (home == slots_.end() || home->first.first != value) throw Error(Code::kInternal, "value \"" + value->name + "\" is read before it is made");
+    // Between two devices the way leads through host memory.
+    const uint32_t source = home->first.second != 0 && space != 0 ? readable(value, 0) : home->second;
+    return add_copy(value, source, space);
+  }
+
+  uint32_t add_copy(const GraphValue* value, uint32_t source, uint32_t space) {
+    if (value->type.kind != Kind::kTensor || value->type.dtype == DType::kString) {
+      throw Error(Code::kUnsupported, "value \"" + value->name + "\" is no tensor of numbers and cannot be copied to " +
+                                          devices_.device(space).to_string());
+    }
+    const uint32_t from = program_.slots_[source].space;
+    const uint32_t target = made_slot(value, space);
+    if (space == 0) program_.slots_[target].event_space = from;
+    Step step;
+    step.kind = StepKind::kCopy;
+    step.label = "copy of \"" + value->name + "\"";
+    step.node = value->name;
+    step.op_type = "copy";
+    step.provider = "core";
+    step.space = from != 0 ? from : space;
+    step.device = devices_.device(step.space).to_string();
+    step.inputs = {source};
+    step.outputs = {target};
+    step.wanted = {1};
+    step.output_ports.resize(1);
+    program_.steps_.push_back(std::move(step));
+    return target;
+  }
+
+  void add_kernel(const Claim& claim) {
+    const ClaimSlots slots = slots_of(claim.nodes);
+    const Node& node = *claim.nodes.front();
+    const uint32_t space = devices_.space_of(claim.candidate->device, owners_[owner_index(claim)]);
+    Step step;
+    step.label = node.label();
+    step.node = node.name;
+    step.op_type = claim.nodes.size() == 1 ? node.op_type : claim.kernel;
+    step.provider = claim.candidate->provider->name();
+    step.device = claim.candidate->device.to_string();
+    step.owner = claim.candidate->provider;
+    step.space = space;
+    for (size_t i = 0; i < slots.inputs.size(); ++i) {
+      const uint32_t flags = claim.inputs[i].flags;
+      const GraphValue* value = slots.inputs[i];
+      const bool empty = !value || (value->constant && (flags & GANTRY_PORT_COMPILE_ONLY));
+      const uint32_t where = flags & (GANTRY_PORT_HOST | GANTRY_PORT_SIGNATURE) ? 0 : space;
+      step.inputs.push_back(empty ? kNoSlot : readable(value, where, (flags & GANTRY_PORT_UNALIGNED) != 0));
+      if (value && (flags & GANTRY_PORT_SIGNATURE)) mark_signature(value);
+    }
+    for (size_t i = 0; i < slots.outputs.size(); ++i) {
+      const GraphValue* value = slots.outputs[i];
+      const bool on_host = (claim.outputs[i].flags & GANTRY_PORT_HOST) != 0;
+      const uint32_t slot = value ? made_slot(value, on_host ? 0 : space) : kNoSlot;
+      if (value && on_host) program_.slots_[slot].event_space = space;
+      step.outputs.push_back(slot);
+      step.wanted.push_back(value && (!value->users.empty() || placement_.graph->is_output(value)) ? 1 : 0);
+    }
+    step.output_ports = claim.outputs;
+    compile(claim, slots, step);
+    program_.steps_.push_back(std::move(step));
+  }
+
+  [[nodiscard]] size_t owner_index(const Claim& claim) const {
+    for (size_t i = 0; i < owners_.size(); ++i) {
+      const PluginDevice& device = owners_[i].front().device();
+      if (device.info.device == claim.candidate->device) return i;
+    }
+    throw Error(Code::kInternal, "device " + claim.candidate->device.to_string() + " has no owner");
+  }
+
+  void compile(const Claim& claim, const ClaimSlots& slots, Step& step) const {
+    const auto ids = [](const auto& values) {
+      std::vector<uint32_t> ids;
+      for (const GraphValue* value : values) ids.push_back(value ? value->id : GANTRY_NONE);
+      return ids;
+    };
+    std::vector<uint32_t> nodes;
+    for (const Node* node : claim.nodes) nodes.push_back(node->id);
+    const std::vector<uint32_t> inputs = ids(slots.inputs);
+    const std::vector<uint32_t> outputs = ids(slots.outputs);
+    const std::vector<const gantry_format*> dense(std::max(inputs.size(), outputs.size()), nullptr);
+    gantry_compile args = {};
+    args.size = sizeof(args);
+    args.device = claim.candidate->device_index;
+    args.graph = placement_.view->get();
+    args.nodes = nodes.data();
+    args.node_count = static_cast<uint32_t>(nodes.size());
+    args.inputs = inputs.data();
+    args.input_count = static_cast<uint32_t>(inputs.size());
+    args.outputs = outputs.data();
+    args.output_count = static_cast<uint32_t>(outputs.size());
+    args.input_formats = dense.data();
+    args.output_formats = dense.data();
+    args.tag = claim.tag;
+    args.options = to_str(claim.candidate->options);
+    gantry_kernel& kernel = step.kernel.raw();
+    kernel.size = sizeof(kernel);
+    const gantry_provider_api& api = claim.candidate->provider->api();
+    throw_if(api.compile(api.self, &args, &kernel), [&] { return "provider \"" + step.provider + "\" on " + step.device; });
+    if (!kernel.run) {
+      throw Error(Code::kAbiMismatch, "provider \"" + step.provider + "\": the kernel of " + step.label + " has no run function");
+    }
+  }
+
+  void add_control_flow(Node& node) {
+    Step step;
+    step.kind = StepKind::kControlFlow;
+    step.label = node.label();
+    step.node = node.name;
+    step.op_type = node.op_type;
+    step.provider = "core";
+    step.device = "CPU:0";
+    step.control = &node;
+    for (const GraphValue* value : node.inputs) step.inputs.push_back(value ? readable(value, 0) : kNoSlot);
+    for (const GraphValue* value : node.captures) step.inputs.push_back(readable(value, 0));
+    for (const GraphValue* value : node.outputs) {
+      step.outputs.push_back(value ? made_slot(value, 0) : kNoSlot);
+      step.wanted.push_back(value && (!value->users.empty() || placement_.graph->is_output(value)) ? 1 : 0);
+    }
+    step.output_ports.resize(node.outputs.size());
+    for (const Graph* body : bodies_by_role(node)) {
+      step.bodies.push_back(
+          std::make_unique<Program>(*placement_.bodies.at(body), devices_, owners_, BuildOptions{.leaves_session = false}));
+    }
+    program_.steps_.push_back(std::move(step));
+  }
+
+  void mark_signature(const GraphValue* value) {
+    const auto& inputs = placement_.graph->inputs;
+    const auto found = std::find(inputs.begin(), inputs.end(), value);
+    if (found != inputs.end()) program_.signature_inputs_[static_cast<size_t>(found - inputs.begin())] = 1;
+  }
+
+  void add_outputs() {
+    for (const GraphValue* value : placement_.graph->outputs) {
+      const uint32_t slot = readable(value, 0);
+      SlotInfo& info = program_.slots_[slot];
+      const bool direct = options_.leaves_session && made_.contains(slot) && info.output == kNoSlot;
+      if (direct) info.output = static_cast<uint32_t>(program_.outputs_.size());
+      program_.outputs_.push_back({slot, direct});
+    }
+  }
+
+  // Lifetimes: when a slot is read for the last time, who may take its memory over, and where the host must wait for a device.
+  void find_last_uses() {
+    std::vector<uint32_t> last(program_.slots_.size(), kNoSlot);
+    std::vector<uint8_t> kept(program_.slots_.size(), 0);
+    for (uint32_t i = 0; i < program_.steps_.size(); ++i) {
+      const Step& step = program_.steps_[i];
+      for (const uint32_t slot : step.inputs) {
+        if (slot == kNoSlot) continue;
+        last[slot] = i;
+        // A device may read host memory long after the step was issued, so it is kept until the run ends.
+        if (step.space != 0 && program_.slots_[slot].space == 0) kept[slot] = 1;
+      }
+      for (const uint32_t slot : step.outputs) {
+        if (slot == kNoSlot) continue;
+        last[slot] = i;
+        if (program_.slots_[slot].event_space != 0) kept[slot] = 1;
+      }
+    }
+    for (const OutputSource& output : program_.outputs_) kept[output.slot] = 1;
+    for (uint32_t slot = 0; slot < last.size(); ++slot) {
+      if (last[slot] != kNoSlot && !kept[slot] && !program_.slots_[slot].constant) {
+        program_.steps_[last[slot]].releases.push_back(slot);
+      }
+    }
+    std::vector<uint8_t> waited(program_.slots_.size(), 0);
+    for (Step& step : program_.steps_) {
+      for (const uint32_t slot : step.inputs) {
+        const bool ends = slot != kNoSlot && std::find(step.releases.begin(), step.releases.end(), slot) != step.releases.end();
+        step.ends_here.push_back(ends ? 1 : 0);
+        // Work on the device that wrote the slot is ordered by its stream; everyone else waits on the host.
+        if (slot == kNoSlot || program_.slots_[slot].event_space == 0 || waited[slot]) continue;
+        step.waits.push_back(slot);
+        waited[slot] = 1;
+      }
+    }
+  }
+
+  Program& program_;
+  const GraphPlacement& placement_;
+  DeviceTable& devices_;
+  const std::vector<std::vector<DeviceProvider>>& owners_;
+  const BuildOptions& options_;
+  std::map<std::pair<const GraphValue*, uint32_t>, uint32_t> slots_;
+  std::set<uint32_t> made_;  // slots that a step writes
+  std::unordered_map<const GraphValue*, uint32_t> host_constants_;
+  std::unordered_map<const GraphValue*, uint32_t> aligned_constants_;
+};
+
+Program::Program(const GraphPlacement& placement, DeviceTable& devices,
+                 const std::vector<std::vector<DeviceProvider>>& owners, const BuildOptions& options) {
+  ProgramBuilder(*this, placement, devices, owners, options).run();
+}
+
+Program::~Program() = default;
+
+uint64_t Program::constant_bytes() const {
+  uint64_t bytes = 0;
+  for (const SlotInfo& slot : slots_) {
+    if (slot.constant) bytes += slot.constant->view.size_bytes;
+  }
+  for (const Step& step : steps_) {
+    for (const auto& body : step.bodies) bytes += body->constant_bytes();
+  }
+  return bytes;
+}
+
+}  // namespace gantry

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/run_services.h"
+
+#include <mutex>
+
+#include "plugin/error.h"
+#include "plugin/host.h"
+#include "schedule/frame.h"
+#include "schedule/thread_pool.h"
+
+namespace gantry {
+namespace {
+
+gantry_error* output(gantry_run* run, uint32_t index, uint32_t dtype, uint32_t rank, const int64_t* shape,
+                     gantry_tensor** out_tensor) {
+  return guard([&] { *out_tensor = run->frame->request(*run->call, index, static_cast<DType>(dtype), rank, shape); });
+}
+
+const Step& step_of(const gantry_run* run) { return run->frame->program().steps()[run->call->step]; }
+
+uint32_t output_slot(const gantry_run* run, uint32_t index) {
+  const Step& step = step_of(run);
+  if (index >= step.outputs.size() || step.outputs[index] == kNoSlot) {
+    throw Error(Code::kInvalidArgument, step.label + ": provider \"" + step.provider + "\" named output slot " +
+                                            std::to_string(index) + ", which is not there");
+  }
+  return step.outputs[index];
+}
+
+gantry_error* output_value(gantry_run* run, uint32_t index, const gantry_value* value) {
+  return guard([&] {
+    const uint32_t slot = output_slot(run, index);
+    const SlotInfo& info = run->frame->program().slots()[slot];
+    if (info.space != 0) {
+      throw Error(Code::kInvalidArgument, step_of(run).label + ": output \"" + info.name + "\" lives on a device and cannot be a value");
+    }
+    const auto kind = static_cast<Kind>(value->kind);
+    if (info.type->kind != Kind::kUnknown && info.type->kind != kind) {
+      throw Error(Code::kInvalidArgument, step_of(run).label + ": output \"" + info.name + "\" was given a " +
+                                              std::string(to_string(kind)) + ", the model says " +
+                                              std::string(to_string(info.type->kind)));
+    }
+    run->frame->set_ref(slot, share(*value));
+  });
+}
+
+gantry_error* output_shrink(gantry_run* run, uint32_t index, const int64_t* shape, gantry_event* event) {
+  return guard([&] {
+    const uint32_t slot = output_slot(run, index);
+    const Step& step = step_of(run);
+    if (event) throw_if(run->frame->context().space(step.space).api->event_synchronize(event), step.label);
+    run->frame->shrink(slot, shape);
+  });
+}
+
+gantry_error* scratch(gantry_run* run, uint64_t size_bytes, void** out_memory) {
+  return guard([&] { *out_memory = run->frame->request_scratch(*run->call, step_of(run).space, size_bytes); });
+}
+
+gantry_error* scratch_host(gantry_run* run, uint64_t size_bytes, void** out_memory) {
+  return guard([&] { *out_memory = run->frame->request_scratch(*run->call, 0, size_bytes); });
+}
+
+void run_parallel_for(gantry_run* run, int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t), void* arg) {
+  parallel_for(run->frame->context().threads(), count, grain, body, arg);
+}
+
+uint32_t thread_count(gantry_run* run) { return run->frame->context().threads(); }
+
+uint32_t should_stop(gantry_run* run) { return static_cast<uint32_t>(run->frame->context().stop_code()); }
+
+}  // namespace
+
+void install_run_services_once() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    RunServices services;
+    services.output = output;
+    services.output_value = output_value;
+    services.output_shrink = output_shrink;
+    services.scratch = scratch;
+    services.scratch_host = scratch_host;
+    services.parallel_for = run_parallel_for;
+    services.thread_count = thread_count;
+    services.should_stop = should_stop;
+    install_run_services(services);
+  });
+}
+
+}  // namespace gantry

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/plan_model.h"
+
+#include <algorithm>
+#include <set>
+
+#include "passes/pipeline.h"
+#include "plugin/host.h"
+#include "schedule/executor.h"
+#include "schedule/thread_pool.h"
+
+namespace gantry {
+namespace {
+
+constexpr int kMostInlinings = 64;  // rounds; a function may call functions, but never itself
+
+std::string provider_options(const Config& config, const std::string& provider) {
+  const auto found = config.providers.options.find(provider);
+  return found == config.providers.options.end() ? "{}" : found->second;
+}
+
+void add_device(ProviderRegistry& registry, const Config& config, const Device& device, Preference& preference) {
+  const bool is_known = std::any_of(preference.candidates.begin(), preference.candidates.end(),
+                                    [&](const Candidate& candidate) { return candidate.device == device; });
+  if (is_known) return;
+  std::vector<DeviceProvider> providers = registry.find(device);
+  for (const DeviceProvider& provider : providers) {
+    preference.candidates.push_back(
+        {provider.provider, provider.device_index, device, provider_options(config, provider.provider->name())});
+  }
+  preference.owners.push_back(std::move(providers));
+}
+
+// Calls of functions that nobody runs, bodies included.
+void find_unclaimed_functions(const OnnxModel& model, const GraphPlacement& placement, std::set<FunctionCall>& calls) {
+  for (const auto& node : placement.graph->nodes()) {
+    const int owner = placement.owner[node->id];
+    if (owner == GraphPlacement::kNobody && model.has_function(*node)) {
+      calls.insert({node->domain, node->op_type, node->overload});
+    }
+  }
+  for (const auto& [graph, body] : placement.bodies) find_unclaimed_functions(model, *body, calls);
+}
+
+// Computes the outputs of a graph of constants with the kernels of CPU; nothing if one is missing or fails, so that the failure shows up
+// where the node would have run.
+std::vector<ValueRef> evaluate_on_cpu(ProviderRegistry& registry, const Config& config, const Graph& graph) {
+  try {
+    Preference host;
+    add_device(registry, config, Device{}, host);
+    const std::unique_ptr<GraphPlacement> placement = place(graph, host.candidates, {});
+    if (!placement->complete()) return {};
+    auto devices = std::make_shared<DeviceTable>();
+    auto program = std::make_unique<Program>(*placement, *devices, host.owners, BuildOptions{});
+    Executor executor(std::move(program), std::move(devices), hardware_threads(), false);
+    std::vector<ValueRef> outputs(graph.outputs.size());
+    executor.run({}, outputs, {});
+    return outputs;
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+PipelineOptions pipeline_options(const Config& config) {
+  PipelineOptions options;
+  options.disabled = config.session.disable_passes;
+  if (config.session.optimization == Optimization::kNone) options.stop_after = 0;
+  return options;
+}
+
+void count_copies(const GraphPlacement& placement, Placement& result) {
+  // Where a value is read in another memory space than it was made in.
+  std::set<std::pair<const GraphValue*, Device>> copies;
+  const auto device_of = [&](const Node* node) {
+    const int owner = node ? placement.owner[node->id] : GraphPlacement::kCore;
+    return owner >= 0 ? &placement.claims[static_cast<size_t>(owner)] : nullptr;
+  };
+  const auto has_own_memory = [](const Claim* claim) {
+    return claim && !claim->candidate->provider->devices()[claim->candidate->device_index].has_host_memory();
+  };
+  for (const auto& value : placement.graph->values()) {
+    if (value->constant) continue;
+    const Claim* maker = device_of(value->producer);
+    for (const Node* user : value->users) {
+      const Claim* reader = device_of(user);
+      const bool same = has_own_memory(maker) == has_own_memory(reader) &&
+                        (!has_own_memory(maker) || maker->candidate->device == reader->candidate->device);
+      if (!same) copies.insert({value.get(), has_own_memory(reader) ? reader->candidate->device : Device{}});
+    }
+    if (has_own_memory(maker) && placement.graph->is_output(value.get())) copies.insert({value.get(), Device{}});
+  }
+  result.copies += copies.size();
+  for (const auto& [graph, body] : placement.bodies) count_copies(*body, result);
+}
+
+}  // namespace
+
+Preference resolve_preference(ProviderRegistry& registry, const Config& config, const std::string& device) {
+  Preference preference;
+  preference.fallback = config.placement.fallback;
+  std::vector<std::string> wanted;
+  if (!device.empty()) {
+    wanted.push_back(device);
+  } else {
+    wanted = config.placement.prefer;
+    if (wanted.empty()) wanted.emplace_back("CPU");
+  }
+  for (const std::string& text : wanted) {
+    preference.named += (preference.named.empty() ? "" : ", ") + text;
+    add_device(registry, config, Device::parse(text), preference);
+  }
+  for (const PlacementRule& rule : config.placement.rules) {
+    const Device target = Device::parse(rule.device);
+    add_device(registry, config, target, preference);
+    preference.rules.push_back(
+        {[rule](const Node& node) { return rule.matches(node.op_type, node.domain, node.name); }, target});
+  }
+  if (preference.fallback != Fallback::kError) add_device(registry, config, Device{}, preference);
+  return preference;
+}
+
+PlannedModel plan_model(ProviderRegistry& registry, const Config& config, const Preference& preference, const ModelSource& source,
+                        bool fold) {
+  PlannedModel planned;
+  planned.model = std::make_unique<OnnxModel>(source);
+  planned.graph = planned.model->to_graph();
+  for (int round = 0; round < kMostInlinings; ++round) {
+    planned.placement = place(*planned.graph, preference.candidates, preference.rules);
+    std::set<FunctionCall> calls;
+    find_unclaimed_functions(*planned.model, *planned.placement, calls);
+    if (calls.empty()) break;
+    planned.placement.reset();
+    planned.model->inline_functions([&](const FunctionCall& call) { return calls.contains(call); });
+    planned.graph = planned.model->to_graph();
+  }
+  PassContext context;
+  context.is_nondeterministic = is_nondeterministic;
+  if (fold) context.evaluate = [&](const Graph& graph) { return evaluate_on_cpu(registry, config, graph); };
+  planned.placement.reset();
+  run_passes(*planned.graph, context, pipeline_options(config));
+  planned.graph->renumber();
+  planned.placement = place(*planned.graph, preference.candidates, preference.rules);
+  return planned;
+}
+
+Placement describe(const PlannedModel& planned) {
+  Placement result;
+  result.compatible = planned.placement->complete();
+  describe(*planned.placement, "", result.nodes);
+  count_copies(*planned.placement, result);
+  return result;
+}
+
+void require_complete(const PlannedModel& planned, const Preference& preference) {
+  if (planned.placement->complete()) return;
+  std::vector<NodePlacement> rows;
+  describe(*planned.placement, "", rows);
+  size_t refused = 0;
+  std::string list;
+  for (const NodePlacement& row : rows) {
+    if (!row.device.empty()) continue;
+    if (++refused > 5) continue;
+    list += (list.empty() ? "" : "; ") + row.op_type + " \"" + row.node + "\" (" + row.reason + ")";
+  }
+  if (refused > 5) list += "; and " + std::to_string(refused - 5) + " more";
+  throw Error(Code::kUnsupported, std::to_string(refused) + " of " + std::to_string(rows.size()) + " nodes cannot run on " +
+                                      preference.named + ": " + list +
+                                      (preference.fallback == Fallback::kError && preference.named != "CPU" && preference.named != "CPU:0"
+                                           ? ". Set placement.fallback to \"allow\" to run them on the CPU"
+                                           : ""));
+}
+
+}  // namespace gantry

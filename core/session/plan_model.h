@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a model to a placed graph: import, functions, passes, placement. What Session and check() have in common. One thread at a time.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gantry/session.h"
+#include "onnx/model.h"
+#include "schedule/placement.h"
+#include "session/runtime_impl.h"
+
+namespace gantry {
+
+/// The devices a session may use, most preferred first, and their providers.
+struct Preference {
+  std::vector<Candidate> candidates;
+  std::vector<std::vector<DeviceProvider>> owners;  ///< by device: its providers, the owner of its memory first
+  std::vector<NodeRule> rules;
+  std::string named;                                ///< devices that the user named, for messages
+  Fallback fallback = Fallback::kError;
+};
+
+/// Resolves device, configured preference, rules and fallback. Errors as ProviderRegistry::find and Device::parse.
+Preference resolve_preference(ProviderRegistry& registry, const Config& config, const std::string& device);
+
+/// A model with its placed graph. Nodes that nobody runs are still in it.
+struct PlannedModel {
+  std::unique_ptr<OnnxModel> model;
+  std::unique_ptr<Graph> graph;
+  std::unique_ptr<GraphPlacement> placement;
+};
+
+/// Imports and places. Functions that nobody claims are inlined and claimed again. `fold`: constants are folded with the kernels of
+/// `CPU`; without it nothing is compiled.
+PlannedModel plan_model(ProviderRegistry& registry, const Config& config, const Preference& preference, const ModelSource& source,
+                        bool fold);
+
+/// The placement as users see it.
+Placement describe(const PlannedModel& planned);
+
+/// Throws UNSUPPORTED with the nodes that nobody runs, each with the reasons.
+void require_complete(const PlannedModel& planned, const Preference& preference);
+
+}  // namespace gantry

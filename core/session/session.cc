@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "base/value.h"
+#include "gantry/session.h"
+#include "plugin/host.h"
+#include "schedule/executor.h"
+#include "schedule/thread_pool.h"
+#include "session/plan_model.h"
+#include "session/session_impl.h"
+
+namespace gantry {
+namespace {
+
+std::vector<ValueInfo> infos_of(const std::vector<GraphValue*>& values) {
+  std::vector<ValueInfo> infos;
+  for (const GraphValue* value : values) {
+    const TypeInfo& type = value->type;
+    infos.push_back({value->name, type.kind, type.dtype, type.has_rank, type.shape, type.symbols, true});
+  }
+  return infos;
+}
+
+std::string names_of(const std::vector<ValueInfo>& infos) {
+  std::string names;
+  for (const ValueInfo& info : infos) names += (names.empty() ? "\"" : ", \"") + info.name + "\"";
+  return names.empty() ? "none" : names;
+}
+
+std::string expected_of(const ValueInfo& info) {
+  if (info.kind != Kind::kTensor) return std::string(to_string(info.kind));
+  std::string text(to_string(info.dtype));
+  if (!info.has_rank) return text + " of any rank";
+  text += '[';
+  for (size_t i = 0; i < info.shape.size(); ++i) {
+    if (i > 0) text += ',';
+    if (info.shape[i] >= 0) {
+      text += std::to_string(info.shape[i]);
+    } else {
+      text += info.symbols[i].empty() ? "?" : info.symbols[i];
+    }
+  }
+  return text + ']';
+}
+
+}  // namespace
+
+std::string subject_of(const ModelSource& source) {
+  return source.bytes.empty() ? source.path.string() : std::string("model in memory");
+}
+
+Session::Impl::Impl(Runtime& runtime, const ModelSource& source, const SessionOptions& options) {
+  Runtime::Impl& shared = runtime.impl();
+  const Config config = shared.session_config(options.config_json);
+  const Preference preference = resolve_preference(shared.registry, config, options.device);
+  try {
+    planned_ = plan_model(shared.registry, config, preference, source, true);
+    require_complete(planned_, preference);
+    placement = describe(planned_);
+    inputs = infos_of(planned_.graph->inputs);
+    outputs = infos_of(planned_.graph->outputs);
+    auto devices = std::make_shared<DeviceTable>();
+    auto program = std::make_unique<Program>(*planned_.placement, *devices, preference.owners, BuildOptions{});
+    const uint32_t threads = config.session.threads > 0 ? static_cast<uint32_t>(config.session.threads) : hardware_threads();
+    placement.copies = program->copies();
+    planned_.placement.reset();  // its views were for the providers
+    executor = std::make_unique<Executor>(std::move(program), std::move(devices), threads, options.profile);
+  } catch (const Error& error) {
+    throw error.message().starts_with(subject_of(source)) ? error : error.in(subject_of(source));
+  }
+  if (preference.fallback == Fallback::kWarn) warn_of_fallback(options.device);
+  for (size_t i = 0; i < inputs.size(); ++i) input_index.emplace(inputs[i].name, i);
+  for (size_t i = 0; i < outputs.size(); ++i) output_index.emplace(outputs[i].name, i);
+}
+
+void Session::Impl::warn_of_fallback(const std::string& device) const {
+  const auto elsewhere = std::count_if(placement.nodes.begin(), placement.nodes.end(),
+                                       [](const NodePlacement& row) { return !row.reason.empty() && row.provider != "core"; });
+  if (elsewhere == 0) return;
+  const std::string message = std::to_string(elsewhere) + " of " + std::to_string(placement.nodes.size()) + " nodes do not run on " +
+                              (device.empty() ? "the most preferred device" : device) + "; see the session's placement for the reasons";
+  host_table().log(GANTRY_LOG_WARNING, {message.data(), message.size()});
+}
+
+size_t Session::Impl::index_of_input(const std::string& name) const {
+  const auto found = input_index.find(name);
+  if (found == input_index.end()) {
+    throw Error(Code::kInvalidArgument, "input \"" + name + "\": the model has no such input; it has " + names_of(inputs));
+  }
+  return found->second;
+}
+
+size_t Session::Impl::index_of_output(const std::string& name) const {
+  const auto found = output_index.find(name);
+  if (found == output_index.end()) {
+    throw Error(Code::kInvalidArgument, "output \"" + name + "\": the model has no such output; it has " + names_of(outputs));
+  }
+  return found->second;
+}
+
+void Session::Impl::check_input(size_t index, const Value& value) const {
+  const ValueInfo& info = inputs[index];
+  const auto fail = [&](const std::string& found) {
+    throw Error(Code::kInvalidArgument, "input \"" + info.name + "\": expected " + expected_of(info) + ", found " + found);
+  };
+  if (!value.handle()) fail("nothing");
+  const gantry_value& given = *value.handle();
+  if (info.kind != Kind::kUnknown && static_cast<Kind>(given.kind) != info.kind) fail(gantry::describe(given));
+  if (info.kind != Kind::kTensor) return;
+  bool fits = info.dtype == DType::kUndefined || given.dtype == info.dtype;
+  if (info.has_rank) {
+    fits = fits && given.shape.size() == info.shape.size();
+    for (size_t i = 0; fits && i < info.shape.size(); ++i) fits = info.shape[i] < 0 || info.shape[i] == given.shape[i];
+  }
+  if (!fits) fail(gantry::describe(given));
+}
+
+Session::Session(Runtime& runtime, const ModelSource& model, const SessionOptions& options)
+    : impl_(std::make_unique<Impl>(runtime, model, options)) {}
+Session::~Session() = default;
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+
+const std::vector<ValueInfo>& Session::inputs() const { return impl_->inputs; }
+const std::vector<ValueInfo>& Session::outputs() const { return impl_->outputs; }
+const std::map<std::string, std::string>& Session::metadata() const { return impl_->planned().model->metadata(); }
+const Placement& Session::placement() const { return impl_->placement; }
+std::vector<NodeTime> Session::profile() const { return impl_->executor->profile(); }
+void Session::reset_profile() { impl_->executor->reset_profile(); }
+MemoryUse Session::memory() const { return impl_->executor->memory(); }
+std::string Session::graph_text() const { return to_text(*impl_->planned().graph); }
+
+std::vector<Value> Session::run_values(const Inputs& inputs, const RunOptions& options) {
+  std::vector<ValueRef> given(impl_->inputs.size());
+  for (const auto& [name, value] : inputs) {
+    const size_t index = impl_->index_of_input(name);
+    impl_->check_input(index, value);
+    given[index] = value.handle();
+  }
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (!given[i]) {
+      throw Error(Code::kInvalidArgument, "input \"" + impl_->inputs[i].name + "\" is missing; expected " + expected_of(impl_->inputs[i]));
+    }
+  }
+  std::vector<ValueRef> made(impl_->outputs.size());
+  impl_->executor->run(given, made, options);
+  std::vector<Value> values;
+  values.reserve(made.size());
+  for (ValueRef& value : made) values.emplace_back(std::move(value));
+  return values;
+}
+
+std::vector<Tensor> Session::run(const Inputs& inputs, const RunOptions& options) {
+  const std::vector<Value> values = run_values(inputs, options);
+  std::vector<Tensor> tensors;
+  tensors.reserve(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i].kind() != Kind::kTensor) {
+      throw Error(Code::kInvalidArgument, "output \"" + impl_->outputs[i].name + "\" is a " + std::string(to_string(values[i].kind())) +
+                                              ", no tensor; use run_values");
+    }
+    tensors.push_back(values[i].tensor());
+  }
+  return tensors;
+}
+
+class Binding::Impl {
+ public:
+  explicit Impl(Session::Impl& session)
+      : session(session), inputs(session.inputs.size()), bound(session.outputs.size()), results(session.outputs.size()) {}
+
+  Session::Impl& session;
+  std::vector<ValueRef> inputs;
+  std::vector<ValueRef> bound;
+  std::vector<ValueRef> results;
+};
+
+Binding::Binding(Session& session) : impl_(std::make_unique<Impl>(*session.impl_)) {}
+Binding::~Binding() = default;
+Binding::Binding(Binding&&) noexcept = default;
+
+void Binding::input(const std::string& name, const Tensor& tensor) {
+  const size_t index = impl_->session.index_of_input(name);
+  impl_->session.check_input(index, tensor);
+  impl_->inputs[index] = tensor.handle();
+}
+
+void Binding::output(const std::string& name, const Tensor& tensor) {
+  const size_t index = impl_->session.index_of_output(name);
+  const ValueInfo& info = impl_->session.outputs[index];
+  if (!tensor.handle() || info.kind != Kind::kTensor || (info.dtype != DType::kUndefined && tensor.dtype() != info.dtype)) {
+    throw Error(Code::kInvalidArgument, "output \"" + name + "\": expected " + expected_of(info) + ", found " +
+                                            (tensor.handle() ? gantry::describe(*tensor.handle()) : "nothing"));
+  }
+  impl_->bound[index] = tensor.handle();
+}
+
+void Binding::run(const RunOptions& options) {
+  for (size_t i = 0; i < impl_->inputs.size(); ++i) {
+    if (!impl_->inputs[i]) {
+      throw Error(Code::kInvalidArgument, "input \"" + impl_->session.inputs[i].name + "\" is not bound; expected " +
+                                              expected_of(impl_->session.inputs[i]));
+    }
+  }
+  std::copy(impl_->bound.begin(), impl_->bound.end(), impl_->results.begin());
+  impl_->session.executor->run(impl_->inputs, impl_->results, options);
+}
+
+Value Binding::result(const std::string& name) const {
+  const ValueRef& value = impl_->results[impl_->session.index_of_output(name)];
+  if (!value) throw Error(Code::kInvalidArgument, "output \"" + name + "\": nothing has run yet");
+  return Value(value);
+}
+
+Placement check(Runtime& runtime, const ModelSource& model, const SessionOptions& options) {
+  Runtime::Impl& shared = runtime.impl();
+  const Config config = shared.session_config(options.config_json);
+  const Preference preference = resolve_preference(shared.registry, config, options.device);
+  return describe(plan_model(shared.registry, config, preference, model, false));
+}
+
+}  // namespace gantry

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Session holds: the model and graph that its program borrows from, and the executor.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gantry/session.h"
+#include "schedule/executor.h"
+#include "session/plan_model.h"
+
+namespace gantry {
+
+/// How messages name a model: its path, or "model in memory".
+std::string subject_of(const ModelSource& source);
+
+class Session::Impl {
+ public:
+  Impl(Runtime& runtime, const ModelSource& source, const SessionOptions& options);
+
+  [[nodiscard]] const PlannedModel& planned() const { return planned_; }
+  /// INVALID_ARGUMENT: no such name; lists those that are there.
+  [[nodiscard]] size_t index_of_input(const std::string& name) const;
+  [[nodiscard]] size_t index_of_output(const std::string& name) const;
+  /// INVALID_ARGUMENT: kind, element type, rank or an extent differs from the model's.
+  void check_input(size_t index, const Value& value) const;
+
+ private:
+  void warn_of_fallback(const std::string& device) const;
+  PlannedModel planned_;
+
+ public:
+  std::vector<ValueInfo> inputs;
+  std::vector<ValueInfo> outputs;
+  std::map<std::string, size_t> input_index;
+  std::map<std::string, size_t> output_index;
+  Placement placement;
+  std::unique_ptr<Executor> executor;
+};
+
+}  // namespace gantry
