@@ -19,6 +19,7 @@ std::vector<sdk::KernelTable> all_kernels() {
       identity_kernels(),
       pad_kernels(),
       reshape_kernels(),
+      resize_kernels(),
       shape_kernels(),
       slice_kernels(),
       transpose_kernels(),

@@ -22,6 +22,7 @@ sdk::KernelTable gather_kernels();
 sdk::KernelTable identity_kernels();
 sdk::KernelTable pad_kernels();
 sdk::KernelTable reshape_kernels();
+sdk::KernelTable resize_kernels();
 sdk::KernelTable shape_kernels();
 sdk::KernelTable slice_kernels();
 sdk::KernelTable transpose_kernels();
