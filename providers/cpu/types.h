@@ -162,7 +162,7 @@ struct Float8E8M0 {
     result.bits = bits;
     return result;
   }
-  /// The sign is dropped. Too large: 2^127 if `saturate`, else NaN; too small: 2^-127.
+  /// The sign is dropped. If `saturate`, what is too large becomes 2^127 and what is too small 2^-127; else both become NaN.
   static Float8E8M0 from_float(float value, Round round, bool saturate) {
     return from_bits(encode(value, round, saturate));
   }
@@ -172,6 +172,7 @@ struct Float8E8M0 {
     const uint32_t magnitude = std::bit_cast<uint32_t>(value) & 0x7FFFFFFFU;
     if (magnitude > 0x7F800000U) return 0xFF;
     if (magnitude == 0x7F800000U) return saturate ? 0xFE : 0xFF;
+    if (magnitude < 0x400000U && !saturate) return 0xFF;
     uint32_t exponent = magnitude >> 23;
     const uint32_t fraction = magnitude & 0x7FFFFFU;
     if (exponent == 0) {
@@ -249,6 +250,15 @@ void store_packed(void* data, int64_t index, T value) {
   byte = static_cast<uint8_t>((byte & ~(((1 << T::kBits) - 1) << shift)) | (value.bits << shift));
 }
 
+/// A truth value that is read from a tensor: every byte but 0 is true, which reading a C++ bool would not allow.
+struct Boolean {
+  uint8_t byte;
+
+  Boolean() = default;
+  explicit Boolean(bool value) : byte(value ? 1 : 0) {}
+  explicit operator bool() const { return byte != 0; }
+};
+
 template <class T>
 struct ComputeOf {
   using type = T;
@@ -269,7 +279,11 @@ template <>
 struct ComputeOf<Float8E8M0> {
   using type = float;
 };
-/// The type in which arithmetic on T is done: float for the small floats, T otherwise.
+template <>
+struct ComputeOf<Boolean> {
+  using type = bool;
+};
+/// The type in which arithmetic on T is done: float for the small floats, bool for Boolean, T otherwise.
 template <class T>
 using Compute = typename ComputeOf<T>::type;
 
@@ -291,6 +305,7 @@ template <> inline constexpr uint32_t kDType<int32_t> = GANTRY_INT32;
 template <> inline constexpr uint32_t kDType<uint64_t> = GANTRY_UINT64;
 template <> inline constexpr uint32_t kDType<int64_t> = GANTRY_INT64;
 template <> inline constexpr uint32_t kDType<bool> = GANTRY_BOOL;
+template <> inline constexpr uint32_t kDType<Boolean> = GANTRY_BOOL;
 template <> inline constexpr uint32_t kDType<Float16> = GANTRY_FLOAT16;
 template <> inline constexpr uint32_t kDType<BFloat16> = GANTRY_BFLOAT16;
 template <> inline constexpr uint32_t kDType<std::complex<float>> = GANTRY_COMPLEX64;

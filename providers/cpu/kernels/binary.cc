@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arithmetic of two inputs.
+#include <cmath>
+
+#include "kernels/all_kernels.h"
+#include "kernels/elementwise.h"
+#include "kernels/integer_math.h"
+#include "kernels/vector_math.h"
+
+namespace gantry::cpu {
+namespace {
+
+struct Add {
+  template <class T>
+  T operator()(T a, T b) const { return wrap_add(a, b); }
+  void zip(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) const { simd::add(a, sa, b, sb, y, n); }
+};
+struct Sub {
+  template <class T>
+  T operator()(T a, T b) const { return wrap_sub(a, b); }
+  void zip(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) const { simd::sub(a, sa, b, sb, y, n); }
+};
+struct Mul {
+  template <class T>
+  T operator()(T a, T b) const { return wrap_mul(a, b); }
+  void zip(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) const { simd::mul(a, sa, b, sb, y, n); }
+};
+struct Div {
+  template <class T>
+  T operator()(T a, T b) const { return wrap_div(a, b); }
+  void zip(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) const { simd::div(a, sa, b, sb, y, n); }
+};
+struct PRelu {
+  template <class T>
+  T operator()(T a, T slope) const { return a < T{0} ? wrap_mul(a, slope) : a; }
+  void zip(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) const { simd::prelu(a, sa, b, sb, y, n); }
+};
+struct Mod {
+  static constexpr bool kSlow = true;
+  explicit Mod(const sdk::NodeView& node) : is_truncated(node.get_int("fmod", 0) != 0) {}
+  template <class T>
+  T operator()(T a, T b) const { return is_truncated ? truncated_mod(a, b) : floored_mod(a, b); }
+  bool is_truncated;
+};
+
+/// Of two element types: the result has the base's. Integers to integer powers are exact and wrap.
+struct Raise {
+  static constexpr bool kSlow = true;
+  template <class T, class E>
+  T operator()(T base, E exponent) const {
+    if constexpr (std::is_integral_v<T> && std::is_integral_v<E>) {
+      return integer_pow(base, exponent);
+    } else if constexpr (std::is_integral_v<T>) {
+      return to_integer<T>(std::pow(static_cast<double>(base), static_cast<double>(exponent)));
+    } else {
+      return std::pow(base, static_cast<T>(exponent));
+    }
+  }
+};
+/// f32 to a power that one vector instruction or two can give.
+struct Squared {
+  template <class T>
+  T operator()(T x) const { return x * x; }
+  void map(const float* x, float* y, int64_t n) const { simd::square(x, y, n, nullptr); }
+};
+
+using BaseTypes = Concat<FloatTypes, TypeList<int32_t, int64_t>>;
+
+class Pow final : public NodeKernel {
+ public:
+  explicit Pow(const sdk::NodeView& node, Alignment alignment = {}) : NodeKernel(node), alignment_(alignment) {}
+
+  void run(sdk::Call& call) const override {
+    const gantry_tensor& base = call.input(0);
+    const gantry_tensor& exponent = call.input(1);
+    if (run_square(call, base, exponent)) return;
+    int64_t extents[kMaxRank];
+    const sdk::Shape shape(base);
+    const Broadcast<2> plan({shape, alignment_.align(shape, sdk::Shape(exponent), extents, label())}, label());
+    void* target = call.output(0, base.dtype, plan.shape()).data;
+    dispatch<BaseTypes>(base.dtype, [&](auto base_type) {
+      using T = typename decltype(base_type)::type;
+      dispatch<NumberTypes>(exponent.dtype, [&](auto exponent_type) {
+        using E = typename decltype(exponent_type)::type;
+        zip_broadcast(call, Raise(), static_cast<const T*>(base.data), static_cast<const E*>(exponent.data),
+                      static_cast<T*>(target), plan);
+      });
+    });
+  }
+
+ private:
+  /// The square of f32, by far the most frequent power. False if this is another.
+  static bool run_square(sdk::Call& call, const gantry_tensor& base, const gantry_tensor& exponent) {
+    if (base.dtype != GANTRY_FLOAT || exponent.dtype != GANTRY_FLOAT || exponent.rank > base.rank) return false;
+    if (sdk::Shape(exponent).element_count() != 1 || *static_cast<const float*>(exponent.data) != 2.0F) return false;
+    const sdk::Shape shape(base);
+    const auto* x = static_cast<const float*>(base.data);
+    auto* y = static_cast<float*>(call.output(0, GANTRY_FLOAT, shape).data);
+    call.parallel_for(shape.element_count(), kPlainGrain, [&](int64_t begin, int64_t end) {
+      map_elements(Squared(), x + begin, y + begin, end - begin);
+    });
+    return true;
+  }
+
+  Alignment alignment_;
+};
+
+/// PRelu below version 7.
+std::unique_ptr<sdk::Kernel> make_channel_prelu(const sdk::NodeView& node) {
+  return std::make_unique<Binary<PRelu, NumberTypes>>(node, Alignment::from_channels());
+}
+
+template <class Op>
+constexpr sdk::Factory kOfNumbers = sdk::make<Binary<Op, NumberTypes>>;
+template <class Op>
+constexpr sdk::Factory kWithAxis = make_with_axis<Binary<Op, NumberTypes>>;
+
+constexpr sdk::KernelRow kBinaryRows[] = {
+    {"Add", 1, 6, sdk::kNumbers, kWithAxis<Add>, kOverEither},
+    {"Add", 7, sdk::kLatest, sdk::kNumbers, kOfNumbers<Add>, kOverEither},
+    {"Sub", 1, 6, sdk::kNumbers, kWithAxis<Sub>, kOverEither},
+    {"Sub", 7, sdk::kLatest, sdk::kNumbers, kOfNumbers<Sub>, kOverEither},
+    {"Mul", 1, 6, sdk::kNumbers, kWithAxis<Mul>, kOverEither},
+    {"Mul", 7, sdk::kLatest, sdk::kNumbers, kOfNumbers<Mul>, kOverEither},
+    {"Div", 1, 6, sdk::kNumbers, kWithAxis<Div>, kOverEither},
+    {"Div", 7, sdk::kLatest, sdk::kNumbers, kOfNumbers<Div>, kOverEither},
+    {"Pow", 1, 6, sdk::kFloats, make_with_axis<Pow>, kOverFirst},
+    {"Pow", 7, sdk::kLatest, dtype_set(BaseTypes{}), sdk::make<Pow>, kOverFirst},
+    {"Mod", 10, sdk::kLatest, sdk::kNumbers, kOfNumbers<Mod>, kOverEither},
+    {"PRelu", 1, 6, sdk::kFloats, make_channel_prelu, kOverFirst},
+    {"PRelu", 7, sdk::kLatest, sdk::kNumbers, kOfNumbers<PRelu>, kOverFirst},
+};
+
+}  // namespace
+
+sdk::KernelTable binary_kernels() { return sdk::table(kBinaryRows); }
+
+}  // namespace gantry::cpu

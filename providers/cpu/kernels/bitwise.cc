@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators on bits and on truth values.
+#include "kernels/all_kernels.h"
+#include "kernels/elementwise.h"
+
+namespace gantry::cpu {
+namespace {
+
+struct BitwiseAnd {
+  template <class T>
+  T operator()(T a, T b) const { return static_cast<T>(a & b); }
+};
+struct BitwiseOr {
+  template <class T>
+  T operator()(T a, T b) const { return static_cast<T>(a | b); }
+};
+struct BitwiseXor {
+  template <class T>
+  T operator()(T a, T b) const { return static_cast<T>(a ^ b); }
+};
+struct BitwiseNot {
+  template <class T>
+  T operator()(T x) const { return static_cast<T>(~x); }
+};
+
+/// Shifts by too many bits, or by a negative number of them, leave only what the sign fills in.
+struct BitShift {
+  explicit BitShift(const sdk::NodeView& node) {
+    const std::string direction = node.get_string("direction", "");
+    if (direction != "LEFT" && direction != "RIGHT") {
+      node.fail(GANTRY_INVALID_MODEL, "attribute direction is \"" + direction + "\", must be \"LEFT\" or \"RIGHT\"");
+    }
+    is_left = direction == "LEFT";
+  }
+  template <class T>
+  T operator()(T x, T amount) const {
+    constexpr auto kBits = static_cast<uint64_t>(8 * sizeof(T));
+    const bool is_far = static_cast<uint64_t>(amount) >= kBits;  // a negative amount is a large one here
+    if (is_left) return is_far ? T{0} : static_cast<T>(static_cast<uint64_t>(x) << amount);
+    if (is_far) return x < 0 ? static_cast<T>(-1) : T{0};
+    return static_cast<T>(x >> amount);
+  }
+  bool is_left;
+};
+
+struct And {
+  bool operator()(bool a, bool b) const { return a & b; }
+};
+struct Or {
+  bool operator()(bool a, bool b) const { return a | b; }
+};
+struct Xor {
+  bool operator()(bool a, bool b) const { return a != b; }
+};
+struct Not {
+  bool operator()(bool x) const { return !x; }
+};
+
+using Truth = TypeList<Boolean>;
+template <class Op>
+constexpr sdk::Factory kOfIntegers = sdk::make<Binary<Op, IntegerTypes>>;
+template <class Op>
+constexpr sdk::Factory kOfTruth = sdk::make<Binary<Op, Truth>>;
+template <class Op>
+constexpr sdk::Factory kOfTruthWithAxis = make_with_axis<Binary<Op, Truth>>;
+
+constexpr sdk::KernelRow kBitwiseRows[] = {
+    {"BitwiseAnd", 18, sdk::kLatest, sdk::kIntegers, kOfIntegers<BitwiseAnd>, kOverEither},
+    {"BitwiseOr", 18, sdk::kLatest, sdk::kIntegers, kOfIntegers<BitwiseOr>, kOverEither},
+    {"BitwiseXor", 18, sdk::kLatest, sdk::kIntegers, kOfIntegers<BitwiseXor>, kOverEither},
+    {"BitwiseNot", 18, sdk::kLatest, sdk::kIntegers, sdk::make<Unary<BitwiseNot, IntegerTypes>>, kOverFirst},
+    {"BitShift", 11, sdk::kLatest, sdk::kIntegers, kOfIntegers<BitShift>, kOverEither},
+    {"And", 1, 6, sdk::kBool, kOfTruthWithAxis<And>, kOverEither},
+    {"And", 7, sdk::kLatest, sdk::kBool, kOfTruth<And>, kOverEither},
+    {"Or", 1, 6, sdk::kBool, kOfTruthWithAxis<Or>, kOverEither},
+    {"Or", 7, sdk::kLatest, sdk::kBool, kOfTruth<Or>, kOverEither},
+    {"Xor", 1, 6, sdk::kBool, kOfTruthWithAxis<Xor>, kOverEither},
+    {"Xor", 7, sdk::kLatest, sdk::kBool, kOfTruth<Xor>, kOverEither},
+    {"Not", 1, sdk::kLatest, sdk::kBool, sdk::make<Unary<Not, Truth>>, kOverFirst},
+};
+
+}  // namespace
+
+sdk::KernelTable bitwise_kernels() { return sdk::table(kBitwiseRows); }
+
+}  // namespace gantry::cpu

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Comparisons of two inputs, of texts too.
+#include <string_view>
+
+#include "kernels/all_kernels.h"
+#include "kernels/elementwise.h"
+#include "strings.h"
+
+namespace gantry::cpu {
+namespace {
+
+struct Equal {
+  template <class T>
+  bool operator()(T a, T b) const { return a == b; }
+};
+struct Less {
+  template <class T>
+  bool operator()(T a, T b) const { return a < b; }
+};
+struct LessOrEqual {
+  template <class T>
+  bool operator()(T a, T b) const { return a <= b; }
+};
+struct Greater {
+  template <class T>
+  bool operator()(T a, T b) const { return a > b; }
+};
+struct GreaterOrEqual {
+  template <class T>
+  bool operator()(T a, T b) const { return a >= b; }
+};
+
+class EqualStrings final : public NodeKernel {
+ public:
+  explicit EqualStrings(const sdk::NodeView& node) : NodeKernel(node) {}
+
+  void run(sdk::Call& call) const override {
+    const Broadcast<2> plan({call.shape(0), call.shape(1)}, label());
+    auto* target = static_cast<bool*>(call.output(0, GANTRY_BOOL, plan.shape()).data);
+    plan.for_each_run(0, plan.count(), [&](const auto& run) {
+      for (int64_t i = 0; i < run.count; ++i) {
+        target[run.output + i] = text(call, 0, run.inputs[0] + i * plan.inner_stride(0)) ==
+                                 text(call, 1, run.inputs[1] + i * plan.inner_stride(1));
+      }
+    });
+  }
+
+ private:
+  static std::string_view text(sdk::Call& call, int slot, int64_t index) {
+    return sdk::to_view(string_at(call.host(), call.value(slot), index));
+  }
+};
+
+using EqualTypes = Concat<NumberTypes, TypeList<Boolean>>;
+constexpr sdk::DTypeSet kEqualTypes = dtype_set(EqualTypes{});
+template <class Op>
+constexpr sdk::Factory kOfNumbers = sdk::make<Binary<Op, NumberTypes, bool>>;
+template <class Op>
+constexpr sdk::Factory kWithAxis = make_with_axis<Binary<Op, NumberTypes, bool>>;
+
+constexpr sdk::KernelRow kCompareRows[] = {
+    {"Equal", 1, 6, kEqualTypes, make_with_axis<Binary<Equal, EqualTypes, bool>>, kOverEither},
+    {"Equal", 7, sdk::kLatest, kEqualTypes, sdk::make<Binary<Equal, EqualTypes, bool>>, kOverEither},
+    {"Equal", 19, sdk::kLatest, sdk::kString, sdk::make<EqualStrings>},
+    {"Less", 1, 6, sdk::kFloats, kWithAxis<Less>, kOverEither},
+    {"Less", 7, sdk::kLatest, sdk::kNumbers, kOfNumbers<Less>, kOverEither},
+    {"LessOrEqual", 12, sdk::kLatest, sdk::kNumbers, kOfNumbers<LessOrEqual>, kOverEither},
+    {"Greater", 1, 6, sdk::kFloats, kWithAxis<Greater>, kOverEither},
+    {"Greater", 7, sdk::kLatest, sdk::kNumbers, kOfNumbers<Greater>, kOverEither},
+    {"GreaterOrEqual", 12, sdk::kLatest, sdk::kNumbers, kOfNumbers<GreaterOrEqual>, kOverEither},
+};
+
+}  // namespace
+
+sdk::KernelTable compare_kernels() { return sdk::table(kCompareRows); }
+
+}  // namespace gantry::cpu

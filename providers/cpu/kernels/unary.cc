@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mathematical functions of one input.
+#include <cmath>
+#include <limits>
+
+#include "kernels/all_kernels.h"
+#include "kernels/elementwise.h"
+#include "kernels/integer_math.h"
+#include "kernels/vector_math.h"
+
+namespace gantry::cpu {
+namespace {
+
+struct Abs {
+  template <class T>
+  T operator()(T x) const {
+    if constexpr (std::is_floating_point_v<T>) return std::fabs(x);
+    else if constexpr (std::is_unsigned_v<T>) return x;
+    else return x < 0 ? wrap_sub(T{0}, x) : x;
+  }
+  void map(const float* x, float* y, int64_t n) const { simd::abs(x, y, n, nullptr); }
+};
+struct Neg {
+  template <class T>
+  T operator()(T x) const {
+    if constexpr (std::is_floating_point_v<T>) return -x;
+    else return wrap_sub(T{0}, x);
+  }
+  void map(const float* x, float* y, int64_t n) const { simd::neg(x, y, n, nullptr); }
+};
+struct Sign {
+  template <class T>
+  T operator()(T x) const {
+    const auto sign = static_cast<T>((x > 0) - (x < 0));
+    if constexpr (std::is_floating_point_v<T>) return x != x ? x : sign;
+    else return sign;
+  }
+};
+
+struct Ceil {
+  template <class T>
+  T operator()(T x) const { return std::ceil(x); }
+  void map(const float* x, float* y, int64_t n) const { simd::ceil(x, y, n, nullptr); }
+};
+struct Floor {
+  template <class T>
+  T operator()(T x) const { return std::floor(x); }
+  void map(const float* x, float* y, int64_t n) const { simd::floor(x, y, n, nullptr); }
+};
+/// Halves to even.
+struct Round {
+  template <class T>
+  T operator()(T x) const { return std::nearbyint(x); }
+  void map(const float* x, float* y, int64_t n) const { simd::round(x, y, n, nullptr); }
+};
+struct Sqrt {
+  template <class T>
+  T operator()(T x) const { return std::sqrt(x); }
+  void map(const float* x, float* y, int64_t n) const { simd::sqrt(x, y, n, nullptr); }
+};
+struct Reciprocal {
+  template <class T>
+  T operator()(T x) const { return T{1} / x; }
+  void map(const float* x, float* y, int64_t n) const { simd::reciprocal(x, y, n, nullptr); }
+};
+struct Exp {
+  static constexpr bool kSlow = true;
+  template <class T>
+  T operator()(T x) const { return std::exp(x); }
+  void map(const float* x, float* y, int64_t n) const { simd::exp(x, y, n, nullptr); }
+};
+struct Log {
+  static constexpr bool kSlow = true;
+  template <class T>
+  T operator()(T x) const { return std::log(x); }
+  void map(const float* x, float* y, int64_t n) const { simd::log(x, y, n, nullptr); }
+};
+struct Tanh {
+  static constexpr bool kSlow = true;
+  template <class T>
+  T operator()(T x) const { return std::tanh(x); }
+  void map(const float* x, float* y, int64_t n) const { simd::tanh(x, y, n, nullptr); }
+};
+/// Version 9 allows integers; their results are truncated.
+struct Erf {
+  static constexpr bool kSlow = true;
+  template <class T>
+  T operator()(T x) const {
+    if constexpr (std::is_floating_point_v<T>) return std::erf(x);
+    else return static_cast<T>(std::erf(static_cast<double>(x)));
+  }
+  void map(const float* x, float* y, int64_t n) const { simd::erf(x, y, n, nullptr); }
+};
+
+/// The functions that are called one element at a time.
+#define GANTRY_LIBM(Name, function)                          \
+  struct Name {                                              \
+    static constexpr bool kSlow = true;                      \
+    template <class T>                                       \
+    T operator()(T x) const { return std::function(x); }     \
+  }
+GANTRY_LIBM(Sin, sin);
+GANTRY_LIBM(Cos, cos);
+GANTRY_LIBM(Tan, tan);
+GANTRY_LIBM(Asin, asin);
+GANTRY_LIBM(Acos, acos);
+GANTRY_LIBM(Atan, atan);
+GANTRY_LIBM(Sinh, sinh);
+GANTRY_LIBM(Cosh, cosh);
+GANTRY_LIBM(Asinh, asinh);
+GANTRY_LIBM(Acosh, acosh);
+GANTRY_LIBM(Atanh, atanh);
+#undef GANTRY_LIBM
+
+struct IsNaN {
+  template <class T>
+  bool operator()(T x) const { return x != x; }
+};
+struct IsInf {
+  explicit IsInf(const sdk::NodeView& node)
+      : positive(node.get_int("detect_positive", 1) != 0), negative(node.get_int("detect_negative", 1) != 0) {}
+  template <class T>
+  bool operator()(T x) const {
+    constexpr T kInfinity = std::numeric_limits<T>::infinity();
+    return (positive && x == kInfinity) || (negative && x == -kInfinity);
+  }
+  bool positive;
+  bool negative;
+};
+
+using FloatsAnd8 = Concat<FloatTypes, Float8Types>;
+constexpr sdk::DTypeSet kFloatsAnd8 = dtype_set(FloatsAnd8{});
+
+template <class Op>
+constexpr sdk::Factory kOfFloats = sdk::make<Unary<Op, FloatTypes>>;
+template <class Op>
+constexpr sdk::Factory kOfNumbers = sdk::make<Unary<Op, NumberTypes>>;
+template <class Op>
+constexpr sdk::Factory kToBool = sdk::make<Unary<Op, FloatsAnd8, bool>>;
+
+constexpr sdk::KernelRow kUnaryRows[] = {
+    {"Abs", 1, sdk::kLatest, sdk::kNumbers, kOfNumbers<Abs>, kOverFirst},
+    {"Neg", 1, sdk::kLatest, sdk::kNumbers, kOfNumbers<Neg>, kOverFirst},
+    {"Sign", 9, sdk::kLatest, sdk::kNumbers, kOfNumbers<Sign>, kOverFirst},
+    {"Ceil", 1, sdk::kLatest, sdk::kFloats, kOfFloats<Ceil>, kOverFirst},
+    {"Floor", 1, sdk::kLatest, sdk::kFloats, kOfFloats<Floor>, kOverFirst},
+    {"Round", 11, sdk::kLatest, sdk::kFloats, kOfFloats<Round>, kOverFirst},
+    {"Sqrt", 1, sdk::kLatest, sdk::kFloats, kOfFloats<Sqrt>, kOverFirst},
+    {"Reciprocal", 1, sdk::kLatest, sdk::kFloats, kOfFloats<Reciprocal>, kOverFirst},
+    {"Exp", 1, sdk::kLatest, sdk::kFloats, kOfFloats<Exp>, kOverFirst},
+    {"Log", 1, sdk::kLatest, sdk::kFloats, kOfFloats<Log>, kOverFirst},
+    {"Tanh", 1, sdk::kLatest, sdk::kFloats, kOfFloats<Tanh>, kOverFirst},
+    {"Erf", 9, sdk::kLatest, sdk::kNumbers, kOfNumbers<Erf>, kOverFirst},
+    {"Sin", 7, sdk::kLatest, sdk::kFloats, kOfFloats<Sin>, kOverFirst},
+    {"Cos", 7, sdk::kLatest, sdk::kFloats, kOfFloats<Cos>, kOverFirst},
+    {"Tan", 7, sdk::kLatest, sdk::kFloats, kOfFloats<Tan>, kOverFirst},
+    {"Asin", 7, sdk::kLatest, sdk::kFloats, kOfFloats<Asin>, kOverFirst},
+    {"Acos", 7, sdk::kLatest, sdk::kFloats, kOfFloats<Acos>, kOverFirst},
+    {"Atan", 7, sdk::kLatest, sdk::kFloats, kOfFloats<Atan>, kOverFirst},
+    {"Sinh", 9, sdk::kLatest, sdk::kFloats, kOfFloats<Sinh>, kOverFirst},
+    {"Cosh", 9, sdk::kLatest, sdk::kFloats, kOfFloats<Cosh>, kOverFirst},
+    {"Asinh", 9, sdk::kLatest, sdk::kFloats, kOfFloats<Asinh>, kOverFirst},
+    {"Acosh", 9, sdk::kLatest, sdk::kFloats, kOfFloats<Acosh>, kOverFirst},
+    {"Atanh", 9, sdk::kLatest, sdk::kFloats, kOfFloats<Atanh>, kOverFirst},
+    {"IsNaN", 9, sdk::kLatest, kFloatsAnd8, kToBool<IsNaN>},
+    {"IsInf", 10, sdk::kLatest, kFloatsAnd8, kToBool<IsInf>},
+};
+
+}  // namespace
+
+sdk::KernelTable unary_kernels() { return sdk::table(kUnaryRows); }
+
+}  // namespace gantry::cpu
