@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "stream.h"
+
+namespace gantry::sim {
+namespace {
+
+using sdk::Call;
+using sdk::Shape;
+using Extents = std::vector<int64_t>;
+
+Extents copy_of(Shape shape) { return {shape.data, shape.data + shape.rank}; }
+
+int64_t count_of(const Extents& extents) {
+  int64_t count = 1;
+  for (const int64_t extent : extents) count *= extent;
+  return count;
+}
+
+// A tensor as queued work sees it: nothing of the call, which is over by then.
+struct Argument {
+  const void* address = nullptr;
+  Extents shape;
+
+  Argument(const gantry_tensor& tensor) : address(tensor.data), shape(copy_of(Shape(tensor))) {}  // NOLINT(google-explicit-constructor)
+  [[nodiscard]] float* real(const Memory& memory, const char* what) const {
+    return reinterpret_cast<float*>(memory.real(address, static_cast<uint64_t>(count_of(shape)) * sizeof(float), what));
+  }
+};
+
+Stream& stream_of(Call& call) { return *reinterpret_cast<Stream*>(call.stream()); }
+
+// Axis `axis` of a shape that is aligned at its last axis with one of `rank` axes; missing axes are 1.
+int64_t aligned_extent(const Extents& shape, size_t rank, size_t axis) {
+  const size_t missing = rank - shape.size();
+  return axis < missing ? 1 : shape[axis - missing];
+}
+
+Extents broadcast(const Extents& a, const Extents& b) {
+  const size_t rank = std::max(a.size(), b.size());
+  Extents result(rank);
+  for (size_t axis = 0; axis < rank; ++axis) {
+    const int64_t x = aligned_extent(a, rank, axis);
+    const int64_t y = aligned_extent(b, rank, axis);
+    if (x != y && x != 1 && y != 1) {
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT, "the extents " + std::to_string(x) + " and " + std::to_string(y) +
+                                                    " cannot be broadcast to each other");
+    }
+    result[axis] = x == 1 ? y : x;
+  }
+  return result;
+}
+
+// Strides of a dense tensor seen in the broadcast shape: 0 along axes that are repeated.
+Extents strides_in(const Extents& shape, const Extents& whole) {
+  Extents strides(whole.size(), 0);
+  int64_t stride = 1;
+  for (size_t i = whole.size(); i-- > 0;) {
+    const int64_t extent = aligned_extent(shape, whole.size(), i);
+    if (extent != 1) strides[i] = stride;
+    stride *= extent;
+  }
+  return strides;
+}
+
+// Walks a shape in order; calls visit(n, offset_a, offset_b) for the n-th index.
+template <class Visit>
+void walk(const Extents& shape, const Extents& a, const Extents& b, Visit&& visit) {
+  const int64_t count = count_of(shape);
+  Extents index(shape.size(), 0);
+  int64_t offset_a = 0;
+  int64_t offset_b = 0;
+  for (int64_t n = 0; n < count; ++n) {
+    visit(n, offset_a, offset_b);
+    for (size_t axis = shape.size(); axis-- > 0;) {
+      offset_a += a[axis];
+      offset_b += b[axis];
+      if (++index[axis] < shape[axis]) break;
+      index[axis] = 0;
+      offset_a -= a[axis] * shape[axis];
+      offset_b -= b[axis] * shape[axis];
+    }
+  }
+}
+
+struct Add {
+  static float apply(float x, float y) { return x + y; }
+};
+struct Sub {
+  static float apply(float x, float y) { return x - y; }
+};
+struct Mul {
+  static float apply(float x, float y) { return x * y; }
+};
+
+// a: [...], b: [...] -> the broadcast shape.
+template <class Operation>
+class Binary final : public sdk::Kernel {
+ public:
+  explicit Binary(const sdk::NodeView&) {}
+  void run(Call& call) const override {
+    const Argument a = call.input(0);
+    const Argument b = call.input(1);
+    const Extents shape = broadcast(a.shape, b.shape);
+    const Argument y = call.output(0, GANTRY_FLOAT, Shape(shape.data(), static_cast<int>(shape.size())));
+    Stream& stream = stream_of(call);
+    stream.enqueue([a, b, y, &memory = stream.device().memory] {
+      const float* from_a = a.real(memory, "binary operator, input 0");
+      const float* from_b = b.real(memory, "binary operator, input 1");
+      float* to = y.real(memory, "binary operator, output");
+      walk(y.shape, strides_in(a.shape, y.shape), strides_in(b.shape, y.shape),
+           [&](int64_t n, int64_t i, int64_t j) { to[n] = Operation::apply(from_a[i], from_b[j]); });
+    });
+  }
+};
+
+class Relu final : public sdk::Kernel {
+ public:
+  explicit Relu(const sdk::NodeView&) {}
+  void run(Call& call) const override {
+    const Argument x = call.input(0);
+    const Argument y = call.output(0, GANTRY_FLOAT, call.shape(0));
+    Stream& stream = stream_of(call);
+    stream.enqueue([x, y, &memory = stream.device().memory] {
+      const float* from = x.real(memory, "Relu, input");
+      float* to = y.real(memory, "Relu, output");
+      // Written so that NaN stays NaN.
+      std::transform(from, from + count_of(x.shape), to, [](float value) { return value < 0 ? 0.0F : value; });
+    });
+  }
+};
+
+// a: [..., M, K], b: [..., K, N] -> [..., M, N]; a single axis stands for a row or a column, which the result leaves out.
+class MatMul final : public sdk::Kernel {
+ public:
+  explicit MatMul(const sdk::NodeView&) {}
+  void run(Call& call) const override {
+    const Argument a = call.input(0);
+    const Argument b = call.input(1);
+    if (a.shape.empty() || b.shape.empty()) throw sdk::Error(GANTRY_INVALID_ARGUMENT, "MatMul: expected a rank of at least 1, found 0");
+    Plan plan(a.shape, b.shape);
+    const Argument y = call.output(0, GANTRY_FLOAT, Shape(plan.result.data(), static_cast<int>(plan.result.size())));
+    Stream& stream = stream_of(call);
+    stream.enqueue([a, b, y, plan = std::move(plan), &memory = stream.device().memory] {
+      const float* from_a = a.real(memory, "MatMul, input 0");
+      const float* from_b = b.real(memory, "MatMul, input 1");
+      float* to = y.real(memory, "MatMul, output");
+      walk(plan.batch, strides_in(plan.batch_a, plan.batch), strides_in(plan.batch_b, plan.batch),
+           [&](int64_t n, int64_t i, int64_t j) {
+             plan.multiply(from_a + i * plan.m * plan.k, from_b + j * plan.k * plan.n, to + n * plan.m * plan.n);
+           });
+    });
+  }
+
+ private:
+  struct Plan {
+    int64_t m;
+    int64_t k;
+    int64_t n;
+    Extents batch_a, batch_b, batch, result;
+
+    Plan(const Extents& a, const Extents& b)
+        : m(a.size() > 1 ? a[a.size() - 2] : 1), k(a.back()), n(b.size() > 1 ? b.back() : 1) {
+      const int64_t rows_of_b = b.size() > 1 ? b[b.size() - 2] : b[0];
+      if (rows_of_b != k) {
+        throw sdk::Error(GANTRY_INVALID_ARGUMENT, "MatMul: input 1 has " + std::to_string(rows_of_b) + " rows, needs " +
+                                                      std::to_string(k) + " as input 0 has columns");
+      }
+      if (a.size() > 2) batch_a.assign(a.begin(), a.end() - 2);
+      if (b.size() > 2) batch_b.assign(b.begin(), b.end() - 2);
+      batch = broadcast(batch_a, batch_b);
+      result = batch;
+      if (a.size() > 1) result.push_back(m);
+      if (b.size() > 1) result.push_back(n);
+    }
+    void multiply(const float* x, const float* y, float* z) const {
+      for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = 0; j < n; ++j) {
+          double sum = 0;
+          for (int64_t l = 0; l < k; ++l) sum += double{x[i * k + l]} * double{y[l * n + j]};
+          z[i * n + j] = static_cast<float>(sum);
+        }
+      }
+    }
+  };
+};
+
+// perm: axis perm[i] of the input becomes axis i; by default the axes are reversed.
+class Transpose final : public sdk::Kernel {
+ public:
+  explicit Transpose(const sdk::NodeView& node) : perm_(node.get_ints("perm")) {}
+  void run(Call& call) const override {
+    const Argument x = call.input(0);
+    const size_t rank = x.shape.size();
+    const Extents perm = checked(rank);
+    const Extents strides_x = strides_in(x.shape, x.shape);
+    Extents shape(rank);
+    Extents strides(rank);
+    for (size_t i = 0; i < rank; ++i) {
+      shape[i] = x.shape[static_cast<size_t>(perm[i])];
+      strides[i] = strides_x[static_cast<size_t>(perm[i])];
+    }
+    const Argument y = call.output(0, GANTRY_FLOAT, Shape(shape.data(), static_cast<int>(rank)));
+    Stream& stream = stream_of(call);
+    stream.enqueue([x, y, strides, &memory = stream.device().memory] {
+      const float* from = x.real(memory, "Transpose, input");
+      float* to = y.real(memory, "Transpose, output");
+      walk(y.shape, strides, strides, [&](int64_t n, int64_t i, int64_t) { to[n] = from[i]; });
+    });
+  }
+
+ private:
+  [[nodiscard]] Extents checked(size_t rank) const {
+    Extents perm = perm_;
+    if (perm.empty()) {
+      for (size_t i = rank; i-- > 0;) perm.push_back(static_cast<int64_t>(i));
+    }
+    Extents sorted = perm;
+    std::sort(sorted.begin(), sorted.end());
+    for (size_t i = 0; i < sorted.size(); ++i) {
+      if (sorted.size() != rank || sorted[i] != static_cast<int64_t>(i)) {
+        throw sdk::Error(GANTRY_INVALID_ARGUMENT, "Transpose: perm is no permutation of " + std::to_string(rank) + " axes");
+      }
+    }
+    return perm;
+  }
+
+  Extents perm_;
+};
+
+constexpr sdk::DTypeSet kFloat = sdk::dtypes(GANTRY_FLOAT);
+
+constexpr sdk::Marks overwriting(uint64_t inputs) {
+  sdk::Marks marks;
+  marks.overwrites = inputs;
+  return marks;
+}
+
+constexpr sdk::KernelRow kRows[] = {
+    {"Add", 7, sdk::kLatest, kFloat, sdk::make<Binary<Add>>, overwriting(3)},
+    {"Sub", 7, sdk::kLatest, kFloat, sdk::make<Binary<Sub>>, overwriting(3)},
+    {"Mul", 7, sdk::kLatest, kFloat, sdk::make<Binary<Mul>>, overwriting(3)},
+    {"Relu", 6, sdk::kLatest, kFloat, sdk::make<Relu>, overwriting(1)},
+    {"MatMul", 1, sdk::kLatest, kFloat, sdk::make<MatMul>},
+    {"Transpose", 1, sdk::kLatest, kFloat, sdk::make<Transpose>},
+};
+
+}  // namespace
+
+std::vector<sdk::KernelTable> all_kernels() { return {sdk::table(kRows)}; }
+
+}  // namespace gantry::sim

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// The provider: options, the two devices, and the device slots over memory and streams.
+#include <gantry/sdk/provider.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "kernels.h"
+#include "memory.h"
+#include "stream.h"
+
+namespace gantry::sim {
+namespace {
+
+constexpr uint32_t kDeviceCount = 2;
+
+/// As the manifest's schema describes them; the host has checked that.
+struct Options {
+  uint64_t memory_bytes = uint64_t{64} << 20;
+  uint64_t latency_us = 50;
+  std::vector<std::string> operators;  ///< empty: all
+  std::vector<uint32_t> absent;        ///< ids that are reported as absent
+
+  explicit Options(gantry_str text) {
+    const nlohmann::json json = nlohmann::json::parse(sdk::to_view(text));
+    memory_bytes = json.value("memory_bytes", memory_bytes);
+    latency_us = json.value("latency_us", latency_us);
+    operators = json.value("operators", operators);
+    absent = json.value("absent", absent);
+  }
+};
+
+Device* from(gantry_device* device) { return reinterpret_cast<Device*>(device); }
+Stream* from(gantry_stream* stream) { return reinterpret_cast<Stream*>(stream); }
+Event* from(gantry_event* event) { return reinterpret_cast<Event*>(event); }
+
+// One side of a copy: where its rows are once the work runs.
+struct Side {
+  const void* address;
+  uint64_t pitch;
+  bool is_on_device;
+
+  [[nodiscard]] std::byte* real(const Memory& memory, const gantry_copy& copy, const char* what) const {
+    const uint64_t bytes = copy.rows == 0 || copy.row_bytes == 0 ? 0 : (copy.rows - 1) * pitch + copy.row_bytes;
+    if (is_on_device) return memory.real(address, bytes, what);
+    memory.expect_host(address, bytes, what);
+    return static_cast<std::byte*>(const_cast<void*>(address));
+  }
+};
+
+void run_copy(const Memory& memory, const gantry_copy& copy) {
+  const Side source{copy.source, copy.source_pitch, copy.kind != GANTRY_COPY_HOST_TO_DEVICE};
+  const Side target{copy.target, copy.target_pitch, copy.kind != GANTRY_COPY_DEVICE_TO_HOST};
+  const std::byte* from_row = source.real(memory, copy, "copy, source");
+  std::byte* to_row = target.real(memory, copy, "copy, target");
+  for (uint64_t row = 0; row < copy.rows && copy.row_bytes > 0; ++row) {
+    std::memmove(to_row + row * copy.target_pitch, from_row + row * copy.source_pitch, copy.row_bytes);
+  }
+}
+
+gantry_error* enqueue_copy(gantry_stream* stream, const gantry_copy* copy) {
+  Stream& to = *from(stream);
+  return sdk::guard(to.device().host, [&] {
+    if (copy->kind > GANTRY_COPY_WITHIN_DEVICE) {
+      throw sdk::Error(GANTRY_UNSUPPORTED, "copy: the kind " + std::to_string(copy->kind) + " is not known");
+    }
+    to.enqueue([copy = *copy, &memory = to.device().memory] { run_copy(memory, copy); });
+  });
+}
+
+class SimProvider final : public sdk::Provider {
+ public:
+  explicit SimProvider(const gantry_offer& offer) : Provider(offer, "sim", all_kernels()), options_(offer.options) {
+    fill_device_slots();
+    fill_stream_slots();
+  }
+
+  void devices(const gantry_device_sink& sink) override {
+    for (uint32_t id = 0; id < kDeviceCount; ++id) {
+      const bool is_absent = std::count(options_.absent.begin(), options_.absent.end(), id) > 0;
+      const std::string uid = "sim-" + std::to_string(id);
+      gantry_device_info info = {};
+      info.size = sizeof(info);
+      info.state = is_absent ? GANTRY_DEVICE_ABSENT : GANTRY_DEVICE_READY;
+      info.type = sdk::to_str("SIM");
+      info.id = id;
+      info.uid = sdk::to_str(uid);
+      info.name = sdk::to_str("simulated accelerator");
+      if (is_absent) info.reason = sdk::to_str("the option \"absent\" takes it away");
+      info.memory_bytes = options_.memory_bytes;
+      sink.device(sink.self, &info);
+    }
+  }
+
+  [[nodiscard]] std::string refuses(const sdk::NodeView& node, uint32_t /*device*/) const override {
+    const auto& taken = options_.operators;
+    if (taken.empty() || std::find(taken.begin(), taken.end(), node.op_type()) != taken.end()) return {};
+    return "operator " + std::string(node.op_type()) + " is not in the option \"operators\"";
+  }
+
+ private:
+  static SimProvider& of(gantry_provider* self) {
+    return static_cast<SimProvider&>(*reinterpret_cast<sdk::Provider*>(self));
+  }
+
+  void fill_device_slots() {
+    api_.device_open = [](gantry_provider* self, uint32_t, gantry_device** out) {
+      const SimProvider& provider = of(self);
+      return sdk::guard(provider.host(), [&] {
+        auto device = std::make_unique<Device>(provider.host(), provider.options_.memory_bytes, provider.options_.latency_us);
+        *out = reinterpret_cast<gantry_device*>(device.release());
+      });
+    };
+    api_.device_close = [](gantry_device* device) { delete from(device); };
+    api_.memory_allocate = [](gantry_device* device, uint64_t size_bytes, void** out) {
+      return sdk::guard(from(device)->host, [&] { *out = from(device)->memory.allocate(size_bytes); });
+    };
+    api_.memory_free = [](gantry_device* device, void* memory) {
+      const gantry_host* host = from(device)->host;
+      gantry_error* error = sdk::guard(host, [&] { from(device)->memory.free(memory); });
+      if (!error) return;
+      host->log(GANTRY_LOG_ERROR, host->error_message(error));  // destroying cannot fail
+      host->error_release(error);
+    };
+  }
+
+  void fill_stream_slots() {
+    api_.stream_create = [](gantry_device* device, gantry_stream** out) {
+      return sdk::guard(from(device)->host, [&] { *out = reinterpret_cast<gantry_stream*>(new Stream(*from(device))); });
+    };
+    api_.stream_destroy = [](gantry_stream* stream) { delete from(stream); };
+    api_.stream_synchronize = [](gantry_stream* stream) {
+      return sdk::guard(from(stream)->device().host, [&] { from(stream)->synchronize(); });
+    };
+    api_.copy = enqueue_copy;
+    api_.event_create = [](gantry_device* device, gantry_event** out) {
+      return sdk::guard(from(device)->host, [&] { *out = reinterpret_cast<gantry_event*>(new Event(*from(device))); });
+    };
+    api_.event_destroy = [](gantry_event* event) { delete from(event); };
+    api_.event_record = [](gantry_event* event, gantry_stream* stream) {
+      return sdk::guard(from(event)->device().host, [&] { from(event)->record(*from(stream)); });
+    };
+    api_.event_wait = [](gantry_event* event, gantry_stream* stream) {
+      return sdk::guard(from(event)->device().host, [&] { from(event)->wait(*from(stream)); });
+    };
+    api_.event_synchronize = [](gantry_event* event) {
+      return sdk::guard(from(event)->device().host, [&] { from(event)->synchronize(); });
+    };
+  }
+
+  Options options_;
+};
+
+}  // namespace
+}  // namespace gantry::sim
+
+GANTRY_DEFINE_PROVIDER(gantry::sim::SimProvider)
