@@ -143,7 +143,7 @@ void append_utf8(uint32_t code, std::string& text) {
     return;
   }
   const int continuation = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-  text += static_cast<char>((0xF00 >> continuation & 0xFF) | code >> 6 * continuation);
+  text += static_cast<char>((0xF0 << (3 - continuation) & 0xFF) | code >> 6 * continuation);
   for (int i = continuation - 1; i >= 0; --i) text += static_cast<char>(0x80 | (code >> 6 * i & 0x3F));
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gantry/files.h>
+#include <onnx/onnx-data.pb.h>
 
+#include <algorithm>
 #include <fstream>
 #include <limits>
 #include <span>
