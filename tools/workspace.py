@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The checkout as the scripts of this folder see it: where things lie, how a step is run, how a failure is said."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+LOGS = BUILD / "logs"
+VENV = BUILD / "venv"
+PYTHON = VENV / "bin" / "python"
+MODELS = BUILD / "models"
+ONNX = BUILD / "deps" / "onnx"
+RELEASE = BUILD / "release"
+
+LOG_LINES_SHOWN = 30
+
+
+class Failure(Exception):
+    """Something a person has to do something about; the text is the whole message."""
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+
+
+def jobs() -> int:
+    """How many compilers may run at once: one for each core, as long as each has 1.5 GB of memory."""
+    cores = len(os.sched_getaffinity(0))
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return max(1, min(cores, memory // 1_500_000_000))
+
+
+def run(step: str, *commands: list, env: dict = None, show: bool = False) -> None:
+    """Runs the commands of a step, one after the other, their output in a log, or on the terminal if `show` and there is one.
+
+    A failure shows the end of the log and names its file.
+    """
+    LOGS.mkdir(parents=True, exist_ok=True)
+    log = LOGS / f"{step.replace(' ', '-')}.log"
+    full_env = {**os.environ, **(env or {})}
+    with open(log, "w", encoding="utf-8") as output:
+        for command in commands:
+            target = None if show and sys.stdout.isatty() else output
+            try:
+                status = subprocess.run([str(part) for part in command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=target,
+                                        stderr=subprocess.STDOUT, env=full_env, check=False).returncode
+            except FileNotFoundError as error:
+                raise Failure(f"The step \"{step}\" needs the program {command[0]}, which is not there ({error.strerror}).") from error
+            if status != 0:
+                end = [] if target is None else log.read_text(errors="replace").splitlines()[-LOG_LINES_SHOWN:]
+                said = f" The end of {log.relative_to(ROOT)} is above." if end else ""
+                raise Failure("\n".join([*end, f"The step \"{step}\" failed: {command[0]} ended with status {status}.{said}"]))
+
+
+def build(*options: str) -> None:
+    """Configures the preset `release` with the options and builds all of it; quick when nothing changed."""
+    start = time.monotonic()
+    run("configure", ["cmake", "--preset", "release", *options])
+    say("build: compiling into build/release")
+    run("build", ["cmake", "--build", "--preset", "release", "--parallel", jobs()], show=True)
+    say(f"build: done in {duration(time.monotonic() - start)}")
+
+
+def main(action) -> None:
+    """Runs a script's action; exit status 1 and a sentence if it fails."""
+    try:
+        sys.exit(action())
+    except Failure as failure:
+        print(f"{pathlib.Path(sys.argv[0]).name}: {failure}", file=sys.stderr, flush=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
