@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Optional values: Optional, OptionalGetElement, OptionalHasElement. Since opset 18 a tensor or sequence stands for an optional
+// that has it.
+#include <gantry/sdk/rows.h>
+
+#include <cstdint>
+
+#include "kernels/all_kernels.h"
+#include "node_kernel.h"
+#include "strings.h"
+
+namespace gantry::cpu {
+
+namespace {
+
+bool is_optional(sdk::Call& call) { return call.host()->value_kind(call.value(0)) == GANTRY_KIND_OPTIONAL; }
+
+class Optional final : public NodeKernel {
+ public:
+  explicit Optional(const sdk::NodeView& node)
+      : NodeKernel(node),
+        dtype_(node.input(0).dtype() != GANTRY_UNDEFINED ? node.input(0).dtype() : node.output(0).dtype()) {}
+  void run(sdk::Call& call) const override {
+    const gantry_host* host = call.host();
+    gantry_value* created = nullptr;
+    sdk::check(host, host->value_create(GANTRY_KIND_OPTIONAL, dtype_, &created));
+    const OwnedValue optional(host, created);
+    if (call.has_input(0)) sdk::check(host, host->value_append(optional.get(), call.value(0)));
+    call.output_value(0, optional.get());
+  }
+
+ private:
+  uint32_t dtype_;
+};
+
+class OptionalGetElement final : public NodeKernel {
+ public:
+  explicit OptionalGetElement(const sdk::NodeView& node) : NodeKernel(node) {}
+  void run(sdk::Call& call) const override {
+    if (!is_optional(call)) return call.output_value(0, call.value(0));
+    if (call.host()->value_length(call.value(0)) == 0) fail("the optional is empty");
+    call.output_value(0, call.host()->value_at(call.value(0), 0));
+  }
+};
+
+class OptionalHasElement final : public NodeKernel {
+ public:
+  explicit OptionalHasElement(const sdk::NodeView& node) : NodeKernel(node) {}
+  void run(sdk::Call& call) const override {
+    const bool has = call.has_input(0) && (!is_optional(call) || call.host()->value_length(call.value(0)) != 0);
+    *static_cast<bool*>(call.output(0, GANTRY_BOOL, {}).data) = has;
+  }
+};
+
+constexpr sdk::KernelRow kOptionalRows[] = {
+    {"Optional", 15, sdk::kLatest, sdk::kAllTypes, sdk::make<Optional>},
+    {"OptionalGetElement", 15, sdk::kLatest, sdk::kAllTypes, sdk::make<OptionalGetElement>},
+    {"OptionalHasElement", 15, sdk::kLatest, sdk::kAllTypes, sdk::make<OptionalHasElement>},
+};
+
+}  // namespace
+
+sdk::KernelTable optional_kernels() { return sdk::table(kOptionalRows); }
+
+}  // namespace gantry::cpu

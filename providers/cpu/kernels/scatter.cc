@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writing elements by index into a copy of the data: Scatter, ScatterElements, ScatterND, TensorScatter. Updates are applied in
+// order, so that of several to one place the last wins, or all are reduced.
+#include <gantry/sdk/rows.h>
+
+#include <algorithm>
+#include <complex>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+#include "elements.h"
+#include "indices.h"
+#include "kernels/all_kernels.h"
+#include "node_kernel.h"
+#include "strided_copy.h"
+
+namespace gantry::cpu {
+
+namespace {
+
+enum class Reduction { kNone, kAdd, kMul, kMin, kMax };
+
+template <class T>
+inline constexpr bool kIsComplex = false;
+template <class T>
+inline constexpr bool kIsComplex<std::complex<T>> = true;
+
+template <class T>
+T reduce(Reduction reduction, T old, T update) {
+  using C = Compute<T>;
+  const C a = static_cast<C>(old);
+  const C b = static_cast<C>(update);
+  if (reduction == Reduction::kAdd) return static_cast<T>(a + b);
+  if (reduction == Reduction::kMul) return static_cast<T>(a * b);
+  if constexpr (!kIsComplex<T>) {
+    // A NaN on either side stays.
+    const bool takes_update = b != b || (reduction == Reduction::kMin ? b < a : b > a);
+    return takes_update && a == a ? update : old;
+  }
+  return old;
+}
+
+/// Reduced element by element where T is a number; T is a unit type for kNone.
+template <class T>
+void write(Reduction reduction, T& target, T update) {
+  if constexpr (std::is_same_v<T, Bytes16>) {
+    target = update;
+  } else {
+    target = reduction == Reduction::kNone ? update : reduce(reduction, target, update);
+  }
+}
+
+class ScatterKernel : public NodeKernel {
+ protected:
+  explicit ScatterKernel(const sdk::NodeView& node) : NodeKernel(node) {
+    const std::string name = node.get_string("reduction", "none");
+    if (name == "add") {
+      reduction_ = Reduction::kAdd;
+    } else if (name == "mul") {
+      reduction_ = Reduction::kMul;
+    } else if (name == "min") {
+      reduction_ = Reduction::kMin;
+    } else if (name == "max") {
+      reduction_ = Reduction::kMax;
+    } else if (name != "none") {
+      node.fail(GANTRY_INVALID_MODEL, "reduction \"" + name + "\" is not known");
+    }
+  }
+  [[nodiscard]] Reduction reduction() const { return reduction_; }
+
+  /// Output 0 with the units of the data in it.
+  UnitWriter copied_data(sdk::Call& call) const {
+    const uint32_t dtype = call.input(0).dtype;
+    UnitWriter output(call, 0, dtype, call.shape(0));
+    copy_bytes(call, output.data(), read_units(call, 0), call.shape(0).element_count() * unit_bytes(dtype));
+    return output;
+  }
+  /// f(Type<T>{}) with the number type if the elements are reduced, else with their unit.
+  template <class F>
+  void dispatch_elements(uint32_t dtype, F&& f) const {
+    if (reduction_ == Reduction::kNone) return dispatch_unit(dtype, f);
+    dispatch<Concat<NumberTypes, BoolTypes, ComplexTypes>>(dtype, f);
+  }
+
+ private:
+  Reduction reduction_ = Reduction::kNone;
+};
+
+class ScatterElements final : public ScatterKernel {
+ public:
+  explicit ScatterElements(const sdk::NodeView& node) : ScatterKernel(node), axis_(node.get_int("axis", 0)) {}
+  void run(sdk::Call& call) const override {
+    const sdk::Shape data = call.shape(0);
+    const sdk::Shape shape = call.shape(1);
+    const int axis = checked_axis(axis_, data.rank);
+    if (shape != call.shape(2)) {
+      fail("updates of shape " + to_string(call.shape(2)) + " do not fit indices of shape " + to_string(shape));
+    }
+    const int64_t count = shape.element_count();
+    if (count > 0 && !fits_elements(data, shape, axis)) {
+      fail("indices of shape " + to_string(shape) + " do not fit data of shape " + to_string(data) +
+           " on every axis but " + std::to_string(axis));
+    }
+    UnitWriter output = copied_data(call);
+    if (count > 0) scatter(call, axis, count, output.data());
+    output.finish();
+  }
+
+ private:
+  void scatter(sdk::Call& call, int axis, int64_t count, std::byte* target) const {
+    const sdk::Shape data = call.shape(0);
+    const Indices indices(call, 1);
+    for (int64_t i = 0; i < count; ++i) {
+      if (!indices.is_within(i, data[axis])) {
+        fail("index " + std::to_string(indices[i]) + " is outside axis " + std::to_string(axis) +
+             ", whose extent is " + std::to_string(data[axis]));
+      }
+    }
+    const ElementPlaces places(data, call.shape(1), axis);
+    const std::byte* updates = read_units(call, 2);
+    dispatch_elements(call.input(0).dtype, [&](auto type) {
+      using T = typename decltype(type)::type;
+      const auto* from = reinterpret_cast<const T*>(updates);
+      auto* to = reinterpret_cast<T*>(target);
+      places.for_each(indices, 0, count, [&](int64_t i, int64_t place) { write(reduction(), to[place], from[i]); });
+    });
+  }
+
+  int64_t axis_;
+};
+
+class ScatterND final : public ScatterKernel {
+ public:
+  explicit ScatterND(const sdk::NodeView& node) : ScatterKernel(node) {}
+  void run(sdk::Call& call) const override {
+    const sdk::Shape data = call.shape(0);
+    const sdk::Shape indices = call.shape(1);
+    const int depth = checked_depth(data, indices, call.shape(2));
+    UnitWriter output = copied_data(call);
+    const int64_t tuples = indices.count(0, indices.rank - 1);
+    const int64_t run = data.count(depth, data.rank);
+    if (tuples > 0 && run > 0) scatter(call, depth, tuples, run, output.data());
+    output.finish();
+  }
+
+ private:
+  [[nodiscard]] int checked_depth(sdk::Shape data, sdk::Shape indices, sdk::Shape updates) const {
+    bool fits = indices.rank >= 1 && indices[indices.rank - 1] >= 0 && indices[indices.rank - 1] <= data.rank;
+    const int depth = fits ? static_cast<int>(indices[indices.rank - 1]) : 0;
+    fits = fits && updates.rank == indices.rank - 1 + data.rank - depth;
+    for (int i = 0; fits && i < updates.rank; ++i) {
+      fits = updates[i] == (i < indices.rank - 1 ? indices[i] : data[depth + i - (indices.rank - 1)]);
+    }
+    if (!fits) {
+      fail("indices of shape " + to_string(indices) + " and updates of shape " + to_string(updates) +
+           " do not fit data of shape " + to_string(data));
+    }
+    return depth;
+  }
+
+  void scatter(sdk::Call& call, int depth, int64_t tuples, int64_t run, std::byte* target) const {
+    const sdk::Shape data = call.shape(0);
+    const Indices indices(call, 1);
+    auto* places = call.scratch<int64_t>(tuples);
+    for (int64_t i = 0; i < tuples; ++i) {
+      places[i] = 0;
+      for (int k = 0; k < depth; ++k) {
+        if (!indices.is_within(i * depth + k, data[k])) {
+          fail("index " + std::to_string(indices[i * depth + k]) + " is outside axis " + std::to_string(k) +
+               ", whose extent is " + std::to_string(data[k]));
+        }
+        places[i] = places[i] * data[k] + indices.wrapped(i * depth + k, data[k]);
+      }
+    }
+    const std::byte* updates = read_units(call, 2);
+    dispatch_elements(call.input(0).dtype, [&](auto type) {
+      using T = typename decltype(type)::type;
+      for (int64_t i = 0; i < tuples; ++i) {
+        const auto* from = reinterpret_cast<const T*>(updates) + i * run;
+        auto* to = reinterpret_cast<T*>(target) + places[i] * run;
+        if (reduction() == Reduction::kNone) {
+          std::memcpy(to, from, static_cast<size_t>(run) * sizeof(T));
+        } else {
+          for (int64_t k = 0; k < run; ++k) write(reduction(), to[k], from[k]);
+        }
+      }
+    });
+  }
+};
+
+/// A cache of [batch, ..., sequence, ...] into which each sample's update is written from its own position on.
+class TensorScatter final : public ScatterKernel {
+ public:
+  explicit TensorScatter(const sdk::NodeView& node)
+      : ScatterKernel(node), axis_(node.get_int("axis", -2)), is_circular_(node.get_string("mode", "linear") == "circular") {}
+  void run(sdk::Call& call) const override {
+    const sdk::Shape cache = call.shape(0);
+    const sdk::Shape update = call.shape(1);
+    const int axis = checked_axis(axis_, cache.rank);
+    bool fits = axis > 0 && update.rank == cache.rank;
+    for (int i = 0; fits && i < cache.rank; ++i) fits = i == axis ? update[i] <= cache[i] : update[i] == cache[i];
+    if (!fits) {
+      fail("an update of shape " + to_string(update) + " does not fit a cache of shape " + to_string(cache) +
+           " whose sequence is axis " + std::to_string(axis));
+    }
+    if (call.has_input(2) && call.shape(2).element_count() != cache[0]) {
+      fail("write_indices needs one number for each of " + std::to_string(cache[0]) + " samples");
+    }
+    UnitWriter output = copied_data(call);
+    if (update.element_count() > 0) scatter(call, axis, output.data());
+    output.finish();
+  }
+
+ private:
+  void scatter(sdk::Call& call, int axis, std::byte* target) const {
+    const sdk::Shape cache = call.shape(0);
+    const int64_t length = call.shape(1)[axis];
+    const int64_t capacity = cache[axis];
+    const int64_t run = cache.count(axis + 1, cache.rank) * unit_bytes(call.input(0).dtype);
+    const int64_t rows_per_sample = cache.count(1, axis);
+    const std::byte* updates = read_units(call, 1);
+    for (int64_t row = 0; row < cache[0] * rows_per_sample; ++row) {
+      int64_t start = call.has_input(2) ? call.data<int64_t>(2)[row / rows_per_sample] : 0;
+      if (is_circular_) start = (start % capacity + capacity) % capacity;
+      if (start < 0 || (!is_circular_ && start > capacity - length)) {
+        fail("write index " + std::to_string(start) + " leaves no room for " + std::to_string(length) + " of " +
+             std::to_string(capacity) + " positions");
+      }
+      const int64_t before_end = std::min(length, capacity - start);
+      std::byte* sequence = target + row * capacity * run;
+      const std::byte* from = updates + row * length * run;
+      std::memcpy(sequence + start * run, from, static_cast<size_t>(before_end * run));
+      std::memcpy(sequence, from + before_end * run, static_cast<size_t>((length - before_end) * run));
+    }
+  }
+
+  int64_t axis_;
+  bool is_circular_;
+};
+
+std::string refuse_reduction(const sdk::NodeView& node) {
+  const std::string reduction = node.get_string("reduction", "none");
+  const sdk::DTypeSet type = sdk::dtype_bit(node.input(0).dtype());
+  const bool orders = reduction == "min" || reduction == "max";
+  if (reduction != "none" && (type & sdk::kString)) return "reduction \"" + reduction + "\" of strings is not defined";
+  return orders && (type & sdk::kComplex) ? "reduction \"" + reduction + "\" of complex numbers is not defined"
+                                          : std::string();
+}
+
+constexpr sdk::DTypeSet kScatterTypes = sdk::kNumbers | sdk::kBool | sdk::kComplex | sdk::kString;
+constexpr sdk::Marks kInPlace = {.overwrites = 0b1};
+
+constexpr sdk::KernelRow kScatterRows[] = {
+    {"Scatter", 9, 11, kScatterTypes, sdk::make<ScatterElements>, kInPlace},
+    {"ScatterElements", 11, sdk::kLatest, kScatterTypes, sdk::make<ScatterElements>, kInPlace, refuse_reduction},
+    {"ScatterND", 11, sdk::kLatest, kScatterTypes, sdk::make<ScatterND>, kInPlace, refuse_reduction},
+    {"TensorScatter", 24, sdk::kLatest, sdk::kAllTypes, sdk::make<TensorScatter>, kInPlace},
+};
+
+}  // namespace
+
+sdk::KernelTable scatter_kernels() { return sdk::table(kScatterRows); }
+
+}  // namespace gantry::cpu
