@@ -2,11 +2,11 @@
 #include "base/value.h"
 
 #include <gantry/error.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <sys/mman.h>
 #include <utility>
 
 void gantry_value::set_tensor(gantry::DType type, const int64_t* extents, size_t rank, void* data,

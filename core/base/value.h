@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The representation behind gantry::Value and the boundary's gantry_value: a tensor view with the owner of its memory, or a list of
-// other values. A value is written by one thread until it is shared, then it is immutable.
+// The representation behind gantry::Value and the boundary's gantry_value: a tensor view with the
+// owner of its memory, or a list of other values. A value is written by one thread until it is
+// shared, then it is immutable.
 #pragma once
 
 #include <gantry/dtype.h>
@@ -17,13 +18,15 @@ struct gantry_value : std::enable_shared_from_this<gantry_value> {
   gantry::DType dtype = gantry::DType::kUndefined;  // of the tensor, or of the elements
   gantry_tensor view = {};                          // kind tensor; its shape points to `shape`
   std::vector<int64_t> shape;
-  std::shared_ptr<const void> owner;  // keeps view.data alive; null: borrowed
-  std::vector<std::string> strings;   // of a string tensor, one for each element
+  std::shared_ptr<const void> owner;                 // keeps view.data alive; null: borrowed
+  std::vector<std::string> strings;                  // of a string tensor, one for each element
   std::vector<std::shared_ptr<gantry_value>> items;  // sequence, optional, map (keys, values)
-  std::shared_ptr<gantry_value> self;                // ownership held by a provider, see value_release
+  std::shared_ptr<gantry_value> self;  // ownership held by a provider, see value_release
 
-  /// Makes this a tensor view of `data`, dense. Allocates only if the rank exceeds what `shape` has room for.
-  void set_tensor(gantry::DType type, const int64_t* extents, size_t rank, void* data, uint64_t size_bytes);
+  /// Makes this a tensor view of `data`, dense. Allocates only if the rank exceeds what `shape` has
+  /// room for.
+  void set_tensor(gantry::DType type, const int64_t* extents, size_t rank, void* data,
+                  uint64_t size_bytes);
 };
 
 namespace gantry {
@@ -33,12 +36,14 @@ using ValueRef = std::shared_ptr<gantry_value>;
 /// Names like "tensor", "sequence".
 std::string_view to_string(Kind kind) noexcept;
 
-/// New tensor with memory of its own, 64-byte aligned, not initialised. Errors as Tensor's constructor.
+/// New tensor with memory of its own, 64-byte aligned, not initialised. Errors as Tensor's
+/// constructor.
 ValueRef make_tensor(DType dtype, std::vector<int64_t> shape);
 /// Tensor over memory that `owner` keeps alive.
 ValueRef view_tensor(DType dtype, std::vector<int64_t> shape, const void* data, uint64_t size_bytes,
                      std::shared_ptr<const void> owner);
-/// A value that outlives the run: itself if it is shared already, else a deep copy. Requires host memory, dense.
+/// A value that outlives the run: itself if it is shared already, else a deep copy. Requires host
+/// memory, dense.
 ValueRef share(const gantry_value& value);
 /// Deep copy of a tensor in host memory, dense.
 ValueRef copy_tensor(const gantry_value& value);

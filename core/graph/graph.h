@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The intermediate representation: a graph of nodes in ONNX's own operators. A node keeps the schema version it means, so nodes of
-// several opsets may stand in one graph. Graphs are closed: a body reads outer values only through captures, which its node
-// lists as trailing inputs. One thread at a time; read-only use may be shared.
+// The intermediate representation: a graph of nodes in ONNX's own operators. A node keeps the
+// schema version it means, so nodes of several opsets may stand in one graph. Graphs are closed: a
+// body reads outer values only through captures, which its node lists as trailing inputs. One
+// thread at a time; read-only use may be shared.
 #pragma once
 
 #include <gantry/session.h>
@@ -24,16 +25,18 @@ struct Node;
 /// What is known of a value before the run.
 struct TypeInfo {
   Kind kind = Kind::kUnknown;
-  DType dtype = DType::kUndefined;  ///< of the tensor, of a sequence's or optional's elements, of a map's values
+  DType dtype = DType::kUndefined;  ///< of the tensor, of a sequence's or optional's elements, of a
+                                    ///< map's values
   bool has_rank = false;
   std::vector<int64_t> shape;        ///< -1: unknown extent
   std::vector<std::string> symbols;  ///< as long as `shape`; "": no name
 };
 
-/// A value: produced once (by a node, as input or capture of its graph, or constant), read any number of times. Owned by its graph.
+/// A value: produced once (by a node, as input or capture of its graph, or constant), read any
+/// number of times. Owned by its graph.
 struct GraphValue {
-  uint32_t id = 0;  ///< index among the graph's values; dense after Graph::renumber
-  std::string name; ///< unique in its graph
+  uint32_t id = 0;   ///< index among the graph's values; dense after Graph::renumber
+  std::string name;  ///< unique in its graph
   TypeInfo type;
   Node* producer = nullptr;
   std::vector<Node*> users;  ///< one entry for each use as input or capture
@@ -41,9 +44,10 @@ struct GraphValue {
 };
 
 /// An attribute's value. Graphs are owned by the attribute.
-using AttributeValue = std::variant<int64_t, float, std::string, ValueRef, std::unique_ptr<Graph>, std::vector<int64_t>,
-                                    std::vector<float>, std::vector<std::string>, std::vector<ValueRef>,
-                                    std::vector<std::unique_ptr<Graph>>>;
+using AttributeValue =
+    std::variant<int64_t, float, std::string, ValueRef, std::unique_ptr<Graph>,
+                 std::vector<int64_t>, std::vector<float>, std::vector<std::string>,
+                 std::vector<ValueRef>, std::vector<std::unique_ptr<Graph>>>;
 
 struct Attribute {
   std::string name;
@@ -52,8 +56,8 @@ struct Attribute {
 
 /// An operator applied to values. Owned by its graph.
 struct Node {
-  uint32_t id = 0;  ///< position in the graph's order; dense after Graph::renumber
-  std::string name; ///< unique in its graph, never empty
+  uint32_t id = 0;   ///< position in the graph's order; dense after Graph::renumber
+  std::string name;  ///< unique in its graph, never empty
   std::string op_type;
   std::string domain;  ///< "" is ai.onnx
   std::string overload;
@@ -74,7 +78,8 @@ struct Node {
   [[nodiscard]] std::string label() const;
 };
 
-/// Nodes in an order in which each stands after the nodes it reads from; values; inputs, outputs, captures.
+/// Nodes in an order in which each stands after the nodes it reads from; values; inputs, outputs,
+/// captures.
 class Graph {
  public:
   Graph() = default;
@@ -83,8 +88,9 @@ class Graph {
 
   std::string name;
   std::vector<GraphValue*> inputs;
-  std::vector<GraphValue*> outputs;   ///< a value may be listed twice, or be an input or constant
-  std::vector<GraphValue*> captures;  ///< parallel to the node's captures; null: not read in this body
+  std::vector<GraphValue*> outputs;  ///< a value may be listed twice, or be an input or constant
+  std::vector<GraphValue*>
+      captures;  ///< parallel to the node's captures; null: not read in this body
 
   [[nodiscard]] const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
   [[nodiscard]] const std::vector<std::unique_ptr<GraphValue>>& values() const { return values_; }
@@ -92,23 +98,28 @@ class Graph {
   /// New value with that name, made unique by a suffix if it is taken.
   GraphValue* add_value(std::string value_name, TypeInfo type = {});
   GraphValue* add_constant(std::string value_name, ValueRef constant);
-  /// Appends a node without inputs or outputs; its name is made unique. Connect it with the functions below.
+  /// Appends a node without inputs or outputs; its name is made unique. Connect it with the
+  /// functions below.
   Node* add_node(std::string op_type, std::string domain, int since_version, std::string node_name);
   void add_input(Node* node, GraphValue* value);
   void add_capture(Node* node, GraphValue* value);
   void add_output(Node* node, GraphValue* value);
 
-  /// Takes capture `index` from the node and from each of its bodies, none of which may still read it.
+  /// Takes capture `index` from the node and from each of its bodies, none of which may still read
+  /// it.
   void drop_capture(Node* node, size_t index);
 
-  /// Every use of `from` (inputs, captures, graph outputs) becomes a use of `to`. A graph output may thus change its name;
-  /// who shows names to users takes them before passes run.
+  /// Every use of `from` (inputs, captures, graph outputs) becomes a use of `to`. A graph output
+  /// may thus change its name; who shows names to users takes them before passes run.
   void replace_uses(GraphValue* from, GraphValue* to);
-  /// Disconnects and marks the node for removal; it is destroyed by the next sweep(). Its outputs lose their producer.
+  /// Disconnects and marks the node for removal; it is destroyed by the next sweep(). Its outputs
+  /// lose their producer.
   void remove_node(Node* node);
-  /// Destroys removed nodes and values that nobody produces, reads or lists; renumbers. Linear time.
+  /// Destroys removed nodes and values that nobody produces, reads or lists; renumbers. Linear
+  /// time.
   void sweep();
-  /// Restores the order of nodes after an insertion, otherwise keeping it; renumbers. Linear time. INTERNAL: a cycle.
+  /// Restores the order of nodes after an insertion, otherwise keeping it; renumbers. Linear time.
+  /// INTERNAL: a cycle.
   void sort();
   /// Dense ids for nodes and values.
   void renumber();
@@ -119,13 +130,16 @@ class Graph {
 
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<GraphValue>> values_;
-  std::map<std::string, uint32_t, std::less<>> names_;  // of values "v:..." and nodes "n:...", with the next suffix
+  std::map<std::string, uint32_t, std::less<>>
+      names_;  // of values "v:..." and nodes "n:...", with the next suffix
 };
 
-/// Checks every rule above, bodies included. INTERNAL (or INVALID_MODEL when `from_model`): the first breach.
+/// Checks every rule above, bodies included. INTERNAL (or INVALID_MODEL when `from_model`): the
+/// first breach.
 void verify(const Graph& graph, bool from_model = false);
 
-/// The graph as text, a line per node: `%y = Relu-14(%x) : float32[1,64,?,?]`. `max_elements`: of constants printed in full.
+/// The graph as text, a line per node: `%y = Relu-14(%x) : float32[1,64,?,?]`. `max_elements`: of
+/// constants printed in full.
 std::string to_text(const Graph& graph, int64_t max_elements = 8);
 
 template <class T>
@@ -133,7 +147,8 @@ T Node::get(std::string_view attribute, T fallback) const {
   const Attribute* found = find(attribute);
   if (!found) return fallback;
   if (const T* value = std::get_if<T>(&found->value)) return *value;
-  throw Error(Code::kInvalidModel, label() + ": attribute \"" + std::string(attribute) + "\" has another type than expected");
+  throw Error(Code::kInvalidModel, label() + ": attribute \"" + std::string(attribute) +
+                                       "\" has another type than expected");
 }
 
 }  // namespace gantry

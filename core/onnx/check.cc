@@ -2,11 +2,11 @@
 #include "onnx/check.h"
 
 #include <gantry/error.h>
-#include <onnx/checker.h>
-#include <onnx/shape_inference/implementation.h>
 
 #include <algorithm>
 #include <cctype>
+#include <onnx/checker.h>
+#include <onnx/shape_inference/implementation.h>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,19 +37,23 @@ std::string take_node(std::string_view& text) {
   const std::string_view head = text.substr(0, end);
   if (!head.starts_with("(op_type:") || end == std::string_view::npos) return {};
   text.remove_prefix(end + 3);
-  return std::string(between(head, "(op_type:", ",")) + " \"" + std::string(between(head, ", node name: ", "\n")) + "\"";
+  return std::string(between(head, "(op_type:", ",")) + " \"" +
+         std::string(between(head, ", node name: ", "\n")) + "\"";
 }
 
-// Makes the library's message one sentence: without its tags and context lines and, of several, the first only.
+// Makes the library's message one sentence: without its tags and context lines and, of several, the
+// first only.
 std::string sentence(std::string_view text) {
   std::string node;
   constexpr std::string_view kContext = "\n\n==> Context: Bad node spec for node. Name: ";
   if (const size_t context = text.find(kContext); context != std::string_view::npos) {
     const std::string_view rest = text.substr(context);
-    node = std::string(between(rest, " OpType: ", "\n")) + " \"" + std::string(between(rest, kContext, " OpType: ")) + "\"";
+    node = std::string(between(rest, " OpType: ", "\n")) + " \"" +
+           std::string(between(rest, kContext, " OpType: ")) + "\"";
     text = text.substr(0, context);
   }
-  constexpr std::string_view kTags[] = {"[TypeInferenceError] ", "[ShapeInferenceError] ", "Inference error(s): "};
+  constexpr std::string_view kTags[] = {"[TypeInferenceError] ", "[ShapeInferenceError] ",
+                                        "Inference error(s): "};
   for (bool again = true; again;) {
     again = false;
     for (const std::string_view tag : kTags) {
@@ -73,15 +77,18 @@ std::string sentence(std::string_view text) {
 }
 
 [[noreturn]] void rejected(const char* by, const std::exception& error) {
-  throw Error(Code::kInvalidModel, std::string("the model breaks a rule of ONNX (") + by + "): " + sentence(error.what()));
+  throw Error(Code::kInvalidModel, std::string("the model breaks a rule of ONNX (") + by +
+                                       "): " + sentence(error.what()));
 }
 
 bool is_constant(const onnx::NodeProto& node) {
-  return node.op_type() == "Constant" && node.domain().empty() && node.output_size() == 1 && !node.output(0).empty() &&
-         node.attribute_size() == 1 && node.attribute(0).ref_attr_name().empty();
+  return node.op_type() == "Constant" && node.domain().empty() && node.output_size() == 1 &&
+         !node.output(0).empty() && node.attribute_size() == 1 &&
+         node.attribute(0).ref_attr_name().empty();
 }
 
-// Moves the value of a Constant node into an initializer of the graph. False: the attribute has another form.
+// Moves the value of a Constant node into an initializer of the graph. False: the attribute has
+// another form.
 bool move_constant(onnx::NodeProto& node, onnx::GraphProto& graph) {
   onnx::AttributeProto& attribute = *node.mutable_attribute(0);
   const std::string& form = attribute.name();
@@ -133,8 +140,8 @@ void normalize_graph(onnx::GraphProto& graph) {
   }
 }
 
-// For the time of inference takes out of each graph the initializers that the library must not read, placeholders and sparse ones,
-// and declares their types instead.
+// For the time of inference takes out of each graph the initializers that the library must not
+// read, placeholders and sparse ones, and declares their types instead.
 class HiddenConstants {
  public:
   explicit HiddenConstants(onnx::ModelProto& model) {
@@ -147,7 +154,9 @@ class HiddenConstants {
       // By name: whoever runs in between may have rewritten the list.
       auto* infos = item.graph->mutable_value_info();
       infos->erase(std::remove_if(infos->begin(), infos->end(),
-                                  [&](const onnx::ValueInfoProto& info) { return item.names.contains(info.name()); }),
+                                  [&](const onnx::ValueInfoProto& info) {
+                                    return item.names.contains(info.name());
+                                  }),
                    infos->end());
     }
   }
@@ -195,14 +204,16 @@ class HiddenConstants {
   std::vector<Hidden> hidden_;
 };
 
-// Data propagation keeps one table of values by name for all bodies, so a name used in two of them would mix them up.
+// Data propagation keeps one table of values by name for all bodies, so a name used in two of them
+// would mix them up.
 bool names_are_unique(onnx::ModelProto& model) {
   std::unordered_set<std::string_view> names;
   bool unique = true;
   onnx::for_each_graph(*model.mutable_graph(), [&](const onnx::GraphProto& graph) {
     for (const auto& input : graph.input()) unique = names.insert(input.name()).second && unique;
     for (const auto& node : graph.node()) {
-      for (const std::string& name : node.output()) unique = (name.empty() || names.insert(name).second) && unique;
+      for (const std::string& name : node.output())
+        unique = (name.empty() || names.insert(name).second) && unique;
     }
   });
   return unique;
@@ -228,9 +239,9 @@ std::optional<std::string> try_infer(onnx::ModelProto& model) {
     constexpr bool kCheckTypes = true;
     constexpr int kStrict = 1;
     onnx::shape_inference::DataValueMap shape_data;
-    onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(),
-                                       onnx::ShapeInferenceOptions(kCheckTypes, kStrict, names_are_unique(model)),
-                                       &shape_data);
+    onnx::shape_inference::InferShapes(
+        model, onnx::OpSchemaRegistry::Instance(),
+        onnx::ShapeInferenceOptions(kCheckTypes, kStrict, names_are_unique(model)), &shape_data);
   } catch (const std::exception& error) {
     return error.what();
   }
@@ -240,15 +251,17 @@ std::optional<std::string> try_infer(onnx::ModelProto& model) {
 }  // namespace
 
 void check_model(onnx::ModelProto& model, const std::vector<Payload>& payloads) {
-  // The checker wants as many bytes as a tensor's shape needs. A placeholder has none, so it is shown as an empty tensor.
+  // The checker wants as many bytes as a tensor's shape needs. A placeholder has none, so it is
+  // shown as an empty tensor.
   std::vector<std::pair<onnx::TensorProto*, Dims>> shown;
   onnx::for_each_tensor(model, [&](onnx::TensorProto& tensor) {
     if (!is_placeholder(tensor)) return;
     const uint64_t needed = payload_bytes_needed(tensor);
     const uint64_t found = payload_of(tensor, payloads).size_bytes;
     if (needed != found) {
-      throw Error(Code::kInvalidModel, "tensor \"" + tensor.name() + "\" needs " + std::to_string(needed) +
-                                           " bytes by its shape and type; found " + std::to_string(found));
+      throw Error(Code::kInvalidModel,
+                  "tensor \"" + tensor.name() + "\" needs " + std::to_string(needed) +
+                      " bytes by its shape and type; found " + std::to_string(found));
     }
     shown.emplace_back(&tensor, tensor.dims());
   });

@@ -32,13 +32,15 @@ class Mapper {
       const Entry entry = read_entry(tensor);
       const uint64_t needed = payload_bytes_needed(tensor);
       if (entry.length.value_or(needed) != needed) {
-        fail("length is " + std::to_string(*entry.length) + " bytes; the tensor needs " + std::to_string(needed));
+        fail("length is " + std::to_string(*entry.length) + " bytes; the tensor needs " +
+             std::to_string(needed));
       }
       const std::shared_ptr<const MappedFile> file = open(entry.location);
       const uint64_t size = file->bytes().size();
       if (entry.offset > size || needed > size - entry.offset) {
-        fail("\"" + entry.location + "\" has " + std::to_string(size) + " bytes; the tensor needs " +
-             std::to_string(needed) + " from byte " + std::to_string(entry.offset));
+        fail("\"" + entry.location + "\" has " + std::to_string(size) +
+             " bytes; the tensor needs " + std::to_string(needed) + " from byte " +
+             std::to_string(entry.offset));
       }
       tensor.set_doc_string(placeholder_text(payloads_.size()));
       tensor.clear_external_data();
@@ -83,12 +85,16 @@ class Mapper {
     }
     std::error_code error;
     const std::filesystem::path base = std::filesystem::canonical(folder_, error);
-    if (error) throw Error(Code::kNotFound, "the model's folder \"" + folder_.string() + "\" cannot be read: " + error.message());
+    if (error)
+      throw Error(Code::kNotFound, "the model's folder \"" + folder_.string() +
+                                       "\" cannot be read: " + error.message());
     // Symbolic links are resolved before the test; what is opened is the resolved path.
     const std::filesystem::path wanted = std::filesystem::weakly_canonical(base / location, error);
     if (error) fail("\"" + location + "\" cannot be resolved: " + error.message());
-    const auto [rest, unused] = std::mismatch(base.begin(), base.end(), wanted.begin(), wanted.end());
-    if (rest != base.end()) fail("\"" + location + "\" is outside the model's folder, where it must be");
+    const auto [rest, unused] =
+        std::mismatch(base.begin(), base.end(), wanted.begin(), wanted.end());
+    if (rest != base.end())
+      fail("\"" + location + "\" is outside the model's folder, where it must be");
     return files_[location] = MappedFile::open(wanted);
   }
 
@@ -99,7 +105,8 @@ class Mapper {
 
 }  // namespace
 
-void map_external_data(onnx::ModelProto& model, const std::filesystem::path& folder, std::vector<Payload>& payloads) {
+void map_external_data(onnx::ModelProto& model, const std::filesystem::path& folder,
+                       std::vector<Payload>& payloads) {
   Mapper mapper(folder, payloads);
   onnx::for_each_tensor(model, [&](onnx::TensorProto& tensor) {
     if (tensor.data_location() == onnx::TensorProto::EXTERNAL) mapper.map(tensor);

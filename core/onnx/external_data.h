@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// External data: tensors whose bytes stand in files beside the model. Their files are mapped and the tensors become placeholders.
+// External data: tensors whose bytes stand in files beside the model. Their files are mapped and
+// the tensors become placeholders.
 #pragma once
 
 #include <filesystem>
@@ -9,9 +10,11 @@
 
 namespace gantry {
 
-/// Maps what the model's tensors refer to. `folder`: the model's; empty: there is none and external data is refused.
-/// NOT_FOUND: a file does not exist. INVALID_MODEL: a location that is absolute or leaves the folder (also through a symbolic
-/// link), is no regular file, or holds fewer bytes than the tensor needs. Names tensor and location.
-void map_external_data(onnx::ModelProto& model, const std::filesystem::path& folder, std::vector<Payload>& payloads);
+/// Maps what the model's tensors refer to. `folder`: the model's; empty: there is none and external
+/// data is refused. NOT_FOUND: a file does not exist. INVALID_MODEL: a location that is absolute or
+/// leaves the folder (also through a symbolic link), is no regular file, or holds fewer bytes than
+/// the tensor needs. Names tensor and location.
+void map_external_data(onnx::ModelProto& model, const std::filesystem::path& folder,
+                       std::vector<Payload>& payloads);
 
 }  // namespace gantry

@@ -2,11 +2,11 @@
 #include "onnx/functions.h"
 
 #include <gantry/error.h>
+
+#include <memory>
 #include <onnx/checker.h>
 #include <onnx/defs/schema.h>
 #include <onnx/inliner/inliner.h>
-
-#include <memory>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -24,18 +24,22 @@ constexpr char kSchemaBodies[] = "gantry.schema_bodies";
 
 using Types = std::unordered_map<std::string, const onnx::TypeProto*>;
 
-FunctionCall call_of(const onnx::NodeProto& node) { return {node.domain(), node.op_type(), node.overload()}; }
+FunctionCall call_of(const onnx::NodeProto& node) {
+  return {node.domain(), node.op_type(), node.overload()};
+}
 
 const onnx::FunctionProto* find_local(const onnx::ModelProto& model, const FunctionCall& call) {
   for (const onnx::FunctionProto& function : model.functions()) {
-    if (function.domain() == call.domain && function.name() == call.op_type && function.overload() == call.overload) {
+    if (function.domain() == call.domain && function.name() == call.op_type &&
+        function.overload() == call.overload) {
       return &function;
     }
   }
   return nullptr;
 }
 
-const onnx::OpSchema* find_schema(const std::map<std::string, int>& opsets, const FunctionCall& call) {
+const onnx::OpSchema* find_schema(const std::map<std::string, int>& opsets,
+                                  const FunctionCall& call) {
   const auto opset = opsets.find(call.domain);
   if (opset == opsets.end()) return nullptr;
   return onnx::OpSchemaRegistry::Schema(call.op_type, opset->second, call.domain);
@@ -77,7 +81,8 @@ class SchemaBodies {
     onnx::TypeProto::Tensor* type = made_types_.back()->mutable_tensor_type();
     type->set_elem_type(tensor.data_type());
     type->mutable_shape();
-    for (const int64_t extent : tensor.dims()) type->mutable_shape()->add_dim()->set_dim_value(extent);
+    for (const int64_t extent : tensor.dims())
+      type->mutable_shape()->add_dim()->set_dim_value(extent);
     return made_types_.back().get();
   }
 
@@ -96,7 +101,8 @@ class SchemaBodies {
     model_.add_functions()->Swap(&*body);
   }
 
-  std::optional<onnx::FunctionProto> build(const onnx::NodeProto& node, const FunctionCall& call, const Types& types) {
+  std::optional<onnx::FunctionProto> build(const onnx::NodeProto& node, const FunctionCall& call,
+                                           const Types& types) {
     const onnx::OpSchema* schema = find_schema(opsets_, call);
     if (!schema) return std::nullopt;
     const int opset = opsets_.at(call.domain);
@@ -122,8 +128,9 @@ class SchemaBodies {
   int count_ = 0;
 };
 
-// Local functions may import other versions of a domain than the model as long as they mean the same schemas (the checker has
-// made sure of that); the inliner wants them equal, and the model to import whatever the bodies bring along.
+// Local functions may import other versions of a domain than the model as long as they mean the
+// same schemas (the checker has made sure of that); the inliner wants them equal, and the model to
+// import whatever the bodies bring along.
 void align_opsets(onnx::ModelProto& model) {
   std::map<std::string, int64_t> versions;
   for (const auto& import : model.opset_import()) versions[import.domain()] = import.version();
@@ -146,17 +153,20 @@ void remove_import(onnx::ModelProto& model, const std::string& domain) {
   for (auto& function : *model.mutable_functions()) remove(function.mutable_opset_import());
 }
 
-bool calls_any(onnx::ModelProto& model, const std::set<std::pair<std::string, std::string>>& functions) {
+bool calls_any(onnx::ModelProto& model,
+               const std::set<std::pair<std::string, std::string>>& functions) {
   bool found = false;
   onnx::for_each_graph(*model.mutable_graph(), [&](const onnx::GraphProto& graph) {
-    for (const auto& node : graph.node()) found = found || functions.contains({node.domain(), node.op_type()});
+    for (const auto& node : graph.node())
+      found = found || functions.contains({node.domain(), node.op_type()});
   });
   return found;
 }
 
 }  // namespace
 
-bool has_function(const onnx::ModelProto& model, const std::map<std::string, int>& opsets, const FunctionCall& call) {
+bool has_function(const onnx::ModelProto& model, const std::map<std::string, int>& opsets,
+                  const FunctionCall& call) {
   if (find_local(model, call)) return true;
   const onnx::OpSchema* schema = find_schema(opsets, call);
   if (!schema) return false;
@@ -171,7 +181,8 @@ bool inline_once(onnx::ModelProto& model, const std::function<bool(const Functio
     std::set<std::pair<std::string, std::string>> selected;
     for (const onnx::FunctionProto& function : model.functions()) {
       const FunctionCall call{function.domain(), function.name(), function.overload()};
-      if (call.domain == kSchemaBodies || wanted(call)) selected.insert({call.domain, call.op_type});
+      if (call.domain == kSchemaBodies || wanted(call))
+        selected.insert({call.domain, call.op_type});
     }
     if (!has_bodies && !calls_any(model, selected)) return false;
     align_opsets(model);
@@ -181,7 +192,8 @@ bool inline_once(onnx::ModelProto& model, const std::function<bool(const Functio
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    throw Error(Code::kInvalidModel, std::string("functions cannot be put in place of their calls: ") + error.what());
+    throw Error(Code::kInvalidModel,
+                std::string("functions cannot be put in place of their calls: ") + error.what());
   }
   return true;
 }

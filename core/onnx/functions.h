@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions: which operators have a body in the model or in their schema, and putting bodies in place of calls. The onnx
-// library's inliner does the renaming; bodies from schemas are handed to it as functions of the model.
+// Functions: which operators have a body in the model or in their schema, and putting bodies in
+// place of calls. The onnx library's inliner does the renaming; bodies from schemas are handed to
+// it as functions of the model.
 #pragma once
 
 #include <functional>
@@ -12,11 +13,14 @@
 
 namespace gantry {
 
-/// True if a call has a body: a function of the model, or one in the operator's schema under this opset.
-bool has_function(const onnx::ModelProto& model, const std::map<std::string, int>& opsets, const FunctionCall& call);
+/// True if a call has a body: a function of the model, or one in the operator's schema under this
+/// opset.
+bool has_function(const onnx::ModelProto& model, const std::map<std::string, int>& opsets,
+                  const FunctionCall& call);
 
-/// One round: replaces the wanted calls in the main graph and its bodies. True if there were any. Requires inferred types; leaves the
-/// new nodes without. INVALID_MODEL: functions that call each other in a circle.
+/// One round: replaces the wanted calls in the main graph and its bodies. True if there were any.
+/// Requires inferred types; leaves the new nodes without. INVALID_MODEL: functions that call each
+/// other in a circle.
 bool inline_once(onnx::ModelProto& model, const std::function<bool(const FunctionCall&)>& wanted);
 
 }  // namespace gantry

@@ -18,15 +18,17 @@ using TypeMap = std::unordered_map<std::string_view, const onnx::TypeProto*>;
 struct Context {
   const std::map<std::string, int>& opsets;
   const std::vector<Payload>& payloads;
-  std::map<std::pair<std::string, std::string>, int> versions;  // of the schemas seen, by domain and operator
+  std::map<std::pair<std::string, std::string>, int>
+      versions;  // of the schemas seen, by domain and operator
 
   int version_of(const onnx::NodeProto& node) {
     const auto [entry, is_new] = versions.try_emplace({node.domain(), node.op_type()}, 0);
     if (is_new) {
       const auto opset = opsets.find(node.domain());
       if (opset == opsets.end()) {
-        throw Error(Code::kInvalidModel, "the model imports no opset of domain \"" + node.domain() + "\", which " +
-                                             node.op_type() + " \"" + node.name() + "\" needs");
+        throw Error(Code::kInvalidModel, "the model imports no opset of domain \"" + node.domain() +
+                                             "\", which " + node.op_type() + " \"" + node.name() +
+                                             "\" needs");
       }
       entry->second = since_version(node.op_type(), node.domain(), opset->second);
     }
@@ -38,7 +40,8 @@ void read_shape(const onnx::TensorShapeProto& shape, TypeInfo& type) {
   type.has_rank = true;
   for (const auto& extent : shape.dim()) {
     // Exporters write -1 for an extent they do not know.
-    type.shape.push_back(extent.has_dim_value() && extent.dim_value() >= 0 ? extent.dim_value() : -1);
+    type.shape.push_back(extent.has_dim_value() && extent.dim_value() >= 0 ? extent.dim_value()
+                                                                           : -1);
     type.symbols.push_back(type.shape.back() < 0 ? extent.dim_param() : "");
   }
 }
@@ -46,12 +49,18 @@ void read_shape(const onnx::TensorShapeProto& shape, TypeInfo& type) {
 // Element type of the tensors at the bottom of nested sequences and optionals.
 DType element_type(const onnx::TypeProto& proto) {
   switch (proto.value_case()) {
-    case onnx::TypeProto::kTensorType: return static_cast<DType>(proto.tensor_type().elem_type());
-    case onnx::TypeProto::kSequenceType: return element_type(proto.sequence_type().elem_type());
-    case onnx::TypeProto::kOptionalType: return element_type(proto.optional_type().elem_type());
-    case onnx::TypeProto::kMapType: return element_type(proto.map_type().value_type());
-    case onnx::TypeProto::kSparseTensorType: return static_cast<DType>(proto.sparse_tensor_type().elem_type());
-    default: return DType::kUndefined;
+    case onnx::TypeProto::kTensorType:
+      return static_cast<DType>(proto.tensor_type().elem_type());
+    case onnx::TypeProto::kSequenceType:
+      return element_type(proto.sequence_type().elem_type());
+    case onnx::TypeProto::kOptionalType:
+      return element_type(proto.optional_type().elem_type());
+    case onnx::TypeProto::kMapType:
+      return element_type(proto.map_type().value_type());
+    case onnx::TypeProto::kSparseTensorType:
+      return static_cast<DType>(proto.sparse_tensor_type().elem_type());
+    default:
+      return DType::kUndefined;
   }
 }
 
@@ -65,12 +74,20 @@ TypeInfo read_type(const onnx::TypeProto& proto) {
       break;
     case onnx::TypeProto::kSparseTensorType:
       type.kind = Kind::kTensor;
-      if (proto.sparse_tensor_type().has_shape()) read_shape(proto.sparse_tensor_type().shape(), type);
+      if (proto.sparse_tensor_type().has_shape())
+        read_shape(proto.sparse_tensor_type().shape(), type);
       break;
-    case onnx::TypeProto::kSequenceType: type.kind = Kind::kSequence; break;
-    case onnx::TypeProto::kOptionalType: type.kind = Kind::kOptional; break;
-    case onnx::TypeProto::kMapType: type.kind = Kind::kMap; break;
-    default: break;
+    case onnx::TypeProto::kSequenceType:
+      type.kind = Kind::kSequence;
+      break;
+    case onnx::TypeProto::kOptionalType:
+      type.kind = Kind::kOptional;
+      break;
+    case onnx::TypeProto::kMapType:
+      type.kind = Kind::kMap;
+      break;
+    default:
+      break;
   }
   return type;
 }
@@ -84,7 +101,8 @@ void check_size(const std::string& name, const TypeInfo& type) {
   try {
     bytes_of(type.dtype, element_count(known));
   } catch (const Error& error) {
-    throw Error(Code::kInvalidModel, "value \"" + name + "\" is " + describe(type.dtype, type.shape) + ": " + error.message());
+    throw Error(Code::kInvalidModel, "value \"" + name + "\" is " +
+                                         describe(type.dtype, type.shape) + ": " + error.message());
   }
 }
 
@@ -136,7 +154,8 @@ class GraphImporter {
   // The value of that name as this graph sees it; one of an outer graph is brought in.
   GraphValue* resolve(const std::string& name) {
     if (const auto own = values_.find(name); own != values_.end()) return own->second;
-    if (!outer_) throw Error(Code::kInvalidModel, "value \"" + name + "\" is read before it is defined");
+    if (!outer_)
+      throw Error(Code::kInvalidModel, "value \"" + name + "\" is read before it is defined");
     GraphValue* outside = outer_->resolve(name);
     if (outside->constant) return add_constant(name, outside->constant);
     GraphValue* inside = graph_->add_value(name, outside->type);
@@ -147,9 +166,11 @@ class GraphImporter {
 
   void import_node(const onnx::NodeProto& proto) {
     if (proto.op_type() == "Constant" && proto.domain().empty() && proto.output_size() == 0) return;
-    Node* node = graph_->add_node(proto.op_type(), proto.domain(), context_.version_of(proto), proto.name());
+    Node* node =
+        graph_->add_node(proto.op_type(), proto.domain(), context_.version_of(proto), proto.name());
     node->overload = proto.overload();
-    for (const std::string& name : proto.input()) graph_->add_input(node, name.empty() ? nullptr : resolve(name));
+    for (const std::string& name : proto.input())
+      graph_->add_input(node, name.empty() ? nullptr : resolve(name));
     std::vector<GraphImporter> bodies;
     for (const auto& attribute : proto.attribute()) {
       try {
@@ -159,7 +180,8 @@ class GraphImporter {
       }
     }
     connect_captures(*node, bodies);
-    for (const std::string& name : proto.output()) graph_->add_output(node, name.empty() ? nullptr : define(name));
+    for (const std::string& name : proto.output())
+      graph_->add_output(node, name.empty() ? nullptr : define(name));
   }
 
   // One list of captures for the node, in the order its bodies first read them.
@@ -167,39 +189,63 @@ class GraphImporter {
     std::unordered_map<const GraphValue*, size_t> position;
     for (const GraphImporter& body : bodies) {
       for (const Capture& capture : body.captures_) {
-        if (position.try_emplace(capture.outer, node.captures.size()).second) graph_->add_capture(&node, capture.outer);
+        if (position.try_emplace(capture.outer, node.captures.size()).second)
+          graph_->add_capture(&node, capture.outer);
       }
     }
     const std::vector<Graph*> graphs = node.bodies();
     for (size_t i = 0; i < bodies.size(); ++i) {
       graphs[i]->captures.assign(node.captures.size(), nullptr);
-      for (const Capture& capture : bodies[i].captures_) graphs[i]->captures[position.at(capture.outer)] = capture.inner;
+      for (const Capture& capture : bodies[i].captures_)
+        graphs[i]->captures[position.at(capture.outer)] = capture.inner;
     }
   }
 
-  std::unique_ptr<Graph> import_body(const onnx::GraphProto& proto, std::vector<GraphImporter>& bodies) {
+  std::unique_ptr<Graph> import_body(const onnx::GraphProto& proto,
+                                     std::vector<GraphImporter>& bodies) {
     GraphImporter body(context_, proto, this);
     std::unique_ptr<Graph> graph = body.run();
     bodies.push_back(std::move(body));
     return graph;
   }
 
-  void import_attribute(const onnx::AttributeProto& proto, Node& node, std::vector<GraphImporter>& bodies) {
+  void import_attribute(const onnx::AttributeProto& proto, Node& node,
+                        std::vector<GraphImporter>& bodies) {
     AttributeValue value;
     switch (proto.type()) {
-      case onnx::AttributeProto::INT: value = int64_t{proto.i()}; break;
-      case onnx::AttributeProto::FLOAT: value = proto.f(); break;
-      case onnx::AttributeProto::STRING: value = proto.s(); break;
-      case onnx::AttributeProto::TENSOR: value = to_value(proto.t(), context_.payloads); break;
-      case onnx::AttributeProto::SPARSE_TENSOR: value = to_value(proto.sparse_tensor(), context_.payloads); break;
-      case onnx::AttributeProto::INTS: value = std::vector<int64_t>(proto.ints().begin(), proto.ints().end()); break;
-      case onnx::AttributeProto::FLOATS: value = std::vector<float>(proto.floats().begin(), proto.floats().end()); break;
+      case onnx::AttributeProto::INT:
+        value = int64_t{proto.i()};
+        break;
+      case onnx::AttributeProto::FLOAT:
+        value = proto.f();
+        break;
+      case onnx::AttributeProto::STRING:
+        value = proto.s();
+        break;
+      case onnx::AttributeProto::TENSOR:
+        value = to_value(proto.t(), context_.payloads);
+        break;
+      case onnx::AttributeProto::SPARSE_TENSOR:
+        value = to_value(proto.sparse_tensor(), context_.payloads);
+        break;
+      case onnx::AttributeProto::INTS:
+        value = std::vector<int64_t>(proto.ints().begin(), proto.ints().end());
+        break;
+      case onnx::AttributeProto::FLOATS:
+        value = std::vector<float>(proto.floats().begin(), proto.floats().end());
+        break;
       case onnx::AttributeProto::STRINGS:
         value = std::vector<std::string>(proto.strings().begin(), proto.strings().end());
         break;
-      case onnx::AttributeProto::TENSORS: value = to_values(proto.tensors()); break;
-      case onnx::AttributeProto::SPARSE_TENSORS: value = to_values(proto.sparse_tensors()); break;
-      case onnx::AttributeProto::GRAPH: value = import_body(proto.g(), bodies); break;
+      case onnx::AttributeProto::TENSORS:
+        value = to_values(proto.tensors());
+        break;
+      case onnx::AttributeProto::SPARSE_TENSORS:
+        value = to_values(proto.sparse_tensors());
+        break;
+      case onnx::AttributeProto::GRAPH:
+        value = import_body(proto.g(), bodies);
+        break;
       case onnx::AttributeProto::GRAPHS: {
         std::vector<std::unique_ptr<Graph>> graphs;
         for (const auto& graph : proto.graphs()) graphs.push_back(import_body(graph, bodies));
@@ -208,8 +254,10 @@ class GraphImporter {
       }
       // Types tell inference what to infer; what came of it stands at the node's outputs.
       case onnx::AttributeProto::TYPE_PROTO:
-      case onnx::AttributeProto::TYPE_PROTOS: return;
-      default: throw Error(Code::kInvalidModel, "attribute \"" + proto.name() + "\" has no type");
+      case onnx::AttributeProto::TYPE_PROTOS:
+        return;
+      default:
+        throw Error(Code::kInvalidModel, "attribute \"" + proto.name() + "\" has no type");
     }
     node.attributes.push_back({proto.name(), std::move(value)});
   }
@@ -232,7 +280,8 @@ class GraphImporter {
 
 }  // namespace
 
-std::unique_ptr<Graph> import_graph(const onnx::ModelProto& model, const std::map<std::string, int>& opsets,
+std::unique_ptr<Graph> import_graph(const onnx::ModelProto& model,
+                                    const std::map<std::string, int>& opsets,
                                     const std::vector<Payload>& payloads) {
   Context context{opsets, payloads, {}};
   std::unique_ptr<Graph> graph = GraphImporter(context, model.graph(), nullptr).run();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file mapped read-only. Constants are views onto it and keep it mapped. The file must not be shortened while it is mapped:
-// the system then ends the process. Any thread.
+// A file mapped read-only. Constants are views onto it and keep it mapped. The file must not be
+// shortened while it is mapped: the system then ends the process. Any thread.
 #pragma once
 
 #include <cstddef>

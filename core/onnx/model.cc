@@ -24,7 +24,9 @@ constexpr int kMaxInlineRounds = 32;
 onnx::ModelProto parse(const std::string& bytes) {
   onnx::ModelProto model;
   if (!model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    throw Error(Code::kInvalidModel, "not an ONNX model, or a damaged one: its fields do not have the types they should");
+    throw Error(
+        Code::kInvalidModel,
+        "not an ONNX model, or a damaged one: its fields do not have the types they should");
   }
   if (!model.has_graph()) {
     throw Error(Code::kInvalidModel, "not an ONNX model, or a truncated one: it has no graph");
@@ -43,7 +45,8 @@ class OnnxModel::Impl {
     std::span<const std::byte> bytes = source.bytes;
     std::filesystem::path folder = source.path;
     if (is_file) {
-      if (source.path.empty()) throw Error(Code::kInvalidModel, "the model is empty; a path or bytes were expected");
+      if (source.path.empty())
+        throw Error(Code::kInvalidModel, "the model is empty; a path or bytes were expected");
       file = MappedFile::open(source.path);
       bytes = file->bytes();
       folder = source.path.has_parent_path() ? source.path.parent_path() : ".";
@@ -55,7 +58,8 @@ class OnnxModel::Impl {
     }
   }
 
-  void load(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const std::filesystem::path& folder) {
+  void load(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+            const std::filesystem::path& folder) {
     StrippedModel stripped = strip_model(bytes, std::move(owner));
     payloads = std::move(stripped.payloads);
     proto = parse(stripped.bytes);
@@ -73,7 +77,8 @@ class OnnxModel::Impl {
     int rounds = 0;
     while (inline_once(proto, wanted)) {
       if (++rounds > kMaxInlineRounds) {
-        throw Error(Code::kInvalidModel, "functions call each other more than " + std::to_string(kMaxInlineRounds) + " deep");
+        throw Error(Code::kInvalidModel, "functions call each other more than " +
+                                             std::to_string(kMaxInlineRounds) + " deep");
       }
       opsets = read_opsets(proto.opset_import());
       check_model(proto, payloads);
@@ -102,7 +107,8 @@ std::unique_ptr<Graph> OnnxModel::to_graph() const {
 }
 
 bool OnnxModel::has_function(const Node& node) const {
-  return gantry::has_function(impl_->proto, impl_->opsets, {node.domain, node.op_type, node.overload});
+  return gantry::has_function(impl_->proto, impl_->opsets,
+                              {node.domain, node.op_type, node.overload});
 }
 
 void OnnxModel::inline_functions(const std::function<bool(const FunctionCall&)>& wanted) {
@@ -119,7 +125,8 @@ int64_t OnnxModel::ir_version() const { return impl_->ir_version; }
 
 std::string OnnxModel::producer() const {
   const std::string& version = impl_->proto.producer_version();
-  return version.empty() ? impl_->proto.producer_name() : impl_->proto.producer_name() + " " + version;
+  return version.empty() ? impl_->proto.producer_name()
+                         : impl_->proto.producer_name() + " " + version;
 }
 
 uint64_t OnnxModel::mapped_bytes() const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX import: a mapped model file becomes a Graph. Large constants are views onto the map (or onto mapped external data) and
-// never copied; the onnx library's checker, shape inference and function inliner see the same model with their bytes left out.
-// One thread at a time.
+// ONNX import: a mapped model file becomes a Graph. Large constants are views onto the map (or onto
+// mapped external data) and never copied; the onnx library's checker, shape inference and function
+// inliner see the same model with their bytes left out. One thread at a time.
 #pragma once
 
 #include <gantry/session.h>
@@ -24,11 +24,13 @@ struct FunctionCall {
   auto operator<=>(const FunctionCall&) const = default;
 };
 
-/// A checked ONNX model. Keeps the file mapped as long as the model or a constant made from it lives.
+/// A checked ONNX model. Keeps the file mapped as long as the model or a constant made from it
+/// lives.
 class OnnxModel {
  public:
-  /// Maps, scans, checks. NOT_FOUND: no such file (model or external data). INVALID_MODEL: not a model, truncated, cyclic, breaks
-  /// a rule of the onnx checker or of type inference, external data outside the model's folder or too short.
+  /// Maps, scans, checks. NOT_FOUND: no such file (model or external data). INVALID_MODEL: not a
+  /// model, truncated, cyclic, breaks a rule of the onnx checker or of type inference, external
+  /// data outside the model's folder or too short.
   explicit OnnxModel(const ModelSource& source);
   ~OnnxModel();
   OnnxModel(const OnnxModel&) = delete;
@@ -36,9 +38,11 @@ class OnnxModel {
 
   /// The main graph with inferred types. May be called again after inline_functions.
   [[nodiscard]] std::unique_ptr<Graph> to_graph() const;
-  /// True if a node of that operator has a body to inline: a function of the model, or a function body in its schema.
+  /// True if a node of that operator has a body to inline: a function of the model, or a function
+  /// body in its schema.
   [[nodiscard]] bool has_function(const Node& node) const;
-  /// Replaces the calls for which `wanted` is true by their bodies, nested calls included; checks and infers again.
+  /// Replaces the calls for which `wanted` is true by their bodies, nested calls included; checks
+  /// and infers again.
   void inline_functions(const std::function<bool(const FunctionCall&)>& wanted);
 
   [[nodiscard]] const std::map<std::string, std::string>& metadata() const;
@@ -53,7 +57,8 @@ class OnnxModel {
   std::unique_ptr<Impl> impl_;
 };
 
-/// True if the operator's schema says that equal inputs may give different outputs (random operators).
+/// True if the operator's schema says that equal inputs may give different outputs (random
+/// operators).
 bool is_nondeterministic(const Node& node);
 
 }  // namespace gantry

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Payloads: the bytes of large tensors, kept apart from the model's messages as views onto mapped files. A tensor whose bytes were
-// left out names its payload in its doc_string; the scanner drops every doc_string a model brings, so none can be forged.
+// Payloads: the bytes of large tensors, kept apart from the model's messages as views onto mapped
+// files. A tensor whose bytes were left out names its payload in its doc_string; the scanner drops
+// every doc_string a model brings, so none can be forged.
 #pragma once
 
 #include <cstddef>
@@ -28,12 +29,12 @@ bool is_placeholder(const onnx::TensorProto& tensor);
 /// Its payload. INTERNAL: it is no placeholder.
 const Payload& payload_of(const onnx::TensorProto& tensor, const std::vector<Payload>& payloads);
 
-/// Bytes that the tensor's shape and element type need. INVALID_MODEL: a type that is unknown or has no fixed size, or a shape that
-/// is negative or too large; names the tensor.
+/// Bytes that the tensor's shape and element type need. INVALID_MODEL: a type that is unknown or
+/// has no fixed size, or a shape that is negative or too large; names the tensor.
 uint64_t payload_bytes_needed(const onnx::TensorProto& tensor);
 
-/// The tensor as a value: a view of its payload, or decoded from whichever field holds its elements. INVALID_MODEL: the number of
-/// elements or bytes does not match its shape.
+/// The tensor as a value: a view of its payload, or decoded from whichever field holds its
+/// elements. INVALID_MODEL: the number of elements or bytes does not match its shape.
 ValueRef to_value(const onnx::TensorProto& tensor, const std::vector<Payload>& payloads);
 /// The sparse tensor as a dense value.
 ValueRef to_value(const onnx::SparseTensorProto& sparse, const std::vector<Payload>& payloads);

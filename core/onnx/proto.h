@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The onnx library's messages under a short name, and walks over them. The library is built in a namespace of our own so that
-// another copy of it in the process (a Python wheel's) cannot clash.
+// The onnx library's messages under a short name, and walks over them. The library is built in a
+// namespace of our own so that another copy of it in the process (a Python wheel's) cannot clash.
 #pragma once
 
 #include <onnx/onnx_pb.h>
 
 namespace gantry::onnx {
 
-using namespace ONNX_NAMESPACE;  // NOLINT(google-build-using-namespace): the alias is this header's purpose
+using namespace ONNX_NAMESPACE;  // NOLINT(google-build-using-namespace): the alias is this header's
+                                 // purpose
 
 /// Calls visit(GraphProto&) for the graph and every body below it, outer graphs first.
 template <class Visit>
@@ -28,7 +29,8 @@ void for_each_graph(GraphProto& graph, const Visit& visit) {
   for (NodeProto& node : *graph.mutable_node()) for_each_body(node, visit);
 }
 
-/// Calls visit(GraphProto&) for the main graph and every body of the model, those inside functions too.
+/// Calls visit(GraphProto&) for the main graph and every body of the model, those inside functions
+/// too.
 template <class Visit>
 void for_each_graph(ModelProto& model, const Visit& visit) {
   if (model.has_graph()) for_each_graph(*model.mutable_graph(), visit);

@@ -2,9 +2,9 @@
 #include "onnx/schema.h"
 
 #include <gantry/error.h>
-#include <onnx/defs/schema.h>
 
 #include <limits>
+#include <onnx/defs/schema.h>
 
 namespace gantry {
 
@@ -18,11 +18,13 @@ std::map<std::string, int> read_opsets(
     const std::string domain = normal_domain(item.domain());
     const auto range = known.find(domain);
     const int64_t lowest = range == known.end() ? 0 : range->second.first;
-    const int64_t highest = range == known.end() ? std::numeric_limits<int>::max() : range->second.second;
+    const int64_t highest =
+        range == known.end() ? std::numeric_limits<int>::max() : range->second.second;
     if (item.version() < lowest || item.version() > highest) {
-      throw Error(Code::kInvalidModel, "the model imports opset " + std::to_string(item.version()) + " of domain \"" +
-                                           (domain.empty() ? "ai.onnx" : domain) + "\"; supported are " +
-                                           std::to_string(lowest) + " to " + std::to_string(highest));
+      throw Error(Code::kInvalidModel, "the model imports opset " + std::to_string(item.version()) +
+                                           " of domain \"" + (domain.empty() ? "ai.onnx" : domain) +
+                                           "\"; supported are " + std::to_string(lowest) + " to " +
+                                           std::to_string(highest));
     }
     opsets[domain] = static_cast<int>(item.version());
   }
@@ -36,7 +38,8 @@ int since_version(const std::string& op_type, const std::string& domain, int ops
 
 bool is_nondeterministic(const std::string& op_type, const std::string& domain, int version) {
   const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(op_type, version, domain);
-  return !schema || schema->GetNodeDeterminism() == onnx::OpSchema::NodeDeterminism::NonDeterministic;
+  return !schema ||
+         schema->GetNodeDeterminism() == onnx::OpSchema::NodeDeterminism::NonDeterministic;
 }
 
 }  // namespace gantry

@@ -12,10 +12,13 @@ namespace gantry {
 /// "ai.onnx" is another spelling of "".
 std::string normal_domain(const std::string& domain);
 
-/// Domain -> version. INVALID_MODEL: a version that the schemas of a known domain do not reach; names the supported range.
-std::map<std::string, int> read_opsets(const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& imports);
+/// Domain -> version. INVALID_MODEL: a version that the schemas of a known domain do not reach;
+/// names the supported range.
+std::map<std::string, int> read_opsets(
+    const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& imports);
 
-/// Version of the schema that an operator has under an opset; the opset's own if there is no schema.
+/// Version of the schema that an operator has under an opset; the opset's own if there is no
+/// schema.
 int since_version(const std::string& op_type, const std::string& domain, int opset);
 
 /// True if equal inputs may give different outputs: random operators by their schema, and

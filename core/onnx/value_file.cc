@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gantry/files.h>
-#include <onnx/onnx-data.pb.h>
 
 #include <algorithm>
 #include <fstream>
 #include <limits>
+#include <onnx/onnx-data.pb.h>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -31,12 +31,14 @@ std::string read_file(const std::filesystem::path& file) {
   if (std::filesystem::status(file, error).type() == std::filesystem::file_type::not_found) {
     throw Error(Code::kNotFound, "there is no such file");
   }
-  if (!std::filesystem::is_regular_file(file, error)) throw Error(Code::kInvalidArgument, "a regular file is needed");
+  if (!std::filesystem::is_regular_file(file, error))
+    throw Error(Code::kInvalidArgument, "a regular file is needed");
   std::ifstream stream(file, std::ios::binary | std::ios::ate);
   const std::streamoff size = stream ? static_cast<std::streamoff>(stream.tellg()) : -1;
   std::string bytes(static_cast<size_t>(std::max<std::streamoff>(size, 0)), '\0');
   stream.seekg(0);
-  if (size < 0 || !stream.read(bytes.data(), size)) throw Error(Code::kUnavailable, "the file cannot be read");
+  if (size < 0 || !stream.read(bytes.data(), size))
+    throw Error(Code::kUnavailable, "the file cannot be read");
   return bytes;
 }
 
@@ -55,8 +57,10 @@ Message parse(const std::string& bytes, const char* what) {
 }
 
 Value tensor_from(onnx::TensorProto tensor) {
-  tensor.clear_doc_string();  // there, and only there, the importer marks tensors whose bytes stand elsewhere
-  if (tensor.data_location() == onnx::TensorProto::EXTERNAL) unsupported("tensors with external data");
+  tensor.clear_doc_string();  // there, and only there, the importer marks tensors whose bytes stand
+                              // elsewhere
+  if (tensor.data_location() == onnx::TensorProto::EXTERNAL)
+    unsupported("tensors with external data");
   try {
     return Value(to_value(tensor, {}));
   } catch (const Error& error) {
@@ -89,20 +93,28 @@ Value optional_from(const onnx::OptionalProto& optional, DType dtype) {
   if (optional.has_map_value()) unsupported("maps");
   std::vector<Value> items;
   if (optional.has_tensor_value()) items.push_back(tensor_from(optional.tensor_value()));
-  if (optional.has_sparse_tensor_value()) items.emplace_back(to_value(optional.sparse_tensor_value(), {}));
-  if (optional.has_sequence_value()) items.push_back(sequence_from(optional.sequence_value(), dtype));
-  if (optional.has_optional_value()) items.push_back(optional_from(optional.optional_value(), dtype));
-  if (items.size() > 1) throw Error(Code::kInvalidArgument, "an OptionalProto with more than one value was found");
+  if (optional.has_sparse_tensor_value())
+    items.emplace_back(to_value(optional.sparse_tensor_value(), {}));
+  if (optional.has_sequence_value())
+    items.push_back(sequence_from(optional.sequence_value(), dtype));
+  if (optional.has_optional_value())
+    items.push_back(optional_from(optional.optional_value(), dtype));
+  if (items.size() > 1)
+    throw Error(Code::kInvalidArgument, "an OptionalProto with more than one value was found");
   dtype = element_type(items, dtype);
   return Value::optional(dtype, items.empty() ? Value() : std::move(items.front()));
 }
 
 Value read_pb(const std::string& bytes, const ValueInfo& expected) {
   switch (expected.kind) {
-    case Kind::kSequence: return sequence_from(parse<onnx::SequenceProto>(bytes, "SequenceProto"), expected.dtype);
-    case Kind::kOptional: return optional_from(parse<onnx::OptionalProto>(bytes, "OptionalProto"), expected.dtype);
-    case Kind::kMap: unsupported("maps");
-    default: return tensor_from(parse<onnx::TensorProto>(bytes, "TensorProto"));
+    case Kind::kSequence:
+      return sequence_from(parse<onnx::SequenceProto>(bytes, "SequenceProto"), expected.dtype);
+    case Kind::kOptional:
+      return optional_from(parse<onnx::OptionalProto>(bytes, "OptionalProto"), expected.dtype);
+    case Kind::kMap:
+      unsupported("maps");
+    default:
+      return tensor_from(parse<onnx::TensorProto>(bytes, "TensorProto"));
   }
 }
 
@@ -122,7 +134,9 @@ void fill(const gantry_value& value, onnx::SequenceProto& sequence) {
   sequence.set_elem_type(onnx::SequenceProto::TENSOR);
   for (const ValueRef& item : value.items) {
     switch (item->kind) {
-      case GANTRY_KIND_TENSOR: fill(*item, *sequence.add_tensor_values()); break;
+      case GANTRY_KIND_TENSOR:
+        fill(*item, *sequence.add_tensor_values());
+        break;
       case GANTRY_KIND_SEQUENCE:
         sequence.set_elem_type(onnx::SequenceProto::SEQUENCE);
         fill(*item, *sequence.add_sequence_values());
@@ -131,7 +145,8 @@ void fill(const gantry_value& value, onnx::SequenceProto& sequence) {
         sequence.set_elem_type(onnx::SequenceProto::OPTIONAL);
         fill(*item, *sequence.add_optional_values());
         break;
-      default: unsupported("maps");
+      default:
+        unsupported("maps");
     }
   }
 }
@@ -149,7 +164,8 @@ void fill(const gantry_value& value, onnx::OptionalProto& optional) {
     case GANTRY_KIND_OPTIONAL:
       optional.set_elem_type(onnx::OptionalProto::OPTIONAL);
       return fill(item, *optional.mutable_optional_value());
-    default: unsupported("maps");
+    default:
+      unsupported("maps");
   }
 }
 
@@ -160,7 +176,8 @@ std::string to_pb(const gantry_value& value, const std::string& name) {
   fill(value, message);
   std::string bytes;
   if (!message.SerializeToString(&bytes)) {
-    throw Error(Code::kInvalidArgument, "a .pb file holds less than 2 GiB; " + describe(value) + " has more");
+    throw Error(Code::kInvalidArgument,
+                "a .pb file holds less than 2 GiB; " + describe(value) + " has more");
   }
   return bytes;
 }
@@ -168,15 +185,20 @@ std::string to_pb(const gantry_value& value, const std::string& name) {
 std::string to_bytes(const gantry_value& value, Format format, const std::string& name) {
   if (format == Format::kNpy) {
     if (value.kind != GANTRY_KIND_TENSOR) {
-      throw Error(Code::kInvalidArgument, "a .npy file holds a tensor; found " + describe(value) + ", which a .pb file can hold");
+      throw Error(Code::kInvalidArgument, "a .npy file holds a tensor; found " + describe(value) +
+                                              ", which a .pb file can hold");
     }
     return to_npy(value);
   }
   switch (value.kind) {
-    case GANTRY_KIND_TENSOR: return to_pb<onnx::TensorProto>(value, name);
-    case GANTRY_KIND_SEQUENCE: return to_pb<onnx::SequenceProto>(value, name);
-    case GANTRY_KIND_OPTIONAL: return to_pb<onnx::OptionalProto>(value, name);
-    default: unsupported("maps");
+    case GANTRY_KIND_TENSOR:
+      return to_pb<onnx::TensorProto>(value, name);
+    case GANTRY_KIND_SEQUENCE:
+      return to_pb<onnx::SequenceProto>(value, name);
+    case GANTRY_KIND_OPTIONAL:
+      return to_pb<onnx::OptionalProto>(value, name);
+    default:
+      unsupported("maps");
   }
 }
 

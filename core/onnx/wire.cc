@@ -2,9 +2,9 @@
 #include "onnx/wire.h"
 
 #include <gantry/error.h>
-#include <google/protobuf/io/coded_stream.h>
 
 #include <algorithm>
+#include <google/protobuf/io/coded_stream.h>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -14,31 +14,41 @@ namespace {
 
 using google::protobuf::io::CodedInputStream;
 
-enum class Message { kModel, kGraph, kFunction, kNode, kAttribute, kTensor, kSparseTensor, kSparsePart };
+enum class Message {
+  kModel,
+  kGraph,
+  kFunction,
+  kNode,
+  kAttribute,
+  kTensor,
+  kSparseTensor,
+  kSparsePart
+};
 
-// Fields that hold messages on the way to a tensor; everything else is copied as it is. Numbers as in onnx.proto.
+// Fields that hold messages on the way to a tensor; everything else is copied as it is. Numbers as
+// in onnx.proto.
 struct Nested {
   Message outer;
   uint32_t field;
   Message inner;
 };
 constexpr Nested kNested[] = {
-    {Message::kModel, 7, Message::kGraph},             // graph
-    {Message::kModel, 25, Message::kFunction},         // functions
-    {Message::kGraph, 1, Message::kNode},              // node
-    {Message::kGraph, 5, Message::kTensor},            // initializer
-    {Message::kGraph, 15, Message::kSparseTensor},     // sparse_initializer
-    {Message::kFunction, 7, Message::kNode},           // node
-    {Message::kFunction, 11, Message::kAttribute},     // attribute_proto
-    {Message::kNode, 5, Message::kAttribute},          // attribute
-    {Message::kAttribute, 5, Message::kTensor},        // t
-    {Message::kAttribute, 6, Message::kGraph},         // g
-    {Message::kAttribute, 10, Message::kTensor},       // tensors
-    {Message::kAttribute, 11, Message::kGraph},        // graphs
-    {Message::kAttribute, 22, Message::kSparseTensor}, // sparse_tensor
-    {Message::kAttribute, 23, Message::kSparseTensor}, // sparse_tensors
-    {Message::kSparseTensor, 1, Message::kSparsePart}, // values
-    {Message::kSparseTensor, 2, Message::kSparsePart}, // indices
+    {Message::kModel, 7, Message::kGraph},              // graph
+    {Message::kModel, 25, Message::kFunction},          // functions
+    {Message::kGraph, 1, Message::kNode},               // node
+    {Message::kGraph, 5, Message::kTensor},             // initializer
+    {Message::kGraph, 15, Message::kSparseTensor},      // sparse_initializer
+    {Message::kFunction, 7, Message::kNode},            // node
+    {Message::kFunction, 11, Message::kAttribute},      // attribute_proto
+    {Message::kNode, 5, Message::kAttribute},           // attribute
+    {Message::kAttribute, 5, Message::kTensor},         // t
+    {Message::kAttribute, 6, Message::kGraph},          // g
+    {Message::kAttribute, 10, Message::kTensor},        // tensors
+    {Message::kAttribute, 11, Message::kGraph},         // graphs
+    {Message::kAttribute, 22, Message::kSparseTensor},  // sparse_tensor
+    {Message::kAttribute, 23, Message::kSparseTensor},  // sparse_tensors
+    {Message::kSparseTensor, 1, Message::kSparsePart},  // values
+    {Message::kSparseTensor, 2, Message::kSparsePart},  // indices
 };
 constexpr uint32_t kModelTraining = 20;
 
@@ -55,7 +65,8 @@ constexpr int kMaxDepth = 96;  // protobuf's own limit is 100
 constexpr uint64_t kKeptBytes = 1024;
 // Shape inference reads constant shapes, axes and indices; these are kept even if unusually long.
 constexpr uint64_t kKeptIntegerBytes = 64 * 1024;
-constexpr size_t kLengthBytes = 5;  // a length that is filled in later, padded to the longest form of 32 bits
+constexpr size_t kLengthBytes =
+    5;  // a length that is filled in later, padded to the longest form of 32 bits
 
 std::optional<Message> nested_message(Message outer, uint32_t field) {
   for (const Nested& rule : kNested) {
@@ -85,7 +96,8 @@ class Stripper {
 
  private:
   [[noreturn]] static void fail(uint64_t offset, const std::string& what) {
-    throw Error(Code::kInvalidModel, "not an ONNX model, or a damaged one: at byte " + std::to_string(offset) + " " + what);
+    throw Error(Code::kInvalidModel, "not an ONNX model, or a damaged one: at byte " +
+                                         std::to_string(offset) + " " + what);
   }
 
   uint64_t read_varint(uint64_t& position, uint64_t end) const {
@@ -93,7 +105,8 @@ class Stripper {
     const int window = static_cast<int>(std::min<uint64_t>(end - position, 10));
     CodedInputStream stream(reinterpret_cast<const uint8_t*>(model_.data()) + position, window);
     uint64_t value = 0;
-    if (!stream.ReadVarint64(&value)) fail(position, "a number was expected; the data ends or is none");
+    if (!stream.ReadVarint64(&value))
+      fail(position, "a number was expected; the data ends or is none");
     position += static_cast<uint64_t>(stream.CurrentPosition());
     return value;
   }
@@ -102,7 +115,8 @@ class Stripper {
     Field field;
     field.start = position;
     const uint64_t tag = read_varint(position, end);
-    if (tag >> 3 == 0 || tag > std::numeric_limits<uint32_t>::max()) fail(field.start, "a field was expected");
+    if (tag >> 3 == 0 || tag > std::numeric_limits<uint32_t>::max())
+      fail(field.start, "a field was expected");
     field.number = static_cast<uint32_t>(tag >> 3);
     field.type = static_cast<WireType>(tag & 7);
     uint64_t length = 0;
@@ -113,14 +127,22 @@ class Stripper {
         field.end = position;
         return field;
       }
-      case WireType::kFixed64: length = 8; break;
-      case WireType::kFixed32: length = 4; break;
-      case WireType::kBytes: length = read_varint(position, end); break;
-      default: fail(field.start, "a field was expected; found one of a kind that ONNX does not use");
+      case WireType::kFixed64:
+        length = 8;
+        break;
+      case WireType::kFixed32:
+        length = 4;
+        break;
+      case WireType::kBytes:
+        length = read_varint(position, end);
+        break;
+      default:
+        fail(field.start, "a field was expected; found one of a kind that ONNX does not use");
     }
     if (length > end - position) {
-      fail(field.start, "field " + std::to_string(field.number) + " should have " + std::to_string(length) +
-                            " bytes; " + std::to_string(end - position) + " are left");
+      fail(field.start, "field " + std::to_string(field.number) + " should have " +
+                            std::to_string(length) + " bytes; " + std::to_string(end - position) +
+                            " are left");
     }
     field.begin = position;
     field.end = position + length;
@@ -128,7 +150,8 @@ class Stripper {
   }
 
   void message(Message kind, uint64_t begin, uint64_t end, int depth) {
-    if (depth > kMaxDepth) fail(begin, "messages are nested more than " + std::to_string(kMaxDepth) + " deep");
+    if (depth > kMaxDepth)
+      fail(begin, "messages are nested more than " + std::to_string(kMaxDepth) + " deep");
     if (kind == Message::kTensor || kind == Message::kSparsePart) {
       return tensor(begin, end, kind == Message::kTensor);
     }
@@ -150,7 +173,8 @@ class Stripper {
     }
   }
 
-  // The elements of a tensor as a field that can be viewed in place, if it is large and the only one.
+  // The elements of a tensor as a field that can be viewed in place, if it is large and the only
+  // one.
   [[nodiscard]] std::optional<Field> large_field(uint64_t begin, uint64_t end) const {
     std::optional<Field> found;
     int data_type = 0;
@@ -164,15 +188,16 @@ class Stripper {
         if (field.type == WireType::kBytes) found = field;
       }
     }
-    const bool is_integer =
-        data_type == static_cast<int>(DType::kInt32) || data_type == static_cast<int>(DType::kInt64);
+    const bool is_integer = data_type == static_cast<int>(DType::kInt32) ||
+                            data_type == static_cast<int>(DType::kInt64);
     const uint64_t kept = is_integer ? kKeptIntegerBytes : kKeptBytes;
     if (!found || candidates != 1 || found->end - found->begin <= kept) return std::nullopt;
     if (found->number == kRawData) return found;
     // Packed floats have the layout of raw_data, if they are what the element type asks for.
     const auto dtype = static_cast<DType>(data_type);
-    const bool fits = found->number == kFloatData ? dtype == DType::kFloat || dtype == DType::kComplex64
-                                                  : dtype == DType::kDouble || dtype == DType::kComplex128;
+    const bool fits = found->number == kFloatData
+                          ? dtype == DType::kFloat || dtype == DType::kComplex64
+                          : dtype == DType::kDouble || dtype == DType::kComplex128;
     return fits ? found : std::nullopt;
   }
 
@@ -195,8 +220,9 @@ class Stripper {
   void copy(const Field& field) {
     const uint64_t size = field.end - field.start;
     if (size > static_cast<uint64_t>(std::numeric_limits<int>::max()) - result_.bytes.size()) {
-      throw Error(Code::kUnsupported, "the model has 2 GiB or more without the raw data of its tensors; store large "
-                                      "constants as raw_data or external data");
+      throw Error(Code::kUnsupported,
+                  "the model has 2 GiB or more without the raw data of its tensors; store large "
+                  "constants as raw_data or external data");
     }
     result_.bytes.append(reinterpret_cast<const char*>(model_.data()) + field.start, size);
   }

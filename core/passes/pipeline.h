@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pass pipeline: provider-neutral rewrites of a graph, in a fixed order, each verified. Passes never mention a provider.
+// The pass pipeline: provider-neutral rewrites of a graph, in a fixed order, each verified. Passes
+// never mention a provider.
 #pragma once
 
 #include <functional>
@@ -10,20 +11,22 @@
 
 namespace gantry {
 
-/// Computes outputs of nodes whose inputs are all constants; injected by the session, so that folding uses the providers' own kernels.
-/// `graph` has no inputs and no captures; returns its outputs, or nullopt-like empty vector if nobody can run it.
+/// Computes outputs of nodes whose inputs are all constants; injected by the session, so that
+/// folding uses the providers' own kernels. `graph` has no inputs and no captures; returns its
+/// outputs, or nullopt-like empty vector if nobody can run it.
 using Evaluator = std::function<std::vector<ValueRef>(const Graph& graph)>;
 
 struct PassContext {
   Evaluator evaluate;  ///< empty: constants are not folded
-  /// True if a node may give different outputs for equal inputs; such nodes are never folded or merged.
+  /// True if a node may give different outputs for equal inputs; such nodes are never folded or
+  /// merged.
   std::function<bool(const Node&)> is_nondeterministic;
 };
 
 struct Pass {
-  const char* name;                                  ///< as in session.disable_passes
+  const char* name;                                       ///< as in session.disable_passes
   bool (*run)(Graph& graph, const PassContext& context);  ///< true if the graph changed
-  const char* benefit;                               ///< one line
+  const char* benefit;                                    ///< one line
 };
 
 /// The passes in order.
@@ -31,11 +34,13 @@ const std::vector<Pass>& passes();
 
 struct PipelineOptions {
   std::vector<std::string> disabled;  ///< names; INVALID_ARGUMENT: unknown
-  int stop_after = -1;                ///< number of passes that may change something, for bisecting; -1: all
-  bool verify = true;                 ///< after every pass that changed something
+  int stop_after = -1;  ///< number of passes that may change something, for bisecting; -1: all
+  bool verify = true;   ///< after every pass that changed something
 };
 
-/// Runs all passes on the graph and its bodies until nothing changes (at most 4 rounds). Errors name the pass.
+/// Passes keep the names and order of the inputs and outputs of the main graph.
+/// Runs all passes on the graph and its bodies until nothing changes (at most 4 rounds). Errors
+/// name the pass.
 void run_passes(Graph& graph, const PassContext& context, const PipelineOptions& options = {});
 
 }  // namespace gantry

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/capture_constants.h"
+
+#include <algorithm>
+
+#include "passes/replace.h"
+
+namespace gantry {
+namespace {
+
+bool is_read(const Graph& body, size_t capture) {
+  const GraphValue* inside = body.captures[capture];
+  return inside && (!inside->users.empty() || body.is_output(inside));
+}
+
+}  // namespace
+
+bool capture_constants(Graph& graph, const PassContext&) {
+  bool changed = false;
+  for (const auto& node : graph.nodes()) {
+    const std::vector<Graph*> bodies = node->bodies();
+    for (size_t i = node->captures.size(); i-- > 0;) {
+      const ValueRef& constant = node->captures[i]->constant;
+      const auto reads = [&](const Graph* body) { return is_read(*body, i); };
+      if (!constant && std::any_of(bodies.begin(), bodies.end(), reads)) continue;
+      for (Graph* body : bodies) {
+        if (constant && body->captures[i]) make_constant(body->captures[i], constant);
+      }
+      graph.drop_capture(node.get(), i);
+      changed = true;
+    }
+    if (changed) {
+      for (Graph* body : bodies) body->sweep();
+    }
+  }
+  return changed;
+}
+
+}  // namespace gantry

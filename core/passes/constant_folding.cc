@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/constant_folding.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "passes/replace.h"
+
+namespace gantry {
+namespace {
+
+constexpr uint64_t kLargeBytes = uint64_t{1} << 30;
+constexpr uint64_t kGrowth = 16;
+
+uint64_t known_bytes(const std::vector<GraphValue*>& values) {
+  uint64_t bytes = 0;
+  for (const GraphValue* value : values) {
+    if (!value || !value->type.has_rank) continue;
+    const std::vector<int64_t>& shape = value->type.shape;
+    if (std::find(shape.begin(), shape.end(), -1) != shape.end()) continue;
+    bytes += bytes_of(value->type.dtype, element_count(shape));
+  }
+  return bytes;
+}
+
+bool grows_too_large(const Node& node) {
+  const uint64_t made = known_bytes(node.outputs);
+  return made > kLargeBytes && made / kGrowth > known_bytes(node.inputs);
+}
+
+// A graph of the chosen nodes only, which borrows their attributes while it lives.
+class Extract {
+ public:
+  Extract(const Graph& graph, std::vector<Node*> nodes) : nodes_(std::move(nodes)) {
+    const std::unordered_set<const Node*> chosen(nodes_.begin(), nodes_.end());
+    extract_.name = graph.name;
+    for (Node* node : nodes_) {
+      Node* copy = extract_.add_node(node->op_type, node->domain, node->since_version, node->name);
+      copy->overload = node->overload;
+      copy->attributes = std::move(node->attributes);
+      for (GraphValue* value : node->inputs)
+        extract_.add_input(copy, value ? constant(value) : nullptr);
+      for (GraphValue* value : node->outputs) {
+        extract_.add_output(copy, value ? define(value) : nullptr);
+        if (value && is_read_outside(graph, *value, chosen)) results_.push_back(value);
+      }
+    }
+    for (const GraphValue* value : results_) extract_.outputs.push_back(values_.at(value));
+    extract_.renumber();
+  }
+  ~Extract() {
+    for (size_t i = 0; i < nodes_.size(); ++i)
+      nodes_[i]->attributes = std::move(extract_.nodes()[i]->attributes);
+  }
+  Extract(const Extract&) = delete;
+  Extract& operator=(const Extract&) = delete;
+
+  [[nodiscard]] const Graph& graph() const { return extract_; }
+  /// Values of the original graph that the extract's outputs stand for.
+  [[nodiscard]] const std::vector<GraphValue*>& results() const { return results_; }
+
+ private:
+  static bool is_read_outside(const Graph& graph, const GraphValue& value,
+                              const std::unordered_set<const Node*>& chosen) {
+    return graph.is_output(&value) ||
+           std::any_of(value.users.begin(), value.users.end(),
+                       [&](const Node* user) { return !chosen.contains(user); });
+  }
+
+  GraphValue* constant(const GraphValue* value) {
+    auto [entry, is_new] = values_.try_emplace(value, nullptr);
+    if (is_new) entry->second = extract_.add_constant(value->name, value->constant);
+    return entry->second;
+  }
+
+  GraphValue* define(const GraphValue* value) {
+    return values_[value] = extract_.add_value(value->name, value->type);
+  }
+
+  std::vector<Node*> nodes_;
+  Graph extract_;
+  std::unordered_map<const GraphValue*, GraphValue*> values_;
+  std::vector<GraphValue*> results_;
+};
+
+class Folder {
+ public:
+  Folder(Graph& graph, const PassContext& context) : graph_(graph), context_(context) {}
+
+  bool run() {
+    const std::vector<Node*> nodes = collect();
+    if (nodes.empty()) return false;
+    bool changed = fold(nodes);
+    if (!changed && nodes.size() > 1) {
+      for (Node* node : nodes) changed |= has_constant_inputs(*node) && fold({node});
+    }
+    if (changed) graph_.sweep();
+    return changed;
+  }
+
+ private:
+  static bool has_constant_inputs(const Node& node) {
+    return std::all_of(node.inputs.begin(), node.inputs.end(),
+                       [](const GraphValue* value) { return !value || value->constant; });
+  }
+
+  // Nodes that depend on constants only, through each other or directly.
+  std::vector<Node*> collect() const {
+    std::vector<Node*> nodes;
+    std::unordered_set<const GraphValue*> known;
+    for (const auto& node : graph_.nodes()) {
+      const bool is_known =
+          std::all_of(node->inputs.begin(), node->inputs.end(), [&](const GraphValue* value) {
+            return !value || value->constant || known.contains(value);
+          });
+      if (!is_known || !node->captures.empty() || grows_too_large(*node)) continue;
+      if (context_.is_nondeterministic && context_.is_nondeterministic(*node)) continue;
+      nodes.push_back(node.get());
+      known.insert(node->outputs.begin(), node->outputs.end());
+    }
+    return nodes;
+  }
+
+  bool fold(const std::vector<Node*>& nodes) {
+    std::vector<GraphValue*> targets;
+    std::vector<ValueRef> results;
+    {
+      const Extract extract(graph_, nodes);
+      targets = extract.results();
+      if (targets.empty()) return false;  // dead code, another pass's business
+      results = context_.evaluate(extract.graph());
+    }
+    if (results.size() != targets.size()) return false;
+    for (Node* node : nodes) graph_.remove_node(node);
+    for (size_t i = 0; i < targets.size(); ++i) make_constant(targets[i], std::move(results[i]));
+    return true;
+  }
+
+  Graph& graph_;
+  const PassContext& context_;
+};
+
+}  // namespace
+
+bool fold_constants(Graph& graph, const PassContext& context) {
+  return context.evaluate && Folder(graph, context).run();
+}
+
+}  // namespace gantry

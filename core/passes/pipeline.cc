@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/pipeline.h"
+
+#include <gantry/error.h>
+
+#include <algorithm>
+
+#include "passes/capture_constants.h"
+#include "passes/constant_folding.h"
+#include "passes/dead_code.h"
+#include "passes/dropout.h"
+#include "passes/identity.h"
+#include "passes/if_constant.h"
+
+namespace gantry {
+namespace {
+
+constexpr int kMaxRounds = 4;
+
+std::string names_of(const std::vector<Pass>& list) {
+  std::string names;
+  for (const Pass& pass : list) names += (names.empty() ? "" : ", ") + std::string(pass.name);
+  return names;
+}
+
+void check_names(const std::vector<std::string>& disabled) {
+  for (const std::string& name : disabled) {
+    const auto has_name = [&](const Pass& pass) { return pass.name == name; };
+    if (std::none_of(passes().begin(), passes().end(), has_name)) {
+      throw Error(
+          Code::kInvalidArgument,
+          "there is no pass \"" + name + "\" to disable; the passes are " + names_of(passes()));
+    }
+  }
+}
+
+// The graph first, so that what a pass learns there reaches the bodies in the same round.
+bool run_everywhere(const Pass& pass, Graph& graph, const PassContext& context) {
+  bool changed = pass.run(graph, context);
+  for (const auto& node : graph.nodes()) {
+    for (Graph* body : node->bodies()) changed |= run_everywhere(pass, *body, context);
+  }
+  return changed;
+}
+
+}  // namespace
+
+const std::vector<Pass>& passes() {
+  static const std::vector<Pass> kPasses = {
+      {"identity", remove_identity, "removes Identity, which only copies"},
+      {"dropout", remove_dropout, "removes Dropout, which does nothing in inference"},
+      {"capture_constants", capture_constants,
+       "gives bodies the constants that they would capture"},
+      {"constant_folding", fold_constants, "computes once what depends on constants only"},
+      {"if_constant", inline_constant_if, "replaces an If by the branch that is always taken"},
+      {"dead_code", remove_dead_code, "removes what nobody reads"},
+  };
+  return kPasses;
+}
+
+void run_passes(Graph& graph, const PassContext& context, const PipelineOptions& options) {
+  check_names(options.disabled);
+  int changes = 0;
+  for (int round = 0; round < kMaxRounds; ++round) {
+    bool changed = false;
+    for (const Pass& pass : passes()) {
+      if (options.stop_after >= 0 && changes >= options.stop_after) return;
+      if (std::find(options.disabled.begin(), options.disabled.end(), pass.name) !=
+          options.disabled.end())
+        continue;
+      try {
+        if (!run_everywhere(pass, graph, context)) continue;
+        if (options.verify) verify(graph);
+      } catch (const Error& error) {
+        throw error.in("pass " + std::string(pass.name));
+      }
+      changed = true;
+      ++changes;
+    }
+    if (!changed) return;
+  }
+}
+
+}  // namespace gantry

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The edits that passes share.
+#pragma once
+
+#include "graph/graph.h"
+
+namespace gantry {
+
+/// Lets `to` stand for `from` everywhere, keeping the names of graph outputs. False, and nothing is
+/// changed: `from` is a graph output whose name `to` cannot take, being a graph output, an input, a
+/// capture or a constant itself.
+bool try_replace(Graph& graph, GraphValue* from, GraphValue* to);
+
+/// The value becomes a constant, whatever it was known to be before; its producer no longer is one.
+void make_constant(GraphValue* value, ValueRef constant);
+
+}  // namespace gantry
