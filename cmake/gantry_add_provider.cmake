@@ -18,6 +18,10 @@ function(gantry_add_provider name)
     LIBRARY_OUTPUT_DIRECTORY ${folder})
   target_link_libraries(${target} PRIVATE gantry::plugin_sdk gantry_warnings ${arg_LIBRARIES})
   target_link_options(${target} PRIVATE LINKER:-z,defs)
+  # Visibility alone would leave the standard library's templates exported.
+  set(exports ${PROJECT_SOURCE_DIR}/cmake/provider_exports.map)
+  target_link_options(${target} PRIVATE LINKER:--version-script=${exports})
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${exports})
   if(GANTRY_SANITIZE)
     # The sanitizer's run-time belongs to the executable; a module leaves its symbols open.
     target_link_options(${target} PRIVATE LINKER:-z,undefs)
