@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+// MaxPool, AveragePool, LpPool over any number of axes. A line of windows first joins the input rows that it sees, row by row,
+// then the columns of each window; MaxPool with indices looks at each window by itself.
+#include <gantry/sdk/rows.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "dispatch.h"
+#include "kernels/all_kernels.h"
+#include "kernels/vector_math.h"
+#include "kernels/window.h"
+#include "node_kernel.h"
+
+namespace gantry::cpu {
+namespace {
+
+/// Input elements times taps that one thread visits at least.
+constexpr int64_t kGrain = 65536;
+
+template <class C>
+constexpr C lowest() {
+  if constexpr (std::numeric_limits<C>::has_infinity) return -std::numeric_limits<C>::infinity();
+  return std::numeric_limits<C>::lowest();
+}
+
+struct MaxOp {
+  using Types = Concat<FloatTypes, TypeList<int8_t, uint8_t>>;
+  explicit MaxOp(const sdk::NodeView&) {}
+  template <class C>
+  static constexpr C kStart = lowest<C>();
+  template <class C>
+  C lift(C x) const { return x; }
+  template <class C>
+  C join(C a, C b) const { return b > a || b != b ? b : a; }
+  template <class C>
+  C finish(C joined, int64_t /*count*/) const { return joined; }
+};
+
+struct AverageOp {
+  using Types = FloatTypes;
+  explicit AverageOp(const sdk::NodeView&) {}
+  template <class C>
+  static constexpr C kStart = C{0};
+  template <class C>
+  C lift(C x) const { return x; }
+  template <class C>
+  C join(C a, C b) const { return a + b; }
+  template <class C>
+  C finish(C joined, int64_t count) const { return joined / static_cast<C>(count); }
+};
+
+/// `p` is a float in version 1, an integer from version 2 on.
+float read_power(const sdk::NodeView& node) {
+  const float p = node.since_version() == 1 ? node.get_float("p", 2.0F) : static_cast<float>(node.get_int("p", 2));
+  if (!(p > 0)) node.fail(GANTRY_INVALID_MODEL, "attribute p is " + std::to_string(p) + ", expected a positive number");
+  return p;
+}
+
+struct LpOp {
+  using Types = FloatTypes;
+  explicit LpOp(const sdk::NodeView& node) : p(read_power(node)) {}
+  template <class C>
+  static constexpr C kStart = C{0};
+  template <class C>
+  C lift(C x) const {
+    if (p == 2.0F) return x * x;
+    return p == 1.0F ? std::fabs(x) : std::pow(std::fabs(x), static_cast<C>(p));
+  }
+  template <class C>
+  C join(C a, C b) const { return a + b; }
+  template <class C>
+  C finish(C joined, int64_t /*count*/) const {
+    if (p == 2.0F) return std::sqrt(joined);
+    return p == 1.0F ? joined : std::pow(joined, C{1} / static_cast<C>(p));
+  }
+  float p;
+};
+
+/// Extents of outputs and kernels of the axes before the innermost, as an odometer wants them.
+struct OuterAxes {
+  explicit OuterAxes(const Window& window) : rank(window.rank() - 1) {
+    for (int i = 0; i < rank; ++i) {
+      outputs[i] = window[i].output;
+      kernels[i] = window[i].kernel;
+    }
+  }
+  int rank;
+  int64_t outputs[kMaxWindowAxes];
+  int64_t kernels[kMaxWindowAxes];
+};
+
+class PoolKernel : public NodeKernel {
+ public:
+  explicit PoolKernel(const sdk::NodeView& node) : NodeKernel(node), attributes_(node) {
+    if (attributes_.kernel.empty()) node.fail(GANTRY_INVALID_MODEL, "attribute kernel_shape is missing");
+  }
+
+ protected:
+  /// Windows over the input and the shape of the output.
+  struct Plan {
+    Window window;
+    Dims shape;
+    int64_t planes;
+    int64_t in_plane;
+    int64_t out_plane;
+    bool is_empty;
+  };
+  [[nodiscard]] Plan plan(sdk::Call& call) const {
+    const sdk::Shape x = call.shape(0);
+    if (static_cast<int>(attributes_.kernel.size()) != x.rank - 2) {
+      fail("attribute kernel_shape has " + std::to_string(attributes_.kernel.size()) + " numbers, which does not fit input shape " +
+           to_string(x));
+    }
+    Plan plan;
+    plan.window = Window::sliding(attributes_, x, attributes_.kernel.data(), label());
+    plan.shape.push(x[0]);
+    plan.shape.push(x[1]);
+    for (int i = 0; i < plan.window.rank(); ++i) plan.shape.push(plan.window[i].output);
+    plan.is_empty = count_of(plan.shape.shape()) == 0;
+    if (plan.is_empty) return plan;
+    plan.planes = x[0] * x[1];
+    plan.in_plane = count_of({x.data + 2, x.rank - 2});
+    plan.out_plane = plan.window.output_count();
+    return plan;
+  }
+  /// Work of one output line, for grains; saturates.
+  static int64_t line_work(const Window& window) {
+    const WindowAxis& inner = window[window.rank() - 1];
+    int64_t taps = 1;
+    for (int i = 0; i < window.rank(); ++i) {
+      taps = std::min<int64_t>(kGrain, taps * std::min(window[i].kernel, window[i].input + 1));
+    }
+    return std::min<int64_t>(kGrain, inner.input + inner.output) * taps;
+  }
+
+  WindowAttributes attributes_;
+};
+
+/// A frame around an operator: lift(x) of each element, joined, finished with the number of elements of the window.
+template <class Op>
+class Pool : public PoolKernel {
+ public:
+  explicit Pool(const sdk::NodeView& node)
+      : PoolKernel(node), op_(node), counts_pads_(node.get_int("count_include_pad", 0) != 0) {}
+
+  void run(sdk::Call& call) const override { run_values(call); }
+
+ protected:
+  void run_values(sdk::Call& call) const {
+    const auto plan = this->plan(call);
+    const uint32_t dtype = call.input(0).dtype;
+    gantry_tensor& output = call.output(0, dtype, plan.shape.shape());
+    if (plan.is_empty) return;
+    dispatch<typename Op::Types>(dtype, [&](auto type) {
+      using T = typename decltype(type)::type;
+      pool(call, plan, call.data<T>(0), static_cast<T*>(output.data));
+    });
+  }
+
+ private:
+  template <class T>
+  void pool(sdk::Call& call, const Plan& plan, const T* x, T* y) const {
+    using C = Compute<T>;
+    const Window& window = plan.window;
+    const OuterAxes outer(window);
+    const WindowAxis& inner = window[outer.rank];
+    const int64_t lines_per_plane = window.output_count(0, outer.rank);
+    const int64_t lines = plan.planes * lines_per_plane;
+    const int64_t width = std::max<int64_t>(inner.input, 1);
+    const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(line_work(window), 1));
+    const int64_t parts = std::clamp<int64_t>(lines / grain, 1, call.thread_count());
+    C* rows = call.scratch<C>(parts * width);
+    call.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
+      const int64_t first = lines * begin / parts;
+      const int64_t last = lines * end / parts;
+      Odometer at(outer.outputs, outer.rank, first % lines_per_plane);
+      for (int64_t line = first; line < last; ++line, at.next()) {
+        const T* plane = x + line / lines_per_plane * plan.in_plane;
+        join_rows(window, outer, at, plane, rows + begin * width);
+        const int64_t count = outer_count(window, outer.rank, at);
+        join_columns(inner, rows + begin * width, count, y + line * inner.output);
+      }
+    });
+  }
+
+  /// row[i] = what the taps of all outer axes see in column i.
+  template <class T, class C>
+  void join_rows(const Window& window, const OuterAxes& outer, const Odometer& at, const T* plane, C* row) const {
+    const int64_t width = window[outer.rank].input;
+    std::fill_n(row, width, Op::template kStart<C>);
+    int64_t low[kMaxWindowAxes];
+    int64_t taps[kMaxWindowAxes];
+    int64_t total = 1;
+    for (int i = 0; i < outer.rank; ++i) {
+      low[i] = window[i].first_tap(at[i]);
+      taps[i] = window[i].end_tap(at[i]) - low[i];
+      if (taps[i] <= 0) return;
+      total *= taps[i];
+    }
+    Odometer tap(taps, outer.rank);
+    for (int64_t t = 0; t < total; ++t, tap.next()) {
+      int64_t offset = 0;
+      for (int i = 0; i < outer.rank; ++i) {
+        offset = offset * window[i].input + window[i].start(at[i]) + (low[i] + tap[i]) * window[i].dilation;
+      }
+      const T* source = plane + offset * width;
+      for (int64_t i = 0; i < width; ++i) {
+        row[i] = op_.template join<C>(row[i], op_.template lift<C>(static_cast<C>(source[i])));
+      }
+    }
+  }
+
+  /// Elements that a window counts along the outer axes.
+  [[nodiscard]] int64_t outer_count(const Window& window, int axes, const Odometer& at) const {
+    int64_t count = 1;
+    for (int i = 0; i < axes; ++i) count *= axis_count(window[i], at[i]);
+    return count;
+  }
+  [[nodiscard]] int64_t axis_count(const WindowAxis& axis, int64_t o) const {
+    if (!counts_pads_) return std::max<int64_t>(axis.end_tap(o) - axis.first_tap(o), 0);
+    // Windows of the last, incomplete place of ceil_mode reach beyond the padding.
+    return axis.end_tap(o, axis.input + axis.pad_end) - axis.first_tap(o, -axis.pad_begin);
+  }
+
+  template <class T, class C>
+  void join_columns(const WindowAxis& axis, const C* row, int64_t outer_count, T* y) const {
+    for (int64_t o = 0; o < axis.output; ++o) {
+      const int64_t low = axis.first_tap(o);
+      const int64_t high = axis.end_tap(o);
+      const C* source = row + axis.start(o);
+      C joined = Op::template kStart<C>;
+      for (int64_t k = low; k < high; ++k) joined = op_.template join<C>(joined, source[k * axis.dilation]);
+      y[o] = static_cast<T>(op_.template finish<C>(joined, outer_count * axis_count(axis, o)));
+    }
+  }
+
+  Op op_;
+  bool counts_pads_;
+};
+
+class MaxPool final : public Pool<MaxOp> {
+ public:
+  explicit MaxPool(const sdk::NodeView& node)
+      : Pool<MaxOp>(node), is_column_major_(node.get_int("storage_order", 0) != 0) {}
+
+  void run(sdk::Call& call) const override {
+    if (!call.wants(1)) return run_values(call);
+    const Plan plan = this->plan(call);
+    const uint32_t dtype = call.input(0).dtype;
+    gantry_tensor& output = call.output(0, dtype, plan.shape.shape());
+    auto* indices = static_cast<int64_t*>(call.output(1, GANTRY_INT64, plan.shape.shape()).data);
+    if (plan.is_empty) return;
+    dispatch<MaxOp::Types>(dtype, [&](auto type) {
+      using T = typename decltype(type)::type;
+      find(call, plan, call.data<T>(0), static_cast<T*>(output.data), indices);
+    });
+  }
+
+ private:
+  template <class T>
+  void find(sdk::Call& call, const Plan& plan, const T* x, T* y, int64_t* indices) const {
+    const Window& window = plan.window;
+    int64_t outputs[kMaxWindowAxes];
+    for (int i = 0; i < window.rank(); ++i) outputs[i] = window[i].output;
+    const int64_t grain =
+        std::max<int64_t>(1, kGrain / 8 / std::max<int64_t>(line_work(window), 1) * window[window.rank() - 1].output);
+    call.parallel_for(plan.planes * plan.out_plane, grain, [&](int64_t begin, int64_t end) {
+      Odometer at(outputs, window.rank(), begin % plan.out_plane);
+      for (int64_t i = begin; i < end; ++i, at.next()) {
+        const int64_t plane = i / plan.out_plane * plan.in_plane;
+        find_in_window(window, at, x + plane, y[i], indices[i]);
+        indices[i] += plane;
+      }
+    });
+  }
+
+  template <class T>
+  void find_in_window(const Window& window, const Odometer& at, const T* plane, T& value, int64_t& index) const {
+    using C = Compute<T>;
+    int64_t low[kMaxWindowAxes];
+    int64_t taps[kMaxWindowAxes];
+    int64_t total = 1;
+    for (int i = 0; i < window.rank(); ++i) {
+      low[i] = window[i].first_tap(at[i]);
+      taps[i] = std::max<int64_t>(window[i].end_tap(at[i]) - low[i], 0);
+      total *= taps[i];
+    }
+    C best = lowest<C>();
+    index = 0;
+    bool is_first = true;
+    Odometer tap(taps, total > 0 ? window.rank() : 0);
+    for (int64_t t = 0; t < total; ++t, tap.next()) {
+      int64_t offset = 0;
+      for (int i = 0; i < window.rank(); ++i) {
+        offset = offset * window[i].input + window[i].start(at[i]) + (low[i] + tap[i]) * window[i].dilation;
+      }
+      const C candidate = static_cast<C>(plane[offset]);
+      if (is_first || candidate > best || (candidate != candidate && best == best)) {
+        best = candidate;
+        index = is_column_major_ ? column_major(window, offset) : offset;
+        is_first = false;
+      }
+    }
+    value = static_cast<T>(best);
+  }
+
+  /// The place in a plane whose first axis is the fastest.
+  static int64_t column_major(const Window& window, int64_t offset) {
+    int64_t index[kMaxWindowAxes];
+    for (int i = window.rank() - 1; i >= 0; --i) {
+      index[i] = offset % window[i].input;
+      offset /= window[i].input;
+    }
+    int64_t result = 0;
+    for (int i = window.rank() - 1; i >= 0; --i) result = result * window[i].input + index[i];
+    return result;
+  }
+
+  bool is_column_major_;
+};
+
+constexpr sdk::DTypeSet kBytes = sdk::dtypes(GANTRY_INT8, GANTRY_UINT8);
+
+constexpr sdk::KernelRow kPoolRows[] = {
+    {"MaxPool", 1, 11, sdk::kFloats, sdk::make<MaxPool>},
+    {"MaxPool", 12, sdk::kLatest, sdk::kFloats | kBytes, sdk::make<MaxPool>},
+    {"AveragePool", 1, sdk::kLatest, sdk::kFloats, sdk::make<Pool<AverageOp>>},
+    {"LpPool", 1, sdk::kLatest, sdk::kFloats, sdk::make<Pool<LpOp>>},
+};
+
+}  // namespace
+
+sdk::KernelTable pool_kernels() { return sdk::table(kPoolRows); }
+
+}  // namespace gantry::cpu

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/row_math.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/row_math.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/vector_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gantry::cpu::HWY_NAMESPACE {
+
+using RowTag = hn::ScalableTag<float>;
+using RowVec = hn::Vec<RowTag>;
+
+HWY_INLINE RowVec load_first(RowTag d, const float* x, int64_t count, float rest) {
+  HWY_ALIGN float buffer[HWY_MAX_BYTES / sizeof(float)];
+  hn::Store(hn::Set(d, rest), d, buffer);
+  std::memcpy(buffer, x, static_cast<size_t>(count) * sizeof(float));
+  return hn::Load(d, buffer);
+}
+HWY_INLINE void store_first(RowTag d, RowVec v, float* y, int64_t count) {
+  HWY_ALIGN float buffer[HWY_MAX_BYTES / sizeof(float)];
+  hn::Store(v, d, buffer);
+  std::memcpy(y, buffer, static_cast<size_t>(count) * sizeof(float));
+}
+
+/// Folds x with four running vectors: step(accumulator, v) for each vector, `rest` fills the last one.
+template <class Step, class Join>
+HWY_INLINE RowVec fold(const float* x, int64_t count, float start, float rest, Step step, Join join) {
+  const RowTag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  RowVec a = hn::Set(d, start);
+  RowVec b = a;
+  RowVec c = a;
+  RowVec e = a;
+  int64_t i = 0;
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    a = step(a, hn::LoadU(d, x + i));
+    b = step(b, hn::LoadU(d, x + i + lanes));
+    c = step(c, hn::LoadU(d, x + i + 2 * lanes));
+    e = step(e, hn::LoadU(d, x + i + 3 * lanes));
+  }
+  for (; i + lanes <= count; i += lanes) a = step(a, hn::LoadU(d, x + i));
+  if (i < count) b = step(b, load_first(d, x + i, count - i, rest));
+  return join(join(a, b), join(c, e));
+}
+
+float Sum(const float* x, int64_t count) {
+  const RowTag d;
+  const auto add = [](auto a, auto v) HWY_ATTR { return hn::Add(a, v); };
+  return hn::GetLane(hn::SumOfLanes(d, fold(x, count, 0.0F, 0.0F, add, add)));
+}
+
+float SumOfSquares(const float* x, int64_t count, float center) {
+  const RowTag d;
+  const RowVec middle = hn::Set(d, center);
+  const auto step = [middle](auto a, auto v) HWY_ATTR {
+    const auto difference = hn::Sub(v, middle);
+    return hn::MulAdd(difference, difference, a);
+  };
+  const auto add = [](auto a, auto v) HWY_ATTR { return hn::Add(a, v); };
+  return hn::GetLane(hn::SumOfLanes(d, fold(x, count, 0.0F, center, step, add)));
+}
+
+float Largest(const float* x, int64_t count) {
+  const RowTag d;
+  constexpr float kLowest = -std::numeric_limits<float>::infinity();
+  const auto step = [](auto a, auto v) HWY_ATTR { return or_nan(a, or_nan(v, hn::Max(a, v))); };
+  const RowVec folded = fold(x, count, kLowest, kLowest, step, step);
+  HWY_ALIGN float buffer[HWY_MAX_BYTES / sizeof(float)];
+  hn::Store(folded, d, buffer);
+  float result = buffer[0];
+  for (size_t i = 1; i < hn::Lanes(d); ++i) {
+    if (buffer[i] > result || buffer[i] != buffer[i]) result = buffer[i];
+    if (result != result) break;
+  }
+  return result;
+}
+
+float ExpShifted(const float* x, float* y, int64_t count, float shift) {
+  const RowTag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const RowVec top = hn::Set(d, shift);
+  RowVec total = hn::Zero(d);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const RowVec power = exp_of_negative(d, hn::Sub(hn::LoadU(d, x + i), top));
+    total = hn::Add(total, power);
+    hn::StoreU(power, d, y + i);
+  }
+  float result = hn::GetLane(hn::SumOfLanes(d, total));
+  if (i < count) {
+    HWY_ALIGN float buffer[HWY_MAX_BYTES / sizeof(float)];
+    hn::Store(exp_of_negative(d, hn::Sub(load_first(d, x + i, count - i, shift), top)), d, buffer);
+    for (int64_t k = 0; k < count - i; ++k) {
+      y[i + k] = buffer[k];
+      result += buffer[k];
+    }
+  }
+  return result;
+}
+
+void Affine(const float* x, float* y, int64_t count, float scale, float offset) {
+  const RowTag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const RowVec factor = hn::Set(d, scale);
+  const RowVec shift = hn::Set(d, offset);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::MulAdd(hn::LoadU(d, x + i), factor, shift), d, y + i);
+  if (i < count) store_first(d, hn::MulAdd(load_first(d, x + i, count - i, 0.0F), factor, shift), y + i, count - i);
+}
+
+void Normalize(const float* x, float* y, int64_t count, float center, float factor, const float* scale,
+               const float* bias) {
+  const RowTag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const RowVec middle = hn::Set(d, center);
+  const RowVec f = hn::Set(d, factor);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    RowVec v = hn::Mul(hn::Sub(hn::LoadU(d, x + i), middle), f);
+    if (scale) v = hn::Mul(v, hn::LoadU(d, scale + i));
+    if (bias) v = hn::Add(v, hn::LoadU(d, bias + i));
+    hn::StoreU(v, d, y + i);
+  }
+  for (; i < count; ++i) {
+    const float v = (x[i] - center) * factor * (scale ? scale[i] : 1.0F);
+    y[i] = bias ? v + bias[i] : v;
+  }
+}
+
+void Taps(const float* x, const int64_t* offsets, const float* weights, int64_t tap_count, float bias, float* y,
+          int64_t count) {
+  const RowTag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + 4 * lanes <= count; i += 4 * lanes) {
+    RowVec a = hn::Set(d, bias);
+    RowVec b = a;
+    RowVec c = a;
+    RowVec e = a;
+    for (int64_t t = 0; t < tap_count; ++t) {
+      const RowVec w = hn::Set(d, weights[t]);
+      const float* from = x + offsets[t] + i;
+      a = hn::MulAdd(w, hn::LoadU(d, from), a);
+      b = hn::MulAdd(w, hn::LoadU(d, from + lanes), b);
+      c = hn::MulAdd(w, hn::LoadU(d, from + 2 * lanes), c);
+      e = hn::MulAdd(w, hn::LoadU(d, from + 3 * lanes), e);
+    }
+    hn::StoreU(a, d, y + i);
+    hn::StoreU(b, d, y + i + lanes);
+    hn::StoreU(c, d, y + i + 2 * lanes);
+    hn::StoreU(e, d, y + i + 3 * lanes);
+  }
+  for (; i < count; i += lanes) {
+    RowVec a = hn::Set(d, bias);
+    for (int64_t t = 0; t < tap_count; ++t) {
+      a = hn::MulAdd(hn::Set(d, weights[t]), hn::LoadU(d, x + offsets[t] + i), a);
+    }
+    if (i + lanes <= count) {
+      hn::StoreU(a, d, y + i);
+    } else {
+      store_first(d, a, y + i, count - i);
+    }
+  }
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace gantry::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gantry::cpu {
+
+HWY_EXPORT(Sum);
+HWY_EXPORT(SumOfSquares);
+HWY_EXPORT(Largest);
+HWY_EXPORT(ExpShifted);
+HWY_EXPORT(Affine);
+HWY_EXPORT(Normalize);
+HWY_EXPORT(Taps);
+
+float simd::sum(const float* x, int64_t count) { return HWY_DYNAMIC_DISPATCH(Sum)(x, count); }
+float simd::sum_of_squares(const float* x, int64_t count, float center) {
+  return HWY_DYNAMIC_DISPATCH(SumOfSquares)(x, count, center);
+}
+float simd::largest(const float* x, int64_t count) { return HWY_DYNAMIC_DISPATCH(Largest)(x, count); }
+float simd::exp_shifted(const float* x, float* y, int64_t count, float shift) {
+  return HWY_DYNAMIC_DISPATCH(ExpShifted)(x, y, count, shift);
+}
+void simd::affine(const float* x, float* y, int64_t count, float scale, float offset) {
+  HWY_DYNAMIC_DISPATCH(Affine)(x, y, count, scale, offset);
+}
+void simd::normalize(const float* x, float* y, int64_t count, float center, float factor, const float* scale,
+                     const float* bias) {
+  HWY_DYNAMIC_DISPATCH(Normalize)(x, y, count, center, factor, scale, bias);
+}
+void simd::taps(const float* x, const int64_t* offsets, const float* weights, int64_t tap_count, float bias, float* y,
+                int64_t count) {
+  HWY_DYNAMIC_DISPATCH(Taps)(x, offsets, weights, tap_count, bias, y, count);
+}
+
+}  // namespace gantry::cpu
+#endif  // HWY_ONCE

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops over rows of dense f32 for the best instruction set of the machine (Highway chooses on first use): sums, softmax, scaling
+// and weighted sums of shifted rows. No alignment is needed. Any thread.
+#pragma once
+
+#include <cstdint>
+
+namespace gantry::cpu::simd {
+
+/// Sum of x[0 .. count), in as many partial sums as the machine has lanes.
+float sum(const float* x, int64_t count);
+/// Sum of (x - center)^2.
+float sum_of_squares(const float* x, int64_t count, float center);
+/// Largest element; NaN if there is one; -infinity if count is 0.
+float largest(const float* x, int64_t count);
+/// y = exp(x - shift), returns the sum of y. For shift >= x; y may be x.
+float exp_shifted(const float* x, float* y, int64_t count, float shift);
+/// y = x * scale + offset; y may be x.
+void affine(const float* x, float* y, int64_t count, float scale, float offset);
+/// y = (x - center) * factor * scale[i] + bias[i]; scale or bias may be null; y may be x.
+void normalize(const float* x, float* y, int64_t count, float center, float factor, const float* scale,
+               const float* bias);
+
+/// y[i] = bias + sum over t of weights[t] * x[offsets[t] + i] for i in [0, count). May read up to kTapSlack elements of x beyond
+/// the last that it needs.
+void taps(const float* x, const int64_t* offsets, const float* weights, int64_t tap_count, float bias, float* y,
+          int64_t count);
+inline constexpr int64_t kTapSlack = 64;
+
+}  // namespace gantry::cpu::simd

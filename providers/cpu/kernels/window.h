@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arithmetic of sliding windows that convolutions and pools share: what the attributes say (parsed once), and where the
+// windows of one input shape lie (per run, on the stack, every sum and product checked). Plain values, any thread.
+#pragma once
+
+#include <gantry/sdk/graph.h>
+#include <gantry/sdk/kernel.h>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gantry::cpu {
+
+/// Spatial axes of a windowed operator; more are refused.
+inline constexpr int kMaxWindowAxes = 16;
+/// Extents, strides and pads beyond this are refused, so that sums and products of two of them cannot overflow.
+inline constexpr int64_t kMaxExtent = int64_t{1} << 30;
+
+enum class AutoPad { kNotSet, kValid, kSameUpper, kSameLower };
+
+/// Attributes of a windowed operator. Empty lists stand for the defaults.
+struct WindowAttributes {
+  explicit WindowAttributes(const sdk::NodeView& node)
+      : kernel(node.get_ints("kernel_shape")),
+        strides(node.get_ints("strides")),
+        dilations(node.get_ints("dilations")),
+        pads(node.get_ints("pads")),
+        ceil_mode(node.get_int("ceil_mode", 0) != 0) {
+    const std::string text = node.get_string("auto_pad", "NOTSET");
+    if (text == "VALID") {
+      auto_pad = AutoPad::kValid;
+    } else if (text == "SAME_UPPER") {
+      auto_pad = AutoPad::kSameUpper;
+    } else if (text == "SAME_LOWER") {
+      auto_pad = AutoPad::kSameLower;
+    } else if (text != "NOTSET" && !text.empty()) {
+      node.fail(GANTRY_INVALID_MODEL,
+                "attribute auto_pad is \"" + text + "\", expected NOTSET, VALID, SAME_UPPER or SAME_LOWER");
+    }
+    check(node, kernel, "kernel_shape", 1);
+    check(node, strides, "strides", 1);
+    check(node, dilations, "dilations", 1);
+    // Old exporters write negative pads, which crop.
+    check(node, pads, "pads", -kMaxExtent);
+  }
+
+  std::vector<int64_t> kernel;
+  std::vector<int64_t> strides;
+  std::vector<int64_t> dilations;
+  std::vector<int64_t> pads;
+  AutoPad auto_pad = AutoPad::kNotSet;
+  bool ceil_mode;
+
+ private:
+  static void check(const sdk::NodeView& node, const std::vector<int64_t>& values, const char* name, int64_t least) {
+    for (const int64_t value : values) {
+      if (value >= least && value <= kMaxExtent) continue;
+      node.fail(GANTRY_INVALID_MODEL, "attribute " + std::string(name) + " holds " + std::to_string(value) +
+                                          ", expected a number from " + std::to_string(least) + " to 2^30");
+    }
+  }
+};
+
+/// Windows along one axis: window `o` covers the inputs o * stride - pad_begin + k * dilation for k in [0, kernel).
+struct WindowAxis {
+  int64_t input;
+  int64_t output;
+  int64_t kernel;
+  int64_t stride;
+  int64_t dilation;
+  int64_t pad_begin;
+  int64_t pad_end;
+
+  /// Distance from the first to one past the last input of a window.
+  [[nodiscard]] int64_t span() const { return (kernel - 1) * dilation + 1; }
+  /// First input of window `o`; may lie in the padding.
+  [[nodiscard]] int64_t start(int64_t o) const { return o * stride - pad_begin; }
+  /// The taps of window `o` that lie in [low, high) are [first_tap, end_tap).
+  [[nodiscard]] int64_t first_tap(int64_t o, int64_t low = 0) const { return least(low - start(o), dilation, kernel); }
+  [[nodiscard]] int64_t end_tap(int64_t o, int64_t high) const { return least(high - start(o), dilation, kernel); }
+  [[nodiscard]] int64_t end_tap(int64_t o) const { return end_tap(o, input); }
+  /// The windows whose tap `k` lies in the input are [first_window, end_window).
+  [[nodiscard]] int64_t first_window(int64_t k) const { return least(pad_begin - k * dilation, stride, output); }
+  [[nodiscard]] int64_t end_window(int64_t k) const { return least(input + pad_begin - k * dilation, stride, output); }
+
+ private:
+  /// The least i in [0, count] with i * step >= distance, or count.
+  static int64_t least(int64_t distance, int64_t step, int64_t count) {
+    if (distance <= 0) return 0;
+    const int64_t i = (distance + step - 1) / step;
+    return i < count ? i : count;
+  }
+};
+
+/// Spatial axes of one run.
+class Window {
+ public:
+  Window() = default;
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] const WindowAxis& operator[](int i) const { return axes_[i]; }
+  WindowAxis& operator[](int i) { return axes_[i]; }
+  /// Products over the axes [first, last).
+  [[nodiscard]] int64_t kernel_count(int first, int last) const {
+    int64_t product = 1;
+    for (int i = first; i < last; ++i) product *= axes_[i].kernel;
+    return product;
+  }
+  [[nodiscard]] int64_t kernel_count() const { return kernel_count(0, rank_); }
+  [[nodiscard]] int64_t output_count(int first, int last) const {
+    int64_t product = 1;
+    for (int i = first; i < last; ++i) product *= axes_[i].output;
+    return product;
+  }
+  [[nodiscard]] int64_t output_count() const { return output_count(0, rank_); }
+  /// Windows over the axes from 2 of `input`; `kernel` holds their kernel extents. Outputs are left to the caller.
+  static Window sized(const WindowAttributes& attributes, sdk::Shape input, const int64_t* kernel,
+                      const std::string& label) {
+    Window window;
+    window.rank_ = input.rank - 2;
+    if (window.rank_ < 1 || window.rank_ > kMaxWindowAxes) {
+      fail(label, "input 0 has rank " + std::to_string(input.rank) + ", needs 3 to " +
+                      std::to_string(kMaxWindowAxes + 2));
+    }
+    const auto rank = static_cast<size_t>(window.rank_);
+    check_length(attributes.strides, rank, "strides", label);
+    check_length(attributes.dilations, rank, "dilations", label);
+    check_length(attributes.pads, 2 * rank, "pads", label);
+    for (size_t i = 0; i < rank; ++i) {
+      WindowAxis& axis = window.axes_[i];
+      axis.input = input[static_cast<int>(i) + 2];
+      axis.kernel = kernel[i];
+      axis.stride = attributes.strides.empty() ? 1 : attributes.strides[i];
+      axis.dilation = attributes.dilations.empty() ? 1 : attributes.dilations[i];
+      const bool has_pads = attributes.auto_pad == AutoPad::kNotSet && !attributes.pads.empty();
+      axis.pad_begin = has_pads ? attributes.pads[i] : 0;
+      axis.pad_end = has_pads ? attributes.pads[i + rank] : 0;
+      axis.output = 0;
+      if (axis.input > kMaxExtent || axis.kernel < 1 || axis.kernel > kMaxExtent) {
+        fail(label, "axis " + std::to_string(i + 2) + " has extent " + std::to_string(axis.input) + " and kernel extent " +
+                        std::to_string(axis.kernel) + ", expected extents of at most 2^30 and a kernel of at least 1");
+      }
+    }
+    return window;
+  }
+
+  /// Windows of a convolution or pool, with outputs and automatic pads worked out.
+  static Window sliding(const WindowAttributes& attributes, sdk::Shape input, const int64_t* kernel,
+                        const std::string& label) {
+    Window window = sized(attributes, input, kernel, label);
+    for (int i = 0; i < window.rank_; ++i) {
+      WindowAxis& axis = window.axes_[i];
+      if (attributes.auto_pad == AutoPad::kSameUpper || attributes.auto_pad == AutoPad::kSameLower) {
+        pad_to_same(axis, attributes.auto_pad);
+      } else {
+        slide(axis, attributes.ceil_mode, i, label);
+      }
+    }
+    return window;
+  }
+
+  [[noreturn]] static void fail(const std::string& label, const std::string& what) {
+    throw sdk::Error(GANTRY_INVALID_ARGUMENT, label + ": " + what);
+  }
+
+ private:
+  static void pad_to_same(WindowAxis& axis, AutoPad mode) {
+    axis.output = (axis.input + axis.stride - 1) / axis.stride;
+    const int64_t total = axis.output > 0 ? (axis.output - 1) * axis.stride + axis.span() - axis.input : 0;
+    const int64_t pad = total > 0 ? total : 0;
+    axis.pad_begin = mode == AutoPad::kSameLower ? (pad + 1) / 2 : pad / 2;
+    axis.pad_end = pad - axis.pad_begin;
+  }
+  static void slide(WindowAxis& axis, bool ceil_mode, int index, const std::string& label) {
+    const int64_t room = axis.input + axis.pad_begin + axis.pad_end - axis.span();
+    if (room < 0) {
+      if (axis.input == 0) return;  // An empty input has an empty output.
+      fail(label, "the window of axis " + std::to_string(index + 2) + " spans " + std::to_string(axis.span()) +
+                      " inputs, more than the padded extent " + std::to_string(room + axis.span()));
+    }
+    axis.output = room / axis.stride + 1;
+    // A last, incomplete window counts if it starts within the input or the padding before it.
+    if (ceil_mode && room % axis.stride != 0 && axis.output * axis.stride < axis.input + axis.pad_begin) ++axis.output;
+  }
+  static void check_length(const std::vector<int64_t>& values, size_t expected, const char* name,
+                           const std::string& label) {
+    if (values.empty() || values.size() == expected) return;
+    fail(label, "attribute " + std::string(name) + " has " + std::to_string(values.size()) +
+                    " numbers, expected " + std::to_string(expected));
+  }
+
+  int rank_ = 0;
+  WindowAxis axes_[kMaxWindowAxes];
+};
+
+/// Visits every combination of indices below `extents`, the last fastest.
+class Odometer {
+ public:
+  Odometer(const int64_t* extents, int rank, int64_t position = 0) : extents_(extents), rank_(rank) {
+    for (int i = rank - 1; i >= 0; --i) {
+      index_[i] = position % extents[i];
+      position /= extents[i];
+    }
+  }
+  [[nodiscard]] int64_t operator[](int i) const { return index_[i]; }
+  void next() {
+    for (int i = rank_ - 1; i >= 0; --i) {
+      if (++index_[i] < extents_[i]) return;
+      index_[i] = 0;
+    }
+  }
+
+ private:
+  const int64_t* extents_;
+  int rank_;
+  int64_t index_[kMaxWindowAxes];
+};
+
+}  // namespace gantry::cpu
