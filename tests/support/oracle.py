@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models of one node, and what other implementations say they compute.
+
+The oracle is ONNX Runtime, run live; where it lacks an operator version or a type, ONNX's reference evaluator.
+"""
+
+import functools
+
+import ml_dtypes
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
+
+import gantry
+
+onnxruntime.set_default_logger_severity(4)
+
+NUMPY_OF = {
+    "float": np.float32,
+    "double": np.float64,
+    "float16": np.float16,
+    "bfloat16": ml_dtypes.bfloat16,
+    "float8e4m3fn": ml_dtypes.float8_e4m3fn,
+    "float8e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
+    "float8e5m2": ml_dtypes.float8_e5m2,
+    "float8e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
+    "float8e8m0": ml_dtypes.float8_e8m0fnu,
+    "float4e2m1": ml_dtypes.float4_e2m1fn,
+    "int4": ml_dtypes.int4,
+    "uint4": ml_dtypes.uint4,
+    "int2": ml_dtypes.int2,
+    "uint2": ml_dtypes.uint2,
+    "int8": np.int8,
+    "int16": np.int16,
+    "int32": np.int32,
+    "int64": np.int64,
+    "uint8": np.uint8,
+    "uint16": np.uint16,
+    "uint32": np.uint32,
+    "uint64": np.uint64,
+    "bool": np.bool_,
+    "complex64": np.complex64,
+    "complex128": np.complex128,
+    "string": np.object_,
+}
+
+
+def element_type(array):
+    """ONNX element type of an array."""
+    if array.dtype == np.object_ or array.dtype.kind in "US":
+        return TensorProto.STRING
+    return helper.np_dtype_to_tensor_dtype(array.dtype)
+
+
+def node_model(op_type, inputs, output_types, opset, attributes=None, domain="", constants=()):
+    """A model of one node. `inputs`: arrays by position, None for an absent one; `output_types`: ONNX element types.
+
+    Inputs whose positions are in `constants` become initializers. Returns the model and what to feed it.
+    """
+    names = ["" if x is None else f"x{i}" for i, x in enumerate(inputs)]
+    outputs = ["" if t is None else f"y{i}" for i, t in enumerate(output_types)]
+    node = helper.make_node(op_type, names, outputs, name="node", domain=domain, **(attributes or {}))
+    given = [(i, x) for i, x in enumerate(inputs) if x is not None]
+    graph = helper.make_graph(
+        [node],
+        "graph",
+        [helper.make_tensor_value_info(f"x{i}", element_type(x), x.shape) for i, x in given if i not in constants],
+        [helper.make_tensor_value_info(f"y{i}", t, None) for i, t in enumerate(output_types) if t is not None],
+        [onnx.numpy_helper.from_array(x, f"x{i}") for i, x in given if i in constants],
+    )
+    imports = [helper.make_opsetid("", opset)]
+    if domain:
+        imports.append(helper.make_opsetid(domain, 1))
+    model = helper.make_model(graph, opset_imports=imports, ir_version=10)
+    return model, {f"x{i}": x for i, x in given if i not in constants}
+
+
+def run_gantry(model, feeds, **options):
+    """Outputs in order, from gantry's CPU."""
+    session = gantry.Session(model, device="CPU", **options)
+    results = session.run(feeds)
+    return [results[output.name] for output in model.graph.output]
+
+
+def run_ort(model, feeds):
+    """Outputs in order, from ONNX Runtime; raises where it lacks the operator or a type."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, feeds)
+
+
+def run_reference(model, feeds):
+    """Outputs in order, from ONNX's reference evaluator."""
+    with np.errstate(all="ignore"):
+        return ReferenceEvaluator(model).run(None, feeds)
+
+
+def run_oracle(model, feeds):
+    """ONNX Runtime's outputs, or the reference evaluator's where ONNX Runtime cannot."""
+    try:
+        return run_ort(model, feeds)
+    except Exception:  # it has no exception type for "not implemented"
+        return run_reference(model, feeds)
+
+
+@functools.cache
+def tolerance(dtype):
+    """Largest relative and absolute difference for results of an element type."""
+    if dtype == np.float64:
+        return 1e-7, 1e-10
+    if dtype == np.float32:
+        return 1e-5, 1e-6
+    if dtype == np.float16:
+        return 2e-3, 1e-3
+    if dtype == ml_dtypes.bfloat16:
+        return 1.6e-2, 1e-2
+    return 0, 0
+
+
+def compare(actual, expected, rtol=None, atol=None):
+    """Asserts equal types and shapes, and values equal within the type's tolerance."""
+    if isinstance(expected, (list, tuple)):
+        assert len(actual) == len(expected)
+        for a, e in zip(actual, expected):
+            compare(a, e, rtol, atol)
+        return
+    if expected is None:
+        assert actual is None
+        return
+    expected = np.asarray(expected)
+    actual = np.asarray(actual)
+    assert actual.shape == expected.shape, f"shape {actual.shape}, expected {expected.shape}"
+    if expected.dtype.kind in "OUS":
+        assert actual.astype(str).tolist() == expected.astype(str).tolist()
+        return
+    assert actual.dtype == expected.dtype, f"type {actual.dtype}, expected {expected.dtype}"
+    default_rtol, default_atol = tolerance(expected.dtype)
+    rtol = default_rtol if rtol is None else rtol
+    atol = default_atol if atol is None else atol
+    if rtol == 0 and atol == 0 and expected.dtype.kind in "iub":
+        np.testing.assert_array_equal(actual, expected)
+        return
+    wide = np.complex128 if expected.dtype.kind == "c" else np.float64
+    np.testing.assert_allclose(actual.astype(wide), expected.astype(wide), rtol=rtol, atol=atol)
