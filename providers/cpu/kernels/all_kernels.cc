@@ -6,6 +6,7 @@ namespace gantry::cpu {
 std::vector<sdk::KernelTable> all_kernels() {
   return {
       activation_kernels(),
+      batch_norm_kernels(),
       binary_kernels(),
       bitwise_kernels(),
       cast_kernels(),
@@ -20,6 +21,7 @@ std::vector<sdk::KernelTable> all_kernels() {
       gemm_kernels(),
       global_pool_kernels(),
       identity_kernels(),
+      lrn_kernels(),
       matmul_kernels(),
       non_max_suppression_kernels(),
       optional_kernels(),
@@ -33,6 +35,7 @@ std::vector<sdk::KernelTable> all_kernels() {
       sequence_kernels(),
       shape_kernels(),
       slice_kernels(),
+      softmax_kernels(),
       transpose_kernels(),
       unary_kernels(),
       unique_kernels(),

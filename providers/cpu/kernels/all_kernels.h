@@ -9,6 +9,7 @@
 namespace gantry::cpu {
 
 sdk::KernelTable activation_kernels();
+sdk::KernelTable batch_norm_kernels();
 sdk::KernelTable binary_kernels();
 sdk::KernelTable bitwise_kernels();
 sdk::KernelTable cast_kernels();
@@ -23,6 +24,7 @@ sdk::KernelTable gather_kernels();
 sdk::KernelTable gemm_kernels();
 sdk::KernelTable global_pool_kernels();
 sdk::KernelTable identity_kernels();
+sdk::KernelTable lrn_kernels();
 sdk::KernelTable matmul_kernels();
 sdk::KernelTable non_max_suppression_kernels();
 sdk::KernelTable optional_kernels();
@@ -36,6 +38,7 @@ sdk::KernelTable select_kernels();
 sdk::KernelTable sequence_kernels();
 sdk::KernelTable shape_kernels();
 sdk::KernelTable slice_kernels();
+sdk::KernelTable softmax_kernels();
 sdk::KernelTable transpose_kernels();
 sdk::KernelTable unary_kernels();
 sdk::KernelTable unique_kernels();

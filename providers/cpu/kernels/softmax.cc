@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax, LogSoftmax, Hardmax. From version 13 on along one axis, before over all axes from `axis` on. f32 with the axis
+// innermost is vectorised; 16-bit floats are computed in f32.
+#include <gantry/sdk/rows.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "dispatch.h"
+#include "kernels/all_kernels.h"
+#include "kernels/blas.h"
+#include "kernels/row_math.h"
+#include "kernels/vector_math.h"
+#include "node_kernel.h"
+
+namespace gantry::cpu {
+namespace {
+
+/// Elements that one thread handles at least.
+constexpr int64_t kGrain = 8192;
+/// Columns that are handled together where the axis is not the innermost.
+constexpr int64_t kColumns = 256;
+
+/// y[i] = exp(x[i])
+template <class C>
+void exponentials(const C* x, C* y, int64_t count) {
+  if constexpr (std::is_same_v<C, float>) {
+    simd::exp(x, y, count, nullptr);
+  } else {
+    for (int64_t i = 0; i < count; ++i) y[i] = std::exp(x[i]);
+  }
+}
+
+/// A line that is contiguous.
+struct Softmax {
+  template <class C>
+  static void line(const C* x, C* y, int64_t n) {
+    if constexpr (std::is_same_v<C, float>) {
+      const float top = simd::largest(x, n);
+      if (!std::isfinite(top)) return special(x, y, n, top);
+      const float total = simd::exp_shifted(x, y, n, top);
+      simd::affine(y, y, n, 1.0F / total, 0.0F);
+    } else {
+      special(x, y, n, *std::max_element(x, x + n));
+    }
+  }
+  /// `count` columns of n elements, `step` apart.
+  template <class C>
+  static void columns(const C* x, C* y, int64_t n, int64_t step, int64_t count) {
+    C top[kColumns];
+    C total[kColumns] = {};
+    std::copy_n(x, count, top);
+    for (int64_t k = 1; k < n; ++k) {
+      for (int64_t i = 0; i < count; ++i) top[i] = x[k * step + i] > top[i] ? x[k * step + i] : top[i];
+    }
+    for (int64_t k = 0; k < n; ++k) {
+      C* row = y + k * step;
+      for (int64_t i = 0; i < count; ++i) row[i] = x[k * step + i] - top[i];
+      exponentials(row, row, count);
+      for (int64_t i = 0; i < count; ++i) total[i] += row[i];
+    }
+    for (int64_t k = 0; k < n; ++k) {
+      for (int64_t i = 0; i < count; ++i) y[k * step + i] /= total[i];
+    }
+  }
+
+ private:
+  /// With infinities and NaN, or in f64: each step as it is written.
+  template <class C>
+  static void special(const C* x, C* y, int64_t n, C top) {
+    C total = C{0};
+    for (int64_t i = 0; i < n; ++i) total += y[i] = std::exp(x[i] - top);
+    for (int64_t i = 0; i < n; ++i) y[i] /= total;
+  }
+};
+
+struct LogSoftmax {
+  template <class C>
+  static void line(const C* x, C* y, int64_t n) {
+    C total = C{0};
+    C top;
+    if constexpr (std::is_same_v<C, float>) {
+      top = simd::largest(x, n);
+      if (std::isfinite(top)) {
+        total = simd::exp_shifted(x, y, n, top);
+        const C shift = std::log(total);
+        for (int64_t i = 0; i < n; ++i) y[i] = x[i] - top - shift;
+        return;
+      }
+    } else {
+      top = *std::max_element(x, x + n);
+    }
+    for (int64_t i = 0; i < n; ++i) total += std::exp(x[i] - top);
+    const C shift = std::log(total);
+    for (int64_t i = 0; i < n; ++i) y[i] = x[i] - top - shift;
+  }
+  template <class C>
+  static void columns(const C* x, C* y, int64_t n, int64_t step, int64_t count) {
+    C top[kColumns];
+    C total[kColumns] = {};
+    C powers[kColumns];
+    std::copy_n(x, count, top);
+    for (int64_t k = 1; k < n; ++k) {
+      for (int64_t i = 0; i < count; ++i) top[i] = x[k * step + i] > top[i] ? x[k * step + i] : top[i];
+    }
+    for (int64_t k = 0; k < n; ++k) {
+      for (int64_t i = 0; i < count; ++i) powers[i] = x[k * step + i] - top[i];
+      exponentials(powers, powers, count);
+      for (int64_t i = 0; i < count; ++i) total[i] += powers[i];
+    }
+    for (int64_t i = 0; i < count; ++i) total[i] = std::log(total[i]);
+    for (int64_t k = 0; k < n; ++k) {
+      for (int64_t i = 0; i < count; ++i) y[k * step + i] = x[k * step + i] - top[i] - total[i];
+    }
+  }
+};
+
+/// 1 at the first of the largest elements, 0 elsewhere.
+struct Hardmax {
+  template <class C>
+  static void line(const C* x, C* y, int64_t n) {
+    const int64_t best = std::max_element(x, x + n) - x;
+    std::fill_n(y, n, C{0});
+    y[best] = C{1};
+  }
+  template <class C>
+  static void columns(const C* x, C* y, int64_t n, int64_t step, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t best = 0;
+      for (int64_t k = 1; k < n; ++k) {
+        if (x[k * step + i] > x[best * step + i]) best = k;
+      }
+      for (int64_t k = 0; k < n; ++k) y[k * step + i] = k == best ? C{1} : C{0};
+    }
+  }
+};
+
+/// `kFlat`: over all axes from `axis` on.
+template <class Op, bool kFlat>
+class SoftmaxKernel final : public NodeKernel {
+ public:
+  explicit SoftmaxKernel(const sdk::NodeView& node) : NodeKernel(node), axis_(node.get_int("axis", kFlat ? 1 : -1)) {}
+
+  void run(sdk::Call& call) const override {
+    const sdk::Shape shape = call.shape(0);
+    gantry_tensor& output = call.output(0, call.input(0).dtype, shape);
+    if (shape.element_count() == 0) return;
+    // A scalar is a line of one; the flat form also takes the axis after the last.
+    const bool is_whole = shape.rank == 0 || (kFlat && axis_ == shape.rank);
+    const int axis = is_whole ? shape.rank : checked_axis(axis_, shape.rank);
+    Lines lines;
+    lines.outer = shape.count(0, axis);
+    lines.extent = is_whole ? 1 : shape.count(axis, kFlat ? shape.rank : axis + 1);
+    lines.inner = is_whole || kFlat ? 1 : shape.count(axis + 1, shape.rank);
+    dispatch<FloatTypes>(call.input(0).dtype, [&](auto type) {
+      using T = typename decltype(type)::type;
+      const auto* x = widened<T>(call, call.input(0));
+      auto* y = wide_output<T>(call, output);
+      compute(call, lines, x, y);
+      narrow<T>(call, y, output);
+    });
+  }
+
+ private:
+  struct Lines {
+    int64_t outer;
+    int64_t extent;
+    int64_t inner;
+  };
+
+  template <class C>
+  static void compute(sdk::Call& call, const Lines& lines, const C* x, C* y) {
+    const int64_t n = lines.extent;
+    if (lines.inner == 1) {
+      call.parallel_for(lines.outer, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) Op::line(x + i * n, y + i * n, n);
+      });
+      return;
+    }
+    const int64_t blocks = (lines.inner + kColumns - 1) / kColumns;
+    const int64_t grain = std::max<int64_t>(1, kGrain / (n * std::min(kColumns, lines.inner)));
+    call.parallel_for(lines.outer * blocks, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = i % blocks * kColumns;
+        const int64_t at = i / blocks * n * lines.inner + first;
+        Op::columns(x + at, y + at, n, lines.inner, std::min(kColumns, lines.inner - first));
+      }
+    });
+  }
+
+  int64_t axis_;
+};
+
+constexpr sdk::KernelRow kSoftmaxRows[] = {
+    {"Softmax", 1, 12, sdk::kFloats, sdk::make<SoftmaxKernel<Softmax, true>>},
+    {"Softmax", 13, sdk::kLatest, sdk::kFloats, sdk::make<SoftmaxKernel<Softmax, false>>},
+    {"LogSoftmax", 1, 12, sdk::kFloats, sdk::make<SoftmaxKernel<LogSoftmax, true>>},
+    {"LogSoftmax", 13, sdk::kLatest, sdk::kFloats, sdk::make<SoftmaxKernel<LogSoftmax, false>>},
+    {"Hardmax", 1, 12, sdk::kFloats, sdk::make<SoftmaxKernel<Hardmax, true>>},
+    {"Hardmax", 13, sdk::kLatest, sdk::kFloats, sdk::make<SoftmaxKernel<Hardmax, false>>},
+};
+
+}  // namespace
+
+sdk::KernelTable softmax_kernels() { return sdk::table(kSoftmaxRows); }
+
+}  // namespace gantry::cpu
