@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// gantry bench: latency percentiles, load time, memory.
+#include <fmt/core.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "command.h"
+#include "inputs.h"
+#include "options.h"
+#include "output.h"
+#include "process_memory.h"
+
+namespace gantry::cli {
+namespace {
+
+struct BenchOptions : ModelOptions {
+  InputOptions inputs;
+  double seconds = 3;
+  double warm_up_seconds = 0.5;
+  bool nodes = false;
+};
+
+/// Times in nanoseconds. A sample is the mean of `runs_per_sample` runs: runs shorter than the clock can tell are taken together.
+struct Latency {
+  std::vector<double> samples;  // sorted
+  uint64_t runs_per_sample = 1;
+
+  [[nodiscard]] double percentile(double percent) const {
+    const auto last = static_cast<double>(samples.size() - 1);
+    return samples[static_cast<size_t>(percent / 100 * last + 0.5)];
+  }
+  [[nodiscard]] double mean() const {
+    return std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size());
+  }
+};
+
+struct Measurement {
+  double load_ms = 0;
+  double first_run_ms = 0;
+  Latency latency;
+  uint64_t resident_growth = 0;  // bytes, from before loading to after the last run
+  uint64_t peak_growth = 0;
+  MemoryUse memory;
+  std::vector<NodeTime> nodes;
+};
+
+/// One run after another, with inputs and outputs bound if all are tensors that can be.
+class Runner {
+ public:
+  Runner(Session& session, Inputs inputs) : session_(session), inputs_(std::move(inputs)) {
+    const std::vector<Value> outputs = session_.run_values(inputs_);
+    const auto is_bindable = [](const Value& value) {
+      return value.kind() == Kind::kTensor && value.tensor().dtype() != DType::kString;
+    };
+    const bool bindable =
+        std::all_of(outputs.begin(), outputs.end(), is_bindable) &&
+        std::all_of(inputs_.begin(), inputs_.end(), [&](const auto& input) { return is_bindable(input.second); });
+    if (!bindable) return;
+    binding_ = std::make_unique<Binding>(session_);
+    for (const auto& [name, value] : inputs_) binding_->input(name, value.tensor());
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const Tensor like = outputs[i].tensor();
+      binding_->output(session_.outputs()[i].name, Tensor(like.dtype(), like.shape()));
+    }
+  }
+  void run() {
+    if (binding_) {
+      binding_->run();
+    } else {
+      session_.run_values(inputs_);
+    }
+  }
+
+ private:
+  Session& session_;
+  Inputs inputs_;
+  std::unique_ptr<Binding> binding_;
+};
+
+double nanoseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
+}
+
+// Runs for that long, at least once; returns the mean time of a run.
+double warm_up(Runner& runner, double seconds) {
+  const Clock::time_point start = Clock::now();
+  uint64_t runs = 0;
+  do {
+    runner.run();
+    ++runs;
+  } while (nanoseconds_since(start) < 1e9 * seconds);
+  return nanoseconds_since(start) / static_cast<double>(runs);
+}
+
+Latency measure(Runner& runner, double seconds, double expected_ns) {
+  constexpr double kLeastSample = 20'000;  // ns: reading the clock is then far below a percent
+  Latency latency;
+  latency.runs_per_sample = std::max<uint64_t>(1, static_cast<uint64_t>(kLeastSample / expected_ns));
+  const double sample_ns = std::max(expected_ns, kLeastSample);
+  latency.samples.reserve(static_cast<size_t>(2e9 * seconds / sample_ns) + 1);
+  Progress progress("measuring");
+  const Clock::time_point start = Clock::now();
+  double elapsed = 0;
+  do {
+    const Clock::time_point sample = Clock::now();
+    for (uint64_t i = 0; i < latency.runs_per_sample; ++i) runner.run();
+    latency.samples.push_back(nanoseconds_since(sample) / static_cast<double>(latency.runs_per_sample));
+    elapsed = nanoseconds_since(start);
+    progress.show(elapsed / (1e9 * seconds));
+  } while (elapsed < 1e9 * seconds);
+  std::sort(latency.samples.begin(), latency.samples.end());
+  return latency;
+}
+
+Measurement measure_model(Runtime& runtime, const BenchOptions& options) {
+  Measurement result;
+  SessionOptions session_with = session_options(options);
+  session_with.profile = options.nodes;
+  const uint64_t before = resident_bytes();
+  Clock::time_point start = Clock::now();
+  Session session(runtime, options.model, session_with);
+  result.load_ms = milliseconds(Clock::now() - start);
+  Inputs inputs = make_inputs(session.inputs(), options.inputs);
+  start = Clock::now();
+  session.run_values(inputs);
+  result.first_run_ms = milliseconds(Clock::now() - start);
+  Runner runner(session, std::move(inputs));
+  const double expected_ns = warm_up(runner, options.warm_up_seconds);
+  // Before the samples are kept: they are this program's and not the model's.
+  result.resident_growth = resident_bytes() - std::min(before, resident_bytes());
+  result.peak_growth = peak_resident_bytes() - std::min(before, peak_resident_bytes());
+  session.reset_profile();
+  result.latency = measure(runner, options.seconds, expected_ns);
+  result.memory = session.memory();
+  if (options.nodes) result.nodes = session.profile();
+  return result;
+}
+
+// Threads that a run may use: as asked for, or every core that this process may use.
+int threads_of(const BenchOptions& options) {
+  if (options.threads > 0) return options.threads;
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+double total_ns(const std::vector<NodeTime>& nodes) {
+  return std::accumulate(nodes.begin(), nodes.end(), 0.0,
+                         [](double sum, const NodeTime& node) { return sum + static_cast<double>(node.total_ns); });
+}
+
+Json to_json(const std::vector<NodeTime>& nodes) {
+  const double total = std::max(total_ns(nodes), 1.0);
+  Json json = Json::array();
+  for (const NodeTime& node : nodes) {
+    json.push_back({{"node", node.node},
+                    {"op_type", node.op_type},
+                    {"provider", node.provider},
+                    {"device", node.device},
+                    {"runs", node.runs},
+                    {"total_us", static_cast<double>(node.total_ns) / 1e3},
+                    {"share", static_cast<double>(node.total_ns) / total}});
+  }
+  return json;
+}
+
+Json to_json(const Measurement& result, const BenchOptions& options) {
+  const Latency& latency = result.latency;
+  Json json{{"model", options.model},
+            {"device", options.device},
+            {"threads", threads_of(options)},
+            {"load_ms", result.load_ms},
+            {"first_run_ms", result.first_run_ms},
+            {"runs", latency.samples.size() * latency.runs_per_sample},
+            {"runs_per_sample", latency.runs_per_sample},
+            {"latency_us",
+             {{"min", latency.samples.front() / 1e3},
+              {"p50", latency.percentile(50) / 1e3},
+              {"p90", latency.percentile(90) / 1e3},
+              {"p99", latency.percentile(99) / 1e3},
+              {"max", latency.samples.back() / 1e3},
+              {"mean", latency.mean() / 1e3}}},
+            {"resident_growth_bytes", result.resident_growth},
+            {"peak_growth_bytes", result.peak_growth},
+            {"memory", cli::to_json(result.memory)}};
+  if (options.nodes) json["nodes"] = to_json(result.nodes);
+  return json;
+}
+
+void print_nodes(const Measurement& result) {
+  constexpr auto kRight = Table::Align::kRight;
+  const double total = std::max(total_ns(result.nodes), 1.0);
+  Table table({{"TIME", kRight}, {"SHARE", kRight}, {"OPERATOR"}, {"NODE"}, {"DEVICE"}, {"PROVIDER"}});
+  for (const NodeTime& node : result.nodes) {
+    const auto time = static_cast<double>(node.total_ns);
+    table.add({format_time(time / static_cast<double>(std::max<uint64_t>(node.runs, 1))),
+               fmt::format("{:.1f}%", 100 * time / total), node.op_type, node.node, node.device, node.provider});
+  }
+  print_line("");
+  table.print();
+}
+
+void print(const Measurement& result, const BenchOptions& options) {
+  const Latency& latency = result.latency;
+  print_line(fmt::format("device    {}, {} thread{}", options.device, threads_of(options), threads_of(options) == 1 ? "" : "s"));
+  print_line("load      " + format_time(1e6 * result.load_ms));
+  print_line("first run " + format_time(1e6 * result.first_run_ms));
+  print_line(fmt::format("latency   min {}  p50 {}  p90 {}  p99 {}  ({} runs)", format_time(latency.samples.front()),
+                         format_time(latency.percentile(50)), format_time(latency.percentile(90)),
+                         format_time(latency.percentile(99)), latency.samples.size() * latency.runs_per_sample));
+  print_line(fmt::format("memory    {} grown, {} at its peak; weights {}, arena {}, pool {}", format_bytes(result.resident_growth),
+                         format_bytes(result.peak_growth), format_bytes(result.memory.weights),
+                         format_bytes(result.memory.arena), format_bytes(result.memory.pool)));
+  if (options.nodes) print_nodes(result);
+}
+
+Status bench(const BenchOptions& options) {
+  const auto runtime = make_runtime(options);
+  // Devices are found once for each process; that is no part of loading a model.
+  std::ignore = runtime->supports_device(options.device);
+  const Measurement result = measure_model(*runtime, options);
+  if (options.json) {
+    print_json(to_json(result, options));
+  } else {
+    print(result, options);
+  }
+  return kGood;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Action& chosen) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* command = app.add_subcommand("bench", "Latency percentiles, load time, memory; inputs not given are random");
+  add_model_options(*command, *options);
+  add_input_options(*command, options->inputs);
+  options->inputs.random = true;
+  command->add_option("--seconds", options->seconds, "How long to measure; default: 3")
+      ->type_name("S")
+      ->check(CLI::Range(0.0, 86400.0));
+  command->add_option("--warm-up", options->warm_up_seconds, "How long to run before that; default: 0.5")
+      ->type_name("S")
+      ->check(CLI::Range(0.0, 86400.0));
+  command->add_flag("--nodes", options->nodes, "Print the time of each node; taking them costs some time itself");
+  command->callback([options, &chosen] { chosen = [options] { return bench(*options); }; });
+}
+
+}  // namespace gantry::cli

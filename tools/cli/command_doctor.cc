@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// gantry doctor: every provider candidate, how far it came and why no further. Status 1: no provider is ready, or one is broken;
+// a provider that only lacks its hardware or a library of its vendor is not broken.
+#include <algorithm>
+
+#include "command.h"
+#include "options.h"
+#include "output.h"
+
+namespace gantry::cli {
+namespace {
+
+Json to_json(const ProviderReport& row) {
+  return {{"name", row.name},   {"version", row.version},           {"manifest", row.manifest}, {"library", row.library},
+          {"stage", row.stage}, {"state", row.state},               {"code", to_string(row.code)}, {"message", row.message},
+          {"hint", row.hint}};
+}
+
+bool is_broken(const ProviderReport& row) { return row.state == "rejected" && row.code != Code::kUnavailable; }
+
+bool is_healthy(const std::vector<ProviderReport>& rows) {
+  const bool any_ready = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.state == "ready"; });
+  return any_ready && std::none_of(rows.begin(), rows.end(), is_broken);
+}
+
+void print_detail(const char* label, const std::string& text) {
+  if (!text.empty()) print_line(std::string("  ") + label + text);
+}
+
+void print(const ProviderReport& row) {
+  const std::string name = row.version.empty() ? row.name : row.name + " " + row.version;
+  const std::string stage = row.stage == row.state ? "" : ", reached stage \"" + row.stage + "\"";
+  print_line(name + ": " + row.state + stage);
+  print_detail("manifest  ", row.manifest);
+  print_detail("library   ", row.library);
+  if (row.code != Code::kOk || !row.message.empty()) {
+    const std::string code = row.code == Code::kOk ? "" : std::string(to_string(row.code)) + ": ";
+    print_detail("problem   ", code + row.message);
+  }
+  print_detail("hint      ", row.hint);
+}
+
+Status doctor(const CommonOptions& options) {
+  const auto runtime = make_runtime(options);
+  const std::vector<ProviderReport> rows = runtime->report(true);
+  const bool healthy = is_healthy(rows);
+  if (options.json) {
+    Json json = Json::array();
+    for (const ProviderReport& row : rows) json.push_back(to_json(row));
+    print_json({{"healthy", healthy}, {"providers", json}});
+  } else if (rows.empty()) {
+    print_line("no provider manifests were found");
+  } else {
+    for (const ProviderReport& row : rows) print(row);
+  }
+  return healthy ? kGood : kNo;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Action& chosen) {
+  auto options = std::make_shared<CommonOptions>();
+  CLI::App* command = app.add_subcommand("doctor", "Every provider candidate: how far it came, code, sentence, hint");
+  add_common_options(*command, *options);
+  command->callback([options, &chosen] { chosen = [options] { return doctor(*options); }; });
+}
+
+}  // namespace gantry::cli

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gantry/error.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "command.h"
+#include "output.h"
+#include "suggest.h"
+
+namespace gantry::cli {
+namespace {
+
+Status usage_error(const std::string& message) {
+  print_error(message);
+  return kUsage;
+}
+
+// The command that was being parsed when it failed; the application itself if none was.
+const CLI::App& parsed_command(const CLI::App& app) {
+  const auto commands = app.get_subcommands();
+  return commands.empty() ? app : *commands.front();
+}
+
+std::vector<std::string> names_of(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* child : command.get_subcommands(nullptr)) names.push_back(child->get_name());
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+Status report_usage(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& command = parsed_command(app);
+  const std::string help =
+      command.get_parent() ? "gantry " + command.get_name() + " --help" : "gantry --help";
+  const std::vector<std::string> extras = app.remaining(true);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) && !extras.empty()) {
+    const std::string& first = extras.front();
+    const std::string what = first.starts_with('-') ? "option" : command.get_parent() ? "argument" : "command";
+    return usage_error("unknown " + what + " \"" + first + "\"" + did_you_mean(first, names_of(command)) + "; see " + help);
+  }
+  if (dynamic_cast<const CLI::RequiredError*>(&error) && !command.get_parent()) {
+    return usage_error("a command is needed: " + join(names_of(command), ", ", "--") + "; see " + help);
+  }
+  return usage_error(std::string(error.what()) + "; see " + help);
+}
+
+Status run_action(const Action& action) {
+  try {
+    return action();
+  } catch (const CLI::ValidationError& error) {
+    return usage_error(error.what());
+  } catch (const std::bad_alloc&) {
+    print_error("there is not enough memory");
+  } catch (const std::exception& error) {
+    print_error(error.what());
+  }
+  return kError;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Runs ONNX models on the devices that provider plugins bring.", "gantry"};
+  app.set_version_flag("--version", "gantry " GANTRY_VERSION);
+  app.require_subcommand(1);
+  app.footer("Exit status: 0 good, 1 the answer is no, 2 wrong usage, 3 an error.");
+  Action action;
+  add_devices(app, action);
+  add_doctor(app, action);
+  add_run(app, action);
+  add_check(app, action);
+  add_explain(app, action);
+  add_bench(app, action);
+  add_inspect(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    return report_usage(app, error);
+  }
+  const Status status = run_action(action);
+  // A full disk or a closed pipe must not look like success.
+  if (std::fflush(stdout) != 0 && status == kGood) {
+    print_error("the output cannot be written");
+    return kError;
+  }
+  return status;
+}
+
+}  // namespace
+}  // namespace gantry::cli
+
+int main(int argc, char** argv) { return gantry::cli::run(argc, argv); }

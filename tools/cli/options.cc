@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "options.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace gantry::cli {
+namespace {
+
+std::string read_text(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream || std::filesystem::is_directory(file)) {
+    throw Error(Code::kNotFound, "the configuration file cannot be opened").in(file);
+  }
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+}  // namespace
+
+void add_common_options(CLI::App& command, CommonOptions& options) {
+  command.add_flag("--json", options.json, "Print JSON");
+  command.add_option("--config", options.config, "Configuration: a JSON document")->type_name("FILE");
+}
+
+void add_model_options(CLI::App& command, ModelOptions& options) {
+  command.add_option("MODEL", options.model, "The ONNX model")->required()->type_name("FILE");
+  command.add_option("--device", options.device, "TYPE or TYPE:id, as in CPU or CUDA:1; default: CPU")->type_name("DEVICE");
+  command.add_option("--threads", options.threads, "Threads of a run; default: as configured")
+      ->type_name("N")
+      ->check(CLI::Range(1, 4096));
+  add_common_options(command, options);
+}
+
+std::unique_ptr<Runtime> make_runtime(const CommonOptions& options) {
+  if (options.config.empty()) return std::make_unique<Runtime>();
+  const RuntimeOptions runtime{.config_json = read_text(options.config)};
+  try {
+    return std::make_unique<Runtime>(runtime);
+  } catch (const Error& error) {
+    throw error.in(options.config);
+  }
+}
+
+SessionOptions session_options(const ModelOptions& options) {
+  SessionOptions session;
+  session.device = options.device;
+  if (options.threads > 0) session.config_json = nlohmann::json{{"session", {{"threads", options.threads}}}}.dump();
+  return session;
+}
+
+}  // namespace gantry::cli

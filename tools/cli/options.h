@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options that several commands share, and what they build.
+#pragma once
+
+#include <gantry/session.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+namespace gantry::cli {
+
+/// --json and --config.
+struct CommonOptions {
+  bool json = false;
+  std::string config;  ///< file; empty: none
+};
+void add_common_options(CLI::App& command, CommonOptions& options);
+
+/// MODEL, --device, --threads, and the common ones.
+struct ModelOptions : CommonOptions {
+  std::string model;
+  std::string device = "CPU";
+  int threads = 0;  ///< 0: as the configuration says
+};
+void add_model_options(CLI::App& command, ModelOptions& options);
+
+/// A runtime with the configuration of the file. NOT_FOUND: no such file; INVALID_ARGUMENT: as Runtime, with the file's name.
+std::unique_ptr<Runtime> make_runtime(const CommonOptions& options);
+SessionOptions session_options(const ModelOptions& options);
+
+}  // namespace gantry::cli

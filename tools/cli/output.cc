@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "output.h"
+
+#include <fmt/core.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace gantry::cli {
+namespace {
+
+constexpr int kBarWidth = 30;
+constexpr auto kLongWork = std::chrono::milliseconds(500);
+
+// Columns on the screen: code points, not bytes.
+size_t width_of(const std::string& text) {
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string padded(const std::string& text, size_t width, Table::Align align) {
+  const std::string space(width - std::min(width, width_of(text)), ' ');
+  return align == Table::Align::kLeft ? text + space : space + text;
+}
+
+}  // namespace
+
+void print_error(const std::string& message) { fmt::print(stderr, "gantry: {}\n", message); }
+
+void print_line(const std::string& text) { fmt::print("{}\n", text); }
+
+void print_json(const Json& document) {
+  fmt::print("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+void Table::print() const {
+  std::vector<size_t> widths(columns_.size(), 0);
+  for (const auto& row : rows_) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+  }
+  std::vector<std::string> titles;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    if (widths[i] != 0) widths[i] = std::max(widths[i], width_of(columns_[i].title));
+    titles.push_back(columns_[i].title);
+  }
+  const auto print_row = [&](const std::vector<std::string>& row) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (widths[i] != 0) line += padded(row[i], widths[i], columns_[i].align) + "  ";
+    }
+    line.resize(line.find_last_not_of(' ') + 1);
+    print_line(line);
+  };
+  print_row(titles);
+  for (const auto& row : rows_) print_row(row);
+}
+
+Progress::Progress(std::string what)
+    : what_(std::move(what)), is_terminal_(isatty(STDERR_FILENO) == 1), start_(Clock::now()) {}
+
+Progress::~Progress() {
+  if (shown_percent_ >= 0) fmt::print(stderr, "\r\x1b[K");
+}
+
+void Progress::show(double done) {
+  const int percent = static_cast<int>(100 * std::clamp(done, 0.0, 1.0));
+  if (!is_terminal_ || percent == shown_percent_ || Clock::now() - start_ < kLongWork) return;
+  shown_percent_ = percent;
+  const int filled = percent * kBarWidth / 100;
+  fmt::print(stderr, "\r\x1b[K{} [{}{}] {}%", what_, std::string(static_cast<size_t>(filled), '#'),
+             std::string(static_cast<size_t>(kBarWidth - filled), ' '), percent);
+  std::fflush(stderr);
+}
+
+std::string format_bytes(uint64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  auto value = static_cast<double>(bytes);
+  for (const char* unit : {"KiB", "MiB", "GiB"}) {
+    value /= 1024;
+    if (value < 1023.95) return fmt::format("{:.1f} {}", value, unit);
+  }
+  return fmt::format("{:.1f} TiB", value / 1024);
+}
+
+std::string format_time(double nanoseconds) {
+  for (const char* unit : {"ns", "us", "ms"}) {
+    if (nanoseconds < 999.5) {
+      const int decimals = nanoseconds < 9.995 ? 2 : nanoseconds < 99.95 ? 1 : 0;
+      return fmt::format("{:.{}f} {}", nanoseconds, decimals, unit);
+    }
+    nanoseconds /= 1000;
+  }
+  return fmt::format("{:.2f} s", nanoseconds);
+}
+
+std::string join(const std::vector<std::string>& names, const std::string& separator, const std::string& leave_out) {
+  std::string text;
+  for (const std::string& name : names) {
+    if (!leave_out.empty() && name.starts_with(leave_out)) continue;
+    text += (text.empty() ? "" : separator) + name;
+  }
+  return text;
+}
+
+std::string describe(const ValueInfo& info) {
+  std::string text(to_string(info.dtype));
+  if (!info.has_rank) {
+    text += info.kind == Kind::kTensor ? "[...]" : "";
+  } else {
+    std::vector<std::string> extents;
+    for (size_t i = 0; i < info.shape.size(); ++i) {
+      const bool is_named = i < info.symbols.size() && !info.symbols[i].empty();
+      extents.push_back(info.shape[i] >= 0 ? std::to_string(info.shape[i]) : is_named ? info.symbols[i] : "?");
+    }
+    text += "[" + join(extents, ",") + "]";
+  }
+  switch (info.kind) {
+    case Kind::kSequence: return "sequence(" + text + ")";
+    case Kind::kOptional: return "optional(" + text + ")";
+    case Kind::kMap: return "map(" + text + ")";
+    default: return text;
+  }
+}
+
+std::string describe(DType dtype, const std::vector<int64_t>& shape) {
+  ValueInfo info;
+  info.dtype = dtype;
+  info.has_rank = true;
+  info.shape = shape;
+  return describe(info);
+}
+
+Json to_json(const ValueInfo& info) {
+  static constexpr const char* kKinds[] = {"unknown", "tensor", "sequence", "optional", "map"};
+  Json json{{"name", info.name},
+            {"kind", kKinds[std::min<size_t>(static_cast<size_t>(info.kind), 4)]},
+            {"dtype", to_string(info.dtype)}};
+  if (info.has_rank) {
+    Json shape = Json::array();
+    for (const int64_t extent : info.shape) shape.push_back(extent >= 0 ? Json(extent) : Json(nullptr));
+    json["shape"] = shape;
+    json["symbols"] = info.symbols;
+  }
+  json["required"] = info.required;
+  return json;
+}
+
+Json to_json(const NodePlacement& node) {
+  return {{"node", node.node},     {"op_type", node.op_type},   {"domain", node.domain}, {"device", node.device},
+          {"provider", node.provider}, {"kernel", node.kernel}, {"reason", node.reason}};
+}
+
+Json to_json(const std::vector<NodePlacement>& nodes) {
+  Json json = Json::array();
+  for (const NodePlacement& node : nodes) json.push_back(to_json(node));
+  return json;
+}
+
+Json to_json(const MemoryUse& memory) {
+  return {{"weights_bytes", memory.weights}, {"arena_bytes", memory.arena}, {"pool_bytes", memory.pool}};
+}
+
+double milliseconds(Clock::duration duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
+
+}  // namespace gantry::cli
