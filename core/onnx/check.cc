@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdio>
 #include <onnx/checker.h>
 #include <onnx/shape_inference/implementation.h>
 #include <optional>
@@ -14,6 +15,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "onnx/order.h"
 #include "onnx/schema.h"
 
 namespace gantry {
@@ -39,6 +41,21 @@ std::string take_node(std::string_view& text) {
   text.remove_prefix(end + 3);
   return std::string(between(head, "(op_type:", ",")) + " \"" +
          std::string(between(head, ", node name: ", "\n")) + "\"";
+}
+
+// The library, built without reflection, names element types by number: "elem type: (1) vs (7)".
+std::string name_types(std::string text) {
+  constexpr std::string_view kStart = "elem type: (";
+  const size_t start = text.find(kStart);
+  int inferred = 0;
+  int declared = 0;
+  if (start == std::string::npos ||
+      std::sscanf(text.c_str() + start, "elem type: (%d) vs (%d)", &inferred, &declared) != 2) {
+    return text;
+  }
+  return text.substr(0, start) +
+         "elem type: " + std::string(to_string(static_cast<DType>(inferred))) + " is not " +
+         std::string(to_string(static_cast<DType>(declared)));
 }
 
 // Makes the library's message one sentence: without its tags and context lines and, of several, the
@@ -73,7 +90,7 @@ std::string sentence(std::string_view text) {
     if (result.size() > kLongestMessage) return result + "...";
   }
   while (result.ends_with(' ')) result.pop_back();
-  return result;
+  return name_types(std::move(result));
 }
 
 [[noreturn]] void rejected(const char* by, const std::exception& error) {
@@ -251,10 +268,12 @@ std::optional<std::string> try_infer(onnx::ModelProto& model) {
 }  // namespace
 
 void check_model(onnx::ModelProto& model, const std::vector<Payload>& payloads) {
+  check_order(model.graph());
   // The checker wants as many bytes as a tensor's shape needs. A placeholder has none, so it is
   // shown as an empty tensor.
   std::vector<std::pair<onnx::TensorProto*, Dims>> shown;
   onnx::for_each_tensor(model, [&](onnx::TensorProto& tensor) {
+    check_type(tensor);
     if (!is_placeholder(tensor)) return;
     const uint64_t needed = payload_bytes_needed(tensor);
     const uint64_t found = payload_of(tensor, payloads).size_bytes;

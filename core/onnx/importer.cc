@@ -106,6 +106,16 @@ void check_size(const std::string& name, const TypeInfo& type) {
   }
 }
 
+void check_extents(const onnx::ValueInfoProto& info) {
+  for (const auto& extent : info.type().tensor_type().shape().dim()) {
+    if (extent.has_dim_value() && extent.dim_value() < -1) {
+      throw Error(Code::kInvalidModel, "input \"" + info.name() + "\" has an extent of " +
+                                           std::to_string(extent.dim_value()) +
+                                           "; it must be 0 or more, or -1 for unknown");
+    }
+  }
+}
+
 class GraphImporter {
  public:
   GraphImporter(Context& context, const onnx::GraphProto& proto, GraphImporter* outer)
@@ -117,6 +127,7 @@ class GraphImporter {
     for (const auto& info : proto_.output()) types_[info.name()] = &info.type();
     for (const auto& info : proto_.input()) {
       types_[info.name()] = &info.type();
+      check_extents(info);
       graph_->inputs.push_back(define(info.name()));
     }
     for (const auto& tensor : proto_.initializer()) {

@@ -24,8 +24,9 @@ struct FunctionCall {
   auto operator<=>(const FunctionCall&) const = default;
 };
 
-/// A checked ONNX model. Keeps the file mapped as long as the model or a constant made from it
-/// lives.
+/// A checked ONNX model. Deviation from ONNX: an initializer is a constant also where the model
+/// lists it as an input; a caller cannot override it, since folding and packing build on it. Keeps
+/// the file mapped as long as the model or a constant made from it lives.
 class OnnxModel {
  public:
   /// Maps, scans, checks. NOT_FOUND: no such file (model or external data). INVALID_MODEL: not a

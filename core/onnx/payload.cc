@@ -134,6 +134,8 @@ const Payload& payload_of(const onnx::TensorProto& tensor, const std::vector<Pay
   return payloads[index];
 }
 
+void check_type(const onnx::TensorProto& tensor) { dtype_of_tensor(tensor); }
+
 uint64_t payload_bytes_needed(const onnx::TensorProto& tensor) {
   const DType dtype = dtype_of_tensor(tensor);
   if (dtype == DType::kString) fail(tensor, "holds strings, which must stand in string_data");

@@ -29,6 +29,8 @@ bool is_placeholder(const onnx::TensorProto& tensor);
 /// Its payload. INTERNAL: it is no placeholder.
 const Payload& payload_of(const onnx::TensorProto& tensor, const std::vector<Payload>& payloads);
 
+/// INVALID_MODEL: the tensor's element type is unknown; names the tensor.
+void check_type(const onnx::TensorProto& tensor);
 /// Bytes that the tensor's shape and element type need. INVALID_MODEL: a type that is unknown or
 /// has no fixed size, or a shape that is negative or too large; names the tensor.
 uint64_t payload_bytes_needed(const onnx::TensorProto& tensor);

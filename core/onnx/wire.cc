@@ -174,9 +174,9 @@ class Stripper {
   }
 
   // The elements of a tensor as a field that can be viewed in place, if it is large and the only
-  // one.
-  [[nodiscard]] std::optional<Field> large_field(uint64_t begin, uint64_t end) const {
-    std::optional<Field> found;
+  // one; else a field with number 0.
+  [[nodiscard]] Field large_field(uint64_t begin, uint64_t end) const {
+    Field found;
     int data_type = 0;
     int candidates = 0;
     for (uint64_t position = begin; position < end;) {
@@ -188,33 +188,31 @@ class Stripper {
         if (field.type == WireType::kBytes) found = field;
       }
     }
-    const bool is_integer = data_type == static_cast<int>(DType::kInt32) ||
-                            data_type == static_cast<int>(DType::kInt64);
-    const uint64_t kept = is_integer ? kKeptIntegerBytes : kKeptBytes;
-    if (!found || candidates != 1 || found->end - found->begin <= kept) return std::nullopt;
-    if (found->number == kRawData) return found;
-    // Packed floats have the layout of raw_data, if they are what the element type asks for.
     const auto dtype = static_cast<DType>(data_type);
-    const bool fits = found->number == kFloatData
-                          ? dtype == DType::kFloat || dtype == DType::kComplex64
-                          : dtype == DType::kDouble || dtype == DType::kComplex128;
-    return fits ? found : std::nullopt;
+    const bool is_integer = dtype == DType::kInt32 || dtype == DType::kInt64;
+    if (candidates != 1 || found.end - found.begin <= (is_integer ? kKeptIntegerBytes : kKeptBytes))
+      return {};
+    // Packed floats have the layout of raw_data, if they are what the element type asks for.
+    bool fits = true;
+    if (found.number == kFloatData) fits = dtype == DType::kFloat || dtype == DType::kComplex64;
+    if (found.number == kDoubleData) fits = dtype == DType::kDouble || dtype == DType::kComplex128;
+    return fits ? found : Field();
   }
 
   void tensor(uint64_t begin, uint64_t end, bool may_strip) {
-    const std::optional<Field> large = may_strip ? large_field(begin, end) : std::nullopt;
+    const Field large = may_strip ? large_field(begin, end) : Field();
+    const bool is_stripped = large.number != 0;
     for (uint64_t position = begin; position < end;) {
       const Field field = read_field(position, end);
       position = field.end;
-      if (field.number == kDocString || (large && field.start == large->start)) continue;
-      copy(field);
+      if (field.number != kDocString && !(is_stripped && field.start == large.start)) copy(field);
     }
-    if (!large) return;
+    if (!is_stripped) return;
     const std::string mark = placeholder_text(result_.payloads.size());
     write_varint(uint64_t{kDocString} << 3 | static_cast<uint64_t>(WireType::kBytes));
     write_varint(mark.size());
     result_.bytes += mark;
-    result_.payloads.push_back({model_.data() + large->begin, large->end - large->begin, owner_});
+    result_.payloads.push_back({model_.data() + large.begin, large.end - large.begin, owner_});
   }
 
   void copy(const Field& field) {
