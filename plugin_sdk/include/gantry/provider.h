@@ -37,7 +37,7 @@ extern "C" {
 
 /* While the ABI is experimental both sides must carry the same layout: a hash over the size of every struct and the offset
  * of every member below. tests/plugin_sdk/abi_test computes it and prints the new value when a layout changes. */
-#define GANTRY_ABI_LAYOUT UINT64_C(0)
+#define GANTRY_ABI_LAYOUT UINT64_C(0x6553febff7183778)
 
 /* True if `member` lies within what the filler of `*object` knew. */
 #define GANTRY_HAS(object, member)                                                  \

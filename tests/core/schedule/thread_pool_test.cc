@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/thread_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace gantry {
+namespace {
+
+template <class Body>
+void run(uint32_t threads, int64_t count, int64_t grain, Body body) {
+  parallel_for(threads, count, grain, [](void* arg, int64_t begin, int64_t end) { (*static_cast<Body*>(arg))(begin, end); },
+               &body);
+}
+
+TEST(ThreadPool, EveryItemIsVisitedOnce) {
+  for (const int64_t count : {0, 1, 2, 7, 64, 1001}) {
+    for (const int64_t grain : {0, 1, 3, 1000, 5000}) {
+      std::vector<std::atomic<int>> visits(static_cast<size_t>(count));
+      run(4, count, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) ++visits[static_cast<size_t>(i)];
+      });
+      for (const auto& visit : visits) ASSERT_EQ(visit, 1) << count << " items, grain " << grain;
+    }
+  }
+}
+
+TEST(ThreadPool, PartsAreNoSmallerThanTheGrain) {
+  std::mutex mutex;
+  std::vector<int64_t> sizes;
+  run(8, 1000, 300, [&](int64_t begin, int64_t end) {
+    const std::lock_guard lock(mutex);
+    sizes.push_back(end - begin);
+  });
+  int64_t smaller = 0;
+  for (const int64_t size : sizes) smaller += size < 300 ? 1 : 0;
+  EXPECT_LE(smaller, 1) << "only the last part may be smaller";
+}
+
+TEST(ThreadPool, OneThreadStaysWithTheCaller) {
+  run(1, 100, 1, [caller = std::this_thread::get_id()](int64_t begin, int64_t end) {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    EXPECT_EQ(end - begin, 100);
+  });
+}
+
+TEST(ThreadPool, NestedCallsRunInTheirCaller) {
+  std::atomic<int64_t> sum = 0;
+  run(2, 4, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      run(2, 10, 1, [&, caller = std::this_thread::get_id()](int64_t from, int64_t to) {
+        EXPECT_EQ(std::this_thread::get_id(), caller);
+        sum += to - from;
+      });
+    }
+  });
+  EXPECT_EQ(sum, 40);
+}
+
+TEST(ThreadPool, SeveralApplicationThreadsAtOnce) {
+  std::atomic<int64_t> sum = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 50; ++round) run(2, 100, 1, [&](int64_t begin, int64_t end) { sum += end - begin; });
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(sum, 4 * 50 * 100);
+}
+
+}  // namespace
+}  // namespace gantry
