@@ -6,6 +6,7 @@ namespace gantry::cpu {
 std::vector<sdk::KernelTable> all_kernels() {
   return {
       activation_kernels(),
+      arg_reduce_kernels(),
       batch_norm_kernels(),
       binary_kernels(),
       bitwise_kernels(),
@@ -15,6 +16,7 @@ std::vector<sdk::KernelTable> all_kernels() {
       concat_kernels(),
       constant_kernels(),
       conv_kernels(),
+      cumulative_kernels(),
       dropout_kernels(),
       expand_kernels(),
       gather_kernels(),
@@ -28,6 +30,7 @@ std::vector<sdk::KernelTable> all_kernels() {
       pad_kernels(),
       pool_kernels(),
       random_kernels(),
+      reduce_kernels(),
       reshape_kernels(),
       resize_kernels(),
       scatter_kernels(),
@@ -36,6 +39,7 @@ std::vector<sdk::KernelTable> all_kernels() {
       shape_kernels(),
       slice_kernels(),
       softmax_kernels(),
+      top_k_kernels(),
       transpose_kernels(),
       unary_kernels(),
       unique_kernels(),

@@ -9,6 +9,7 @@
 namespace gantry::cpu {
 
 sdk::KernelTable activation_kernels();
+sdk::KernelTable arg_reduce_kernels();
 sdk::KernelTable batch_norm_kernels();
 sdk::KernelTable binary_kernels();
 sdk::KernelTable bitwise_kernels();
@@ -18,6 +19,7 @@ sdk::KernelTable compare_kernels();
 sdk::KernelTable concat_kernels();
 sdk::KernelTable constant_kernels();
 sdk::KernelTable conv_kernels();
+sdk::KernelTable cumulative_kernels();
 sdk::KernelTable dropout_kernels();
 sdk::KernelTable expand_kernels();
 sdk::KernelTable gather_kernels();
@@ -31,6 +33,7 @@ sdk::KernelTable optional_kernels();
 sdk::KernelTable pad_kernels();
 sdk::KernelTable pool_kernels();
 sdk::KernelTable random_kernels();
+sdk::KernelTable reduce_kernels();
 sdk::KernelTable reshape_kernels();
 sdk::KernelTable resize_kernels();
 sdk::KernelTable scatter_kernels();
@@ -39,6 +42,7 @@ sdk::KernelTable sequence_kernels();
 sdk::KernelTable shape_kernels();
 sdk::KernelTable slice_kernels();
 sdk::KernelTable softmax_kernels();
+sdk::KernelTable top_k_kernels();
 sdk::KernelTable transpose_kernels();
 sdk::KernelTable unary_kernels();
 sdk::KernelTable unique_kernels();

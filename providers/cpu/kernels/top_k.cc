@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// TopK: the k largest or smallest elements along an axis and their places; of equals the one that stands first. NaN is larger than
+// every number.
+#include <gantry/sdk/rows.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "dispatch.h"
+#include "kernels/all_kernels.h"
+#include "node_kernel.h"
+
+namespace gantry::cpu {
+namespace {
+
+/// Elements that one thread looks at at least.
+constexpr int64_t kGrain = 4096;
+
+template <class C>
+struct Entry {
+  C value;
+  int64_t place;
+};
+
+/// A strict order of entries, also with NaN.
+template <class C>
+bool is_less(C a, C b) {
+  if (b != b) return a == a;
+  return a < b;
+}
+template <bool kLargest, class C>
+bool stands_before(const Entry<C>& a, const Entry<C>& b) {
+  const bool first = kLargest ? is_less(b.value, a.value) : is_less(a.value, b.value);
+  const bool second = kLargest ? is_less(a.value, b.value) : is_less(b.value, a.value);
+  return first || (!second && a.place < b.place);
+}
+
+class TopK final : public NodeKernel {
+ public:
+  TopK(const sdk::NodeView& node, int64_t k)
+      : NodeKernel(node),
+        k_(k),
+        axis_(node.get_int("axis", -1)),
+        is_largest_(node.get_int("largest", 1) != 0) {}
+
+  void run(sdk::Call& call) const override {
+    const sdk::Shape x = call.shape(0);
+    if (x.rank == 0) fail("input 0 is a scalar, needs at least one axis");
+    const int axis = checked_axis(axis_, x.rank);
+    const int64_t k = k_ >= 0 ? k_ : read_int(call, 1);
+    if (k < 0 || k > x[axis]) {
+      fail("k is " + std::to_string(k) + ", expected 0 to " + std::to_string(x[axis]) + ", the extent of the axis");
+    }
+    Dims shape(x);
+    shape[axis] = k;
+    const int64_t outputs = count_of(shape.shape());
+    const uint32_t dtype = call.input(0).dtype;
+    void* values = call.wants(0) ? call.output(0, dtype, shape.shape()).data : nullptr;
+    void* places = call.wants(1) ? call.output(1, GANTRY_INT64, shape.shape()).data : nullptr;
+    if (outputs == 0) return;
+    const Lines lines = {x.count(0, axis), x[axis], x.count(axis + 1, x.rank), k};
+    dispatch<NumberTypes>(dtype, [&](auto type) {
+      using T = typename decltype(type)::type;
+      auto* y = static_cast<T*>(values);
+      auto* at = static_cast<int64_t*>(places);
+      is_largest_ ? select<T, true>(call, lines, y, at) : select<T, false>(call, lines, y, at);
+    });
+  }
+
+ private:
+  struct Lines {
+    int64_t outer;
+    int64_t extent;
+    int64_t inner;
+    int64_t k;
+  };
+
+  template <class T, bool kLargest>
+  static void select(sdk::Call& call, const Lines& lines, T* values, int64_t* places) {
+    using C = Compute<T>;
+    const T* x = call.data<T>(0);
+    const int64_t count = lines.outer * lines.inner;
+    const int64_t parts = std::clamp<int64_t>(count / std::max<int64_t>(1, kGrain / lines.extent), 1, call.thread_count());
+    auto* entries = call.scratch<Entry<C>>(parts * lines.extent);
+    call.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
+      Entry<C>* own = entries + begin * lines.extent;
+      for (int64_t i = count * begin / parts; i < count * end / parts; ++i) {
+        const T* source = x + i / lines.inner * lines.extent * lines.inner + i % lines.inner;
+        for (int64_t n = 0; n < lines.extent; ++n) own[n] = {static_cast<C>(source[n * lines.inner]), n};
+        sort_first<kLargest>(own, lines.extent, lines.k);
+        const int64_t at = i / lines.inner * lines.k * lines.inner + i % lines.inner;
+        for (int64_t n = 0; n < lines.k; ++n) {
+          if (values) values[at + n * lines.inner] = static_cast<T>(own[n].value);
+          if (places) places[at + n * lines.inner] = own[n].place;
+        }
+      }
+    });
+  }
+
+  /// Puts the first k in order to the front. An order is one of the allowed results where none is asked for.
+  template <bool kLargest, class C>
+  static void sort_first(Entry<C>* entries, int64_t count, int64_t k) {
+    const auto order = [](const Entry<C>& a, const Entry<C>& b) { return stands_before<kLargest>(a, b); };
+    if (k > count / 4) {
+      // Selecting first saves the order of the rest.
+      if (k < count) std::nth_element(entries, entries + k, entries + count, order);
+      std::sort(entries, entries + k, order);
+    } else {
+      std::partial_sort(entries, entries + k, entries + count, order);
+    }
+  }
+
+  int64_t k_;  ///< -1: the second input
+  int64_t axis_;
+  bool is_largest_;
+};
+
+std::unique_ptr<sdk::Kernel> make_with_attribute(const sdk::NodeView& node) {
+  const int64_t k = node.get_int("k", -1);
+  if (k < 0) node.fail(GANTRY_INVALID_MODEL, "attribute k is " + std::to_string(k) + ", expected a number from 0 on");
+  return std::make_unique<TopK>(node, k);
+}
+std::unique_ptr<sdk::Kernel> make_with_input(const sdk::NodeView& node) { return std::make_unique<TopK>(node, -1); }
+
+constexpr sdk::Marks kCount = {.signature_inputs = 2};
+
+constexpr sdk::KernelRow kTopKRows[] = {
+    {"TopK", 1, 9, sdk::kFloats, make_with_attribute},
+    {"TopK", 10, 10, sdk::kFloats, make_with_input, kCount},
+    {"TopK", 11, sdk::kLatest, sdk::kNumbers, make_with_input, kCount},
+};
+
+}  // namespace
+
+sdk::KernelTable top_k_kernels() { return sdk::table(kTopKRows); }
+
+}  // namespace gantry::cpu
