@@ -28,7 +28,9 @@ struct Header {
   size_t data_offset = 0;
 
   [[nodiscard]] size_t item_bytes() const { return kind == 'U' ? 4 * item_count : item_count; }
-  [[nodiscard]] std::string type() const { return std::string(1, kind) + std::to_string(item_count); }
+  [[nodiscard]] std::string type() const {
+    return std::string(1, kind) + std::to_string(item_count);
+  }
 };
 
 // The text behind `'key':` in the header's dictionary.
@@ -42,23 +44,29 @@ std::string_view member(std::string_view dictionary, std::string_view key) {
 
 void parse_type(std::string_view text, Header& header) {
   if (text.starts_with('[')) {
-    throw Error(Code::kUnsupported, "the .npy file holds a structured array; a plain one is needed");
+    throw Error(Code::kUnsupported,
+                "the .npy file holds a structured array; a plain one is needed");
   }
   const size_t end = text.size() < 2 ? std::string_view::npos : text.find(text[0], 1);
   if (end == std::string_view::npos || end < 3) fail("the .npy header names no element type");
   const std::string_view name = text.substr(1, end - 1);
   header.big_endian = name[0] == '>';
   header.kind = name[1];
-  const auto [rest, error] = std::from_chars(name.data() + 2, name.data() + name.size(), header.item_count);
-  if (header.kind == 'O') throw Error(Code::kUnsupported, "the .npy file holds Python objects; numbers or strings are needed");
+  const auto [rest, error] =
+      std::from_chars(name.data() + 2, name.data() + name.size(), header.item_count);
+  if (header.kind == 'O')
+    throw Error(Code::kUnsupported,
+                "the .npy file holds Python objects; numbers or strings are needed");
   if (error != std::errc() || rest != name.data() + name.size() || header.item_count > (1u << 30)) {
-    fail("the .npy header names the element type \"" + std::string(name) + "\", which is not known");
+    fail("the .npy header names the element type \"" + std::string(name) +
+         "\", which is not known");
   }
 }
 
 std::vector<int64_t> parse_shape(std::string_view text) {
   const size_t end = text.find(')');
-  if (!text.starts_with('(') || end == std::string_view::npos) fail("the .npy header has no shape in parentheses");
+  if (!text.starts_with('(') || end == std::string_view::npos)
+    fail("the .npy header has no shape in parentheses");
   std::vector<int64_t> shape;
   const char* at = text.data() + 1;
   const char* const last = text.data() + end;
@@ -66,14 +74,18 @@ std::vector<int64_t> parse_shape(std::string_view text) {
     while (at != last && (*at == ' ' || *at == ',')) ++at;
     if (at == last) return shape;
     const auto [rest, error] = std::from_chars(at, last, shape.emplace_back());
-    if (error != std::errc() || shape.back() < 0) fail("the .npy header has a shape that is not made of extents");
+    if (error != std::errc() || shape.back() < 0)
+      fail("the .npy header has a shape that is not made of extents");
     at = rest;
   }
 }
 
 Header parse_header(std::string_view file) {
-  if (!file.starts_with(kMagic) || file.size() < 10) fail("the contents are not those of a .npy file");
-  const auto byte = [&](size_t index) { return static_cast<size_t>(static_cast<unsigned char>(file[index])); };
+  if (!file.starts_with(kMagic) || file.size() < 10)
+    fail("the contents are not those of a .npy file");
+  const auto byte = [&](size_t index) {
+    return static_cast<size_t>(static_cast<unsigned char>(file[index]));
+  };
   const bool wide = byte(6) >= 2;  // versions 2.0 and 3.0 have four bytes of length
   const size_t start = wide ? 12 : 10;
   if (file.size() < start) fail("the .npy file is truncated");
@@ -104,13 +116,16 @@ std::optional<DType> named_type(const Header& header) {
       break;
     case 'i':
     case 'u': {
-      const std::string name = (header.kind == 'i' ? "int" : "uint") + std::to_string(8 * header.item_count);
+      const std::string name =
+          (header.kind == 'i' ? "int" : "uint") + std::to_string(8 * header.item_count);
       if (dtype_from_string(name) != DType::kUndefined) return dtype_from_string(name);
       break;
     }
     case 'U':
-    case 'S': return DType::kString;
-    default: break;
+    case 'S':
+      return DType::kString;
+    default:
+      break;
   }
   return std::nullopt;
 }
@@ -123,14 +138,17 @@ bool is_foreign(DType dtype) {
     case DType::kFloat8E4M3Fnuz:
     case DType::kFloat8E5M2:
     case DType::kFloat8E5M2Fnuz:
-    case DType::kFloat8E8M0: return true;
-    default: return bits_of(dtype) != 0 && bits_of(dtype) < 8;
+    case DType::kFloat8E8M0:
+      return true;
+    default:
+      return bits_of(dtype) != 0 && bits_of(dtype) < 8;
   }
 }
 
 DType type_of(const Header& header, DType expected) {
   const bool raw = header.kind == 'V' || header.kind == 'u' || header.kind == 'i';
-  if (raw && is_foreign(expected) && header.item_count == std::max(bits_of(expected), 8u) / 8) return expected;
+  if (raw && is_foreign(expected) && header.item_count == std::max(bits_of(expected), 8u) / 8)
+    return expected;
   if (const std::optional<DType> dtype = named_type(header)) return *dtype;
   fail("the .npy file has elements of type \"" + header.type() + "\"" +
        (expected == DType::kUndefined ? "; a number, bool or string type is needed"
@@ -144,7 +162,8 @@ void append_utf8(uint32_t code, std::string& text) {
   }
   const int continuation = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
   text += static_cast<char>((0xF0 << (3 - continuation) & 0xFF) | code >> 6 * continuation);
-  for (int i = continuation - 1; i >= 0; --i) text += static_cast<char>(0x80 | (code >> 6 * i & 0x3F));
+  for (int i = continuation - 1; i >= 0; --i)
+    text += static_cast<char>(0x80 | (code >> 6 * i & 0x3F));
 }
 
 // Code points of UTF-8 text; a byte that is none stands for itself.
@@ -210,7 +229,8 @@ void pack(const char* items, const FileOrder& order, gantry_value& tensor) {
   const auto count = static_cast<size_t>(element_count(tensor.shape));
   for (size_t i = 0; i < count; ++i) {
     const auto item = static_cast<uint8_t>(items[order(i)]);
-    target[i / per_byte] |= static_cast<uint8_t>((item & ((1u << bits) - 1)) << (i % per_byte * bits));
+    target[i / per_byte] |=
+        static_cast<uint8_t>((item & ((1u << bits) - 1)) << (i % per_byte * bits));
   }
 }
 
@@ -256,7 +276,8 @@ Encoded encode_strings(const gantry_value& tensor) {
   }
   Encoded encoded{"<U" + std::to_string(longest), std::string(4 * longest * texts.size(), '\0')};
   for (size_t i = 0; i < texts.size(); ++i) {
-    if (!texts[i].empty()) std::memcpy(encoded.elements.data() + 4 * longest * i, texts[i].data(), 4 * texts[i].size());
+    if (!texts[i].empty())
+      std::memcpy(encoded.elements.data() + 4 * longest * i, texts[i].data(), 4 * texts[i].size());
   }
   return encoded;
 }
@@ -283,14 +304,16 @@ ValueRef parse_npy(std::span<const std::byte> file, DType expected) {
   const Header header = parse_header({reinterpret_cast<const char*>(file.data()), file.size()});
   const DType dtype = type_of(header, expected);
   if (header.big_endian && header.item_count > 1) {
-    throw Error(Code::kUnsupported, "the .npy file is big-endian; save it with the machine's byte order");
+    throw Error(Code::kUnsupported,
+                "the .npy file is big-endian; save it with the machine's byte order");
   }
   const auto count = static_cast<uint64_t>(element_count(header.shape));
   const uint64_t available = file.size() - header.data_offset;
   const size_t item_bytes = header.item_bytes();
   if (item_bytes != 0 && (count > available / item_bytes || count * item_bytes != available)) {
-    fail("the .npy file announces " + describe(dtype, header.shape) + ", " + std::to_string(count) + " elements of " +
-         std::to_string(item_bytes) + " bytes; found " + std::to_string(available) + " bytes");
+    fail("the .npy file announces " + describe(dtype, header.shape) + ", " + std::to_string(count) +
+         " elements of " + std::to_string(item_bytes) + " bytes; found " +
+         std::to_string(available) + " bytes");
   }
   const char* items = reinterpret_cast<const char*>(file.data()) + header.data_offset;
   const FileOrder order(header);
@@ -318,7 +341,8 @@ std::string to_npy(const gantry_value& tensor) {
   header.append((kAlignment - used % kAlignment) % kAlignment, ' ');
   header += '\n';
   std::string file(kMagic);
-  file += {'\1', '\0', static_cast<char>(header.size() & 0xFF), static_cast<char>(header.size() >> 8)};
+  file +=
+      {'\1', '\0', static_cast<char>(header.size() & 0xFF), static_cast<char>(header.size() >> 8)};
   return file + header + encoded.elements;
 }
 

@@ -17,7 +17,8 @@ std::vector<ValueInfo> infos_of(const std::vector<GraphValue*>& values) {
   std::vector<ValueInfo> infos;
   for (const GraphValue* value : values) {
     const TypeInfo& type = value->type;
-    infos.push_back({value->name, type.kind, type.dtype, type.has_rank, type.shape, type.symbols, true});
+    infos.push_back(
+        {value->name, type.kind, type.dtype, type.has_rank, type.shape, type.symbols, true});
   }
   return infos;
 }
@@ -27,7 +28,8 @@ void count(const Graph& graph, ModelSummary& summary, std::map<Operator, uint64_
   for (const auto& value : graph.values()) {
     if (!value->constant) continue;
     const gantry_value& constant = *value->constant;
-    summary.weights.push_back({value->name, constant.dtype, constant.shape, constant.view.size_bytes});
+    summary.weights.push_back(
+        {value->name, constant.dtype, constant.shape, constant.view.size_bytes});
     summary.weight_bytes += constant.view.size_bytes;
   }
   for (const auto& node : graph.nodes()) {
@@ -36,7 +38,9 @@ void count(const Graph& graph, ModelSummary& summary, std::map<Operator, uint64_
   }
 }
 
-std::string subject_of(const ModelSource& source) { return source.bytes.empty() ? source.path.string() : "model in memory"; }
+std::string subject_of(const ModelSource& source) {
+  return source.bytes.empty() ? source.path.string() : "model in memory";
+}
 
 ModelSummary summarise(const ModelSource& source) {
   const OnnxModel model(source);
@@ -55,7 +59,9 @@ ModelSummary summarise(const ModelSource& source) {
     summary.operators.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), times});
   }
   std::stable_sort(summary.operators.begin(), summary.operators.end(),
-                   [](const OperatorCount& left, const OperatorCount& right) { return left.count > right.count; });
+                   [](const OperatorCount& left, const OperatorCount& right) {
+                     return left.count > right.count;
+                   });
   summary.graph_text = to_text(*graph);
   return summary;
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // gantry bench: latency percentiles, load time, memory.
-#include <fmt/core.h>
-#include <sched.h>
-
 #include <algorithm>
+#include <fmt/core.h>
 #include <numeric>
+#include <sched.h>
 #include <tuple>
 
 #include "command.h"
@@ -23,7 +22,8 @@ struct BenchOptions : ModelOptions {
   bool nodes = false;
 };
 
-/// Times in nanoseconds. A sample is the mean of `runs_per_sample` runs: runs shorter than the clock can tell are taken together.
+/// Times in nanoseconds. A sample is the mean of `runs_per_sample` runs: runs shorter than the
+/// clock can tell are taken together.
 struct Latency {
   std::vector<double> samples;  // sorted
   uint64_t runs_per_sample = 1;
@@ -33,7 +33,8 @@ struct Latency {
     return samples[static_cast<size_t>(percent / 100 * last + 0.5)];
   }
   [[nodiscard]] double mean() const {
-    return std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size());
+    return std::accumulate(samples.begin(), samples.end(), 0.0) /
+           static_cast<double>(samples.size());
   }
 };
 
@@ -55,9 +56,9 @@ class Runner {
     const auto is_bindable = [](const Value& value) {
       return value.kind() == Kind::kTensor && value.tensor().dtype() != DType::kString;
     };
-    const bool bindable =
-        std::all_of(outputs.begin(), outputs.end(), is_bindable) &&
-        std::all_of(inputs_.begin(), inputs_.end(), [&](const auto& input) { return is_bindable(input.second); });
+    const bool bindable = std::all_of(outputs.begin(), outputs.end(), is_bindable) &&
+                          std::all_of(inputs_.begin(), inputs_.end(),
+                                      [&](const auto& input) { return is_bindable(input.second); });
     if (!bindable) return;
     binding_ = std::make_unique<Binding>(session_);
     for (const auto& [name, value] : inputs_) binding_->input(name, value.tensor());
@@ -98,7 +99,8 @@ double warm_up(Runner& runner, double seconds) {
 Latency measure(Runner& runner, double seconds, double expected_ns) {
   constexpr double kLeastSample = 20'000;  // ns: reading the clock is then far below a percent
   Latency latency;
-  latency.runs_per_sample = std::max<uint64_t>(1, static_cast<uint64_t>(kLeastSample / expected_ns));
+  latency.runs_per_sample =
+      std::max<uint64_t>(1, static_cast<uint64_t>(kLeastSample / expected_ns));
   const double sample_ns = std::max(expected_ns, kLeastSample);
   latency.samples.reserve(static_cast<size_t>(2e9 * seconds / sample_ns) + 1);
   Progress progress("measuring");
@@ -107,7 +109,8 @@ Latency measure(Runner& runner, double seconds, double expected_ns) {
   do {
     const Clock::time_point sample = Clock::now();
     for (uint64_t i = 0; i < latency.runs_per_sample; ++i) runner.run();
-    latency.samples.push_back(nanoseconds_since(sample) / static_cast<double>(latency.runs_per_sample));
+    latency.samples.push_back(nanoseconds_since(sample) /
+                              static_cast<double>(latency.runs_per_sample));
     elapsed = nanoseconds_since(start);
     progress.show(elapsed / (1e9 * seconds));
   } while (elapsed < 1e9 * seconds);
@@ -147,8 +150,9 @@ int threads_of(const BenchOptions& options) {
 }
 
 double total_ns(const std::vector<NodeTime>& nodes) {
-  return std::accumulate(nodes.begin(), nodes.end(), 0.0,
-                         [](double sum, const NodeTime& node) { return sum + static_cast<double>(node.total_ns); });
+  return std::accumulate(nodes.begin(), nodes.end(), 0.0, [](double sum, const NodeTime& node) {
+    return sum + static_cast<double>(node.total_ns);
+  });
 }
 
 Json to_json(const std::vector<NodeTime>& nodes) {
@@ -192,11 +196,13 @@ Json to_json(const Measurement& result, const BenchOptions& options) {
 void print_nodes(const Measurement& result) {
   constexpr auto kRight = Table::Align::kRight;
   const double total = std::max(total_ns(result.nodes), 1.0);
-  Table table({{"TIME", kRight}, {"SHARE", kRight}, {"OPERATOR"}, {"NODE"}, {"DEVICE"}, {"PROVIDER"}});
+  Table table(
+      {{"TIME", kRight}, {"SHARE", kRight}, {"OPERATOR"}, {"NODE"}, {"DEVICE"}, {"PROVIDER"}});
   for (const NodeTime& node : result.nodes) {
     const auto time = static_cast<double>(node.total_ns);
     table.add({format_time(time / static_cast<double>(std::max<uint64_t>(node.runs, 1))),
-               fmt::format("{:.1f}%", 100 * time / total), node.op_type, node.node, node.device, node.provider});
+               fmt::format("{:.1f}%", 100 * time / total), node.op_type, node.node, node.device,
+               node.provider});
   }
   print_line("");
   table.print();
@@ -204,15 +210,18 @@ void print_nodes(const Measurement& result) {
 
 void print(const Measurement& result, const BenchOptions& options) {
   const Latency& latency = result.latency;
-  print_line(fmt::format("device    {}, {} thread{}", options.device, threads_of(options), threads_of(options) == 1 ? "" : "s"));
+  print_line(fmt::format("device    {}, {} thread{}", options.device, threads_of(options),
+                         threads_of(options) == 1 ? "" : "s"));
   print_line("load      " + format_time(1e6 * result.load_ms));
   print_line("first run " + format_time(1e6 * result.first_run_ms));
-  print_line(fmt::format("latency   min {}  p50 {}  p90 {}  p99 {}  ({} runs)", format_time(latency.samples.front()),
-                         format_time(latency.percentile(50)), format_time(latency.percentile(90)),
-                         format_time(latency.percentile(99)), latency.samples.size() * latency.runs_per_sample));
-  print_line(fmt::format("memory    {} grown, {} at its peak; weights {}, arena {}, pool {}", format_bytes(result.resident_growth),
-                         format_bytes(result.peak_growth), format_bytes(result.memory.weights),
-                         format_bytes(result.memory.arena), format_bytes(result.memory.pool)));
+  print_line(fmt::format("latency   min {}  p50 {}  p90 {}  p99 {}  ({} runs)",
+                         format_time(latency.samples.front()), format_time(latency.percentile(50)),
+                         format_time(latency.percentile(90)), format_time(latency.percentile(99)),
+                         latency.samples.size() * latency.runs_per_sample));
+  print_line(fmt::format("memory    {} grown, {} at its peak; weights {}, arena {}, pool {}",
+                         format_bytes(result.resident_growth), format_bytes(result.peak_growth),
+                         format_bytes(result.memory.weights), format_bytes(result.memory.arena),
+                         format_bytes(result.memory.pool)));
   if (options.nodes) print_nodes(result);
 }
 
@@ -233,17 +242,21 @@ Status bench(const BenchOptions& options) {
 
 void add_bench(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* command = app.add_subcommand("bench", "Latency percentiles, load time, memory; inputs not given are random");
+  CLI::App* command = app.add_subcommand(
+      "bench", "Latency percentiles, load time, memory; inputs not given are random");
   add_model_options(*command, *options);
   add_input_options(*command, options->inputs);
   options->inputs.random = true;
   command->add_option("--seconds", options->seconds, "How long to measure; default: 3")
       ->type_name("S")
       ->check(CLI::Range(0.0, 86400.0));
-  command->add_option("--warm-up", options->warm_up_seconds, "How long to run before that; default: 0.5")
+  command
+      ->add_option("--warm-up", options->warm_up_seconds,
+                   "How long to run before that; default: 0.5")
       ->type_name("S")
       ->check(CLI::Range(0.0, 86400.0));
-  command->add_flag("--nodes", options->nodes, "Print the time of each node; taking them costs some time itself");
+  command->add_flag("--nodes", options->nodes,
+                    "Print the time of each node; taking them costs some time itself");
   command->callback([options, &chosen] { chosen = [options] { return bench(*options); }; });
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// gantry check: would this model run on this device, and a reason per node. Compiles nothing. Status 1: no.
-#include <fmt/core.h>
-
+// gantry check: would this model run on this device, and a reason per node. Compiles nothing.
+// Status 1: no.
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "command.h"
 #include "options.h"
@@ -19,18 +19,21 @@ void print(const Placement& placement, const CheckOptions& options) {
   const auto is_refused = [](const NodePlacement& node) { return node.device.empty(); };
   const auto refused = std::count_if(placement.nodes.begin(), placement.nodes.end(), is_refused);
   if (placement.compatible) {
-    print_line(fmt::format("compatible: device {} runs all {} nodes", options.device, placement.nodes.size()));
+    print_line(fmt::format("compatible: device {} runs all {} nodes", options.device,
+                           placement.nodes.size()));
   } else if (refused == 0) {
     print_line(fmt::format("not compatible with device {}", options.device));
   } else {
-    print_line(fmt::format("not compatible: device {} refuses {} of {} nodes", options.device, refused, placement.nodes.size()));
+    print_line(fmt::format("not compatible: device {} refuses {} of {} nodes", options.device,
+                           refused, placement.nodes.size()));
   }
   if (refused == 0 && !options.nodes) return;
   Table table({{"NODE"}, {"OPERATOR"}, {"DEVICE"}, {"REASON"}});
   for (const NodePlacement& node : placement.nodes) {
     if (options.nodes || is_refused(node)) {
       const std::string domain = node.domain.empty() ? "" : node.domain + "::";
-      table.add({node.node, domain + node.op_type, is_refused(node) ? "none" : node.device, node.reason});
+      table.add(
+          {node.node, domain + node.op_type, is_refused(node) ? "none" : node.device, node.reason});
     }
   }
   table.print();
@@ -54,7 +57,8 @@ Status check_model(const CheckOptions& options) {
 
 void add_check(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<CheckOptions>();
-  CLI::App* command = app.add_subcommand("check", "Compatible or not, and a reason per node; builds nothing");
+  CLI::App* command =
+      app.add_subcommand("check", "Compatible or not, and a reason per node; builds nothing");
   add_model_options(*command, *options);
   command->add_flag("--nodes", options->nodes, "List every node, not only those that are refused");
   command->callback([options, &chosen] { chosen = [options] { return check_model(*options); }; });

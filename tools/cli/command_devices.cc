@@ -10,13 +10,24 @@ namespace gantry::cli {
 namespace {
 
 Json to_json(const DeviceInfo& device) {
-  return {{"device", device.device.to_string()}, {"type", device.device.type},   {"id", device.device.id},
-          {"provider", device.provider},         {"name", device.name},          {"uid", device.uid},
-          {"state", device.state},               {"reason", device.reason},      {"memory_bytes", device.memory_bytes}};
+  return {{"device", device.device.to_string()},
+          {"type", device.device.type},
+          {"id", device.device.id},
+          {"provider", device.provider},
+          {"name", device.name},
+          {"uid", device.uid},
+          {"state", device.state},
+          {"reason", device.reason},
+          {"memory_bytes", device.memory_bytes}};
 }
 
 void print(const std::vector<DeviceInfo>& devices) {
-  Table table({{"DEVICE"}, {"STATE"}, {"PROVIDER"}, {"NAME"}, {"MEMORY", Table::Align::kRight}, {"REASON"}});
+  Table table({{"DEVICE"},
+               {"STATE"},
+               {"PROVIDER"},
+               {"NAME"},
+               {"MEMORY", Table::Align::kRight},
+               {"REASON"}});
   for (const DeviceInfo& device : devices) {
     table.add({device.device.to_string(), device.state, device.provider, device.name,
                device.memory_bytes == 0 ? "" : format_bytes(device.memory_bytes), device.reason});
@@ -36,7 +47,8 @@ Status devices(const CommonOptions& options) {
   } else {
     print(found);
   }
-  const bool any = std::any_of(found.begin(), found.end(), [](const DeviceInfo& device) { return device.state == "ready"; });
+  const bool any = std::any_of(found.begin(), found.end(),
+                               [](const DeviceInfo& device) { return device.state == "ready"; });
   return any ? kGood : kNo;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// gantry doctor: every provider candidate, how far it came and why no further. Status 1: no provider is ready, or one is broken;
-// a provider that only lacks its hardware or a library of its vendor is not broken.
+// gantry doctor: every provider candidate, how far it came and why no further. Status 1: no
+// provider is ready, or one is broken; a provider that only lacks its hardware or a library of its
+// vendor is not broken.
 #include <algorithm>
 
 #include "command.h"
@@ -11,15 +12,24 @@ namespace gantry::cli {
 namespace {
 
 Json to_json(const ProviderReport& row) {
-  return {{"name", row.name},   {"version", row.version},           {"manifest", row.manifest}, {"library", row.library},
-          {"stage", row.stage}, {"state", row.state},               {"code", to_string(row.code)}, {"message", row.message},
+  return {{"name", row.name},
+          {"version", row.version},
+          {"manifest", row.manifest},
+          {"library", row.library},
+          {"stage", row.stage},
+          {"state", row.state},
+          {"code", to_string(row.code)},
+          {"message", row.message},
           {"hint", row.hint}};
 }
 
-bool is_broken(const ProviderReport& row) { return row.state == "rejected" && row.code != Code::kUnavailable; }
+bool is_broken(const ProviderReport& row) {
+  return row.state == "rejected" && row.code != Code::kUnavailable;
+}
 
 bool is_healthy(const std::vector<ProviderReport>& rows) {
-  const bool any_ready = std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.state == "ready"; });
+  const bool any_ready =
+      std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.state == "ready"; });
   return any_ready && std::none_of(rows.begin(), rows.end(), is_broken);
 }
 
@@ -60,7 +70,8 @@ Status doctor(const CommonOptions& options) {
 
 void add_doctor(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<CommonOptions>();
-  CLI::App* command = app.add_subcommand("doctor", "Every provider candidate: how far it came, code, sentence, hint");
+  CLI::App* command = app.add_subcommand(
+      "doctor", "Every provider candidate: how far it came, code, sentence, hint");
   add_common_options(*command, *options);
   command->callback([options, &chosen] { chosen = [options] { return doctor(*options); }; });
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// gantry explain: which node runs where and why, copies between memory spaces, memory. Status 1: a node runs nowhere.
-#include <fmt/core.h>
-
+// gantry explain: which node runs where and why, copies between memory spaces, memory. Status 1: a
+// node runs nowhere.
 #include <algorithm>
+#include <fmt/core.h>
 #include <map>
 #include <optional>
 
@@ -38,8 +38,8 @@ void print_nodes(const Placement& placement) {
   Table table({{"NODE"}, {"OPERATOR"}, {"DEVICE"}, {"PROVIDER"}, {"KERNEL"}, {"REASON"}});
   for (const NodePlacement& node : placement.nodes) {
     const std::string domain = node.domain.empty() ? "" : node.domain + "::";
-    table.add({node.node, domain + node.op_type, node.device.empty() ? "none" : node.device, node.provider, node.kernel,
-               node.reason});
+    table.add({node.node, domain + node.op_type, node.device.empty() ? "none" : node.device,
+               node.provider, node.kernel, node.reason});
   }
   if (!placement.nodes.empty()) table.print();
 }
@@ -47,12 +47,16 @@ void print_nodes(const Placement& placement) {
 void print_summary(const Explanation& explanation, const ExplainOptions& options) {
   std::map<std::string, size_t> places;
   for (const NodePlacement& node : explanation.placement.nodes) {
-    ++places[node.device.empty() ? "nowhere" : "on " + node.device + " by " + (node.provider.empty() ? "core" : node.provider)];
+    ++places[node.device.empty()
+                 ? "nowhere"
+                 : "on " + node.device + " by " + (node.provider.empty() ? "core" : node.provider)];
   }
   print_line(fmt::format("nodes     {} in all", explanation.placement.nodes.size()));
-  for (const auto& [place, nodes] : places) print_line(fmt::format("          {} {}", nodes, place));
+  for (const auto& [place, nodes] : places)
+    print_line(fmt::format("          {} {}", nodes, place));
   if (!explanation.memory) return;
-  print_line(fmt::format("copies    {} between memory spaces per run", explanation.placement.copies));
+  print_line(
+      fmt::format("copies    {} between memory spaces per run", explanation.placement.copies));
   print_line("weights   " + format_bytes(explanation.memory->weights));
   if (options.run) {
     print_line("arena     " + format_bytes(explanation.memory->arena) + " planned");
@@ -87,9 +91,11 @@ Status explain(const ExplainOptions& options) {
 
 void add_explain(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<ExplainOptions>();
-  CLI::App* command = app.add_subcommand("explain", "Which node runs where and why, copies, memory");
+  CLI::App* command =
+      app.add_subcommand("explain", "Which node runs where and why, copies, memory");
   add_model_options(*command, *options);
-  command->add_flag("--run", options->run, "Run once with the inputs below, so that the plan's memory is known");
+  command->add_flag("--run", options->run,
+                    "Run once with the inputs below, so that the plan's memory is known");
   add_input_options(*command, options->inputs);
   command->callback([options, &chosen] { chosen = [options] { return explain(*options); }; });
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gantry inspect: what is in a model. Opens no provider.
-#include <fmt/core.h>
 #include <gantry/model.h>
+
+#include <fmt/core.h>
 
 #include "command.h"
 #include "options.h"
@@ -67,7 +68,8 @@ std::string shortened(std::string text) {
 }
 
 void print_interface(const char* title, const std::vector<ValueInfo>& infos) {
-  for (const ValueInfo& info : infos) print_line(fmt::format("{:<10}{}: {}", title, info.name, describe(info)));
+  for (const ValueInfo& info : infos)
+    print_line(fmt::format("{:<10}{}: {}", title, info.name, describe(info)));
 }
 
 void print_operators(const ModelSummary& summary) {
@@ -99,11 +101,14 @@ void print(const ModelSummary& summary, const InspectOptions& options) {
   }
   print_line("graph     " + summary.name);
   print_line("producer  " + (summary.producer.empty() ? "unknown" : summary.producer));
-  print_line(fmt::format("format    IR version {}, operator sets {}", summary.ir_version, join(opsets, ", ")));
-  for (const auto& [key, value] : summary.metadata) print_line("metadata  " + key + ": " + shortened(value));
+  print_line(fmt::format("format    IR version {}, operator sets {}", summary.ir_version,
+                         join(opsets, ", ")));
+  for (const auto& [key, value] : summary.metadata)
+    print_line("metadata  " + key + ": " + shortened(value));
   print_interface("input", summary.inputs);
   print_interface("output", summary.outputs);
-  print_line(fmt::format("weights   {} in {} tensors", format_bytes(summary.weight_bytes), summary.weights.size()));
+  print_line(fmt::format("weights   {} in {} tensors", format_bytes(summary.weight_bytes),
+                         summary.weights.size()));
   print_operators(summary);
   if (options.weights) print_weights(summary);
   if (options.graph) print_line("\n" + summary.graph_text);
@@ -125,7 +130,8 @@ void add_inspect(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* command = app.add_subcommand("inspect", "Graph, operators, shapes, weights of a model");
   command->add_option("MODEL", options->model, "The ONNX model")->required()->type_name("FILE");
-  command->add_flag("--json", options->json, "Print JSON; it holds everything, the graph and weights too");
+  command->add_flag("--json", options->json,
+                    "Print JSON; it holds everything, the graph and weights too");
   command->add_flag("--graph", options->graph, "Print the graph, a line for each node");
   command->add_flag("--weights", options->weights, "List the weights");
   command->callback([options, &chosen] { chosen = [options] { return inspect_model(*options); }; });

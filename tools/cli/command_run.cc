@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// gantry run: runs a model once, prints and writes its outputs; or runs it on recorded inputs and compares (--verify). Status 1: an
-// output differs.
-#include <fmt/core.h>
+// gantry run: runs a model once, prints and writes its outputs; or runs it on recorded inputs and
+// compares (--verify). Status 1: an output differs.
 #include <gantry/files.h>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fmt/core.h>
 
 #include "command.h"
 #include "elements.h"
@@ -53,11 +53,13 @@ std::string first_elements(const Tensor& tensor) {
   size_t count = 0;
   if (tensor.dtype() == DType::kString) {
     count = tensor.strings().size();
-    for (size_t i = 0; i < std::min(count, kShown); ++i) texts.push_back("\"" + tensor.strings()[i] + "\"");
+    for (size_t i = 0; i < std::min(count, kShown); ++i)
+      texts.push_back("\"" + tensor.strings()[i] + "\"");
   } else {
     const std::vector<double> numbers = to_numbers(tensor);
     count = numbers.size();
-    for (size_t i = 0; i < std::min(count, kShown); ++i) texts.push_back(fmt::format("{:.6g}", numbers[i]));
+    for (size_t i = 0; i < std::min(count, kShown); ++i)
+      texts.push_back(fmt::format("{:.6g}", numbers[i]));
   }
   return join(texts, " ") + (count > kShown ? " ..." : "");
 }
@@ -68,9 +70,11 @@ std::string summary(const Value& value) {
   std::string text = describe(tensor.dtype(), tensor.shape());
   if (tensor.dtype() != DType::kString && tensor.element_count() > 1) {
     const Statistics numbers = statistics(to_numbers(tensor));
-    text += fmt::format("  min {:.6g}  max {:.6g}  mean {:.6g}", numbers.min, numbers.max, numbers.mean);
+    text += fmt::format("  min {:.6g}  max {:.6g}  mean {:.6g}", numbers.min, numbers.max,
+                        numbers.mean);
     const auto special = static_cast<size_t>(tensor.element_count()) - numbers.finite;
-    if (special != 0 && tensor.dtype() != DType::kComplex64 && tensor.dtype() != DType::kComplex128) {
+    if (special != 0 && tensor.dtype() != DType::kComplex64 &&
+        tensor.dtype() != DType::kComplex128) {
       text += fmt::format("  {} not finite", special);
     }
   }
@@ -98,23 +102,29 @@ Json to_json(const std::string& name, const Value& value) {
 }
 
 // A name for a file: letters, digits and a few signs; distinct for each output.
-std::string file_name(const std::string& name, size_t index, const std::vector<ValueInfo>& outputs) {
+std::string file_name(const std::string& name, size_t index,
+                      const std::vector<ValueInfo>& outputs) {
   const auto safe = [](std::string text) {
     std::replace_if(
-        text.begin(), text.end(), [](unsigned char c) { return !std::isalnum(c) && c != '_' && c != '-' && c != '.'; }, '_');
+        text.begin(), text.end(),
+        [](unsigned char c) { return !std::isalnum(c) && c != '_' && c != '-' && c != '.'; }, '_');
     return text;
   };
   const std::string result = safe(name);
-  const auto same = std::count_if(outputs.begin(), outputs.end(), [&](const ValueInfo& info) { return safe(info.name) == result; });
+  const auto same = std::count_if(outputs.begin(), outputs.end(),
+                                  [&](const ValueInfo& info) { return safe(info.name) == result; });
   const bool is_unusable = result.find_first_not_of('.') == std::string::npos;
   return same > 1 || is_unusable ? fmt::format("{}_{}", result, index) : result;
 }
 
-std::vector<std::string> write_outputs(const std::vector<Value>& values, const std::vector<ValueInfo>& infos,
+std::vector<std::string> write_outputs(const std::vector<Value>& values,
+                                       const std::vector<ValueInfo>& infos,
                                        const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) throw Error(Code::kUnavailable, folder.string() + ": the folder cannot be made: " + error.message());
+  if (error)
+    throw Error(Code::kUnavailable,
+                folder.string() + ": the folder cannot be made: " + error.message());
   std::vector<std::string> files;
   for (size_t i = 0; i < values.size(); ++i) {
     const char* ending = values[i].kind() == Kind::kTensor ? ".npy" : ".pb";
@@ -150,7 +160,8 @@ Status run_once(Session& session, const RunCommandOptions& options, double load_
                 {"run_ms", run_ms},
                 {"outputs", outputs}});
   } else {
-    print_line(fmt::format("loaded in {}, ran in {}", format_time(1e6 * load_ms), format_time(1e6 * run_ms)));
+    print_line(fmt::format("loaded in {}, ran in {}", format_time(1e6 * load_ms),
+                           format_time(1e6 * run_ms)));
   }
   return kGood;
 }
@@ -173,8 +184,8 @@ void print(const SetVerdict& verdict) {
   print_line(verdict.folder.string() + ": " + (verdict.passed() ? "passed" : "failed"));
   for (const OutputVerdict& output : verdict.outputs) {
     const Comparison& comparison = output.comparison;
-    std::string line = fmt::format("  {}: largest difference {:.3g} (largest value {:.3g})", output.name, comparison.max_absolute,
-                                   comparison.max_expected);
+    std::string line = fmt::format("  {}: largest difference {:.3g} (largest value {:.3g})",
+                                   output.name, comparison.max_absolute, comparison.max_expected);
     if (!comparison.equal && comparison.differing != 0) {
       line += fmt::format("; {} of {} elements differ", comparison.differing, comparison.elements);
     }
@@ -192,12 +203,17 @@ Status run_verify(Session& session, const RunCommandOptions& options) {
       verdicts.push_back(verify(session, folder, options.tolerance));
     }
   }
-  const auto passed = std::count_if(verdicts.begin(), verdicts.end(), [](const SetVerdict& verdict) { return verdict.passed(); });
+  const auto passed = std::count_if(verdicts.begin(), verdicts.end(),
+                                    [](const SetVerdict& verdict) { return verdict.passed(); });
   const auto failed = static_cast<std::ptrdiff_t>(verdicts.size()) - passed;
   if (options.json) {
     Json sets = Json::array();
     for (const SetVerdict& verdict : verdicts) sets.push_back(to_json(verdict));
-    print_json({{"model", options.model}, {"device", options.device}, {"passed", passed}, {"failed", failed}, {"sets", sets}});
+    print_json({{"model", options.model},
+                {"device", options.device},
+                {"passed", passed},
+                {"failed", failed},
+                {"sets", sets}});
   } else {
     for (const SetVerdict& verdict : verdicts) print(verdict);
     print_line(fmt::format("{} passed, {} failed", passed, failed));
@@ -210,24 +226,36 @@ Status run_model(const RunCommandOptions& options) {
   const Clock::time_point start = Clock::now();
   Session session(*runtime, options.model, session_options(options));
   const double load_ms = milliseconds(Clock::now() - start);
-  return options.verify.empty() ? run_once(session, options, load_ms) : run_verify(session, options);
+  return options.verify.empty() ? run_once(session, options, load_ms)
+                                : run_verify(session, options);
 }
 
 }  // namespace
 
 void add_run(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<RunCommandOptions>();
-  CLI::App* command = app.add_subcommand("run", "Run a model, or verify it against recorded outputs");
+  CLI::App* command =
+      app.add_subcommand("run", "Run a model, or verify it against recorded outputs");
   add_model_options(*command, *options);
   add_input_options(*command, options->inputs);
-  command->add_option("--out", options->out, "Write the outputs there: NAME.npy, or NAME.pb for what is no tensor")->type_name("DIR");
+  command
+      ->add_option("--out", options->out,
+                   "Write the outputs there: NAME.npy, or NAME.pb for what is no tensor")
+      ->type_name("DIR");
   command
       ->add_option("--verify", options->verify,
-                   "Compare with recorded outputs: a folder with test_data_set_*, or with input_0.pb and output_0.pb")
+                   "Compare with recorded outputs: a folder with test_data_set_*, or with "
+                   "input_0.pb and output_0.pb")
       ->type_name("DIR")
       ->excludes("--input", "--image", "--random", "--dim", "--out");
-  command->add_option("--rtol", options->tolerance.relative, "Relative tolerance of --verify; default: 1e-3")->type_name("R");
-  command->add_option("--atol", options->tolerance.absolute, "Absolute tolerance of --verify; default: 1e-7")->type_name("A");
+  command
+      ->add_option("--rtol", options->tolerance.relative,
+                   "Relative tolerance of --verify; default: 1e-3")
+      ->type_name("R");
+  command
+      ->add_option("--atol", options->tolerance.absolute,
+                   "Absolute tolerance of --verify; default: 1e-7")
+      ->type_name("A");
   command->callback([options, &chosen] { chosen = [options] { return run_model(*options); }; });
 }
 

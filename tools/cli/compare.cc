@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compare.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
+#include <fmt/core.h>
 
 #include "elements.h"
 #include "output.h"
@@ -22,7 +21,8 @@ void differ(Comparison& result, const std::string& difference) {
 bool is_close(double actual, double expected, const Tolerance& tolerance) {
   if (std::isnan(expected)) return std::isnan(actual);
   if (std::isinf(expected) || std::isinf(actual)) return actual == expected;
-  return std::abs(actual - expected) <= tolerance.absolute + tolerance.relative * std::abs(expected);
+  return std::abs(actual - expected) <=
+         tolerance.absolute + tolerance.relative * std::abs(expected);
 }
 
 void compare_strings(const Tensor& actual, const Tensor& expected, Comparison& result) {
@@ -36,21 +36,24 @@ void compare_strings(const Tensor& actual, const Tensor& expected, Comparison& r
   }
 }
 
-void compare_numbers(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance, Comparison& result) {
+void compare_numbers(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance,
+                     Comparison& result) {
   const std::vector<double> found = to_numbers(actual);
   const std::vector<double> wanted = to_numbers(expected);
   result.elements += wanted.size();
   for (size_t i = 0; i < wanted.size(); ++i) {
     const double difference = std::abs(found[i] - wanted[i]);
     if (std::isfinite(difference)) result.max_absolute = std::max(result.max_absolute, difference);
-    if (std::isfinite(wanted[i])) result.max_expected = std::max(result.max_expected, std::abs(wanted[i]));
+    if (std::isfinite(wanted[i]))
+      result.max_expected = std::max(result.max_expected, std::abs(wanted[i]));
     if (is_close(found[i], wanted[i], tolerance)) continue;
     ++result.differing;
     differ(result, fmt::format("element {} is {:.9g}, expected {:.9g}", i, found[i], wanted[i]));
   }
 }
 
-void compare_tensors(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance, Comparison& result) {
+void compare_tensors(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance,
+                     Comparison& result) {
   if (actual.dtype() != expected.dtype() || actual.shape() != expected.shape()) {
     return differ(result, "it is " + describe(actual.dtype(), actual.shape()) + ", expected " +
                               describe(expected.dtype(), expected.shape()));
@@ -59,19 +62,24 @@ void compare_tensors(const Tensor& actual, const Tensor& expected, const Toleran
   compare_numbers(actual, expected, tolerance, result);
 }
 
-void compare_values(const Value& actual, const Value& expected, const Tolerance& tolerance, Comparison& result) {
+void compare_values(const Value& actual, const Value& expected, const Tolerance& tolerance,
+                    Comparison& result) {
   if (actual.kind() != expected.kind()) {
-    return differ(result, fmt::format("it is {}, expected {}", kKindNames[static_cast<size_t>(actual.kind())],
-                                      kKindNames[static_cast<size_t>(expected.kind())]));
+    return differ(
+        result, fmt::format("it is {}, expected {}", kKindNames[static_cast<size_t>(actual.kind())],
+                            kKindNames[static_cast<size_t>(expected.kind())]));
   }
-  if (expected.kind() == Kind::kTensor) return compare_tensors(actual.tensor(), expected.tensor(), tolerance, result);
+  if (expected.kind() == Kind::kTensor)
+    return compare_tensors(actual.tensor(), expected.tensor(), tolerance, result);
   if (actual.size() != expected.size()) {
-    return differ(result, fmt::format("it has {} items, expected {}", actual.size(), expected.size()));
+    return differ(result,
+                  fmt::format("it has {} items, expected {}", actual.size(), expected.size()));
   }
   for (size_t i = 0; i < expected.size(); ++i) {
     const bool was_equal = result.equal;
     compare_values(actual.at(i), expected.at(i), tolerance, result);
-    if (was_equal && !result.equal) result.difference = fmt::format("item {}: {}", i, result.difference);
+    if (was_equal && !result.equal)
+      result.difference = fmt::format("item {}: {}", i, result.difference);
   }
 }
 

@@ -17,14 +17,15 @@ struct Tolerance {
 
 struct Comparison {
   bool equal = true;
-  double max_absolute = 0;   ///< largest difference
-  double max_expected = 0;   ///< largest expected magnitude
-  uint64_t elements = 0;     ///< compared
-  uint64_t differing = 0;    ///< outside the tolerance
-  std::string difference;    ///< the first one, in words; empty if equal
+  double max_absolute = 0;  ///< largest difference
+  double max_expected = 0;  ///< largest expected magnitude
+  uint64_t elements = 0;    ///< compared
+  uint64_t differing = 0;   ///< outside the tolerance
+  std::string difference;   ///< the first one, in words; empty if equal
 };
 
-/// Compares kind, element type, shape and elements; sequences, optionals and maps element by element. NaN equals NaN.
+/// Compares kind, element type, shape and elements; sequences, optionals and maps element by
+/// element. NaN equals NaN.
 Comparison compare(const Value& actual, const Value& expected, const Tolerance& tolerance);
 
 }  // namespace gantry::cli

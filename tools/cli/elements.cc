@@ -22,14 +22,22 @@ struct SmallFloat {
 std::optional<SmallFloat> small_float(DType dtype) {
   using Special = SmallFloat::Special;
   switch (dtype) {
-    case DType::kFloat16: return SmallFloat{5, 10, 15, Special::kIeee};
-    case DType::kBfloat16: return SmallFloat{8, 7, 127, Special::kIeee};
-    case DType::kFloat8E4M3Fn: return SmallFloat{4, 3, 7, Special::kNanOnly};
-    case DType::kFloat8E4M3Fnuz: return SmallFloat{4, 3, 8, Special::kNegativeZeroIsNan};
-    case DType::kFloat8E5M2: return SmallFloat{5, 2, 15, Special::kIeee};
-    case DType::kFloat8E5M2Fnuz: return SmallFloat{5, 2, 16, Special::kNegativeZeroIsNan};
-    case DType::kFloat4E2M1: return SmallFloat{2, 1, 1, Special::kNone};
-    default: return std::nullopt;
+    case DType::kFloat16:
+      return SmallFloat{5, 10, 15, Special::kIeee};
+    case DType::kBfloat16:
+      return SmallFloat{8, 7, 127, Special::kIeee};
+    case DType::kFloat8E4M3Fn:
+      return SmallFloat{4, 3, 7, Special::kNanOnly};
+    case DType::kFloat8E4M3Fnuz:
+      return SmallFloat{4, 3, 8, Special::kNegativeZeroIsNan};
+    case DType::kFloat8E5M2:
+      return SmallFloat{5, 2, 15, Special::kIeee};
+    case DType::kFloat8E5M2Fnuz:
+      return SmallFloat{5, 2, 16, Special::kNegativeZeroIsNan};
+    case DType::kFloat4E2M1:
+      return SmallFloat{2, 1, 1, Special::kNone};
+    default:
+      return std::nullopt;
   }
 }
 
@@ -44,7 +52,8 @@ double decode(uint32_t bits, const SmallFloat& format) {
     case SmallFloat::Special::kIeee:
       if (exponent == exponent_mask) {
         if (mantissa != 0) return kNan;
-        return negative ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
+        return negative ? -std::numeric_limits<double>::infinity()
+                        : std::numeric_limits<double>::infinity();
       }
       break;
     case SmallFloat::Special::kNanOnly:
@@ -53,7 +62,8 @@ double decode(uint32_t bits, const SmallFloat& format) {
     case SmallFloat::Special::kNegativeZeroIsNan:
       if (negative && exponent == 0 && mantissa == 0) return kNan;
       break;
-    case SmallFloat::Special::kNone: break;
+    case SmallFloat::Special::kNone:
+      break;
   }
   const uint32_t significand = exponent == 0 ? mantissa : mantissa | 1u << format.mantissa_bits;
   const int power = std::max(static_cast<int>(exponent), 1) - format.bias - format.mantissa_bits;
@@ -75,7 +85,8 @@ double small_number(const Tensor& tensor, size_t index) {
   const uint32_t bits = element_bits(tensor, index);
   if (const auto format = small_float(dtype)) return decode(bits, *format);
   if (dtype == DType::kFloat8E8M0) {
-    return bits == 0xFF ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, static_cast<int>(bits) - 127);
+    return bits == 0xFF ? std::numeric_limits<double>::quiet_NaN()
+                        : std::ldexp(1.0, static_cast<int>(bits) - 127);
   }
   const auto range = static_cast<int>(1u << bits_of(dtype));
   const bool is_signed = dtype == DType::kInt4 || dtype == DType::kInt2;
@@ -93,7 +104,9 @@ std::vector<double> convert(const Tensor& tensor, size_t per_element = 1) {
 }
 
 // In [0, 1); std::uniform_real_distribution may differ between standard libraries.
-double unit(std::mt19937_64& generator) { return std::ldexp(static_cast<double>(generator() >> 11), -53); }
+double unit(std::mt19937_64& generator) {
+  return std::ldexp(static_cast<double>(generator() >> 11), -53);
+}
 
 template <class T>
 void fill(Tensor& tensor, std::mt19937_64& generator, size_t per_element = 1) {
@@ -108,7 +121,8 @@ void fill(Tensor& tensor, std::mt19937_64& generator, size_t per_element = 1) {
   }
 }
 
-// Bits of a number of the type in [-1, 1): a random sign and mantissa under the largest exponent below one, or integers.
+// Bits of a number of the type in [-1, 1): a random sign and mantissa under the largest exponent
+// below one, or integers.
 uint32_t random_bits(DType dtype, std::mt19937_64& generator) {
   const auto random = static_cast<uint32_t>(generator() >> 32);
   if (dtype == DType::kFloat8E8M0) return 120 + random % 8;  // powers of two up to 1
@@ -118,11 +132,16 @@ uint32_t random_bits(DType dtype, std::mt19937_64& generator) {
     const double fraction = std::frexp(std::abs(value), &exponent);  // in [0.5, 1)
     const int biased = exponent - 1 + format->bias;
     const uint32_t sign = value < 0 ? 1u << (format->exponent_bits + format->mantissa_bits) : 0;
-    if (biased <= 0) return 1u << (format->mantissa_bits - 1);  // too small for a normal number: a fixed small one
-    const auto mantissa = static_cast<uint32_t>(std::ldexp(2 * fraction - 1, format->mantissa_bits));
+    if (biased <= 0)
+      return 1u << (format->mantissa_bits - 1);  // too small for a normal number: a fixed small one
+    const auto mantissa =
+        static_cast<uint32_t>(std::ldexp(2 * fraction - 1, format->mantissa_bits));
     return sign | static_cast<uint32_t>(biased) << format->mantissa_bits | mantissa;
   }
-  const uint32_t largest = dtype == DType::kInt2 ? 1 : dtype == DType::kUint2 ? 3 : dtype == DType::kInt4 ? 7 : 9;
+  const uint32_t largest = dtype == DType::kInt2    ? 1
+                           : dtype == DType::kUint2 ? 3
+                           : dtype == DType::kInt4  ? 7
+                                                    : 9;
   return random % (largest + 1);
 }
 
@@ -146,23 +165,37 @@ void fill_small(Tensor& tensor, std::mt19937_64& generator) {
 
 std::vector<double> to_numbers(const Tensor& tensor) {
   switch (tensor.dtype()) {
-    case DType::kFloat: return convert<float>(tensor);
-    case DType::kDouble: return convert<double>(tensor);
-    case DType::kComplex64: return convert<float>(tensor, 2);
-    case DType::kComplex128: return convert<double>(tensor, 2);
-    case DType::kInt8: return convert<int8_t>(tensor);
-    case DType::kInt16: return convert<int16_t>(tensor);
-    case DType::kInt32: return convert<int32_t>(tensor);
-    case DType::kInt64: return convert<int64_t>(tensor);
+    case DType::kFloat:
+      return convert<float>(tensor);
+    case DType::kDouble:
+      return convert<double>(tensor);
+    case DType::kComplex64:
+      return convert<float>(tensor, 2);
+    case DType::kComplex128:
+      return convert<double>(tensor, 2);
+    case DType::kInt8:
+      return convert<int8_t>(tensor);
+    case DType::kInt16:
+      return convert<int16_t>(tensor);
+    case DType::kInt32:
+      return convert<int32_t>(tensor);
+    case DType::kInt64:
+      return convert<int64_t>(tensor);
     case DType::kBool:
-    case DType::kUint8: return convert<uint8_t>(tensor);
-    case DType::kUint16: return convert<uint16_t>(tensor);
-    case DType::kUint32: return convert<uint32_t>(tensor);
-    case DType::kUint64: return convert<uint64_t>(tensor);
+    case DType::kUint8:
+      return convert<uint8_t>(tensor);
+    case DType::kUint16:
+      return convert<uint16_t>(tensor);
+    case DType::kUint32:
+      return convert<uint32_t>(tensor);
+    case DType::kUint64:
+      return convert<uint64_t>(tensor);
     case DType::kString:
     case DType::kUndefined:
-      throw Error(Code::kInvalidArgument, "elements of type " + std::string(to_string(tensor.dtype())) + " are no numbers");
-    default: break;
+      throw Error(Code::kInvalidArgument,
+                  "elements of type " + std::string(to_string(tensor.dtype())) + " are no numbers");
+    default:
+      break;
   }
   std::vector<double> numbers(static_cast<size_t>(tensor.element_count()));
   for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = small_number(tensor, i);
@@ -177,24 +210,42 @@ Tensor random_tensor(DType dtype, const std::vector<int64_t>& shape, std::mt1993
   }
   Tensor tensor(dtype, shape);
   switch (dtype) {
-    case DType::kFloat: fill<float>(tensor, generator); break;
-    case DType::kDouble: fill<double>(tensor, generator); break;
-    case DType::kComplex64: fill<float>(tensor, generator, 2); break;
-    case DType::kComplex128: fill<double>(tensor, generator, 2); break;
+    case DType::kFloat:
+      fill<float>(tensor, generator);
+      break;
+    case DType::kDouble:
+      fill<double>(tensor, generator);
+      break;
+    case DType::kComplex64:
+      fill<float>(tensor, generator, 2);
+      break;
+    case DType::kComplex128:
+      fill<double>(tensor, generator, 2);
+      break;
     case DType::kInt8:
-    case DType::kUint8: fill<uint8_t>(tensor, generator); break;
+    case DType::kUint8:
+      fill<uint8_t>(tensor, generator);
+      break;
     case DType::kInt16:
-    case DType::kUint16: fill<uint16_t>(tensor, generator); break;
+    case DType::kUint16:
+      fill<uint16_t>(tensor, generator);
+      break;
     case DType::kInt32:
-    case DType::kUint32: fill<uint32_t>(tensor, generator); break;
+    case DType::kUint32:
+      fill<uint32_t>(tensor, generator);
+      break;
     case DType::kInt64:
-    case DType::kUint64: fill<uint64_t>(tensor, generator); break;
+    case DType::kUint64:
+      fill<uint64_t>(tensor, generator);
+      break;
     case DType::kBool: {
       auto* elements = static_cast<uint8_t*>(tensor.data());
-      for (int64_t i = 0; i < tensor.element_count(); ++i) elements[i] = static_cast<uint8_t>(generator() >> 63);
+      for (int64_t i = 0; i < tensor.element_count(); ++i)
+        elements[i] = static_cast<uint8_t>(generator() >> 63);
       break;
     }
-    default: fill_small(tensor, generator);
+    default:
+      fill_small(tensor, generator);
   }
   return tensor;
 }

@@ -18,10 +18,12 @@ namespace {
 [[noreturn]] void fail(const std::string& message) { throw Error(Code::kInvalidArgument, message); }
 
 /// NAME=VALUE, split at the first '='.
-std::pair<std::string, std::string> split(const std::string& text, const std::string& option, const char* value) {
+std::pair<std::string, std::string> split(const std::string& text, const std::string& option,
+                                          const char* value) {
   const size_t at = text.find('=');
   if (at == std::string::npos || at == 0 || at + 1 == text.size()) {
-    throw CLI::ValidationError(option, "takes NAME=" + std::string(value) + "; found \"" + text + "\"");
+    throw CLI::ValidationError(option,
+                               "takes NAME=" + std::string(value) + "; found \"" + text + "\"");
   }
   return {text.substr(0, at), text.substr(at + 1)};
 }
@@ -34,8 +36,8 @@ const ValueInfo& find_input(const std::vector<ValueInfo>& declared, const std::s
     names.push_back(info.name);
     described.push_back(info.name + " (" + describe(info) + ")");
   }
-  fail("the model has no input \"" + name + "\"; it has " + (described.empty() ? "none" : join(described, ", ")) +
-       did_you_mean(name, names));
+  fail("the model has no input \"" + name + "\"; it has " +
+       (described.empty() ? "none" : join(described, ", ")) + did_you_mean(name, names));
 }
 
 /// Extents that the user gave, by symbol or INPUT.AXIS.
@@ -51,11 +53,13 @@ class Dims {
     for (const std::string& text : texts) {
       const auto [name, number] = split(text, "--dim", "N");
       if (std::find(known.begin(), known.end(), name) == known.end()) {
-        fail("--dim " + text + ": the model's inputs have no open extent \"" + name + "\"; they have " +
-             (known.empty() ? "none" : join(known, ", ")) + did_you_mean(name, known));
+        fail("--dim " + text + ": the model's inputs have no open extent \"" + name +
+             "\"; they have " + (known.empty() ? "none" : join(known, ", ")) +
+             did_you_mean(name, known));
       }
       int64_t extent = 0;
-      const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), extent);
+      const auto [end, error] =
+          std::from_chars(number.data(), number.data() + number.size(), extent);
       if (error != std::errc() || end != number.data() + number.size() || extent < 0) {
         fail("--dim " + text + ": a number from 0 is needed");
       }
@@ -84,8 +88,8 @@ class Dims {
 
 Tensor random_input(const ValueInfo& info, const Dims& dims, uint64_t seed) {
   if (info.kind != Kind::kTensor || !info.has_rank) {
-    fail("input \"" + info.name + "\" is " + describe(info) + ", for which there are no random elements; give --input " +
-         info.name + "=FILE");
+    fail("input \"" + info.name + "\" is " + describe(info) +
+         ", for which there are no random elements; give --input " + info.name + "=FILE");
   }
   const std::vector<int64_t> shape = dims.shape_of(info);
   std::vector<std::string> open;
@@ -93,7 +97,8 @@ Tensor random_input(const ValueInfo& info, const Dims& dims, uint64_t seed) {
     if (shape[axis] < 0) open.push_back("--dim " + Dims::name_of(info, axis) + "=N");
   }
   if (!open.empty()) {
-    fail("input \"" + info.name + "\" is " + describe(info) + "; random elements need every extent: give " + join(open, " "));
+    fail("input \"" + info.name + "\" is " + describe(info) +
+         "; random elements need every extent: give " + join(open, " "));
   }
   // By name, so that an input keeps its elements when another one is given as a file.
   uint64_t hash = 0xCBF29CE484222325;
@@ -105,26 +110,38 @@ Tensor random_input(const ValueInfo& info, const Dims& dims, uint64_t seed) {
 }  // namespace
 
 void add_input_options(CLI::App& command, InputOptions& options) {
-  const auto repeated = [&](const char* name, std::vector<std::string>& target, const char* help, const char* type) {
+  const auto repeated = [&](const char* name, std::vector<std::string>& target, const char* help,
+                            const char* type) {
     command.add_option(name, target, help)->type_name(type)->allow_extra_args(false);
   };
-  repeated("--input", options.files, "An input from a .npy or .pb file; may be repeated", "NAME=FILE");
-  repeated("--image", options.images, "An input from a PNG or JPEG file, resized to what the model takes; may be repeated",
+  repeated("--input", options.files, "An input from a .npy or .pb file; may be repeated",
            "NAME=FILE");
-  command.add_option("--image-scale", options.image.scale, "Element = (pixel * scale - mean) / std; default: 1/255")
+  repeated("--image", options.images,
+           "An input from a PNG or JPEG file, resized to what the model takes; may be repeated",
+           "NAME=FILE");
+  command
+      .add_option("--image-scale", options.image.scale,
+                  "Element = (pixel * scale - mean) / std; default: 1/255")
       ->type_name("S");
-  command.add_option("--image-mean", options.image.mean, "Mean, or one for each channel, with commas; default: 0")
+  command
+      .add_option("--image-mean", options.image.mean,
+                  "Mean, or one for each channel, with commas; default: 0")
       ->type_name("M,...")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command.add_option("--image-std", options.image.deviation, "Deviation, or one for each channel; default: 1")
+  command
+      .add_option("--image-std", options.image.deviation,
+                  "Deviation, or one for each channel; default: 1")
       ->type_name("D,...")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command.add_option("--image-order", options.image.order, "Order of the channels, rgb or bgr; default: rgb")
+  command
+      .add_option("--image-order", options.image.order,
+                  "Order of the channels, rgb or bgr; default: rgb")
       ->type_name("ORDER")
       ->check(CLI::IsMember({"rgb", "bgr"}));
-  repeated("--dim", options.dims, "An extent that the model leaves open: by its name, or as INPUT.AXIS; may be repeated",
+  repeated("--dim", options.dims,
+           "An extent that the model leaves open: by its name, or as INPUT.AXIS; may be repeated",
            "NAME=N");
   command.add_flag("--random", options.random, "Random elements for inputs that are not given");
   command.add_option("--seed", options.seed, "Of the random elements; default: 0")->type_name("N");
@@ -134,7 +151,8 @@ Inputs make_inputs(const std::vector<ValueInfo>& declared, const InputOptions& o
   const Dims dims(declared, options.dims);
   Inputs inputs;
   const auto add = [&](const std::string& name, Value value) {
-    if (!inputs.emplace(name, std::move(value)).second) fail("input \"" + name + "\" is given twice");
+    if (!inputs.emplace(name, std::move(value)).second)
+      fail("input \"" + name + "\" is given twice");
   };
   for (const std::string& text : options.files) {
     const auto [name, file] = split(text, "--input", "FILE");

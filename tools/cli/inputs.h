@@ -17,7 +17,8 @@ namespace gantry::cli {
 struct InputOptions {
   std::vector<std::string> files;   ///< NAME=FILE
   std::vector<std::string> images;  ///< NAME=FILE
-  std::vector<std::string> dims;    ///< NAME=N: a symbolic extent, or INPUT.AXIS for one without a name
+  std::vector<std::string>
+      dims;  ///< NAME=N: a symbolic extent, or INPUT.AXIS for one without a name
   bool random = false;
   uint64_t seed = 0;
   ImageOptions image;
@@ -25,8 +26,8 @@ struct InputOptions {
 void add_input_options(CLI::App& command, InputOptions& options);
 
 /// A value for each given input, and with `options.random` for each required one that is not given.
-/// INVALID_ARGUMENT: an unknown name, a wrong file or number; a required input is not given, or an extent that random elements need
-/// is not known.
+/// INVALID_ARGUMENT: an unknown name, a wrong file or number; a required input is not given, or an
+/// extent that random elements need is not known.
 Inputs make_inputs(const std::vector<ValueInfo>& declared, const InputOptions& options);
 
 }  // namespace gantry::cli

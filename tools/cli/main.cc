@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gantry/error.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <exception>
 #include <new>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include "command.h"
@@ -42,11 +42,15 @@ Status report_usage(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> extras = app.remaining(true);
   if (dynamic_cast<const CLI::ExtrasError*>(&error) && !extras.empty()) {
     const std::string& first = extras.front();
-    const std::string what = first.starts_with('-') ? "option" : command.get_parent() ? "argument" : "command";
-    return usage_error("unknown " + what + " \"" + first + "\"" + did_you_mean(first, names_of(command)) + "; see " + help);
+    const std::string what = first.starts_with('-') ? "option"
+                             : command.get_parent() ? "argument"
+                                                    : "command";
+    return usage_error("unknown " + what + " \"" + first + "\"" +
+                       did_you_mean(first, names_of(command)) + "; see " + help);
   }
   if (dynamic_cast<const CLI::RequiredError*>(&error) && !command.get_parent()) {
-    return usage_error("a command is needed: " + join(names_of(command), ", ", "--") + "; see " + help);
+    return usage_error("a command is needed: " + join(names_of(command), ", ", "--") + "; see " +
+                       help);
   }
   return usage_error(std::string(error.what()) + "; see " + help);
 }

@@ -21,12 +21,15 @@ std::string read_text(const std::string& file) {
 
 void add_common_options(CLI::App& command, CommonOptions& options) {
   command.add_flag("--json", options.json, "Print JSON");
-  command.add_option("--config", options.config, "Configuration: a JSON document")->type_name("FILE");
+  command.add_option("--config", options.config, "Configuration: a JSON document")
+      ->type_name("FILE");
 }
 
 void add_model_options(CLI::App& command, ModelOptions& options) {
   command.add_option("MODEL", options.model, "The ONNX model")->required()->type_name("FILE");
-  command.add_option("--device", options.device, "TYPE or TYPE:id, as in CPU or CUDA:1; default: CPU")->type_name("DEVICE");
+  command
+      .add_option("--device", options.device, "TYPE or TYPE:id, as in CPU or CUDA:1; default: CPU")
+      ->type_name("DEVICE");
   command.add_option("--threads", options.threads, "Threads of a run; default: as configured")
       ->type_name("N")
       ->check(CLI::Range(1, 4096));
@@ -46,7 +49,8 @@ std::unique_ptr<Runtime> make_runtime(const CommonOptions& options) {
 SessionOptions session_options(const ModelOptions& options) {
   SessionOptions session;
   session.device = options.device;
-  if (options.threads > 0) session.config_json = nlohmann::json{{"session", {{"threads", options.threads}}}}.dump();
+  if (options.threads > 0)
+    session.config_json = nlohmann::json{{"session", {{"threads", options.threads}}}}.dump();
   return session;
 }
 

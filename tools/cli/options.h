@@ -25,7 +25,8 @@ struct ModelOptions : CommonOptions {
 };
 void add_model_options(CLI::App& command, ModelOptions& options);
 
-/// A runtime with the configuration of the file. NOT_FOUND: no such file; INVALID_ARGUMENT: as Runtime, with the file's name.
+/// A runtime with the configuration of the file. NOT_FOUND: no such file; INVALID_ARGUMENT: as
+/// Runtime, with the file's name.
 std::unique_ptr<Runtime> make_runtime(const CommonOptions& options);
 SessionOptions session_options(const ModelOptions& options);
 

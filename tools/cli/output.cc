@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "output.h"
 
-#include <fmt/core.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <fmt/core.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 namespace gantry::cli {
 namespace {
@@ -17,7 +16,8 @@ constexpr auto kLongWork = std::chrono::milliseconds(500);
 
 // Columns on the screen: code points, not bytes.
 size_t width_of(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 std::string padded(const std::string& text, size_t width, Table::Align align) {
@@ -95,7 +95,8 @@ std::string format_time(double nanoseconds) {
   return fmt::format("{:.2f} s", nanoseconds);
 }
 
-std::string join(const std::vector<std::string>& names, const std::string& separator, const std::string& leave_out) {
+std::string join(const std::vector<std::string>& names, const std::string& separator,
+                 const std::string& leave_out) {
   std::string text;
   for (const std::string& name : names) {
     if (!leave_out.empty() && name.starts_with(leave_out)) continue;
@@ -112,15 +113,21 @@ std::string describe(const ValueInfo& info) {
     std::vector<std::string> extents;
     for (size_t i = 0; i < info.shape.size(); ++i) {
       const bool is_named = i < info.symbols.size() && !info.symbols[i].empty();
-      extents.push_back(info.shape[i] >= 0 ? std::to_string(info.shape[i]) : is_named ? info.symbols[i] : "?");
+      extents.push_back(info.shape[i] >= 0 ? std::to_string(info.shape[i])
+                        : is_named         ? info.symbols[i]
+                                           : "?");
     }
     text += "[" + join(extents, ",") + "]";
   }
   switch (info.kind) {
-    case Kind::kSequence: return "sequence(" + text + ")";
-    case Kind::kOptional: return "optional(" + text + ")";
-    case Kind::kMap: return "map(" + text + ")";
-    default: return text;
+    case Kind::kSequence:
+      return "sequence(" + text + ")";
+    case Kind::kOptional:
+      return "optional(" + text + ")";
+    case Kind::kMap:
+      return "map(" + text + ")";
+    default:
+      return text;
   }
 }
 
@@ -139,7 +146,8 @@ Json to_json(const ValueInfo& info) {
             {"dtype", to_string(info.dtype)}};
   if (info.has_rank) {
     Json shape = Json::array();
-    for (const int64_t extent : info.shape) shape.push_back(extent >= 0 ? Json(extent) : Json(nullptr));
+    for (const int64_t extent : info.shape)
+      shape.push_back(extent >= 0 ? Json(extent) : Json(nullptr));
     json["shape"] = shape;
     json["symbols"] = info.symbols;
   }
@@ -148,8 +156,9 @@ Json to_json(const ValueInfo& info) {
 }
 
 Json to_json(const NodePlacement& node) {
-  return {{"node", node.node},     {"op_type", node.op_type},   {"domain", node.domain}, {"device", node.device},
-          {"provider", node.provider}, {"kernel", node.kernel}, {"reason", node.reason}};
+  return {{"node", node.node},     {"op_type", node.op_type},   {"domain", node.domain},
+          {"device", node.device}, {"provider", node.provider}, {"kernel", node.kernel},
+          {"reason", node.reason}};
 }
 
 Json to_json(const std::vector<NodePlacement>& nodes) {
@@ -159,7 +168,9 @@ Json to_json(const std::vector<NodePlacement>& nodes) {
 }
 
 Json to_json(const MemoryUse& memory) {
-  return {{"weights_bytes", memory.weights}, {"arena_bytes", memory.arena}, {"pool_bytes", memory.pool}};
+  return {{"weights_bytes", memory.weights},
+          {"arena_bytes", memory.arena},
+          {"pool_bytes", memory.pool}};
 }
 
 double milliseconds(Clock::duration duration) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How commands print: tables and numbers for people, JSON for programs, errors as one sentence, a progress bar where someone
-// watches. Facts go to standard output, everything else to standard error.
+// How commands print: tables and numbers for people, JSON for programs, errors as one sentence, a
+// progress bar where someone watches. Facts go to standard output, everything else to standard
+// error.
 #pragma once
 
 #include <gantry/session.h>
@@ -41,7 +42,8 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// A bar on standard error, if that is a terminal and the work takes longer than half a second. Vanishes when it is destroyed.
+/// A bar on standard error, if that is a terminal and the work takes longer than half a second.
+/// Vanishes when it is destroyed.
 class Progress {
  public:
   explicit Progress(std::string what);
@@ -63,9 +65,11 @@ std::string format_bytes(uint64_t bytes);
 /// "1.23 ms", "850 ns": three significant digits.
 std::string format_time(double nanoseconds);
 /// Names with `separator` between them; those that start with `leave_out` (if given) are left out.
-std::string join(const std::vector<std::string>& names, const std::string& separator, const std::string& leave_out = "");
+std::string join(const std::vector<std::string>& names, const std::string& separator,
+                 const std::string& leave_out = "");
 
-/// "float32[batch,3,?]": shape with names or ? for unknown extents; "[...]" if not even the rank is known.
+/// "float32[batch,3,?]": shape with names or ? for unknown extents; "[...]" if not even the rank is
+/// known.
 std::string describe(const ValueInfo& info);
 std::string describe(DType dtype, const std::vector<int64_t>& shape);
 /// Keys name, kind, dtype, shape (null: unknown extent; absent: unknown rank), symbols, required.

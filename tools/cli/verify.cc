@@ -27,8 +27,9 @@ Inputs read_inputs(const Session& session, const fs::path& folder) {
     if (fs::exists(file)) inputs.emplace(info.name, read_value(file, info));
   }
   if (fs::exists(numbered(folder, "input_", index))) {
-    throw Error(Code::kInvalidArgument, folder.string() + ": the model has " + std::to_string(index) +
-                                            " inputs, but there is a file input_" + std::to_string(index) + ".pb");
+    throw Error(Code::kInvalidArgument,
+                folder.string() + ": the model has " + std::to_string(index) +
+                    " inputs, but there is a file input_" + std::to_string(index) + ".pb");
   }
   return inputs;
 }
@@ -36,7 +37,8 @@ Inputs read_inputs(const Session& session, const fs::path& folder) {
 }  // namespace
 
 bool SetVerdict::passed() const {
-  return std::all_of(outputs.begin(), outputs.end(), [](const OutputVerdict& output) { return output.comparison.equal; });
+  return std::all_of(outputs.begin(), outputs.end(),
+                     [](const OutputVerdict& output) { return output.comparison.equal; });
 }
 
 std::vector<fs::path> find_sets(const fs::path& folder) {
@@ -45,7 +47,8 @@ std::vector<fs::path> find_sets(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
     if (entry.is_directory() && name.starts_with(kSetPrefix)) {
-      numbered_sets.emplace_back(std::strtol(name.c_str() + kSetPrefix.size(), nullptr, 10), entry.path());
+      numbered_sets.emplace_back(std::strtol(name.c_str() + kSetPrefix.size(), nullptr, 10),
+                                 entry.path());
     }
   }
   std::sort(numbered_sets.begin(), numbered_sets.end());
@@ -53,7 +56,10 @@ std::vector<fs::path> find_sets(const fs::path& folder) {
   for (auto& [number, path] : numbered_sets) sets.push_back(std::move(path));
   if (sets.empty() && fs::exists(numbered(folder, "output_", 0))) sets.push_back(folder);
   if (sets.empty()) {
-    throw Error(Code::kNotFound, folder.string() + ": a folder with test_data_set_* or output_0.pb in it is needed; found neither");
+    throw Error(
+        Code::kNotFound,
+        folder.string() +
+            ": a folder with test_data_set_* or output_0.pb in it is needed; found neither");
   }
   return sets;
 }
@@ -65,7 +71,8 @@ SetVerdict verify(Session& session, const fs::path& folder, const Tolerance& tol
     const ValueInfo& info = session.outputs()[i];
     const fs::path file = numbered(folder, "output_", i);
     if (!fs::exists(file)) {
-      throw Error(Code::kNotFound, file.string() + ": the expected value of output \"" + info.name + "\" is needed; there is no such file");
+      throw Error(Code::kNotFound, file.string() + ": the expected value of output \"" + info.name +
+                                       "\" is needed; there is no such file");
     }
     verdict.outputs.push_back({info.name, compare(results[i], read_value(file, info), tolerance)});
   }

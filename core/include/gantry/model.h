@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is in a model: its interface, operators, weights. Read without any provider; nothing is placed or compiled.
+// What is in a model: its interface, operators, weights. Read without any provider; nothing is
+// placed or compiled.
 #pragma once
 
 #include <gantry/session.h>

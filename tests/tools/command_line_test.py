@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: what each command prints, how inputs are given, and what it says to mistakes."""
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+from command_line import ERROR, NO, USAGE, complaint, facts, gantry
+from onnx import TensorProto, helper, numpy_helper
+from PIL import Image
+
+
+def save(path, nodes, inputs, outputs, initializers=(), metadata=None):
+    """A model of opset 21; inputs and outputs are (name, type, shape)."""
+    infos = [[helper.make_tensor_value_info(*info) for info in group] for group in (inputs, outputs)]
+    graph = helper.make_graph(nodes, "test", *infos, initializer=list(initializers))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10, producer_name="the tests")
+    helper.set_model_props(model, metadata or {})
+    onnx.checker.check_model(model)
+    onnx.save(model, path)
+    return path
+
+
+@pytest.fixture
+def add_model(tmp_path):
+    """y = x + w, x of any number of rows."""
+    return save(
+        tmp_path / "add.onnx",
+        [helper.make_node("Add", ["x", "w"], ["y"], name="plus")],
+        [("x", TensorProto.FLOAT, ["rows", 3])],
+        [("y", TensorProto.FLOAT, ["rows", 3])],
+        [numpy_helper.from_array(np.float32([1, 2, 3]), "w")],
+        {"author": "nobody"},
+    )
+
+
+@pytest.fixture
+def picture_model(tmp_path):
+    """Returns its picture."""
+    return save(
+        tmp_path / "picture.onnx",
+        [helper.make_node("Neg", ["x"], ["minus"]), helper.make_node("Neg", ["minus"], ["y"])],
+        [("x", TensorProto.FLOAT, [1, 3, 2, "width"])],
+        [("y", TensorProto.FLOAT, [1, 3, 2, "width"])],
+    )
+
+
+@pytest.fixture
+def unknown_model(tmp_path):
+    """A node that no provider knows."""
+    graph = helper.make_graph(
+        [helper.make_node("Frobnicate", ["x"], ["y"], name="strange", domain="example.nowhere")],
+        "test",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])],
+    )
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("example.nowhere", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), tmp_path / "unknown.onnx")
+    return tmp_path / "unknown.onnx"
+
+
+def save_array(path, array):
+    np.save(path, array)
+    return path
+
+
+# ---- what the commands say ----
+
+
+def test_devices_lists_the_processor():
+    rows = facts("devices")["devices"]
+    cpu = next(row for row in rows if row["type"] == "CPU" and row["id"] == 0)
+    assert cpu["device"] == "CPU:0" and cpu["provider"] == "cpu" and cpu["state"] == "ready" and cpu["reason"] == ""
+    assert "CPU:0" in gantry("devices")[0]
+
+
+def test_doctor_has_a_row_for_each_candidate():
+    report = facts("doctor")
+    assert report["healthy"] is True
+    cpu = next(row for row in report["providers"] if row["name"] == "cpu")
+    assert cpu["state"] == "ready" and cpu["stage"] == "ready" and cpu["code"] == "OK"
+    assert cpu["library"].endswith("libgantry_cpu.so") and cpu["manifest"].endswith("cpu.json")
+
+
+def test_doctor_says_no_when_a_provider_is_broken(tmp_path):
+    manifest = tmp_path / "broken.json"
+    manifest.write_text("{")
+    env = {"GANTRY_ADD_PROVIDER_FILES": str(manifest)}
+    report = facts("doctor", status=NO, env=env)
+    broken = next(row for row in report["providers"] if row["manifest"] == str(manifest))
+    assert report["healthy"] is False and broken["state"] == "rejected" and broken["message"]
+    output, _ = gantry("doctor", status=NO, env=env)
+    assert str(manifest) in output and broken["message"] in output
+
+
+def test_check_says_yes_with_a_reason_per_node(add_model):
+    verdict = facts("check", add_model, "--device", "CPU")
+    assert verdict["compatible"] is True
+    assert [(node["node"], node["op_type"], node["device"], node["provider"]) for node in verdict["nodes"]] == [
+        ("plus", "Add", "CPU:0", "cpu")
+    ]
+    assert gantry("check", add_model)[0].startswith("compatible: device CPU runs all 1 nodes")
+    assert "plus" in gantry("check", add_model, "--nodes")[0]
+
+
+def test_check_says_no_with_a_reason_per_node(unknown_model):
+    verdict = facts("check", unknown_model, status=NO)
+    assert verdict["compatible"] is False
+    (node,) = verdict["nodes"]
+    assert node["node"] == "strange" and node["device"] == "" and node["reason"]
+    output, _ = gantry("check", unknown_model, status=NO)
+    assert output.startswith("not compatible: device CPU refuses 1 of 1 nodes") and "example.nowhere::Frobnicate" in output
+
+
+def test_explain_shows_placement_and_memory(add_model):
+    explanation = facts("explain", add_model, "--run", "--random", "--dim", "rows=4")
+    assert explanation["compatible"] is True and explanation["copies"] == 0
+    assert explanation["nodes"][0]["kernel"] and explanation["nodes"][0]["device"] == "CPU:0"
+    assert explanation["memory"]["weights_bytes"] == 12
+    output, _ = gantry("explain", add_model)
+    assert "1 on CPU:0 by cpu" in output and "weights   12 B" in output
+
+
+def test_explain_of_a_model_that_nobody_runs_is_no_error(unknown_model):
+    explanation = facts("explain", unknown_model, status=NO)
+    assert explanation["compatible"] is False and "memory" not in explanation
+
+
+def test_inspect_tells_what_is_in_a_model(add_model):
+    summary = facts("inspect", add_model)
+    assert summary["opsets"] == {"": 21} or summary["opsets"] == {"ai.onnx": 21}
+    assert summary["producer"].startswith("the tests") and summary["metadata"] == {"author": "nobody"}
+    assert summary["inputs"] == [
+        {"name": "x", "kind": "tensor", "dtype": "float32", "shape": [None, 3], "symbols": ["rows", ""], "required": True}
+    ]
+    assert [row["name"] for row in summary["outputs"]] == ["y"]
+    assert summary["operators"] == [{"domain": "", "op_type": "Add", "since_version": 14, "count": 1}]
+    assert summary["nodes"] == 1 and summary["weight_bytes"] == 12
+    assert summary["weights"] == [{"name": "w", "dtype": "float32", "shape": [3], "size_bytes": 12}]
+    assert "Add-14" in summary["graph"]
+    output, _ = gantry("inspect", add_model, "--graph", "--weights")
+    assert "x: float32[rows,3]" in output and "Add-14" in output and "float32[3]" in output
+
+
+def test_bench_measures(add_model):
+    result = facts("bench", add_model, "--dim", "rows=2", "--seconds", "0.05", "--warm-up", "0.01", "--nodes", "--threads", "1")
+    latency = result["latency_us"]
+    assert 0 < latency["min"] <= latency["p50"] <= latency["p90"] <= latency["p99"] <= latency["max"]
+    assert result["threads"] == 1 and result["runs"] >= 1 and result["load_ms"] > 0 and result["first_run_ms"] > 0
+    assert result["peak_growth_bytes"] > 0 and result["memory"]["weights_bytes"] == 12
+    assert [(row["node"], row["provider"]) for row in result["nodes"]] == [("plus", "cpu")] and result["nodes"][0]["runs"] > 0
+    assert "latency   min" in gantry("bench", add_model, "--dim", "rows=2", "--seconds", "0.01", "--warm-up", "0")[0]
+
+
+# ---- inputs and outputs ----
+
+
+def test_run_reads_numpy_and_writes_numpy(add_model, tmp_path):
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    result = facts("run", add_model, "--input", f"x={save_array(tmp_path / 'in.npy', x)}", "--out", tmp_path / "out")
+    (output,) = result["outputs"]
+    np.testing.assert_array_equal(np.load(tmp_path / "out" / "y.npy"), x + np.float32([1, 2, 3]))
+    assert output["file"] == str(tmp_path / "out" / "y.npy") and output["shape"] == [2, 3] and output["dtype"] == "float32"
+    assert (output["min"], output["max"], output["mean"]) == (1, 8, 4.5)
+
+
+def test_run_reads_protobuf(add_model, tmp_path):
+    x = np.ones((1, 3), np.float32)
+    (tmp_path / "in.pb").write_bytes(numpy_helper.from_array(x, "another name").SerializeToString())
+    output, _ = gantry("run", add_model, "--input", f"x={tmp_path / 'in.pb'}")
+    assert "y: float32[1,3]" in output and "2 3 4" in output
+
+
+def test_random_inputs_depend_on_the_seed_alone(add_model):
+    def run(seed):
+        return facts("run", add_model, "--random", "--dim", "rows=5", "--seed", seed)["outputs"]
+
+    assert run(1) == run(1) and run(1) != run(2)
+
+
+@pytest.mark.parametrize("name", ["FLOAT16", "BFLOAT16", "DOUBLE", "INT8", "UINT64", "BOOL", "STRING", "INT4", "FLOAT8E4M3FN"])
+def test_random_inputs_of_every_kind_of_type(tmp_path, name):
+    element_type = getattr(TensorProto, name)
+    model = save(tmp_path / "same.onnx", [helper.make_node("Reshape", ["x", "shape"], ["y"])], [("x", element_type, [3, 4])],
+                 [("y", element_type, [12])], [numpy_helper.from_array(np.int64([12]), "shape")])
+    (output,) = facts("run", model, "--random", "--out", tmp_path / "out")["outputs"]
+    assert output["shape"] == [12]
+    assert np.load(output["file"]).shape == (12,)
+    if name != "STRING":
+        assert -1 <= output["min"] <= output["max"] <= 9
+
+
+@pytest.mark.parametrize("ending", ["png", "jpg"])
+def test_pictures_are_scaled_and_resized(picture_model, tmp_path, ending):
+    picture = np.zeros((4, 8, 3), np.uint8)
+    picture[:, :, 0] = 255  # red
+    Image.fromarray(picture).save(tmp_path / f"p.{ending}")
+    gantry("run", picture_model, "--image", f"x={tmp_path}/p.{ending}", "--image-scale", "0.01", "--image-mean", "1,2,3",
+           "--image-std", "0.5", "--image-order", "bgr", "--out", tmp_path)
+    y = np.load(tmp_path / "y.npy")
+    assert y.shape == (1, 3, 2, 4)  # the height is the model's, the width keeps the proportions
+    np.testing.assert_allclose(y[0, :, 0, 0], [(0 - 1) / 0.5, (0 - 2) / 0.5, (2.55 - 3) / 0.5], atol=0.05)
+
+
+def test_resizing_is_bilinear(picture_model, tmp_path):
+    Image.fromarray(np.uint8([[[0] * 3, [100] * 3]] * 2)).save(tmp_path / "p.png")
+    gantry("run", picture_model, "--image", f"x={tmp_path}/p.png", "--image-scale", "1", "--dim", "width=4", "--out", tmp_path)
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy")[0, 0, 0], [0, 25, 75, 100])
+
+
+# ---- recorded outputs ----
+
+
+def save_set(folder, x, y):
+    folder.mkdir(parents=True)
+    (folder / "input_0.pb").write_bytes(numpy_helper.from_array(x).SerializeToString())
+    (folder / "output_0.pb").write_bytes(numpy_helper.from_array(y).SerializeToString())
+
+
+def test_verify_compares_every_set(add_model, tmp_path):
+    x = np.ones((2, 3), np.float32)
+    y = x + np.float32([1, 2, 3])
+    save_set(tmp_path / "sets" / "test_data_set_0", x, y)
+    save_set(tmp_path / "sets" / "test_data_set_1", x, y * np.float32(1.0005))
+    result = facts("run", add_model, "--verify", tmp_path / "sets")
+    assert (result["passed"], result["failed"]) == (2, 0)
+    save_set(tmp_path / "sets" / "test_data_set_10", x, y + 1)
+    result = facts("run", add_model, "--verify", tmp_path / "sets", status=NO)
+    assert (result["passed"], result["failed"]) == (2, 1)
+    (output,) = result["sets"][2]["outputs"]
+    assert output["differing"] == 6 and output["max_absolute_difference"] == 1
+    assert output["difference"] == "element 0 is 2, expected 3"
+    assert "2 passed, 1 failed" in gantry("run", add_model, "--verify", tmp_path / "sets", status=NO)[0]
+    assert facts("run", add_model, "--verify", tmp_path / "sets", "--atol", "2")["failed"] == 0
+
+
+def test_verify_takes_one_folder_too(add_model, tmp_path):
+    x = np.zeros((1, 3), np.float32)
+    save_set(tmp_path / "set", x, np.float64([[1, 2, 3]]))
+    result = facts("run", add_model, "--verify", tmp_path / "set", status=NO)
+    assert result["sets"][0]["outputs"][0]["difference"] == "it is float32[1,3], expected float64[1,3]"
+    assert "found neither" in complaint("run", add_model, "--verify", tmp_path)
+
+
+# ---- mistakes ----
+
+
+def test_no_command_and_wrong_commands():
+    assert complaint(status=USAGE) == (
+        "a command is needed: devices, doctor, run, check, explain, bench, inspect; see gantry --help"
+    )
+    assert complaint("devcies", status=USAGE) == 'unknown command "devcies"; did you mean "devices"?; see gantry --help'
+    assert complaint("run", status=USAGE) == "MODEL is required; see gantry run --help"
+    assert 'did you mean "--device"?' in complaint("run", "m.onnx", "--devce", "CPU", status=USAGE)
+    assert "--threads" in complaint("bench", "m.onnx", "--threads", "none", status=USAGE)
+
+
+def test_help_names_every_option(add_model):
+    assert "Exit status" in gantry("--help")[0]
+    for option in ("--device", "--input", "--image", "--dim", "--random", "--verify", "--out", "--config", "--json"):
+        assert option in gantry("run", "--help")[0]
+    assert gantry("--version")[0].startswith("gantry ")
+
+
+def test_models_that_cannot_be_loaded(tmp_path):
+    assert "none.onnx" in complaint("run", tmp_path / "none.onnx", "--random")
+    (tmp_path / "text.onnx").write_text("this is no model")
+    for command in (["run", "--random"], ["check"], ["explain"], ["inspect"], ["bench"]):
+        assert "text.onnx" in complaint(command[0], tmp_path / "text.onnx", *command[1:])
+
+
+def test_inputs_that_do_not_fit(add_model, tmp_path):
+    right = save_array(tmp_path / "right.npy", np.zeros((1, 3), np.float32))
+    rank = save_array(tmp_path / "rank.npy", np.zeros(3, np.float32))
+    doubles = save_array(tmp_path / "doubles.npy", np.zeros((1, 3)))
+    said = complaint("run", add_model, "--input", f"xx={right}")
+    assert said == 'the model has no input "xx"; it has x (float32[rows,3]); did you mean "x"?'
+    said = complaint("run", add_model)
+    assert said == 'no value for input "x" (float32[rows,3]); give --input NAME=FILE or --random'
+    said = complaint("run", add_model, "--random")
+    assert said == 'input "x" is float32[rows,3]; random elements need every extent: give --dim rows=N'
+    assert "float32[3]" in complaint("run", add_model, "--input", f"x={rank}")
+    assert "float64[1,3]" in complaint("run", add_model, "--input", f"x={doubles}")
+    assert complaint("run", add_model, "--input", "x=none.npy") == "none.npy: there is no such file"
+    assert "takes NAME=FILE" in complaint("run", add_model, "--input", right, status=USAGE)
+    assert "given twice" in complaint("run", add_model, "--input", f"x={right}", "--input", f"x={right}")
+    assert 'did you mean "rows"?' in complaint("run", add_model, "--random", "--dim", "row=2")
+    assert "a number from 0" in complaint("run", add_model, "--random", "--dim", "rows=-2")
+
+
+def test_pictures_that_do_not_fit(add_model, picture_model, tmp_path):
+    (tmp_path / "text.png").write_text("no picture")
+    (tmp_path / "cut.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    Image.new("RGB", (4, 4)).save(tmp_path / "p.png")
+    assert "neither" in complaint("run", picture_model, "--image", f"x={tmp_path}/text.png")
+    assert "damaged" in complaint("run", picture_model, "--image", f"x={tmp_path}/cut.png")
+    assert "cannot be opened" in complaint("run", picture_model, "--image", f"x={tmp_path}/none.png")
+    assert "[1,C,H,W]" in complaint("run", add_model, "--image", f"x={tmp_path}/p.png")
+    said = complaint("run", picture_model, "--image", f"x={tmp_path}/p.png", "--image-mean", "1,2")
+    assert "one for each of the 3 channels" in said
+
+
+@pytest.mark.parametrize("device", ["cpu", "CPU:7", "CUDA:x", "CPU:", "TPU", ""])
+def test_devices_that_are_not_there(add_model, device):
+    said = complaint("run", add_model, "--random", "--dim", "rows=1", "--device", device)
+    assert device in said
+
+
+def test_a_node_that_nobody_runs(unknown_model):
+    said = complaint("run", unknown_model, "--random")
+    assert "strange" in said and "Frobnicate" in said
+
+
+def test_configuration(add_model, tmp_path):
+    config = tmp_path / "c.json"
+    config.write_text(json.dumps({"session": {"threads": 1}}))
+    facts("run", add_model, "--random", "--dim", "rows=1", "--config", config)
+    config.write_text(json.dumps({"session": {"thread": 1}}))
+    said = complaint("run", add_model, "--random", "--config", config)
+    assert str(config) in said and "/session" in said and "threads" in said
+    assert "none.json" in complaint("devices", "--config", tmp_path / "none.json")
+
+
+def test_output_folders_that_cannot_be_made(add_model, tmp_path):
+    (tmp_path / "file").write_text("")
+    said = complaint("run", add_model, "--random", "--dim", "rows=1", "--out", tmp_path / "file" / "out", status=ERROR)
+    assert "cannot be made" in said
