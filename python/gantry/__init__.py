@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gantry: runs ONNX models on the devices that provider plugins bring.
+
+    import gantry
+    session = gantry.Session("model.onnx", device="CPU")
+    outputs = session.run({"x": x})          # name -> numpy array
+
+Nothing is opened on import; providers are found when first asked for and shared by all sessions of the process.
+"""
+
+from gantry._core import (
+    Device,
+    NodePlacement,
+    Placement,
+    Session,
+    ValueInfo,
+    __version__,
+    check,
+    devices,
+)
+from gantry.errors import (
+    AbiMismatchError,
+    CancelledError,
+    DeadlineExceededError,
+    DeviceError,
+    DeviceLostError,
+    Error,
+    InternalError,
+    InvalidArgumentError,
+    InvalidModelError,
+    NotFoundError,
+    OutOfMemoryError,
+    ProviderCrashedError,
+    UnavailableError,
+    UnsupportedError,
+)
+
+__all__ = [
+    "AbiMismatchError",
+    "CancelledError",
+    "DeadlineExceededError",
+    "Device",
+    "DeviceError",
+    "DeviceLostError",
+    "Error",
+    "InternalError",
+    "InvalidArgumentError",
+    "InvalidModelError",
+    "NodePlacement",
+    "NotFoundError",
+    "OutOfMemoryError",
+    "Placement",
+    "ProviderCrashedError",
+    "Session",
+    "UnavailableError",
+    "UnsupportedError",
+    "ValueInfo",
+    "__version__",
+    "check",
+    "devices",
+]

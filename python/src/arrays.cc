@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arrays.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dtypes.h"
+#include "errors.h"
+
+namespace gantry::python {
+namespace {
+
+namespace nb = nanobind;
+
+/// numpy and its array type, looked up once and kept.
+struct Numpy {
+  nb::object module = nb::module_::import_("numpy");
+  nb::object array_type = module.attr("ndarray");
+};
+
+const Numpy& numpy() {
+  static const Numpy* kept = new Numpy;
+  return *kept;
+}
+
+bool is_array(nb::handle object) {
+  return PyObject_TypeCheck(object.ptr(),
+                            reinterpret_cast<PyTypeObject*>(numpy().array_type.ptr())) != 0;
+}
+
+[[noreturn]] void fail(const ValueInfo& info, const std::string& what) {
+  throw Error(Code::kInvalidArgument, "input \"" + info.name + "\": " + what);
+}
+
+std::string text_of(nb::handle object) { return nb::cast<std::string>(nb::str(object)); }
+
+/// An array's memory, held until the last value that views it is gone, on whatever thread that is.
+class BufferHold {
+ public:
+  explicit BufferHold(const Py_buffer& buffer) : buffer_(buffer) {}
+  ~BufferHold() {
+    if (!Py_IsInitialized()) return;
+    const nb::gil_scoped_acquire lock;
+    PyBuffer_Release(&buffer_);
+  }
+  BufferHold(const BufferHold&) = delete;
+  BufferHold& operator=(const BufferHold&) = delete;
+
+ private:
+  Py_buffer buffer_;
+};
+
+std::vector<int64_t> shape_of(nb::handle array) {
+  const nb::object extents = array.attr("shape");
+  std::vector<int64_t> shape;
+  for (const nb::handle extent : extents) shape.push_back(nb::cast<int64_t>(extent));
+  return shape;
+}
+
+bool is_aligned(const Py_buffer& buffer, uint32_t element_bits) {
+  const size_t alignment = std::min<size_t>(element_bits / 8, alignof(double));
+  return reinterpret_cast<uintptr_t>(buffer.buf) % alignment == 0;
+}
+
+/// Views an array of elements of whole bytes. No format is asked for, since the buffer protocol has
+/// none for ml_dtypes' types.
+Tensor view_array(nb::object array, DType dtype) {
+  Py_buffer buffer;
+  if (PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_C_CONTIGUOUS) == 0) {
+    if (is_aligned(buffer, bits_of(dtype))) {
+      auto hold = std::make_shared<BufferHold>(buffer);
+      return Tensor::borrow(dtype, shape_of(array), buffer.buf, static_cast<uint64_t>(buffer.len),
+                            std::move(hold));
+    }
+    PyBuffer_Release(&buffer);
+  } else {
+    PyErr_Clear();
+  }
+  array = array.attr("copy")("C");
+  if (PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_C_CONTIGUOUS) != 0) throw nb::python_error();
+  auto hold = std::make_shared<BufferHold>(buffer);
+  return Tensor::borrow(dtype, shape_of(array), buffer.buf, static_cast<uint64_t>(buffer.len),
+                        std::move(hold));
+}
+
+/// Packs an array that holds each 4- or 2-bit element in a byte.
+Tensor pack_array(const nb::object& array, DType dtype) {
+  const nb::object bytes = array.attr("view")(numpy_dtype_of(DType::kUint8));
+  const Tensor unpacked = view_array(bytes, DType::kUint8);
+  Tensor packed(dtype, unpacked.shape());
+  const std::span<const uint8_t> elements = unpacked.elements<uint8_t>();
+  auto* target = static_cast<uint8_t*>(packed.data());
+  const size_t bits = bits_of(dtype);
+  const size_t per_byte = 8 / bits;
+  const auto mask = static_cast<uint8_t>((1U << bits) - 1);
+  for (size_t i = 0; i < elements.size(); ++i) {
+    target[i / per_byte] =
+        static_cast<uint8_t>(target[i / per_byte] | (elements[i] & mask) << (i % per_byte * bits));
+  }
+  return packed;
+}
+
+nb::object unpack(const Tensor& tensor) {
+  const nb::object array =
+      numpy().module.attr("empty")(tensor.element_count(), numpy_dtype_of(DType::kUint8));
+  Py_buffer buffer;
+  if (PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) != 0)
+    throw nb::python_error();
+  const auto* source = static_cast<const uint8_t*>(tensor.data());
+  auto* target = static_cast<uint8_t*>(buffer.buf);
+  const size_t bits = bits_of(tensor.dtype());
+  const size_t per_byte = 8 / bits;
+  const auto mask = static_cast<uint8_t>((1U << bits) - 1);
+  const bool is_signed = tensor.dtype() == DType::kInt4 || tensor.dtype() == DType::kInt2;
+  const auto sign = static_cast<uint8_t>(is_signed ? 1U << (bits - 1) : 0);
+  for (size_t i = 0; i < static_cast<size_t>(buffer.len); ++i) {
+    const auto element = static_cast<uint8_t>(source[i / per_byte] >> (i % per_byte * bits) & mask);
+    target[i] =
+        static_cast<uint8_t>((element ^ sign) - sign);  // a sign bit is spread over the byte
+  }
+  PyBuffer_Release(&buffer);
+  return array.attr("view")(numpy_dtype_of(tensor.dtype()));
+}
+
+Tensor string_tensor(const nb::object& array, const ValueInfo& info) {
+  const nb::object elements = array.attr("ravel")().attr("tolist")();
+  std::vector<std::string> strings;
+  for (const nb::handle element : elements) {
+    if (PyUnicode_Check(element.ptr())) {
+      // As os.fsencode: text that came from bytes which are no UTF-8 goes back to them.
+      const nb::object bytes =
+          nb::steal(PyUnicode_AsEncodedString(element.ptr(), "utf-8", "surrogateescape"));
+      if (!bytes.is_valid()) throw nb::python_error();
+      strings.emplace_back(PyBytes_AS_STRING(bytes.ptr()),
+                           static_cast<size_t>(PyBytes_GET_SIZE(bytes.ptr())));
+    } else if (PyBytes_Check(element.ptr())) {
+      strings.emplace_back(PyBytes_AS_STRING(element.ptr()),
+                           static_cast<size_t>(PyBytes_GET_SIZE(element.ptr())));
+    } else {
+      fail(info,
+           "expected an array of a numeric type or of str; found an array of objects with a " +
+               class_name(element));
+    }
+  }
+  return {shape_of(array), std::move(strings)};
+}
+
+Tensor array_tensor(nb::object array, const ValueInfo& info) {
+  nb::object numpy_dtype = array.attr("dtype");
+  DType dtype = dtype_of_numpy(numpy_dtype);
+  if (dtype == DType::kUndefined) {
+    const nb::object native = numpy_dtype.attr("newbyteorder")("=");
+    dtype = dtype_of_numpy(native);
+    if (dtype == DType::kUndefined)
+      fail(info, "ONNX has no element type for an array of " + text_of(numpy_dtype));
+    array = array.attr("astype")(native);
+  }
+  if (dtype == DType::kString) return string_tensor(array, info);
+  if (bits_of(dtype) < 8) return pack_array(array, dtype);
+  return view_array(std::move(array), dtype);
+}
+
+/// An array of what is none: a number, a list of numbers, a tensor of another library.
+nb::object make_array(nb::handle object, const ValueInfo& info) {
+  nb::object array;
+  try {
+    array = numpy().module.attr("asarray")(object);
+  } catch (nb::python_error& error) {
+    fail(info, "expected an array; a " + class_name(object) +
+                   " cannot be made one: " + text_of(error.value()));
+  }
+  if (nb::hasattr(object, "dtype") || info.dtype == DType::kUndefined ||
+      info.dtype == DType::kString)
+    return array;
+  const nb::object wanted = numpy_dtype_of(info.dtype);
+  if (!nb::cast<bool>(numpy().module.attr("can_cast")(array.attr("dtype"), wanted, "same_kind"))) {
+    fail(info, "expected " + std::string(to_string(info.dtype)) + ", found a " +
+                   class_name(object) + " of " + text_of(array.attr("dtype")));
+  }
+  return array.attr("astype")(wanted);
+}
+
+Tensor to_tensor(nb::handle object, const ValueInfo& info) {
+  if (is_array(object)) return array_tensor(nb::borrow(object), info);
+  if (object.is_none() || PyDict_Check(object.ptr()))
+    fail(info, "expected an array, found a " + class_name(object));
+  return array_tensor(make_array(object, info), info);
+}
+
+Value to_sequence(nb::handle object, const ValueInfo& info) {
+  if (!PyList_Check(object.ptr()) && !PyTuple_Check(object.ptr()))
+    fail(info, "expected a list of arrays, found a " + class_name(object));
+  ValueInfo item_info;
+  item_info.dtype = info.dtype;
+  std::vector<Value> items;
+  for (const nb::handle item : object) {
+    item_info.name = info.name + "[" + std::to_string(items.size()) + "]";
+    item_info.kind = PyDict_Check(item.ptr()) ? Kind::kMap : Kind::kTensor;
+    items.push_back(to_value(item, item_info));
+  }
+  DType dtype = info.dtype;
+  if (dtype == DType::kUndefined && !items.empty() && items[0].kind() == Kind::kTensor)
+    dtype = items[0].tensor().dtype();
+  return Value::sequence(dtype, std::move(items));
+}
+
+Value to_optional(nb::handle object, const ValueInfo& info) {
+  if (object.is_none()) return Value::optional(info.dtype, {});
+  ValueInfo item_info = info;
+  item_info.kind =
+      PyList_Check(object.ptr()) || PyTuple_Check(object.ptr()) ? Kind::kSequence : Kind::kTensor;
+  return Value::optional(info.dtype, to_value(object, item_info));
+}
+
+Value to_map(nb::handle object, const ValueInfo& info) {
+  if (!PyDict_Check(object.ptr())) fail(info, "expected a dict, found a " + class_name(object));
+  const nb::dict dict = nb::borrow<nb::dict>(object);
+  ValueInfo keys_info;
+  keys_info.name = info.name + ".keys()";
+  ValueInfo values_info;
+  values_info.name = info.name + ".values()";
+  values_info.dtype = info.dtype;
+  return Value::map(to_tensor(nb::list(dict.keys()), keys_info),
+                    to_tensor(nb::list(dict.values()), values_info));
+}
+
+Kind kind_of(nb::handle object) {
+  if (object.is_none()) return Kind::kOptional;
+  if (PyDict_Check(object.ptr())) return Kind::kMap;
+  return PyList_Check(object.ptr()) || PyTuple_Check(object.ptr()) ? Kind::kSequence
+                                                                   : Kind::kTensor;
+}
+
+nb::dlpack::dtype memory_dtype(DType dtype) {
+  const auto bits = static_cast<uint8_t>(bits_of(dtype));
+  switch (dtype) {
+    case DType::kFloat:
+    case DType::kDouble:
+    case DType::kFloat16:
+      return {static_cast<uint8_t>(nb::dlpack::dtype_code::Float), bits, 1};
+    case DType::kInt8:
+    case DType::kInt16:
+    case DType::kInt32:
+    case DType::kInt64:
+      return {static_cast<uint8_t>(nb::dlpack::dtype_code::Int), bits, 1};
+    case DType::kBool:
+      return {static_cast<uint8_t>(nb::dlpack::dtype_code::Bool), bits, 1};
+    case DType::kComplex64:
+    case DType::kComplex128:
+      return {static_cast<uint8_t>(nb::dlpack::dtype_code::Complex), bits, 1};
+    default:  // unsigned integers, and what NumPy knows as such until it is viewed as a type of
+              // ml_dtypes
+      return {static_cast<uint8_t>(nb::dlpack::dtype_code::UInt), bits, 1};
+  }
+}
+
+nb::object string_array(const Tensor& tensor) {
+  nb::list texts;
+  for (const std::string& text : tensor.strings()) {
+    const nb::object decoded = nb::steal(
+        PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
+    if (!decoded.is_valid()) throw nb::python_error();
+    texts.append(decoded);
+  }
+  return numpy().module.attr("array")(texts, numpy_dtype_of(DType::kString));
+}
+
+nb::tuple shape_tuple(const Tensor& tensor) {
+  nb::list extents;
+  for (const int64_t extent : tensor.shape()) extents.append(extent);
+  return nb::tuple(extents);
+}
+
+nb::object to_array(const Tensor& tensor) {
+  const DType dtype = tensor.dtype();
+  if (dtype == DType::kString) return string_array(tensor).attr("reshape")(shape_tuple(tensor));
+  if (tensor.element_count() == 0)
+    return numpy().module.attr("empty")(shape_tuple(tensor), numpy_dtype_of(dtype));
+  if (bits_of(dtype) < 8) return unpack(tensor).attr("reshape")(shape_tuple(tensor));
+  auto kept = std::make_unique<Tensor>(tensor);
+  void* data = kept->data();
+  const nb::capsule owner(kept.get(),
+                          [](void* held) noexcept { delete static_cast<Tensor*>(held); });
+  kept.release();
+  const std::vector<size_t> shape(tensor.shape().begin(), tensor.shape().end());
+  nb::ndarray<nb::numpy> view(data, shape.size(), shape.data(), owner, nullptr,
+                              memory_dtype(dtype));
+  nb::object array = view.cast();
+  return dtype >= DType::kBfloat16 ? array.attr("view")(numpy_dtype_of(dtype)) : array;
+}
+
+}  // namespace
+
+Value to_value(nb::handle object, const ValueInfo& expected) {
+  switch (expected.kind == Kind::kUnknown ? kind_of(object) : expected.kind) {
+    case Kind::kSequence:
+      return to_sequence(object, expected);
+    case Kind::kOptional:
+      return to_optional(object, expected);
+    case Kind::kMap:
+      return to_map(object, expected);
+    default:
+      return to_tensor(object, expected);
+  }
+}
+
+nb::object to_python(const Value& value) {
+  switch (value.kind()) {
+    case Kind::kTensor:
+      return to_array(value.tensor());
+    case Kind::kSequence: {
+      nb::list items;
+      for (size_t i = 0; i < value.size(); ++i) items.append(to_python(value.at(i)));
+      return items;
+    }
+    case Kind::kOptional:
+      return value.size() == 0 ? nb::none() : to_python(value.at(0));
+    case Kind::kMap: {
+      nb::dict items;
+      const nb::object keys = to_array(value.at(0).tensor()).attr("tolist")();
+      const nb::object values = to_array(value.at(1).tensor()).attr("tolist")();
+      for (size_t i = 0; i < nb::len(keys); ++i) items[keys[i]] = values[i];
+      return items;
+    }
+    case Kind::kUnknown:
+      break;
+  }
+  return nb::none();
+}
+
+}  // namespace gantry::python

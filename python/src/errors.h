@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// gantry::Error as Python's exceptions: one class for each code, written in gantry/errors.py.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <string>
+
+namespace gantry::python {
+
+/// Lets every gantry::Error that leaves the module arrive as the class of its code. Called once,
+/// when the module is imported.
+void register_errors();
+
+/// Name of an object's class, for messages: "list".
+std::string class_name(nanobind::handle object);
+
+}  // namespace gantry::python
