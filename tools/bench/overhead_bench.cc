@@ -25,7 +25,11 @@ gantry::Runtime& runtime() {
 }
 
 // One thread: what is measured is the way to a kernel, not how work is shared.
-gantry::SessionOptions one_thread() { return {.config_json = R"({"session": {"threads": 1}})"}; }
+gantry::SessionOptions one_thread() {
+  gantry::SessionOptions options;
+  options.config_json = R"({"session": {"threads": 1}})";
+  return options;
+}
 
 uint64_t resident_bytes() {
   std::ifstream status("/proc/self/status");
