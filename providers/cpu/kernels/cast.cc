@@ -161,8 +161,14 @@ void convert_common(sdk::Call& call, const gantry_tensor& x, const gantry_tensor
       const auto* source = static_cast<const From*>(x.data);
       auto* target = static_cast<To*>(y.data);
       call.parallel_for(count, kPlainGrain, [&](int64_t begin, int64_t end) {
+        if constexpr (std::is_same_v<From, Float16> && std::is_same_v<To, float>) {
+          widen_elements(source + begin, target + begin, end - begin);
+        } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, Float16>) {
+          narrow_elements(source + begin, target + begin, end - begin);
+        } else {
 #pragma GCC ivdep
-        for (int64_t i = begin; i < end; ++i) target[i] = convert<To>(source[i]);
+          for (int64_t i = begin; i < end; ++i) target[i] = convert<To>(source[i]);
+        }
       });
     });
   });

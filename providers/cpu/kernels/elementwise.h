@@ -15,6 +15,7 @@
 
 #include "broadcast.h"
 #include "dispatch.h"
+#include "kernels/vector_math.h"
 #include "node_kernel.h"
 #include "types.h"
 
@@ -53,19 +54,42 @@ Op make_op(const sdk::NodeView& node) {
   }
 }
 
+/// 16-bit floats to f32 and back, whole arrays at a time.
+template <class T>
+void widen_elements(const T* x, float* y, int64_t count) {
+  if constexpr (std::is_same_v<T, Float16>) {
+    simd::widen(reinterpret_cast<const uint16_t*>(x), y, count);
+  } else {
+    for (int64_t i = 0; i < count; ++i) y[i] = static_cast<float>(x[i]);
+  }
+}
+template <class T>
+void narrow_elements(const float* x, T* y, int64_t count) {
+  if constexpr (std::is_same_v<T, Float16>) {
+    simd::narrow(x, reinterpret_cast<uint16_t*>(y), count);
+  } else {
+    for (int64_t i = 0; i < count; ++i) y[i] = static_cast<T>(x[i]);
+  }
+}
+/// Elements of 16-bit floats that are converted at a time.
+inline constexpr int64_t kHalfBlock = 512;
+
 /// y[i] = op(x[i]); y may be x.
 template <class Op, class T, class U>
 void map_elements(const Op& op, const T* x, U* y, int64_t count) {
   if constexpr (HasMap<Op> && std::is_same_v<T, float>) {
     op.map(x, y, count);
-  } else if constexpr (HasMap<Op> && kIsHalf<T>) {
-    constexpr int64_t kBlock = 512;
-    float block[kBlock];
-    for (int64_t begin = 0; begin < count; begin += kBlock) {
-      const int64_t n = std::min(kBlock, count - begin);
-      for (int64_t i = 0; i < n; ++i) block[i] = static_cast<float>(x[begin + i]);
-      op.map(block, block, n);
-      for (int64_t i = 0; i < n; ++i) y[begin + i] = static_cast<U>(block[i]);
+  } else if constexpr (kIsHalf<T>) {
+    float block[kHalfBlock];
+    for (int64_t begin = 0; begin < count; begin += kHalfBlock) {
+      const int64_t n = std::min(kHalfBlock, count - begin);
+      widen_elements(x + begin, block, n);
+      if constexpr (kIsHalf<U>) {
+        map_elements(op, block, block, n);
+        narrow_elements(block, y + begin, n);
+      } else {
+        map_elements(op, block, y + begin, n);
+      }
     }
   } else {
     // An output over its input is element by element, which is no dependence between iterations.
@@ -98,12 +122,37 @@ class Unary final : public NodeKernel {
   Op op_;
 };
 
+template <class Op, class A, class B, class U>
+void zip_elements(const Op& op, const A* a, int64_t a_stride, const B* b, int64_t b_stride, U* y, int64_t count);
+
+/// zip_elements of 16-bit floats, by blocks in f32.
+template <class Op, class T, class U>
+void zip_halves(const Op& op, const T* a, int64_t a_stride, const T* b, int64_t b_stride, U* y, int64_t count) {
+  float a_block[kHalfBlock];
+  float b_block[kHalfBlock];
+  for (int64_t begin = 0; begin < count; begin += kHalfBlock) {
+    const int64_t n = std::min(kHalfBlock, count - begin);
+    widen_elements(a + begin * a_stride, a_block, a_stride ? n : 1);
+    widen_elements(b + begin * b_stride, b_block, b_stride ? n : 1);
+    if constexpr (kIsHalf<U>) {
+      float y_block[kHalfBlock];
+      zip_elements(op, a_block, a_stride, b_block, b_stride, y_block, n);
+      narrow_elements(y_block, y + begin, n);
+    } else {
+      zip_elements(op, a_block, a_stride, b_block, b_stride, y + begin, n);
+    }
+  }
+}
+
 /// y[i] = op(a[i * a_stride], b[i * b_stride]), strides 0 or 1; y may be either input.
 template <class Op, class A, class B, class U>
 void zip_elements(const Op& op, const A* a, int64_t a_stride, const B* b, int64_t b_stride, U* y, int64_t count) {
   if constexpr (HasZip<Op> && std::is_same_v<A, float> && std::is_same_v<B, float>) {
     // Short rows cost more to set up than to compute.
     if (count >= 8) return op.zip(a, a_stride, b, b_stride, y, count);
+  }
+  if constexpr (kIsHalf<A> && std::is_same_v<A, B>) {
+    if (count >= 8) return zip_halves(op, a, a_stride, b, b_stride, y, count);
   }
   using CA = Compute<A>;
   using CB = Compute<B>;

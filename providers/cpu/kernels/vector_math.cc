@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/vector_math-inl.h"
+#include "types.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gantry::cpu::HWY_NAMESPACE {
@@ -147,6 +148,34 @@ void Select(const uint8_t* condition, const float* a, int64_t a_stride, const fl
   for (; i < count; ++i) y[i] = condition[i] ? a[i * a_stride] : b[i * b_stride];
 }
 
+/// Where the machine has instructions for it (AVX2 and up); elsewhere Float16 converts by itself.
+void Widen(const uint16_t* half, float* y, int64_t count) {
+  int64_t i = 0;
+#if HWY_TARGET <= HWY_AVX2
+  const F32 d;
+  const hn::Rebind<uint16_t, F32> d16;
+  const hn::Rebind<hwy::float16_t, F32> df16;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (; i + lanes <= count; i += lanes) {
+    hn::StoreU(hn::PromoteTo(d, hn::BitCast(df16, hn::LoadU(d16, half + i))), d, y + i);
+  }
+#endif
+  for (; i < count; ++i) y[i] = static_cast<float>(Float16::from_bits(half[i]));
+}
+void Narrow(const float* x, uint16_t* half, int64_t count) {
+  int64_t i = 0;
+#if HWY_TARGET <= HWY_AVX2
+  const F32 d;
+  const hn::Rebind<uint16_t, F32> d16;
+  const hn::Rebind<hwy::float16_t, F32> df16;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (; i + lanes <= count; i += lanes) {
+    hn::StoreU(hn::BitCast(d16, hn::DemoteTo(df16, hn::LoadU(d, x + i))), d16, half + i);
+  }
+#endif
+  for (; i < count; ++i) half[i] = Float16(x[i]).bits;
+}
+
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace gantry::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -205,6 +234,11 @@ void simd::select(const uint8_t* condition, const float* a, int64_t a_stride, co
                   float* y, int64_t count) {
   HWY_DYNAMIC_DISPATCH(Select)(condition, a, a_stride, b, b_stride, y, count);
 }
+
+HWY_EXPORT(Widen);
+void simd::widen(const uint16_t* half, float* y, int64_t count) { HWY_DYNAMIC_DISPATCH(Widen)(half, y, count); }
+HWY_EXPORT(Narrow);
+void simd::narrow(const float* x, uint16_t* half, int64_t count) { HWY_DYNAMIC_DISPATCH(Narrow)(x, half, count); }
 
 #undef GANTRY_EXPORT_MAP
 #undef GANTRY_EXPORT_ZIP

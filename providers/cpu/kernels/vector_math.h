@@ -31,4 +31,8 @@ Zip maximum, minimum;  // NaN if either is
 void select(const uint8_t* condition, const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* y,
             int64_t count);
 
+/// Between the bits of IEEE binary16 numbers and f32, rounding to nearest even.
+void widen(const uint16_t* half, float* y, int64_t count);
+void narrow(const float* x, uint16_t* half, int64_t count);
+
 }  // namespace gantry::cpu::simd
