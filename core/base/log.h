@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log of the process, on standard error. GANTRY_LOG=error|warning|info|debug says how much; warnings and errors without it. Any
-// thread.
+// The log of the process, on standard error. GANTRY_LOG=error|warning|info|debug says how much;
+// warnings and errors without it. Any thread.
 #pragma once
 
 #include <string_view>

@@ -25,16 +25,25 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+// A beginning or an ending that was left out: "latency" for "latency_us".
+bool is_part(std::string_view part, std::string_view whole) {
+  constexpr size_t kShortest = 3;
+  return part.size() >= kShortest && part.size() < whole.size() &&
+         (whole.starts_with(part) || whole.ends_with(part));
+}
+
 }  // namespace
 
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates) {
   constexpr size_t kLongestCompared = 64;  // names come from outside; the table is quadratic
   if (name.size() > kLongestCompared) return {};
   std::string nearest;
-  size_t best = std::max<size_t>(1, name.size() / 3) + 1;
+  const size_t limit = (name.size() + 2) / 3;
+  size_t best = limit + 1;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kLongestCompared) continue;
-    const size_t distance = edit_distance(name, candidate);
+    size_t distance = edit_distance(name, candidate);
+    if (is_part(name, candidate) || is_part(candidate, name)) distance = std::min(distance, limit);
     if (distance < best) {
       best = distance;
       nearest = candidate;
@@ -74,7 +83,8 @@ bool matches_pattern(std::string_view pattern, std::string_view text) {
 std::string list_names(const std::vector<std::string>& names) {
   if (names.empty()) return "none";
   std::string text = names[0];
-  for (size_t i = 1; i < names.size(); ++i) text += (i + 1 == names.size() ? " and " : ", ") + names[i];
+  for (size_t i = 1; i < names.size(); ++i)
+    text += (i + 1 == names.size() ? " and " : ", ") + names[i];
   return text;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that people type: the nearest known one for a message, and patterns with wild cards. Pure functions.
+// Names that people type: the nearest known one for a message, and patterns with wild cards. Pure
+// functions.
 #pragma once
 
 #include <string>
@@ -8,7 +9,8 @@
 
 namespace gantry {
 
-/// The candidate that `name` was most likely meant to be (few letters apart, case ignored); empty if none is near.
+/// The candidate that `name` was most likely meant to be (few letters apart, case ignored); empty
+/// if none is near.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates);
 
 /// ` Did you mean "x"?` for the nearest candidate, or nothing.

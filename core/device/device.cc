@@ -21,14 +21,18 @@ bool is_type_character(char c) {
   const std::string shown(text.substr(0, kLongestShown));
   throw Error(Code::kInvalidArgument,
               "device \"" + shown + (text.size() > kLongestShown ? "...\": " : "\": ") + found +
-                  "; expected TYPE or TYPE:id, as CPU or CUDA:1 (TYPE: letters, digits and _; id: a decimal number)");
+                  "; expected TYPE or TYPE:id, as CPU or CUDA:1 (TYPE: letters, digits and _; id: "
+                  "a decimal number)");
 }
 
 uint32_t parse_id(std::string_view text, std::string_view digits) {
   if (digits.empty()) fail(text, "found no id after ':'");
-  // Checked first: from_chars would stop at the first other character and call the rest of the text fine.
-  const auto wrong = std::find_if(digits.begin(), digits.end(), [](char c) { return c < '0' || c > '9'; });
-  if (wrong != digits.end()) fail(text, "found the id \"" + std::string(digits.substr(0, 32)) + "\"");
+  // Checked first: from_chars would stop at the first other character and call the rest of the text
+  // fine.
+  const auto wrong =
+      std::find_if(digits.begin(), digits.end(), [](char c) { return c < '0' || c > '9'; });
+  if (wrong != digits.end())
+    fail(text, "found the id \"" + std::string(digits.substr(0, 32)) + "\"");
   uint32_t id = 0;
   const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), id);
   if (result.ec != std::errc()) fail(text, "found an id of more than 32 bits");

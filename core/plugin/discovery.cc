@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin/discovery.h"
 
-#include <dlfcn.h>
-#include <sys/auxv.h>
-
 #include <algorithm>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <filesystem>
 #include <string_view>
+#include <sys/auxv.h>
 #include <system_error>
 
 namespace gantry {
@@ -62,22 +61,26 @@ std::string why_unreadable(const std::error_code& error) {
   return error ? error.message() : std::string("neither a file nor a folder");
 }
 
-void add_files_of(const fs::path& folder, const std::string& origin, bool was_named, std::vector<ManifestFile>& files) {
+void add_files_of(const fs::path& folder, const std::string& origin, bool was_named,
+                  std::vector<ManifestFile>& files) {
   std::error_code error;
   fs::directory_iterator entries(folder, error);
   if (error) {
-    if (was_named) files.push_back({folder.string(), origin, "the folder cannot be read: " + error.message()});
+    if (was_named)
+      files.push_back({folder.string(), origin, "the folder cannot be read: " + error.message()});
     return;
   }
   std::vector<std::string> paths;
   for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
     if (entries->path().extension() == ".json") paths.push_back(entries->path().string());
   }
-  std::sort(paths.begin(), paths.end());  // by bytes: the same order everywhere, unlike the folder's own
+  std::sort(paths.begin(),
+            paths.end());  // by bytes: the same order everywhere, unlike the folder's own
   for (std::string& path : paths) files.push_back({std::move(path), origin, {}});
 }
 
-void add_named(const std::string& name, const std::string& origin, std::vector<ManifestFile>& files) {
+void add_named(const std::string& name, const std::string& origin,
+               std::vector<ManifestFile>& files) {
   std::error_code error;
   const fs::path path = fs::absolute(name, error).lexically_normal();
   const fs::file_status status = fs::status(path, error);
@@ -86,7 +89,8 @@ void add_named(const std::string& name, const std::string& origin, std::vector<M
   } else if (fs::is_regular_file(status)) {
     files.push_back({path.string(), origin, {}});
   } else {
-    files.push_back({path.string(), origin, origin + " names it and it is not there: " + why_unreadable(error)});
+    files.push_back({path.string(), origin,
+                     origin + " names it and it is not there: " + why_unreadable(error)});
   }
 }
 
@@ -110,11 +114,13 @@ SearchEnvironment SearchEnvironment::of_process() {
   return environment;
 }
 
-std::vector<ManifestFile> find_manifests(const std::vector<std::string>& configured, const SearchEnvironment& environment) {
+std::vector<ManifestFile> find_manifests(const std::vector<std::string>& configured,
+                                         const SearchEnvironment& environment) {
   std::vector<ManifestFile> files;
   for (const std::string& name : configured) add_named(name, "the configuration", files);
   if (environment.provider_files) {
-    for (const std::string& name : split(*environment.provider_files)) add_named(name, "GANTRY_PROVIDER_FILES", files);
+    for (const std::string& name : split(*environment.provider_files))
+      add_named(name, "GANTRY_PROVIDER_FILES", files);
     return files;
   }
   for (const std::string& name : split(environment.add_provider_files.value_or(""))) {
@@ -122,7 +128,8 @@ std::vector<ManifestFile> find_manifests(const std::vector<std::string>& configu
   }
   for (const std::string& folder : environment.user) add_files_of(folder, "user", false, files);
   for (const std::string& folder : environment.site) add_files_of(folder, "site", false, files);
-  for (const std::string& folder : environment.bundled) add_files_of(folder, "bundled", false, files);
+  for (const std::string& folder : environment.bundled)
+    add_files_of(folder, "bundled", false, files);
   return files;
 }
 

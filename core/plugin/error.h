@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors at the provider boundary: gantry::Error on our side, the opaque gantry_error on theirs, and the two ways across. Any
-// thread.
+// Errors at the provider boundary: gantry::Error on our side, the opaque gantry_error on theirs,
+// and the two ways across. Any thread.
 #pragma once
 
 #include <gantry/error.h>
@@ -17,7 +17,8 @@ inline std::string_view to_view(gantry_str text) noexcept {
   return text.data ? std::string_view(text.data, text.length) : std::string_view();
 }
 
-/// A boundary error. Never null and never throws: without memory it is a shared OUT_OF_MEMORY object.
+/// A boundary error. Never null and never throws: without memory it is a shared OUT_OF_MEMORY
+/// object.
 gantry_error* make_error(Code code, std::string_view message) noexcept;
 /// The boundary error for the exception being handled; call it in a catch block.
 gantry_error* error_of_current_exception() noexcept;
@@ -30,21 +31,25 @@ void release_error(gantry_error* error) noexcept;
 /// Releases `error` and throws its copy with `context` in front. Requires error != nullptr.
 [[noreturn]] void throw_error(gantry_error* error, const std::string& context);
 
-/// Throws if a boundary call returned an error, which is consumed. `context` is text, or a callable that makes text and is only
-/// called on failure.
+/// Throws if a boundary call returned an error, which is consumed. `context` is text, or a callable
+/// that makes text and is only called on failure.
 inline void throw_if(gantry_error* error) {
-  if (error) [[unlikely]] throw_error(error, {});
+  if (error) [[unlikely]]
+    throw_error(error, {});
 }
 inline void throw_if(gantry_error* error, const char* context) {
-  if (error) [[unlikely]] throw_error(error, context);
+  if (error) [[unlikely]]
+    throw_error(error, context);
 }
 inline void throw_if(gantry_error* error, const std::string& context) {
-  if (error) [[unlikely]] throw_error(error, context);
+  if (error) [[unlikely]]
+    throw_error(error, context);
 }
 template <class Context>
-  requires requires(Context context) { std::string(context()); }
+requires requires(Context context) { std::string(context()); }
 void throw_if(gantry_error* error, Context&& context) {
-  if (error) [[unlikely]] throw_error(error, std::forward<Context>(context)());
+  if (error) [[unlikely]]
+    throw_error(error, std::forward<Context>(context)());
 }
 
 /// Runs `function` for a provider: null, or the boundary error for what it threw.

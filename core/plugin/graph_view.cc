@@ -11,7 +11,8 @@
 namespace gantry {
 namespace {
 
-// How much of everything a graph has. Arrays are sized before they are filled, so that pointers into them stay.
+// How much of everything a graph has. Arrays are sized before they are filled, so that pointers
+// into them stay.
 struct Counts {
   size_t ids = 0;
   size_t attributes = 0;
@@ -22,16 +23,19 @@ struct Counts {
 };
 
 bool has_symbols(const TypeInfo& type) {
-  return std::any_of(type.symbols.begin(), type.symbols.end(), [](const std::string& name) { return !name.empty(); });
+  return std::any_of(type.symbols.begin(), type.symbols.end(),
+                     [](const std::string& name) { return !name.empty(); });
 }
 
 void count(const AttributeValue& value, Counts& counts) {
   if (std::holds_alternative<std::string>(value)) ++counts.strings;
   if (std::holds_alternative<ValueRef>(value)) ++counts.tensors;
   if (std::holds_alternative<std::unique_ptr<Graph>>(value)) ++counts.bodies;
-  if (const auto* list = std::get_if<std::vector<std::string>>(&value)) counts.strings += list->size();
+  if (const auto* list = std::get_if<std::vector<std::string>>(&value))
+    counts.strings += list->size();
   if (const auto* list = std::get_if<std::vector<ValueRef>>(&value)) counts.tensors += list->size();
-  if (const auto* list = std::get_if<std::vector<std::unique_ptr<Graph>>>(&value)) counts.bodies += list->size();
+  if (const auto* list = std::get_if<std::vector<std::unique_ptr<Graph>>>(&value))
+    counts.bodies += list->size();
 }
 
 Counts count(const Graph& graph) {
@@ -145,8 +149,12 @@ class GraphView::Impl {
     return view;
   }
 
-  static void fill(gantry_attribute& view, const int64_t& value) { set(view, GANTRY_ATTRIBUTE_INT, 1).ints = &value; }
-  static void fill(gantry_attribute& view, const float& value) { set(view, GANTRY_ATTRIBUTE_FLOAT, 1).floats = &value; }
+  static void fill(gantry_attribute& view, const int64_t& value) {
+    set(view, GANTRY_ATTRIBUTE_INT, 1).ints = &value;
+  }
+  static void fill(gantry_attribute& view, const float& value) {
+    set(view, GANTRY_ATTRIBUTE_FLOAT, 1).floats = &value;
+  }
   static void fill(gantry_attribute& view, const std::vector<int64_t>& values) {
     set(view, GANTRY_ATTRIBUTE_INTS, values.size()).ints = values.data();
   }
@@ -174,7 +182,8 @@ class GraphView::Impl {
     add_body(*value);
   }
   void fill(gantry_attribute& view, const std::vector<std::unique_ptr<Graph>>& values) {
-    set(view, GANTRY_ATTRIBUTE_GRAPHS, values.size()).graphs = body_pointers_.data() + body_pointers_.size();
+    set(view, GANTRY_ATTRIBUTE_GRAPHS, values.size()).graphs =
+        body_pointers_.data() + body_pointers_.size();
     for (const auto& value : values) add_body(*value);
   }
 

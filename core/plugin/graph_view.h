@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C view of a graph that claim and compile calls see. Owns every struct and array of the view and borrows names and constants from the
-// graph, which must stay as it is while the view is used. Linear time. Made by one thread, then read by any.
+// The C view of a graph that claim and compile calls see. Owns every struct and array of the view
+// and borrows names and constants from the graph, which must stay as it is while the view is used.
+// Linear time. Made by one thread, then read by any.
 #pragma once
 
 #include <gantry/provider.h>
@@ -14,7 +15,8 @@ namespace gantry {
 
 class GraphView {
  public:
-  /// Node and value indices of the view are the graph's ids, so the graph must be renumbered (Graph::renumber).
+  /// Node and value indices of the view are the graph's ids, so the graph must be renumbered
+  /// (Graph::renumber).
   explicit GraphView(const Graph& graph);
   ~GraphView();
   GraphView(GraphView&&) noexcept;

@@ -28,7 +28,8 @@ struct BlockHeader {
 void* allocate(uint64_t size_bytes, uint64_t alignment) {
   constexpr uint64_t kLargestAlignment = uint64_t{1} << 30;
   constexpr uint64_t kLargestSize = uint64_t{1} << 62;
-  if (!std::has_single_bit(alignment) || alignment > kLargestAlignment || size_bytes > kLargestSize) return nullptr;
+  if (!std::has_single_bit(alignment) || alignment > kLargestAlignment || size_bytes > kLargestSize)
+    return nullptr;
   const uint64_t step = std::max<uint64_t>(alignment, alignof(std::max_align_t));
   const uint64_t front = (sizeof(BlockHeader) + step - 1) / step * step;
   const uint64_t total = (front + size_bytes + step - 1) / step * step;
@@ -47,7 +48,8 @@ void release(void* memory) {
   std::free(header.block);
 }
 
-gantry_error* packed_acquire(const uint8_t key[32], uint64_t size_bytes, void (*fill)(void* arg, void* target), void* arg,
+gantry_error* packed_acquire(const uint8_t key[32], uint64_t size_bytes,
+                             void (*fill)(void* arg, void* target), void* arg,
                              const void** out_data) {
   return guard([&] { *out_data = acquire_packed(key, size_bytes, fill, arg); });
 }
@@ -59,11 +61,12 @@ const gantry_tensor* value_tensor(const gantry_value* value) {
 gantry_error* value_string(const gantry_value* value, uint64_t index, gantry_str* out_string) {
   return guard([&] {
     if (!value || value->kind != GANTRY_KIND_TENSOR || value->dtype != DType::kString) {
-      throw Error(Code::kInvalidArgument,
-                  "value_string: expected a string tensor, found " + (value ? describe(*value) : "null"));
+      throw Error(Code::kInvalidArgument, "value_string: expected a string tensor, found " +
+                                              (value ? describe(*value) : "null"));
     }
     if (index >= value->strings.size()) {
-      throw Error(Code::kInvalidArgument, "value_string: index " + std::to_string(index) + " is out of range; the tensor has " +
+      throw Error(Code::kInvalidArgument, "value_string: index " + std::to_string(index) +
+                                              " is out of range; the tensor has " +
                                               std::to_string(value->strings.size()) + " elements");
     }
     *out_string = to_str(value->strings[index]);
@@ -85,12 +88,13 @@ gantry_value* give(ValueRef value) {
   return raw;
 }
 
-gantry_error* value_create_tensor(uint32_t dtype, uint32_t rank, const int64_t* shape, gantry_value** out_value,
-                                  gantry_tensor** out_tensor) {
+gantry_error* value_create_tensor(uint32_t dtype, uint32_t rank, const int64_t* shape,
+                                  gantry_value** out_value, gantry_tensor** out_tensor) {
   return guard([&] {
     constexpr uint32_t kLargestRank = 64;
     if (rank > kLargestRank) {
-      throw Error(Code::kInvalidArgument, "value_create_tensor: rank " + std::to_string(rank) + " is out of range; at most " +
+      throw Error(Code::kInvalidArgument, "value_create_tensor: rank " + std::to_string(rank) +
+                                              " is out of range; at most " +
                                               std::to_string(kLargestRank) + " axes are supported");
     }
     std::vector<int64_t> extents;
@@ -104,9 +108,10 @@ gantry_error* value_create_tensor(uint32_t dtype, uint32_t rank, const int64_t* 
 gantry_error* value_create(uint32_t kind, uint32_t dtype, gantry_value** out_value) {
   return guard([&] {
     if (kind != GANTRY_KIND_SEQUENCE && kind != GANTRY_KIND_OPTIONAL && kind != GANTRY_KIND_MAP) {
-      throw Error(Code::kInvalidArgument, "value_create: expected the kind sequence, optional or map, found " +
-                                              std::string(to_string(static_cast<Kind>(kind))) + " (" +
-                                              std::to_string(kind) + ")");
+      throw Error(Code::kInvalidArgument,
+                  "value_create: expected the kind sequence, optional or map, found " +
+                      std::string(to_string(static_cast<Kind>(kind))) + " (" +
+                      std::to_string(kind) + ")");
     }
     auto value = std::make_shared<gantry_value>();
     value->kind = static_cast<gantry_kind>(kind);
@@ -131,9 +136,11 @@ size_t capacity_of(const gantry_value& value) {
 
 gantry_error* value_append(gantry_value* value, const gantry_value* item) {
   return guard([&] {
-    if (!value || !item) throw Error(Code::kInvalidArgument, "value_append: expected two values, found null");
+    if (!value || !item)
+      throw Error(Code::kInvalidArgument, "value_append: expected two values, found null");
     if (value->items.size() >= capacity_of(*value)) {
-      throw Error(Code::kInvalidArgument, "value_append: " + describe(*value) + " takes no item number " +
+      throw Error(Code::kInvalidArgument, "value_append: " + describe(*value) +
+                                              " takes no item number " +
                                               std::to_string(value->items.size()));
     }
     value->items.push_back(share(*item));
@@ -143,8 +150,10 @@ gantry_error* value_append(gantry_value* value, const gantry_value* item) {
 gantry_error* value_set_string(gantry_value* value, uint64_t index, gantry_str text) {
   return guard([&] {
     if (!value || value->dtype != DType::kString || index >= value->strings.size()) {
-      throw Error(Code::kInvalidArgument, "value_set_string: expected a string tensor of more than " + std::to_string(index) +
-                                              " elements, found " + (value ? describe(*value) : "null"));
+      throw Error(Code::kInvalidArgument,
+                  "value_set_string: expected a string tensor of more than " +
+                      std::to_string(index) + " elements, found " +
+                      (value ? describe(*value) : "null"));
     }
     value->strings[index] = to_view(text);
   });
@@ -152,7 +161,8 @@ gantry_error* value_set_string(gantry_value* value, uint64_t index, gantry_str t
 
 void value_release(gantry_value* value) {
   if (!value) return;
-  // Moved out first: the value may end with this reference, and its destructor must not meet a member in destruction.
+  // Moved out first: the value may end with this reference, and its destructor must not meet a
+  // member in destruction.
   const ValueRef last = std::move(value->self);
 }
 
@@ -162,15 +172,21 @@ gantry_host make_table() {
   table.error_create = [](uint32_t code, gantry_str message) {
     return make_error(static_cast<Code>(code), to_view(message));
   };
-  table.error_code = [](const gantry_error* error) { return static_cast<uint32_t>(code_of(error)); };
+  table.error_code = [](const gantry_error* error) {
+    return static_cast<uint32_t>(code_of(error));
+  };
   table.error_message = [](const gantry_error* error) { return to_str(message_of(error)); };
   table.error_release = [](gantry_error* error) { release_error(error); };
-  table.log = [](uint32_t level, gantry_str message) { log(static_cast<LogLevel>(level), to_view(message)); };
+  table.log = [](uint32_t level, gantry_str message) {
+    log(static_cast<LogLevel>(level), to_view(message));
+  };
   table.allocate = allocate;
   table.release = release;
   table.packed_acquire = packed_acquire;
   table.packed_release = [](const void* data) { release_packed(data); };
-  table.value_kind = [](const gantry_value* value) -> uint32_t { return value ? value->kind : GANTRY_KIND_UNKNOWN; };
+  table.value_kind = [](const gantry_value* value) -> uint32_t {
+    return value ? value->kind : GANTRY_KIND_UNKNOWN;
+  };
   table.value_tensor = value_tensor;
   table.value_string = value_string;
   table.value_length = value_length;

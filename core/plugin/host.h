@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host table: what gantry offers to every provider of the process. One static table; the slots that need an execution are
-// filled by schedule/, which this folder may not see, through install_run_services. Any thread.
+// The host table: what gantry offers to every provider of the process. One static table; the slots
+// that need an execution are filled by schedule/, which this folder may not see, through
+// install_run_services. Any thread.
 #pragma once
 
 #include <gantry/provider.h>
@@ -25,7 +26,8 @@ struct RunServices {
   decltype(gantry_host::trace_end) trace_end = nullptr;
 };
 
-/// Fills the run slots; a null member leaves its slot as it is. Call it before the first provider is opened.
+/// Fills the run slots; a null member leaves its slot as it is. Call it before the first provider
+/// is opened.
 void install_run_services(const RunServices& services);
 
 /// The table handed to providers; valid as long as the process.

@@ -22,7 +22,8 @@ namespace {
 
 constexpr const char* kEntry = "gantry_provider_v1";
 
-// Never destroyed: the class closes libraries in its destructor, and code of a provider may still run then.
+// Never destroyed: the class closes libraries in its destructor, and code of a provider may still
+// run then.
 std::vector<boost::dll::shared_library>& open_libraries() {
   static auto* const instance = new std::vector<boost::dll::shared_library>;
   return *instance;
@@ -34,7 +35,8 @@ std::string similar_exports(const std::string& path) {
   try {
     boost::dll::library_info info(path);
     for (const std::string& symbol : info.symbols()) {
-      if (symbol.find("gantry") != std::string::npos && similar.size() < 5) similar.push_back(symbol);
+      if (symbol.find("gantry") != std::string::npos && similar.size() < 5)
+        similar.push_back(symbol);
     }
   } catch (const std::exception&) {
     return {};  // only a help for the message
@@ -49,19 +51,23 @@ gantry_provider_entry open_library(const std::string& absolute_path) {
   const std::lock_guard<std::mutex> lock(mutex);
   boost::dll::shared_library library;
   try {
-    // Bound at once: a symbol that is missing must fail here and not end the process at the first call. Local is the default.
+    // Bound at once: a symbol that is missing must fail here and not end the process at the first
+    // call. Local is the default.
     library.load(std::filesystem::path(absolute_path), boost::dll::load_mode::rtld_now);
   } catch (const std::exception& error) {
-    throw Error(Code::kUnavailable, absolute_path + ": the library could not be opened: " + error.what());
+    throw Error(Code::kUnavailable,
+                absolute_path + ": the library could not be opened: " + error.what());
   }
   const bool has_entry = library.has(kEntry);
   gantry_provider_entry entry = nullptr;
   if (has_entry) entry = &library.get<std::remove_pointer_t<gantry_provider_entry>>(kEntry);
-  // Kept open even when refused: its initialisers have run, and may have started what closing would pull the ground from.
+  // Kept open even when refused: its initialisers have run, and may have started what closing would
+  // pull the ground from.
   open_libraries().push_back(std::move(library));
   if (!entry) {
-    throw Error(Code::kAbiMismatch, absolute_path + ": expected the exported symbol " + kEntry + ", found none" +
-                                        similar_exports(absolute_path) + "; GANTRY_DEFINE_PROVIDER(Class) exports it");
+    throw Error(Code::kAbiMismatch, absolute_path + ": expected the exported symbol " + kEntry +
+                                        ", found none" + similar_exports(absolute_path) +
+                                        "; GANTRY_DEFINE_PROVIDER(Class) exports it");
   }
   return entry;
 }

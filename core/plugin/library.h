@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening provider libraries: by absolute path, bound at once, symbols kept local, never closed while the process lives. Any thread.
+// Opening provider libraries: by absolute path, bound at once, symbols kept local, never closed
+// while the process lives. Any thread.
 #pragma once
 
 #include <gantry/provider.h>
@@ -8,8 +9,8 @@
 
 namespace gantry {
 
-/// Opens the library (again: no effect) and returns its entry. UNAVAILABLE: the loader refused, with its text. ABI_MISMATCH: no
-/// gantry_provider_v1; lists exports that look like it.
+/// Opens the library (again: no effect) and returns its entry. UNAVAILABLE: the loader refused,
+/// with its text. ABI_MISMATCH: no gantry_provider_v1; lists exports that look like it.
 gantry_provider_entry open_library(const std::string& absolute_path);
 
 }  // namespace gantry

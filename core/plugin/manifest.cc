@@ -22,8 +22,10 @@ class Reader {
  public:
   Reader(const json& root, const std::string& file) : root_(root), file_(file) {}
 
-  [[noreturn]] void fail(const std::string& pointer, const std::string& expected, const std::string& found) const {
-    throw Error(Code::kInvalidArgument, file_ + ": " + pointer + ": expected " + expected + ", found " + found);
+  [[noreturn]] void fail(const std::string& pointer, const std::string& expected,
+                         const std::string& found) const {
+    throw Error(Code::kInvalidArgument,
+                file_ + ": " + pointer + ": expected " + expected + ", found " + found);
   }
 
   // The member at a pointer of one or two steps; null if it is absent.
@@ -36,7 +38,8 @@ class Reader {
     if (!found) fail(pointer, expected, "nothing");
     return *found;
   }
-  std::string text(const std::string& pointer, const std::string& expected, bool is_required) const {
+  std::string text(const std::string& pointer, const std::string& expected,
+                   bool is_required) const {
     const json* found = is_required ? &need(pointer, expected) : find(pointer);
     if (!found) return {};
     if (!found->is_string() || (is_required && found->get_ref<const std::string&>().empty())) {
@@ -46,7 +49,8 @@ class Reader {
   }
   uint32_t number(const std::string& pointer) const {
     const json& found = need(pointer, "an unsigned number");
-    if (!found.is_number_unsigned() || found.get<uint64_t>() > std::numeric_limits<uint32_t>::max()) {
+    if (!found.is_number_unsigned() ||
+        found.get<uint64_t>() > std::numeric_limits<uint32_t>::max()) {
       fail(pointer, "an unsigned number", describe_json(found));
     }
     return found.get<uint32_t>();
@@ -59,7 +63,8 @@ class Reader {
     for (size_t i = 0; i < found->size(); ++i) {
       const json& item = (*found)[i];
       if (!item.is_string() || item.get_ref<const std::string&>().empty()) {
-        fail(json_pointer(pointer, std::to_string(i)), "a string that is not empty", describe_json(item));
+        fail(json_pointer(pointer, std::to_string(i)), "a string that is not empty",
+             describe_json(item));
       }
       result.push_back(item.get<std::string>());
     }
@@ -79,8 +84,11 @@ class Reader {
     const json* object = pointer.empty() ? &root_ : find(pointer);
     if (!object || !object->is_object()) return;
     for (const auto& [member, unused] : object->items()) {
-      if (member.rfind("x-", 0) == 0 || std::find(known.begin(), known.end(), member) != known.end()) continue;
-      warnings.push_back(json_pointer(pointer, member) + ": unknown member, ignored." + did_you_mean(member, known));
+      if (member.rfind("x-", 0) == 0 ||
+          std::find(known.begin(), known.end(), member) != known.end())
+        continue;
+      warnings.push_back(json_pointer(pointer, member) + ": unknown member, ignored." +
+                         did_you_mean(member, known));
     }
   }
 
@@ -89,20 +97,26 @@ class Reader {
   const std::string& file_;
 };
 
-const std::vector<std::string> kMembers = {"manifest_version", "name",     "vendor",   "version", "library", "abi",    "devices",
-                                           "priority",         "requires", "options",  "threads", "unload",  "critical"};
+const std::vector<std::string> kMembers = {
+    "manifest_version", "name",     "vendor",  "version", "library", "abi",     "devices",
+    "priority",         "requires", "options", "threads", "unload",  "critical"};
 
 void check_version(const Reader& reader, const json& root, const std::string& file) {
   const json& version = reader.need("/manifest_version", std::to_string(kManifestVersion));
-  if (!version.is_number_integer()) reader.fail("/manifest_version", "a whole number", describe_json(version));
+  if (!version.is_number_integer())
+    reader.fail("/manifest_version", "a whole number", describe_json(version));
   if (version != kManifestVersion) {
-    throw Error(Code::kAbiMismatch, file + ": /manifest_version: expected " + std::to_string(kManifestVersion) + ", found " +
-                                        version.dump() + "; the manifest needs another version of gantry");
+    throw Error(Code::kAbiMismatch,
+                file + ": /manifest_version: expected " + std::to_string(kManifestVersion) +
+                    ", found " + version.dump() + "; the manifest needs another version of gantry");
   }
   for (const std::string& member : reader.texts("/critical")) {
-    if (std::find(kMembers.begin(), kMembers.end(), member) == kMembers.end() || !root.contains(member)) {
-      throw Error(Code::kAbiMismatch, file + ": /critical: the member \"" + member +
-                                          "\" must be understood and is not known here; the manifest needs a newer gantry");
+    if (std::find(kMembers.begin(), kMembers.end(), member) == kMembers.end() ||
+        !root.contains(member)) {
+      throw Error(
+          Code::kAbiMismatch,
+          file + ": /critical: the member \"" + member +
+              "\" must be understood and is not known here; the manifest needs a newer gantry");
     }
   }
 }
@@ -110,13 +124,16 @@ void check_version(const Reader& reader, const json& root, const std::string& fi
 bool is_provider_name(const std::string& name) {
   const auto is_plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
   return !name.empty() && name.size() <= 64 && is_plain(name[0]) &&
-         std::all_of(name.begin(), name.end(), [&](char c) { return is_plain(c) || c == '_' || c == '-'; });
+         std::all_of(name.begin(), name.end(),
+                     [&](char c) { return is_plain(c) || c == '_' || c == '-'; });
 }
 
 void read_identity(const Reader& reader, bool needs_library, Manifest& manifest) {
-  const std::string expected = "a name of 1 to 64 of the characters a-z, 0-9, _ and -, first a letter or digit";
+  const std::string expected =
+      "a name of 1 to 64 of the characters a-z, 0-9, _ and -, first a letter or digit";
   manifest.name = reader.text("/name", expected, true);
-  if (!is_provider_name(manifest.name)) reader.fail("/name", expected, "\"" + manifest.name.substr(0, 80) + "\"");
+  if (!is_provider_name(manifest.name))
+    reader.fail("/name", expected, "\"" + manifest.name.substr(0, 80) + "\"");
   manifest.vendor = reader.text("/vendor", "a string", false);
   manifest.version = reader.text("/version", "a string as \"0.1.0\"", true);
   manifest.library = reader.text("/library", "a file name relative to the manifest", needs_library);
@@ -138,9 +155,10 @@ void read_devices(const Reader& reader, Manifest& manifest) {
       is_type = false;
     }
     const std::string pointer = json_pointer("/devices", std::to_string(i));
-    if (!is_type) reader.fail(pointer, "a type of letters, digits and _", "\"" + type.substr(0, 80) + "\"");
-    if (std::find(manifest.devices.begin(), manifest.devices.begin() + static_cast<ptrdiff_t>(i), type) !=
-        manifest.devices.begin() + static_cast<ptrdiff_t>(i)) {
+    if (!is_type)
+      reader.fail(pointer, "a type of letters, digits and _", "\"" + type.substr(0, 80) + "\"");
+    if (std::find(manifest.devices.begin(), manifest.devices.begin() + static_cast<ptrdiff_t>(i),
+                  type) != manifest.devices.begin() + static_cast<ptrdiff_t>(i)) {
       reader.fail(pointer, "each type once", "\"" + type + "\" again");
     }
   }
@@ -148,7 +166,8 @@ void read_devices(const Reader& reader, Manifest& manifest) {
 
 void read_rest(const Reader& reader, const std::string& file, Manifest& manifest) {
   if (const json* priority = reader.find("/priority")) {
-    if (!priority->is_number_integer()) reader.fail("/priority", "a whole number", describe_json(*priority));
+    if (!priority->is_number_integer())
+      reader.fail("/priority", "a whole number", describe_json(*priority));
     manifest.priority = priority->get<int64_t>();
   }
   if (const json* needed = reader.find("/requires"); needed && !needed->is_object()) {
@@ -187,7 +206,8 @@ Manifest parse_manifest(const std::string& text, const std::string& file, bool n
 Manifest read_manifest(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw Error(Code::kNotFound, file + ": the manifest cannot be read");
-  std::string text(kMaxManifestBytes + 1, '\0');  // one more, to see that a file is too large without reading all of it
+  std::string text(kMaxManifestBytes + 1,
+                   '\0');  // one more, to see that a file is too large without reading all of it
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (stream.bad()) throw Error(Code::kNotFound, file + ": the manifest cannot be read");
   text.resize(static_cast<size_t>(stream.gcount()));
@@ -200,7 +220,8 @@ void check_options(const Manifest& manifest, const std::string& options) {
   const JsonSchema schema(parse_json(manifest.options_schema, subject), subject);
   const std::string pointer = json_pointer("/providers/options", manifest.name);
   if (!document.is_object()) {
-    throw Error(Code::kInvalidArgument, subject + ": " + pointer + ": expected an object, found " + describe_json(document));
+    throw Error(Code::kInvalidArgument, subject + ": " + pointer + ": expected an object, found " +
+                                            describe_json(document));
   }
   schema.check(document, subject, pointer);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The note that a provider library carries for readers of the closed file: ABI version, layout and sanitizer. Checked before the
-// library is opened, because opening runs its code. Pure functions over the file.
+// The note that a provider library carries for readers of the closed file: ABI version, layout and
+// sanitizer. Checked before the library is opened, because opening runs its code. Pure functions
+// over the file.
 #pragma once
 
 #include <gantry/provider.h>
@@ -9,12 +10,12 @@
 
 namespace gantry {
 
-/// Reads the note of a library file. NOT_FOUND: no such file. ABI_MISMATCH: built for another processor. INVALID_ARGUMENT: not an
-/// ELF shared library, truncated, or without a note.
+/// Reads the note of a library file. NOT_FOUND: no such file. ABI_MISMATCH: built for another
+/// processor. INVALID_ARGUMENT: not an ELF shared library, truncated, or without a note.
 gantry_note read_note(const std::string& library);
 
-/// Checks that this host can open a library with that note. ABI_MISMATCH: another major, layout or sanitizer; both sides and
-/// which of them must be rebuilt.
+/// Checks that this host can open a library with that note. ABI_MISMATCH: another major, layout or
+/// sanitizer; both sides and which of them must be rebuilt.
 void check_note(const gantry_note& note, const std::string& library);
 
 }  // namespace gantry

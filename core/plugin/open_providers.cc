@@ -51,22 +51,28 @@ std::shared_ptr<PluginProvider> find_or_take(const std::string& key) {
 
 }  // namespace
 
-std::shared_ptr<PluginProvider> open_provider(const Manifest& manifest, const PluginProvider::Origin& origin, std::string& stage) {
-  const std::string key =
-      origin.library.empty() ? std::to_string(reinterpret_cast<uintptr_t>(origin.entry)) : origin.library;
+std::shared_ptr<PluginProvider> open_provider(const Manifest& manifest,
+                                              const PluginProvider::Origin& origin,
+                                              std::string& stage) {
+  const std::string key = origin.library.empty()
+                              ? std::to_string(reinterpret_cast<uintptr_t>(origin.entry))
+                              : origin.library;
   if (std::shared_ptr<PluginProvider> open = find_or_take(key)) {
     if (open->options() != origin.options || open->name() != manifest.name) {
-      throw Error(Code::kUnavailable, "provider \"" + manifest.name + "\" is already open in this process as \"" + open->name() +
-                                          "\" with the options " + open->options() + ", asked for with " + origin.options +
+      throw Error(Code::kUnavailable, "provider \"" + manifest.name +
+                                          "\" is already open in this process as \"" +
+                                          open->name() + "\" with the options " + open->options() +
+                                          ", asked for with " + origin.options +
                                           "; options are given per session where they differ");
     }
     return open;
   }
   try {
-    std::shared_ptr<PluginProvider> opened(new PluginProvider(manifest, origin, stage), [key](PluginProvider* provider) {
-      delete provider;
-      free_slot(key);
-    });
+    std::shared_ptr<PluginProvider> opened(new PluginProvider(manifest, origin, stage),
+                                           [key](PluginProvider* provider) {
+                                             delete provider;
+                                             free_slot(key);
+                                           });
     OpenProviders& all = open_providers();
     const std::lock_guard<std::mutex> lock(all.mutex);
     all.slots[key].provider = opened;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The providers that are open in this process, so that runtimes share them and no library ever has two provider objects. Any thread.
+// The providers that are open in this process, so that runtimes share them and no library ever has
+// two provider objects. Any thread.
 #pragma once
 
 #include <memory>
@@ -9,8 +10,11 @@
 
 namespace gantry {
 
-/// The open provider of that library (or entry, without one), or a new one; it is destroyed with its last user, and a new one waits for
-/// that. UNAVAILABLE: it is open with other options. Otherwise errors as PluginProvider.
-std::shared_ptr<PluginProvider> open_provider(const Manifest& manifest, const PluginProvider::Origin& origin, std::string& stage);
+/// The open provider of that library (or entry, without one), or a new one; it is destroyed with
+/// its last user, and a new one waits for that. UNAVAILABLE: it is open with other options.
+/// Otherwise errors as PluginProvider.
+std::shared_ptr<PluginProvider> open_provider(const Manifest& manifest,
+                                              const PluginProvider::Origin& origin,
+                                              std::string& stage);
 
 }  // namespace gantry

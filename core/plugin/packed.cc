@@ -58,9 +58,10 @@ std::shared_ptr<Entry> find_or_add(Packed& all, const Key& key, uint64_t size_by
     }
     all.bytes += size_bytes;
   } else if (entry->size_bytes != size_bytes) {
-    throw Error(Code::kInvalidArgument, "packed data: a key is held with " + std::to_string(entry->size_bytes) +
-                                            " bytes and was asked for with " + std::to_string(size_bytes) +
-                                            "; a key must determine the size");
+    throw Error(Code::kInvalidArgument,
+                "packed data: a key is held with " + std::to_string(entry->size_bytes) +
+                    " bytes and was asked for with " + std::to_string(size_bytes) +
+                    "; a key must determine the size");
   }
   ++entry->users;
   return entry;
@@ -68,8 +69,8 @@ std::shared_ptr<Entry> find_or_add(Packed& all, const Key& key, uint64_t size_by
 
 }  // namespace
 
-const void* acquire_packed(const uint8_t key[32], uint64_t size_bytes, void (*fill)(void* arg, void* target),
-                           void* arg) {
+const void* acquire_packed(const uint8_t key[32], uint64_t size_bytes,
+                           void (*fill)(void* arg, void* target), void* arg) {
   Packed& all = packed();
   Key wanted;
   std::copy(key, key + wanted.size(), wanted.begin());

@@ -14,7 +14,8 @@
 namespace gantry {
 namespace {
 
-// Calls a provider where it may be at its worst: an exception that crosses is a breach of the contract, and one that can be reported.
+// Calls a provider where it may be at its worst: an exception that crosses is a breach of the
+// contract, and one that can be reported.
 template <class Call>
 void call_provider(const std::string& who, Call&& call) {
   gantry_error* error = nullptr;
@@ -74,15 +75,19 @@ void PluginProvider::negotiate(const Origin& origin) {
   gantry_accept accept = {};
   accept.size = sizeof(accept);
   call_provider(who, [&] { return origin.entry(&offer, &accept); });
-  if (!accept.api) throw Error(Code::kAbiMismatch, who + ": expected a table of functions, found null");
+  if (!accept.api)
+    throw Error(Code::kAbiMismatch, who + ": expected a table of functions, found null");
   // Taken over before it is judged, so that close() can call the provider's destroy.
   std::memcpy(&api_, accept.api, std::min<size_t>(accept.api->size, sizeof(api_)));
   if (accept.layout != GANTRY_ABI_LAYOUT) {
-    throw Error(Code::kAbiMismatch, who + ": expected the layout " + std::to_string(GANTRY_ABI_LAYOUT) + " of provider.h, found " +
-                                        std::to_string(accept.layout) + "; rebuild the provider with this gantry's SDK");
+    throw Error(Code::kAbiMismatch, who + ": expected the layout " +
+                                        std::to_string(GANTRY_ABI_LAYOUT) +
+                                        " of provider.h, found " + std::to_string(accept.layout) +
+                                        "; rebuild the provider with this gantry's SDK");
   }
   if (accept.minor > GANTRY_ABI_MINOR) {
-    throw Error(Code::kAbiMismatch, who + ": expected at most minor version " + std::to_string(GANTRY_ABI_MINOR) + ", found " +
+    throw Error(Code::kAbiMismatch, who + ": expected at most minor version " +
+                                        std::to_string(GANTRY_ABI_MINOR) + ", found " +
                                         std::to_string(accept.minor) + "; upgrade gantry");
   }
 }
@@ -90,16 +95,18 @@ void PluginProvider::negotiate(const Origin& origin) {
 void PluginProvider::check_slots() const {
   const auto need = [&](bool is_there, const char* slot) {
     if (is_there) return;
-    throw Error(Code::kAbiMismatch, "provider \"" + name() + "\": expected the required slot gantry_provider_api." + slot +
-                                        ", found a table of " + std::to_string(api_.size) + " bytes in which it is absent or null");
+    throw Error(Code::kAbiMismatch, "provider \"" + name() +
+                                        "\": expected the required slot gantry_provider_api." +
+                                        slot + ", found a table of " + std::to_string(api_.size) +
+                                        " bytes in which it is absent or null");
   };
   need(api_.devices != nullptr, "devices");
   need(api_.claim != nullptr, "claim");
   need(api_.compile != nullptr, "compile");
   need(api_.destroy != nullptr, "destroy");
-  const bool has_memory = std::any_of(devices_.begin(), devices_.end(), [](const PluginDevice& device) {
-    return device.is_ready() && !device.has_host_memory();
-  });
+  const bool has_memory = std::any_of(
+      devices_.begin(), devices_.end(),
+      [](const PluginDevice& device) { return device.is_ready() && !device.has_host_memory(); });
   if (!has_memory) return;
   need(api_.device_open != nullptr, "device_open");
   need(api_.device_close != nullptr, "device_close");
@@ -153,11 +160,13 @@ void PluginProvider::add_device(const gantry_device_info& info) {
   const std::string label = "device " + device.info.device.to_string();
   const auto& types = manifest_.devices;
   if (std::find(types.begin(), types.end(), device.info.device.type) == types.end()) {
-    throw Error(Code::kInternal, label + ": expected a type that the manifest lists in /devices, found another one");
+    throw Error(Code::kInternal,
+                label + ": expected a type that the manifest lists in /devices, found another one");
   }
   for (const PluginDevice& other : devices_) {
     if (other.info.device == device.info.device) {
-      throw Error(Code::kInternal, label + ": expected each id of a type once, found it reported twice");
+      throw Error(Code::kInternal,
+                  label + ": expected each id of a type once, found it reported twice");
     }
   }
   devices_.push_back(std::move(device));
@@ -167,15 +176,19 @@ gantry_device* PluginProvider::open_device(uint32_t index) {
   require_not_forked();
   const std::lock_guard<std::mutex> lock(mutex_);
   if (index >= devices_.size()) {
-    throw Error(Code::kInternal, "provider \"" + name() + "\" has no device of index " + std::to_string(index));
+    throw Error(Code::kInternal,
+                "provider \"" + name() + "\" has no device of index " + std::to_string(index));
   }
   const PluginDevice& device = devices_[index];
-  const std::string who = "device " + device.info.device.to_string() + " of provider \"" + name() + "\"";
-  if (!device.is_ready()) throw Error(Code::kUnavailable, who + " is " + device.info.state + ": " + device.info.reason);
+  const std::string who =
+      "device " + device.info.device.to_string() + " of provider \"" + name() + "\"";
+  if (!device.is_ready())
+    throw Error(Code::kUnavailable, who + " is " + device.info.state + ": " + device.info.reason);
   if (device.has_host_memory() || opened_[index]) return opened_[index];
   gantry_device* handle = nullptr;
   call_provider(who, [&] { return api_.device_open(api_.self, index, &handle); });
-  if (!handle) throw Error(Code::kInternal, who + ": device_open gave neither an error nor a device");
+  if (!handle)
+    throw Error(Code::kInternal, who + ": device_open gave neither an error nor a device");
   opened_[index] = handle;
   return handle;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An opened provider: its negotiated table and the devices it reported. At most one object per library lives in a process; it is shared
-// by runtimes and sessions, and destroyed with the last of them. The library itself stays mapped. Any thread.
+// An opened provider: its negotiated table and the devices it reported. At most one object per
+// library lives in a process; it is shared by runtimes and sessions, and destroyed with the last of
+// them. The library itself stays mapped. Any thread.
 #pragma once
 
 #include <gantry/device.h>
@@ -33,8 +34,9 @@ class PluginProvider {
     std::string options;  ///< JSON object, already checked
   };
 
-  /// Negotiates, checks the table, enumerates. On failure the provider's own destroy has run and nothing is left.
-  /// ABI_MISMATCH: versions or layouts do not fit, a required slot is absent. Otherwise what the provider says.
+  /// Negotiates, checks the table, enumerates. On failure the provider's own destroy has run and
+  /// nothing is left. ABI_MISMATCH: versions or layouts do not fit, a required slot is absent.
+  /// Otherwise what the provider says.
   PluginProvider(Manifest manifest, const Origin& origin, std::string& stage);
   ~PluginProvider();
   PluginProvider(const PluginProvider&) = delete;
@@ -42,14 +44,15 @@ class PluginProvider {
 
   [[nodiscard]] const std::string& name() const { return manifest_.name; }
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
-  /// The provider's table, widened to this host's: slots that it does not have are null. `self` is in it.
+  /// The provider's table, widened to this host's: slots that it does not have are null. `self` is
+  /// in it.
   [[nodiscard]] const gantry_provider_api& api() const { return api_; }
   /// The process-wide options it was opened with.
   [[nodiscard]] const std::string& options() const { return options_; }
   /// Every device it reported, by index.
   [[nodiscard]] const std::vector<PluginDevice>& devices() const { return devices_; }
-  /// The device opened for use, on first call; null for devices in host memory. UNAVAILABLE: it is not ready, or what the
-  /// provider says; a later call tries again.
+  /// The device opened for use, on first call; null for devices in host memory. UNAVAILABLE: it is
+  /// not ready, or what the provider says; a later call tries again.
   gantry_device* open_device(uint32_t index);
 
  private:

@@ -23,18 +23,22 @@ struct ProviderRegistry::Candidate {
 
   [[nodiscard]] bool is_usable() const { return row.state == "ready" || row.state == "not opened"; }
   [[nodiscard]] bool lists(const std::string& type) const {
-    return std::find(manifest.devices.begin(), manifest.devices.end(), type) != manifest.devices.end();
+    return std::find(manifest.devices.begin(), manifest.devices.end(), type) !=
+           manifest.devices.end();
   }
 };
 
 namespace {
 
 std::string hint_for(const ProviderReport& row) {
-  if (row.code == Code::kAbiMismatch) return "rebuild the provider with the SDK of this gantry, or take matching releases";
+  if (row.code == Code::kAbiMismatch)
+    return "rebuild the provider with the SDK of this gantry, or take matching releases";
   if (row.stage == "policy") return "take its name out of /providers/disable to use it";
-  if (row.stage == "parsed") return "correct the manifest; gantry config schema and docs/MANIFEST.md describe its members";
+  if (row.stage == "parsed")
+    return "correct the manifest; gantry config schema and docs/MANIFEST.md describe its members";
   if (row.stage == "file checks") return "install the provider again, or remove its manifest";
-  if (row.stage == "requirements") return "install what it needs; without that hardware the row can be ignored";
+  if (row.stage == "requirements")
+    return "install what it needs; without that hardware the row can be ignored";
   if (row.stage == "load") return "ldd " + row.library + " shows which libraries it misses";
   return {};
 }
@@ -89,7 +93,8 @@ void ProviderRegistry::inspect(Candidate& candidate, const std::string& file) {
   }
   row.stage = "policy";
   if (is_disabled(manifest.name)) {
-    throw Error(Code::kUnavailable, "provider \"" + manifest.name + "\" is disabled by the configuration");
+    throw Error(Code::kUnavailable,
+                "provider \"" + manifest.name + "\" is disabled by the configuration");
   }
   row.stage = "file checks";
   row.library = resolve_library(manifest, file);
@@ -97,9 +102,11 @@ void ProviderRegistry::inspect(Candidate& candidate, const std::string& file) {
   const gantry_note note = read_note(row.library);
   check_note(note, row.library);
   if (manifest.abi_major != note.major || manifest.abi_minor != note.minor) {
-    throw Error(Code::kAbiMismatch, file + ": /abi: expected version " + std::to_string(note.major) + "." + std::to_string(note.minor) +
-                                        " as the note of " + row.library + " says, found " + std::to_string(manifest.abi_major) + "." +
-                                        std::to_string(manifest.abi_minor));
+    throw Error(Code::kAbiMismatch,
+                file + ": /abi: expected version " + std::to_string(note.major) + "." +
+                    std::to_string(note.minor) + " as the note of " + row.library +
+                    " says, found " + std::to_string(manifest.abi_major) + "." +
+                    std::to_string(manifest.abi_minor));
   }
   row.stage = "requirements";
   check_requirements(manifest, row.library);
@@ -111,12 +118,15 @@ void ProviderRegistry::check_rivals(Candidate& candidate) const {
     if (!other->is_usable()) continue;
     if (other->manifest.name == candidate.manifest.name) {
       candidate.row.state = "shadowed";
-      candidate.row.message = "provider \"" + candidate.manifest.name + "\" was found before, in " + other->row.manifest;
+      candidate.row.message = "provider \"" + candidate.manifest.name + "\" was found before, in " +
+                              other->row.manifest;
       throw Error(Code::kUnavailable, candidate.row.manifest + ": " + candidate.row.message);
     }
     if (other->row.library == candidate.row.library && !candidate.row.library.empty()) {
-      throw Error(Code::kInvalidArgument, candidate.row.manifest + ": /library: expected a library of its own, found " +
-                                              candidate.row.library + ", which serves \"" + other->manifest.name + "\" already");
+      throw Error(Code::kInvalidArgument, candidate.row.manifest +
+                                              ": /library: expected a library of its own, found " +
+                                              candidate.row.library + ", which serves \"" +
+                                              other->manifest.name + "\" already");
     }
   }
 }
@@ -149,7 +159,8 @@ void ProviderRegistry::open(Candidate& candidate) {
   } catch (const Error& error) {
     reject(candidate.row, error);
   } catch (const std::exception& error) {
-    reject(candidate.row, Error(Code::kInternal, "provider \"" + candidate.manifest.name + "\": " + error.what()));
+    reject(candidate.row,
+           Error(Code::kInternal, "provider \"" + candidate.manifest.name + "\": " + error.what()));
   }
   if (candidate.row.state == "rejected") log(LogLevel::kWarning, candidate.row.message);
 }
@@ -161,7 +172,8 @@ void ProviderRegistry::open_all() {
 void ProviderRegistry::add(gantry_provider_entry entry, const std::string& manifest) {
   require_not_forked();
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (!entry) throw Error(Code::kInvalidArgument, "add_provider: expected an entry function, found null");
+  if (!entry)
+    throw Error(Code::kInvalidArgument, "add_provider: expected an entry function, found null");
   auto added = std::make_unique<Candidate>();
   added->row.manifest = "<code>";
   added->entry = entry;
@@ -170,8 +182,8 @@ void ProviderRegistry::add(gantry_provider_entry entry, const std::string& manif
   added->row.version = added->manifest.version;
   for (const auto& other : candidates_) {
     if (other->manifest.name == added->manifest.name && (other->provider || other->entry)) {
-      throw Error(Code::kInvalidArgument, "add_provider: provider \"" + added->manifest.name + "\" is there already, from " +
-                                              other->row.manifest);
+      throw Error(Code::kInvalidArgument, "add_provider: provider \"" + added->manifest.name +
+                                              "\" is there already, from " + other->row.manifest);
     }
   }
   const auto options = settings_.options.find(added->manifest.name);
@@ -183,14 +195,17 @@ void ProviderRegistry::add(gantry_provider_entry entry, const std::string& manif
     other->row.message = "provider \"" + added->manifest.name + "\" was given in code";
   }
   // Behind those that were given before, in front of those that were found.
-  const auto found = std::find_if(candidates_.begin(), candidates_.end(), [](const auto& other) { return !other->entry; });
+  const auto found = std::find_if(candidates_.begin(), candidates_.end(),
+                                  [](const auto& other) { return !other->entry; });
   candidates_.insert(found, std::move(added));
 }
 
-std::vector<ProviderRegistry::Candidate*> ProviderRegistry::candidates_of(const std::string& type) const {
+std::vector<ProviderRegistry::Candidate*> ProviderRegistry::candidates_of(
+    const std::string& type) const {
   std::vector<Candidate*> result;
   for (const auto& candidate : candidates_) {
-    if (candidate->lists(type) && candidate->row.state != "shadowed") result.push_back(candidate.get());
+    if (candidate->lists(type) && candidate->row.state != "shadowed")
+      result.push_back(candidate.get());
   }
   std::stable_sort(result.begin(), result.end(), [](const Candidate* a, const Candidate* b) {
     return a->manifest.priority > b->manifest.priority;
@@ -201,7 +216,8 @@ std::vector<ProviderRegistry::Candidate*> ProviderRegistry::candidates_of(const 
 std::vector<std::string> ProviderRegistry::known_types() const {
   std::set<std::string> types;
   for (const auto& candidate : candidates_) {
-    if (candidate->is_usable()) types.insert(candidate->manifest.devices.begin(), candidate->manifest.devices.end());
+    if (candidate->is_usable())
+      types.insert(candidate->manifest.devices.begin(), candidate->manifest.devices.end());
   }
   return {types.begin(), types.end()};
 }
@@ -221,7 +237,8 @@ std::vector<DeviceProvider> ProviderRegistry::find(const Device& device) {
     open(*candidate);
     if (!candidate->provider) continue;
     for (const PluginDevice& found : candidate->provider->devices()) {
-      if (found.info.device == device && found.is_ready()) result.push_back({candidate->provider, found.index});
+      if (found.info.device == device && found.is_ready())
+        result.push_back({candidate->provider, found.index});
     }
   }
   if (result.empty()) fail_not_ready(device, candidates);
@@ -230,12 +247,16 @@ std::vector<DeviceProvider> ProviderRegistry::find(const Device& device) {
 
 void ProviderRegistry::fail_unknown_type(const Device& device) const {
   const std::vector<std::string> types = known_types();
-  std::string message = "device \"" + device.to_string() + "\": no provider offers devices of type " + device.type;
-  message += types.empty() ? "; no usable provider was found at all" : "; there are " + list_names(types);
-  throw Error(Code::kNotFound, message + "." + did_you_mean(device.type, types) + " gantry doctor lists all providers");
+  std::string message =
+      "device \"" + device.to_string() + "\": no provider offers devices of type " + device.type;
+  message +=
+      types.empty() ? "; no usable provider was found at all" : "; there are " + list_names(types);
+  throw Error(Code::kNotFound, message + "." + did_you_mean(device.type, types) +
+                                   " gantry doctor lists all providers");
 }
 
-void ProviderRegistry::fail_not_ready(const Device& device, const std::vector<Candidate*>& candidates) {
+void ProviderRegistry::fail_not_ready(const Device& device,
+                                      const std::vector<Candidate*>& candidates) {
   std::vector<std::string> ids;
   std::string reasons;
   bool is_reported = false;
@@ -254,9 +275,11 @@ void ProviderRegistry::fail_not_ready(const Device& device, const std::vector<Ca
     }
   }
   const std::string subject = "device \"" + device.to_string() + "\"";
-  const bool was_asked = std::any_of(candidates.begin(), candidates.end(), [](const Candidate* c) { return c->provider != nullptr; });
+  const bool was_asked = std::any_of(candidates.begin(), candidates.end(),
+                                     [](const Candidate* c) { return c->provider != nullptr; });
   if (!is_reported && was_asked) {
-    throw Error(Code::kNotFound, subject + ": there is no such device; devices of that type: " + list_names(ids) + reasons);
+    throw Error(Code::kNotFound, subject + ": there is no such device; devices of that type: " +
+                                     list_names(ids) + reasons);
   }
   throw Error(Code::kUnavailable, subject + " cannot be used" + reasons);
 }
@@ -286,7 +309,8 @@ void ProviderRegistry::check_options(const std::map<std::string, std::string>& o
   const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<std::string> names;
   for (const auto& candidate : candidates_) {
-    if (candidate->row.state != "shadowed" && !candidate->manifest.name.empty()) names.push_back(candidate->manifest.name);
+    if (candidate->row.state != "shadowed" && !candidate->manifest.name.empty())
+      names.push_back(candidate->manifest.name);
   }
   for (const auto& [name, text] : options) {
     bool is_known = false;
@@ -296,7 +320,9 @@ void ProviderRegistry::check_options(const std::map<std::string, std::string>& o
       gantry::check_options(candidate->manifest, text);
     }
     if (is_known) continue;
-    log(LogLevel::kWarning, "configuration: /providers/options/" + name + ": no provider of that name was found." + did_you_mean(name, names));
+    log(LogLevel::kWarning, "configuration: /providers/options/" + name +
+                                ": no provider of that name was found." +
+                                did_you_mean(name, names));
   }
 }
 

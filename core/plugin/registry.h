@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The providers that a runtime knows: candidates from manifests, opened when a device of theirs is first wanted. A candidate that
-// fails keeps its report row and nothing else. Any thread.
+// The providers that a runtime knows: candidates from manifests, opened when a device of theirs is
+// first wanted. A candidate that fails keeps its report row and nothing else. Any thread.
 #pragma once
 
 #include <gantry/device.h>
@@ -39,20 +39,23 @@ class ProviderRegistry {
                             const SearchEnvironment& environment = SearchEnvironment::of_process());
   ~ProviderRegistry();
 
-  /// The providers of a device that is ready, the highest priority first (the first owns its memory and streams). Opens only
-  /// providers whose manifest lists the type. NOT_FOUND: no provider lists the type (nearest one named), or no device has that id
-  /// (those that are there named). UNAVAILABLE: absent, blocked, or its providers could not be opened; each with the reason.
+  /// The providers of a device that is ready, the highest priority first (the first owns its memory
+  /// and streams). Opens only providers whose manifest lists the type. NOT_FOUND: no provider lists
+  /// the type (nearest one named), or no device has that id (those that are there named).
+  /// UNAVAILABLE: absent, blocked, or its providers could not be opened; each with the reason.
   std::vector<DeviceProvider> find(const Device& device);
   /// Opens all and lists their devices, those of rejected providers not.
   std::vector<DeviceInfo> devices();
   std::vector<ProviderReport> report(bool open);
-  /// Adds a provider from code in front of the others. Throws what its row would say and adds nothing then.
+  /// Adds a provider from code in front of the others. Throws what its row would say and adds
+  /// nothing then.
   void add(gantry_provider_entry entry, const std::string& manifest);
   /// Device types of all usable manifests, sorted.
   std::vector<std::string> device_types();
 
-  /// Checks the options of every provider named in `options`. INVALID_ARGUMENT: as the manifest's schema says. Names that no manifest has are
-  /// logged: a configuration may speak of providers that another machine has.
+  /// Checks the options of every provider named in `options`. INVALID_ARGUMENT: as the manifest's
+  /// schema says. Names that no manifest has are logged: a configuration may speak of providers
+  /// that another machine has.
   void check_options(const std::map<std::string, std::string>& options);
 
  private:
@@ -67,16 +70,19 @@ class ProviderRegistry {
   [[nodiscard]] std::vector<Candidate*> candidates_of(const std::string& type) const;
   [[nodiscard]] std::vector<std::string> known_types() const;
   [[noreturn]] void fail_unknown_type(const Device& device) const;
-  [[noreturn]] static void fail_not_ready(const Device& device, const std::vector<Candidate*>& candidates);
+  [[noreturn]] static void fail_not_ready(const Device& device,
+                                          const std::vector<Candidate*>& candidates);
 
   ProviderSettings settings_;
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Candidate>> candidates_;  // in search order
 };
 
-/// Throws UNAVAILABLE in a process that was forked after a provider had been opened: its threads and devices stayed in the parent.
+/// Throws UNAVAILABLE in a process that was forked after a provider had been opened: its threads
+/// and devices stayed in the parent.
 void require_not_forked();
-/// Starts watching for forks; called when the first provider is opened and when threads are started.
+/// Starts watching for forks; called when the first provider is opened and when threads are
+/// started.
 void watch_forks();
 /// True in such a forked child.
 bool is_forked() noexcept;

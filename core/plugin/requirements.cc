@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whoever can replace the file runs code in this process. A folder that all may write is as bad, unless its sticky bit keeps files to
-// their owners.
+// Whoever can replace the file runs code in this process. A folder that all may write is as bad,
+// unless its sticky bit keeps files to their owners.
 void check_writers(const fs::path& file) {
   constexpr fs::perms kEverybody = fs::perms::others_write;
   for (const fs::path& path : {file, file.parent_path()}) {
@@ -27,8 +27,11 @@ void check_writers(const fs::path& file) {
     const fs::perms permissions = fs::status(path, error).permissions();
     const bool is_sticky = path != file && (permissions & fs::perms::sticky_bit) != fs::perms::none;
     if (!error && (permissions & kEverybody) != fs::perms::none && !is_sticky) {
-      throw Error(Code::kUnavailable, path.string() + ": expected that only its owner and group may write it, found that everybody may; " +
-                                          "chmod o-w " + path.string());
+      throw Error(
+          Code::kUnavailable,
+          path.string() +
+              ": expected that only its owner and group may write it, found that everybody may; " +
+              "chmod o-w " + path.string());
     }
   }
 }
@@ -45,29 +48,36 @@ std::set<std::string> cpu_features() {
   while (features.empty() && std::getline(lines, line)) {
     if (line.rfind("flags", 0) != 0 && line.rfind("Features", 0) != 0) continue;
     std::istringstream words(line.substr(std::min(line.find(':'), line.size() - 1) + 1));
-    features.insert(std::istream_iterator<std::string>(words), std::istream_iterator<std::string>());
+    features.insert(std::istream_iterator<std::string>(words),
+                    std::istream_iterator<std::string>());
   }
   return features;
 }
 
-// The loader's cache, its variable and folders, and the provider's own folder. Asking the loader itself would run the library.
+// The loader's cache, its variable and folders, and the provider's own folder. Asking the loader
+// itself would run the library.
 bool is_library_found(const std::string& name, const fs::path& own_folder) {
-  std::vector<std::string> folders = {own_folder.string(), "/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib"};
+  std::vector<std::string> folders = {own_folder.string(), "/lib",          "/usr/lib", "/lib64",
+                                      "/usr/lib64",        "/usr/local/lib"};
   if (const char* path = secure_getenv("LD_LIBRARY_PATH")) {
     std::istringstream parts(path);
     for (std::string part; std::getline(parts, part, ':');) folders.push_back(part);
   }
-  const bool is_in_folder = std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
-    std::error_code error;
-    return !folder.empty() && fs::exists(fs::path(folder) / name, error);
-  });
+  const bool is_in_folder =
+      std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
+        std::error_code error;
+        return !folder.empty() && fs::exists(fs::path(folder) / name, error);
+      });
   if (is_in_folder) return true;
+  // A table of names and paths; a name may be stored as the end of its path.
   const std::string cache = read_file("/etc/ld.so.cache");
-  return cache.find(std::string(1, '\0') + name + '\0') != std::string::npos;
+  const std::string end = name + '\0';
+  return cache.find('/' + end) != std::string::npos || cache.find('\0' + end) != std::string::npos;
 }
 
 bool leaves_folder(const fs::path& relative) {
-  return relative.is_absolute() || std::find(relative.begin(), relative.end(), fs::path("..")) != relative.end();
+  return relative.is_absolute() ||
+         std::find(relative.begin(), relative.end(), fs::path("..")) != relative.end();
 }
 
 }  // namespace
@@ -79,17 +89,22 @@ std::string resolve_library(const Manifest& manifest, const std::string& manifes
   if (error) throw Error(Code::kNotFound, manifest_file + ": " + error.message());
   const fs::path folder = real_manifest.parent_path();
   const fs::path relative = manifest.library;
-  const std::string rule = manifest_file + ": /library: expected a path below the manifest's folder, found \"" + manifest.library + "\"";
+  const std::string rule = manifest_file +
+                           ": /library: expected a path below the manifest's folder, found \"" +
+                           manifest.library + "\"";
   if (leaves_folder(relative)) throw Error(Code::kInvalidArgument, rule);
   const fs::path library = fs::canonical(folder / relative, error);
   if (error) {
-    throw Error(Code::kNotFound, manifest_file + ": /library: expected the file " + (folder / relative).string() + ", found: " + error.message());
+    throw Error(Code::kNotFound, manifest_file + ": /library: expected the file " +
+                                     (folder / relative).string() + ", found: " + error.message());
   }
   if (leaves_folder(library.lexically_relative(folder))) {
     throw Error(Code::kInvalidArgument, rule + ", which links to " + library.string());
   }
   if (!fs::is_regular_file(library, error)) {
-    throw Error(Code::kInvalidArgument, library.string() + ": expected a provider library, found something that is not a file");
+    throw Error(
+        Code::kInvalidArgument,
+        library.string() + ": expected a provider library, found something that is not a file");
   }
   check_writers(real_manifest);
   check_writers(library);
@@ -105,11 +120,12 @@ void check_requirements(const Manifest& manifest, const std::string& library) {
     }
   }
   for (const std::string& name : manifest.required_libraries) {
-    if (!is_library_found(name, fs::path(library).parent_path())) missing.push_back("the library " + name);
+    if (!is_library_found(name, fs::path(library).parent_path()))
+      missing.push_back("the library " + name);
   }
   if (!missing.empty()) {
-    throw Error(Code::kUnavailable, "provider \"" + manifest.name + "\" needs " + list_names(missing) +
-                                        ", not found on this machine");
+    throw Error(Code::kUnavailable, "provider \"" + manifest.name + "\" needs " +
+                                        list_names(missing) + ", not found on this machine");
   }
 }
 

@@ -13,7 +13,8 @@ using nlohmann::json;
   throw Error(Code::kInvalidArgument, subject + ": " + what);
 }
 
-// Looks at the events of a parse and builds nothing: duplicates and depth are lost in the finished document.
+// Looks at the events of a parse and builds nothing: duplicates and depth are lost in the finished
+// document.
 class StrictEvents final : public nlohmann::json_sax<json> {
  public:
   StrictEvents(std::string_view text, const std::string& subject, int max_depth)
@@ -34,19 +35,22 @@ class StrictEvents final : public nlohmann::json_sax<json> {
   bool key(string_t& name) override {
     Level& level = levels_.back();
     level.member = name;
-    if (!level.seen.insert(name).second) fail(subject_, pointer() + ": expected each member once, found it twice");
+    if (!level.seen.insert(name).second)
+      fail(subject_, pointer() + ": expected each member once, found it twice");
     return true;
   }
 
-  bool parse_error(std::size_t position, const std::string& token, const json::exception& error) override {
+  bool parse_error(std::size_t position, const std::string& token,
+                   const json::exception& error) override {
     size_t line = 1;
     size_t column = 1;
     for (size_t i = 0; i + 1 < position && i < text_.size(); ++i) {
       column = text_[i] == '\n' ? 1 : column + 1;
       line += text_[i] == '\n' ? 1 : 0;
     }
-    fail(subject_, "not valid JSON at line " + std::to_string(line) + ", column " + std::to_string(column) +
-                       (token.empty() ? "" : ", near '" + token.substr(0, 40) + "'") + ": " + reason(error));
+    fail(subject_,
+         "not valid JSON at line " + std::to_string(line) + ", column " + std::to_string(column) +
+             (token.empty() ? "" : ", near '" + token.substr(0, 40) + "'") + ": " + reason(error));
   }
 
  private:
@@ -80,7 +84,8 @@ class StrictEvents final : public nlohmann::json_sax<json> {
   }
   bool open(bool is_array) {
     if (static_cast<int>(levels_.size()) >= max_depth_) {
-      fail(subject_, pointer() + ": expected at most " + std::to_string(max_depth_) + " levels, found more");
+      fail(subject_,
+           pointer() + ": expected at most " + std::to_string(max_depth_) + " levels, found more");
     }
     levels_.push_back({is_array, 0, {}, {}});
     return true;
@@ -100,7 +105,8 @@ class StrictEvents final : public nlohmann::json_sax<json> {
 
 json parse_json(std::string_view text, const std::string& subject, const JsonLimits& limits) {
   if (text.size() > limits.max_bytes) {
-    fail(subject, "expected at most " + std::to_string(limits.max_bytes) + " bytes, found " + std::to_string(text.size()));
+    fail(subject, "expected at most " + std::to_string(limits.max_bytes) + " bytes, found " +
+                      std::to_string(text.size()));
   }
   StrictEvents events(text, subject, limits.max_depth);
   json::sax_parse(text.begin(), text.end(), &events);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON from outside: parsed strictly and checked against a JSON Schema, with messages that say where. Pure functions.
+// JSON from outside: parsed strictly and checked against a JSON Schema, with messages that say
+// where. Pure functions.
 #pragma once
 
 #include <gantry/error.h>
@@ -17,9 +18,11 @@ struct JsonLimits {
   int max_depth = 16;
 };
 
-/// Parses one JSON document; `subject` names it in messages. INVALID_ARGUMENT: too large or deep, a member given twice, not UTF-8,
-/// anything after the document, any other breach of JSON; with line and column, or the JSON pointer.
-nlohmann::json parse_json(std::string_view text, const std::string& subject, const JsonLimits& limits = {});
+/// Parses one JSON document; `subject` names it in messages. INVALID_ARGUMENT: too large or deep, a
+/// member given twice, not UTF-8, anything after the document, any other breach of JSON; with line
+/// and column, or the JSON pointer.
+nlohmann::json parse_json(std::string_view text, const std::string& subject,
+                          const JsonLimits& limits = {});
 
 /// `pointer` with one more member, escaped as RFC 6901 says.
 std::string json_pointer(const std::string& pointer, const std::string& member);
@@ -36,9 +39,10 @@ class JsonSchema {
   JsonSchema(const JsonSchema&) = delete;
   JsonSchema& operator=(const JsonSchema&) = delete;
 
-  /// INVALID_ARGUMENT: the document breaks the schema; subject, JSON pointer (below `pointer`), expected, found, for an unknown member
-  /// the nearest known one.
-  void check(const nlohmann::json& document, const std::string& subject, const std::string& pointer = {}) const;
+  /// INVALID_ARGUMENT: the document breaks the schema; subject, JSON pointer (below `pointer`),
+  /// expected, found, for an unknown member the nearest known one.
+  void check(const nlohmann::json& document, const std::string& subject,
+             const std::string& pointer = {}) const;
 
  private:
   struct Compiled;

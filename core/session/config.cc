@@ -23,17 +23,22 @@ void note_origins(const json& value, const std::string& pointer, const std::stri
     origins[pointer] = origin;
     return;
   }
-  for (const auto& [member, item] : value.items()) note_origins(item, json_pointer(pointer, member), origin, origins);
+  for (const auto& [member, item] : value.items())
+    note_origins(item, json_pointer(pointer, member), origin, origins);
 }
 
-[[noreturn]] void refuse(const std::string& subject, const std::string& pointer, const std::string& why) {
+[[noreturn]] void refuse(const std::string& subject, const std::string& pointer,
+                         const std::string& why) {
   throw Error(Code::kUnsupported, subject + ": " + pointer + ": " + why + "; leave the member out");
 }
 
-// What the schema knows because the design does, and this version does not do: ignoring it would be a lie.
+// What the schema knows because the design does, and this version does not do: ignoring it would be
+// a lie.
 void check_supported(const json& document, const std::string& subject) {
-  for (const char* pointer : {"/providers/isolation", "/session/memory_limit_bytes", "/session/profile"}) {
-    if (document.contains(json::json_pointer(pointer))) refuse(subject, pointer, "this version of gantry does not implement it");
+  for (const char* pointer :
+       {"/providers/isolation", "/session/memory_limit_bytes", "/session/profile"}) {
+    if (document.contains(json::json_pointer(pointer)))
+      refuse(subject, pointer, "this version of gantry does not implement it");
   }
   const json::json_pointer precision("/session/precision");
   if (document.contains(precision) && document[precision] != "f32") {
@@ -43,7 +48,8 @@ void check_supported(const json& document, const std::string& subject) {
 
 std::vector<std::string> texts(const json& root, const char* pointer) {
   const json::json_pointer place(pointer);
-  return root.contains(place) ? root[place].get<std::vector<std::string>>() : std::vector<std::string>();
+  return root.contains(place) ? root[place].get<std::vector<std::string>>()
+                              : std::vector<std::string>();
 }
 
 void check_device(const json& text, const std::string& subject, const std::string& pointer) {
@@ -63,7 +69,8 @@ void check_devices(const json& document, const std::string& subject) {
   }
   const json& rules = placement.contains("rules") ? placement["rules"] : empty;
   for (size_t i = 0; i < rules.size(); ++i) {
-    check_device(rules[i]["device"], subject, json_pointer("/placement/rules", std::to_string(i)) + "/device");
+    check_device(rules[i]["device"], subject,
+                 json_pointer("/placement/rules", std::to_string(i)) + "/device");
   }
 }
 
@@ -73,7 +80,8 @@ json checked(const Config::Document& document) {
   static const JsonSchema schema(json::parse(config_schema()), "configs/gantry.schema.json");
   schema.check(root, subject);
   if (!root.is_object()) {
-    throw Error(Code::kInvalidArgument, subject + ": /: expected an object, found " + describe_json(root));
+    throw Error(Code::kInvalidArgument,
+                subject + ": /: expected an object, found " + describe_json(root));
   }
   check_supported(root, subject);
   check_devices(root, subject);
@@ -104,12 +112,14 @@ void fill(const json& root, Config& config) {
   config.providers.disable = texts(root, "/providers/disable");
   const json::json_pointer options("/providers/options");
   if (root.contains(options)) {
-    for (const auto& [name, value] : root[options].items()) config.providers.options[name] = value.dump();
+    for (const auto& [name, value] : root[options].items())
+      config.providers.options[name] = value.dump();
   }
   config.placement.prefer = texts(root, "/placement/prefer");
   const json placement = root.value("placement", json::object());
   config.placement.fallback = to_fallback(placement.value("fallback", "error"));
-  for (const json& rule : placement.value("rules", json::array())) config.placement.rules.push_back(to_rule(rule));
+  for (const json& rule : placement.value("rules", json::array()))
+    config.placement.rules.push_back(to_rule(rule));
   const json session = root.value("session", json::object());
   config.session.threads = session.value("threads", 0);
   config.session.optimization = to_optimization(session.value("optimization", "all"));
@@ -119,7 +129,8 @@ void fill(const json& root, Config& config) {
 
 }  // namespace
 
-bool PlacementRule::matches(const std::string& node_op_type, const std::string& node_domain, const std::string& node_name) const {
+bool PlacementRule::matches(const std::string& node_op_type, const std::string& node_domain,
+                            const std::string& node_name) const {
   return (op_type.empty() || op_type == node_op_type) && (!domain || *domain == node_domain) &&
          (name.empty() || matches_pattern(name, node_name));
 }
@@ -144,10 +155,12 @@ Config::Document Config::of_environment() {
   std::ifstream stream(path, std::ios::binary);
   document.text.assign(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
   if (!stream.good() && !stream.eof()) {
-    throw Error(Code::kNotFound, std::string("GANTRY_CONFIG names ") + path + ", which cannot be read; expected a JSON file");
+    throw Error(Code::kNotFound, std::string("GANTRY_CONFIG names ") + path +
+                                     ", which cannot be read; expected a JSON file");
   }
   if (document.text.empty()) {
-    throw Error(Code::kNotFound, std::string("GANTRY_CONFIG names ") + path + ", which is missing or empty; expected a JSON file");
+    throw Error(Code::kNotFound, std::string("GANTRY_CONFIG names ") + path +
+                                     ", which is missing or empty; expected a JSON file");
   }
   document.origin += " " + std::string(path);
   return document;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration: one JSON document (ARCHITECTURE §7 and §10), checked against configs/gantry.schema.json before anything is
-// loaded, and merged from the GANTRY_CONFIG file, the runtime's document and the session's. Immutable once parsed.
+// The configuration: one JSON document (ARCHITECTURE §7 and §10), checked against
+// configs/gantry.schema.json before anything is loaded, and merged from the GANTRY_CONFIG file, the
+// runtime's document and the session's. Immutable once parsed.
 #pragma once
 
 #include <gantry/error.h>
@@ -19,7 +20,8 @@ enum class Fallback { kError, kWarn, kAllow };
 /// How hard the passes try.
 enum class Optimization { kNone, kBasic, kAll };
 
-/// Nodes that match every given member go to `device`. Patterns know * and ?; an absent member matches everything.
+/// Nodes that match every given member go to `device`. Patterns know * and ?; an absent member
+/// matches everything.
 struct PlacementRule {
   std::string op_type;
   std::optional<std::string> domain;
@@ -46,16 +48,16 @@ struct Config {
   std::map<std::string, std::string> origins;
   std::string text;  ///< the merged document, as JSON
 
-  /// Merges the documents, later over earlier, and checks each. Empty texts are left out. INVALID_ARGUMENT: not JSON, an unknown member
-  /// (with the nearest name), a wrong type or value; each with the JSON pointer. UNSUPPORTED: a member that this version does not
-  /// implement.
+  /// Merges the documents, later over earlier, and checks each. Empty texts are left out.
+  /// INVALID_ARGUMENT: not JSON, an unknown member (with the nearest name), a wrong type or value;
+  /// each with the JSON pointer. UNSUPPORTED: a member that this version does not implement.
   struct Document {
     std::string origin;
     std::string text;
   };
   static Config parse(const std::vector<Document>& documents);
-  /// The file that GANTRY_CONFIG names, as the first document of a merge; empty text: the variable is not set. NOT_FOUND: no such
-  /// file.
+  /// The file that GANTRY_CONFIG names, as the first document of a merge; empty text: the variable
+  /// is not set. NOT_FOUND: no such file.
   static Document of_environment();
 };
 

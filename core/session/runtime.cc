@@ -16,7 +16,9 @@ std::vector<Config::Document> documents_of(const RuntimeOptions& options) {
 }  // namespace
 
 Runtime::Impl::Impl(const RuntimeOptions& options)
-    : documents(documents_of(options)), config(Config::parse(documents)), registry(config.providers) {
+    : documents(documents_of(options)),
+      config(Config::parse(documents)),
+      registry(config.providers) {
   install_run_services_once();
 }
 
@@ -25,8 +27,10 @@ Config Runtime::Impl::session_config(const std::string& config_json) {
   const Config own = Config::parse({{"session", config_json}});
   for (const char* pointer : {"/providers/search", "/providers/disable"}) {
     if (own.origins.count(pointer)) {
-      throw Error(Code::kInvalidArgument, std::string("configuration (session): ") + pointer +
-                                              ": belongs to the runtime's configuration, which decides what providers there are");
+      throw Error(
+          Code::kInvalidArgument,
+          std::string("configuration (session): ") + pointer +
+              ": belongs to the runtime's configuration, which decides what providers there are");
     }
   }
   std::vector<Config::Document> all = documents;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Runtime holds: the effective configuration and the registry of providers. Sessions read both. Any thread.
+// What a Runtime holds: the effective configuration and the registry of providers. Sessions read
+// both. Any thread.
 #pragma once
 
 #include <gantry/runtime.h>
@@ -16,7 +17,8 @@ class Runtime::Impl {
  public:
   explicit Impl(const RuntimeOptions& options);
 
-  /// The configuration of a session: this runtime's with the session's document over it. Errors as Config::parse.
+  /// The configuration of a session: this runtime's with the session's document over it. Errors as
+  /// Config::parse.
   [[nodiscard]] Config session_config(const std::string& config_json);
 
   std::vector<Config::Document> documents;

@@ -28,15 +28,19 @@ struct Argument {
   const void* address = nullptr;
   Extents shape;
 
-  Argument(const gantry_tensor& tensor) : address(tensor.data), shape(copy_of(Shape(tensor))) {}  // NOLINT(google-explicit-constructor)
+  Argument(const gantry_tensor& tensor)
+      : address(tensor.data),
+        shape(copy_of(Shape(tensor))) {}  // NOLINT(google-explicit-constructor)
   [[nodiscard]] float* real(const Memory& memory, const char* what) const {
-    return reinterpret_cast<float*>(memory.real(address, static_cast<uint64_t>(count_of(shape)) * sizeof(float), what));
+    return reinterpret_cast<float*>(
+        memory.real(address, static_cast<uint64_t>(count_of(shape)) * sizeof(float), what));
   }
 };
 
 Stream& stream_of(Call& call) { return *reinterpret_cast<Stream*>(call.stream()); }
 
-// Axis `axis` of a shape that is aligned at its last axis with one of `rank` axes; missing axes are 1.
+// Axis `axis` of a shape that is aligned at its last axis with one of `rank` axes; missing axes
+// are 1.
 int64_t aligned_extent(const Extents& shape, size_t rank, size_t axis) {
   const size_t missing = rank - shape.size();
   return axis < missing ? 1 : shape[axis - missing];
@@ -49,7 +53,8 @@ Extents broadcast(const Extents& a, const Extents& b) {
     const int64_t x = aligned_extent(a, rank, axis);
     const int64_t y = aligned_extent(b, rank, axis);
     if (x != y && x != 1 && y != 1) {
-      throw sdk::Error(GANTRY_INVALID_ARGUMENT, "the extents " + std::to_string(x) + " and " + std::to_string(y) +
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT, "the extents " + std::to_string(x) + " and " +
+                                                    std::to_string(y) +
                                                     " cannot be broadcast to each other");
     }
     result[axis] = x == 1 ? y : x;
@@ -108,14 +113,16 @@ class Binary final : public sdk::Kernel {
     const Argument a = call.input(0);
     const Argument b = call.input(1);
     const Extents shape = broadcast(a.shape, b.shape);
-    const Argument y = call.output(0, GANTRY_FLOAT, Shape(shape.data(), static_cast<int>(shape.size())));
+    const Argument y =
+        call.output(0, GANTRY_FLOAT, Shape(shape.data(), static_cast<int>(shape.size())));
     Stream& stream = stream_of(call);
     stream.enqueue([a, b, y, &memory = stream.device().memory] {
       const float* from_a = a.real(memory, "binary operator, input 0");
       const float* from_b = b.real(memory, "binary operator, input 1");
       float* to = y.real(memory, "binary operator, output");
-      walk(y.shape, strides_in(a.shape, y.shape), strides_in(b.shape, y.shape),
-           [&](int64_t n, int64_t i, int64_t j) { to[n] = Operation::apply(from_a[i], from_b[j]); });
+      walk(
+          y.shape, strides_in(a.shape, y.shape), strides_in(b.shape, y.shape),
+          [&](int64_t n, int64_t i, int64_t j) { to[n] = Operation::apply(from_a[i], from_b[j]); });
     });
   }
 };
@@ -131,21 +138,25 @@ class Relu final : public sdk::Kernel {
       const float* from = x.real(memory, "Relu, input");
       float* to = y.real(memory, "Relu, output");
       // Written so that NaN stays NaN.
-      std::transform(from, from + count_of(x.shape), to, [](float value) { return value < 0 ? 0.0F : value; });
+      std::transform(from, from + count_of(x.shape), to,
+                     [](float value) { return value < 0 ? 0.0F : value; });
     });
   }
 };
 
-// a: [..., M, K], b: [..., K, N] -> [..., M, N]; a single axis stands for a row or a column, which the result leaves out.
+// a: [..., M, K], b: [..., K, N] -> [..., M, N]; a single axis stands for a row or a column, which
+// the result leaves out.
 class MatMul final : public sdk::Kernel {
  public:
   explicit MatMul(const sdk::NodeView&) {}
   void run(Call& call) const override {
     const Argument a = call.input(0);
     const Argument b = call.input(1);
-    if (a.shape.empty() || b.shape.empty()) throw sdk::Error(GANTRY_INVALID_ARGUMENT, "MatMul: expected a rank of at least 1, found 0");
+    if (a.shape.empty() || b.shape.empty())
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT, "MatMul: expected a rank of at least 1, found 0");
     Plan plan(a.shape, b.shape);
-    const Argument y = call.output(0, GANTRY_FLOAT, Shape(plan.result.data(), static_cast<int>(plan.result.size())));
+    const Argument y = call.output(0, GANTRY_FLOAT,
+                                   Shape(plan.result.data(), static_cast<int>(plan.result.size())));
     Stream& stream = stream_of(call);
     stream.enqueue([a, b, y, plan = std::move(plan), &memory = stream.device().memory] {
       const float* from_a = a.real(memory, "MatMul, input 0");
@@ -153,7 +164,8 @@ class MatMul final : public sdk::Kernel {
       float* to = y.real(memory, "MatMul, output");
       walk(plan.batch, strides_in(plan.batch_a, plan.batch), strides_in(plan.batch_b, plan.batch),
            [&](int64_t n, int64_t i, int64_t j) {
-             plan.multiply(from_a + i * plan.m * plan.k, from_b + j * plan.k * plan.n, to + n * plan.m * plan.n);
+             plan.multiply(from_a + i * plan.m * plan.k, from_b + j * plan.k * plan.n,
+                           to + n * plan.m * plan.n);
            });
     });
   }
@@ -169,8 +181,9 @@ class MatMul final : public sdk::Kernel {
         : m(a.size() > 1 ? a[a.size() - 2] : 1), k(a.back()), n(b.size() > 1 ? b.back() : 1) {
       const int64_t rows_of_b = b.size() > 1 ? b[b.size() - 2] : b[0];
       if (rows_of_b != k) {
-        throw sdk::Error(GANTRY_INVALID_ARGUMENT, "MatMul: input 1 has " + std::to_string(rows_of_b) + " rows, needs " +
-                                                      std::to_string(k) + " as input 0 has columns");
+        throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                         "MatMul: input 1 has " + std::to_string(rows_of_b) + " rows, needs " +
+                             std::to_string(k) + " as input 0 has columns");
       }
       if (a.size() > 2) batch_a.assign(a.begin(), a.end() - 2);
       if (b.size() > 2) batch_b.assign(b.begin(), b.end() - 2);
@@ -225,7 +238,8 @@ class Transpose final : public sdk::Kernel {
     std::sort(sorted.begin(), sorted.end());
     for (size_t i = 0; i < sorted.size(); ++i) {
       if (sorted.size() != rank || sorted[i] != static_cast<int64_t>(i)) {
-        throw sdk::Error(GANTRY_INVALID_ARGUMENT, "Transpose: perm is no permutation of " + std::to_string(rank) + " axes");
+        throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                         "Transpose: perm is no permutation of " + std::to_string(rank) + " axes");
       }
     }
     return perm;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory that the host cannot touch. Twice the capacity is reserved: addresses handed out lie in the first half, which nobody may
-// read or write; the second half, at a fixed distance, is the real memory, for this provider only. Any thread.
+// Device memory that the host cannot touch. Twice the capacity is reserved: addresses handed out
+// lie in the first half, which nobody may read or write; the second half, at a fixed distance, is
+// the real memory, for this provider only. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +19,13 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  /// A device address, aligned to 256 bytes; the memory is filled with 0xFF, so that a read before a write shows as NaN. OUT_OF_MEMORY.
+  /// A device address, aligned to 256 bytes; the memory is filled with 0xFF, so that a read before
+  /// a write shows as NaN. OUT_OF_MEMORY.
   void* allocate(uint64_t size_bytes);
   /// INVALID_ARGUMENT: not an address that allocate gave.
   void free(void* address);
-  /// The real memory behind `size_bytes` at a device address. DEVICE_ERROR: outside of what is allocated; `what` names it.
+  /// The real memory behind `size_bytes` at a device address. DEVICE_ERROR: outside of what is
+  /// allocated; `what` names it.
   [[nodiscard]] std::byte* real(const void* address, uint64_t size_bytes, const char* what) const;
   /// DEVICE_ERROR: the range touches device addresses, where host memory is expected.
   void expect_host(const void* address, uint64_t size_bytes, const char* what) const;

@@ -44,8 +44,10 @@ struct Side {
   uint64_t pitch;
   bool is_on_device;
 
-  [[nodiscard]] std::byte* real(const Memory& memory, const gantry_copy& copy, const char* what) const {
-    const uint64_t bytes = copy.rows == 0 || copy.row_bytes == 0 ? 0 : (copy.rows - 1) * pitch + copy.row_bytes;
+  [[nodiscard]] std::byte* real(const Memory& memory, const gantry_copy& copy,
+                                const char* what) const {
+    const uint64_t bytes =
+        copy.rows == 0 || copy.row_bytes == 0 ? 0 : (copy.rows - 1) * pitch + copy.row_bytes;
     if (is_on_device) return memory.real(address, bytes, what);
     memory.expect_host(address, bytes, what);
     return static_cast<std::byte*>(const_cast<void*>(address));
@@ -58,7 +60,8 @@ void run_copy(const Memory& memory, const gantry_copy& copy) {
   const std::byte* from_row = source.real(memory, copy, "copy, source");
   std::byte* to_row = target.real(memory, copy, "copy, target");
   for (uint64_t row = 0; row < copy.rows && copy.row_bytes > 0; ++row) {
-    std::memmove(to_row + row * copy.target_pitch, from_row + row * copy.source_pitch, copy.row_bytes);
+    std::memmove(to_row + row * copy.target_pitch, from_row + row * copy.source_pitch,
+                 copy.row_bytes);
   }
 }
 
@@ -66,7 +69,8 @@ gantry_error* enqueue_copy(gantry_stream* stream, const gantry_copy* copy) {
   Stream& to = *from(stream);
   return sdk::guard(to.device().host, [&] {
     if (copy->kind > GANTRY_COPY_WITHIN_DEVICE) {
-      throw sdk::Error(GANTRY_UNSUPPORTED, "copy: the kind " + std::to_string(copy->kind) + " is not known");
+      throw sdk::Error(GANTRY_UNSUPPORTED,
+                       "copy: the kind " + std::to_string(copy->kind) + " is not known");
     }
     to.enqueue([copy = *copy, &memory = to.device().memory] { run_copy(memory, copy); });
   });
@@ -74,7 +78,8 @@ gantry_error* enqueue_copy(gantry_stream* stream, const gantry_copy* copy) {
 
 class SimProvider final : public sdk::Provider {
  public:
-  explicit SimProvider(const gantry_offer& offer) : Provider(offer, "sim", all_kernels()), options_(offer.options) {
+  explicit SimProvider(const gantry_offer& offer)
+      : Provider(offer, "sim", all_kernels()), options_(offer.options) {
     fill_device_slots();
     fill_stream_slots();
   }
@@ -98,7 +103,8 @@ class SimProvider final : public sdk::Provider {
 
   [[nodiscard]] std::string refuses(const sdk::NodeView& node, uint32_t /*device*/) const override {
     const auto& taken = options_.operators;
-    if (taken.empty() || std::find(taken.begin(), taken.end(), node.op_type()) != taken.end()) return {};
+    if (taken.empty() || std::find(taken.begin(), taken.end(), node.op_type()) != taken.end())
+      return {};
     return "operator " + std::string(node.op_type()) + " is not in the option \"operators\"";
   }
 
@@ -111,13 +117,15 @@ class SimProvider final : public sdk::Provider {
     api_.device_open = [](gantry_provider* self, uint32_t, gantry_device** out) {
       const SimProvider& provider = of(self);
       return sdk::guard(provider.host(), [&] {
-        auto device = std::make_unique<Device>(provider.host(), provider.options_.memory_bytes, provider.options_.latency_us);
+        auto device = std::make_unique<Device>(provider.host(), provider.options_.memory_bytes,
+                                               provider.options_.latency_us);
         *out = reinterpret_cast<gantry_device*>(device.release());
       });
     };
     api_.device_close = [](gantry_device* device) { delete from(device); };
     api_.memory_allocate = [](gantry_device* device, uint64_t size_bytes, void** out) {
-      return sdk::guard(from(device)->host, [&] { *out = from(device)->memory.allocate(size_bytes); });
+      return sdk::guard(from(device)->host,
+                        [&] { *out = from(device)->memory.allocate(size_bytes); });
     };
     api_.memory_free = [](gantry_device* device, void* memory) {
       const gantry_host* host = from(device)->host;
@@ -130,7 +138,9 @@ class SimProvider final : public sdk::Provider {
 
   void fill_stream_slots() {
     api_.stream_create = [](gantry_device* device, gantry_stream** out) {
-      return sdk::guard(from(device)->host, [&] { *out = reinterpret_cast<gantry_stream*>(new Stream(*from(device))); });
+      return sdk::guard(from(device)->host, [&] {
+        *out = reinterpret_cast<gantry_stream*>(new Stream(*from(device)));
+      });
     };
     api_.stream_destroy = [](gantry_stream* stream) { delete from(stream); };
     api_.stream_synchronize = [](gantry_stream* stream) {
@@ -138,7 +148,8 @@ class SimProvider final : public sdk::Provider {
     };
     api_.copy = enqueue_copy;
     api_.event_create = [](gantry_device* device, gantry_event** out) {
-      return sdk::guard(from(device)->host, [&] { *out = reinterpret_cast<gantry_event*>(new Event(*from(device))); });
+      return sdk::guard(from(device)->host,
+                        [&] { *out = reinterpret_cast<gantry_event*>(new Event(*from(device))); });
     };
     api_.event_destroy = [](gantry_event* event) { delete from(event); };
     api_.event_record = [](gantry_event* event, gantry_stream* stream) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams and events: a stream is a thread that runs queued work in order and late, an event a point in a stream that others wait for. Any
-// thread may queue; the work runs on the stream's thread only.
+// Streams and events: a stream is a thread that runs queued work in order and late, an event a
+// point in a stream that others wait for. Any thread may queue; the work runs on the stream's
+// thread only.
 #pragma once
 
 #include <gantry/provider.h>
@@ -20,7 +21,8 @@ namespace gantry::sim {
 
 /// A device in use.
 struct Device {
-  Device(const gantry_host* host_table, uint64_t capacity_bytes, uint64_t latency) : host(host_table), memory(capacity_bytes), latency_us(latency) {}
+  Device(const gantry_host* host_table, uint64_t capacity_bytes, uint64_t latency)
+      : host(host_table), memory(capacity_bytes), latency_us(latency) {}
   const gantry_host* host;
   Memory memory;
   uint64_t latency_us;
@@ -34,8 +36,8 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  /// Queues work that starts when all before it is done and the latency has passed. What it throws is kept for synchronize, and skips the
-  /// work queued behind it until then.
+  /// Queues work that starts when all before it is done and the latency has passed. What it throws
+  /// is kept for synchronize, and skips the work queued behind it until then.
   void enqueue(std::function<void()> work);
   /// Queues without latency, and runs also behind failed work: for events, which others wait for.
   void enqueue_mark(std::function<void()> work);
@@ -62,7 +64,8 @@ class Stream {
   std::thread thread_;  // last: it uses all of the above
 };
 
-/// What is recorded later replaces what was recorded before; an event that was never recorded is complete.
+/// What is recorded later replaces what was recorded before; an event that was never recorded is
+/// complete.
 class Event {
  public:
   explicit Event(Device& device) : device_(device), state_(std::make_shared<State>()) {}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/value.h"
+
+#include <gantry/error.h>
+
+#include <cstring>
+#include <gtest/gtest.h>
+#include <memory>
+#include <vector>
+
+#include "expect_error.h"
+
+namespace gantry {
+namespace {
+
+TEST(Value, NewTensorsAreAlignedAndDense) {
+  const ValueRef value = make_tensor(DType::kFloat, {2, 3});
+  EXPECT_EQ(value->view.size, sizeof(gantry_tensor));
+  EXPECT_EQ(value->view.rank, 2u);
+  EXPECT_EQ(value->view.shape[1], 3);
+  EXPECT_EQ(value->view.strides, nullptr);
+  EXPECT_EQ(value->view.size_bytes, 24u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(value->view.data) % 64, 0u);
+  EXPECT_TRUE(value->owner);
+}
+
+TEST(Value, LargeBlocksAreAlignedToo) {
+  const std::shared_ptr<void> block = allocate_host(9u << 20);
+  std::memset(block.get(), 1, 9u << 20);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(block.get()) % 64, 0u);
+}
+
+TEST(Value, TooMuchMemoryIsAnError) {
+  test::expect_error(Code::kOutOfMemory, {"bytes"}, [] { allocate_host(uint64_t{1} << 62); });
+  test::expect_error(Code::kOutOfMemory, {"bytes"}, [] { allocate_host(UINT64_MAX - 8); });
+}
+
+TEST(Value, ViewsKeepTheirOwnerAndRefuseShortMemory) {
+  auto memory = std::make_shared<std::vector<float>>(6, 1.0f);
+  const ValueRef view = view_tensor(DType::kFloat, {2, 3}, memory->data(), 24, memory);
+  EXPECT_EQ(memory.use_count(), 2);
+  EXPECT_EQ(view->view.data, memory->data());
+  test::expect_error(Code::kInvalidArgument, {"float32[7]", "28", "24"},
+                     [&] { view_tensor(DType::kFloat, {7}, memory->data(), 24, memory); });
+}
+
+TEST(Value, ShareKeepsWhatIsOwnedAndCopiesWhatIsBorrowed) {
+  const ValueRef owned = make_tensor(DType::kInt32, {1});
+  EXPECT_EQ(share(*owned), owned);
+
+  int64_t element = 7;
+  gantry_value borrowed;
+  const int64_t extent = 1;
+  borrowed.set_tensor(DType::kInt64, &extent, 1, &element, 8);
+  const ValueRef copy = share(borrowed);
+  EXPECT_NE(copy->view.data, &element);
+  EXPECT_EQ(*static_cast<const int64_t*>(copy->view.data), 7);
+
+  auto list = std::make_shared<gantry_value>();
+  list->kind = GANTRY_KIND_SEQUENCE;
+  list->dtype = DType::kInt64;
+  list->items = {owned};
+  EXPECT_EQ(share(*list), list);
+  list->items.push_back(view_tensor(DType::kInt64, {1}, &element, 8, nullptr));
+  const ValueRef list_copy = share(*list);
+  EXPECT_NE(list_copy, list);
+  EXPECT_EQ(list_copy->items[0], owned);
+  EXPECT_NE(list_copy->items[1]->view.data, &element);
+}
+
+TEST(Value, StringsAreCopied) {
+  const ValueRef value = make_tensor(DType::kString, {2});
+  value->strings = {"a", "b"};
+  EXPECT_EQ(copy_tensor(*value)->strings, value->strings);
+  EXPECT_EQ(describe(*value), "string[2]");
+}
+
+TEST(Value, Describe) {
+  EXPECT_EQ(describe(DType::kFloat, {-1, 3}), "float32[?,3]");
+  gantry_value value;
+  EXPECT_EQ(describe(value), "nothing");
+  value.kind = GANTRY_KIND_OPTIONAL;
+  value.dtype = DType::kBool;
+  EXPECT_EQ(describe(value), "optional(bool)");
+}
+
+}  // namespace
+}  // namespace gantry

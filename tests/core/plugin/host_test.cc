@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/host.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "plugin/error.h"
+#include "support/expect_error.h"
+
+namespace gantry {
+namespace {
+
+const gantry_host& host() { return host_table(); }
+
+void expect_code(gantry_error* error, Code code) {
+  EXPECT_EQ(code_of(error), code) << message_of(error);
+  release_error(error);
+}
+
+TEST(Host, CountsWhatItAllocates) {
+  const uint64_t before = provider_bytes();
+  for (const uint64_t alignment : {1, 16, 64, 4096}) {
+    void* memory = host().allocate(1000, alignment);
+    ASSERT_NE(memory, nullptr);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory) % alignment, 0U);
+    std::memset(memory, 1, 1000);
+    EXPECT_EQ(provider_bytes(), before + 1000);
+    host().release(memory);
+    EXPECT_EQ(provider_bytes(), before);
+  }
+  host().release(nullptr);
+}
+
+TEST(Host, RefusesAbsurdAllocations) {
+  EXPECT_EQ(host().allocate(10, 3), nullptr);
+  EXPECT_EQ(host().allocate(10, 0), nullptr);
+  EXPECT_EQ(host().allocate(UINT64_MAX, 64), nullptr);
+  EXPECT_EQ(host().allocate(10, uint64_t{1} << 40), nullptr);
+}
+
+TEST(Host, MakesPackedDataOncePerKey) {
+  static std::atomic<int> fills;
+  fills = 0;
+  uint8_t key[32] = {42};
+  const auto fill = [](void*, void* target) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::memset(target, 7, 100);
+    ++fills;
+  };
+  const uint64_t before = provider_bytes();
+  std::vector<const void*> results(8, nullptr);
+  std::vector<std::thread> threads;
+  for (const void*& result : results) {
+    threads.emplace_back([&] {
+      throw_if(host().packed_acquire(key, 100, fill, nullptr, &result));
+      EXPECT_EQ(static_cast<const uint8_t*>(result)[99], 7);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(fills, 1);
+  EXPECT_EQ(provider_bytes(), before + 100);
+  const void* wrong = nullptr;
+  expect_code(host().packed_acquire(key, 200, fill, nullptr, &wrong), Code::kInvalidArgument);
+  for (const void* result : results) {
+    EXPECT_EQ(result, results[0]);
+    host().packed_release(result);
+  }
+  EXPECT_EQ(provider_bytes(), before);
+  const void* again = nullptr;
+  throw_if(host().packed_acquire(key, 100, fill, nullptr, &again));
+  EXPECT_EQ(fills, 2);
+  host().packed_release(again);
+  host().packed_release(nullptr);
+}
+
+TEST(Host, BuildsTensors) {
+  const int64_t shape[] = {2, 3};
+  gantry_value* value = nullptr;
+  gantry_tensor* tensor = nullptr;
+  throw_if(host().value_create_tensor(GANTRY_INT64, 2, shape, &value, &tensor));
+  EXPECT_EQ(host().value_kind(value), static_cast<uint32_t>(GANTRY_KIND_TENSOR));
+  EXPECT_EQ(host().value_tensor(value), tensor);
+  EXPECT_EQ(tensor->size_bytes, 48U);
+  EXPECT_EQ(tensor->shape[1], 3);
+  EXPECT_EQ(host().value_length(value), 0U);
+  gantry_str text = {};
+  expect_code(host().value_string(value, 0, &text), Code::kInvalidArgument);
+  host().value_release(value);
+  const int64_t negative[] = {-1};
+  expect_code(host().value_create_tensor(GANTRY_FLOAT, 1, negative, &value, &tensor),
+              Code::kInvalidArgument);
+  expect_code(host().value_create_tensor(GANTRY_FLOAT, 100000, shape, &value, &tensor),
+              Code::kInvalidArgument);
+  expect_code(host().value_create_tensor(999, 2, shape, &value, &tensor), Code::kInvalidArgument);
+}
+
+TEST(Host, BuildsStrings) {
+  const int64_t shape[] = {2};
+  gantry_value* value = nullptr;
+  throw_if(host().value_create_tensor(GANTRY_STRING, 1, shape, &value, nullptr));
+  throw_if(host().value_set_string(value, 1, to_str("two")));
+  expect_code(host().value_set_string(value, 2, to_str("three")), Code::kInvalidArgument);
+  gantry_str text = {};
+  throw_if(host().value_string(value, 1, &text));
+  EXPECT_EQ(to_view(text), "two");
+  throw_if(host().value_string(value, 0, &text));
+  EXPECT_EQ(to_view(text), "");
+  expect_code(host().value_string(value, 2, &text), Code::kInvalidArgument);
+  host().value_release(value);
+}
+
+TEST(Host, BuildsSequencesThatShareTheirItems) {
+  gantry_value* item = nullptr;
+  gantry_tensor* tensor = nullptr;
+  throw_if(host().value_create_tensor(GANTRY_FLOAT, 0, nullptr, &item, &tensor));
+  *static_cast<float*>(tensor->data) = 2.5F;
+  gantry_value* sequence = nullptr;
+  throw_if(host().value_create(GANTRY_KIND_SEQUENCE, GANTRY_FLOAT, &sequence));
+  throw_if(host().value_append(sequence, item));
+  throw_if(host().value_append(sequence, item));
+  host().value_release(item);
+  EXPECT_EQ(host().value_length(sequence), 2U);
+  EXPECT_EQ(*static_cast<const float*>(host().value_tensor(host().value_at(sequence, 1))->data),
+            2.5F);
+  EXPECT_EQ(host().value_at(sequence, 2), nullptr);
+  EXPECT_EQ(host().value_tensor(sequence), nullptr);
+  host().value_release(sequence);
+}
+
+TEST(Host, LimitsOptionalsAndRefusesOtherKinds) {
+  gantry_value* item = nullptr;
+  gantry_tensor* tensor = nullptr;
+  throw_if(host().value_create_tensor(GANTRY_FLOAT, 0, nullptr, &item, &tensor));
+  gantry_value* optional = nullptr;
+  throw_if(host().value_create(GANTRY_KIND_OPTIONAL, GANTRY_FLOAT, &optional));
+  throw_if(host().value_append(optional, item));
+  expect_code(host().value_append(optional, item), Code::kInvalidArgument);
+  expect_code(host().value_append(item, item), Code::kInvalidArgument);
+  expect_code(host().value_append(optional, nullptr), Code::kInvalidArgument);
+  gantry_value* wrong = nullptr;
+  expect_code(host().value_create(GANTRY_KIND_TENSOR, GANTRY_FLOAT, &wrong),
+              Code::kInvalidArgument);
+  expect_code(host().value_create(77, GANTRY_FLOAT, &wrong), Code::kInvalidArgument);
+  host().value_release(optional);
+  host().value_release(item);
+  host().value_release(nullptr);
+}
+
+TEST(Host, InstallsRunServices) {
+  RunServices services;
+  services.thread_count = [](gantry_run*) -> uint32_t { return 3; };
+  const auto before = host().thread_count;
+  install_run_services(services);
+  EXPECT_EQ(host().thread_count(nullptr), 3U);
+  services.thread_count = before;
+  install_run_services(services);
+}
+
+}  // namespace
+}  // namespace gantry
