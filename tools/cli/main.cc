@@ -40,19 +40,21 @@ Status report_usage(const CLI::App& app, const CLI::ParseError& error) {
   const std::string help =
       command.get_parent() ? "gantry " + command.get_name() + " --help" : "gantry --help";
   const std::vector<std::string> extras = app.remaining(true);
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) && !extras.empty()) {
+  // A mistyped command is also a missing one, which is what the library complains of first.
+  const bool is_unknown = dynamic_cast<const CLI::ExtrasError*>(&error) || !command.get_parent();
+  if (is_unknown && !extras.empty()) {
     const std::string& first = extras.front();
     const std::string what = first.starts_with('-') ? "option"
                              : command.get_parent() ? "argument"
                                                     : "command";
-    return usage_error("unknown " + what + " \"" + first + "\"" +
-                       did_you_mean(first, names_of(command)) + "; see " + help);
+    return usage_error("unknown " + what + " \"" + first + "\", see " + help +
+                       did_you_mean(first, names_of(command)));
   }
   if (dynamic_cast<const CLI::RequiredError*>(&error) && !command.get_parent()) {
-    return usage_error("a command is needed: " + join(names_of(command), ", ", "--") + "; see " +
+    return usage_error("a command is needed: " + join(names_of(command), ", ", "--") + ", see " +
                        help);
   }
-  return usage_error(std::string(error.what()) + "; see " + help);
+  return usage_error(std::string(error.what()) + ", see " + help);
 }
 
 Status run_action(const Action& action) {
