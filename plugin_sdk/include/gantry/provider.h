@@ -577,7 +577,8 @@ typedef struct gantry_accept {
 #define GANTRY_EXPORT __attribute__((visibility("default")))
 #endif
 
-/* The only symbol of a provider. Called once per process; on error nothing is kept. ABI_MISMATCH: the offer cannot be met. */
+/* The only symbol of a provider. A process has at most one provider object of a library at a time: the entry is called again
+ * only after `destroy` has returned. On error nothing is kept. ABI_MISMATCH: the offer cannot be met. */
 typedef gantry_error* (*gantry_provider_entry)(const gantry_offer* offer, gantry_accept* accept);
 GANTRY_EXPORT gantry_error* gantry_provider_v1(const gantry_offer* offer, gantry_accept* accept);
 
