@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "graph/graph.h"
 
@@ -85,7 +85,7 @@ class Verifier {
     if (!defined_.contains(&value)) {
       fail(node.label() + " reads " + value_label(value) + " before it is defined");
     }
-    ++uses_[&value][&node];
+    used_.emplace_back(&value, &node);
   }
 
   void check_bodies(const Node& node) {
@@ -116,11 +116,16 @@ class Verifier {
       if (value->producer && !defined_.contains(value.get())) {
         fail(value_label(*value) + " names a producer that does not list it");
       }
-      std::unordered_map<const Node*, int> listed;
-      for (const Node* user : value->users) ++listed[user];
-      if (listed != uses_[value.get()])
-        fail(value_label(*value) + " lists other users than it has");
+      for (const Node* user : value->users) listed_.emplace_back(value.get(), user);
     }
+    std::sort(used_.begin(), used_.end());
+    std::sort(listed_.begin(), listed_.end());
+    const auto [used, listed] =
+        std::mismatch(used_.begin(), used_.end(), listed_.begin(), listed_.end());
+    if (used == used_.end() && listed == listed_.end()) return;
+    const bool is_missing = listed == listed_.end() || (used != used_.end() && *used < *listed);
+    fail(value_label(is_missing ? *used->first : *listed->first) +
+         " lists other users than it has");
   }
 
   static std::string value_label(const GraphValue& value) { return "value \"" + value.name + "\""; }
@@ -130,7 +135,9 @@ class Verifier {
   std::unordered_set<const GraphValue*> owned_;
   std::unordered_set<const GraphValue*> defined_;
   std::unordered_set<std::string_view> node_names_;
-  std::unordered_map<const GraphValue*, std::unordered_map<const Node*, int>> uses_;
+  using Use = std::pair<const GraphValue*, const Node*>;
+  std::vector<Use> used_;    // as the nodes say
+  std::vector<Use> listed_;  // as the values say
 };
 
 }  // namespace

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/functions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+#include "expect_error.h"
+#include "model_text.h"
+
+namespace gantry {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Not;
+
+std::vector<std::string> op_types(const Graph& graph) {
+  std::vector<std::string> types;
+  for (const auto& node : graph.nodes()) types.push_back(node->op_type);
+  return types;
+}
+
+bool everything(const FunctionCall&) { return true; }
+
+constexpr char kLocal[] = R"(
+  <ir_version: 10, opset_import: ["" : 18, "my" : 1]>
+  g (float[N] x) => (float[N] y) {
+    a = my.Twice <k = 2.0> (x)
+    y = my.Outer(a)
+  }
+  <domain: "my", opset_import: ["" : 18]>
+  Twice <k> (v) => (w) { c = Constant <value_float : float = @k> () w = Mul(v, c) }
+  <domain: "my", opset_import: ["" : 18, "my" : 1]>
+  Outer (v) => (w) { t = my.Twice <k = 3.0> (v) w = Relu(t) }
+)";
+
+TEST(Functions, LocalOnesAreKnownAndInlinedWithNestedCalls) {
+  test::TestModel model(test::model_bytes(kLocal));
+  auto graph = model->to_graph();
+  EXPECT_THAT(op_types(*graph), ElementsAre("Twice", "Outer"));
+  EXPECT_TRUE(model->has_function(*graph->nodes()[0]));
+  model->inline_functions(everything);
+  graph = model->to_graph();
+  EXPECT_THAT(op_types(*graph), ElementsAre("Mul", "Mul", "Relu"));
+  EXPECT_EQ(graph->outputs[0]->name, "y");
+  EXPECT_EQ(graph->outputs[0]->type.dtype, DType::kFloat);
+  EXPECT_FALSE(model->has_function(*graph->nodes()[0]));
+}
+
+TEST(Functions, OnlyWantedOnesAreInlined) {
+  test::TestModel model(test::model_bytes(kLocal));
+  model->inline_functions([](const FunctionCall& call) { return call.op_type == "Outer"; });
+  EXPECT_THAT(op_types(*model->to_graph()), ElementsAre("Twice", "Twice", "Relu"));
+}
+
+TEST(Functions, SchemaBodiesAreInlined) {
+  test::TestModel model(test::model_bytes(R"(
+    <ir_version: 8, opset_import: ["" : 20]>
+    g (float[2, 3] x) => (float[2, 3] y) {
+      a = Gelu <approximate = "tanh"> (x)
+      y = MeanVarianceNormalization <axes = [1]> (a)
+    })"));
+  auto graph = model->to_graph();
+  EXPECT_TRUE(model->has_function(*graph->nodes()[0]));
+  model->inline_functions(everything);
+  graph = model->to_graph();
+  EXPECT_THAT(op_types(*graph), Not(Contains("Gelu")));
+  EXPECT_THAT(op_types(*graph), Not(Contains("MeanVarianceNormalization")));
+  EXPECT_THAT(op_types(*graph), Contains("Tanh"));
+  EXPECT_EQ(model->opsets(), (std::map<std::string, int>{{"", 20}}));
+  EXPECT_EQ(graph->outputs[0]->type.shape, (std::vector<int64_t>{2, 3}));
+}
+
+TEST(Functions, SchemaBodiesThatDependOnTypesAreInlinedInBodiesToo) {
+  test::TestModel model(test::model_bytes(R"(
+    g (bool b, float[2, 3] x) => (float[2, 3] y) {
+      s = Constant <value_floats = [1.0, 2.0, 3.0]> ()
+      m = Constant <value_float = 1.0> ()
+      y = If (b) <
+        then_branch = t () => (float[2, 3] p) { p = LayerNormalization(x, s) },
+        else_branch = e () => (float[2, 3] q) { q = Clip(x, , m) }
+      >
+    })"));
+  model->inline_functions(everything);
+  const auto graph = model->to_graph();
+  ASSERT_EQ(graph->nodes().size(), 1u);
+  for (const Graph* body : graph->nodes()[0]->bodies()) {
+    EXPECT_THAT(op_types(*body), Not(Contains("LayerNormalization")));
+    EXPECT_THAT(op_types(*body), Not(Contains("Clip")));
+    EXPECT_FALSE(body->nodes().empty());
+  }
+}
+
+TEST(Functions, OverASmallerOpsetOfTheSameSchemas) {
+  test::TestModel model(test::model_bytes(R"(
+    <ir_version: 10, opset_import: ["" : 18, "my" : 1]>
+    g (float[N] x) => (float[N] y) { y = my.F(x) }
+    <domain: "my", opset_import: ["" : 17]>
+    F (v) => (w) { w = Relu(v) }
+  )"));
+  model->inline_functions(everything);
+  EXPECT_THAT(op_types(*model->to_graph()), ElementsAre("Relu"));
+}
+
+TEST(Functions, WithoutABodyNothingHappens) {
+  test::TestModel model(test::model_bytes("g (float[N] x) => (float[N] y) { y = Abs(x) }"));
+  EXPECT_FALSE(model->has_function(*model->to_graph()->nodes()[0]));
+  model->inline_functions(everything);
+  EXPECT_THAT(op_types(*model->to_graph()), ElementsAre("Abs"));
+}
+
+TEST(Functions, MustNotCallThemselves) {
+  test::expect_error(Code::kInvalidModel, {"Cycle"}, [] {
+    test::TestModel model(test::model_bytes(R"(
+      <ir_version: 10, opset_import: ["" : 18, "my" : 1]>
+      g (float[N] x) => (float[N] y) { y = my.F(x) }
+      <domain: "my", opset_import: ["" : 18, "my" : 1]>
+      F (v) => (w) { w = my.G(v) }
+      <domain: "my", opset_import: ["" : 18, "my" : 1]>
+      G (v) => (w) { w = my.F(v) }
+    )"));
+  });
+}
+
+}  // namespace
+}  // namespace gantry
