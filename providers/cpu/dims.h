@@ -15,17 +15,18 @@ namespace gantry::cpu {
 /// Up to kMaxRank numbers. Elements that were not written are unspecified.
 class Dims {
  public:
-  Dims() = default;
+  // One written element tells the compiler that an empty list may be passed on.
+  Dims() { data_[0] = 0; }
   /// `rank` copies of `value`. Throws UNSUPPORTED above kMaxRank.
-  Dims(int64_t rank, int64_t value) {
+  Dims(int64_t rank, int64_t value) : Dims() {
     resize(rank);
     for (int i = 0; i < rank_; ++i) data_[i] = value;
   }
-  explicit Dims(sdk::Shape shape) {
+  explicit Dims(sdk::Shape shape) : Dims() {
     resize(shape.rank);
     for (int i = 0; i < rank_; ++i) data_[i] = shape[i];
   }
-  Dims(const Dims& other) { *this = other; }
+  Dims(const Dims& other) : Dims() { *this = other; }
   Dims& operator=(const Dims& other) {
     rank_ = other.rank_;
     for (int i = 0; i < rank_; ++i) data_[i] = other.data_[i];
