@@ -173,7 +173,7 @@ Json to_json(const std::vector<NodeTime>& nodes) {
 Json to_json(const Measurement& result, const BenchOptions& options) {
   const Latency& latency = result.latency;
   Json json{{"model", options.model},
-            {"device", options.device},
+            {"device", device_text(options)},
             {"threads", threads_of(options)},
             {"load_ms", result.load_ms},
             {"first_run_ms", result.first_run_ms},
@@ -210,7 +210,7 @@ void print_nodes(const Measurement& result) {
 
 void print(const Measurement& result, const BenchOptions& options) {
   const Latency& latency = result.latency;
-  print_line(fmt::format("device    {}, {} thread{}", options.device, threads_of(options),
+  print_line(fmt::format("device    {}, {} thread{}", device_text(options), threads_of(options),
                          threads_of(options) == 1 ? "" : "s"));
   print_line("load      " + format_time(1e6 * result.load_ms));
   print_line("first run " + format_time(1e6 * result.first_run_ms));
@@ -228,7 +228,7 @@ void print(const Measurement& result, const BenchOptions& options) {
 Status bench(const BenchOptions& options) {
   const auto runtime = make_runtime(options);
   // Devices are found once for each process; that is no part of loading a model.
-  std::ignore = runtime->supports_device(options.device);
+  std::ignore = runtime->supports_device(options.device.empty() ? "CPU" : options.device);
   const Measurement result = measure_model(*runtime, options);
   if (options.json) {
     print_json(to_json(result, options));

@@ -19,12 +19,12 @@ void print(const Placement& placement, const CheckOptions& options) {
   const auto is_refused = [](const NodePlacement& node) { return node.device.empty(); };
   const auto refused = std::count_if(placement.nodes.begin(), placement.nodes.end(), is_refused);
   if (placement.compatible) {
-    print_line(fmt::format("compatible: device {} runs all {} nodes", options.device,
+    print_line(fmt::format("compatible: device {} runs every node ({})", device_text(options),
                            placement.nodes.size()));
   } else if (refused == 0) {
-    print_line(fmt::format("not compatible with device {}", options.device));
+    print_line(fmt::format("not compatible with device {}", device_text(options)));
   } else {
-    print_line(fmt::format("not compatible: device {} refuses {} of {} nodes", options.device,
+    print_line(fmt::format("not compatible: device {} refuses {} of {} nodes", device_text(options),
                            refused, placement.nodes.size()));
   }
   if (refused == 0 && !options.nodes) return;
@@ -44,7 +44,7 @@ Status check_model(const CheckOptions& options) {
   const Placement placement = check(*runtime, options.model, session_options(options));
   if (options.json) {
     print_json({{"model", options.model},
-                {"device", options.device},
+                {"device", device_text(options)},
                 {"compatible", placement.compatible},
                 {"nodes", to_json(placement.nodes)}});
   } else {

@@ -71,7 +71,7 @@ Status explain(const ExplainOptions& options) {
   const Explanation explanation = explain_model(*runtime, options);
   if (options.json) {
     Json json{{"model", options.model},
-              {"device", options.device},
+              {"device", device_text(options)},
               {"compatible", explanation.placement.compatible},
               {"nodes", to_json(explanation.placement.nodes)}};
     if (explanation.memory) {

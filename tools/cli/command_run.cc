@@ -155,7 +155,7 @@ Status run_once(Session& session, const RunCommandOptions& options, double load_
   }
   if (options.json) {
     print_json({{"model", options.model},
-                {"device", options.device},
+                {"device", device_text(options)},
                 {"load_ms", load_ms},
                 {"run_ms", run_ms},
                 {"outputs", outputs}});
@@ -210,7 +210,7 @@ Status run_verify(Session& session, const RunCommandOptions& options) {
     Json sets = Json::array();
     for (const SetVerdict& verdict : verdicts) sets.push_back(to_json(verdict));
     print_json({{"model", options.model},
-                {"device", options.device},
+                {"device", device_text(options)},
                 {"passed", passed},
                 {"failed", failed},
                 {"sets", sets}});

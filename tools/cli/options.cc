@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "options.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -28,7 +29,8 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
 void add_model_options(CLI::App& command, ModelOptions& options) {
   command.add_option("MODEL", options.model, "The ONNX model")->required()->type_name("FILE");
   command
-      .add_option("--device", options.device, "TYPE or TYPE:id, as in CPU or CUDA:1; default: CPU")
+      .add_option("--device", options.device,
+                  "TYPE or TYPE:id, as in CPU or CUDA:1; default: as configured, else CPU")
       ->type_name("DEVICE");
   command.add_option("--threads", options.threads, "Threads of a run; default: as configured")
       ->type_name("N")
@@ -52,6 +54,11 @@ SessionOptions session_options(const ModelOptions& options) {
   if (options.threads > 0)
     session.config_json = nlohmann::json{{"session", {{"threads", options.threads}}}}.dump();
   return session;
+}
+
+std::string device_text(const ModelOptions& options) {
+  if (!options.device.empty()) return options.device;
+  return options.config.empty() && !std::getenv("GANTRY_CONFIG") ? "CPU" : "configured";
 }
 
 }  // namespace gantry::cli

@@ -20,8 +20,8 @@ void add_common_options(CLI::App& command, CommonOptions& options);
 /// MODEL, --device, --threads, and the common ones.
 struct ModelOptions : CommonOptions {
   std::string model;
-  std::string device = "CPU";
-  int threads = 0;  ///< 0: as the configuration says
+  std::string device;  ///< empty: as the configuration prefers, which is CPU if it says nothing
+  int threads = 0;     ///< 0: as the configuration says
 };
 void add_model_options(CLI::App& command, ModelOptions& options);
 
@@ -29,5 +29,8 @@ void add_model_options(CLI::App& command, ModelOptions& options);
 /// Runtime, with the file's name.
 std::unique_ptr<Runtime> make_runtime(const CommonOptions& options);
 SessionOptions session_options(const ModelOptions& options);
+/// The device for people: as given, "CPU" if nothing says otherwise, "configured" if a
+/// configuration may.
+std::string device_text(const ModelOptions& options);
 
 }  // namespace gantry::cli
