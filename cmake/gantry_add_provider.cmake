@@ -17,12 +17,9 @@ function(gantry_add_provider name)
     OUTPUT_NAME gantry_${name}
     LIBRARY_OUTPUT_DIRECTORY ${folder})
   target_link_libraries(${target} PRIVATE gantry::plugin_sdk gantry_warnings ${arg_LIBRARIES})
-  # Without the script the templates of the standard library are exported too, and shared with whatever else is loaded.
-  target_link_options(${target} PRIVATE LINKER:-z,defs LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/provider.map)
-  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/provider.map)
   # Visibility alone would leave the standard library's templates exported.
   set(exports ${PROJECT_SOURCE_DIR}/cmake/provider_exports.map)
-  target_link_options(${target} PRIVATE LINKER:--version-script=${exports})
+  target_link_options(${target} PRIVATE LINKER:-z,defs LINKER:--version-script=${exports})
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${exports})
   if(GANTRY_SANITIZE)
     # The sanitizer's run-time belongs to the executable; a module leaves its symbols open.
