@@ -38,8 +38,9 @@ def random_weight(generator, shape, op_type, position):
     if op_type == "Mul":
         return generator.uniform(0.5, 1.0, shape).astype(np.float32)
     if op_type in ("Conv", "Gemm") and position == 1:
-        fan_in = np.prod(shape[1:]) if op_type == "Conv" else max(shape)
-        return generator.standard_normal(shape, np.float32) * np.float32(np.sqrt(2 / fan_in))
+        # A classifier's last layers get half of what keeps activations level, or the softmax would give one class everything.
+        variance = 2 / np.prod(shape[1:]) if op_type == "Conv" else 0.5 / max(shape)
+        return generator.standard_normal(shape, np.float32) * np.float32(np.sqrt(variance))
     return generator.uniform(-0.1, 0.1, shape).astype(np.float32)
 
 
