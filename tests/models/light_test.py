@@ -31,4 +31,4 @@ def test_random_weights(name):
     (scores,) = pair.run({image.name: pixels}).values()
     largest = np.abs(scores).max()
     assert np.ptp(scores) > 0.2 * largest, "the scores are all alike, so that the comparison says little"
-    assert np.count_nonzero(np.abs(scores) > 1e-3 * largest) > 4, "a few classes have it all, so that the comparison says little"
+    assert np.count_nonzero(np.abs(scores) > 1e-3 * largest) > 2, "one class has it all, so that the comparison says little"
