@@ -265,6 +265,21 @@ std::optional<std::string> try_infer(onnx::ModelProto& model) {
   return std::nullopt;
 }
 
+// Inputs and outputs without a shape. The checker asks for one, although a tensor of unknown rank has
+// none to give, and exporters do leave it out.
+std::vector<onnx::TypeProto::Tensor*> unranked_values(onnx::ModelProto& model) {
+  std::vector<onnx::TypeProto::Tensor*> unranked;
+  const auto collect = [&](onnx::ValueInfoProto& info) {
+    if (!info.type().has_tensor_type() || info.type().tensor_type().has_shape()) return;
+    unranked.push_back(info.mutable_type()->mutable_tensor_type());
+  };
+  onnx::for_each_graph(model, [&](onnx::GraphProto& graph) {
+    for (auto& input : *graph.mutable_input()) collect(input);
+    for (auto& output : *graph.mutable_output()) collect(output);
+  });
+  return unranked;
+}
+
 }  // namespace
 
 void check_model(onnx::ModelProto& model, const std::vector<Payload>& payloads) {
@@ -288,12 +303,15 @@ void check_model(onnx::ModelProto& model, const std::vector<Payload>& payloads) 
     tensor->clear_dims();
     tensor->add_dims(0);
   }
+  const std::vector<onnx::TypeProto::Tensor*> unranked = unranked_values(model);
+  for (onnx::TypeProto::Tensor* type : unranked) type->mutable_shape();
   std::optional<std::string> problem;
   try {
     onnx::checker::check_model(model);
   } catch (const std::exception& error) {
     problem = error.what();
   }
+  for (onnx::TypeProto::Tensor* type : unranked) type->clear_shape();
   for (auto& [tensor, dims] : shown) tensor->mutable_dims()->Swap(&dims);
   if (problem) rejected("checker", std::runtime_error(*problem));
 }
