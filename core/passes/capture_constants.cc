@@ -33,6 +33,7 @@ bool capture_constants(Graph& graph, const PassContext&) {
       for (Graph* body : bodies) body->sweep();
     }
   }
+  if (changed) graph.sweep();
   return changed;
 }
 

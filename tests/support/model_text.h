@@ -16,8 +16,9 @@ namespace gantry::test {
 
 /// The model, with opset 18 unless the text starts with a "<...>" head of its own.
 inline ONNX_NAMESPACE::ModelProto parse_model(const std::string& text) {
-  const std::string head =
-      text.starts_with("<") ? "" : "<ir_version: 8, opset_import: [\"\" : 18]>\n";
+  const std::string head = text.find('<') == text.find_first_not_of(" \n")
+                               ? ""
+                               : "<ir_version: 8, opset_import: [\"\" : 18]>\n";
   const std::string whole = head + text;
   ONNX_NAMESPACE::ModelProto model;
   ONNX_NAMESPACE::OnnxParser parser(whole.c_str());

@@ -20,11 +20,11 @@ TEST(CaptureConstants, MovesAConstantIntoTheBodies) {
   const auto graph = test::graph_of(kModel);
   GraphValue* a = test::value_named(*graph, "a");
   graph->remove_node(a->producer);
+  graph->sweep();
   const ValueRef constant = make_tensor(DType::kFloat, {1});
   *static_cast<float*>(constant->view.data) = 4;
   make_constant(a, constant);
   EXPECT_TRUE(test::run_pass("capture_constants", *graph));
-  graph->sweep();
   EXPECT_EQ(
       test::inner_text(*graph),
       R"(  %y = If-16(%b) captures (%x) {then_branch = graph t() captures (%x : float32[1]) -> (%s) {
