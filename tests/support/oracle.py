@@ -74,7 +74,28 @@ def node_model(op_type, inputs, output_types, opset, attributes=None, domain="",
     if domain:
         imports.append(helper.make_opsetid(domain, 1))
     model = helper.make_model(graph, opset_imports=imports, ir_version=10)
-    return model, {f"x{i}": x for i, x in given if i not in constants}
+    feeds = {f"x{i}": x for i, x in given if i not in constants}
+    return with_output_shapes(model, feeds), feeds
+
+
+def with_output_shapes(model, feeds):
+    """The model with shapes on its outputs, which ONNX's checker demands: inferred, or of the rank that the oracle returns."""
+    try:
+        model = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    except Exception:  # shapes that do not fit are for the run to report
+        pass
+    missing = [i for i, y in enumerate(model.graph.output) if not y.type.tensor_type.HasField("shape")]
+    if missing:
+        try:
+            ranks = [np.ndim(y) for y in run_oracle(model, feeds)]
+        except Exception:
+            ranks = [max((x.ndim for x in feeds.values()), default=0)] * len(model.graph.output)
+        for i in missing:
+            shape = model.graph.output[i].type.tensor_type.shape
+            shape.SetInParent()
+            for _ in range(ranks[i]):
+                shape.dim.add()
+    return model
 
 
 def run_gantry(model, feeds, **options):

@@ -87,7 +87,7 @@ struct Erf {
   template <class T>
   T operator()(T x) const {
     if constexpr (std::is_floating_point_v<T>) return std::erf(x);
-    else return static_cast<T>(std::erf(static_cast<double>(x)));
+    else return static_cast<T>(std::erf(static_cast<float>(x)));
   }
   void map(const float* x, float* y, int64_t n) const { simd::erf(x, y, n, nullptr); }
 };

@@ -61,7 +61,10 @@ def test_every_pair(source, target):
 def test_floats_against_the_oracle(source, target):
     x = np.random.default_rng(1).uniform(0, 250, (3, 333)).astype(NUMPY_OF[source])
     model, feeds = node_model("Cast", [x], [onnx_type(target)], 21, {"to": onnx_type(target)})
-    compare(run_gantry(model, feeds), run_oracle(model, feeds), rtol=0, atol=0)
+    # ONNX Runtime rounds twice, to f32 first.
+    rounds_once = source == "double" and target == "float16"
+    expected = [x.astype(np.float16)] if rounds_once else run_oracle(model, feeds)
+    compare(run_gantry(model, feeds), expected, rtol=0, atol=0)
 
 
 def test_double_to_float16_rounds_once():
