@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/thread_pool.h"
 
-#include <omp.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/partitioner.h>
+#include <oneapi/tbb/task_arena.h>
 #include <sched.h>
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
+#include <vector>
 
-// libgomp is not built for the thread sanitizer, which therefore does not see that a region begins after what its caller did
-// before it and ends before what its caller does after it. These say so.
+// oneTBB is not built for the thread sanitizer, which therefore does not see that a part begins after what its caller did before
+// and ends before what its caller does afterwards. These say so.
 #if defined(__SANITIZE_THREAD__)
 extern "C" void __tsan_acquire(void* address);
 extern "C" void __tsan_release(void* address);
@@ -19,6 +24,21 @@ extern "C" void __tsan_release(void* address);
 #endif
 
 namespace gantry {
+namespace {
+
+thread_local bool is_inside = false;
+
+// One arena for each width that somebody asked for; all share the process's workers.
+oneapi::tbb::task_arena& arena_of(uint32_t threads) {
+  static std::mutex mutex;
+  static auto& arenas = *new std::vector<std::unique_ptr<oneapi::tbb::task_arena>>;  // outlives threads that still run at exit
+  const std::lock_guard lock(mutex);
+  if (arenas.size() <= threads) arenas.resize(threads + 1);
+  if (!arenas[threads]) arenas[threads] = std::make_unique<oneapi::tbb::task_arena>(static_cast<int>(threads));
+  return *arenas[threads];
+}
+
+}  // namespace
 
 uint32_t hardware_threads() noexcept {
   static const uint32_t count = [] {
@@ -35,24 +55,26 @@ void parallel_for(uint32_t threads, int64_t count, int64_t grain, void (*body)(v
   if (count <= 0) return;
   grain = std::max<int64_t>(grain, 1);
   const int64_t parts = std::min<int64_t>(threads, count / grain + (count % grain != 0 ? 1 : 0));
-  if (parts <= 1 || omp_in_parallel()) {
+  if (parts <= 1 || is_inside) {
     body(arg, 0, count);
     return;
   }
+  const int64_t share = std::max<int64_t>(grain, count / parts + (count % parts != 0 ? 1 : 0));
   char fork = 0;
   char join = 0;
-  GANTRY_TSAN_RELEASE(&fork);
-#pragma omp parallel num_threads(static_cast<int>(parts))
-  {
+  const auto run_part = [&](int64_t part) {
     GANTRY_TSAN_ACQUIRE(&fork);
-    // The runtime may give fewer threads than asked for; whoever is there shares all parts.
-    const int64_t team = omp_get_num_threads();
-    const int64_t share = std::max<int64_t>(grain, (count + team - 1) / team);
-    const int64_t begin = std::min<int64_t>(count, share * omp_get_thread_num());
-    const int64_t end = std::min<int64_t>(count, begin + share);
+    const int64_t begin = share * part;
+    const int64_t end = std::min(count, begin + share);
+    is_inside = true;
     if (begin < end) body(arg, begin, end);
+    is_inside = false;
     GANTRY_TSAN_RELEASE(&join);
-  }
+  };
+  GANTRY_TSAN_RELEASE(&fork);
+  arena_of(static_cast<uint32_t>(parts)).execute([&] {
+    oneapi::tbb::parallel_for(int64_t{0}, parts, run_part, oneapi::tbb::static_partitioner());
+  });
   GANTRY_TSAN_ACQUIRE(&join);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one thread pool of the process: OpenMP's, because the BLAS and oneDNN builds that providers bring use the same one, so that
-// no two pools spin on the same cores. Any thread.
+// The one thread pool of the process: oneTBB's workers, shared by all sessions. A part that no worker has begun is run by whoever waits
+// for it, so a busy machine slows a run down no more than its share. Any thread.
 #pragma once
 
 #include <cstdint>
