@@ -58,13 +58,15 @@ bool is_extrapolated(const ResizeRule& rule, const ResizeAxis& axis, float coord
 }
 
 int64_t nearest_source(const ResizeRule& rule, const ResizeAxis& axis, float coordinate) {
+  // What is a half but for the rounding of the quotient counts as one.
+  const float slack = std::fabs(coordinate) * 0x1p-22F;
   float rounded = 0;
   switch (rule.nearest) {
     case NearestRule::kPreferFloor:
-      rounded = std::ceil(coordinate - 0.5F);
+      rounded = std::ceil(coordinate - 0.5F - slack);
       break;
     case NearestRule::kPreferCeil:
-      rounded = std::floor(coordinate + 0.5F);
+      rounded = std::floor(coordinate + 0.5F + slack);
       break;
     case NearestRule::kFloor:
       rounded = std::floor(coordinate);
