@@ -33,7 +33,9 @@ def random_weight(name: str, shape: list, generator: np.random.Generator) -> np.
     """Numbers that keep activations near one: small for sums of many products, positive for variances."""
     if len(shape) > 1:
         return generator.standard_normal(shape, np.float32) * np.float32((2 / np.prod(shape[1:])) ** 0.5)
-    if name.endswith(("_riv_0", "_s_0")):  # variances and scales of batch normalizations
+    if name.endswith("_s_0"):  # scales of batch normalizations, below one as residual blocks add up
+        return generator.uniform(0.2, 0.6, shape).astype(np.float32)
+    if name.endswith("_riv_0"):  # their variances
         return generator.uniform(0.5, 1.5, shape).astype(np.float32)
     return generator.uniform(-0.1, 0.1, shape).astype(np.float32)
 
@@ -41,6 +43,7 @@ def random_weight(name: str, shape: list, generator: np.random.Generator) -> np.
 def with_random_weights(model: onnx.ModelProto, seed: int = 0) -> onnx.ModelProto:
     """The model with an initializer of random numbers in place of each ConstantOfShape with a constant shape."""
     generator = np.random.default_rng(seed)
+    model.ir_version = max(model.ir_version, 4)  # before, initializers had to be inputs too
     shapes = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     nodes = []
     for node in model.graph.node:
@@ -61,7 +64,7 @@ def with_random_weights(model: onnx.ModelProto, seed: int = 0) -> onnx.ModelProt
 
 def main() -> int:
     if len(sys.argv) != 2:
-        print(__doc__.strip().splitlines()[2].strip(), file=sys.stderr)
+        print("usage: make_models.py FOLDER", file=sys.stderr)
         return 2
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)

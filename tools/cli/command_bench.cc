@@ -197,12 +197,12 @@ void print_nodes(const Measurement& result) {
   constexpr auto kRight = Table::Align::kRight;
   const double total = std::max(total_ns(result.nodes), 1.0);
   Table table(
-      {{"TIME", kRight}, {"SHARE", kRight}, {"OPERATOR"}, {"NODE"}, {"DEVICE"}, {"PROVIDER"}});
+      {{"TIME", kRight}, {"SHARE", kRight}, {"OPERATOR"}, {"DEVICE"}, {"PROVIDER"}, {"NODE"}});
   for (const NodeTime& node : result.nodes) {
     const auto time = static_cast<double>(node.total_ns);
     table.add({format_time(time / static_cast<double>(std::max<uint64_t>(node.runs, 1))),
-               fmt::format("{:.1f}%", 100 * time / total), node.op_type, node.node, node.device,
-               node.provider});
+               fmt::format("{:.1f}%", 100 * time / total), node.op_type, node.device, node.provider,
+               node.node});
   }
   print_line("");
   table.print();

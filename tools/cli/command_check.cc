@@ -28,12 +28,12 @@ void print(const Placement& placement, const CheckOptions& options) {
                            refused, placement.nodes.size()));
   }
   if (refused == 0 && !options.nodes) return;
-  Table table({{"NODE"}, {"OPERATOR"}, {"DEVICE"}, {"REASON"}});
+  Table table({{"OPERATOR"}, {"DEVICE"}, {"REASON"}, {"NODE"}});
   for (const NodePlacement& node : placement.nodes) {
     if (options.nodes || is_refused(node)) {
       const std::string domain = node.domain.empty() ? "" : node.domain + "::";
       table.add(
-          {node.node, domain + node.op_type, is_refused(node) ? "none" : node.device, node.reason});
+          {domain + node.op_type, is_refused(node) ? "none" : node.device, node.reason, node.node});
     }
   }
   table.print();

@@ -35,11 +35,11 @@ Explanation explain_model(Runtime& runtime, const ExplainOptions& options) {
 }
 
 void print_nodes(const Placement& placement) {
-  Table table({{"NODE"}, {"OPERATOR"}, {"DEVICE"}, {"PROVIDER"}, {"KERNEL"}, {"REASON"}});
+  Table table({{"OPERATOR"}, {"DEVICE"}, {"PROVIDER"}, {"KERNEL"}, {"REASON"}, {"NODE"}});
   for (const NodePlacement& node : placement.nodes) {
     const std::string domain = node.domain.empty() ? "" : node.domain + "::";
-    table.add({node.node, domain + node.op_type, node.device.empty() ? "none" : node.device,
-               node.provider, node.kernel, node.reason});
+    table.add({domain + node.op_type, node.device.empty() ? "none" : node.device, node.provider,
+               node.kernel, node.reason, node.node});
   }
   if (!placement.nodes.empty()) table.print();
 }
