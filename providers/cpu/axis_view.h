@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor seen from one of its axes, and the copy of a stretch of that axis: what joining and splitting are made of.
+// A tensor seen from one of its axes, and the copy of a stretch of that axis: what joining and
+// splitting are made of.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -18,14 +19,18 @@ struct AxisView {
   int64_t inner;
 
   AxisView(sdk::Shape shape, int axis)
-      : outer(shape.count(0, axis)), extent(shape[axis]), inner(shape.count(axis + 1, shape.rank)) {}
+      : outer(shape.count(0, axis)),
+        extent(shape[axis]),
+        inner(shape.count(axis + 1, shape.rank)) {}
   /// Units of a block.
   [[nodiscard]] int64_t block() const { return extent * inner; }
 };
 
-/// Copies `outer` runs of `run` units; the runs' starts lie `source_block` and `target_block` units apart.
-inline void copy_blocks(sdk::Call& call, int64_t unit, int64_t outer, int64_t run, const std::byte* source,
-                        int64_t source_block, std::byte* target, int64_t target_block) {
+/// Copies `outer` runs of `run` units; the runs' starts lie `source_block` and `target_block` units
+/// apart.
+inline void copy_blocks(sdk::Call& call, int64_t unit, int64_t outer, int64_t run,
+                        const std::byte* source, int64_t source_block, std::byte* target,
+                        int64_t target_block) {
   const int64_t extents[2] = {outer, run};
   const int64_t from[2] = {source_block, 1};
   const int64_t to[2] = {target_block, 1};

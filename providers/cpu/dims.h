@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of extents, strides or axes on the stack, so that kernels that compute shapes allocate nothing in a run. A plain value.
+// Lists of extents, strides or axes on the stack, so that kernels that compute shapes allocate
+// nothing in a run. A plain value.
 #pragma once
 
 #include <gantry/sdk/error.h>
@@ -36,7 +37,8 @@ class Dims {
   /// Throws UNSUPPORTED above kMaxRank.
   void resize(int64_t rank) {
     if (rank < 0 || rank > kMaxRank) {
-      throw sdk::Error(GANTRY_UNSUPPORTED, "a tensor of rank " + std::to_string(rank) + " is above the supported " +
+      throw sdk::Error(GANTRY_UNSUPPORTED, "a tensor of rank " + std::to_string(rank) +
+                                               " is above the supported " +
                                                std::to_string(kMaxRank));
     }
     rank_ = static_cast<int>(rank);

@@ -19,14 +19,16 @@ void pack(const std::byte* units, int bits, int64_t count, uint8_t* packed) {
   const int per_byte = 8 / bits;
   for (int64_t begin = 0; begin < count; begin += per_byte) {
     int byte = 0;
-    for (int i = 0; i < per_byte && begin + i < count; ++i) byte |= static_cast<int>(units[begin + i]) << (i * bits);
+    for (int i = 0; i < per_byte && begin + i < count; ++i)
+      byte |= static_cast<int>(units[begin + i]) << (i * bits);
     packed[begin / per_byte] = static_cast<uint8_t>(byte);
   }
 }
 
 }  // namespace
 
-const std::byte* read_units(sdk::Call& call, const gantry_value* value, const gantry_tensor& tensor) {
+const std::byte* read_units(sdk::Call& call, const gantry_value* value,
+                            const gantry_tensor& tensor) {
   const int64_t count = sdk::Shape(tensor).element_count();
   if (tensor.dtype == GANTRY_STRING) {
     auto* views = call.scratch<gantry_str>(count);
@@ -40,8 +42,12 @@ const std::byte* read_units(sdk::Call& call, const gantry_value* value, const ga
 }
 
 UnitWriter::UnitWriter(sdk::Call& call, int slot, uint32_t dtype, sdk::Shape shape)
-    : call_(call), slot_(slot), dtype_(dtype), count_(checked_count(shape.data, shape.rank, "an output")) {
-  if (count_ > INT64_MAX / 16) throw sdk::Error(GANTRY_OUT_OF_MEMORY, "an output of more than 2^63 bytes was asked for");
+    : call_(call),
+      slot_(slot),
+      dtype_(dtype),
+      count_(checked_count(shape.data, shape.rank, "an output")) {
+  if (count_ > INT64_MAX / 16)
+    throw sdk::Error(GANTRY_OUT_OF_MEMORY, "an output of more than 2^63 bytes was asked for");
   gantry_tensor* tensor = nullptr;
   if (dtype == GANTRY_STRING) {
     value_.emplace(create_string_tensor(call.host(), shape));
@@ -53,7 +59,8 @@ UnitWriter::UnitWriter(sdk::Call& call, int slot, uint32_t dtype, sdk::Shape sha
   } else {
     gantry_value* value = nullptr;
     const gantry_host* host = call.host();
-    sdk::check(host, host->value_create_tensor(dtype, static_cast<uint32_t>(shape.rank), shape.data, &value, &tensor));
+    sdk::check(host, host->value_create_tensor(dtype, static_cast<uint32_t>(shape.rank), shape.data,
+                                               &value, &tensor));
     value_.emplace(host, value);
   }
   if (is_packed(dtype)) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One way to move elements of any type. A kernel that only moves elements sees every tensor as an array of trivially copyable
-// units of 1, 2, 4, 8 or 16 bytes: whole-byte types are used in place; 4- and 2-bit types are unpacked to a byte each and packed
-// again; strings become views (gantry_str), from which the output is built. All-zero bytes are the neutral element of
-// every type: 0, false, "". Used by the thread that runs the kernel.
+// One way to move elements of any type. A kernel that only moves elements sees every tensor as an
+// array of trivially copyable units of 1, 2, 4, 8 or 16 bytes: whole-byte types are used in place;
+// 4- and 2-bit types are unpacked to a byte each and packed again; strings become views
+// (gantry_str), from which the output is built. All-zero bytes are the neutral element of every
+// type: 0, false, "". Used by the thread that runs the kernel.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -41,7 +42,8 @@ void dispatch_unit(uint32_t dtype, F&& f) {
 }
 
 /// The units of a tensor value; valid until run() returns.
-const std::byte* read_units(sdk::Call& call, const gantry_value* value, const gantry_tensor& tensor);
+const std::byte* read_units(sdk::Call& call, const gantry_value* value,
+                            const gantry_tensor& tensor);
 inline const std::byte* read_units(sdk::Call& call, int slot) {
   const gantry_tensor& tensor = call.input(slot);
   // The common case stays inline: nothing to convert.
@@ -49,8 +51,8 @@ inline const std::byte* read_units(sdk::Call& call, int slot) {
   return read_units(call, call.value(slot), tensor);
 }
 
-/// Where a kernel writes the units of a new tensor: output slot `slot`, or (slot kNoSlot) a value of its own, as the items of
-/// sequences are. finish() must be called when the units are written.
+/// Where a kernel writes the units of a new tensor: output slot `slot`, or (slot kNoSlot) a value
+/// of its own, as the items of sequences are. finish() must be called when the units are written.
 class UnitWriter {
  public:
   static constexpr int kNoSlot = -1;
@@ -62,7 +64,8 @@ class UnitWriter {
   [[nodiscard]] U* as() const {
     return reinterpret_cast<U*>(units_);
   }
-  /// Packs the units or builds the strings, where the type needs it; a string output is handed to the host here.
+  /// Packs the units or builds the strings, where the type needs it; a string output is handed to
+  /// the host here.
   void finish();
   /// The value of kNoSlot, or null.
   [[nodiscard]] const gantry_value* value() const { return value_ ? value_->get() : nullptr; }

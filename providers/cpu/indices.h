@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Index tensors of gathers and scatters: reading either integer type, the range check, and the walk over an index tensor that
-// names, for each of its elements, one element of the data. Views into the run's inputs; bodies of parallel_for may read them.
+// Index tensors of gathers and scatters: reading either integer type, the range check, and the walk
+// over an index tensor that names, for each of its elements, one element of the data. Views into
+// the run's inputs; bodies of parallel_for may read them.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -19,8 +20,9 @@ class Indices {
       : wide_(call.input(slot).dtype == GANTRY_INT64 ? call.data<int64_t>(slot) : nullptr),
         narrow_(call.input(slot).dtype == GANTRY_INT32 ? call.data<int32_t>(slot) : nullptr) {
     if (call.input(slot).dtype != GANTRY_INT64 && call.input(slot).dtype != GANTRY_INT32) {
-      throw sdk::Error(GANTRY_INVALID_ARGUMENT, "indices have element type " + std::to_string(call.input(slot).dtype) +
-                                                    " (ONNX TensorProto number), need int64 or int32");
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                       "indices have element type " + std::to_string(call.input(slot).dtype) +
+                           " (ONNX TensorProto number), need int64 or int32");
     }
   }
   int64_t operator[](int64_t i) const { return wide_ ? wide_[i] : narrow_[i]; }
@@ -46,8 +48,8 @@ inline bool fits_elements(sdk::Shape data, sdk::Shape indices, int axis) {
   return fits;
 }
 
-/// For each element of an index tensor the element of `data` at the same position, but on `axis` at the index.
-/// Requires fits_elements(data, indices, axis).
+/// For each element of an index tensor the element of `data` at the same position, but on `axis` at
+/// the index. Requires fits_elements(data, indices, axis).
 class ElementPlaces {
  public:
   ElementPlaces(sdk::Shape data, sdk::Shape indices, int axis)

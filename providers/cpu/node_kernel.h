@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Base of kernels that check what only a run shows (axes, indices, shapes): it keeps the node's label, so that every error
-// names its node, and has the checks that most of them need. Immutable, any thread.
+// Base of kernels that check what only a run shows (axes, indices, shapes): it keeps the node's
+// label, so that every error names its node, and has the checks that most of them need. Immutable,
+// any thread.
 #pragma once
 
 #include <gantry/sdk/graph.h>
@@ -17,7 +18,8 @@ class NodeKernel : public sdk::Kernel {
  protected:
   explicit NodeKernel(const sdk::NodeView& node) : label_(node.label()) {}
 
-  [[noreturn]] void fail(const std::string& what, gantry_code code = GANTRY_INVALID_ARGUMENT) const {
+  [[noreturn]] void fail(const std::string& what,
+                         gantry_code code = GANTRY_INVALID_ARGUMENT) const {
     throw sdk::Error(code, label_ + ": " + what);
   }
   [[nodiscard]] const std::string& label() const { return label_; }
@@ -29,18 +31,21 @@ class NodeKernel : public sdk::Kernel {
     }
     return static_cast<int>(axis < 0 ? axis + rank : axis);
   }
-  [[nodiscard]] int64_t count_of(sdk::Shape shape) const { return checked_count(shape.data, shape.rank, label_); }
+  [[nodiscard]] int64_t count_of(sdk::Shape shape) const {
+    return checked_count(shape.data, shape.rank, label_);
+  }
   void require_rank(sdk::Call& call, int slot, int rank) const {
     if (call.shape(slot).rank != rank) {
-      fail("input " + std::to_string(slot) + " has rank " + std::to_string(call.shape(slot).rank) + ", needs " +
-           std::to_string(rank));
+      fail("input " + std::to_string(slot) + " has rank " + std::to_string(call.shape(slot).rank) +
+           ", needs " + std::to_string(rank));
     }
   }
   /// The numbers of an int64 or int32 input of rank 0 or 1.
   [[nodiscard]] Dims read_ints(sdk::Call& call, int slot) const {
     const gantry_tensor& tensor = call.input(slot);
     if (tensor.rank > 1) {
-      fail("input " + std::to_string(slot) + " has rank " + std::to_string(tensor.rank) + ", needs a list of integers");
+      fail("input " + std::to_string(slot) + " has rank " + std::to_string(tensor.rank) +
+           ", needs a list of integers");
     }
     Dims values;
     values.resize(tensor.rank == 0 ? 1 : tensor.shape[0]);
@@ -51,7 +56,8 @@ class NodeKernel : public sdk::Kernel {
   [[nodiscard]] int64_t read_int(sdk::Call& call, int slot) const {
     const gantry_tensor& tensor = call.input(slot);
     if (sdk::Shape(tensor).element_count() != 1) {
-      fail("input " + std::to_string(slot) + " has shape " + to_string(sdk::Shape(tensor)) + ", needs one element");
+      fail("input " + std::to_string(slot) + " has shape " + to_string(sdk::Shape(tensor)) +
+           ", needs one element");
     }
     return int_at(tensor, 0, slot);
   }

@@ -54,7 +54,8 @@ float source_coordinate(const ResizeRule& rule, const ResizeAxis& axis, int64_t 
 }
 
 bool is_extrapolated(const ResizeRule& rule, const ResizeAxis& axis, float coordinate) {
-  return rule.transform == Transform::kCrop && !(coordinate >= 0 && coordinate <= static_cast<float>(axis.input - 1));
+  return rule.transform == Transform::kCrop &&
+         !(coordinate >= 0 && coordinate <= static_cast<float>(axis.input - 1));
 }
 
 int64_t nearest_source(const ResizeRule& rule, const ResizeAxis& axis, float coordinate) {
@@ -79,7 +80,9 @@ int64_t nearest_source(const ResizeRule& rule, const ResizeAxis& axis, float coo
       break;
   }
   if (!(rounded > 0)) return 0;
-  return rounded >= static_cast<float>(axis.input) ? axis.input - 1 : std::min(static_cast<int64_t>(rounded), axis.input - 1);
+  return rounded >= static_cast<float>(axis.input)
+             ? axis.input - 1
+             : std::min(static_cast<int64_t>(rounded), axis.input - 1);
 }
 
 int64_t tap_count(const ResizeRule& rule, const ResizeAxis& axis) {
@@ -88,8 +91,8 @@ int64_t tap_count(const ResizeRule& rule, const ResizeAxis& axis) {
   return 2 - 2 * static_cast<int64_t>(std::max(first, -4e9));
 }
 
-void set_taps(const ResizeRule& rule, const ResizeAxis& axis, float coordinate, int64_t taps, int64_t* sources,
-              double* weights) {
+void set_taps(const ResizeRule& rule, const ResizeAxis& axis, float coordinate, int64_t taps,
+              int64_t* sources, double* weights) {
   // At a whole position the left neighbour is the base, so that the distance is in (0, 1].
   const double center = std::isfinite(coordinate) ? coordinate : 0;
   const double base = std::ceil(center) - 1;
@@ -101,7 +104,8 @@ void set_taps(const ResizeRule& rule, const ResizeAxis& axis, float coordinate, 
     const auto offset = static_cast<double>(i + 1 - taps / 2);
     const double place = base + offset;
     const double x = (offset - distance) * stretch;
-    double weight = rule.mode == ResizeMode::kLinear ? linear_weight(x) : cubic_weight(x, rule.cubic_a);
+    double weight =
+        rule.mode == ResizeMode::kLinear ? linear_weight(x) : cubic_weight(x, rule.cubic_a);
     if (rule.excludes_outside && (place < 0 || place > last)) weight = 0;
     sources[i] = static_cast<int64_t>(std::clamp(place, 0.0, last));
     weights[i] = weight;

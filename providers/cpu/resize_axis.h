@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resizing along one axis: where an output position lies in the input, and which input positions it is made of with which
-// weights. Resize and Upsample are separable, so this is all that their modes differ in. Pure functions on plain values.
+// Resizing along one axis: where an output position lies in the input, and which input positions it
+// is made of with which weights. Resize and Upsample are separable, so this is all that their modes
+// differ in. Pure functions on plain values.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +64,7 @@ int64_t nearest_source(const ResizeRule& rule, const ResizeAxis& axis, float coo
 /// Input positions that each output position is made of, for kLinear and kCubic.
 int64_t tap_count(const ResizeRule& rule, const ResizeAxis& axis);
 /// Writes `taps` clamped input positions and weights, whose sum is 1.
-void set_taps(const ResizeRule& rule, const ResizeAxis& axis, float coordinate, int64_t taps, int64_t* sources,
-              double* weights);
+void set_taps(const ResizeRule& rule, const ResizeAxis& axis, float coordinate, int64_t taps,
+              int64_t* sources, double* weights);
 
 }  // namespace gantry::cpu

@@ -13,7 +13,8 @@ namespace {
 
 /// Work that is not worth a second thread, in bytes moved.
 constexpr int64_t kGrainBytes = 128 * 1024;
-/// Edge of a tile of a transposition, in units: a tile of both sides stays in the first-level cache.
+/// Edge of a tile of a transposition, in units: a tile of both sides stays in the first-level
+/// cache.
 constexpr int64_t kTile = 32;
 
 /// Units at any address: merged axes may leave them less aligned than their size.
@@ -129,10 +130,12 @@ void for_each_row(sdk::Call& call, const Box& box, const char* source, char* tar
   const int outer = box.last();
   const int64_t rows = box.extents.shape().count(0, outer);
   const int64_t row_bytes = box.extents.back() * box.unit;
-  call.parallel_for(rows, std::max<int64_t>(1, kGrainBytes / row_bytes), [&](int64_t begin, int64_t end) {
-    Odometer place(box, outer, begin, source, target);
-    for (int64_t i = begin; i < end; ++i, place.next()) row(place.source(), place.target());
-  });
+  call.parallel_for(rows, std::max<int64_t>(1, kGrainBytes / row_bytes),
+                    [&](int64_t begin, int64_t end) {
+                      Odometer place(box, outer, begin, source, target);
+                      for (int64_t i = begin; i < end; ++i, place.next())
+                        row(place.source(), place.target());
+                    });
 }
 
 template <int kBytes>
@@ -151,10 +154,11 @@ void copy_row(const char* source, int64_t from, char* target, int64_t to, int64_
   }
 }
 
-/// A plane: `rows` contiguous in the source and `to_row` apart in the target, `columns` the other way round.
+/// A plane: `rows` contiguous in the source and `to_row` apart in the target, `columns` the other
+/// way round.
 template <int kBytes>
-void transpose_tile(const char* source, int64_t from_column, char* target, int64_t to_row, int64_t rows,
-                    int64_t columns) {
+void transpose_tile(const char* source, int64_t from_column, char* target, int64_t to_row,
+                    int64_t rows, int64_t columns) {
   using U = typename UnitOf<kBytes>::type;
   int64_t row = 0;
   if constexpr (kBytes == 4) {
@@ -174,23 +178,27 @@ void transpose_tile(const char* source, int64_t from_column, char* target, int64
         char* out = target + row * to_row + column * 4;
         *reinterpret_cast<V*>(out) = __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5);
         *reinterpret_cast<V*>(out + to_row) = __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7);
-        *reinterpret_cast<V*>(out + 2 * to_row) = __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
-        *reinterpret_cast<V*>(out + 3 * to_row) = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
+        *reinterpret_cast<V*>(out + 2 * to_row) =
+            __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
+        *reinterpret_cast<V*>(out + 3 * to_row) =
+            __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
       }
       for (int64_t i = row; i < row + 4; ++i) {
-        copy_row<4>(source + i * 4 + column * from_column, from_column, target + i * to_row + column * 4, 4,
-                    columns - column);
+        copy_row<4>(source + i * 4 + column * from_column, from_column,
+                    target + i * to_row + column * 4, 4, columns - column);
       }
     }
   }
   for (; row < rows; ++row) {
     auto* out = reinterpret_cast<U*>(target + row * to_row);
     const char* in = source + row * kBytes;
-    for (int64_t i = 0; i < columns; ++i) out[i] = *reinterpret_cast<const U*>(in + i * from_column);
+    for (int64_t i = 0; i < columns; ++i)
+      out[i] = *reinterpret_cast<const U*>(in + i * from_column);
   }
 }
 
-/// Index of an axis that is contiguous in the source while the last one is contiguous in the target; -1 if none.
+/// Index of an axis that is contiguous in the source while the last one is contiguous in the
+/// target; -1 if none.
 int transposed_axis(const Box& box) {
   if (box.to.back() != box.unit || box.from.back() == box.unit || box.from.back() == 0) return -1;
   for (int i = box.last() - 1; i >= 0; --i) {
@@ -217,18 +225,19 @@ void copy_transposed(sdk::Call& call, const Box& box, int axis, const char* sour
   outer.to.push(kTile * box.to[axis]);
   const int64_t strip_bytes = std::min(rows, kTile) * columns * kBytes;
   const int axes = outer.extents.rank();
-  call.parallel_for(outer.extents.shape().element_count(), std::max<int64_t>(1, kGrainBytes / strip_bytes),
-                    [&](int64_t begin, int64_t end) {
-    Odometer place(outer, axes, begin, source, target);
-    for (int64_t i = begin; i < end; ++i, place.next()) {
-      const int64_t height = std::min(kTile, rows - i % tiles * kTile);
-      for (int64_t column = 0; column < columns; column += kTile) {
-        transpose_tile<kBytes>(place.source() + column * box.from.back(), box.from.back(),
-                               place.target() + column * kBytes, box.to[axis], height,
-                               std::min(kTile, columns - column));
-      }
-    }
-  });
+  call.parallel_for(
+      outer.extents.shape().element_count(), std::max<int64_t>(1, kGrainBytes / strip_bytes),
+      [&](int64_t begin, int64_t end) {
+        Odometer place(outer, axes, begin, source, target);
+        for (int64_t i = begin; i < end; ++i, place.next()) {
+          const int64_t height = std::min(kTile, rows - i % tiles * kTile);
+          for (int64_t column = 0; column < columns; column += kTile) {
+            transpose_tile<kBytes>(place.source() + column * box.from.back(), box.from.back(),
+                                   place.target() + column * kBytes, box.to[axis], height,
+                                   std::min(kTile, columns - column));
+          }
+        }
+      });
 }
 
 template <int kBytes>

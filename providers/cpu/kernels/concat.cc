@@ -10,8 +10,8 @@
 
 #include "axis_view.h"
 #include "elements.h"
-#include "node_kernel.h"
 #include "kernels/all_kernels.h"
+#include "node_kernel.h"
 
 namespace gantry::cpu {
 
@@ -19,8 +19,10 @@ namespace {
 
 class ConcatKernel final : public NodeKernel {
  public:
-  explicit ConcatKernel(const sdk::NodeView& node) : NodeKernel(node), axis_(node.get_int("axis", 1)) {
-    if (node.since_version() >= 4 && !node.has("axis")) node.fail(GANTRY_INVALID_MODEL, "attribute \"axis\" is missing");
+  explicit ConcatKernel(const sdk::NodeView& node)
+      : NodeKernel(node), axis_(node.get_int("axis", 1)) {
+    if (node.since_version() >= 4 && !node.has("axis"))
+      node.fail(GANTRY_INVALID_MODEL, "attribute \"axis\" is missing");
     if (node.input_count() == 0) node.fail(GANTRY_INVALID_MODEL, "there are no inputs to join");
   }
   void run(sdk::Call& call) const override {
@@ -39,7 +41,8 @@ class ConcatKernel final : public NodeKernel {
     for (int slot = 0; slot < call.input_count(); ++slot) {
       const AxisView part(call.shape(slot), axis);
       if (joined.outer * part.block() == 0) continue;
-      copy_blocks(call, unit, part.outer, part.block(), read_units(call, slot), part.block(), target, joined.block());
+      copy_blocks(call, unit, part.outer, part.block(), read_units(call, slot), part.block(),
+                  target, joined.block());
       target += part.block() * unit;
     }
     output.finish();
@@ -50,15 +53,17 @@ class ConcatKernel final : public NodeKernel {
     bool same = first.rank == other.rank;
     for (int i = 0; same && i < first.rank; ++i) same = i == axis || first[i] == other[i];
     if (!same) {
-      fail("input " + std::to_string(slot) + " has shape " + to_string(other) + ", which differs from that of input 0, " +
-           to_string(first) + ", in more than axis " + std::to_string(axis));
+      fail("input " + std::to_string(slot) + " has shape " + to_string(other) +
+           ", which differs from that of input 0, " + to_string(first) + ", in more than axis " +
+           std::to_string(axis));
     }
   }
 
   int64_t axis_;
 };
 
-/// Parts by the attribute `split` (opset 1 to 12) or input 1 (opset 1 and since 13); none given: equal parts.
+/// Parts by the attribute `split` (opset 1 to 12) or input 1 (opset 1 and since 13); none given:
+/// equal parts.
 class SplitKernel final : public NodeKernel {
  public:
   explicit SplitKernel(const sdk::NodeView& node)
@@ -70,8 +75,8 @@ class SplitKernel final : public NodeKernel {
         last_may_be_smaller_(node.since_version() >= 18) {
     const int64_t declared = node.get_int("num_outputs", parts_);
     if (declared != parts_) {
-      node.fail(GANTRY_INVALID_MODEL, "\"num_outputs\" is " + std::to_string(declared) + ", but there are " +
-                                          std::to_string(parts_) + " outputs");
+      node.fail(GANTRY_INVALID_MODEL, "\"num_outputs\" is " + std::to_string(declared) +
+                                          ", but there are " + std::to_string(parts_) + " outputs");
     }
     if (!split_.empty() && split_.size() != static_cast<size_t>(parts_)) fail_parts(split_.size());
   }
@@ -102,7 +107,8 @@ class SplitKernel final : public NodeKernel {
 
  private:
   [[noreturn]] void fail_parts(size_t count) const {
-    fail("the split has " + std::to_string(count) + " parts, but there are " + std::to_string(parts_) + " outputs");
+    fail("the split has " + std::to_string(count) + " parts, but there are " +
+         std::to_string(parts_) + " outputs");
   }
 
   void set_extents(sdk::Call& call, sdk::Shape input, int axis, int64_t* extents) const {
@@ -120,8 +126,8 @@ class SplitKernel final : public NodeKernel {
       left -= extents[i];
     }
     if (left != 0) {
-      fail("the parts " + to_string({extents, parts_}) + " do not add up to " + std::to_string(input[axis]) +
-           ", the extent of axis " + std::to_string(axis));
+      fail("the parts " + to_string({extents, parts_}) + " do not add up to " +
+           std::to_string(input[axis]) + ", the extent of axis " + std::to_string(axis));
     }
   }
 
@@ -142,7 +148,8 @@ class SplitKernel final : public NodeKernel {
     const int64_t part = extent / parts_ + (extent % parts_ != 0 ? 1 : 0);
     const int64_t last = extent - part * (parts_ - 1);
     if (last < 0 || (last != part && !last_may_be_smaller_)) {
-      fail("an extent of " + std::to_string(extent) + " cannot be split into " + std::to_string(parts_) + " equal parts");
+      fail("an extent of " + std::to_string(extent) + " cannot be split into " +
+           std::to_string(parts_) + " equal parts");
     }
     std::fill_n(extents, parts_, part);
     extents[parts_ - 1] = last;

@@ -19,8 +19,8 @@ namespace gantry::cpu {
 
 namespace {
 
-/// Keeps the value that the node carries and hands it out in every run. The core folds constants, so this runs only where a
-/// body or another tool leaves one.
+/// Keeps the value that the node carries and hands it out in every run. The core folds constants,
+/// so this runs only where a body or another tool leaves one.
 class Constant final : public NodeKernel {
  public:
   explicit Constant(const sdk::NodeView& node) : NodeKernel(node), value_(of(node)) {}
@@ -29,18 +29,24 @@ class Constant final : public NodeKernel {
  private:
   static OwnedValue of(const sdk::NodeView& node) {
     if (const gantry_value* value = node.get_tensor("value")) return copy(node.host(), value);
-    if (node.has("value_int")) return numbers(node, GANTRY_INT64, std::vector{node.get_int("value_int", 0)}, true);
-    if (node.has("value_ints")) return numbers(node, GANTRY_INT64, node.get_ints("value_ints"), false);
-    if (node.has("value_float")) return numbers(node, GANTRY_FLOAT, std::vector{node.get_float("value_float", 0)}, true);
-    if (node.has("value_floats")) return numbers(node, GANTRY_FLOAT, node.get_floats("value_floats"), false);
+    if (node.has("value_int"))
+      return numbers(node, GANTRY_INT64, std::vector{node.get_int("value_int", 0)}, true);
+    if (node.has("value_ints"))
+      return numbers(node, GANTRY_INT64, node.get_ints("value_ints"), false);
+    if (node.has("value_float"))
+      return numbers(node, GANTRY_FLOAT, std::vector{node.get_float("value_float", 0)}, true);
+    if (node.has("value_floats"))
+      return numbers(node, GANTRY_FLOAT, node.get_floats("value_floats"), false);
     if (node.has("value_string")) return texts(node, {node.get_string("value_string", "")}, true);
     if (node.has("value_strings")) return texts(node, node.get_strings("value_strings"), false);
     node.fail(GANTRY_UNSUPPORTED, "there is no attribute that holds a dense value");
   }
 
-  static OwnedValue create(const gantry_host* host, uint32_t dtype, sdk::Shape shape, gantry_tensor*& tensor) {
+  static OwnedValue create(const gantry_host* host, uint32_t dtype, sdk::Shape shape,
+                           gantry_tensor*& tensor) {
     gantry_value* value = nullptr;
-    sdk::check(host, host->value_create_tensor(dtype, static_cast<uint32_t>(shape.rank), shape.data, &value, &tensor));
+    sdk::check(host, host->value_create_tensor(dtype, static_cast<uint32_t>(shape.rank), shape.data,
+                                               &value, &tensor));
     return {host, value};
   }
   static OwnedValue copy(const gantry_host* host, const gantry_value* source) {
@@ -57,14 +63,16 @@ class Constant final : public NodeKernel {
     return value;
   }
   template <class T>
-  static OwnedValue numbers(const sdk::NodeView& node, uint32_t dtype, const std::vector<T>& values, bool is_scalar) {
+  static OwnedValue numbers(const sdk::NodeView& node, uint32_t dtype, const std::vector<T>& values,
+                            bool is_scalar) {
     const auto count = static_cast<int64_t>(values.size());
     gantry_tensor* tensor = nullptr;
     OwnedValue value = create(node.host(), dtype, {&count, is_scalar ? 0 : 1}, tensor);
     std::copy(values.begin(), values.end(), static_cast<T*>(tensor->data));
     return value;
   }
-  static OwnedValue texts(const sdk::NodeView& node, const std::vector<std::string>& values, bool is_scalar) {
+  static OwnedValue texts(const sdk::NodeView& node, const std::vector<std::string>& values,
+                          bool is_scalar) {
     const auto count = static_cast<int64_t>(values.size());
     OwnedValue value = create_string_tensor(node.host(), {&count, is_scalar ? 0 : 1});
     for (int64_t i = 0; i < count; ++i) {
@@ -108,7 +116,9 @@ class ConstantOfShape final : public NodeKernel {
 class EyeLike final : public NodeKernel {
  public:
   explicit EyeLike(const sdk::NodeView& node)
-      : NodeKernel(node), dtype_(static_cast<uint32_t>(node.get_int("dtype", 0))), diagonal_(node.get_int("k", 0)) {}
+      : NodeKernel(node),
+        dtype_(static_cast<uint32_t>(node.get_int("dtype", 0))),
+        diagonal_(node.get_int("k", 0)) {}
   void run(sdk::Call& call) const override {
     require_rank(call, 0, 2);
     const sdk::Shape shape = call.shape(0);
@@ -121,7 +131,8 @@ class EyeLike final : public NodeKernel {
       if (rows * columns == 0) return;
       std::memset(static_cast<void*>(output), 0, static_cast<size_t>(rows * columns) * sizeof(T));
       const int64_t diagonal = std::clamp(diagonal_, -rows, columns);
-      for (int64_t row = std::max<int64_t>(0, -diagonal); row < rows && row + diagonal < columns; ++row) {
+      for (int64_t row = std::max<int64_t>(0, -diagonal); row < rows && row + diagonal < columns;
+           ++row) {
         output[row * columns + row + diagonal] = T(1);
       }
     });
@@ -132,15 +143,18 @@ class EyeLike final : public NodeKernel {
   int64_t diagonal_;
 };
 
-/// Elements are start + i * delta, computed in float for the 16-bit floats, so that errors do not add up.
+/// Elements are start + i * delta, computed in float for the 16-bit floats, so that errors do not
+/// add up.
 class Range final : public NodeKernel {
  public:
   explicit Range(const sdk::NodeView& node) : NodeKernel(node) {}
   void run(sdk::Call& call) const override {
     for (int slot = 0; slot < 3; ++slot) {
-      if (call.shape(slot).element_count() != 1) fail("input " + std::to_string(slot) + " needs one element");
+      if (call.shape(slot).element_count() != 1)
+        fail("input " + std::to_string(slot) + " needs one element");
     }
-    dispatch<NumberTypes>(call.input(0).dtype, [&](auto type) { fill<typename decltype(type)::type>(call); });
+    dispatch<NumberTypes>(call.input(0).dtype,
+                          [&](auto type) { fill<typename decltype(type)::type>(call); });
   }
 
  private:
@@ -156,7 +170,8 @@ class Range final : public NodeKernel {
     for (int64_t i = 0; i < count; ++i) {
       if constexpr (std::is_integral_v<C>) {
         // Every element fits; the product may wrap on the way.
-        output[i] = static_cast<T>(static_cast<uint64_t>(start) + static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));
+        output[i] = static_cast<T>(static_cast<uint64_t>(start) +
+                                   static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));
       } else {
         output[i] = static_cast<T>(start + static_cast<C>(i) * delta);
       }
@@ -169,10 +184,12 @@ class Range final : public NodeKernel {
       if (delta > C(0) ? start >= limit : start <= limit) return 0;
       const uint64_t low = static_cast<uint64_t>(delta > C(0) ? start : limit);
       const uint64_t high = static_cast<uint64_t>(delta > C(0) ? limit : start);
-      const uint64_t step = delta > C(0) ? static_cast<uint64_t>(delta) : uint64_t{0} - static_cast<uint64_t>(delta);
+      const uint64_t step =
+          delta > C(0) ? static_cast<uint64_t>(delta) : uint64_t{0} - static_cast<uint64_t>(delta);
       return checked((high - low - 1) / step + 1);
     } else {
-      const double count = std::ceil((static_cast<double>(limit) - static_cast<double>(start)) / static_cast<double>(delta));
+      const double count = std::ceil((static_cast<double>(limit) - static_cast<double>(start)) /
+                                     static_cast<double>(delta));
       if (!(count > 0)) {
         if (std::isnan(count)) fail("start, limit and delta give no count of elements");
         return 0;

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "elements.h"
+#include "kernels/all_kernels.h"
 #include "node_kernel.h"
 #include "strided_copy.h"
-#include "kernels/all_kernels.h"
 
 namespace gantry::cpu {
 
@@ -31,7 +31,8 @@ class Expand final : public NodeKernel {
       const int64_t have = own < 0 ? 1 : input[own];
       const int64_t want = other < 0 ? 1 : wanted[other];
       if (have != want && have != 1 && want != 1) {
-        fail("an input of shape " + to_string(input) + " cannot be broadcast to " + to_string(wanted.shape()));
+        fail("an input of shape " + to_string(input) + " cannot be broadcast to " +
+             to_string(wanted.shape()));
       }
       shape[i] = have == 1 ? want : have;
       if (have != 1) strides[i] = input_strides[own];
@@ -41,8 +42,8 @@ class Expand final : public NodeKernel {
     UnitWriter output(call, 0, dtype, shape.shape());
     if (count > 0) {
       const Dims target_strides = dense_strides(shape.shape());
-      copy_strided(call, unit_bytes(dtype), shape.shape(), read_units(call, 0), strides.data(), output.data(),
-                   target_strides.data());
+      copy_strided(call, unit_bytes(dtype), shape.shape(), read_units(call, 0), strides.data(),
+                   output.data(), target_strides.data());
     }
     output.finish();
   }
@@ -58,7 +59,8 @@ class TileKernel : public NodeKernel {
     Dims shape(input);
     for (int i = 0; i < input.rank; ++i) {
       if (repeats[i] < 0 || __builtin_mul_overflow(shape[i], repeats[i], &shape[i])) {
-        fail("an input of shape " + to_string(input) + " cannot be repeated " + to_string(repeats.shape()) + " times");
+        fail("an input of shape " + to_string(input) + " cannot be repeated " +
+             to_string(repeats.shape()) + " times");
       }
     }
     const uint32_t dtype = call.input(0).dtype;
@@ -69,7 +71,8 @@ class TileKernel : public NodeKernel {
   }
 
  private:
-  /// Every repeated axis is two axes of the copy: the repeats, whose source stride is 0, and the axis itself.
+  /// Every repeated axis is two axes of the copy: the repeats, whose source stride is 0, and the
+  /// axis itself.
   static void copy(sdk::Call& call, const Dims& shape, const Dims& repeats, std::byte* target) {
     const sdk::Shape input = call.shape(0);
     const Dims input_strides = dense_strides(input);
@@ -89,8 +92,8 @@ class TileKernel : public NodeKernel {
         to.push(output_strides[i]);
       }
     }
-    copy_strided(call, unit_bytes(call.input(0).dtype), extents.shape(), read_units(call, 0), from.data(), target,
-                 to.data());
+    copy_strided(call, unit_bytes(call.input(0).dtype), extents.shape(), read_units(call, 0),
+                 from.data(), target, to.data());
   }
 };
 
@@ -107,14 +110,17 @@ class TileAxis final : public TileKernel {
 
  private:
   [[nodiscard]] int64_t read_number(sdk::Call& call, int slot) const {
-    if (call.shape(slot).element_count() != 1) fail("input " + std::to_string(slot) + " needs one element");
+    if (call.shape(slot).element_count() != 1)
+      fail("input " + std::to_string(slot) + " needs one element");
     int64_t result = 0;
-    dispatch<TypeList<float, double, Float16, int64_t, int32_t>>(call.input(slot).dtype, [&](auto type) {
-      using T = typename decltype(type)::type;
-      const auto value = static_cast<Compute<T>>(*call.data<T>(slot));
-      if (!(value > -9e18 && value < 9e18)) fail("input " + std::to_string(slot) + " is no count");
-      result = static_cast<int64_t>(value);
-    });
+    dispatch<TypeList<float, double, Float16, int64_t, int32_t>>(
+        call.input(slot).dtype, [&](auto type) {
+          using T = typename decltype(type)::type;
+          const auto value = static_cast<Compute<T>>(*call.data<T>(slot));
+          if (!(value > -9e18 && value < 9e18))
+            fail("input " + std::to_string(slot) + " is no count");
+          result = static_cast<int64_t>(value);
+        });
     return result;
   }
 };

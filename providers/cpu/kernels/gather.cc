@@ -69,8 +69,8 @@ class Gather final : public NodeKernel {
 
   /// kBytes: the run's length, or 0 if it is known at run time only.
   template <int kBytes>
-  static void copy_runs(const Indices& indices, const Extents& e, const std::byte* source, std::byte* target,
-                        int64_t begin, int64_t end) {
+  static void copy_runs(const Indices& indices, const Extents& e, const std::byte* source,
+                        std::byte* target, int64_t begin, int64_t end) {
     const int64_t bytes = kBytes ? kBytes : e.run_bytes;
     int64_t outer = begin / e.indices;
     int64_t i = begin % e.indices;
@@ -85,8 +85,8 @@ class Gather final : public NodeKernel {
   }
 
   [[noreturn]] void fail_index(int64_t index, int64_t extent, int64_t axis) const {
-    fail("index " + std::to_string(index) + " is outside axis " + std::to_string(axis) + ", whose extent is " +
-         std::to_string(extent));
+    fail("index " + std::to_string(index) + " is outside axis " + std::to_string(axis) +
+         ", whose extent is " + std::to_string(extent));
   }
 
   int64_t axis_;
@@ -94,14 +94,15 @@ class Gather final : public NodeKernel {
 
 class GatherElements final : public NodeKernel {
  public:
-  explicit GatherElements(const sdk::NodeView& node) : NodeKernel(node), axis_(node.get_int("axis", 0)) {}
+  explicit GatherElements(const sdk::NodeView& node)
+      : NodeKernel(node), axis_(node.get_int("axis", 0)) {}
   void run(sdk::Call& call) const override {
     const sdk::Shape data = call.shape(0);
     const sdk::Shape indices = call.shape(1);
     const int axis = checked_axis(axis_, data.rank);
     if (!fits_elements(data, indices, axis)) {
-      fail("indices of shape " + to_string(indices) + " do not fit data of shape " + to_string(data) +
-           " on every axis but " + std::to_string(axis));
+      fail("indices of shape " + to_string(indices) + " do not fit data of shape " +
+           to_string(data) + " on every axis but " + std::to_string(axis));
     }
     const uint32_t dtype = call.input(0).dtype;
     const int64_t count = indices.element_count();
@@ -121,7 +122,8 @@ class GatherElements final : public NodeKernel {
         const auto* from = reinterpret_cast<const U*>(source);
         U* to = output.as<U>();
         call.parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
-          places.for_each(values, begin, end, [&](int64_t i, int64_t place) { to[i] = from[place]; });
+          places.for_each(values, begin, end,
+                          [&](int64_t i, int64_t place) { to[i] = from[place]; });
         });
       });
     }
@@ -134,7 +136,8 @@ class GatherElements final : public NodeKernel {
 
 class GatherND final : public NodeKernel {
  public:
-  explicit GatherND(const sdk::NodeView& node) : NodeKernel(node), batch_axes_(node.get_int("batch_dims", 0)) {
+  explicit GatherND(const sdk::NodeView& node)
+      : NodeKernel(node), batch_axes_(node.get_int("batch_dims", 0)) {
     if (batch_axes_ < 0) node.fail(GANTRY_INVALID_MODEL, "\"batch_dims\" is negative");
   }
   void run(sdk::Call& call) const override {
@@ -157,7 +160,8 @@ class GatherND final : public NodeKernel {
       const int64_t run = data.count(first_run_axis, data.rank) * unit_bytes(dtype);
       const int64_t tuples = indices.count(0, indices.rank - 1);
       const int64_t tuples_per_batch = indices.count(batch, indices.rank - 1);
-      copy(call, {data.data + batch, static_cast<int>(depth)}, tuples, tuples_per_batch, run, output.data());
+      copy(call, {data.data + batch, static_cast<int>(depth)}, tuples, tuples_per_batch, run,
+           output.data());
     }
     output.finish();
   }
@@ -167,15 +171,15 @@ class GatherND final : public NodeKernel {
     bool fits = indices.rank >= 1 && batch_axes_ < indices.rank && batch_axes_ < data.rank;
     for (int i = 0; fits && i < batch_axes_; ++i) fits = data[i] == indices[i];
     if (!fits) {
-      fail("indices of shape " + to_string(indices) + " do not fit data of shape " + to_string(data) + " with " +
-           std::to_string(batch_axes_) + " batch axes");
+      fail("indices of shape " + to_string(indices) + " do not fit data of shape " +
+           to_string(data) + " with " + std::to_string(batch_axes_) + " batch axes");
     }
     return static_cast<int>(batch_axes_);
   }
 
   /// `indexed`: the extents of the axes that a tuple points into.
-  void copy(sdk::Call& call, sdk::Shape indexed, int64_t tuples, int64_t tuples_per_batch, int64_t run_bytes,
-            std::byte* target) const {
+  void copy(sdk::Call& call, sdk::Shape indexed, int64_t tuples, int64_t tuples_per_batch,
+            int64_t run_bytes, std::byte* target) const {
     const Indices indices(call, 1);
     auto* places = call.scratch<int64_t>(tuples);
     for (int64_t i = 0; i < tuples; ++i) {
@@ -183,8 +187,8 @@ class GatherND final : public NodeKernel {
       for (int k = 0; k < indexed.rank; ++k) {
         const int64_t position = i * indexed.rank + k;
         if (!indices.is_within(position, indexed[k])) {
-          fail("index " + std::to_string(indices[position]) + " is outside an axis whose extent is " +
-               std::to_string(indexed[k]));
+          fail("index " + std::to_string(indices[position]) +
+               " is outside an axis whose extent is " + std::to_string(indexed[k]));
         }
         places[i] = places[i] * indexed[k] + indices.wrapped(position, indexed[k]);
       }
@@ -193,7 +197,8 @@ class GatherND final : public NodeKernel {
     const int64_t grain = std::max<int64_t>(1, kGrain * 4 / run_bytes);
     call.parallel_for(tuples, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        std::memcpy(target + i * run_bytes, source + places[i] * run_bytes, static_cast<size_t>(run_bytes));
+        std::memcpy(target + i * run_bytes, source + places[i] * run_bytes,
+                    static_cast<size_t>(run_bytes));
       }
     });
   }

@@ -28,10 +28,11 @@ Box read_box(const float* numbers, bool is_center) {
   if (is_center) {
     const float half_width = numbers[2] / 2;
     const float half_height = numbers[3] / 2;
-    return {numbers[0] - half_width, numbers[1] - half_height, numbers[0] + half_width, numbers[1] + half_height};
+    return {numbers[0] - half_width, numbers[1] - half_height, numbers[0] + half_width,
+            numbers[1] + half_height};
   }
-  return {std::min(numbers[1], numbers[3]), std::min(numbers[0], numbers[2]), std::max(numbers[1], numbers[3]),
-          std::max(numbers[0], numbers[2])};
+  return {std::min(numbers[1], numbers[3]), std::min(numbers[0], numbers[2]),
+          std::max(numbers[1], numbers[3]), std::max(numbers[0], numbers[2])};
 }
 
 bool overlap_more(const Box& a, const Box& b, float threshold) {
@@ -74,8 +75,8 @@ class NonMaxSuppression final : public NodeKernel {
         const float* numbers = call.data<float>(0) + i / scores[1] * count * 4;
         for (int64_t k = 0; k < count; ++k) batch_boxes[k] = read_box(numbers + 4 * k, is_center_);
       }
-      counts[i] = select(call, batch_boxes, call.data<float>(1) + i * count, count, most, candidates,
-                         selected + i * most);
+      counts[i] = select(call, batch_boxes, call.data<float>(1) + i * count, count, most,
+                         candidates, selected + i * most);
       total += counts[i];
     }
     auto* output = static_cast<int64_t*>(call.output(0, GANTRY_INT64, {total, 3}).data);
@@ -95,13 +96,14 @@ class NonMaxSuppression final : public NodeKernel {
   }
   [[nodiscard]] float number(sdk::Call& call, int slot, float fallback) const {
     if (!call.has_input(slot)) return fallback;
-    if (call.shape(slot).element_count() != 1) fail("input " + std::to_string(slot) + " needs one element");
+    if (call.shape(slot).element_count() != 1)
+      fail("input " + std::to_string(slot) + " needs one element");
     return *call.data<float>(slot);
   }
 
   /// Writes the selected boxes of one class, best first; returns how many.
-  int64_t select(sdk::Call& call, const Box* boxes, const float* scores, int64_t count, int64_t most,
-                 int64_t* candidates, int64_t* selected) const {
+  int64_t select(sdk::Call& call, const Box* boxes, const float* scores, int64_t count,
+                 int64_t most, int64_t* candidates, int64_t* selected) const {
     const float overlap = number(call, 3, 0);
     const bool has_minimum = call.has_input(4);
     const float minimum = number(call, 4, 0);
@@ -110,7 +112,9 @@ class NonMaxSuppression final : public NodeKernel {
       if (!has_minimum || scores[i] > minimum) candidates[candidate_count++] = i;
     }
     // NaN scores stand last, so that the order is one.
-    const auto rank = [&](int64_t i) { return scores[i] != scores[i] ? -std::numeric_limits<float>::infinity() : scores[i]; };
+    const auto rank = [&](int64_t i) {
+      return scores[i] != scores[i] ? -std::numeric_limits<float>::infinity() : scores[i];
+    };
     std::sort(candidates, candidates + candidate_count,
               [&](int64_t a, int64_t b) { return rank(a) != rank(b) ? rank(a) > rank(b) : a < b; });
     int64_t selected_count = 0;
@@ -128,7 +132,8 @@ class NonMaxSuppression final : public NodeKernel {
 };
 
 constexpr sdk::KernelRow kNonMaxSuppressionRows[] = {
-    {"NonMaxSuppression", 10, sdk::kLatest, sdk::dtypes(GANTRY_FLOAT), sdk::make<NonMaxSuppression>},
+    {"NonMaxSuppression", 10, sdk::kLatest, sdk::dtypes(GANTRY_FLOAT),
+     sdk::make<NonMaxSuppression>},
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optional values: Optional, OptionalGetElement, OptionalHasElement. Since opset 18 a tensor or sequence stands for an optional
-// that has it.
+// Optional values: Optional, OptionalGetElement, OptionalHasElement. Since opset 18 a tensor or
+// sequence stands for an optional that has it.
 #include <gantry/sdk/rows.h>
 
 #include <cstdint>
@@ -13,13 +13,16 @@ namespace gantry::cpu {
 
 namespace {
 
-bool is_optional(sdk::Call& call) { return call.host()->value_kind(call.value(0)) == GANTRY_KIND_OPTIONAL; }
+bool is_optional(sdk::Call& call) {
+  return call.host()->value_kind(call.value(0)) == GANTRY_KIND_OPTIONAL;
+}
 
 class Optional final : public NodeKernel {
  public:
   explicit Optional(const sdk::NodeView& node)
       : NodeKernel(node),
-        dtype_(node.input(0).dtype() != GANTRY_UNDEFINED ? node.input(0).dtype() : node.output(0).dtype()) {}
+        dtype_(node.input(0).dtype() != GANTRY_UNDEFINED ? node.input(0).dtype()
+                                                         : node.output(0).dtype()) {}
   void run(sdk::Call& call) const override {
     const gantry_host* host = call.host();
     gantry_value* created = nullptr;
@@ -47,7 +50,8 @@ class OptionalHasElement final : public NodeKernel {
  public:
   explicit OptionalHasElement(const sdk::NodeView& node) : NodeKernel(node) {}
   void run(sdk::Call& call) const override {
-    const bool has = call.has_input(0) && (!is_optional(call) || call.host()->value_length(call.value(0)) != 0);
+    const bool has =
+        call.has_input(0) && (!is_optional(call) || call.host()->value_length(call.value(0)) != 0);
     *static_cast<bool*>(call.output(0, GANTRY_BOOL, {}).data) = has;
   }
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Growing and cropping at the ends of axes: Pad, CenterCropPad. Both are one walk over the output's rows with a table per axis
-// that says which input position each output position repeats, or that it takes the fill value.
+// Growing and cropping at the ends of axes: Pad, CenterCropPad. Both are one walk over the output's
+// rows with a table per axis that says which input position each output position repeats, or that
+// it takes the fill value.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -32,7 +33,8 @@ struct PadAxis {
   [[nodiscard]] int64_t output() const { return extent + before + after; }
 };
 
-/// Input position repeated at `position`, which counts from the first kept input element; `count` of them are kept.
+/// Input position repeated at `position`, which counts from the first kept input element; `count`
+/// of them are kept.
 int64_t source_of(PadMode mode, int64_t position, int64_t count) {
   if (position >= 0 && position < count) return position;
   switch (mode) {
@@ -56,7 +58,8 @@ int64_t source_of(PadMode mode, int64_t position, int64_t count) {
 template <class U>
 class PadWalk {
  public:
-  PadWalk(sdk::Call& call, const PadAxis* axes, int rank, PadMode mode, U fill, const U* source, U* target)
+  PadWalk(sdk::Call& call, const PadAxis* axes, int rank, PadMode mode, U fill, const U* source,
+          U* target)
       : rank_(rank), fill_(fill), source_(source), target_(target) {
     Dims extents;
     int64_t table_length = 0;
@@ -112,7 +115,8 @@ class PadWalk {
     const U* source = source_ + offset;
     write_ends(source, target);
     if (copy_end_ > copy_begin_) {
-      std::memcpy(target + copy_begin_, source + copy_source_, static_cast<size_t>(copy_end_ - copy_begin_) * sizeof(U));
+      std::memcpy(target + copy_begin_, source + copy_source_,
+                  static_cast<size_t>(copy_end_ - copy_begin_) * sizeof(U));
     }
   }
 
@@ -160,15 +164,18 @@ class PadKernel : public NodeKernel {
   using NodeKernel::NodeKernel;
 
   /// `fill`: one unit.
-  void pad(sdk::Call& call, const Dims& before, const Dims& after, PadMode mode, const void* fill) const {
+  void pad(sdk::Call& call, const Dims& before, const Dims& after, PadMode mode,
+           const void* fill) const {
     const sdk::Shape input = call.shape(0);
     Dims shape(input);
-    for (int i = 0; i < input.rank; ++i) shape[i] = checked_output(input, i, before[i], after[i], mode);
+    for (int i = 0; i < input.rank; ++i)
+      shape[i] = checked_output(input, i, before[i], after[i], mode);
     const uint32_t dtype = call.input(0).dtype;
     const int64_t count = count_of(shape.shape());
     UnitWriter output(call, 0, dtype, shape.shape());
     if (count > 0) {
-      // Reflection and wrapping repeat single positions, so that their axes cannot be merged with inner ones.
+      // Reflection and wrapping repeat single positions, so that their axes cannot be merged with
+      // inner ones.
       PadAxis axes[kMaxRank];
       int rank = input.rank;
       if (mode == PadMode::kConstant || rank == 0) {
@@ -181,23 +188,27 @@ class PadKernel : public NodeKernel {
         using U = typename decltype(type)::type;
         U unit;
         std::memcpy(&unit, fill, sizeof(U));
-        PadWalk<U>(call, axes, rank, mode, unit, reinterpret_cast<const U*>(source), output.as<U>()).run(call);
+        PadWalk<U>(call, axes, rank, mode, unit, reinterpret_cast<const U*>(source), output.as<U>())
+            .run(call);
       });
     }
     output.finish();
   }
 
  private:
-  int64_t checked_output(sdk::Shape input, int axis, int64_t before, int64_t after, PadMode mode) const {
+  int64_t checked_output(sdk::Shape input, int axis, int64_t before, int64_t after,
+                         PadMode mode) const {
     int64_t extent = 0;
     const bool fits = !__builtin_add_overflow(input[axis], before, &extent) &&
                       !__builtin_add_overflow(extent, after, &extent) && extent >= 0;
-    // Cropping may not remove more than there is, or the order of cropping and padding would matter.
-    const bool crops_too_much = fits && (before < -input[axis] || after < -input[axis] ||
-                                         std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0) < -input[axis]);
+    // Cropping may not remove more than there is, or the order of cropping and padding would
+    // matter.
+    const bool crops_too_much =
+        fits && (before < -input[axis] || after < -input[axis] ||
+                 std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0) < -input[axis]);
     if (!fits || crops_too_much) {
-      fail("an extent of " + std::to_string(input[axis]) + " cannot be padded by " + std::to_string(before) + " and " +
-           std::to_string(after));
+      fail("an extent of " + std::to_string(input[axis]) + " cannot be padded by " +
+           std::to_string(before) + " and " + std::to_string(after));
     }
     const int64_t kept = input[axis] + std::min<int64_t>(before, 0) + std::min<int64_t>(after, 0);
     if (mode != PadMode::kConstant && kept == 0 && extent > 0) {
@@ -213,7 +224,8 @@ PadMode parse_mode(const sdk::NodeView& node) {
   if (mode == "reflect") return PadMode::kReflect;
   if (mode == "edge") return PadMode::kEdge;
   if (mode == "wrap") return PadMode::kWrap;
-  node.fail(GANTRY_INVALID_MODEL, "mode \"" + mode + "\" is none of constant, reflect, edge and wrap");
+  node.fail(GANTRY_INVALID_MODEL,
+            "mode \"" + mode + "\" is none of constant, reflect, edge and wrap");
 }
 
 /// Opset 1 ("paddings") to 10: pads and value are attributes.
@@ -227,7 +239,8 @@ class PadByAttribute final : public PadKernel {
   void run(sdk::Call& call) const override {
     const int rank = call.shape(0).rank;
     if (pads_.size() != static_cast<size_t>(rank) * 2) {
-      fail(std::to_string(pads_.size()) + " pads are given for a tensor of rank " + std::to_string(rank));
+      fail(std::to_string(pads_.size()) + " pads are given for a tensor of rank " +
+           std::to_string(rank));
     }
     Dims before;
     Dims after;
@@ -296,7 +309,8 @@ class CenterCropPad final : public PadKernel {
     const Dims wanted = read_ints(call, 1);
     const int count = has_axes_ ? static_cast<int>(axes_.size()) : input.rank;
     if (wanted.rank() != count) {
-      fail(std::to_string(wanted.rank()) + " extents are given for " + std::to_string(count) + " axes");
+      fail(std::to_string(wanted.rank()) + " extents are given for " + std::to_string(count) +
+           " axes");
     }
     Dims before(input.rank, 0);
     Dims after(input.rank, 0);
@@ -304,7 +318,8 @@ class CenterCropPad final : public PadKernel {
       const int axis = checked_axis(has_axes_ ? axes_[static_cast<size_t>(i)] : i, input.rank);
       if (wanted[i] < 0) fail("an extent of " + std::to_string(wanted[i]) + " is asked for");
       const int64_t missing = wanted[i] - input[axis];
-      // Of an odd difference the larger part is at the end. Both halves round towards zero or below alike.
+      // Of an odd difference the larger part is at the end. Both halves round towards zero or below
+      // alike.
       before[axis] = missing / 2;
       after[axis] = missing - before[axis];
     }
@@ -320,7 +335,12 @@ class CenterCropPad final : public PadKernel {
 constexpr sdk::KernelRow kPadRows[] = {
     {"Pad", 1, 10, sdk::kFloats, sdk::make<PadByAttribute>},
     {"Pad", 11, sdk::kLatest, sdk::kAllTypes, sdk::make<PadByInput>, {.signature_inputs = 0b1010}},
-    {"CenterCropPad", 18, sdk::kLatest, sdk::kAllTypes, sdk::make<CenterCropPad>, {.signature_inputs = 0b10}},
+    {"CenterCropPad",
+     18,
+     sdk::kLatest,
+     sdk::kAllTypes,
+     sdk::make<CenterCropPad>,
+     {.signature_inputs = 0b10}},
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random tensors: RandomNormal, RandomUniform, their Like forms, Bernoulli, Multinomial. The generator is a hash of a key and a
-// counter, so element i does not depend on how the work is divided. With a seed every run gives the same numbers; without one
-// every kernel and every run has a key of its own.
+// Random tensors: RandomNormal, RandomUniform, their Like forms, Bernoulli, Multinomial. The
+// generator is a hash of a key and a counter, so element i does not depend on how the work is
+// divided. With a seed every run gives the same numbers; without one every kernel and every run has
+// a key of its own.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -59,7 +60,9 @@ class RandomKernel : public NodeKernel {
       key_ = (static_cast<uint64_t>(device()) << 32) | device();
     }
   }
-  [[nodiscard]] Stream stream() const { return Stream(has_seed_ ? key_ : key_ + mix(runs_.fetch_add(1) + 1)); }
+  [[nodiscard]] Stream stream() const {
+    return Stream(has_seed_ ? key_ : key_ + mix(runs_.fetch_add(1) + 1));
+  }
 
  private:
   bool has_seed_;
@@ -77,7 +80,8 @@ class RandomTensor final : public RandomKernel {
   explicit RandomTensor(const sdk::NodeView& node)
       : RandomKernel(node),
         shape_(node.get_ints("shape")),
-        dtype_(static_cast<uint32_t>(node.get_int("dtype", kIsLike ? GANTRY_UNDEFINED : GANTRY_FLOAT))) {
+        dtype_(static_cast<uint32_t>(
+            node.get_int("dtype", kIsLike ? GANTRY_UNDEFINED : GANTRY_FLOAT))) {
     if constexpr (kDistribution == Distribution::kNormal) {
       offset_ = node.get_float("mean", 0);
       scale_ = node.get_float("scale", 1);
@@ -87,7 +91,8 @@ class RandomTensor final : public RandomKernel {
     }
   }
   void run(sdk::Call& call) const override {
-    const sdk::Shape shape = kIsLike ? call.shape(0) : sdk::Shape(shape_.data(), static_cast<int>(shape_.size()));
+    const sdk::Shape shape =
+        kIsLike ? call.shape(0) : sdk::Shape(shape_.data(), static_cast<int>(shape_.size()));
     const int64_t count = count_of(shape);
     const uint32_t dtype = dtype_ == GANTRY_UNDEFINED ? call.input(0).dtype : dtype_;
     const Stream random = stream();
@@ -97,7 +102,8 @@ class RandomTensor final : public RandomKernel {
       call.parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const auto counter = static_cast<uint64_t>(i);
-          const double value = kDistribution == Distribution::kNormal ? random.normal(counter) : random.uniform(counter);
+          const double value = kDistribution == Distribution::kNormal ? random.normal(counter)
+                                                                      : random.uniform(counter);
           output[i] = static_cast<T>(static_cast<Compute<T>>(offset_ + scale_ * value));
         }
       });
@@ -115,7 +121,8 @@ class RandomTensor final : public RandomKernel {
 class Bernoulli final : public RandomKernel {
  public:
   explicit Bernoulli(const sdk::NodeView& node)
-      : RandomKernel(node), dtype_(static_cast<uint32_t>(node.get_int("dtype", GANTRY_UNDEFINED))) {}
+      : RandomKernel(node),
+        dtype_(static_cast<uint32_t>(node.get_int("dtype", GANTRY_UNDEFINED))) {}
   void run(sdk::Call& call) const override {
     const uint32_t dtype = dtype_ == GANTRY_UNDEFINED ? call.input(0).dtype : dtype_;
     const int64_t count = call.shape(0).element_count();
@@ -178,7 +185,8 @@ class Multinomial final : public RandomKernel {
     dispatch<FloatTypes>(call.input(0).dtype, [&](auto type) {
       using P = typename decltype(type)::type;
       const auto* logits = call.data<P>(0) + offset;
-      for (int64_t i = 0; i < classes; ++i) sums[i] = static_cast<double>(static_cast<Compute<P>>(logits[i]));
+      for (int64_t i = 0; i < classes; ++i)
+        sums[i] = static_cast<double>(static_cast<Compute<P>>(logits[i]));
     });
     const double largest = *std::max_element(sums, sums + classes);
     double sum = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators whose output has the bytes of their input under another shape: Reshape, Flatten, Squeeze, Unsqueeze.
+// Operators whose output has the bytes of their input under another shape: Reshape, Flatten,
+// Squeeze, Unsqueeze.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -7,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "kernels/all_kernels.h"
 #include "node_kernel.h"
 #include "strided_copy.h"
 #include "strings.h"
 #include "types.h"
-#include "kernels/all_kernels.h"
 
 namespace gantry::cpu {
 
@@ -42,7 +43,8 @@ class ReshapeKernel : public NodeKernel {
     int64_t known = 1;
     for (int i = 0; i < shape.rank(); ++i) {
       if (shape[i] == 0 && !allow_zero) {
-        if (i >= input.rank) fail_shape(input, shape, "0 copies an extent that the input does not have");
+        if (i >= input.rank)
+          fail_shape(input, shape, "0 copies an extent that the input does not have");
         shape[i] = input[i];
       }
       if (shape[i] == -1) {
@@ -64,13 +66,15 @@ class ReshapeKernel : public NodeKernel {
 
  private:
   [[noreturn]] void fail_shape(sdk::Shape input, const Dims& shape, const char* why) const {
-    fail("cannot give an input of shape " + to_string(input) + " the shape " + to_string(shape.shape()) + ": " + why);
+    fail("cannot give an input of shape " + to_string(input) + " the shape " +
+         to_string(shape.shape()) + ": " + why);
   }
 };
 
 class ReshapeByAttribute final : public ReshapeKernel {
  public:
-  explicit ReshapeByAttribute(const sdk::NodeView& node) : ReshapeKernel(node), shape_(node.get_ints("shape")) {}
+  explicit ReshapeByAttribute(const sdk::NodeView& node)
+      : ReshapeKernel(node), shape_(node.get_ints("shape")) {}
   void run(sdk::Call& call) const override {
     reshape(call, Dims(sdk::Shape(shape_.data(), static_cast<int>(shape_.size()))), false);
   }
@@ -116,7 +120,8 @@ class AxesKernel : public NodeKernel {
  protected:
   [[nodiscard]] bool has_axes() const { return has_axes_; }
   [[nodiscard]] Dims axes(sdk::Call& call) const {
-    return in_attribute_ ? Dims(sdk::Shape(axes_.data(), static_cast<int>(axes_.size()))) : read_ints(call, 1);
+    return in_attribute_ ? Dims(sdk::Shape(axes_.data(), static_cast<int>(axes_.size())))
+                         : read_ints(call, 1);
   }
   /// Sets marked[axis] for every axis; `rank` is that of the tensor the axes speak of.
   void mark(const Dims& axes, int rank, bool* marked) const {
@@ -151,7 +156,8 @@ class Squeeze final : public AxesKernel {
       if (!removed[i]) {
         shape.push(input[i]);
       } else if (input[i] != 1) {
-        fail("axis " + std::to_string(i) + " of an input of shape " + to_string(input) + " has an extent other than 1");
+        fail("axis " + std::to_string(i) + " of an input of shape " + to_string(input) +
+             " has an extent other than 1");
       }
     }
     repeat_elements(call, shape.shape());

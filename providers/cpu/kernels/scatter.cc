@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing elements by index into a copy of the data: Scatter, ScatterElements, ScatterND, TensorScatter. Updates are applied in
-// order, so that of several to one place the last wins, or all are reduced.
+// Writing elements by index into a copy of the data: Scatter, ScatterElements, ScatterND,
+// TensorScatter. Updates are applied in order, so that of several to one place the last wins, or
+// all are reduced.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -74,7 +75,8 @@ class ScatterKernel : public NodeKernel {
   UnitWriter copied_data(sdk::Call& call) const {
     const uint32_t dtype = call.input(0).dtype;
     UnitWriter output(call, 0, dtype, call.shape(0));
-    copy_bytes(call, output.data(), read_units(call, 0), call.shape(0).element_count() * unit_bytes(dtype));
+    copy_bytes(call, output.data(), read_units(call, 0),
+               call.shape(0).element_count() * unit_bytes(dtype));
     return output;
   }
   /// f(Type<T>{}) with the number type if the elements are reduced, else with their unit.
@@ -90,13 +92,15 @@ class ScatterKernel : public NodeKernel {
 
 class ScatterElements final : public ScatterKernel {
  public:
-  explicit ScatterElements(const sdk::NodeView& node) : ScatterKernel(node), axis_(node.get_int("axis", 0)) {}
+  explicit ScatterElements(const sdk::NodeView& node)
+      : ScatterKernel(node), axis_(node.get_int("axis", 0)) {}
   void run(sdk::Call& call) const override {
     const sdk::Shape data = call.shape(0);
     const sdk::Shape shape = call.shape(1);
     const int axis = checked_axis(axis_, data.rank);
     if (shape != call.shape(2)) {
-      fail("updates of shape " + to_string(call.shape(2)) + " do not fit indices of shape " + to_string(shape));
+      fail("updates of shape " + to_string(call.shape(2)) + " do not fit indices of shape " +
+           to_string(shape));
     }
     const int64_t count = shape.element_count();
     if (count > 0 && !fits_elements(data, shape, axis)) {
@@ -124,7 +128,8 @@ class ScatterElements final : public ScatterKernel {
       using T = typename decltype(type)::type;
       const auto* from = reinterpret_cast<const T*>(updates);
       auto* to = reinterpret_cast<T*>(target);
-      places.for_each(indices, 0, count, [&](int64_t i, int64_t place) { write(reduction(), to[place], from[i]); });
+      places.for_each(indices, 0, count,
+                      [&](int64_t i, int64_t place) { write(reduction(), to[place], from[i]); });
     });
   }
 
@@ -147,15 +152,17 @@ class ScatterND final : public ScatterKernel {
 
  private:
   [[nodiscard]] int checked_depth(sdk::Shape data, sdk::Shape indices, sdk::Shape updates) const {
-    bool fits = indices.rank >= 1 && indices[indices.rank - 1] >= 0 && indices[indices.rank - 1] <= data.rank;
+    bool fits = indices.rank >= 1 && indices[indices.rank - 1] >= 0 &&
+                indices[indices.rank - 1] <= data.rank;
     const int depth = fits ? static_cast<int>(indices[indices.rank - 1]) : 0;
     fits = fits && updates.rank == indices.rank - 1 + data.rank - depth;
     for (int i = 0; fits && i < updates.rank; ++i) {
-      fits = updates[i] == (i < indices.rank - 1 ? indices[i] : data[depth + i - (indices.rank - 1)]);
+      fits =
+          updates[i] == (i < indices.rank - 1 ? indices[i] : data[depth + i - (indices.rank - 1)]);
     }
     if (!fits) {
-      fail("indices of shape " + to_string(indices) + " and updates of shape " + to_string(updates) +
-           " do not fit data of shape " + to_string(data));
+      fail("indices of shape " + to_string(indices) + " and updates of shape " +
+           to_string(updates) + " do not fit data of shape " + to_string(data));
     }
     return depth;
   }
@@ -168,8 +175,8 @@ class ScatterND final : public ScatterKernel {
       places[i] = 0;
       for (int k = 0; k < depth; ++k) {
         if (!indices.is_within(i * depth + k, data[k])) {
-          fail("index " + std::to_string(indices[i * depth + k]) + " is outside axis " + std::to_string(k) +
-               ", whose extent is " + std::to_string(data[k]));
+          fail("index " + std::to_string(indices[i * depth + k]) + " is outside axis " +
+               std::to_string(k) + ", whose extent is " + std::to_string(data[k]));
         }
         places[i] = places[i] * data[k] + indices.wrapped(i * depth + k, data[k]);
       }
@@ -190,20 +197,24 @@ class ScatterND final : public ScatterKernel {
   }
 };
 
-/// A cache of [batch, ..., sequence, ...] into which each sample's update is written from its own position on.
+/// A cache of [batch, ..., sequence, ...] into which each sample's update is written from its own
+/// position on.
 class TensorScatter final : public ScatterKernel {
  public:
   explicit TensorScatter(const sdk::NodeView& node)
-      : ScatterKernel(node), axis_(node.get_int("axis", -2)), is_circular_(node.get_string("mode", "linear") == "circular") {}
+      : ScatterKernel(node),
+        axis_(node.get_int("axis", -2)),
+        is_circular_(node.get_string("mode", "linear") == "circular") {}
   void run(sdk::Call& call) const override {
     const sdk::Shape cache = call.shape(0);
     const sdk::Shape update = call.shape(1);
     const int axis = checked_axis(axis_, cache.rank);
     bool fits = axis > 0 && update.rank == cache.rank;
-    for (int i = 0; fits && i < cache.rank; ++i) fits = i == axis ? update[i] <= cache[i] : update[i] == cache[i];
+    for (int i = 0; fits && i < cache.rank; ++i)
+      fits = i == axis ? update[i] <= cache[i] : update[i] == cache[i];
     if (!fits) {
-      fail("an update of shape " + to_string(update) + " does not fit a cache of shape " + to_string(cache) +
-           " whose sequence is axis " + std::to_string(axis));
+      fail("an update of shape " + to_string(update) + " does not fit a cache of shape " +
+           to_string(cache) + " whose sequence is axis " + std::to_string(axis));
     }
     if (call.has_input(2) && call.shape(2).element_count() != cache[0]) {
       fail("write_indices needs one number for each of " + std::to_string(cache[0]) + " samples");
@@ -225,14 +236,15 @@ class TensorScatter final : public ScatterKernel {
       int64_t start = call.has_input(2) ? call.data<int64_t>(2)[row / rows_per_sample] : 0;
       if (is_circular_) start = (start % capacity + capacity) % capacity;
       if (start < 0 || (!is_circular_ && start > capacity - length)) {
-        fail("write index " + std::to_string(start) + " leaves no room for " + std::to_string(length) + " of " +
-             std::to_string(capacity) + " positions");
+        fail("write index " + std::to_string(start) + " leaves no room for " +
+             std::to_string(length) + " of " + std::to_string(capacity) + " positions");
       }
       const int64_t before_end = std::min(length, capacity - start);
       std::byte* sequence = target + row * capacity * run;
       const std::byte* from = updates + row * length * run;
       std::memcpy(sequence + start * run, from, static_cast<size_t>(before_end * run));
-      std::memcpy(sequence, from + before_end * run, static_cast<size_t>((length - before_end) * run));
+      std::memcpy(sequence, from + before_end * run,
+                  static_cast<size_t>((length - before_end) * run));
     }
   }
 
@@ -244,9 +256,11 @@ std::string refuse_reduction(const sdk::NodeView& node) {
   const std::string reduction = node.get_string("reduction", "none");
   const sdk::DTypeSet type = sdk::dtype_bit(node.input(0).dtype());
   const bool orders = reduction == "min" || reduction == "max";
-  if (reduction != "none" && (type & sdk::kString)) return "reduction \"" + reduction + "\" of strings is not defined";
-  return orders && (type & sdk::kComplex) ? "reduction \"" + reduction + "\" of complex numbers is not defined"
-                                          : std::string();
+  if (reduction != "none" && (type & sdk::kString))
+    return "reduction \"" + reduction + "\" of strings is not defined";
+  return orders && (type & sdk::kComplex)
+             ? "reduction \"" + reduction + "\" of complex numbers is not defined"
+             : std::string();
 }
 
 constexpr sdk::DTypeSet kScatterTypes = sdk::kNumbers | sdk::kBool | sdk::kComplex | sdk::kString;
@@ -254,8 +268,10 @@ constexpr sdk::Marks kInPlace = {.overwrites = 0b1};
 
 constexpr sdk::KernelRow kScatterRows[] = {
     {"Scatter", 9, 11, kScatterTypes, sdk::make<ScatterElements>, kInPlace},
-    {"ScatterElements", 11, sdk::kLatest, kScatterTypes, sdk::make<ScatterElements>, kInPlace, refuse_reduction},
-    {"ScatterND", 11, sdk::kLatest, kScatterTypes, sdk::make<ScatterND>, kInPlace, refuse_reduction},
+    {"ScatterElements", 11, sdk::kLatest, kScatterTypes, sdk::make<ScatterElements>, kInPlace,
+     refuse_reduction},
+    {"ScatterND", 11, sdk::kLatest, kScatterTypes, sdk::make<ScatterND>, kInPlace,
+     refuse_reduction},
     {"TensorScatter", 24, sdk::kLatest, sdk::kAllTypes, sdk::make<TensorScatter>, kInPlace},
 };
 

@@ -65,13 +65,15 @@ bool is_nonzero(const T& element) {
   }
 }
 
-/// Indices of the elements that are not zero (strings: not empty), one column each. A scalar counts as a list of one.
+/// Indices of the elements that are not zero (strings: not empty), one column each. A scalar counts
+/// as a list of one.
 class NonZero final : public NodeKernel {
  public:
   explicit NonZero(const sdk::NodeView& node) : NodeKernel(node) {}
   void run(sdk::Call& call) const override {
     const std::byte* units = read_units(call, 0);
-    if (call.input(0).dtype == GANTRY_STRING) return find(call, reinterpret_cast<const gantry_str*>(units));
+    if (call.input(0).dtype == GANTRY_STRING)
+      return find(call, reinterpret_cast<const gantry_str*>(units));
     dispatch<Concat<NumberTypes, BoolTypes, ComplexTypes>>(call.input(0).dtype, [&](auto type) {
       find(call, reinterpret_cast<const typename decltype(type)::type*>(units));
     });
@@ -104,7 +106,8 @@ class OneHot final : public NodeKernel {
   void run(sdk::Call& call) const override {
     const sdk::Shape indices = call.shape(0);
     const int64_t depth = integer_at(call, 1, 0);
-    if (call.shape(1).element_count() != 1 || depth < 0) fail("the depth must be one number of at least 0");
+    if (call.shape(1).element_count() != 1 || depth < 0)
+      fail("the depth must be one number of at least 0");
     if (call.shape(2).element_count() != 2) fail("values must be two elements, off and on");
     const int axis = checked_axis(axis_, indices.rank + 1);
     Dims shape;
@@ -167,23 +170,28 @@ class OneHot final : public NodeKernel {
 class ReverseSequence final : public NodeKernel {
  public:
   explicit ReverseSequence(const sdk::NodeView& node)
-      : NodeKernel(node), batch_axis_(node.get_int("batch_axis", 1)), time_axis_(node.get_int("time_axis", 0)) {
+      : NodeKernel(node),
+        batch_axis_(node.get_int("batch_axis", 1)),
+        time_axis_(node.get_int("time_axis", 0)) {
     if (batch_axis_ + time_axis_ != 1 || batch_axis_ < 0 || time_axis_ < 0) {
       node.fail(GANTRY_INVALID_MODEL, "batch_axis and time_axis must be 0 and 1, or 1 and 0");
     }
   }
   void run(sdk::Call& call) const override {
     const sdk::Shape input = call.shape(0);
-    if (input.rank < 2) fail("the input has rank " + std::to_string(input.rank) + ", needs at least 2");
+    if (input.rank < 2)
+      fail("the input has rank " + std::to_string(input.rank) + ", needs at least 2");
     const int64_t times = input[static_cast<int>(time_axis_)];
     const int64_t batches = input[static_cast<int>(batch_axis_)];
     if (call.shape(1).rank != 1 || call.shape(1)[0] != batches) {
-      fail("sequence_lens has shape " + to_string(call.shape(1)) + ", needs [" + std::to_string(batches) + "]");
+      fail("sequence_lens has shape " + to_string(call.shape(1)) + ", needs [" +
+           std::to_string(batches) + "]");
     }
     const auto* lengths = call.data<int64_t>(1);
     for (int64_t batch = 0; batch < batches; ++batch) {
       if (lengths[batch] < 0 || lengths[batch] > times) {
-        fail("a sequence length is " + std::to_string(lengths[batch]) + ", needs 0 to " + std::to_string(times));
+        fail("a sequence length is " + std::to_string(lengths[batch]) + ", needs 0 to " +
+             std::to_string(times));
       }
     }
     const uint32_t dtype = call.input(0).dtype;
@@ -195,7 +203,8 @@ class ReverseSequence final : public NodeKernel {
         const int64_t time = time_axis_ == 0 ? i / batches : i % times;
         const int64_t batch = time_axis_ == 0 ? i % batches : i / times;
         const int64_t from_time = time < lengths[batch] ? lengths[batch] - 1 - time : time;
-        const int64_t from = time_axis_ == 0 ? from_time * batches + batch : batch * times + from_time;
+        const int64_t from =
+            time_axis_ == 0 ? from_time * batches + batch : batch * times + from_time;
         std::memcpy(output.data() + i * run, source + from * run, static_cast<size_t>(run));
       }
     }
@@ -209,10 +218,12 @@ class ReverseSequence final : public NodeKernel {
 
 class Trilu final : public NodeKernel {
  public:
-  explicit Trilu(const sdk::NodeView& node) : NodeKernel(node), is_upper_(node.get_int("upper", 1) != 0) {}
+  explicit Trilu(const sdk::NodeView& node)
+      : NodeKernel(node), is_upper_(node.get_int("upper", 1) != 0) {}
   void run(sdk::Call& call) const override {
     const sdk::Shape shape = call.shape(0);
-    if (shape.rank < 2) fail("the input has rank " + std::to_string(shape.rank) + ", needs at least 2");
+    if (shape.rank < 2)
+      fail("the input has rank " + std::to_string(shape.rank) + ", needs at least 2");
     const int64_t rows = shape[shape.rank - 2];
     const int64_t columns = shape[shape.rank - 1];
     const int64_t diagonal = call.has_input(1) ? std::clamp(read_int(call, 1), -rows, columns) : 0;
@@ -225,7 +236,8 @@ class Trilu final : public NodeKernel {
       const int64_t grain = std::max<int64_t>(1, kGrainBytes / row_bytes);
       call.parallel_for(shape.count(0, shape.rank - 1), grain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
-          const int64_t edge = std::clamp<int64_t>(i % rows + diagonal + (is_upper_ ? 0 : 1), 0, columns) * unit;
+          const int64_t edge =
+              std::clamp<int64_t>(i % rows + diagonal + (is_upper_ ? 0 : 1), 0, columns) * unit;
           write_row(source + i * row_bytes, output.data() + i * row_bytes, edge, row_bytes);
         }
       });
@@ -237,11 +249,13 @@ class Trilu final : public NodeKernel {
   static constexpr int64_t kGrainBytes = 128 * 1024;
 
   /// Keeps what is on one side of `edge`, clears the other. The rows may be the same memory.
-  void write_row(const std::byte* source, std::byte* target, int64_t edge, int64_t row_bytes) const {
+  void write_row(const std::byte* source, std::byte* target, int64_t edge,
+                 int64_t row_bytes) const {
     const int64_t kept_begin = is_upper_ ? edge : 0;
     const int64_t kept_end = is_upper_ ? row_bytes : edge;
     if (source != target && kept_end > kept_begin) {
-      std::memcpy(target + kept_begin, source + kept_begin, static_cast<size_t>(kept_end - kept_begin));
+      std::memcpy(target + kept_begin, source + kept_begin,
+                  static_cast<size_t>(kept_end - kept_begin));
     }
     std::memset(target, 0, static_cast<size_t>(kept_begin));
     std::memset(target + kept_end, 0, static_cast<size_t>(row_bytes - kept_end));
@@ -252,7 +266,8 @@ class Trilu final : public NodeKernel {
 
 constexpr sdk::KernelRow kSelectRows[] = {
     {"Compress", 9, sdk::kLatest, sdk::kAllTypes, sdk::make<Compress>},
-    {"NonZero", 9, sdk::kLatest, sdk::kNumbers | sdk::kBool | sdk::kComplex | sdk::kString, sdk::make<NonZero>},
+    {"NonZero", 9, sdk::kLatest, sdk::kNumbers | sdk::kBool | sdk::kComplex | sdk::kString,
+     sdk::make<NonZero>},
     {"OneHot", 9, sdk::kLatest, sdk::kNumbers, sdk::make<OneHot>, {.signature_inputs = 0b10}},
     {"ReverseSequence", 10, sdk::kLatest, sdk::kAllTypes, sdk::make<ReverseSequence>},
     {"Trilu", 14, sdk::kLatest, sdk::kAllTypes, sdk::make<Trilu>, {.overwrites = 0b1}},

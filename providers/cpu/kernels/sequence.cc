@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences of tensors: making, reading and changing them, and the way from and to one tensor. Items are shared, not copied.
+// Sequences of tensors: making, reading and changing them, and the way from and to one tensor.
+// Items are shared, not copied.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -37,7 +38,8 @@ class SequenceKernel : public NodeKernel {
   /// Position in [0, count) from one in [-count, count).
   [[nodiscard]] int64_t checked_position(int64_t position, int64_t count) const {
     if (position < -count || position >= count) {
-      fail("position " + std::to_string(position) + " is outside a sequence of " + std::to_string(count));
+      fail("position " + std::to_string(position) + " is outside a sequence of " +
+           std::to_string(count));
     }
     return position < 0 ? position + count : position;
   }
@@ -94,7 +96,8 @@ class SequenceInsert final : public SequenceKernel {
 
 class SequenceErase final : public SequenceKernel {
  public:
-  explicit SequenceErase(const sdk::NodeView& node) : SequenceKernel(node), dtype_(node.input(0).dtype()) {}
+  explicit SequenceErase(const sdk::NodeView& node)
+      : SequenceKernel(node), dtype_(node.input(0).dtype()) {}
   void run(sdk::Call& call) const override {
     const int64_t count = length(call, 0);
     const int64_t position = checked_position(call.has_input(1) ? read_int(call, 1) : -1, count);
@@ -118,11 +121,14 @@ class SequenceLength final : public SequenceKernel {
   }
 };
 
-/// Parts of the extents that a list gives, or of one extent that a scalar gives (the last part may be smaller), or of 1.
+/// Parts of the extents that a list gives, or of one extent that a scalar gives (the last part may
+/// be smaller), or of 1.
 class SplitToSequence final : public SequenceKernel {
  public:
   explicit SplitToSequence(const sdk::NodeView& node)
-      : SequenceKernel(node), axis_(node.get_int("axis", 0)), keeps_axis_(node.get_int("keepdims", 1) != 0) {}
+      : SequenceKernel(node),
+        axis_(node.get_int("axis", 0)),
+        keeps_axis_(node.get_int("keepdims", 1) != 0) {}
   void run(sdk::Call& call) const override {
     const sdk::Shape input = call.shape(0);
     const int axis = checked_axis(axis_, input.rank);
@@ -143,7 +149,8 @@ class SplitToSequence final : public SequenceKernel {
   }
 
  private:
-  void split_by_list(sdk::Call& call, int axis, const std::byte* source, const OwnedValue& sequence) const {
+  void split_by_list(sdk::Call& call, int axis, const std::byte* source,
+                     const OwnedValue& sequence) const {
     const int64_t extent = call.shape(0)[axis];
     const int64_t count = call.shape(1)[0];
     const bool is_wide = call.input(1).dtype == GANTRY_INT64;
@@ -156,11 +163,12 @@ class SplitToSequence final : public SequenceKernel {
       if (i == count - 1 && begin == extent) return;
     }
     if (count == 0 && extent == 0) return;
-    fail("the parts do not add up to " + std::to_string(extent) + ", the extent of axis " + std::to_string(axis));
+    fail("the parts do not add up to " + std::to_string(extent) + ", the extent of axis " +
+         std::to_string(axis));
   }
 
-  static void add_part(sdk::Call& call, int axis, const std::byte* source, int64_t begin, int64_t part, bool drops_axis,
-                       const OwnedValue& sequence) {
+  static void add_part(sdk::Call& call, int axis, const std::byte* source, int64_t begin,
+                       int64_t part, bool drops_axis, const OwnedValue& sequence) {
     const sdk::Shape input = call.shape(0);
     const uint32_t dtype = call.input(0).dtype;
     Dims shape;
@@ -176,7 +184,8 @@ class SplitToSequence final : public SequenceKernel {
     const int64_t unit = unit_bytes(dtype);
     const int64_t run = part * view.inner;
     if (view.outer * run > 0) {
-      copy_blocks(call, unit, view.outer, run, source + begin * view.inner * unit, view.block(), item.data(), run);
+      copy_blocks(call, unit, view.outer, run, source + begin * view.inner * unit, view.block(),
+                  item.data(), run);
     }
     item.finish();
     append(call, sequence, item.value());
@@ -190,7 +199,9 @@ class SplitToSequence final : public SequenceKernel {
 class ConcatFromSequence final : public SequenceKernel {
  public:
   explicit ConcatFromSequence(const sdk::NodeView& node)
-      : SequenceKernel(node), axis_(node.get_int("axis", 0)), stacks_(node.get_int("new_axis", 0) != 0) {}
+      : SequenceKernel(node),
+        axis_(node.get_int("axis", 0)),
+        stacks_(node.get_int("new_axis", 0) != 0) {}
   void run(sdk::Call& call) const override {
     const int64_t count = length(call, 0);
     if (count == 0) fail("the sequence is empty, so that the output has no shape");
@@ -235,8 +246,8 @@ class ConcatFromSequence final : public SequenceKernel {
       const AxisView view(extents.shape(), axis);
       if (view.outer * view.block() == 0) continue;
       const int64_t unit = unit_bytes(part.dtype);
-      copy_blocks(call, unit, view.outer, view.block(), read_units(call, item(call, 0, i), part), view.block(), target,
-                  joined.block());
+      copy_blocks(call, unit, view.outer, view.block(), read_units(call, item(call, 0, i), part),
+                  view.block(), target, joined.block());
       target += view.block() * unit;
     }
   }
@@ -248,11 +259,31 @@ class ConcatFromSequence final : public SequenceKernel {
 constexpr sdk::KernelRow kSequenceRows[] = {
     {"SequenceConstruct", 11, sdk::kLatest, sdk::kAllTypes, sdk::make<SequenceConstruct>},
     {"SequenceEmpty", 11, sdk::kLatest, sdk::kAllTypes, sdk::make<SequenceEmpty>},
-    {"SequenceAt", 11, sdk::kLatest, sdk::kAllTypes, sdk::make<SequenceAt>, {.signature_inputs = 0b10}},
-    {"SequenceInsert", 11, sdk::kLatest, sdk::kAllTypes, sdk::make<SequenceInsert>, {.host_inputs = 0b100}},
-    {"SequenceErase", 11, sdk::kLatest, sdk::kAllTypes, sdk::make<SequenceErase>, {.host_inputs = 0b10}},
+    {"SequenceAt",
+     11,
+     sdk::kLatest,
+     sdk::kAllTypes,
+     sdk::make<SequenceAt>,
+     {.signature_inputs = 0b10}},
+    {"SequenceInsert",
+     11,
+     sdk::kLatest,
+     sdk::kAllTypes,
+     sdk::make<SequenceInsert>,
+     {.host_inputs = 0b100}},
+    {"SequenceErase",
+     11,
+     sdk::kLatest,
+     sdk::kAllTypes,
+     sdk::make<SequenceErase>,
+     {.host_inputs = 0b10}},
     {"SequenceLength", 11, sdk::kLatest, sdk::kAllTypes, sdk::make<SequenceLength>},
-    {"SplitToSequence", 11, sdk::kLatest, sdk::kAllTypes, sdk::make<SplitToSequence>, {.signature_inputs = 0b10}},
+    {"SplitToSequence",
+     11,
+     sdk::kLatest,
+     sdk::kAllTypes,
+     sdk::make<SplitToSequence>,
+     {.signature_inputs = 0b10}},
     {"ConcatFromSequence", 11, sdk::kLatest, sdk::kAllTypes, sdk::make<ConcatFromSequence>},
 };
 

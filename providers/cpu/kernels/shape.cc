@@ -25,7 +25,9 @@ class ShapeKernel final : public sdk::Kernel {
   }
 
  private:
-  static int64_t clamped(int64_t axis, int rank) { return std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank); }
+  static int64_t clamped(int64_t axis, int rank) {
+    return std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
+  }
 
   int64_t start_;
   int64_t end_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slice: a box of the input, with steps of either sign. Its limits are attributes up to opset 9 and inputs since.
+// Slice: a box of the input, with steps of either sign. Its limits are attributes up to opset 9 and
+// inputs since.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -8,9 +9,9 @@
 #include <vector>
 
 #include "elements.h"
+#include "kernels/all_kernels.h"
 #include "node_kernel.h"
 #include "strided_copy.h"
-#include "kernels/all_kernels.h"
 
 namespace gantry::cpu {
 
@@ -44,9 +45,11 @@ class SliceKernel : public NodeKernel {
   using NodeKernel::NodeKernel;
 
   /// Null `axes`: 0, 1, 2, ...; null `steps`: all 1.
-  void slice(sdk::Call& call, const Dims& starts, const Dims& ends, const Dims* axes, const Dims* steps) const {
+  void slice(sdk::Call& call, const Dims& starts, const Dims& ends, const Dims* axes,
+             const Dims* steps) const {
     const int count = starts.rank();
-    if (ends.rank() != count || (axes && axes->rank() != count) || (steps && steps->rank() != count)) {
+    if (ends.rank() != count || (axes && axes->rank() != count) ||
+        (steps && steps->rank() != count)) {
       fail("starts, ends, axes and steps must have as many numbers as one another");
     }
     const sdk::Shape input = call.shape(0);
@@ -76,8 +79,8 @@ class SliceKernel : public NodeKernel {
     if (shape.shape().element_count() > 0) {
       const int64_t unit = unit_bytes(dtype);
       const Dims target_strides = dense_strides(shape.shape());
-      copy_strided(call, unit, shape.shape(), read_units(call, 0) + offset * unit, strides.data(), output.data(),
-                   target_strides.data());
+      copy_strided(call, unit, shape.shape(), read_units(call, 0) + offset * unit, strides.data(),
+                   output.data(), target_strides.data());
     }
     output.finish();
   }
@@ -91,7 +94,9 @@ class SliceByAttribute final : public SliceKernel {
         ends_(of(node.get_ints("ends"))),
         axes_(of(node.get_ints("axes"))),
         has_axes_(node.has("axes")) {}
-  void run(sdk::Call& call) const override { slice(call, starts_, ends_, has_axes_ ? &axes_ : nullptr, nullptr); }
+  void run(sdk::Call& call) const override {
+    slice(call, starts_, ends_, has_axes_ ? &axes_ : nullptr, nullptr);
+  }
 
  private:
   static Dims of(const std::vector<int64_t>& numbers) {
@@ -116,13 +121,19 @@ class SliceByInput final : public SliceKernel {
     const bool has_steps = call.has_input(4);
     if (has_axes) axes = read_ints(call, 3);
     if (has_steps) steps = read_ints(call, 4);
-    slice(call, read_ints(call, 1), read_ints(call, 2), has_axes ? &axes : nullptr, has_steps ? &steps : nullptr);
+    slice(call, read_ints(call, 1), read_ints(call, 2), has_axes ? &axes : nullptr,
+          has_steps ? &steps : nullptr);
   }
 };
 
 constexpr sdk::KernelRow kSliceRows[] = {
     {"Slice", 1, 9, sdk::kAllTypes, sdk::make<SliceByAttribute>},
-    {"Slice", 10, sdk::kLatest, sdk::kAllTypes, sdk::make<SliceByInput>, {.signature_inputs = 0b11110}},
+    {"Slice",
+     10,
+     sdk::kLatest,
+     sdk::kAllTypes,
+     sdk::make<SliceByInput>,
+     {.signature_inputs = 0b11110}},
 };
 
 }  // namespace

@@ -7,15 +7,16 @@
 #include <vector>
 
 #include "elements.h"
+#include "kernels/all_kernels.h"
 #include "node_kernel.h"
 #include "strided_copy.h"
-#include "kernels/all_kernels.h"
 
 namespace gantry::cpu {
 
 namespace {
 
-/// Writes the input, seen as `input`, with its axes in the order `order` to output 0 of shape `output`.
+/// Writes the input, seen as `input`, with its axes in the order `order` to output 0 of shape
+/// `output`.
 void permute(sdk::Call& call, sdk::Shape input, const int64_t* order, sdk::Shape output) {
   const uint32_t dtype = call.input(0).dtype;
   UnitWriter writer(call, 0, dtype, output);
@@ -28,8 +29,8 @@ void permute(sdk::Call& call, sdk::Shape input, const int64_t* order, sdk::Shape
       strides.push(input_strides[static_cast<int>(order[i])]);
     }
     const Dims target_strides = dense_strides(extents.shape());
-    copy_strided(call, unit_bytes(dtype), extents.shape(), read_units(call, 0), strides.data(), writer.data(),
-                 target_strides.data());
+    copy_strided(call, unit_bytes(dtype), extents.shape(), read_units(call, 0), strides.data(),
+                 writer.data(), target_strides.data());
   }
   writer.finish();
 }
@@ -41,7 +42,8 @@ class Transpose final : public NodeKernel {
     std::vector<bool> seen(order_.size());
     for (int64_t& axis : order_) {
       if (axis < 0) axis += static_cast<int64_t>(order_.size());
-      if (axis < 0 || axis >= static_cast<int64_t>(order_.size()) || seen[static_cast<size_t>(axis)]) {
+      if (axis < 0 || axis >= static_cast<int64_t>(order_.size()) ||
+          seen[static_cast<size_t>(axis)]) {
         node.fail(GANTRY_INVALID_MODEL, "\"perm\" names an axis twice or one outside the tensor");
       }
       seen[static_cast<size_t>(axis)] = true;
@@ -75,17 +77,19 @@ class BlockKernel : public NodeKernel {
       : NodeKernel(node), block_(node.get_int("blocksize", 0)), depth_first_(true) {
     const std::string mode = node.get_string("mode", "DCR");
     depth_first_ = mode == "DCR";
-    if (mode != "DCR" && mode != "CRD") node.fail(GANTRY_INVALID_MODEL, "mode \"" + mode + "\" is neither DCR nor CRD");
+    if (mode != "DCR" && mode != "CRD")
+      node.fail(GANTRY_INVALID_MODEL, "mode \"" + mode + "\" is neither DCR nor CRD");
     if (block_ <= 0 || block_ > (int64_t{1} << 30)) {
-      node.fail(GANTRY_INVALID_MODEL, "\"blocksize\" is " + std::to_string(block_) + ", needs at least 1");
+      node.fail(GANTRY_INVALID_MODEL,
+                "\"blocksize\" is " + std::to_string(block_) + ", needs at least 1");
     }
   }
   [[nodiscard]] int64_t block() const { return block_; }
   [[nodiscard]] bool depth_first() const { return depth_first_; }
   void require_divisible(sdk::Shape input, int axis, int64_t divisor) const {
     if (input[axis] % divisor != 0) {
-      fail("the extent " + std::to_string(input[axis]) + " of axis " + std::to_string(axis) + " is no multiple of " +
-           std::to_string(divisor));
+      fail("the extent " + std::to_string(input[axis]) + " of axis " + std::to_string(axis) +
+           " is no multiple of " + std::to_string(divisor));
     }
   }
 
@@ -108,7 +112,8 @@ class DepthToSpace final : public BlockKernel {
     const int64_t crd[6] = {x[0], depth, b, b, x[2], x[3]};
     constexpr int64_t kDcrOrder[6] = {0, 3, 4, 1, 5, 2};
     constexpr int64_t kCrdOrder[6] = {0, 1, 4, 2, 5, 3};
-    permute(call, {depth_first() ? dcr : crd, 6}, depth_first() ? kDcrOrder : kCrdOrder, {output, 4});
+    permute(call, {depth_first() ? dcr : crd, 6}, depth_first() ? kDcrOrder : kCrdOrder,
+            {output, 4});
   }
 };
 

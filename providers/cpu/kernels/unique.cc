@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unique: the distinct elements, or slices along an axis, with where they came from. Slices are sorted by content through their
-// indices; NaN equals NaN and stands last.
+// Unique: the distinct elements, or slices along an axis, with where they came from. Slices are
+// sorted by content through their indices; NaN equals NaN and stands last.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -72,7 +72,8 @@ class Unique final : public NodeKernel {
 
   void run(sdk::Call& call) const override {
     const std::byte* units = read_units(call, 0);
-    if (call.input(0).dtype == GANTRY_STRING) return find(call, units, reinterpret_cast<const gantry_str*>(units));
+    if (call.input(0).dtype == GANTRY_STRING)
+      return find(call, units, reinterpret_cast<const gantry_str*>(units));
     dispatch<Concat<NumberTypes, BoolTypes, ComplexTypes>>(call.input(0).dtype, [&](auto type) {
       find(call, units, reinterpret_cast<const typename decltype(type)::type*>(units));
     });
@@ -103,14 +104,15 @@ class Unique final : public NodeKernel {
       }
     }
     if (!is_sorted_) {
-      std::sort(groups, groups + count, [](const Group& a, const Group& b) { return a.first < b.first; });
+      std::sort(groups, groups + count,
+                [](const Group& a, const Group& b) { return a.first < b.first; });
     }
     write_values(call, units, shape, axis, groups, count);
     write_indices(call, order, extent, groups, count);
   }
 
-  static void write_values(sdk::Call& call, const std::byte* units, sdk::Shape shape, int axis, const Group* groups,
-                           int64_t count) {
+  static void write_values(sdk::Call& call, const std::byte* units, sdk::Shape shape, int axis,
+                           const Group* groups, int64_t count) {
     if (!call.wants(0)) return;
     Dims output_shape(shape);
     output_shape[axis] = count;
@@ -121,20 +123,23 @@ class Unique final : public NodeKernel {
     std::byte* target = output.data();
     for (int64_t outer = 0; outer < view.outer && run > 0; ++outer) {
       for (int64_t i = 0; i < count; ++i, target += run) {
-        std::memcpy(target, units + (outer * view.extent + groups[i].first) * run, static_cast<size_t>(run));
+        std::memcpy(target, units + (outer * view.extent + groups[i].first) * run,
+                    static_cast<size_t>(run));
       }
     }
     output.finish();
   }
 
-  static void write_indices(sdk::Call& call, const int64_t* order, int64_t extent, const Group* groups, int64_t count) {
+  static void write_indices(sdk::Call& call, const int64_t* order, int64_t extent,
+                            const Group* groups, int64_t count) {
     int64_t* firsts = call.wants(1) ? list(call, 1, count) : nullptr;
     int64_t* inverse = call.wants(2) ? list(call, 2, extent) : nullptr;
     int64_t* counts = call.wants(3) ? list(call, 3, count) : nullptr;
     for (int64_t i = 0; i < count; ++i) {
       if (firsts) firsts[i] = groups[i].first;
       if (counts) counts[i] = groups[i].count;
-      for (int64_t k = 0; inverse && k < groups[i].count; ++k) inverse[order[groups[i].begin + k]] = i;
+      for (int64_t k = 0; inverse && k < groups[i].count; ++k)
+        inverse[order[groups[i].begin + k]] = i;
     }
   }
   static int64_t* list(sdk::Call& call, int slot, int64_t count) {
@@ -147,7 +152,8 @@ class Unique final : public NodeKernel {
 };
 
 constexpr sdk::KernelRow kUniqueRows[] = {
-    {"Unique", 11, sdk::kLatest, sdk::kNumbers | sdk::kBool | sdk::kComplex | sdk::kString, sdk::make<Unique>},
+    {"Unique", 11, sdk::kLatest, sdk::kNumbers | sdk::kBool | sdk::kComplex | sdk::kString,
+     sdk::make<Unique>},
 };
 
 }  // namespace
