@@ -2,9 +2,56 @@
 #include "kernels/blas.h"
 
 #include <cblas.h>
+#include <omp.h>
 
+#include <condition_variable>
 #include <limits>
+#include <mutex>
 #include <string>
+
+// OpenBLAS's build without threads takes its working buffers from a table without a lock, so that two threads could get the same
+// one. The linker (--wrap) sends every request through here.
+extern "C" {
+void* __real_blas_memory_alloc(int kind);
+void __real_blas_memory_free(void* buffer);
+void* __wrap_blas_memory_alloc(int kind);
+void __wrap_blas_memory_free(void* buffer);
+}
+
+namespace {
+
+struct BufferTable {
+  std::mutex mutex;
+  std::condition_variable freed;
+  int used = 0;
+};
+/// The library ends the process when its table of 128 buffers is full; no call takes more than one.
+constexpr int kMostBuffers = 120;
+
+BufferTable& buffer_table() {
+  static BufferTable table;
+  return table;
+}
+
+}  // namespace
+
+void* __wrap_blas_memory_alloc(int kind) {
+  BufferTable& table = buffer_table();
+  std::unique_lock lock(table.mutex);
+  table.freed.wait(lock, [&] { return table.used < kMostBuffers; });
+  ++table.used;
+  return __real_blas_memory_alloc(kind);
+}
+
+void __wrap_blas_memory_free(void* buffer) {
+  BufferTable& table = buffer_table();
+  {
+    const std::lock_guard lock(table.mutex);
+    __real_blas_memory_free(buffer);
+    --table.used;
+  }
+  table.freed.notify_one();
+}
 
 namespace gantry::cpu {
 namespace {
@@ -38,6 +85,22 @@ void call_gemv(const VectorProduct& v, double alpha, const double* matrix, const
               matrix, narrow_int(v.ld), x, narrow_int(v.x_step), beta, y, narrow_int(v.y_step));
 }
 
+/// OpenBLAS takes as many threads as OpenMP would, unless it is called by one of several; the split is ours.
+class OneThread {
+ public:
+  OneThread() : before_(omp_get_max_threads()) {
+    if (before_ != 1) omp_set_num_threads(1);
+  }
+  ~OneThread() {
+    if (before_ != 1) omp_set_num_threads(before_);
+  }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
 /// OpenBLAS's GEMM does not hand products with one row or column to its much faster GEMV.
 template <class T>
 void multiply_floats(const Product<T>& p) {
@@ -48,6 +111,7 @@ void multiply_floats(const Product<T>& p) {
     }
     return;
   }
+  const OneThread scope;
   if (p.m == 1) {
     const int64_t a_step = p.transpose_a ? p.lda : 1;
     const VectorProduct v = {!p.transpose_b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb, a_step, 1};
