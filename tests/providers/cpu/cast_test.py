@@ -133,7 +133,7 @@ def test_float8e8m0_without_saturation():
 
 
 def test_float4():
-    x = np.array([0, -0.0, 0.2, 0.25, 0.26, 0.75, 1.25, 1.75, 2.5, 3.5, 5, 5.1, 100, -100, -0.3, 1], np.float32)
+    x = np.array([0, -0.0, 0.2, 0.25, 0.26, 0.75, 1.25, 1.75, 2.5, 3.5, 5, 5.1, 100, -100, -0.3, 1, np.nan, -np.nan], np.float32)
     model, feeds = node_model("Cast", [x], [TensorProto.FLOAT4E2M1], 23, {"to": TensorProto.FLOAT4E2M1})
     np.testing.assert_array_equal(run_gantry(model, feeds)[0].astype(np.float32),
                                   x.astype(ml_dtypes.float4_e2m1fn).astype(np.float32))
