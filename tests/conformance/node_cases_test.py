@@ -65,7 +65,7 @@ def passes(case):
         run_case(case)
     except (gantry.Error, AssertionError) as error:
         if not isinstance(error, gantry.UnsupportedError):
-            print(f"{case.name}: {error}".splitlines()[0])
+            print(f"{case.name}: {error}".strip().splitlines()[0])
         return False
     return True
 
