@@ -43,7 +43,7 @@ bool is_shared(const gantry_value& value) {
 
 }  // namespace
 
-std::shared_ptr<void> allocate_host(uint64_t size_bytes) {
+void* allocate_host_block(uint64_t size_bytes) {
   const bool huge = size_bytes >= kHugePagesFrom;
   const uint64_t alignment = huge ? kHugePage : kAlignment;
   const uint64_t rounded =
@@ -54,7 +54,11 @@ std::shared_ptr<void> allocate_host(uint64_t size_bytes) {
                 "no memory for a block of " + std::to_string(size_bytes) + " bytes");
   }
   if (huge) madvise(memory, rounded, MADV_HUGEPAGE);  // a wish: failure changes speed only
-  return {memory, [](void* block) { std::free(block); }};
+  return memory;
+}
+
+std::shared_ptr<void> allocate_host(uint64_t size_bytes) {
+  return {allocate_host_block(size_bytes), [](void* block) { std::free(block); }};
 }
 
 std::string_view to_string(Kind kind) noexcept {

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/memory_pool.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
-#include <string>
 
-#include "gantry/error.h"
+#include "base/value.h"
 #include "plugin/error.h"
 
 namespace gantry {
 namespace {
-
-constexpr uint64_t kAlignment = 64;
-constexpr uint64_t kHugePage = uint64_t{2} << 20;
 
 // Four classes for each power of two: at most a quarter is wasted, and sizes that differ a little share blocks.
 uint64_t size_class(uint64_t size_bytes) {
@@ -32,15 +26,7 @@ void* MemorySpace::allocate(uint64_t size_bytes) const {
     throw_if(api->memory_allocate(device, size_bytes, &memory), "device memory");
     return memory;
   }
-  const uint64_t alignment = size_bytes >= kHugePage ? kHugePage : kAlignment;
-  void* memory = size_bytes > PTRDIFF_MAX - kHugePage
-                     ? nullptr
-                     : std::aligned_alloc(alignment, (size_bytes + alignment - 1) / alignment * alignment);
-  if (!memory) {
-    throw Error(Code::kOutOfMemory, "host memory: " + std::to_string(size_bytes) + " bytes could not be allocated");
-  }
-  if (alignment == kHugePage) madvise(memory, size_bytes, MADV_HUGEPAGE);
-  return memory;
+  return allocate_host_block(size_bytes);
 }
 
 void MemorySpace::free(void* memory) const noexcept {
