@@ -3,6 +3,7 @@
 
 #include <gantry/error.h>
 
+#include <algorithm>
 #include <memory>
 #include <onnx/checker.h>
 #include <onnx/defs/schema.h>
@@ -164,6 +165,35 @@ bool calls_any(onnx::ModelProto& model,
 }
 
 }  // namespace
+
+void add_default_attributes(onnx::ModelProto& model) {
+  const auto complete = [](onnx::NodeProto& node, const std::map<std::string, int>& opsets) {
+    const onnx::OpSchema* schema = find_schema(opsets, call_of(node));
+    if (!schema || !schema->HasFunction()) return;
+    for (const auto& [name, attribute] : schema->attributes()) {
+      const auto has_name = [&name = name](const auto& given) { return given.name() == name; };
+      if (!attribute.default_value.has_type()) continue;  // there is no default
+      if (std::any_of(node.attribute().begin(), node.attribute().end(), has_name)) continue;
+      *node.add_attribute() = attribute.default_value;
+      node.mutable_attribute()->rbegin()->set_name(name);
+    }
+  };
+  const std::map<std::string, int> opsets = read_opsets(model.opset_import());
+  onnx::for_each_graph(*model.mutable_graph(), [&](onnx::GraphProto& graph) {
+    for (onnx::NodeProto& node : *graph.mutable_node()) complete(node, opsets);
+  });
+  for (onnx::FunctionProto& function : *model.mutable_functions()) {
+    const std::map<std::string, int> own = read_opsets(function.opset_import());
+    const auto complete_all = [&](auto& nodes) {
+      for (onnx::NodeProto& node : nodes) complete(node, own);
+    };
+    complete_all(*function.mutable_node());
+    for (onnx::NodeProto& node : *function.mutable_node()) {
+      onnx::for_each_body(node,
+                          [&](onnx::GraphProto& body) { complete_all(*body.mutable_node()); });
+    }
+  }
+}
 
 bool has_function(const onnx::ModelProto& model, const std::map<std::string, int>& opsets,
                   const FunctionCall& call) {

@@ -66,10 +66,7 @@ class OnnxModel::Impl {
     ir_version = proto.ir_version();
     map_external_data(proto, folder, payloads);
     normalize_domains(proto);
-    opsets = read_opsets(proto.opset_import());
-    check_model(proto, payloads);
-    normalize_model(proto);
-    infer_types(proto);
+    prepare();
     for (const auto& entry : proto.metadata_props()) metadata[entry.key()] = entry.value();
   }
 
@@ -80,11 +77,16 @@ class OnnxModel::Impl {
         throw Error(Code::kInvalidModel, "functions call each other more than " +
                                              std::to_string(kMaxInlineRounds) + " deep");
       }
-      opsets = read_opsets(proto.opset_import());
-      check_model(proto, payloads);
-      normalize_model(proto);
-      infer_types(proto);
+      prepare();
     }
+  }
+
+  void prepare() {
+    opsets = read_opsets(proto.opset_import());
+    check_model(proto, payloads);
+    normalize_model(proto);
+    add_default_attributes(proto);
+    infer_types(proto);
   }
 
   std::string label;

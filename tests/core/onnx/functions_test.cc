@@ -94,6 +94,13 @@ TEST(Functions, SchemaBodiesThatDependOnTypesAreInlinedInBodiesToo) {
   }
 }
 
+TEST(Functions, SchemaBodiesSeeTheDefaultsOfAbsentAttributes) {
+  test::TestModel model(test::model_bytes(
+      "g (float[2, 3, 4, 5] x) => (float[2, 3, 4, 5] y) { y = MeanVarianceNormalization(x) }"));
+  model->inline_functions(everything);
+  EXPECT_THAT(op_types(*model->to_graph()), Contains("ReduceMean"));
+}
+
 TEST(Functions, OverASmallerOpsetOfTheSameSchemas) {
   test::TestModel model(test::model_bytes(R"(
     <ir_version: 10, opset_import: ["" : 18, "my" : 1]>
