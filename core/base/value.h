@@ -51,7 +51,8 @@ ValueRef copy_tensor(const gantry_value& value);
 std::string describe(const gantry_value& value);
 std::string describe(DType dtype, const std::vector<int64_t>& shape);
 
-/// Host memory aligned to 64 bytes, to be freed with std::free; large blocks ask for huge pages. OUT_OF_MEMORY.
+/// Host memory aligned to 64 bytes, to be freed with std::free; large blocks ask for huge pages.
+/// OUT_OF_MEMORY.
 void* allocate_host_block(uint64_t size_bytes);
 /// The same with an owner.
 std::shared_ptr<void> allocate_host(uint64_t size_bytes);

@@ -265,8 +265,8 @@ std::optional<std::string> try_infer(onnx::ModelProto& model) {
   return std::nullopt;
 }
 
-// Inputs and outputs without a shape. The checker asks for one, although a tensor of unknown rank has
-// none to give, and exporters do leave it out.
+// Inputs and outputs without a shape. The checker asks for one, although a tensor of unknown rank
+// has none to give, and exporters do leave it out.
 std::vector<onnx::TypeProto::Tensor*> unranked_values(onnx::ModelProto& model) {
   std::vector<onnx::TypeProto::Tensor*> unranked;
   const auto collect = [&](onnx::ValueInfoProto& info) {

@@ -34,8 +34,7 @@ std::string hint_for(const ProviderReport& row) {
   if (row.code == Code::kAbiMismatch)
     return "rebuild the provider with the SDK of this gantry, or take matching releases";
   if (row.stage == "policy") return "take its name out of /providers/disable to use it";
-  if (row.stage == "parsed")
-    return "correct the manifest; docs/MANIFEST.md describes its members";
+  if (row.stage == "parsed") return "correct the manifest; docs/MANIFEST.md describes its members";
   if (row.stage == "file checks") return "install the provider again, or remove its manifest";
   if (row.stage == "requirements")
     return "install what it needs; without that hardware the row can be ignored";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// If and Loop. Bodies are programs of their own; values pass between frames as views, shared blocks or references.
+// If and Loop. Bodies are programs of their own; values pass between frames as views, shared blocks
+// or references.
 #include <algorithm>
 #include <cstring>
 
@@ -13,7 +14,8 @@ template <class T>
 T scalar(Frame& frame, const Step& step, size_t input, const char* what) {
   const gantry_value& value = frame.slot(step.inputs[input]).get();
   if (value.kind != GANTRY_KIND_TENSOR || value.view.size_bytes != sizeof(T)) {
-    throw Error(Code::kInvalidModel, step.label + ": " + what + " must be one element, found " + describe(value));
+    throw Error(Code::kInvalidModel,
+                step.label + ": " + what + " must be one element, found " + describe(value));
   }
   T result;
   std::memcpy(&result, value.view.data, sizeof(T));
@@ -35,13 +37,14 @@ void run_if(Frame& frame, uint32_t step_index) {
   body.run();
   body.wait_for_outputs();
   for (size_t i = 0; i < step.outputs.size(); ++i) {
-    if (step.wanted[i]) frame.take_from(step.outputs[i], body.slot(body.program().outputs()[i].slot));
+    if (step.wanted[i])
+      frame.take_from(step.outputs[i], body.slot(body.program().outputs()[i].slot));
   }
   body.reset();
 }
 
-// Moves what a body's slot holds into a slot that belongs to no frame. Views are copied: what they show may be an input of the body,
-// which the next iteration replaces.
+// Moves what a body's slot holds into a slot that belongs to no frame. Views are copied: what they
+// show may be an input of the body, which the next iteration replaces.
 void keep(Frame& body, Slot& source, Slot& target) {
   clear_slot(target);
   const gantry_value& value = source.get();
@@ -64,9 +67,11 @@ void keep(Frame& body, Slot& source, Slot& target) {
 }
 
 // Appends one iteration's tensor to a collected scan output.
-void collect(Frame& body, const Step& step, const gantry_value& element, Slot& target, int64_t& count, int64_t most) {
+void collect(Frame& body, const Step& step, const gantry_value& element, Slot& target,
+             int64_t& count, int64_t most) {
   if (element.kind != GANTRY_KIND_TENSOR) {
-    throw Error(Code::kInvalidModel, step.label + ": a scan output must be a tensor, found " + describe(element));
+    throw Error(Code::kInvalidModel,
+                step.label + ": a scan output must be a tensor, found " + describe(element));
   }
   if (count == 0) {
     clear_slot(target);
@@ -76,14 +81,19 @@ void collect(Frame& body, const Step& step, const gantry_value& element, Slot& t
       target.ref = make_tensor(DType::kString, std::move(shape));
     }
   }
-  const bool same = count == 0 || (target.ref ? std::equal(element.shape.begin(), element.shape.end(), target.ref->shape.begin() + 1, target.ref->shape.end())
-                                              : std::equal(element.shape.begin(), element.shape.end(), target.value.shape.begin(), target.value.shape.end()));
+  const bool same =
+      count == 0 || (target.ref ? std::equal(element.shape.begin(), element.shape.end(),
+                                             target.ref->shape.begin() + 1, target.ref->shape.end())
+                                : std::equal(element.shape.begin(), element.shape.end(),
+                                             target.value.shape.begin(), target.value.shape.end()));
   if (!same) {
-    throw Error(Code::kInvalidModel, step.label + ": a scan output changed its shape to " + describe(element) + " in iteration " +
+    throw Error(Code::kInvalidModel, step.label + ": a scan output changed its shape to " +
+                                         describe(element) + " in iteration " +
                                          std::to_string(count));
   }
   if (target.ref) {
-    target.ref->strings.insert(target.ref->strings.end(), element.strings.begin(), element.strings.end());
+    target.ref->strings.insert(target.ref->strings.end(), element.strings.begin(),
+                               element.strings.end());
     target.ref->shape[0] = ++count;
     return;
   }
@@ -91,13 +101,16 @@ void collect(Frame& body, const Step& step, const gantry_value& element, Slot& t
   const auto used = static_cast<uint64_t>(count) * size;
   if (!target.block || used + size > target.block->size_bytes) {
     const int64_t room = std::min<int64_t>(most, std::max<int64_t>(16, 2 * count));
-    Block* block = body.context().pool(0).allocate(std::max<uint64_t>(bytes_of(DType::kUint8, room) * std::max<uint64_t>(size, 1), 1));
+    Block* block = body.context().pool(0).allocate(
+        std::max<uint64_t>(bytes_of(DType::kUint8, room) * std::max<uint64_t>(size, 1), 1));
     if (used > 0) std::memcpy(block->data, target.block->data, used);
     if (target.block) target.block->pool->release(target.block);
     target.block = block;
   }
-  if (size > 0) std::memcpy(static_cast<std::byte*>(target.block->data) + used, element.view.data, size);
-  target.value.set_tensor(element.dtype, element.view.shape, element.view.rank, target.block->data, used + size);
+  if (size > 0)
+    std::memcpy(static_cast<std::byte*>(target.block->data) + used, element.view.data, size);
+  target.value.set_tensor(element.dtype, element.view.shape, element.view.rank, target.block->data,
+                          used + size);
   ++count;
 }
 
@@ -108,12 +121,17 @@ std::vector<int64_t> empty_shape(const SlotInfo& info) {
   return shape;
 }
 
-// Loop-1, 11, 13, ...: inputs M?, cond?, v_initial...; body inputs iteration, cond, v...; body outputs cond, v..., scan outputs.
+// Loop-1, 11, 13, ...: inputs M?, cond?, v_initial...; body inputs iteration, cond, v...; body
+// outputs cond, v..., scan outputs.
 class LoopRun {
  public:
   LoopRun(Frame& frame, uint32_t step_index)
-      : frame_(frame), step_(frame.program().steps()[step_index]), body_(frame.child(step_index, 0)),
-        state_(frame.control(step_index)), carried_count_(step_.control->inputs.size() - std::min<size_t>(2, step_.control->inputs.size())) {
+      : frame_(frame),
+        step_(frame.program().steps()[step_index]),
+        body_(frame.child(step_index, 0)),
+        state_(frame.control(step_index)),
+        carried_count_(step_.control->inputs.size() -
+                       std::min<size_t>(2, step_.control->inputs.size())) {
     const size_t scans = body_.program().outputs().size() - 1 - carried_count_;
     if (state_.carried.size() != carried_count_ || state_.collected.size() != scans) {
       state_.carried = std::vector<Slot>(carried_count_);
@@ -125,11 +143,14 @@ class LoopRun {
 
   void run() {
     const bool has_limit = step_.inputs[0] != kNoSlot;
-    const int64_t limit = has_limit ? scalar<int64_t>(frame_, step_, 0, "the trip count") : INT64_MAX;
-    bool go_on = step_.inputs.size() < 2 || step_.inputs[1] == kNoSlot || scalar<uint8_t>(frame_, step_, 1, "the condition") != 0;
+    const int64_t limit =
+        has_limit ? scalar<int64_t>(frame_, step_, 0, "the trip count") : INT64_MAX;
+    bool go_on = step_.inputs.size() < 2 || step_.inputs[1] == kNoSlot ||
+                 scalar<uint8_t>(frame_, step_, 1, "the condition") != 0;
     start();
     for (int64_t i = 0; i < limit && go_on; ++i) {
-      if (const Code code = frame_.context().stop_code(); code != Code::kOk) throw Error(code, step_.label + ": the run was stopped");
+      if (const Code code = frame_.context().stop_code(); code != Code::kOk)
+        throw Error(code, step_.label + ": the run was stopped");
       go_on = iterate(i, limit);
     }
     finish();
@@ -146,7 +167,8 @@ class LoopRun {
         slot.ref = source.ref;
       } else {
         const gantry_tensor& view = source.value.view;
-        slot.value.set_tensor(source.value.dtype, view.shape, view.rank, view.data, view.size_bytes);
+        slot.value.set_tensor(source.value.dtype, view.shape, view.rank, view.data,
+                              view.size_bytes);
       }
     }
   }
@@ -167,13 +189,17 @@ class LoopRun {
     const std::vector<OutputSource>& outputs = body_.program().outputs();
     const gantry_value& condition = body_.slot(outputs[0].slot).get();
     if (condition.view.size_bytes != 1) {
-      throw Error(Code::kInvalidModel, step_.label + ": the body's condition must be one element, found " + describe(condition));
+      throw Error(
+          Code::kInvalidModel,
+          step_.label + ": the body's condition must be one element, found " + describe(condition));
     }
     const bool go_on = *static_cast<const uint8_t*>(condition.view.data) != 0;
-    for (size_t i = 0; i < carried_count_; ++i) keep(body_, body_.slot(outputs[1 + i].slot), state_.next[i]);
+    for (size_t i = 0; i < carried_count_; ++i)
+      keep(body_, body_.slot(outputs[1 + i].slot), state_.next[i]);
     for (size_t i = 0; i < state_.collected.size(); ++i) {
       if (!step_.wanted[carried_count_ + i]) continue;
-      collect(body_, step_, body_.slot(outputs[1 + carried_count_ + i].slot).get(), state_.collected[i], state_.counts[i], limit);
+      collect(body_, step_, body_.slot(outputs[1 + carried_count_ + i].slot).get(),
+              state_.collected[i], state_.counts[i], limit);
     }
     body_.reset();
     for (Slot& slot : state_.carried) clear_slot(slot);
@@ -196,7 +222,8 @@ class LoopRun {
     const uint32_t slot = step_.outputs[carried_count_ + scan];
     Slot& source = state_.collected[scan];
     const int64_t count = state_.counts[scan];
-    const SlotInfo& made = body_.program().slots()[body_.program().outputs()[1 + carried_count_ + scan].slot];
+    const SlotInfo& made =
+        body_.program().slots()[body_.program().outputs()[1 + carried_count_ + scan].slot];
     if (source.ref) {
       frame_.set_ref(slot, source.ref);
     } else if (count == 0) {
@@ -209,7 +236,8 @@ class LoopRun {
     } else {
       std::vector<int64_t>& shape = source.value.shape;
       shape.insert(shape.begin(), count);
-      const gantry_tensor* target = frame_.allocate(slot, source.value.dtype, static_cast<uint32_t>(shape.size()), shape.data());
+      const gantry_tensor* target = frame_.allocate(
+          slot, source.value.dtype, static_cast<uint32_t>(shape.size()), shape.data());
       if (target->size_bytes > 0) std::memcpy(target->data, source.block->data, target->size_bytes);
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory spaces of a session: space 0 is host memory, each further one the memory of a device. Streams and events of a space are
-// its owner's, the device's first provider. Immutable once the session is built.
+// The memory spaces of a session: space 0 is host memory, each further one the memory of a device.
+// Streams and events of a space are its owner's, the device's first provider. Immutable once the
+// session is built.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ class DeviceTable {
  public:
   DeviceTable() : spaces_(1), devices_(1) {}
 
-  /// Space of a device; opens it on first use. `providers` are those of the device, its owner first. 0 for devices in host memory.
+  /// Space of a device; opens it on first use. `providers` are those of the device, its owner
+  /// first. 0 for devices in host memory.
   uint32_t space_of(const Device& device, const std::vector<DeviceProvider>& providers);
   [[nodiscard]] uint32_t space_count() const { return static_cast<uint32_t>(spaces_.size()); }
   [[nodiscard]] const MemorySpace& space(uint32_t index) const { return spaces_[index]; }

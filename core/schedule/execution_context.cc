@@ -4,8 +4,12 @@
 
 namespace gantry {
 
-ExecutionContext::ExecutionContext(const Program& program, const DeviceTable& devices, uint32_t threads)
-    : bound_outputs(program.outputs().size()), devices_(devices), streams_(devices.space_count(), nullptr), threads_(threads) {
+ExecutionContext::ExecutionContext(const Program& program, const DeviceTable& devices,
+                                   uint32_t threads)
+    : bound_outputs(program.outputs().size()),
+      devices_(devices),
+      streams_(devices.space_count(), nullptr),
+      threads_(threads) {
   for (uint32_t i = 0; i < devices.space_count(); ++i) {
     pools_.push_back(std::make_unique<MemoryPool>(devices.space(i)));
     arenas_.push_back(std::make_unique<Arena>(devices.space(i)));
@@ -32,7 +36,8 @@ ExecutionContext::~ExecutionContext() {
 
 void ExecutionContext::synchronize() {
   for (uint32_t i = 1; i < streams_.size(); ++i) {
-    throw_if(devices_.space(i).api->stream_synchronize(streams_[i]), [&] { return devices_.device(i).to_string(); });
+    throw_if(devices_.space(i).api->stream_synchronize(streams_[i]),
+             [&] { return devices_.device(i).to_string(); });
   }
 }
 

@@ -24,9 +24,12 @@ class Executor::Lease {
   ExecutionContext* context_;
 };
 
-Executor::Executor(std::unique_ptr<const Program> program, std::shared_ptr<const DeviceTable> devices, uint32_t threads,
-                   bool profile)
-    : devices_(std::move(devices)), program_(std::move(program)), threads_(std::max(1U, threads)), profile_(profile),
+Executor::Executor(std::unique_ptr<const Program> program,
+                   std::shared_ptr<const DeviceTable> devices, uint32_t threads, bool profile)
+    : devices_(std::move(devices)),
+      program_(std::move(program)),
+      threads_(std::max(1U, threads)),
+      profile_(profile),
       most_contexts_(std::max(2U, hardware_threads())) {}
 
 Executor::~Executor() = default;
@@ -67,15 +70,18 @@ void Executor::release(ExecutionContext* context) {
   freed_.notify_one();
 }
 
-void Executor::run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs, const RunOptions& options) {
+void Executor::run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs,
+                   const RunOptions& options) {
   require_not_forked();
   Lease lease(*this);
   ExecutionContext& context = *lease;
   context.cancel = options.cancel;
   context.has_deadline = options.timeout_ns.has_value();
   if (context.has_deadline) {
-    const uint64_t most = static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::hours(24 * 365)).count());
-    context.deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(std::min(*options.timeout_ns, most));
+    const uint64_t most =
+        static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::hours(24 * 365)).count());
+    context.deadline = std::chrono::steady_clock::now() +
+                       std::chrono::nanoseconds(std::min(*options.timeout_ns, most));
   }
   std::copy(outputs.begin(), outputs.end(), context.bound_outputs.begin());
   Frame& frame = context.main();
@@ -121,7 +127,8 @@ void Executor::write_signature(std::span<const ValueRef> inputs, Signature& sign
     signature.push_back(static_cast<int64_t>(value.shape.size()));
     signature.insert(signature.end(), value.shape.begin(), value.shape.end());
     if (!program_->signature_inputs()[i] || !value.view.data) continue;
-    // A value that decides shapes is small; of a large one the first bytes tell most cases apart, the rest diverges.
+    // A value that decides shapes is small; of a large one the first bytes tell most cases apart,
+    // the rest diverges.
     const size_t bytes = std::min<size_t>(value.view.size_bytes, 256);
     const size_t first = signature.size();
     signature.resize(first + (bytes + sizeof(int64_t) - 1) / sizeof(int64_t));
@@ -150,7 +157,8 @@ void Executor::run_recorded(ExecutionContext& context) {
 
 std::shared_ptr<const MemoryPlan> Executor::find_plan(const Signature& signature) {
   const std::lock_guard lock(mutex_);
-  const auto found = std::find_if(plans_.begin(), plans_.end(), [&](const auto& plan) { return plan->signature == signature; });
+  const auto found = std::find_if(plans_.begin(), plans_.end(),
+                                  [&](const auto& plan) { return plan->signature == signature; });
   if (found == plans_.end()) return nullptr;
   plans_.splice(plans_.begin(), plans_, found);
   return plans_.front();
@@ -169,11 +177,15 @@ void Executor::collect_outputs(ExecutionContext& context, std::span<ValueRef> ou
       outputs[i] = share(value);
       continue;
     }
-    if (outputs[i]->dtype != value.dtype || outputs[i]->shape != value.shape || value.dtype == DType::kString) {
-      throw Error(Code::kInvalidArgument, "output \"" + program_->slots()[source.slot].name + "\": the bound tensor is " +
-                                              gantry::describe(*outputs[i]) + ", this run makes " + gantry::describe(value));
+    if (outputs[i]->dtype != value.dtype || outputs[i]->shape != value.shape ||
+        value.dtype == DType::kString) {
+      throw Error(Code::kInvalidArgument, "output \"" + program_->slots()[source.slot].name +
+                                              "\": the bound tensor is " +
+                                              gantry::describe(*outputs[i]) + ", this run makes " +
+                                              gantry::describe(value));
     }
-    if (value.view.size_bytes > 0) std::memcpy(outputs[i]->view.data, value.view.data, value.view.size_bytes);
+    if (value.view.size_bytes > 0)
+      std::memcpy(outputs[i]->view.data, value.view.data, value.view.size_bytes);
   }
 }
 
@@ -195,7 +207,8 @@ std::vector<NodeTime> Executor::profile() const {
   }
   std::vector<NodeTime> sorted;
   for (auto& [step, time] : times) sorted.push_back(std::move(time));
-  std::stable_sort(sorted.begin(), sorted.end(), [](const NodeTime& a, const NodeTime& b) { return a.total_ns > b.total_ns; });
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const NodeTime& a, const NodeTime& b) { return a.total_ns > b.total_ns; });
   return sorted;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a program: keeps contexts and memory plans, and serves each run from both. Any thread; runs may overlap.
+// Runs a program: keeps contexts and memory plans, and serves each run from both. Any thread; runs
+// may overlap.
 #pragma once
 
 #include <condition_variable>
@@ -18,15 +19,18 @@ namespace gantry {
 class Executor {
  public:
   /// `threads`: that one run may use. `profile`: take a time for every step.
-  Executor(std::unique_ptr<const Program> program, std::shared_ptr<const DeviceTable> devices, uint32_t threads, bool profile);
+  Executor(std::unique_ptr<const Program> program, std::shared_ptr<const DeviceTable> devices,
+           uint32_t threads, bool profile);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// Runs once. `inputs`: by graph input, checked by the caller. `outputs`: by graph output; a set entry is a tensor to be
-  /// filled, an empty one is set to a new value. Waits for a free context. Allocates nothing when all outputs are set and the
-  /// signature is known. Errors: what a kernel says, CANCELLED, DEADLINE_EXCEEDED.
-  void run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs, const RunOptions& options);
+  /// Runs once. `inputs`: by graph input, checked by the caller. `outputs`: by graph output; a set
+  /// entry is a tensor to be filled, an empty one is set to a new value. Waits for a free context.
+  /// Allocates nothing when all outputs are set and the signature is known. Errors: what a kernel
+  /// says, CANCELLED, DEADLINE_EXCEEDED.
+  void run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs,
+           const RunOptions& options);
 
   [[nodiscard]] const Program& program() const { return *program_; }
   [[nodiscard]] std::vector<NodeTime> profile() const;

@@ -19,7 +19,10 @@ constexpr uint32_t kOpen = UINT32_MAX;
 }  // namespace
 
 Frame::Frame(const Program& program, ExecutionContext& context)
-    : program_(program), context_(context), slots_(program.slots().size()), calls_(program.steps().size()),
+    : program_(program),
+      context_(context),
+      slots_(program.slots().size()),
+      calls_(program.steps().size()),
       children_(program.steps().size()) {
   prepare_calls();
   for (uint32_t i = 0; i < slots_.size(); ++i) {
@@ -39,7 +42,8 @@ Frame::Frame(const Program& program, ExecutionContext& context)
     }
     const gantry_kernel& kernel = program.steps()[step].kernel.raw();
     if (kernel.context_create) {
-      throw_if(kernel.context_create(kernel.self, &calls_[step].kernel_context), program.steps()[step].label);
+      throw_if(kernel.context_create(kernel.self, &calls_[step].kernel_context),
+               program.steps()[step].label);
     }
   }
 }
@@ -53,7 +57,8 @@ Frame::~Frame() {
     }
   }
   for (uint32_t i = 0; i < slots_.size(); ++i) {
-    if (slots_[i].event) context_.space(program_.slots()[i].event_space).api->event_destroy(slots_[i].event);
+    if (slots_[i].event)
+      context_.space(program_.slots()[i].event_space).api->event_destroy(slots_[i].event);
   }
 }
 
@@ -83,7 +88,8 @@ void Frame::prepare_calls() {
   }
 }
 
-// ---- Slots --------------------------------------------------------------------------------------------------------------
+// ---- Slots
+// --------------------------------------------------------------------------------------------------------------
 
 void Frame::point_uses_at(Slot& slot, const gantry_tensor* tensor, const gantry_value* value) {
   for (const auto& [tensor_use, value_use] : slot.uses) {
@@ -92,7 +98,8 @@ void Frame::point_uses_at(Slot& slot, const gantry_tensor* tensor, const gantry_
   }
 }
 
-void Frame::show(uint32_t slot, DType dtype, uint32_t rank, const int64_t* shape, void* data, uint64_t size_bytes) {
+void Frame::show(uint32_t slot, DType dtype, uint32_t rank, const int64_t* shape, void* data,
+                 uint64_t size_bytes) {
   Slot& target = slots_[slot];
   if (target.ref) {
     target.ref.reset();
@@ -104,7 +111,8 @@ void Frame::show(uint32_t slot, DType dtype, uint32_t rank, const int64_t* shape
 }
 
 void Frame::set_view(uint32_t slot, const gantry_value& value) {
-  show(slot, value.dtype, value.view.rank, value.view.shape, value.view.data, value.view.size_bytes);
+  show(slot, value.dtype, value.view.rank, value.view.shape, value.view.data,
+       value.view.size_bytes);
 }
 
 void Frame::set_ref(uint32_t slot, ValueRef ref) {
@@ -128,7 +136,8 @@ void Frame::take_from(uint32_t slot, Slot& source) {
   if (program_.slots()[slot].output != kNoSlot && is_plain_tensor(source.get())) {
     const gantry_value& value = source.get();
     const gantry_tensor* target = allocate(slot, value.dtype, value.view.rank, value.view.shape);
-    if (value.view.size_bytes > 0) std::memcpy(target->data, value.view.data, value.view.size_bytes);
+    if (value.view.size_bytes > 0)
+      std::memcpy(target->data, value.view.data, value.view.size_bytes);
   } else if (source.ref) {
     set_ref(slot, source.ref);
   } else if (source.block) {
@@ -159,7 +168,8 @@ Block* Frame::new_block(uint32_t space, uint64_t size_bytes) {
 
 void Frame::drop_block(Block* block) noexcept {
   const int32_t record = block->record;
-  if (block->pool->release(block) && recorder_ && record >= 0) recorder_->records[static_cast<size_t>(record)].last = step_;
+  if (block->pool->release(block) && recorder_ && record >= 0)
+    recorder_->records[static_cast<size_t>(record)].last = step_;
 }
 
 void Frame::release(uint32_t slot) noexcept {
@@ -192,13 +202,16 @@ void Frame::reset() noexcept {
   }
 }
 
-// ---- Requests -----------------------------------------------------------------------------------------------------------
+// ---- Requests
+// -----------------------------------------------------------------------------------------------------------
 
-gantry_tensor* Frame::request(StepCall& call, uint32_t index, DType dtype, uint32_t rank, const int64_t* shape) {
+gantry_tensor* Frame::request(StepCall& call, uint32_t index, DType dtype, uint32_t rank,
+                              const int64_t* shape) {
   const Step& step = program_.steps()[call.step];
   if (index >= step.outputs.size() || step.outputs[index] == kNoSlot) [[unlikely]] {
-    throw Error(Code::kInvalidArgument, step.label + ": provider \"" + step.provider + "\" asked for output slot " +
-                                            std::to_string(index) + ", which is not there");
+    throw Error(Code::kInvalidArgument, step.label + ": provider \"" + step.provider +
+                                            "\" asked for output slot " + std::to_string(index) +
+                                            ", which is not there");
   }
   Slot& slot = slots_[step.outputs[index]];
   const gantry_tensor& view = slot.value.view;
@@ -210,17 +223,20 @@ gantry_tensor* Frame::request(StepCall& call, uint32_t index, DType dtype, uint3
   return request_slow(call, index, step.outputs[index], dtype, rank, shape);
 }
 
-gantry_tensor* Frame::request_slow(StepCall& call, uint32_t index, uint32_t slot_index, DType dtype, uint32_t rank,
-                                   const int64_t* shape) {
+gantry_tensor* Frame::request_slow(StepCall& call, uint32_t index, uint32_t slot_index, DType dtype,
+                                   uint32_t rank, const int64_t* shape) {
   const Step& step = program_.steps()[call.step];
   const SlotInfo& info = program_.slots()[slot_index];
   const auto where = [&] { return step.label + ": output \"" + info.name + "\""; };
   if (dtype == DType::kString || bits_of(dtype) == 0) {
-    throw Error(Code::kInvalidArgument, where() + " was asked for with element type " + std::string(to_string(dtype)) +
-                                            "; only fixed-size types have memory, others are handed over as values");
+    throw Error(Code::kInvalidArgument,
+                where() + " was asked for with element type " + std::string(to_string(dtype)) +
+                    "; only fixed-size types have memory, others are handed over as values");
   }
-  if (info.type->kind == Kind::kTensor && info.type->dtype != DType::kUndefined && info.type->dtype != dtype) {
-    throw Error(Code::kInvalidArgument, where() + " was asked for as " + std::string(to_string(dtype)) + ", the model says " +
+  if (info.type->kind == Kind::kTensor && info.type->dtype != DType::kUndefined &&
+      info.type->dtype != dtype) {
+    throw Error(Code::kInvalidArgument, where() + " was asked for as " +
+                                            std::string(to_string(dtype)) + ", the model says " +
                                             std::string(to_string(info.type->dtype)));
   }
   Slot& slot = slots_[slot_index];
@@ -243,24 +259,27 @@ gantry_tensor* Frame::request_slow(StepCall& call, uint32_t index, uint32_t slot
 }
 
 // A value that leaves the session: the caller's memory, or new memory that the caller will own.
-gantry_tensor* Frame::request_output(uint32_t slot_index, DType dtype, uint32_t rank, const int64_t* shape) {
+gantry_tensor* Frame::request_output(uint32_t slot_index, DType dtype, uint32_t rank,
+                                     const int64_t* shape) {
   const SlotInfo& info = program_.slots()[slot_index];
   const ValueRef& bound = context_.bound_outputs[info.output];
   if (!bound) {
     set_ref(slot_index, make_tensor(dtype, std::vector<int64_t>(shape, shape + rank)));
   } else {
-    if (bound->dtype != dtype || bound->shape.size() != rank || !std::equal(shape, shape + rank, bound->shape.begin())) {
-      throw Error(Code::kInvalidArgument, "output \"" + info.name + "\": the bound tensor is " + gantry::describe(*bound) +
-                                              ", this run makes " +
-                                              gantry::describe(dtype, std::vector<int64_t>(shape, shape + rank)));
+    if (bound->dtype != dtype || bound->shape.size() != rank ||
+        !std::equal(shape, shape + rank, bound->shape.begin())) {
+      throw Error(Code::kInvalidArgument,
+                  "output \"" + info.name + "\": the bound tensor is " + gantry::describe(*bound) +
+                      ", this run makes " +
+                      gantry::describe(dtype, std::vector<int64_t>(shape, shape + rank)));
     }
     set_ref(slot_index, bound);
   }
   return &slots_[slot_index].ref->view;
 }
 
-// Lets an output use an input's memory where its port allows and the input's lifetime grants it. Leaves the address in the
-// target's view.
+// Lets an output use an input's memory where its port allows and the input's lifetime grants it.
+// Leaves the address in the target's view.
 bool Frame::reuse_input(const Step& step, uint32_t index, uint32_t target, uint64_t size_bytes) {
   const Port& port = step.output_ports[index];
   const auto candidate = [&](uint32_t input) -> Slot* {
@@ -296,7 +315,8 @@ bool Frame::reuse_input(const Step& step, uint32_t index, uint32_t target, uint6
 void Frame::note_slot(uint32_t slot, PlannedSlot::Kind kind, int32_t record, uint32_t source) {
   if (!recorder_) return;
   PlannedSlot& planned = recorder_->slots[slot];
-  planned.kind = kind == PlannedSlot::Kind::kArena && record < 0 ? PlannedSlot::Kind::kDynamic : kind;
+  planned.kind =
+      kind == PlannedSlot::Kind::kArena && record < 0 ? PlannedSlot::Kind::kDynamic : kind;
   planned.record = record;
   planned.source = source;
 }
@@ -305,7 +325,8 @@ gantry_tensor* Frame::allocate(uint32_t slot, DType dtype, uint32_t rank, const 
   if (slots_[slot].block || slots_[slot].ref) release(slot);
   if (program_.slots()[slot].output != kNoSlot) return request_output(slot, dtype, rank, shape);
   const uint64_t size_bytes = bytes_of(dtype, element_count({shape, rank}));
-  Block* block = context_.pool(program_.slots()[slot].space).allocate(std::max<uint64_t>(size_bytes, 1));
+  Block* block =
+      context_.pool(program_.slots()[slot].space).allocate(std::max<uint64_t>(size_bytes, 1));
   use_block(slot, block);
   show(slot, dtype, rank, shape, block->data, size_bytes);
   return &slots_[slot].value.view;
@@ -316,14 +337,17 @@ void Frame::shrink(uint32_t slot, const int64_t* shape) {
   const gantry_value& value = target.get();
   for (uint32_t i = 0; i < value.view.rank; ++i) {
     if (shape[i] < 0 || shape[i] > value.view.shape[i]) {
-      throw Error(Code::kInvalidArgument, "output \"" + program_.slots()[slot].name + "\" was asked for as " +
-                                              gantry::describe(value) + " and cannot become larger on axis " + std::to_string(i));
+      throw Error(Code::kInvalidArgument, "output \"" + program_.slots()[slot].name +
+                                              "\" was asked for as " + gantry::describe(value) +
+                                              " and cannot become larger on axis " +
+                                              std::to_string(i));
     }
   }
   std::vector<int64_t> extents(shape, shape + value.view.rank);
   const uint64_t size_bytes = bytes_of(value.dtype, element_count(extents));
   if (target.ref) {  // memory that leaves the session: the caller gets a tensor of the right size
-    set_ref(slot, view_tensor(value.dtype, std::move(extents), value.view.data, size_bytes, target.ref));
+    set_ref(slot,
+            view_tensor(value.dtype, std::move(extents), value.view.data, size_bytes, target.ref));
   } else {
     has_diverged_ = has_diverged_ || target.is_planned;
     target.is_planned = false;
@@ -337,7 +361,8 @@ void* Frame::request_scratch(StepCall& call, uint32_t space, uint64_t size_bytes
   if (plan_ && number < plan_->scratch[call.step].size()) {
     const PlannedScratch& planned = plan_->scratch[call.step][number];
     if (planned.space == space && size_bytes <= planned.size_bytes) {
-      return context_.arena(space).reserve(0) + plan_->records[static_cast<size_t>(planned.record)].offset;
+      return context_.arena(space).reserve(0) +
+             plan_->records[static_cast<size_t>(planned.record)].offset;
     }
   }
   Block* block = new_block(space, size_bytes);
@@ -346,7 +371,8 @@ void* Frame::request_scratch(StepCall& call, uint32_t space, uint64_t size_bytes
   return block->data;
 }
 
-// ---- Plans --------------------------------------------------------------------------------------------------------------
+// ---- Plans
+// --------------------------------------------------------------------------------------------------------------
 
 void Frame::bind(const MemoryPlan* plan) {
   plan_ = plan;
@@ -362,11 +388,13 @@ void Frame::bind(const MemoryPlan* plan) {
     if (planned.kind == PlannedSlot::Kind::kDynamic) return;
     std::byte* data = nullptr;
     if (planned.kind == PlannedSlot::Kind::kArena) {
-      data = context_.arena(program_.slots()[i].space).reserve(0) + plan->records[static_cast<size_t>(planned.record)].offset;
+      data = context_.arena(program_.slots()[i].space).reserve(0) +
+             plan->records[static_cast<size_t>(planned.record)].offset;
     } else {
       moving_.push_back(i);
     }
-    show(i, planned.dtype, static_cast<uint32_t>(planned.shape.size()), planned.shape.data(), data, planned.size_bytes);
+    show(i, planned.dtype, static_cast<uint32_t>(planned.shape.size()), planned.shape.data(), data,
+         planned.size_bytes);
     slots_[i].is_planned = true;
   };
   for (const Step& step : program_.steps()) {
@@ -377,7 +405,8 @@ void Frame::bind(const MemoryPlan* plan) {
 }
 
 void Frame::rebind() {
-  for (const uint32_t slot : moving_) slots_[slot].value.view.data = slots_[plan_->slots[slot].source].value.view.data;
+  for (const uint32_t slot : moving_)
+    slots_[slot].value.view.data = slots_[plan_->slots[slot].source].value.view.data;
 }
 
 std::shared_ptr<const MemoryPlan> Frame::make_plan(Recorder& recorder, Signature signature) const {
@@ -401,27 +430,38 @@ std::shared_ptr<const MemoryPlan> Frame::make_plan(Recorder& recorder, Signature
   return plan;
 }
 
-// ---- Running ------------------------------------------------------------------------------------------------------------
+// ---- Running
+// ------------------------------------------------------------------------------------------------------------
 
 void Frame::run() {
   const std::vector<Step>& steps = program_.steps();
   const bool profile = context_.profile;
   for (step_ = 0; step_ < steps.size(); ++step_) {
     if (const Code code = context_.stop_code(); code != Code::kOk) [[unlikely]] {
-      throw Error(code, code == Code::kCancelled ? "the run was cancelled" : "the run did not end before its deadline");
+      throw Error(code, code == Code::kCancelled ? "the run was cancelled"
+                                                 : "the run did not end before its deadline");
     }
     const Step& step = steps[step_];
     StepCall& call = calls_[step_];
     for (const uint32_t slot : step.waits) {
       if (slots_[slot].event) {
-        throw_if(context_.space(program_.slots()[slot].event_space).api->event_synchronize(slots_[slot].event), step.label);
+        throw_if(context_.space(program_.slots()[slot].event_space)
+                     .api->event_synchronize(slots_[slot].event),
+                 step.label);
       }
     }
-    const auto start = profile ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+    const auto start =
+        profile ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
     switch (step.kind) {
-      case StepKind::kKernel: run_kernel(step, call); break;
-      case StepKind::kCopy: run_copy(step, call); break;
-      case StepKind::kControlFlow: run_control_flow(*this, step_); break;
+      case StepKind::kKernel:
+        run_kernel(step, call);
+        break;
+      case StepKind::kCopy:
+        run_copy(step, call);
+        break;
+      case StepKind::kControlFlow:
+        run_control_flow(*this, step_);
+        break;
     }
     if (profile) {
       call.total_ns += static_cast<uint64_t>((std::chrono::steady_clock::now() - start).count());
@@ -442,8 +482,9 @@ void Frame::run_kernel(const Step& step, StepCall& call) {
   }
   for (size_t i = 0; i < step.outputs.size(); ++i) {
     if (step.wanted[i] && !slots_[step.outputs[i]].is_set) [[unlikely]] {
-      throw Error(Code::kDeviceError, step.label + ": provider \"" + step.provider + "\" did not make output " +
-                                          std::to_string(i) + " (\"" + program_.slots()[step.outputs[i]].name + "\")");
+      throw Error(Code::kDeviceError, step.label + ": provider \"" + step.provider +
+                                          "\" did not make output " + std::to_string(i) + " (\"" +
+                                          program_.slots()[step.outputs[i]].name + "\")");
     }
   }
 }
@@ -451,16 +492,18 @@ void Frame::run_kernel(const Step& step, StepCall& call) {
 void Frame::run_copy(const Step& step, StepCall& call) {
   const gantry_tensor& source = slots_[step.inputs[0]].get().view;
   const bool to_host = program_.slots()[step.outputs[0]].space == 0;
-  const gantry_tensor* target = request(call, 0, static_cast<DType>(source.dtype), source.rank, source.shape);
+  const gantry_tensor* target =
+      request(call, 0, static_cast<DType>(source.dtype), source.rank, source.shape);
   if (source.size_bytes == 0) return;
-  const gantry_copy copy = {sizeof(copy),
-                            static_cast<uint32_t>(to_host ? GANTRY_COPY_DEVICE_TO_HOST : GANTRY_COPY_HOST_TO_DEVICE),
-                            target->data,
-                            source.data,
-                            1,
-                            source.size_bytes,
-                            source.size_bytes,
-                            source.size_bytes};
+  const gantry_copy copy = {
+      sizeof(copy),
+      static_cast<uint32_t>(to_host ? GANTRY_COPY_DEVICE_TO_HOST : GANTRY_COPY_HOST_TO_DEVICE),
+      target->data,
+      source.data,
+      1,
+      source.size_bytes,
+      source.size_bytes,
+      source.size_bytes};
   throw_if(context_.space(step.space).api->copy(context_.stream(step.space), &copy), step.label);
 }
 
@@ -469,8 +512,10 @@ void Frame::finish_step(const Step& step, StepCall& call) {
     for (const uint32_t slot : step.outputs) {
       if (slot == kNoSlot || program_.slots()[slot].event_space == 0) continue;
       const MemorySpace& space = context_.space(step.space);
-      if (!slots_[slot].event) throw_if(space.api->event_create(space.device, &slots_[slot].event), step.label);
-      throw_if(space.api->event_record(slots_[slot].event, context_.stream(step.space)), step.label);
+      if (!slots_[slot].event)
+        throw_if(space.api->event_create(space.device, &slots_[slot].event), step.label);
+      throw_if(space.api->event_record(slots_[slot].event, context_.stream(step.space)),
+               step.label);
     }
   }
   call.scratch_next = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mutable side of a run: the slots of one program, the calls prepared for its kernels, and the context that owns memory, streams and
-// kernel state. A context serves one run at a time; what it prepared stays for the next.
+// The mutable side of a run: the slots of one program, the calls prepared for its kernels, and the
+// context that owns memory, streams and kernel state. A context serves one run at a time; what it
+// prepared stays for the next.
 #pragma once
 
 #include <atomic>
@@ -26,11 +27,13 @@ struct StepCall;
 
 /// The value in a slot during a run.
 struct Slot {
-  gantry_value value;      ///< a dense tensor; its data belong to `block`, the arena, or somebody outside
-  ValueRef ref;            ///< set: the value is this one instead (strings, sequences, values that arrive from outside)
+  /// a dense tensor; its data belong to `block`, the arena, or somebody outside
+  gantry_value value;
+  /// set: the value is this one instead (strings, sequences, values that arrive from outside)
+  ValueRef ref;
   Block* block = nullptr;  ///< memory outside the plan that this slot uses
   gantry_event* event = nullptr;
-  bool is_planned = false; ///< `value` is what the plan says; asking for just that is free
+  bool is_planned = false;  ///< `value` is what the plan says; asking for just that is free
   bool is_set = false;
   /// Where calls point to this slot; patched when it changes between `value` and `ref`.
   std::vector<std::pair<const gantry_tensor**, const gantry_value**>> uses;
@@ -56,9 +59,9 @@ struct StepCall {
   std::vector<const gantry_value*> values;
   void* kernel_context = nullptr;
   uint32_t step = 0;
-  uint32_t scratch_next = 0;            ///< how often scratch was asked for in this run
-  std::vector<Block*> scratch;          ///< blocks beside the plan, until the step ends
-  uint64_t total_ns = 0;                ///< when profiling
+  uint32_t scratch_next = 0;    ///< how often scratch was asked for in this run
+  std::vector<Block*> scratch;  ///< blocks beside the plan, until the step ends
+  uint64_t total_ns = 0;        ///< when profiling
   uint64_t runs = 0;
 };
 
@@ -69,19 +72,22 @@ struct Recorder {
   std::vector<std::vector<PlannedScratch>> scratch;
 };
 
-/// What a Loop or Scan carries from one iteration to the next; kept so that later runs find their buffers.
+/// What a Loop or Scan carries from one iteration to the next; kept so that later runs find their
+/// buffers.
 struct ControlState {
   std::vector<Slot> carried;
   std::vector<Slot> next;
-  std::vector<Slot> collected;   ///< Loop: scan outputs so far, [capacity, ...]; Scan: slices of the inputs
-  std::vector<int64_t> counts;   ///< Loop: elements of `collected` in use, on its first axis
+  /// Loop: scan outputs so far, [capacity, ...]; Scan: slices of the inputs
+  std::vector<Slot> collected;
+  std::vector<int64_t> counts;  ///< Loop: elements of `collected` in use, on its first axis
   gantry_value iteration;
   gantry_value condition;
   int64_t iteration_data = 0;
   uint8_t condition_data = 0;
 };
 
-/// A program in execution. The main frame belongs to the context, frames of bodies to their parents.
+/// A program in execution. The main frame belongs to the context, frames of bodies to their
+/// parents.
 class Frame {
  public:
   Frame(const Program& program, ExecutionContext& context);
@@ -100,11 +106,15 @@ class Frame {
   void set_ref(uint32_t slot, ValueRef ref);
   /// The slot shows what another frame's slot holds, which outlives this frame's run.
   void set_from(uint32_t slot, const Slot& source);
-  /// The slot takes over what a slot of a body's frame holds: its memory if that is its own, else a copy.
+  /// The slot takes over what a slot of a body's frame holds: its memory if that is its own, else a
+  /// copy.
   void take_from(uint32_t slot, Slot& source);
-  /// Dense tensor for an output slot of a step: from the plan, over an input where that is granted, or new memory.
-  gantry_tensor* request(StepCall& call, uint32_t index, DType dtype, uint32_t rank, const int64_t* shape);
-  /// The tensor in `slot` was an upper bound; it has `shape` now. INVALID_ARGUMENT: an extent is larger or below 0.
+  /// Dense tensor for an output slot of a step: from the plan, over an input where that is granted,
+  /// or new memory.
+  gantry_tensor* request(StepCall& call, uint32_t index, DType dtype, uint32_t rank,
+                         const int64_t* shape);
+  /// The tensor in `slot` was an upper bound; it has `shape` now. INVALID_ARGUMENT: an extent is
+  /// larger or below 0.
   void shrink(uint32_t slot, const int64_t* shape);
   void* request_scratch(StepCall& call, uint32_t space, uint64_t size_bytes);
   void release(uint32_t slot) noexcept;
@@ -116,7 +126,8 @@ class Frame {
   /// Starts recording into `recorder` (null: stops).
   void record(Recorder* recorder) { recorder_ = recorder; }
   /// What was recorded, as a plan.
-  [[nodiscard]] std::shared_ptr<const MemoryPlan> make_plan(Recorder& recorder, Signature signature) const;
+  [[nodiscard]] std::shared_ptr<const MemoryPlan> make_plan(Recorder& recorder,
+                                                            Signature signature) const;
   /// True if a step asked for something else than the plan says since bind().
   [[nodiscard]] bool has_diverged() const { return has_diverged_; }
 
@@ -128,7 +139,8 @@ class Frame {
   [[nodiscard]] ControlState& control(uint32_t step);
   /// Waits for the devices that write outputs of this frame.
   void wait_for_outputs();
-  /// Makes `slot` use memory for a tensor that is not asked for by a kernel (what control flow hands out).
+  /// Makes `slot` use memory for a tensor that is not asked for by a kernel (what control flow
+  /// hands out).
   gantry_tensor* allocate(uint32_t slot, DType dtype, uint32_t rank, const int64_t* shape);
 
  private:
@@ -137,12 +149,14 @@ class Frame {
   void run_kernel(const Step& step, StepCall& call);
   void run_copy(const Step& step, StepCall& call);
   void finish_step(const Step& step, StepCall& call);
-  gantry_tensor* request_slow(StepCall& call, uint32_t index, uint32_t slot_index, DType dtype, uint32_t rank,
-                              const int64_t* shape);
+  gantry_tensor* request_slow(StepCall& call, uint32_t index, uint32_t slot_index, DType dtype,
+                              uint32_t rank, const int64_t* shape);
   bool reuse_input(const Step& step, uint32_t index, uint32_t target, uint64_t size_bytes);
-  gantry_tensor* request_output(uint32_t slot_index, DType dtype, uint32_t rank, const int64_t* shape);
+  gantry_tensor* request_output(uint32_t slot_index, DType dtype, uint32_t rank,
+                                const int64_t* shape);
   void use_block(uint32_t slot, Block* block);
-  void show(uint32_t slot, DType dtype, uint32_t rank, const int64_t* shape, void* data, uint64_t size_bytes);
+  void show(uint32_t slot, DType dtype, uint32_t rank, const int64_t* shape, void* data,
+            uint64_t size_bytes);
   Block* new_block(uint32_t space, uint64_t size_bytes);
   void drop_block(Block* block) noexcept;
   void note_slot(uint32_t slot, PlannedSlot::Kind kind, int32_t record, uint32_t source);
@@ -191,7 +205,7 @@ class ExecutionContext {
   std::chrono::steady_clock::time_point deadline = {};
   bool has_deadline = false;
   bool profile = false;
-  std::vector<ValueRef> bound_outputs;     ///< by graph output; null: made by the run
+  std::vector<ValueRef> bound_outputs;  ///< by graph output; null: made by the run
 
  private:
   const DeviceTable& devices_;

@@ -87,10 +87,15 @@ std::vector<uint64_t> pack(std::vector<MemoryRecord>& records, uint32_t space_co
   std::vector<size_t> starts(records.size());
   for (size_t i = 0; i < starts.size(); ++i) starts[i] = i;
   std::vector<size_t> ends = starts;
-  std::stable_sort(starts.begin(), starts.end(), [&](size_t a, size_t b) { return records[a].first < records[b].first; });
-  std::stable_sort(ends.begin(), ends.end(), [&](size_t a, size_t b) { return records[a].last < records[b].last; });
+  std::stable_sort(starts.begin(), starts.end(),
+                   [&](size_t a, size_t b) { return records[a].first < records[b].first; });
+  std::stable_sort(ends.begin(), ends.end(),
+                   [&](size_t a, size_t b) { return records[a].last < records[b].last; });
 
-  const auto aligned = [&](size_t i) { return (std::max<uint64_t>(records[i].size_bytes, 1) + kAlignment - 1) / kAlignment * kAlignment; };
+  const auto aligned = [&](size_t i) {
+    return (std::max<uint64_t>(records[i].size_bytes, 1) + kAlignment - 1) / kAlignment *
+           kAlignment;
+  };
   std::vector<Ranges> spaces(space_count);
   size_t next_end = 0;
   for (const size_t i : starts) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Record and replay: while a signature runs for the first time, a recorder notes which memory each step asked for and until when
-// it was used; the plan packs those lifetimes into one arena per memory space. Later runs of the signature are served from it.
+// Record and replay: while a signature runs for the first time, a recorder notes which memory each
+// step asked for and until when it was used; the plan packs those lifetimes into one arena per
+// memory space. Later runs of the signature are served from it.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +20,17 @@ struct MemoryRecord {
   uint64_t offset = 0;  ///< in the arena of its space, set by pack()
 };
 
-/// Chooses offsets so that records whose lifetimes overlap do not overlap in memory; 64-byte aligned. Freed space is reused
-/// best fit, the most recently freed first. Returns the arena size of each space. O(n log n).
+/// Chooses offsets so that records whose lifetimes overlap do not overlap in memory; 64-byte
+/// aligned. Freed space is reused best fit, the most recently freed first. Returns the arena size
+/// of each space. O(n log n).
 std::vector<uint64_t> pack(std::vector<MemoryRecord>& records, uint32_t space_count);
 
 /// What the plan says of one slot of the main program.
 struct PlannedSlot {
   enum class Kind : uint8_t {
-    kDynamic,  ///< asked for in each run: session outputs, values that are no tensors, what control flow produced
+    /// asked for in each run: session outputs, values that are no tensors, what control flow
+    /// produced
+    kDynamic,
     kArena,    ///< at the record's offset
     kRepeats,  ///< the bytes of another slot, whose memory changes from run to run
   };

@@ -11,7 +11,8 @@
 namespace gantry {
 namespace {
 
-// Four classes for each power of two: at most a quarter is wasted, and sizes that differ a little share blocks.
+// Four classes for each power of two: at most a quarter is wasted, and sizes that differ a little
+// share blocks.
 uint64_t size_class(uint64_t size_bytes) {
   if (size_bytes <= 256) return 256;
   const uint64_t step = std::bit_floor(size_bytes - 1) / 4;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of one execution context: blocks that are served while a signature runs for the first time and for whatever diverges
-// from its plan, and one arena per memory space for planned runs. One thread at a time.
+// Memory of one execution context: blocks that are served while a signature runs for the first time
+// and for whatever diverges from its plan, and one arena per memory space for planned runs. One
+// thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,8 @@ struct Block {
   class MemoryPool* pool = nullptr;
 };
 
-/// Blocks by size class. A freed block is kept for the next request of its class, most recently freed first.
+/// Blocks by size class. A freed block is kept for the next request of its class, most recently
+/// freed first.
 class MemoryPool {
  public:
   explicit MemoryPool(MemorySpace space) : space_(space) {}

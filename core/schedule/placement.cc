@@ -36,7 +36,8 @@ struct Answers {
 std::vector<Port> copy_ports(const gantry_port* ports, uint32_t count, uint32_t stride) {
   std::vector<Port> copies(ports ? count : 0);
   for (uint32_t i = 0; i < copies.size(); ++i) {
-    const auto* port = reinterpret_cast<const gantry_port*>(reinterpret_cast<const std::byte*>(ports) + size_t{i} * stride);
+    const auto* port = reinterpret_cast<const gantry_port*>(
+        reinterpret_cast<const std::byte*>(ports) + size_t{i} * stride);
     copies[i].flags = port->flags;
     if (GANTRY_HAS(port, overwrites)) copies[i].overwrites = port->overwrites;
     if (GANTRY_HAS(port, repeats)) copies[i].repeats = port->repeats;
@@ -81,8 +82,12 @@ Answers ask(const Candidate& candidate, const GraphView& view) {
 // Builds the placement of one graph.
 class Placer {
  public:
-  Placer(const Graph& graph, const std::vector<Candidate>& candidates, const std::vector<NodeRule>& rules)
-      : graph_(graph), candidates_(candidates), rules_(rules), result_(std::make_unique<GraphPlacement>()) {
+  Placer(const Graph& graph, const std::vector<Candidate>& candidates,
+         const std::vector<NodeRule>& rules)
+      : graph_(graph),
+        candidates_(candidates),
+        rules_(rules),
+        result_(std::make_unique<GraphPlacement>()) {
     result_->graph = &graph;
     result_->view = std::make_unique<GraphView>(graph);
     result_->owner.assign(graph.nodes().size(), GraphPlacement::kNobody);
@@ -101,7 +106,8 @@ class Placer {
       if (result_->owner[node->id] == GraphPlacement::kNobody && is_core_control_flow(*node)) {
         result_->owner[node->id] = GraphPlacement::kCore;
         result_->reasons[node->id] = "scheduled by the core";
-        for (const Graph* body : node->bodies()) result_->bodies[body] = place(*body, candidates_, rules_);
+        for (const Graph* body : node->bodies())
+          result_->bodies[body] = place(*body, candidates_, rules_);
       }
     }
     return std::move(result_);
@@ -109,7 +115,8 @@ class Placer {
 
  private:
   [[nodiscard]] bool complete() const {
-    return std::none_of(result_->owner.begin(), result_->owner.end(), [](int o) { return o == GraphPlacement::kNobody; });
+    return std::none_of(result_->owner.begin(), result_->owner.end(),
+                        [](int o) { return o == GraphPlacement::kNobody; });
   }
 
   void note(uint32_t node, const Candidate& candidate, const std::string& reason) {
@@ -120,11 +127,14 @@ class Placer {
 
   void keep_refusals(const Candidate& candidate, const Answers& answers) {
     for (const auto& [node, reason] : answers.refusals) {
-      if (node < graph_.nodes().size() && result_->owner[node] == GraphPlacement::kNobody) note(node, candidate, reason);
+      if (node < graph_.nodes().size() && result_->owner[node] == GraphPlacement::kNobody)
+        note(node, candidate, reason);
     }
     for (const auto& node : graph_.nodes()) {
-      const bool silent = !answers.refusals.contains(node->id) && result_->owner[node->id] == GraphPlacement::kNobody;
-      if (silent && result_->reasons[node->id].find(candidate.provider->name() + " on ") == std::string::npos) {
+      const bool silent = !answers.refusals.contains(node->id) &&
+                          result_->owner[node->id] == GraphPlacement::kNobody;
+      if (silent && result_->reasons[node->id].find(candidate.provider->name() + " on ") ==
+                        std::string::npos) {
         note(node->id, candidate, "not claimed, and no reason was given");
       }
     }
@@ -160,9 +170,11 @@ class Placer {
     if (row.nodes.empty()) return "it names no node";
     for (size_t i = 0; i < row.nodes.size(); ++i) {
       const uint32_t node = row.nodes[i];
-      if (node >= graph_.nodes().size()) return "it names node " + std::to_string(node) + ", which the graph does not have";
+      if (node >= graph_.nodes().size())
+        return "it names node " + std::to_string(node) + ", which the graph does not have";
       if (i > 0 && row.nodes[i - 1] == node) return "it names a node twice";
-      if (result_->owner[node] != GraphPlacement::kNobody) return "another claim has one of its nodes already";
+      if (result_->owner[node] != GraphPlacement::kNobody)
+        return "another claim has one of its nodes already";
       if (ruled_[node] && ruled_[node]->device != candidate.device) {
         return "a placement rule sends this node to " + ruled_[node]->device.to_string();
       }
@@ -173,14 +185,16 @@ class Placer {
              std::to_string(slots.inputs.size());
     }
     if (!row.outputs.empty() && row.outputs.size() != slots.outputs.size()) {
-      return "it describes " + std::to_string(row.outputs.size()) + " output slots, its nodes have " +
-             std::to_string(slots.outputs.size());
+      return "it describes " + std::to_string(row.outputs.size()) +
+             " output slots, its nodes have " + std::to_string(slots.outputs.size());
     }
-    if (row.nodes.size() > 1 && closes_cycle(row)) return "with its nodes as one step the graph would have a cycle";
+    if (row.nodes.size() > 1 && closes_cycle(row))
+      return "with its nodes as one step the graph would have a cycle";
     return {};
   }
 
-  // Contracts every claim so far and this row to one vertex each and looks for a path that leaves the row and returns to it.
+  // Contracts every claim so far and this row to one vertex each and looks for a path that leaves
+  // the row and returns to it.
   bool closes_cycle(const Row& row) {
     const auto group = [&](uint32_t node) -> int64_t {
       if (std::binary_search(row.nodes.begin(), row.nodes.end(), node)) return -1;
@@ -199,7 +213,8 @@ class Placer {
             found = found || !from_row;
           } else if (seen.insert(to).second) {
             if (result_->owner[user->id] >= 0) {
-              for (const Node* member : result_->claims[static_cast<size_t>(to)].nodes) pending.push_back(member->id);
+              for (const Node* member : result_->claims[static_cast<size_t>(to)].nodes)
+                pending.push_back(member->id);
             } else {
               pending.push_back(user->id);
             }
@@ -233,7 +248,8 @@ class Placer {
     claim.outputs.resize(slots.outputs.size());
     claim.kernel = row.kernel;
     claim.tag = row.tag;
-    for (const Node* node : claim.nodes) result_->owner[node->id] = static_cast<int>(result_->claims.size());
+    for (const Node* node : claim.nodes)
+      result_->owner[node->id] = static_cast<int>(result_->claims.size());
     result_->claims.push_back(std::move(claim));
   }
 
@@ -251,13 +267,15 @@ ClaimSlots slots_of(const std::vector<Node*>& nodes) {
   ClaimSlots slots;
   for (const Node* node : nodes) {
     const auto take = [&](GraphValue* value) {
-      if (!value || !value->producer || !set.contains(value->producer)) slots.inputs.push_back(value);
+      if (!value || !value->producer || !set.contains(value->producer))
+        slots.inputs.push_back(value);
     };
     std::for_each(node->inputs.begin(), node->inputs.end(), take);
     std::for_each(node->captures.begin(), node->captures.end(), take);
     for (GraphValue* value : node->outputs) {
       const bool inner = value && !value->users.empty() && !node->graph->is_output(value) &&
-                         std::all_of(value->users.begin(), value->users.end(), [&](const Node* u) { return set.contains(u); });
+                         std::all_of(value->users.begin(), value->users.end(),
+                                     [&](const Node* u) { return set.contains(u); });
       if (!inner) slots.outputs.push_back(value);
     }
   }
@@ -265,12 +283,14 @@ ClaimSlots slots_of(const std::vector<Node*>& nodes) {
 }
 
 bool is_core_control_flow(const Node& node) {
-  return node.domain.empty() && (node.op_type == "If" || node.op_type == "Loop" || node.op_type == "Scan");
+  return node.domain.empty() &&
+         (node.op_type == "If" || node.op_type == "Loop" || node.op_type == "Scan");
 }
 
 bool GraphPlacement::complete() const {
   return std::none_of(owner.begin(), owner.end(), [](int o) { return o == kNobody; }) &&
-         std::all_of(bodies.begin(), bodies.end(), [](const auto& body) { return body.second->complete(); });
+         std::all_of(bodies.begin(), bodies.end(),
+                     [](const auto& body) { return body.second->complete(); });
 }
 
 std::unique_ptr<GraphPlacement> place(const Graph& graph, const std::vector<Candidate>& candidates,
@@ -278,7 +298,8 @@ std::unique_ptr<GraphPlacement> place(const Graph& graph, const std::vector<Cand
   return Placer(graph, candidates, rules).run();
 }
 
-void describe(const GraphPlacement& placement, const std::string& prefix, std::vector<NodePlacement>& rows) {
+void describe(const GraphPlacement& placement, const std::string& prefix,
+              std::vector<NodePlacement>& rows) {
   for (const auto& node : placement.graph->nodes()) {
     NodePlacement row;
     row.node = prefix + node->name;
@@ -300,7 +321,8 @@ void describe(const GraphPlacement& placement, const std::string& prefix, std::v
     if (owner != GraphPlacement::kCore) continue;
     for (const Attribute& attribute : node->attributes) {
       if (const auto* body = std::get_if<std::unique_ptr<Graph>>(&attribute.value)) {
-        describe(*placement.bodies.at(body->get()), prefix + node->name + "/" + attribute.name + "/", rows);
+        describe(*placement.bodies.at(body->get()),
+                 prefix + node->name + "/" + attribute.name + "/", rows);
       }
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement: asks providers what of a graph they would run, and gives every node to one claim, in order of preference. Bodies of
-// control-flow nodes that nobody claims whole are placed like any other graph. Compiles nothing. One thread at a time.
+// Placement: asks providers what of a graph they would run, and gives every node to one claim, in
+// order of preference. Bodies of control-flow nodes that nobody claims whole are placed like any
+// other graph. Compiles nothing. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -42,9 +43,9 @@ struct Port {
 /// A set of nodes run as one kernel by one provider.
 struct Claim {
   const Candidate* candidate = nullptr;
-  std::vector<Node*> nodes;  ///< in graph order
-  std::vector<Port> inputs;  ///< by input slot
-  std::vector<Port> outputs; ///< by output slot
+  std::vector<Node*> nodes;   ///< in graph order
+  std::vector<Port> inputs;   ///< by input slot
+  std::vector<Port> outputs;  ///< by output slot
   std::string kernel;
   uint64_t tag = 0;
 };
@@ -65,23 +66,27 @@ struct GraphPlacement {
   static constexpr int kCore = -2;
 
   const Graph* graph = nullptr;
-  std::unique_ptr<GraphView> view;           ///< what the providers saw; compile needs the same ids
+  std::unique_ptr<GraphView> view;  ///< what the providers saw; compile needs the same ids
   std::vector<Claim> claims;
-  std::vector<int> owner;                    ///< by node id: index into claims, kNobody or kCore
-  std::vector<std::string> reasons;          ///< by node id: refusals of the candidates that came before the owner
+  std::vector<int> owner;  ///< by node id: index into claims, kNobody or kCore
+  /// by node id: refusals of the candidates that came before the owner
+  std::vector<std::string> reasons;
   std::map<const Graph*, std::unique_ptr<GraphPlacement>> bodies;  ///< of kCore nodes
 
   /// True if every node here and in the bodies has an owner.
   [[nodiscard]] bool complete() const;
 };
 
-/// Asks each candidate in turn. Rows that name foreign or repeated nodes, overlap earlier ones, or would close a cycle are dropped one
-/// by one (split to single nodes where divisible), with the reason kept. A claim call that fails counts as a refusal of every
-/// node. Requires dense ids (Graph::renumber).
+/// Asks each candidate in turn. Rows that name foreign or repeated nodes, overlap earlier ones, or
+/// would close a cycle are dropped one by one (split to single nodes where divisible), with the
+/// reason kept. A claim call that fails counts as a refusal of every node. Requires dense ids
+/// (Graph::renumber).
 std::unique_ptr<GraphPlacement> place(const Graph& graph, const std::vector<Candidate>& candidates,
                                       const std::vector<NodeRule>& rules);
 
-/// The placement as users see it: a row per node, bodies included, `prefix` in front of their names.
-void describe(const GraphPlacement& placement, const std::string& prefix, std::vector<NodePlacement>& rows);
+/// The placement as users see it: a row per node, bodies included, `prefix` in front of their
+/// names.
+void describe(const GraphPlacement& placement, const std::string& prefix,
+              std::vector<NodePlacement>& rows);
 
 }  // namespace gantry

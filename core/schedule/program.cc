@@ -20,7 +20,8 @@ struct Group {
   uint32_t first = 0;    // id of its first node, which orders the groups that are ready
 };
 
-// Groups in an order in which each stands after those it reads from; where there is a choice, in graph order.
+// Groups in an order in which each stands after those it reads from; where there is a choice, in
+// graph order.
 std::vector<Group> ordered_groups(const GraphPlacement& placement) {
   const auto& nodes = placement.graph->nodes();
   std::vector<Group> groups;
@@ -30,7 +31,8 @@ std::vector<Group> ordered_groups(const GraphPlacement& placement) {
     const int owner = placement.owner[node->id];
     if (owner >= 0) {
       const auto [found, is_new] = of_claim.try_emplace(owner, groups.size());
-      if (is_new) groups.push_back({&placement.claims[static_cast<size_t>(owner)], nullptr, node->id});
+      if (is_new)
+        groups.push_back({&placement.claims[static_cast<size_t>(owner)], nullptr, node->id});
       group_of[node->id] = found->second;
     } else {
       group_of[node->id] = groups.size();
@@ -94,8 +96,13 @@ std::vector<const Graph*> bodies_by_role(const Node& node) {
 class ProgramBuilder {
  public:
   ProgramBuilder(Program& program, const GraphPlacement& placement, DeviceTable& devices,
-                 const std::vector<std::vector<DeviceProvider>>& owners, const BuildOptions& options)
-      : program_(program), placement_(placement), devices_(devices), owners_(owners), options_(options) {}
+                 const std::vector<std::vector<DeviceProvider>>& owners,
+                 const BuildOptions& options)
+      : program_(program),
+        placement_(placement),
+        devices_(devices),
+        owners_(owners),
+        options_(options) {}
 
   void run() {
     const Graph& graph = *placement_.graph;
@@ -137,11 +144,15 @@ class ProgramBuilder {
     return slot;
   }
 
-  // Slot of a constant in host memory. Mapped files place constants at any byte; kernels that do not take that get a copy.
+  // Slot of a constant in host memory. Mapped files place constants at any byte; kernels that do
+  // not take that get a copy.
   uint32_t constant_on_host(const GraphValue* value, bool may_be_unaligned) {
-    const bool as_is = may_be_unaligned || value->constant->kind != GANTRY_KIND_TENSOR || is_aligned(*value->constant);
-    uint32_t& slot = (as_is ? host_constants_ : aligned_constants_).try_emplace(value, kNoSlot).first->second;
-    if (slot == kNoSlot) slot = new_constant(value, 0, as_is ? value->constant : copy_tensor(*value->constant));
+    const bool as_is = may_be_unaligned || value->constant->kind != GANTRY_KIND_TENSOR ||
+                       is_aligned(*value->constant);
+    uint32_t& slot =
+        (as_is ? host_constants_ : aligned_constants_).try_emplace(value, kNoSlot).first->second;
+    if (slot == kNoSlot)
+      slot = new_constant(value, 0, as_is ? value->constant : copy_tensor(*value->constant));
     return slot;
   }
 
@@ -150,7 +161,8 @@ class ProgramBuilder {
     if (const auto found = slots_.find({value, space}); found != slots_.end()) return found->second;
     const gantry_value& host = *value->constant;
     if (host.kind != GANTRY_KIND_TENSOR || host.dtype == DType::kString) {
-      throw Error(Code::kUnsupported, "constant \"" + value->name + "\" is no tensor of numbers and cannot be copied to " +
+      throw Error(Code::kUnsupported, "constant \"" + value->name +
+                                          "\" is no tensor of numbers and cannot be copied to " +
                                           devices_.device(space).to_string());
     }
     const MemorySpace& memory = devices_.space(space);
@@ -158,8 +170,9 @@ class ProgramBuilder {
                                [memory](void* p) { memory.free(p); });
     gantry_stream* stream = nullptr;
     throw_if(memory.api->stream_create(memory.device, &stream), "stream for constants");
-    gantry_copy copy = {sizeof(copy), GANTRY_COPY_HOST_TO_DEVICE, data.get(), host.view.data, 1, host.view.size_bytes,
-                        host.view.size_bytes, host.view.size_bytes};
+    gantry_copy copy = {
+        sizeof(copy),         GANTRY_COPY_HOST_TO_DEVICE, data.get(),          host.view.data, 1,
+        host.view.size_bytes, host.view.size_bytes,       host.view.size_bytes};
     gantry_error* error = memory.api->copy(stream, &copy);
     if (!error) error = memory.api->stream_synchronize(stream);
     memory.api->stream_destroy(stream);
@@ -174,19 +187,23 @@ class ProgramBuilder {
   // The slot in which `value` can be read in `space`; adds the copy that brings it there.
   uint32_t readable(const GraphValue* value, uint32_t space, bool may_be_unaligned = false) {
     if (value->constant) {
-      return space == 0 ? constant_on_host(value, may_be_unaligned) : constant_on_device(value, space);
+      return space == 0 ? constant_on_host(value, may_be_unaligned)
+                        : constant_on_device(value, space);
     }
     if (const auto found = slots_.find({value, space}); found != slots_.end()) return found->second;
     const auto home = slots_.lower_bound({value, 0});
-    if (home == slots_.end() || home->first.first != value) throw Error(Code::kInternal, "value \"" + value->name + "\" is read before it is made");
+    if (home == slots_.end() || home->first.first != value)
+      throw Error(Code::kInternal, "value \"" + value->name + "\" is read before it is made");
     // Between two devices the way leads through host memory.
-    const uint32_t source = home->first.second != 0 && space != 0 ? readable(value, 0) : home->second;
+    const uint32_t source =
+        home->first.second != 0 && space != 0 ? readable(value, 0) : home->second;
     return add_copy(value, source, space);
   }
 
   uint32_t add_copy(const GraphValue* value, uint32_t source, uint32_t space) {
     if (value->type.kind != Kind::kTensor || value->type.dtype == DType::kString) {
-      throw Error(Code::kUnsupported, "value \"" + value->name + "\" is no tensor of numbers and cannot be copied to " +
+      throw Error(Code::kUnsupported, "value \"" + value->name +
+                                          "\" is no tensor of numbers and cannot be copied to " +
                                           devices_.device(space).to_string());
     }
     const uint32_t from = program_.slots_[source].space;
@@ -225,7 +242,8 @@ class ProgramBuilder {
       const GraphValue* value = slots.inputs[i];
       const bool empty = !value || (value->constant && (flags & GANTRY_PORT_COMPILE_ONLY));
       const uint32_t where = flags & (GANTRY_PORT_HOST | GANTRY_PORT_SIGNATURE) ? 0 : space;
-      step.inputs.push_back(empty ? kNoSlot : readable(value, where, (flags & GANTRY_PORT_UNALIGNED) != 0));
+      step.inputs.push_back(empty ? kNoSlot
+                                  : readable(value, where, (flags & GANTRY_PORT_UNALIGNED) != 0));
       if (value && (flags & GANTRY_PORT_SIGNATURE)) mark_signature(value);
     }
     for (size_t i = 0; i < slots.outputs.size(); ++i) {
@@ -234,7 +252,8 @@ class ProgramBuilder {
       const uint32_t slot = value ? made_slot(value, on_host ? 0 : space) : kNoSlot;
       if (value && on_host) program_.slots_[slot].event_space = space;
       step.outputs.push_back(slot);
-      step.wanted.push_back(value && (!value->users.empty() || placement_.graph->is_output(value)) ? 1 : 0);
+      step.wanted.push_back(
+          value && (!value->users.empty() || placement_.graph->is_output(value)) ? 1 : 0);
     }
     step.output_ports = claim.outputs;
     compile(claim, slots, step);
@@ -277,9 +296,11 @@ class ProgramBuilder {
     gantry_kernel& kernel = step.kernel.raw();
     kernel.size = sizeof(kernel);
     const gantry_provider_api& api = claim.candidate->provider->api();
-    throw_if(api.compile(api.self, &args, &kernel), [&] { return "provider \"" + step.provider + "\" on " + step.device; });
+    throw_if(api.compile(api.self, &args, &kernel),
+             [&] { return "provider \"" + step.provider + "\" on " + step.device; });
     if (!kernel.run) {
-      throw Error(Code::kAbiMismatch, "provider \"" + step.provider + "\": the kernel of " + step.label + " has no run function");
+      throw Error(Code::kAbiMismatch, "provider \"" + step.provider + "\": the kernel of " +
+                                          step.label + " has no run function");
     }
   }
 
@@ -292,16 +313,18 @@ class ProgramBuilder {
     step.provider = "core";
     step.device = "CPU:0";
     step.control = &node;
-    for (const GraphValue* value : node.inputs) step.inputs.push_back(value ? readable(value, 0) : kNoSlot);
+    for (const GraphValue* value : node.inputs)
+      step.inputs.push_back(value ? readable(value, 0) : kNoSlot);
     for (const GraphValue* value : node.captures) step.inputs.push_back(readable(value, 0));
     for (const GraphValue* value : node.outputs) {
       step.outputs.push_back(value ? made_slot(value, 0) : kNoSlot);
-      step.wanted.push_back(value && (!value->users.empty() || placement_.graph->is_output(value)) ? 1 : 0);
+      step.wanted.push_back(
+          value && (!value->users.empty() || placement_.graph->is_output(value)) ? 1 : 0);
     }
     step.output_ports.resize(node.outputs.size());
     for (const Graph* body : bodies_by_role(node)) {
-      step.bodies.push_back(
-          std::make_unique<Program>(*placement_.bodies.at(body), devices_, owners_, BuildOptions{.leaves_session = false}));
+      step.bodies.push_back(std::make_unique<Program>(
+          *placement_.bodies.at(body), devices_, owners_, BuildOptions{.leaves_session = false}));
     }
     program_.steps_.push_back(std::move(step));
   }
@@ -309,7 +332,8 @@ class ProgramBuilder {
   void mark_signature(const GraphValue* value) {
     const auto& inputs = placement_.graph->inputs;
     const auto found = std::find(inputs.begin(), inputs.end(), value);
-    if (found != inputs.end()) program_.signature_inputs_[static_cast<size_t>(found - inputs.begin())] = 1;
+    if (found != inputs.end())
+      program_.signature_inputs_[static_cast<size_t>(found - inputs.begin())] = 1;
   }
 
   void add_outputs() {
@@ -322,7 +346,8 @@ class ProgramBuilder {
     }
   }
 
-  // Lifetimes: when a slot is read for the last time, who may take its memory over, and where the host must wait for a device.
+  // Lifetimes: when a slot is read for the last time, who may take its memory over, and where the
+  // host must wait for a device.
   void find_last_uses() {
     std::vector<uint32_t> last(program_.slots_.size(), kNoSlot);
     std::vector<uint8_t> kept(program_.slots_.size(), 0);
@@ -331,7 +356,8 @@ class ProgramBuilder {
       for (const uint32_t slot : step.inputs) {
         if (slot == kNoSlot) continue;
         last[slot] = i;
-        // A device may read host memory long after the step was issued, so it is kept until the run ends.
+        // A device may read host memory long after the step was issued, so it is kept until the run
+        // ends.
         if (step.space != 0 && program_.slots_[slot].space == 0) kept[slot] = 1;
       }
       for (const uint32_t slot : step.outputs) {
@@ -349,9 +375,11 @@ class ProgramBuilder {
     std::vector<uint8_t> waited(program_.slots_.size(), 0);
     for (Step& step : program_.steps_) {
       for (const uint32_t slot : step.inputs) {
-        const bool ends = slot != kNoSlot && std::find(step.releases.begin(), step.releases.end(), slot) != step.releases.end();
+        const bool ends = slot != kNoSlot && std::find(step.releases.begin(), step.releases.end(),
+                                                       slot) != step.releases.end();
         step.ends_here.push_back(ends ? 1 : 0);
-        // Work on the device that wrote the slot is ordered by its stream; everyone else waits on the host.
+        // Work on the device that wrote the slot is ordered by its stream; everyone else waits on
+        // the host.
         if (slot == kNoSlot || program_.slots_[slot].event_space == 0 || waited[slot]) continue;
         step.waits.push_back(slot);
         waited[slot] = 1;
@@ -371,7 +399,8 @@ class ProgramBuilder {
 };
 
 Program::Program(const GraphPlacement& placement, DeviceTable& devices,
-                 const std::vector<std::vector<DeviceProvider>>& owners, const BuildOptions& options) {
+                 const std::vector<std::vector<DeviceProvider>>& owners,
+                 const BuildOptions& options) {
   ProgramBuilder(*this, placement, devices, owners, options).run();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A placed graph compiled to steps: kernels, copies between memory spaces and control flow, in the order in which they are issued. A
-// program is immutable and shared by all execution contexts.
+// A placed graph compiled to steps: kernels, copies between memory spaces and control flow, in the
+// order in which they are issued. A program is immutable and shared by all execution contexts.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,17 @@ class Program;
 
 inline constexpr uint32_t kNoSlot = UINT32_MAX;
 
-/// A value in one memory space. Every value has a slot in the space where it is made and in each space that reads it.
+/// A value in one memory space. Every value has a slot in the space where it is made and in each
+/// space that reads it.
 struct SlotInfo {
   std::string name;
   const TypeInfo* type = nullptr;  ///< as declared; borrowed from the graph
   uint32_t space = 0;
-  ValueRef constant;               ///< set: always this value
-  uint32_t output = kNoSlot;       ///< session output it is: memory of its own in each run, never the arena's
-  uint32_t event_space = 0;        ///< host memory written by the device of this space: readers wait for its event
+  ValueRef constant;  ///< set: always this value
+  /// session output it is: memory of its own in each run, never the arena's
+  uint32_t output = kNoSlot;
+  /// host memory written by the device of this space: readers wait for its event
+  uint32_t event_space = 0;
 };
 
 /// A compiled kernel; owns it.
@@ -52,22 +55,23 @@ enum class StepKind : uint8_t { kKernel, kCopy, kControlFlow };
 
 struct Step {
   StepKind kind = StepKind::kKernel;
-  std::string label;     ///< of the nodes, for messages: `Conv "c3"`
-  std::string node;      ///< name of the first node, for profiles
+  std::string label;  ///< of the nodes, for messages: `Conv "c3"`
+  std::string node;   ///< name of the first node, for profiles
   std::string op_type;
   std::string provider;
   std::string device;
-  uint32_t space = 0;    ///< where the kernel runs; of a copy the device's space
+  uint32_t space = 0;                     ///< where the kernel runs; of a copy the device's space
   std::shared_ptr<PluginProvider> owner;  ///< outlives the kernel, so it stands before it
   CompiledKernel kernel;
-  std::vector<uint32_t> inputs;           ///< slots, or kNoSlot
-  std::vector<uint32_t> outputs;          ///< slots, or kNoSlot
+  std::vector<uint32_t> inputs;   ///< slots, or kNoSlot
+  std::vector<uint32_t> outputs;  ///< slots, or kNoSlot
   std::vector<Port> output_ports;
-  std::vector<uint8_t> wanted;            ///< by output
-  std::vector<uint8_t> ends_here;         ///< by input: nobody reads that slot later and its memory may be taken over
-  std::vector<uint32_t> releases;         ///< slots whose last use is this step
-  std::vector<uint32_t> waits;            ///< slots whose event the host waits for before this step
-  const Node* control = nullptr;          ///< of control flow
+  std::vector<uint8_t> wanted;  ///< by output
+  /// by input: nobody reads that slot later and its memory may be taken over
+  std::vector<uint8_t> ends_here;
+  std::vector<uint32_t> releases;  ///< slots whose last use is this step
+  std::vector<uint32_t> waits;     ///< slots whose event the host waits for before this step
+  const Node* control = nullptr;   ///< of control flow
   std::vector<std::unique_ptr<Program>> bodies;
 };
 
@@ -79,26 +83,31 @@ struct OutputSource {
 
 /// What building a program needs besides the placement.
 struct BuildOptions {
-  bool leaves_session = true;  ///< outputs get memory of their own (the main graph); bodies hand theirs to the node
+  /// outputs get memory of their own (the main graph); bodies hand theirs to the node
+  bool leaves_session = true;
 };
 
 class Program {
  public:
-  /// Compiles every claim. The graph must outlive the program. Errors name the node: what the provider's compile says.
-  Program(const GraphPlacement& placement, DeviceTable& devices, const std::vector<std::vector<DeviceProvider>>& owners,
-          const BuildOptions& options);
+  /// Compiles every claim. The graph must outlive the program. Errors name the node: what the
+  /// provider's compile says.
+  Program(const GraphPlacement& placement, DeviceTable& devices,
+          const std::vector<std::vector<DeviceProvider>>& owners, const BuildOptions& options);
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
   [[nodiscard]] const std::vector<Step>& steps() const { return steps_; }
   [[nodiscard]] const std::vector<SlotInfo>& slots() const { return slots_; }
-  [[nodiscard]] const std::vector<uint32_t>& inputs() const { return inputs_; }      ///< by graph input; kNoSlot: not read
+  /// by graph input; kNoSlot: not read
+  [[nodiscard]] const std::vector<uint32_t>& inputs() const { return inputs_; }
   [[nodiscard]] const std::vector<uint32_t>& captures() const { return captures_; }  ///< likewise
   [[nodiscard]] const std::vector<OutputSource>& outputs() const { return outputs_; }
-  [[nodiscard]] const std::vector<uint8_t>& signature_inputs() const { return signature_inputs_; }  ///< by graph input
-  [[nodiscard]] uint64_t copies() const { return copies_; }      ///< copy steps, bodies included
-  [[nodiscard]] uint64_t constant_bytes() const;                 ///< of all constants kept for runs, bodies included
+  /// by graph input
+  [[nodiscard]] const std::vector<uint8_t>& signature_inputs() const { return signature_inputs_; }
+  [[nodiscard]] uint64_t copies() const { return copies_; }  ///< copy steps, bodies included
+  /// of all constants kept for runs, bodies included
+  [[nodiscard]] uint64_t constant_bytes() const;
 
  private:
   friend class ProgramBuilder;

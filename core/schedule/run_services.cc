@@ -11,18 +11,23 @@
 namespace gantry {
 namespace {
 
-gantry_error* output(gantry_run* run, uint32_t index, uint32_t dtype, uint32_t rank, const int64_t* shape,
-                     gantry_tensor** out_tensor) {
-  return guard([&] { *out_tensor = run->frame->request(*run->call, index, static_cast<DType>(dtype), rank, shape); });
+gantry_error* output(gantry_run* run, uint32_t index, uint32_t dtype, uint32_t rank,
+                     const int64_t* shape, gantry_tensor** out_tensor) {
+  return guard([&] {
+    *out_tensor = run->frame->request(*run->call, index, static_cast<DType>(dtype), rank, shape);
+  });
 }
 
-const Step& step_of(const gantry_run* run) { return run->frame->program().steps()[run->call->step]; }
+const Step& step_of(const gantry_run* run) {
+  return run->frame->program().steps()[run->call->step];
+}
 
 uint32_t output_slot(const gantry_run* run, uint32_t index) {
   const Step& step = step_of(run);
   if (index >= step.outputs.size() || step.outputs[index] == kNoSlot) {
-    throw Error(Code::kInvalidArgument, step.label + ": provider \"" + step.provider + "\" named output slot " +
-                                            std::to_string(index) + ", which is not there");
+    throw Error(Code::kInvalidArgument, step.label + ": provider \"" + step.provider +
+                                            "\" named output slot " + std::to_string(index) +
+                                            ", which is not there");
   }
   return step.outputs[index];
 }
@@ -32,42 +37,51 @@ gantry_error* output_value(gantry_run* run, uint32_t index, const gantry_value* 
     const uint32_t slot = output_slot(run, index);
     const SlotInfo& info = run->frame->program().slots()[slot];
     if (info.space != 0) {
-      throw Error(Code::kInvalidArgument, step_of(run).label + ": output \"" + info.name + "\" lives on a device and cannot be a value");
+      throw Error(Code::kInvalidArgument, step_of(run).label + ": output \"" + info.name +
+                                              "\" lives on a device and cannot be a value");
     }
     const auto kind = static_cast<Kind>(value->kind);
     if (info.type->kind != Kind::kUnknown && info.type->kind != kind) {
-      throw Error(Code::kInvalidArgument, step_of(run).label + ": output \"" + info.name + "\" was given a " +
-                                              std::string(to_string(kind)) + ", the model says " +
+      throw Error(Code::kInvalidArgument, step_of(run).label + ": output \"" + info.name +
+                                              "\" was given a " + std::string(to_string(kind)) +
+                                              ", the model says " +
                                               std::string(to_string(info.type->kind)));
     }
     run->frame->set_ref(slot, share(*value));
   });
 }
 
-gantry_error* output_shrink(gantry_run* run, uint32_t index, const int64_t* shape, gantry_event* event) {
+gantry_error* output_shrink(gantry_run* run, uint32_t index, const int64_t* shape,
+                            gantry_event* event) {
   return guard([&] {
     const uint32_t slot = output_slot(run, index);
     const Step& step = step_of(run);
-    if (event) throw_if(run->frame->context().space(step.space).api->event_synchronize(event), step.label);
+    if (event)
+      throw_if(run->frame->context().space(step.space).api->event_synchronize(event), step.label);
     run->frame->shrink(slot, shape);
   });
 }
 
 gantry_error* scratch(gantry_run* run, uint64_t size_bytes, void** out_memory) {
-  return guard([&] { *out_memory = run->frame->request_scratch(*run->call, step_of(run).space, size_bytes); });
+  return guard([&] {
+    *out_memory = run->frame->request_scratch(*run->call, step_of(run).space, size_bytes);
+  });
 }
 
 gantry_error* scratch_host(gantry_run* run, uint64_t size_bytes, void** out_memory) {
   return guard([&] { *out_memory = run->frame->request_scratch(*run->call, 0, size_bytes); });
 }
 
-void run_parallel_for(gantry_run* run, int64_t count, int64_t grain, void (*body)(void*, int64_t, int64_t), void* arg) {
+void run_parallel_for(gantry_run* run, int64_t count, int64_t grain,
+                      void (*body)(void*, int64_t, int64_t), void* arg) {
   parallel_for(run->frame->context().threads(), count, grain, body, arg);
 }
 
 uint32_t thread_count(gantry_run* run) { return run->frame->context().threads(); }
 
-uint32_t should_stop(gantry_run* run) { return static_cast<uint32_t>(run->frame->context().stop_code()); }
+uint32_t should_stop(gantry_run* run) {
+  return static_cast<uint32_t>(run->frame->context().stop_code());
+}
 
 }  // namespace
 

@@ -4,7 +4,8 @@
 
 namespace gantry {
 
-/// Fills the run slots of the host table, once per process. Call it before the first provider is opened.
+/// Fills the run slots of the host table, once per process. Call it before the first provider is
+/// opened.
 void install_run_services_once();
 
 }  // namespace gantry

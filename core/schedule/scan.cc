@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scan: iterates a body over slices of tensors. Version 8 runs once for each batch; version 9 and later has no batch and may choose axes
-// and directions.
+// Scan: iterates a body over slices of tensors. Version 8 runs once for each batch; version 9 and
+// later has no batch and may choose axes and directions.
 #include <algorithm>
 #include <cstring>
 
@@ -9,7 +9,8 @@
 namespace gantry {
 namespace {
 
-// How a tensor [.., T, ..] is cut along one axis: `outer` rows, each with T pieces of `piece_bytes`.
+// How a tensor [.., T, ..] is cut along one axis: `outer` rows, each with T pieces of
+// `piece_bytes`.
 struct Cut {
   int64_t outer = 1;
   int64_t extent = 1;
@@ -23,10 +24,13 @@ struct Cut {
   }
   [[nodiscard]] uint64_t slice_bytes() const { return static_cast<uint64_t>(outer) * piece_bytes; }
   void read(const void* whole, int64_t index, void* slice) const {
-    copy(static_cast<const std::byte*>(whole) + static_cast<uint64_t>(index) * piece_bytes, static_cast<uint64_t>(extent) * piece_bytes, slice, piece_bytes);
+    copy(static_cast<const std::byte*>(whole) + static_cast<uint64_t>(index) * piece_bytes,
+         static_cast<uint64_t>(extent) * piece_bytes, slice, piece_bytes);
   }
   void write(void* whole, int64_t index, const void* slice) const {
-    copy(slice, piece_bytes, static_cast<std::byte*>(whole) + static_cast<uint64_t>(index) * piece_bytes, static_cast<uint64_t>(extent) * piece_bytes);
+    copy(slice, piece_bytes,
+         static_cast<std::byte*>(whole) + static_cast<uint64_t>(index) * piece_bytes,
+         static_cast<uint64_t>(extent) * piece_bytes);
   }
 
  private:
@@ -34,7 +38,8 @@ struct Cut {
     if (piece_bytes == 0) return;
     for (int64_t row = 0; row < outer; ++row) {
       std::memcpy(static_cast<std::byte*>(to) + static_cast<uint64_t>(row) * to_pitch,
-                  static_cast<const std::byte*>(from) + static_cast<uint64_t>(row) * from_pitch, piece_bytes);
+                  static_cast<const std::byte*>(from) + static_cast<uint64_t>(row) * from_pitch,
+                  piece_bytes);
     }
   }
 };
@@ -42,21 +47,30 @@ struct Cut {
 class ScanRun {
  public:
   ScanRun(Frame& frame, uint32_t step_index)
-      : frame_(frame), step_(frame.program().steps()[step_index]), node_(*step_.control), body_(frame.child(step_index, 0)),
-        state_(frame.control(step_index)), has_batch_(node_.since_version < 9) {
+      : frame_(frame),
+        step_(frame.program().steps()[step_index]),
+        node_(*step_.control),
+        body_(frame.child(step_index, 0)),
+        state_(frame.control(step_index)),
+        has_batch_(node_.since_version < 9) {
     first_input_ = has_batch_ ? 1 : 0;  // version 8 starts with the optional sequence lengths
     const size_t data_inputs = node_.inputs.size() - first_input_;
     const auto scans = node_.get<int64_t>("num_scan_inputs", 0);
-    if (scans < 1 || static_cast<size_t>(scans) > data_inputs || body_.program().inputs().size() != data_inputs) {
-      throw Error(Code::kInvalidModel, step_.label + ": num_scan_inputs is " + std::to_string(scans) + ", the node has " +
+    if (scans < 1 || static_cast<size_t>(scans) > data_inputs ||
+        body_.program().inputs().size() != data_inputs) {
+      throw Error(Code::kInvalidModel, step_.label + ": num_scan_inputs is " +
+                                           std::to_string(scans) + ", the node has " +
                                            std::to_string(data_inputs) + " inputs and its body " +
                                            std::to_string(body_.program().inputs().size()));
     }
     scan_inputs_ = static_cast<size_t>(scans);
     states_ = data_inputs - scan_inputs_;
-    if (body_.program().outputs().size() < states_ || body_.program().outputs().size() != step_.outputs.size()) {
-      throw Error(Code::kInvalidModel, step_.label + ": the body has " + std::to_string(body_.program().outputs().size()) +
-                                           " outputs, the node " + std::to_string(step_.outputs.size()));
+    if (body_.program().outputs().size() < states_ ||
+        body_.program().outputs().size() != step_.outputs.size()) {
+      throw Error(Code::kInvalidModel, step_.label + ": the body has " +
+                                           std::to_string(body_.program().outputs().size()) +
+                                           " outputs, the node " +
+                                           std::to_string(step_.outputs.size()));
     }
     scan_outputs_ = step_.outputs.size() - states_;
     if (state_.carried.size() != states_ || state_.collected.size() != scan_inputs_) {
@@ -85,8 +99,9 @@ class ScanRun {
   [[nodiscard]] int64_t extent_of(size_t i, size_t axis) const {
     const gantry_value& value = input(i);
     if (axis >= value.shape.size()) {
-      throw Error(Code::kInvalidModel, step_.label + ": input " + std::to_string(i) + " has no axis " + std::to_string(axis) +
-                                           ", it is " + describe(value));
+      throw Error(Code::kInvalidModel, step_.label + ": input " + std::to_string(i) +
+                                           " has no axis " + std::to_string(axis) + ", it is " +
+                                           describe(value));
     }
     return value.shape[axis];
   }
@@ -97,7 +112,8 @@ class ScanRun {
     int64_t axis = scan < axes.size() ? axes[scan] : 0;
     if (axis < 0) axis += static_cast<int64_t>(rank);
     if (axis < 0 || axis >= static_cast<int64_t>(rank)) {
-      throw Error(Code::kInvalidModel, step_.label + ": " + attribute + " names axis " + std::to_string(axis) + " of a rank-" +
+      throw Error(Code::kInvalidModel, step_.label + ": " + attribute + " names axis " +
+                                           std::to_string(axis) + " of a rank-" +
                                            std::to_string(rank) + " tensor");
     }
     return static_cast<size_t>(axis);
@@ -120,7 +136,8 @@ class ScanRun {
         throw Error(Code::kInvalidModel, step_.label + ": inputs differ in their batch extent");
       }
       part.shape.erase(part.shape.begin());
-      part.data += static_cast<uint64_t>(batch) * (value.view.size_bytes / static_cast<uint64_t>(batches));
+      part.data +=
+          static_cast<uint64_t>(batch) * (value.view.size_bytes / static_cast<uint64_t>(batches));
     }
     return part;
   }
@@ -131,7 +148,8 @@ class ScanRun {
       Slot& slot = state_.carried[i];
       clear_slot(slot);
       const uint64_t bytes = bytes_of(input(i).dtype, element_count(part.shape));
-      slot.value.set_tensor(input(i).dtype, part.shape.data(), part.shape.size(), const_cast<std::byte*>(part.data), bytes);
+      slot.value.set_tensor(input(i).dtype, part.shape.data(), part.shape.size(),
+                            const_cast<std::byte*>(part.data), bytes);
     }
     const int64_t length = sequence_length(batch, batches);
     for (int64_t t = 0; t < length; ++t) iterate(t, length, batch, batches);
@@ -146,9 +164,13 @@ class ScanRun {
     int64_t length = -1;
     for (size_t k = 0; k < scan_inputs_; ++k) {
       const Part part = part_of(states_ + k, batch, batches);
-      const int64_t extent = part.shape.empty() ? 1 : part.shape[has_batch_ ? 0 : axis_of("scan_input_axes", k, part.shape.size())];
+      const int64_t extent =
+          part.shape.empty()
+              ? 1
+              : part.shape[has_batch_ ? 0 : axis_of("scan_input_axes", k, part.shape.size())];
       if (length >= 0 && extent != length) {
-        throw Error(Code::kInvalidModel, step_.label + ": scan inputs differ in length, " + std::to_string(length) + " and " +
+        throw Error(Code::kInvalidModel, step_.label + ": scan inputs differ in length, " +
+                                             std::to_string(length) + " and " +
                                              std::to_string(extent));
       }
       length = extent;
@@ -160,27 +182,33 @@ class ScanRun {
     }
     const int64_t wanted = static_cast<const int64_t*>(lengths.view.data)[batch];
     if (wanted < 0 || wanted > length) {
-      throw Error(Code::kInvalidModel, step_.label + ": sequence_lens names " + std::to_string(wanted) + " of " + std::to_string(length));
+      throw Error(Code::kInvalidModel, step_.label + ": sequence_lens names " +
+                                           std::to_string(wanted) + " of " +
+                                           std::to_string(length));
     }
     return wanted;
   }
 
   void iterate(int64_t t, int64_t length, int64_t batch, int64_t batches) {
-    if (const Code code = frame_.context().stop_code(); code != Code::kOk) throw Error(code, step_.label + ": the run was stopped");
+    if (const Code code = frame_.context().stop_code(); code != Code::kOk)
+      throw Error(code, step_.label + ": the run was stopped");
     const std::vector<uint32_t>& inputs = body_.program().inputs();
     for (size_t i = 0; i < states_; ++i) body_.set_from(inputs[i], state_.carried[i]);
     for (size_t k = 0; k < scan_inputs_; ++k) pass_slice(k, t, length, batch, batches);
     const std::vector<uint32_t>& captures = body_.program().captures();
     for (size_t i = 0; i < captures.size(); ++i) {
-      if (captures[i] != kNoSlot) body_.set_from(captures[i], frame_.slot(step_.inputs[node_.inputs.size() + i]));
+      if (captures[i] != kNoSlot)
+        body_.set_from(captures[i], frame_.slot(step_.inputs[node_.inputs.size() + i]));
     }
     body_.run();
     body_.wait_for_outputs();
     const std::vector<OutputSource>& outputs = body_.program().outputs();
     for (size_t k = 0; k < scan_outputs_; ++k) {
-      if (step_.wanted[states_ + k]) put_slice(k, t, length, batch, batches, body_.slot(outputs[states_ + k].slot).get());
+      if (step_.wanted[states_ + k])
+        put_slice(k, t, length, batch, batches, body_.slot(outputs[states_ + k].slot).get());
     }
-    for (size_t i = 0; i < states_; ++i) copy_into(state_.next[i], body_.slot(outputs[i].slot).get());
+    for (size_t i = 0; i < states_; ++i)
+      copy_into(state_.next[i], body_.slot(outputs[i].slot).get());
     body_.reset();
     for (Slot& slot : state_.carried) clear_slot(slot);
     state_.carried.swap(state_.next);
@@ -193,8 +221,10 @@ class ScanRun {
       throw Error(Code::kUnsupported, step_.label + ": cannot carry a " + describe(value));
     }
     target.block = frame_.context().pool(0).allocate(std::max<uint64_t>(value.view.size_bytes, 1));
-    if (value.view.size_bytes > 0) std::memcpy(target.block->data, value.view.data, value.view.size_bytes);
-    target.value.set_tensor(value.dtype, value.view.shape, value.view.rank, target.block->data, value.view.size_bytes);
+    if (value.view.size_bytes > 0)
+      std::memcpy(target.block->data, value.view.data, value.view.size_bytes);
+    target.value.set_tensor(value.dtype, value.view.shape, value.view.rank, target.block->data,
+                            value.view.size_bytes);
   }
 
   void pass_slice(size_t k, int64_t t, int64_t length, int64_t batch, int64_t batches) {
@@ -211,11 +241,13 @@ class ScanRun {
     cut.read(part.data, reverse ? length - 1 - t : t, slice.block->data);
     std::vector<int64_t> shape = part.shape;
     shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
-    slice.value.set_tensor(whole.dtype, shape.data(), shape.size(), slice.block->data, cut.slice_bytes());
+    slice.value.set_tensor(whole.dtype, shape.data(), shape.size(), slice.block->data,
+                           cut.slice_bytes());
     body_.set_view(body_.program().inputs()[states_ + k], slice.value);
   }
 
-  void put_slice(size_t k, int64_t t, int64_t length, int64_t batch, int64_t batches, const gantry_value& value) {
+  void put_slice(size_t k, int64_t t, int64_t length, int64_t batch, int64_t batches,
+                 const gantry_value& value) {
     if (value.kind != GANTRY_KIND_TENSOR || bits_of(value.dtype) < 8) {
       throw Error(Code::kUnsupported, step_.label + ": cannot stack a " + describe(value));
     }
@@ -228,16 +260,19 @@ class ScanRun {
     std::vector<int64_t> full = shape;
     if (has_batch_) full.insert(full.begin(), batches);
     if (t == 0 && batch == 0) {
-      const gantry_tensor* made = frame_.allocate(slot, value.dtype, static_cast<uint32_t>(full.size()), full.data());
+      const gantry_tensor* made =
+          frame_.allocate(slot, value.dtype, static_cast<uint32_t>(full.size()), full.data());
       if (made->size_bytes > 0) std::memset(made->data, 0, made->size_bytes);
     }
     const gantry_value& target = frame_.slot(slot).get();
     if (target.shape != full) {
-      throw Error(Code::kInvalidModel, step_.label + ": scan output " + std::to_string(k) + " changed its shape to " + describe(value));
+      throw Error(Code::kInvalidModel, step_.label + ": scan output " + std::to_string(k) +
+                                           " changed its shape to " + describe(value));
     }
     const bool reverse = !has_batch_ && is_reverse("scan_output_directions", k);
     Cut(shape, axis, element_bytes(value))
-        .write(static_cast<std::byte*>(target.view.data) + static_cast<uint64_t>(batch) * bytes, reverse ? length - 1 - t : t, value.view.data);
+        .write(static_cast<std::byte*>(target.view.data) + static_cast<uint64_t>(batch) * bytes,
+               reverse ? length - 1 - t : t, value.view.data);
   }
 
   void hand_out_state(size_t i, int64_t batch, int64_t batches) {
@@ -249,7 +284,8 @@ class ScanRun {
       frame_.allocate(slot, value.dtype, static_cast<uint32_t>(shape.size()), shape.data());
     }
     if (value.view.size_bytes > 0) {
-      std::memcpy(static_cast<std::byte*>(frame_.slot(slot).get().view.data) + static_cast<uint64_t>(batch) * value.view.size_bytes,
+      std::memcpy(static_cast<std::byte*>(frame_.slot(slot).get().view.data) +
+                      static_cast<uint64_t>(batch) * value.view.size_bytes,
                   value.view.data, value.view.size_bytes);
     }
   }
@@ -258,13 +294,15 @@ class ScanRun {
   void make_outputs_without_iterations(int64_t batches) {
     for (size_t k = 0; k < scan_outputs_; ++k) {
       if (!step_.wanted[states_ + k] || frame_.slot(step_.outputs[states_ + k]).block) continue;
-      const TypeInfo& type = *body_.program().slots()[body_.program().outputs()[states_ + k].slot].type;
+      const TypeInfo& type =
+          *body_.program().slots()[body_.program().outputs()[states_ + k].slot].type;
       std::vector<int64_t> shape;
       for (const int64_t extent : type.shape) shape.push_back(std::max<int64_t>(extent, 0));
       const size_t axis = has_batch_ ? 0 : axis_of("scan_output_axes", k, shape.size() + 1);
       shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis), 0);
       if (has_batch_) shape.insert(shape.begin(), batches);
-      frame_.allocate(step_.outputs[states_ + k], type.dtype, static_cast<uint32_t>(shape.size()), shape.data());
+      frame_.allocate(step_.outputs[states_ + k], type.dtype, static_cast<uint32_t>(shape.size()),
+                      shape.data());
     }
   }
 

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/thread_pool.h"
 
+#include <algorithm>
+#include <memory>
+#include <mutex>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
 #include <sched.h>
-
-#include <algorithm>
-#include <memory>
-#include <mutex>
 #include <vector>
 
-// oneTBB is not built for the thread sanitizer, which therefore does not see that a part begins after what its caller did before
-// and ends before what its caller does afterwards. These say so.
+// oneTBB is not built for the thread sanitizer, which therefore does not see that a part begins
+// after what its caller did before and ends before what its caller does afterwards. These say so.
 #if defined(__SANITIZE_THREAD__)
 extern "C" void __tsan_acquire(void* address);
 extern "C" void __tsan_release(void* address);
@@ -31,10 +30,12 @@ thread_local bool is_inside = false;
 // One arena for each width that somebody asked for; all share the process's workers.
 oneapi::tbb::task_arena& arena_of(uint32_t threads) {
   static std::mutex mutex;
-  static auto& arenas = *new std::vector<std::unique_ptr<oneapi::tbb::task_arena>>;  // outlives threads that still run at exit
+  // outlives threads that still run at exit
+  static auto& arenas = *new std::vector<std::unique_ptr<oneapi::tbb::task_arena>>;
   const std::lock_guard lock(mutex);
   if (arenas.size() <= threads) arenas.resize(threads + 1);
-  if (!arenas[threads]) arenas[threads] = std::make_unique<oneapi::tbb::task_arena>(static_cast<int>(threads));
+  if (!arenas[threads])
+    arenas[threads] = std::make_unique<oneapi::tbb::task_arena>(static_cast<int>(threads));
   return *arenas[threads];
 }
 
@@ -50,8 +51,8 @@ uint32_t hardware_threads() noexcept {
   return count;
 }
 
-void parallel_for(uint32_t threads, int64_t count, int64_t grain, void (*body)(void* arg, int64_t begin, int64_t end),
-                  void* arg) noexcept {
+void parallel_for(uint32_t threads, int64_t count, int64_t grain,
+                  void (*body)(void* arg, int64_t begin, int64_t end), void* arg) noexcept {
   if (count <= 0) return;
   grain = std::max<int64_t>(grain, 1);
   const int64_t parts = std::min<int64_t>(threads, count / grain + (count % grain != 0 ? 1 : 0));

@@ -19,20 +19,23 @@ std::string provider_options(const Config& config, const std::string& provider) 
   return found == config.providers.options.end() ? "{}" : found->second;
 }
 
-void add_device(ProviderRegistry& registry, const Config& config, const Device& device, Preference& preference) {
-  const bool is_known = std::any_of(preference.candidates.begin(), preference.candidates.end(),
-                                    [&](const Candidate& candidate) { return candidate.device == device; });
+void add_device(ProviderRegistry& registry, const Config& config, const Device& device,
+                Preference& preference) {
+  const bool is_known =
+      std::any_of(preference.candidates.begin(), preference.candidates.end(),
+                  [&](const Candidate& candidate) { return candidate.device == device; });
   if (is_known) return;
   std::vector<DeviceProvider> providers = registry.find(device);
   for (const DeviceProvider& provider : providers) {
-    preference.candidates.push_back(
-        {provider.provider, provider.device_index, device, provider_options(config, provider.provider->name())});
+    preference.candidates.push_back({provider.provider, provider.device_index, device,
+                                     provider_options(config, provider.provider->name())});
   }
   preference.owners.push_back(std::move(providers));
 }
 
 // Calls of functions that nobody runs, bodies included.
-void find_unclaimed_functions(const OnnxModel& model, const GraphPlacement& placement, std::set<FunctionCall>& calls) {
+void find_unclaimed_functions(const OnnxModel& model, const GraphPlacement& placement,
+                              std::set<FunctionCall>& calls) {
   for (const auto& node : placement.graph->nodes()) {
     const int owner = placement.owner[node->id];
     if (owner == GraphPlacement::kNobody && model.has_function(*node)) {
@@ -42,9 +45,10 @@ void find_unclaimed_functions(const OnnxModel& model, const GraphPlacement& plac
   for (const auto& [graph, body] : placement.bodies) find_unclaimed_functions(model, *body, calls);
 }
 
-// Computes the outputs of a graph of constants with the kernels of CPU; nothing if one is missing or fails, so that the failure shows up
-// where the node would have run.
-std::vector<ValueRef> evaluate_on_cpu(ProviderRegistry& registry, const Config& config, const Graph& graph) {
+// Computes the outputs of a graph of constants with the kernels of CPU; nothing if one is missing
+// or fails, so that the failure shows up where the node would have run.
+std::vector<ValueRef> evaluate_on_cpu(ProviderRegistry& registry, const Config& config,
+                                      const Graph& graph) {
   try {
     Preference host;
     add_device(registry, config, Device{}, host);
@@ -76,18 +80,22 @@ void count_copies(const GraphPlacement& placement, Placement& result) {
     return owner >= 0 ? &placement.claims[static_cast<size_t>(owner)] : nullptr;
   };
   const auto has_own_memory = [](const Claim* claim) {
-    return claim && !claim->candidate->provider->devices()[claim->candidate->device_index].has_host_memory();
+    return claim &&
+           !claim->candidate->provider->devices()[claim->candidate->device_index].has_host_memory();
   };
   for (const auto& value : placement.graph->values()) {
     if (value->constant) continue;
     const Claim* maker = device_of(value->producer);
     for (const Node* user : value->users) {
       const Claim* reader = device_of(user);
-      const bool same = has_own_memory(maker) == has_own_memory(reader) &&
-                        (!has_own_memory(maker) || maker->candidate->device == reader->candidate->device);
-      if (!same) copies.insert({value.get(), has_own_memory(reader) ? reader->candidate->device : Device{}});
+      const bool same =
+          has_own_memory(maker) == has_own_memory(reader) &&
+          (!has_own_memory(maker) || maker->candidate->device == reader->candidate->device);
+      if (!same)
+        copies.insert({value.get(), has_own_memory(reader) ? reader->candidate->device : Device{}});
     }
-    if (has_own_memory(maker) && placement.graph->is_output(value.get())) copies.insert({value.get(), Device{}});
+    if (has_own_memory(maker) && placement.graph->is_output(value.get()))
+      copies.insert({value.get(), Device{}});
   }
   result.copies += copies.size();
   for (const auto& [graph, body] : placement.bodies) count_copies(*body, result);
@@ -95,7 +103,8 @@ void count_copies(const GraphPlacement& placement, Placement& result) {
 
 }  // namespace
 
-Preference resolve_preference(ProviderRegistry& registry, const Config& config, const std::string& device) {
+Preference resolve_preference(ProviderRegistry& registry, const Config& config,
+                              const std::string& device) {
   Preference preference;
   preference.fallback = config.placement.fallback;
   std::vector<std::string> wanted;
@@ -113,14 +122,15 @@ Preference resolve_preference(ProviderRegistry& registry, const Config& config, 
     const Device target = Device::parse(rule.device);
     add_device(registry, config, target, preference);
     preference.rules.push_back(
-        {[rule](const Node& node) { return rule.matches(node.op_type, node.domain, node.name); }, target});
+        {[rule](const Node& node) { return rule.matches(node.op_type, node.domain, node.name); },
+         target});
   }
   if (preference.fallback != Fallback::kError) add_device(registry, config, Device{}, preference);
   return preference;
 }
 
-PlannedModel plan_model(ProviderRegistry& registry, const Config& config, const Preference& preference, const ModelSource& source,
-                        bool fold) {
+PlannedModel plan_model(ProviderRegistry& registry, const Config& config,
+                        const Preference& preference, const ModelSource& source, bool fold) {
   PlannedModel planned;
   planned.model = std::make_unique<OnnxModel>(source);
   planned.graph = planned.model->to_graph();
@@ -135,7 +145,8 @@ PlannedModel plan_model(ProviderRegistry& registry, const Config& config, const 
   }
   PassContext context;
   context.is_nondeterministic = is_nondeterministic;
-  if (fold) context.evaluate = [&](const Graph& graph) { return evaluate_on_cpu(registry, config, graph); };
+  if (fold)
+    context.evaluate = [&](const Graph& graph) { return evaluate_on_cpu(registry, config, graph); };
   planned.placement.reset();
   run_passes(*planned.graph, context, pipeline_options(config));
   planned.graph->renumber();
@@ -163,11 +174,13 @@ void require_complete(const PlannedModel& planned, const Preference& preference)
     list += (list.empty() ? "" : "; ") + row.op_type + " \"" + row.node + "\" (" + row.reason + ")";
   }
   if (refused > 5) list += "; and " + std::to_string(refused - 5) + " more";
-  throw Error(Code::kUnsupported, std::to_string(refused) + " of " + std::to_string(rows.size()) + " nodes cannot run on " +
-                                      preference.named + ": " + list +
-                                      (preference.fallback == Fallback::kError && preference.named != "CPU" && preference.named != "CPU:0"
-                                           ? ". Set placement.fallback to \"allow\" to run them on the CPU"
-                                           : ""));
+  throw Error(Code::kUnsupported,
+              std::to_string(refused) + " of " + std::to_string(rows.size()) +
+                  " nodes cannot run on " + preference.named + ": " + list +
+                  (preference.fallback == Fallback::kError && preference.named != "CPU" &&
+                           preference.named != "CPU:0"
+                       ? ". Set placement.fallback to \"allow\" to run them on the CPU"
+                       : ""));
 }
 
 }  // namespace gantry

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a model to a placed graph: import, functions, passes, placement. What Session and check() have in common. One thread at a time.
+// From a model to a placed graph: import, functions, passes, placement. What Session and check()
+// have in common. One thread at a time.
 #pragma once
 
 #include <memory>
@@ -16,14 +17,17 @@ namespace gantry {
 /// The devices a session may use, most preferred first, and their providers.
 struct Preference {
   std::vector<Candidate> candidates;
-  std::vector<std::vector<DeviceProvider>> owners;  ///< by device: its providers, the owner of its memory first
+  /// by device: its providers, the owner of its memory first
+  std::vector<std::vector<DeviceProvider>> owners;
   std::vector<NodeRule> rules;
-  std::string named;                                ///< devices that the user named, for messages
+  std::string named;  ///< devices that the user named, for messages
   Fallback fallback = Fallback::kError;
 };
 
-/// Resolves device, configured preference, rules and fallback. Errors as ProviderRegistry::find and Device::parse.
-Preference resolve_preference(ProviderRegistry& registry, const Config& config, const std::string& device);
+/// Resolves device, configured preference, rules and fallback. Errors as ProviderRegistry::find and
+/// Device::parse.
+Preference resolve_preference(ProviderRegistry& registry, const Config& config,
+                              const std::string& device);
 
 /// A model with its placed graph. Nodes that nobody runs are still in it.
 struct PlannedModel {
@@ -32,10 +36,10 @@ struct PlannedModel {
   std::unique_ptr<GraphPlacement> placement;
 };
 
-/// Imports and places. Functions that nobody claims are inlined and claimed again. `fold`: constants are folded with the kernels of
-/// `CPU`; without it nothing is compiled.
-PlannedModel plan_model(ProviderRegistry& registry, const Config& config, const Preference& preference, const ModelSource& source,
-                        bool fold);
+/// Imports and places. Functions that nobody claims are inlined and claimed again. `fold`:
+/// constants are folded with the kernels of `CPU`; without it nothing is compiled.
+PlannedModel plan_model(ProviderRegistry& registry, const Config& config,
+                        const Preference& preference, const ModelSource& source, bool fold);
 
 /// The placement as users see it.
 Placement describe(const PlannedModel& planned);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "gantry/session.h"
+
 #include <algorithm>
 
 #include "base/value.h"
-#include "gantry/session.h"
 #include "plugin/host.h"
 #include "schedule/executor.h"
 #include "schedule/thread_pool.h"
@@ -16,7 +17,8 @@ std::vector<ValueInfo> infos_of(const std::vector<GraphValue*>& values) {
   std::vector<ValueInfo> infos;
   for (const GraphValue* value : values) {
     const TypeInfo& type = value->type;
-    infos.push_back({value->name, type.kind, type.dtype, type.has_rank, type.shape, type.symbols, true});
+    infos.push_back(
+        {value->name, type.kind, type.dtype, type.has_rank, type.shape, type.symbols, true});
   }
   return infos;
 }
@@ -60,11 +62,15 @@ Session::Impl::Impl(Runtime& runtime, const ModelSource& source, const SessionOp
     inputs = infos_of(planned_.graph->inputs);
     outputs = infos_of(planned_.graph->outputs);
     auto devices = std::make_shared<DeviceTable>();
-    auto program = std::make_unique<Program>(*planned_.placement, *devices, preference.owners, BuildOptions{});
-    const uint32_t threads = config.session.threads > 0 ? static_cast<uint32_t>(config.session.threads) : hardware_threads();
+    auto program =
+        std::make_unique<Program>(*planned_.placement, *devices, preference.owners, BuildOptions{});
+    const uint32_t threads = config.session.threads > 0
+                                 ? static_cast<uint32_t>(config.session.threads)
+                                 : hardware_threads();
     placement.copies = program->copies();
     planned_.placement.reset();  // its views were for the providers
-    executor = std::make_unique<Executor>(std::move(program), std::move(devices), threads, options.profile);
+    executor = std::make_unique<Executor>(std::move(program), std::move(devices), threads,
+                                          options.profile);
   } catch (const Error& error) {
     throw error.message().starts_with(subject_of(source)) ? error : error.in(subject_of(source));
   }
@@ -74,18 +80,22 @@ Session::Impl::Impl(Runtime& runtime, const ModelSource& source, const SessionOp
 }
 
 void Session::Impl::warn_of_fallback(const std::string& device) const {
-  const auto elsewhere = std::count_if(placement.nodes.begin(), placement.nodes.end(),
-                                       [](const NodePlacement& row) { return !row.reason.empty() && row.provider != "core"; });
+  const auto elsewhere = std::count_if(
+      placement.nodes.begin(), placement.nodes.end(),
+      [](const NodePlacement& row) { return !row.reason.empty() && row.provider != "core"; });
   if (elsewhere == 0) return;
-  const std::string message = std::to_string(elsewhere) + " of " + std::to_string(placement.nodes.size()) + " nodes do not run on " +
-                              (device.empty() ? "the most preferred device" : device) + "; see the session's placement for the reasons";
+  const std::string message = std::to_string(elsewhere) + " of " +
+                              std::to_string(placement.nodes.size()) + " nodes do not run on " +
+                              (device.empty() ? "the most preferred device" : device) +
+                              "; see the session's placement for the reasons";
   host_table().log(GANTRY_LOG_WARNING, {message.data(), message.size()});
 }
 
 size_t Session::Impl::index_of_input(const std::string& name) const {
   const auto found = input_index.find(name);
   if (found == input_index.end()) {
-    throw Error(Code::kInvalidArgument, "input \"" + name + "\": the model has no such input; it has " + names_of(inputs));
+    throw Error(Code::kInvalidArgument,
+                "input \"" + name + "\": the model has no such input; it has " + names_of(inputs));
   }
   return found->second;
 }
@@ -93,7 +103,9 @@ size_t Session::Impl::index_of_input(const std::string& name) const {
 size_t Session::Impl::index_of_output(const std::string& name) const {
   const auto found = output_index.find(name);
   if (found == output_index.end()) {
-    throw Error(Code::kInvalidArgument, "output \"" + name + "\": the model has no such output; it has " + names_of(outputs));
+    throw Error(
+        Code::kInvalidArgument,
+        "output \"" + name + "\": the model has no such output; it has " + names_of(outputs));
   }
   return found->second;
 }
@@ -101,16 +113,19 @@ size_t Session::Impl::index_of_output(const std::string& name) const {
 void Session::Impl::check_input(size_t index, const Value& value) const {
   const ValueInfo& info = inputs[index];
   const auto fail = [&](const std::string& found) {
-    throw Error(Code::kInvalidArgument, "input \"" + info.name + "\": expected " + expected_of(info) + ", found " + found);
+    throw Error(Code::kInvalidArgument,
+                "input \"" + info.name + "\": expected " + expected_of(info) + ", found " + found);
   };
   if (!value.handle()) fail("nothing");
   const gantry_value& given = *value.handle();
-  if (info.kind != Kind::kUnknown && static_cast<Kind>(given.kind) != info.kind) fail(gantry::describe(given));
+  if (info.kind != Kind::kUnknown && static_cast<Kind>(given.kind) != info.kind)
+    fail(gantry::describe(given));
   if (info.kind != Kind::kTensor) return;
   bool fits = info.dtype == DType::kUndefined || given.dtype == info.dtype;
   if (info.has_rank) {
     fits = fits && given.shape.size() == info.shape.size();
-    for (size_t i = 0; fits && i < info.shape.size(); ++i) fits = info.shape[i] < 0 || info.shape[i] == given.shape[i];
+    for (size_t i = 0; fits && i < info.shape.size(); ++i)
+      fits = info.shape[i] < 0 || info.shape[i] == given.shape[i];
   }
   if (!fits) fail(gantry::describe(given));
 }
@@ -123,7 +138,9 @@ Session& Session::operator=(Session&&) noexcept = default;
 
 const std::vector<ValueInfo>& Session::inputs() const { return impl_->inputs; }
 const std::vector<ValueInfo>& Session::outputs() const { return impl_->outputs; }
-const std::map<std::string, std::string>& Session::metadata() const { return impl_->planned().model->metadata(); }
+const std::map<std::string, std::string>& Session::metadata() const {
+  return impl_->planned().model->metadata();
+}
 const Placement& Session::placement() const { return impl_->placement; }
 std::vector<NodeTime> Session::profile() const { return impl_->executor->profile(); }
 void Session::reset_profile() { impl_->executor->reset_profile(); }
@@ -139,7 +156,9 @@ std::vector<Value> Session::run_values(const Inputs& inputs, const RunOptions& o
   }
   for (size_t i = 0; i < given.size(); ++i) {
     if (!given[i]) {
-      throw Error(Code::kInvalidArgument, "input \"" + impl_->inputs[i].name + "\" is missing; expected " + expected_of(impl_->inputs[i]));
+      throw Error(Code::kInvalidArgument, "input \"" + impl_->inputs[i].name +
+                                              "\" is missing; expected " +
+                                              expected_of(impl_->inputs[i]));
     }
   }
   std::vector<ValueRef> made(impl_->outputs.size());
@@ -156,7 +175,8 @@ std::vector<Tensor> Session::run(const Inputs& inputs, const RunOptions& options
   tensors.reserve(values.size());
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i].kind() != Kind::kTensor) {
-      throw Error(Code::kInvalidArgument, "output \"" + impl_->outputs[i].name + "\" is a " + std::string(to_string(values[i].kind())) +
+      throw Error(Code::kInvalidArgument, "output \"" + impl_->outputs[i].name + "\" is a " +
+                                              std::string(to_string(values[i].kind())) +
                                               ", no tensor; use run_values");
     }
     tensors.push_back(values[i].tensor());
@@ -167,7 +187,10 @@ std::vector<Tensor> Session::run(const Inputs& inputs, const RunOptions& options
 class Binding::Impl {
  public:
   explicit Impl(Session::Impl& session)
-      : session(session), inputs(session.inputs.size()), bound(session.outputs.size()), results(session.outputs.size()) {}
+      : session(session),
+        inputs(session.inputs.size()),
+        bound(session.outputs.size()),
+        results(session.outputs.size()) {}
 
   Session::Impl& session;
   std::vector<ValueRef> inputs;
@@ -188,9 +211,11 @@ void Binding::input(const std::string& name, const Tensor& tensor) {
 void Binding::output(const std::string& name, const Tensor& tensor) {
   const size_t index = impl_->session.index_of_output(name);
   const ValueInfo& info = impl_->session.outputs[index];
-  if (!tensor.handle() || info.kind != Kind::kTensor || (info.dtype != DType::kUndefined && tensor.dtype() != info.dtype)) {
-    throw Error(Code::kInvalidArgument, "output \"" + name + "\": expected " + expected_of(info) + ", found " +
-                                            (tensor.handle() ? gantry::describe(*tensor.handle()) : "nothing"));
+  if (!tensor.handle() || info.kind != Kind::kTensor ||
+      (info.dtype != DType::kUndefined && tensor.dtype() != info.dtype)) {
+    throw Error(Code::kInvalidArgument,
+                "output \"" + name + "\": expected " + expected_of(info) + ", found " +
+                    (tensor.handle() ? gantry::describe(*tensor.handle()) : "nothing"));
   }
   impl_->bound[index] = tensor.handle();
 }
@@ -198,7 +223,8 @@ void Binding::output(const std::string& name, const Tensor& tensor) {
 void Binding::run(const RunOptions& options) {
   for (size_t i = 0; i < impl_->inputs.size(); ++i) {
     if (!impl_->inputs[i]) {
-      throw Error(Code::kInvalidArgument, "input \"" + impl_->session.inputs[i].name + "\" is not bound; expected " +
+      throw Error(Code::kInvalidArgument, "input \"" + impl_->session.inputs[i].name +
+                                              "\" is not bound; expected " +
                                               expected_of(impl_->session.inputs[i]));
     }
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The smallest provider: one device in host memory, one operator. Copy this folder and change the names.
+// The smallest provider: one device in host memory, one operator. Copy this folder and change the
+// names.
 #include <gantry/sdk/provider.h>
 
 #include <algorithm>

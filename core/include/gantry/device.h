@@ -10,10 +10,12 @@ namespace gantry {
 
 /// A device as users name it: "TYPE" or "TYPE:id". The type set is open; TYPE alone means id 0.
 struct Device {
-  std::string type = "CPU";  ///< letters, digits and '_', as the manifest spells it (upper case by custom)
+  std::string type =
+      "CPU";  ///< letters, digits and '_', as the manifest spells it (upper case by custom)
   uint32_t id = 0;
 
-  /// Parses "TYPE" or "TYPE:id" and nothing else. INVALID_ARGUMENT: what was read and what was expected.
+  /// Parses "TYPE" or "TYPE:id" and nothing else. INVALID_ARGUMENT: what was read and what was
+  /// expected.
   static Device parse(std::string_view text);
   /// "TYPE:id".
   [[nodiscard]] std::string to_string() const;
@@ -24,11 +26,11 @@ struct Device {
 /// A row of Runtime::devices().
 struct DeviceInfo {
   Device device;
-  std::string provider;  ///< name of the provider that reports it
-  std::string name;      ///< "AMD EPYC 9V45"
-  std::string uid;       ///< stable over restarts; may be empty
-  std::string state;     ///< "ready", "absent" or "blocked"
-  std::string reason;    ///< of a state other than ready
+  std::string provider;       ///< name of the provider that reports it
+  std::string name;           ///< "AMD EPYC 9V45"
+  std::string uid;            ///< stable over restarts; may be empty
+  std::string state;          ///< "ready", "absent" or "blocked"
+  std::string reason;         ///< of a state other than ready
   uint64_t memory_bytes = 0;  ///< 0: unknown
 };
 

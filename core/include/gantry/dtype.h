@@ -38,7 +38,8 @@ enum class DType : uint32_t {
   kInt2 = 26,
 };
 
-/// Lower-case name as ONNX and NumPy write it: "float32", "int64", "bfloat16"; "undefined" for unknown numbers.
+/// Lower-case name as ONNX and NumPy write it: "float32", "int64", "bfloat16"; "undefined" for
+/// unknown numbers.
 std::string_view to_string(DType dtype) noexcept;
 /// The type of that name; kUndefined if there is none.
 DType dtype_from_string(std::string_view name) noexcept;
@@ -47,22 +48,56 @@ uint32_t bits_of(DType dtype) noexcept;
 /// Bytes of `element_count` dense elements, packed types rounded up. Requires element_count >= 0.
 /// INVALID_ARGUMENT: the size does not fit 63 bits.
 uint64_t bytes_of(DType dtype, int64_t element_count);
-/// Number of elements of a shape. INVALID_ARGUMENT: a negative extent, or the product does not fit 63 bits.
+/// Number of elements of a shape. INVALID_ARGUMENT: a negative extent, or the product does not fit
+/// 63 bits.
 int64_t element_count(std::span<const int64_t> shape);
 
 /// DType of a C++ type: dtype_of<float>() is kFloat.
 template <class T>
 constexpr DType dtype_of() = delete;
-template <> constexpr DType dtype_of<float>() { return DType::kFloat; }
-template <> constexpr DType dtype_of<double>() { return DType::kDouble; }
-template <> constexpr DType dtype_of<bool>() { return DType::kBool; }
-template <> constexpr DType dtype_of<int8_t>() { return DType::kInt8; }
-template <> constexpr DType dtype_of<int16_t>() { return DType::kInt16; }
-template <> constexpr DType dtype_of<int32_t>() { return DType::kInt32; }
-template <> constexpr DType dtype_of<int64_t>() { return DType::kInt64; }
-template <> constexpr DType dtype_of<uint8_t>() { return DType::kUint8; }
-template <> constexpr DType dtype_of<uint16_t>() { return DType::kUint16; }
-template <> constexpr DType dtype_of<uint32_t>() { return DType::kUint32; }
-template <> constexpr DType dtype_of<uint64_t>() { return DType::kUint64; }
+template <>
+constexpr DType dtype_of<float>() {
+  return DType::kFloat;
+}
+template <>
+constexpr DType dtype_of<double>() {
+  return DType::kDouble;
+}
+template <>
+constexpr DType dtype_of<bool>() {
+  return DType::kBool;
+}
+template <>
+constexpr DType dtype_of<int8_t>() {
+  return DType::kInt8;
+}
+template <>
+constexpr DType dtype_of<int16_t>() {
+  return DType::kInt16;
+}
+template <>
+constexpr DType dtype_of<int32_t>() {
+  return DType::kInt32;
+}
+template <>
+constexpr DType dtype_of<int64_t>() {
+  return DType::kInt64;
+}
+template <>
+constexpr DType dtype_of<uint8_t>() {
+  return DType::kUint8;
+}
+template <>
+constexpr DType dtype_of<uint16_t>() {
+  return DType::kUint16;
+}
+template <>
+constexpr DType dtype_of<uint32_t>() {
+  return DType::kUint32;
+}
+template <>
+constexpr DType dtype_of<uint64_t>() {
+  return DType::kUint64;
+}
 
 }  // namespace gantry

@@ -11,13 +11,14 @@ namespace gantry {
 /// What went wrong, coarsely; the numbers are those of gantry_code in provider.h.
 enum class Code : uint32_t {
   kOk = 0,
-  kInvalidArgument = 1,   ///< the caller passed something wrong: an input's name, type or shape, a device string
-  kInvalidModel = 2,      ///< the model breaks a rule of ONNX
-  kUnsupported = 3,       ///< valid, but nothing here runs it
-  kNotFound = 4,          ///< a file, provider, device or name does not exist
-  kUnavailable = 5,       ///< exists, but cannot be used now
+  /// the caller passed something wrong: an input's name, type or shape, a device string
+  kInvalidArgument = 1,
+  kInvalidModel = 2,  ///< the model breaks a rule of ONNX
+  kUnsupported = 3,   ///< valid, but nothing here runs it
+  kNotFound = 4,      ///< a file, provider, device or name does not exist
+  kUnavailable = 5,   ///< exists, but cannot be used now
   kOutOfMemory = 6,
-  kAbiMismatch = 7,       ///< host and provider do not fit together
+  kAbiMismatch = 7,  ///< host and provider do not fit together
   kDeviceError = 8,
   kDeviceLost = 9,
   kProviderCrashed = 10,
@@ -29,8 +30,8 @@ enum class Code : uint32_t {
 /// Name of a code as users read it: "INVALID_ARGUMENT".
 const char* to_string(Code code) noexcept;
 
-/// A failure: code and message. The message is made of sentences that name the subject, what was expected, what was found
-/// and what to do.
+/// A failure: code and message. The message is made of sentences that name the subject, what was
+/// expected, what was found and what to do.
 class Error : public std::exception {
  public:
   Error(Code code, std::string message);

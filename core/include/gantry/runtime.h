@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime: finds providers and keeps the opened ones. Make one per process; sessions share it. Any thread.
+// The runtime: finds providers and keeps the opened ones. Make one per process; sessions share it.
+// Any thread.
 #pragma once
 
 #include <gantry/device.h>
@@ -18,11 +19,12 @@ struct ProviderReport {
   std::string manifest;  ///< path, or "<code>" for providers added from code
   std::string library;   ///< resolved path; empty if not known yet
   std::string version;
-  std::string stage;     ///< collected, parsed, policy, file checks, requirements, probe, load, negotiate, enumerate, ready
-  std::string state;     ///< "ready", "not opened", "rejected" or "shadowed"
+  /// collected, parsed, policy, file checks, requirements, probe, load, negotiate, enumerate, ready
+  std::string stage;
+  std::string state;  ///< "ready", "not opened", "rejected" or "shadowed"
   Code code = Code::kOk;
-  std::string message;   ///< one sentence; empty if all is well
-  std::string hint;      ///< what to do; may be empty
+  std::string message;  ///< one sentence; empty if all is well
+  std::string hint;     ///< what to do; may be empty
 };
 
 struct RuntimeOptions {
@@ -30,7 +32,8 @@ struct RuntimeOptions {
   std::string config_json;
 };
 
-/// Finds manifests on construction, opens no library. A library is opened when a device of its type is first wanted.
+/// Finds manifests on construction, opens no library. A library is opened when a device of its type
+/// is first wanted.
 class Runtime {
  public:
   /// INVALID_ARGUMENT: the configuration is wrong (JSON pointer, expected, found).
@@ -41,13 +44,15 @@ class Runtime {
 
   /// Every device of every provider; opens all of them. Absent ones are listed with the reason.
   [[nodiscard]] std::vector<DeviceInfo> devices();
-  /// True if the device string names a device that is ready; false for any other string, also a malformed one.
+  /// True if the device string names a device that is ready; false for any other string, also a
+  /// malformed one.
   [[nodiscard]] bool supports_device(std::string_view device);
   /// A row for every candidate, in search order; `open` tries those that were not needed yet.
   [[nodiscard]] std::vector<ProviderReport> report(bool open = false);
 
-  /// Adds a provider from code, before the others: `entry` is a gantry_provider_entry (gantry/provider.h), `manifest` the text of its manifest, whose
-  /// "library" member may be left out. Throws what the report would say.
+  /// Adds a provider from code, before the others: `entry` is a gantry_provider_entry
+  /// (gantry/provider.h), `manifest` the text of its manifest, whose "library" member may be left
+  /// out. Throws what the report would say.
   void add_provider(void* entry, const std::string& manifest);
 
   class Impl;

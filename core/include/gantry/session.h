@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session: a model placed on devices, compiled and ready to run; and the questions that can be asked before making one.
+// A session: a model placed on devices, compiled and ready to run; and the questions that can be
+// asked before making one.
 #pragma once
 
 #include <gantry/runtime.h>
@@ -17,22 +18,25 @@
 
 namespace gantry {
 
-/// A model to load: a path, or the bytes of a serialized ModelProto (borrowed until the session is destroyed).
+/// A model to load: a path, or the bytes of a serialized ModelProto (borrowed until the session is
+/// destroyed).
 struct ModelSource {
   std::filesystem::path path;
   std::span<const std::byte> bytes;
-  ModelSource(const char* file) : path(file) {}                // NOLINT(google-explicit-constructor): "model.onnx" in a call
-  ModelSource(const std::string& file) : path(file) {}         // NOLINT(google-explicit-constructor)
-  ModelSource(std::filesystem::path file) : path(std::move(file)) {}  // NOLINT(google-explicit-constructor)
+  // Implicit: a call names "model.onnx".
+  ModelSource(const char* file) : path(file) {}
+  ModelSource(const std::string& file) : path(file) {}
+  ModelSource(std::filesystem::path file) : path(std::move(file)) {}
   /// `folder`: where external data is looked for; empty: the model may have none.
-  ModelSource(std::span<const std::byte> model, std::filesystem::path folder) : path(std::move(folder)), bytes(model) {}
+  ModelSource(std::span<const std::byte> model, std::filesystem::path folder)
+      : path(std::move(folder)), bytes(model) {}
 };
 
 struct SessionOptions {
   /// "TYPE" or "TYPE:id"; empty: the configuration's placement.prefer, else "CPU".
   std::string device;
-  std::string config_json;     ///< members override the runtime's configuration; empty: none
-  bool profile = false;        ///< take per-node times in every run; see Session::profile
+  std::string config_json;  ///< members override the runtime's configuration; empty: none
+  bool profile = false;     ///< take per-node times in every run; see Session::profile
 };
 
 /// An input or output of a model.
@@ -41,26 +45,29 @@ struct ValueInfo {
   Kind kind = Kind::kTensor;
   DType dtype = DType::kUndefined;
   bool has_rank = false;
-  std::vector<int64_t> shape;        ///< -1: not known before the run
-  std::vector<std::string> symbols;  ///< names of unknown extents, "" if unnamed; as long as `shape`
-  bool required = true;              ///< false: an input with a default from the model
+  std::vector<int64_t> shape;  ///< -1: not known before the run
+  /// names of unknown extents, "" if unnamed; as long as `shape`
+  std::vector<std::string> symbols;
+  bool required = true;  ///< false: an input with a default from the model
 };
 
 /// Where a node runs and why, or why it cannot. One row per node, bodies included.
 struct NodePlacement {
-  std::string node;      ///< name; of a node in a body "outer/attribute/inner"
+  std::string node;  ///< name; of a node in a body "outer/attribute/inner"
   std::string op_type;
   std::string domain;
-  std::string device;    ///< "CPU:0"; empty: nobody runs it
+  std::string device;  ///< "CPU:0"; empty: nobody runs it
   std::string provider;
-  std::string kernel;    ///< the provider's name of the kernel; "control flow" for If, Loop, Scan run by the core
-  std::string reason;    ///< why here and not on a more preferred device; for an unplaced node every provider's refusal
+  /// the provider's name of the kernel; "control flow" for If, Loop, Scan run by the core
+  std::string kernel;
+  /// why here and not on a more preferred device; for an unplaced node every provider's refusal
+  std::string reason;
 };
 
 struct Placement {
   bool compatible = false;  ///< every node has a device
   std::vector<NodePlacement> nodes;
-  uint64_t copies = 0;      ///< copies between memory spaces per run
+  uint64_t copies = 0;  ///< copies between memory spaces per run
 };
 
 /// Time one node took, added over the runs since the last reset.
@@ -75,24 +82,27 @@ struct NodeTime {
 
 /// Memory that a session holds, in bytes.
 struct MemoryUse {
-  uint64_t weights = 0;     ///< constants: mapped or owned
-  uint64_t arena = 0;       ///< planned memory of all contexts
-  uint64_t pool = 0;        ///< memory beside the plan
+  uint64_t weights = 0;  ///< constants: mapped or owned
+  uint64_t arena = 0;    ///< planned memory of all contexts
+  uint64_t pool = 0;     ///< memory beside the plan
 };
 
 /// Options of one run.
 struct RunOptions {
-  const std::atomic<bool>* cancel = nullptr;  ///< set to true by another thread: the run ends with CANCELLED
-  std::optional<uint64_t> timeout_ns;         ///< DEADLINE_EXCEEDED after that time
+  /// set to true by another thread: the run ends with CANCELLED
+  const std::atomic<bool>* cancel = nullptr;
+  std::optional<uint64_t> timeout_ns;  ///< DEADLINE_EXCEEDED after that time
 };
 
 using Inputs = std::map<std::string, Value>;
 
-/// A model ready to run. run() may be called from several threads; each run uses a context from a capped pool.
+/// A model ready to run. run() may be called from several threads; each run uses a context from a
+/// capped pool.
 class Session {
  public:
-  /// Loads, checks, places and compiles. NOT_FOUND: no such file or device; INVALID_MODEL; UNSUPPORTED: nodes that the device
-  /// refuses and the fallback policy does not allow elsewhere, each with the reason; UNAVAILABLE: the device is absent.
+  /// Loads, checks, places and compiles. NOT_FOUND: no such file or device; INVALID_MODEL;
+  /// UNSUPPORTED: nodes that the device refuses and the fallback policy does not allow elsewhere,
+  /// each with the reason; UNAVAILABLE: the device is absent.
   Session(Runtime& runtime, const ModelSource& model, const SessionOptions& options = {});
   ~Session();
   Session(Session&&) noexcept;
@@ -102,8 +112,9 @@ class Session {
   [[nodiscard]] const std::vector<ValueInfo>& outputs() const;
   [[nodiscard]] const std::map<std::string, std::string>& metadata() const;
 
-  /// Runs the model: outputs in the model's order, in memory of their own. INVALID_ARGUMENT: an input is missing, unknown, or
-  /// has another type, rank or shape than declared; or an output is no tensor (use run_values).
+  /// Runs the model: outputs in the model's order, in memory of their own. INVALID_ARGUMENT: an
+  /// input is missing, unknown, or has another type, rank or shape than declared; or an output is
+  /// no tensor (use run_values).
   std::vector<Tensor> run(const Inputs& inputs, const RunOptions& options = {});
   std::vector<Value> run_values(const Inputs& inputs, const RunOptions& options = {});
 
@@ -121,19 +132,22 @@ class Session {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Inputs and outputs bound once for many runs: a run with the same shapes allocates nothing and looks up no names. Used by one thread at
-/// a time; must not outlive its session.
+/// Inputs and outputs bound once for many runs: a run with the same shapes allocates nothing and
+/// looks up no names. Used by one thread at a time; must not outlive its session.
 class Binding {
  public:
   explicit Binding(Session& session);
   ~Binding();
   Binding(Binding&&) noexcept;
-  /// The tensor is shared: later changes of its elements are seen by later runs. Errors as Session::run.
+  /// The tensor is shared: later changes of its elements are seen by later runs. Errors as
+  /// Session::run.
   void input(const std::string& name, const Tensor& tensor);
-  /// Output memory; its type must be the output's and its shape what the run produces (INVALID_ARGUMENT in run otherwise).
+  /// Output memory; its type must be the output's and its shape what the run produces
+  /// (INVALID_ARGUMENT in run otherwise).
   void output(const std::string& name, const Tensor& tensor);
   void run(const RunOptions& options = {});
-  /// An output of the last run, bound or not. INVALID_ARGUMENT: no such output, or nothing has run yet.
+  /// An output of the last run, bound or not. INVALID_ARGUMENT: no such output, or nothing has run
+  /// yet.
   [[nodiscard]] Value result(const std::string& name) const;
 
  private:
@@ -141,7 +155,8 @@ class Binding {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Places the model without compiling anything: compatible or not, and a verdict and reason per node.
+/// Places the model without compiling anything: compatible or not, and a verdict and reason per
+/// node.
 Placement check(Runtime& runtime, const ModelSource& model, const SessionOptions& options = {});
 
 }  // namespace gantry

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that enter and leave a session: tensors, and sequences, optionals and maps of them. Both classes are handles that
-// share what they point to; copying one is cheap. Reading from several threads is safe, writing needs the caller's order.
+// Values that enter and leave a session: tensors, and sequences, optionals and maps of them. Both
+// classes are handles that share what they point to; copying one is cheap. Reading from several
+// threads is safe, writing needs the caller's order.
 #pragma once
 
 #include <gantry/dtype.h>
@@ -47,7 +48,8 @@ class Value {
   std::shared_ptr<gantry_value> handle_;
 };
 
-/// A dense tensor in host memory, last axis fastest. 4- and 2-bit types are packed, the first element in the low bits.
+/// A dense tensor in host memory, last axis fastest. 4- and 2-bit types are packed, the first
+/// element in the low bits.
 class Tensor : public Value {
  public:
   /// Holds nothing: shape [], dtype kUndefined.
@@ -57,7 +59,8 @@ class Tensor : public Value {
   Tensor(DType dtype, std::vector<int64_t> shape);
   /// A copy of `elements`, whose count must match the shape. INVALID_ARGUMENT: it does not.
   template <class T>
-  Tensor(std::vector<int64_t> shape, std::span<const T> elements) : Tensor(dtype_of<T>(), std::move(shape)) {
+  Tensor(std::vector<int64_t> shape, std::span<const T> elements)
+      : Tensor(dtype_of<T>(), std::move(shape)) {
     fill(elements.data(), elements.size_bytes());
   }
   template <class T>
@@ -65,8 +68,8 @@ class Tensor : public Value {
       : Tensor(std::move(shape), std::span<const T>(elements)) {}
   /// A string tensor. INVALID_ARGUMENT: the count does not match the shape.
   Tensor(std::vector<int64_t> shape, std::vector<std::string> strings);
-  /// A view of the caller's memory, which `owner` keeps alive; without an owner the caller does. `size_bytes` guards
-  /// against a shape larger than the memory. INVALID_ARGUMENT: it is.
+  /// A view of the caller's memory, which `owner` keeps alive; without an owner the caller does.
+  /// `size_bytes` guards against a shape larger than the memory. INVALID_ARGUMENT: it is.
   static Tensor borrow(DType dtype, std::vector<int64_t> shape, void* data, uint64_t size_bytes,
                        std::shared_ptr<const void> owner = nullptr);
 

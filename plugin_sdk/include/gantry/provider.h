@@ -1,26 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The provider boundary: everything that passes between gantry (the host) and an execution provider.
+/* The provider boundary: everything that passes between gantry (the host) and a provider.
  *
- * A provider is a shared object that exports one symbol, `gantry_provider_v1`, and is described by a JSON manifest.
- * The host finds the manifest, opens the library when a device of its type is wanted, and calls that symbol once.
- * From then on the two sides talk through two tables of functions: `gantry_host` (what the host offers) and
- * `gantry_provider_api` (what the provider offers). Read this file top to bottom; it is in the order of a provider's life:
+ * A provider is a shared object that exports one symbol, `gantry_provider_v1`, and is described by
+ * a JSON manifest. The host finds the manifest, opens the library when a device of its type is
+ * wanted, and calls that symbol once. From then on the two sides talk through two tables of
+ * functions: `gantry_host` (what the host offers) and `gantry_provider_api` (what the provider
+ * offers). Read this file top to bottom; it is in the order of a provider's life:
  *
- *   1 values and tensors   2 graph   3 claims   4 compile and kernels   5 devices   6 host table   7 provider table   8 entry
+ *   1 values and tensors    2 graph    3 claims    4 compile and kernels
+ *   5 devices    6 host table    7 provider table    8 entry
  *
  * Rules that hold everywhere:
- *   R1  Every struct starts with `size`, the sizeof it had for the side that filled it. Structs and tables grow only at the
- *       end. A member exists if its end lies within `size`; test with GANTRY_HAS, never with equality. A function slot
- *       exists if it lies within `size` and is not null.
- *   R2  Strings are UTF-8, counted, not terminated. A null `data` with length 0 is the empty string.
- *   R3  Functions return null for success, or an error made by `gantry_host.error_create`. The receiver releases it. No
- *       exception may cross; nothing may be thrown, longjmp-ed or unwound through this boundary.
- *   R4  Whoever creates a thing destroys it, through the same table. Destroy functions cannot fail and accept null.
+ *   R1  Every struct starts with `size`, the sizeof it had for the side that filled it. Structs and
+ *       tables grow only at the end. A member exists if its end lies within `size`; test with
+ *       GANTRY_HAS, never with equality. A function slot exists if it lies within `size` and is not
+ *       null.
+ *   R2  Strings are UTF-8, counted, not terminated. A null `data` with length 0 is the empty
+ *       string.
+ *   R3  Functions return null for success, or an error made by `gantry_host.error_create`. The
+ *       receiver releases it. No exception may cross; nothing may be thrown, longjmp-ed or unwound
+ *       through this boundary.
+ *   R4  Whoever creates a thing destroys it, through the same table. Destroy functions cannot fail
+ *       and accept null.
  *   R5  Pointers that a function receives are valid until it returns, unless it says otherwise.
- *   R6  Thread rule of a slot: [any] may be called from any thread at any time, also concurrently; [serial] the host never
- *       overlaps two calls on the same first argument. Host functions are [any] unless marked.
- *   R7  Unknown enumerator values and flags are tolerated: refuse what you do not know, do not crash on it.
+ *   R6  Thread rule of a slot: [any] may be called from any thread at any time, also concurrently;
+ *       [serial] the host never overlaps two calls on the same first argument. Host functions are
+ *       [any] unless marked.
+ *   R7  Unknown enumerator values and flags are tolerated: refuse what you do not know, do not
+ *       crash on it.
  */
 #ifndef GANTRY_PROVIDER_H_
 #define GANTRY_PROVIDER_H_
@@ -35,14 +43,15 @@ extern "C" {
 #define GANTRY_ABI_MAJOR 1
 #define GANTRY_ABI_MINOR 0
 
-/* While the ABI is experimental both sides must carry the same layout: a hash over the size of every struct and the offset
- * of every member below. tests/plugin_sdk/abi_test computes it and prints the new value when a layout changes. */
+/* While the ABI is experimental both sides must carry the same layout: a hash over the size of
+ * every struct and the offset of every member below. tests/plugin_sdk/abi_test computes it and
+ * prints the new value when a layout changes. */
 #define GANTRY_ABI_LAYOUT UINT64_C(0x6553febff7183778)
 
 /* True if `member` lies within what the filler of `*object` knew. */
-#define GANTRY_HAS(object, member)                                                  \
-  ((object)->size >= (size_t)((const char*)(&(object)->member) - (const char*)(object)) + \
-                         sizeof((object)->member))
+#define GANTRY_HAS(object, member) \
+  ((object)->size >=               \
+   (size_t)((const char*)(&(object)->member) - (const char*)(object)) + sizeof((object)->member))
 
 /* Result codes. The numbers are part of the ABI. */
 typedef enum gantry_code {
@@ -79,7 +88,7 @@ typedef struct gantry_str {
   uint64_t length; /* bytes */
 } gantry_str;
 
-/* ---- 1. Values and tensors ------------------------------------------------------------------------------------------ */
+/* ---- 1. Values and tensors ------------------------------------------------------------------- */
 
 /* Element types; the numbers are those of ONNX TensorProto.DataType. */
 typedef enum gantry_dtype {
@@ -120,16 +129,19 @@ typedef enum gantry_kind {
   GANTRY_KIND_MAP = 4
 } gantry_kind;
 
-/* A dimension order: order[i] is the axis that stands i-th from the outside, so channels-last of [N, C, H, W] is
- * {0, 2, 3, 1}. A tensor in such an order keeps its logical shape and shows the order in its strides. */
+/* A dimension order: order[i] is the axis that stands i-th from the outside, so channels-last of
+ * [N, C, H, W] is {0, 2, 3, 1}. A tensor in such an order keeps its logical shape and shows the
+ * order in its strides. */
 typedef struct gantry_format {
   uint32_t size;
   uint32_t rank;
   uint32_t order[8];
-  /* Block of `block_extent` elements of axis `block_axis` innermost (nChw16c: axis 1, extent 16); extent 0: none. */
+  /* Block of `block_extent` elements of axis `block_axis` innermost (nChw16c: axis 1, extent 16);
+   * extent 0: none. */
   uint32_t block_axis;
   uint32_t block_extent;
-  /* 0, or the provider's own number for a layout that order and block cannot express; see format_bytes and reorder. */
+  /* 0, or the provider's own number for a layout that order and block cannot express; see
+   * format_bytes and reorder. */
   uint64_t private_id;
 } gantry_format;
 
@@ -138,32 +150,36 @@ typedef struct gantry_tensor {
   uint32_t size;
   uint32_t dtype; /* gantry_dtype */
   uint32_t rank;  /* 0: a scalar */
-  uint32_t device; /* 0: host memory; else the memory of the device that the kernel was compiled for */
-  const int64_t* shape;    /* `rank` extents */
-  const int64_t* strides;  /* `rank` strides in elements; null: dense, last axis fastest */
-  void* data;              /* never written through an input; host memory is aligned to 64 bytes unless a port says
-                              otherwise; may be null when the tensor has no elements;
-                              null for strings (see string_at) */
-  uint64_t size_bytes;     /* of the elements, packed types rounded up; 0 for strings */
+  /* 0: host memory; else the memory of the device that the kernel was compiled for */
+  uint32_t device;
+  const int64_t* shape;   /* `rank` extents */
+  const int64_t* strides; /* `rank` strides in elements; null: dense, last axis fastest */
+  /* never written through an input; host memory is aligned to 64 bytes unless a port says
+   * otherwise; may be null when the tensor has no elements; null for strings (see string_at) */
+  void* data;
+  uint64_t size_bytes;         /* of the elements, packed types rounded up; 0 for strings */
   const gantry_format* format; /* null: described by the strides alone */
 } gantry_tensor;
 
-/* ---- 2. Graph ------------------------------------------------------------------------------------------------------- */
+/* ---- 2. Graph -------------------------------------------------------------------------------- */
 
 #define GANTRY_NONE UINT32_MAX /* an optional input or output that is absent */
 
 /* A value of a graph: what is known of it before the model runs. */
 typedef struct gantry_value_info {
   uint32_t size;
-  uint32_t kind;  /* gantry_kind */
-  uint32_t dtype; /* of the tensor, of the elements of a sequence or optional, or of a map's values; 0: unknown */
-  int32_t rank;   /* -1: unknown, or not a tensor */
-  const int64_t* shape;         /* `rank` extents, -1: not known before the run; null if rank < 1 */
-  const gantry_str* symbols;    /* `rank` names of unknown extents, equal names mean equal extents; null: none known */
-  const gantry_value* constant; /* not null: always this value; read it with the host's value functions */
-  gantry_str name;              /* unique in its graph */
-  uint32_t producer;            /* node index, or GANTRY_NONE: an input, a capture or a constant */
-  uint32_t is_graph_output;     /* 0 or 1 */
+  uint32_t kind; /* gantry_kind */
+  /* of the tensor, of the elements of a sequence or optional, or of a map's values; 0: unknown */
+  uint32_t dtype;
+  int32_t rank;         /* -1: unknown, or not a tensor */
+  const int64_t* shape; /* `rank` extents, -1: not known before the run; null if rank < 1 */
+  /* `rank` names of unknown extents, equal names mean equal extents; null: none known */
+  const gantry_str* symbols;
+  /* not null: always this value; read it with the host's value functions */
+  const gantry_value* constant;
+  gantry_str name;          /* unique in its graph */
+  uint32_t producer;        /* node index, or GANTRY_NONE: an input, a capture or a constant */
+  uint32_t is_graph_output; /* 0 or 1 */
 } gantry_value_info;
 
 /* Numbers of ONNX AttributeProto.AttributeType. */
@@ -182,7 +198,7 @@ typedef enum gantry_attribute_type {
 
 struct gantry_graph;
 
-/* An attribute: `count` items of the array that its type names; a single item is an array of one. */
+/* An attribute: `count` items of the array that its type names, even if it is a single one. */
 typedef struct gantry_attribute {
   uint32_t size;
   uint32_t type; /* gantry_attribute_type */
@@ -198,9 +214,10 @@ typedef struct gantry_attribute {
 /* A node. Inputs, captures and outputs are indices into gantry_graph.values, or GANTRY_NONE. */
 typedef struct gantry_node {
   uint32_t size;
-  int32_t since_version; /* of the operator's schema: 13 for a Relu of an opset-18 model would be 14; of an operator without
-                            a schema: the opset that the model imports for its domain */
-  gantry_str name;       /* unique in its graph, never empty */
+  /* of the operator's schema: 13 for a Relu of an opset-18 model would be 14; of an operator
+   * without a schema: the opset that the model imports for its domain */
+  int32_t since_version;
+  gantry_str name; /* unique in its graph, never empty */
   gantry_str op_type;
   gantry_str domain;   /* "" is ai.onnx */
   gantry_str overload; /* of a model-local function; usually empty */
@@ -208,14 +225,16 @@ typedef struct gantry_node {
   uint32_t input_count;
   uint32_t output_count;
   const uint32_t* outputs;
-  const uint32_t* captures; /* values of this graph that the bodies read; bodies list them in the same order */
+  /* values of this graph that the bodies read; bodies list them in the same order */
+  const uint32_t* captures;
   uint32_t capture_count;
   uint32_t attribute_count;
   const gantry_attribute* const* attributes;
 } gantry_node;
 
-/* A graph: the model's main graph or the body of a control-flow node. Nodes stand in an order in which each comes after
- * the nodes it reads from. Immutable; valid during the call that received it. */
+/* A graph: the model's main graph or the body of a control-flow node. Nodes stand in an order in
+ * which each comes after the nodes it reads from. Immutable; valid during the call that received
+ * it. */
 typedef struct gantry_graph {
   uint32_t size;
   uint32_t node_count;
@@ -227,38 +246,47 @@ typedef struct gantry_graph {
   const uint32_t* outputs;
   uint32_t output_count;
   uint32_t capture_count;
-  const uint32_t* captures; /* this graph's own values for the node's captures; GANTRY_NONE: not read in this body */
+  /* this graph's own values for the node's captures; GANTRY_NONE: not read in this body */
+  const uint32_t* captures;
   gantry_str name;
 } gantry_graph;
 
-/* ---- 3. Claims ------------------------------------------------------------------------------------------------------ */
+/* ---- 3. Claims ------------------------------------------------------------------------------- */
 
-/* A claim is a set of nodes that the provider would run as one kernel. The kernel's slots follow from the set by one rule:
+/* A claim is a set of nodes that the provider would run as one kernel. The kernel's slots follow
+ * from the set by one rule:
  *
- *   input slots   the nodes in graph order, of each all inputs and then all captures in order, leaving out those that are
- *                 produced inside the set; an absent optional input has an empty slot; a value read twice has two slots;
- *   output slots  the nodes in graph order, of each all outputs in order, leaving out those that are read inside the set
- *                 and nowhere else; an output that nobody reads has a slot that is not wanted.
+ *   input slots   the nodes in graph order, of each all inputs and then all captures in order,
+ *                 leaving out those that are produced inside the set; an absent optional input has
+ *                 an empty slot; a value read twice has two slots;
+ *   output slots  the nodes in graph order, of each all outputs in order, leaving out those that
+ *                 are read inside the set and nowhere else; an output that nobody reads has a slot
+ *                 that is not wanted.
  *
  * So the slots of a set of one node are its own inputs (then captures) and outputs. */
 
 enum {
-  GANTRY_PORT_HOST = 1,       /* wanted in host memory (the sizes of a Reshape), whatever the device */
-  GANTRY_PORT_SIGNATURE = 2,  /* input: its value, not only its shape, decides the shapes of outputs */
-  GANTRY_PORT_STRIDED = 4,    /* input: any strides are accepted; else dense ones are asked for */
-  GANTRY_PORT_UNALIGNED = 8,  /* input: a constant may start at any byte, as a mapped file has it; else it is copied once */
-  GANTRY_PORT_COMPILE_ONLY = 16 /* input: a constant used at compile only; the run passes an empty slot */
+  /* wanted in host memory (the sizes of a Reshape), whatever the device */
+  GANTRY_PORT_HOST = 1,
+  /* input: its value, not only its shape, decides the shapes of outputs */
+  GANTRY_PORT_SIGNATURE = 2,
+  GANTRY_PORT_STRIDED = 4, /* input: any strides are accepted; else dense ones are asked for */
+  /* input: a constant may start at any byte, as a mapped file has it; else it is copied once */
+  GANTRY_PORT_UNALIGNED = 8,
+  /* input: a constant used at compile only; the run passes an empty slot */
+  GANTRY_PORT_COMPILE_ONLY = 16
 };
 
 /* What a kernel wants of one slot. */
 typedef struct gantry_port {
   uint32_t size;
   uint32_t flags;
-  /* Outputs: bit i set: this output may be written over input slot i (element by element, same size in bytes). The host
-   * grants it when nobody reads that input later; the kernel sees it as equal data pointers. */
+  /* Outputs: bit i set: this output may be written over input slot i (element by element, same size
+   * in bytes). The host grants it when nobody reads that input later; the kernel sees it as equal
+   * data pointers. */
   uint64_t overwrites;
-  /* Outputs: input slot whose bytes this output repeats unchanged (Reshape), or GANTRY_NONE. If granted, data pointers
-   * are equal and there is nothing to copy. */
+  /* Outputs: input slot whose bytes this output repeats unchanged (Reshape), or GANTRY_NONE. If
+   * granted, data pointers are equal and there is nothing to copy. */
   uint32_t repeats;
   uint32_t format_count;
   /* Formats accepted beyond the dense one, preferred first. The dense one is always accepted. */
@@ -274,35 +302,38 @@ typedef struct gantry_claim {
   uint32_t flags;
   const uint32_t* nodes; /* indices into gantry_graph.nodes */
   uint32_t node_count;
-  uint32_t port_size;           /* sizeof(gantry_port) */
-  const gantry_port* inputs;    /* one for each input slot, or null: no wishes */
-  const gantry_port* outputs;   /* one for each output slot, or null: no wishes */
+  uint32_t port_size;         /* sizeof(gantry_port) */
+  const gantry_port* inputs;  /* one for each input slot, or null: no wishes */
+  const gantry_port* outputs; /* one for each output slot, or null: no wishes */
   uint32_t input_count;
   uint32_t output_count;
-  double time_ns;               /* estimated time of one run; negative: unknown */
-  uint64_t workspace_bytes;     /* estimated scratch memory; 0: unknown or none */
-  gantry_str kernel;            /* name shown to users, as "conv.im2col" */
-  uint64_t tag;                 /* given back at compile; the provider's own meaning */
+  double time_ns;           /* estimated time of one run; negative: unknown */
+  uint64_t workspace_bytes; /* estimated scratch memory; 0: unknown or none */
+  gantry_str kernel;        /* name shown to users, as "conv.im2col" */
+  uint64_t tag;             /* given back at compile; the provider's own meaning */
 } gantry_claim;
 
-/* Where `claim` reports. Rows may overlap; of two that both cover a node the first is preferred. What is passed is copied. */
+/* Where `claim` reports. Rows may overlap; of two that both cover a node the first is preferred.
+ * What is passed is copied. */
 typedef struct gantry_claim_sink {
   uint32_t size;
   uint32_t reserved;
   void* self;
   void (*claim)(void* self, const gantry_claim* row);
-  void (*refuse)(void* self, uint32_t node, gantry_str reason); /* why a node is in no row: one sentence, no final stop */
+  /* why a node is in no row: one sentence, no final stop */
+  void (*refuse)(void* self, uint32_t node, gantry_str reason);
 } gantry_claim_sink;
 
 typedef struct gantry_claim_request {
   uint32_t size;
   uint32_t device; /* index among the devices that the provider enumerated */
   const gantry_graph* graph;
-  gantry_str options; /* JSON object: the provider's options for this session, valid by the manifest's schema */
+  /* JSON object: the provider's options for this session, valid by the manifest's schema */
+  gantry_str options;
   const gantry_claim_sink* sink;
 } gantry_claim_request;
 
-/* ---- 4. Compile and kernels ----------------------------------------------------------------------------------------- */
+/* ---- 4. Compile and kernels ------------------------------------------------------------------ */
 
 /* Everything a kernel sees in one run. */
 typedef struct gantry_call {
@@ -312,24 +343,28 @@ typedef struct gantry_call {
   uint32_t reserved;
   const gantry_tensor* const* inputs; /* by slot; null: empty slot, or a value that is no tensor */
   const gantry_value* const* values;  /* by slot: the same as opaque values; null: empty slot */
-  const uint8_t* wanted;              /* by output slot: 0: nobody reads it, it need not be asked for */
-  gantry_run* run;                    /* to be passed to the host's run services */
-  gantry_stream* stream;              /* null: the device has no streams and the kernel completes before it returns */
+  /* by output slot: 0: nobody reads it, it need not be asked for */
+  const uint8_t* wanted;
+  gantry_run* run; /* to be passed to the host's run services */
+  /* null: the device has no streams and the kernel completes before it returns */
+  gantry_stream* stream;
 } gantry_call;
 
-/* A compiled claim, immutable and shared by all runs. Filled by the provider. Thread rule of the slots: [any]; one context
- * is never used by two runs at a time. */
+/* A compiled claim, immutable and shared by all runs. Filled by the provider. Thread rule of the
+ * slots: [any]; one context is never used by two runs at a time. */
 typedef struct gantry_kernel {
   uint32_t size;
   uint32_t flags; /* GANTRY_KERNEL_* */
   void* self;
-  /* Runs, or enqueues on call->stream. `context` is what context_create made, or null without that slot. */
+  /* Runs, or enqueues on call->stream. `context` is what context_create made, or null without that
+   * slot. */
   gantry_error* (*run)(void* self, void* context, const gantry_call* call);
   void (*destroy)(void* self);
   /* Optional: mutable state, made once per execution context. */
   gantry_error* (*context_create)(void* self, void** out_context);
   void (*context_destroy)(void* self, void* context);
-  /* Optional: hands a compiled form to `write`, for a later gantry_compile.blob on an equal device and driver. */
+  /* Optional: hands a compiled form to `write`, for a later gantry_compile.blob on an equal device
+   * and driver. */
   gantry_error* (*serialize)(void* self, void* target,
                              void (*write)(void* target, const void* data, uint64_t size_bytes));
 } gantry_kernel;
@@ -354,33 +389,36 @@ typedef struct gantry_compile {
   const gantry_format* const* output_formats; /* granted, by slot; a null entry: dense */
   uint64_t tag;                               /* of the claim */
   gantry_str options;                         /* as in gantry_claim_request */
-  const void* blob; /* what `serialize` wrote for this claim, or null; if it does not fit, compile afresh */
+  /* what `serialize` wrote for this claim, or null; if it does not fit, compile afresh */
+  const void* blob;
   uint64_t blob_bytes;
   gantry_fragment* fragment; /* for gantry_host.fragment_model */
 } gantry_compile;
 
-/* ---- 5. Devices ----------------------------------------------------------------------------------------------------- */
+/* ---- 5. Devices ------------------------------------------------------------------------------ */
 
 typedef enum gantry_device_state {
   GANTRY_DEVICE_READY = 0,
   GANTRY_DEVICE_ABSENT = 1, /* reported to say why: "driver library libx.so.1 was not found" */
-  GANTRY_DEVICE_BLOCKED = 2 /* there, but not usable: wrong driver, no permission, claimed by another process */
+  /* there, but not usable: wrong driver, no permission, claimed by another process */
+  GANTRY_DEVICE_BLOCKED = 2
 } gantry_device_state;
 
 enum {
-  GANTRY_DEVICE_HOST_MEMORY = 1, /* kernels read and write host memory: no memory, copy or stream slot is used */
-  GANTRY_DEVICE_CAPTURE = 2      /* capture slots work on this device */
+  /* kernels read and write host memory: no memory, copy or stream slot is used */
+  GANTRY_DEVICE_HOST_MEMORY = 1,
+  GANTRY_DEVICE_CAPTURE = 2 /* capture slots work on this device */
 };
 
 typedef struct gantry_device_info {
   uint32_t size;
-  uint32_t state; /* gantry_device_state */
+  uint32_t state;  /* gantry_device_state */
   gantry_str type; /* one of the manifest's "devices" */
   uint32_t id;     /* N of "TYPE:N", unique per type, from 0 */
   uint32_t flags;
-  gantry_str uid;  /* stable over restarts: PCI address, UUID; empty: none */
-  gantry_str name; /* "NVIDIA H200" */
-  gantry_str reason; /* of a state other than ready: one sentence */
+  gantry_str uid;        /* stable over restarts: PCI address, UUID; empty: none */
+  gantry_str name;       /* "NVIDIA H200" */
+  gantry_str reason;     /* of a state other than ready: one sentence */
   uint64_t memory_bytes; /* 0: unknown */
 } gantry_device_info;
 
@@ -388,7 +426,8 @@ typedef struct gantry_device_sink {
   uint32_t size;
   uint32_t reserved;
   void* self;
-  void (*device)(void* self, const gantry_device_info* info); /* the n-th call makes device index n */
+  /* the n-th call makes device index n */
+  void (*device)(void* self, const gantry_device_info* info);
 } gantry_device_sink;
 
 typedef enum gantry_copy_kind {
@@ -397,8 +436,8 @@ typedef enum gantry_copy_kind {
   GANTRY_COPY_WITHIN_DEVICE = 2
 } gantry_copy_kind;
 
-/* A copy of `rows` runs of `row_bytes` bytes; source and target runs start `source_pitch` and `target_pitch` bytes apart.
- * rows = 1 is a plain copy. */
+/* A copy of `rows` runs of `row_bytes` bytes; source and target runs start `source_pitch` and
+ * `target_pitch` bytes apart. rows = 1 is a plain copy. */
 typedef struct gantry_copy {
   uint32_t size;
   uint32_t kind; /* gantry_copy_kind */
@@ -410,7 +449,7 @@ typedef struct gantry_copy {
   uint64_t source_pitch;
 } gantry_copy;
 
-/* ---- 6. What the host offers ---------------------------------------------------------------------------------------- */
+/* ---- 6. What the host offers ----------------------------------------------------------------- */
 
 typedef enum gantry_log_level {
   GANTRY_LOG_ERROR = 0,
@@ -423,7 +462,7 @@ typedef struct gantry_host {
   uint32_t size;
   uint32_t reserved;
 
-  /* Errors. A message is one sentence that names the subject, what was expected and what was found. */
+  /* Errors. A message is one sentence: the subject, what was expected and what was found. */
   gantry_error* (*error_create)(uint32_t code, gantry_str message);
   uint32_t (*error_code)(const gantry_error* error);
   gantry_str (*error_message)(const gantry_error* error);
@@ -431,143 +470,178 @@ typedef struct gantry_host {
 
   void (*log)(uint32_t level, gantry_str message);
 
-  /* Host memory of the provider's own, counted in the report. Alignment: a power of two. Null when out of memory. */
+  /* Host memory of the provider's own, counted in the report. Alignment: a power of two. Null when
+   * out of memory. */
   void* (*allocate)(uint64_t size_bytes, uint64_t alignment);
   void (*release)(void* memory);
 
-  /* Immutable data made once per process for each key (packed weights): `fill` writes `size_bytes` on first use, later
-   * callers share the result. Key: 32 bytes, a digest of the content and the form. Released when the last user releases. */
-  gantry_error* (*packed_acquire)(const uint8_t key[32], uint64_t size_bytes, void (*fill)(void* arg, void* target),
-                                  void* arg, const void** out_data);
+  /* Immutable data made once per process for each key (packed weights): `fill` writes `size_bytes`
+   * on first use, later callers share the result. Key: 32 bytes, a digest of the content and the
+   * form. Released when the last user releases. */
+  gantry_error* (*packed_acquire)(const uint8_t key[32], uint64_t size_bytes,
+                                  void (*fill)(void* arg, void* target), void* arg,
+                                  const void** out_data);
   void (*packed_release)(const void* data);
 
-  /* Writes the nodes being compiled as a serialized ONNX ModelProto: the slots are its inputs and outputs, named after
-   * their values; constants of more than 1 KiB are external data at location "gantry:N", found with fragment_weight. */
+  /* Writes the nodes being compiled as a serialized ONNX ModelProto: the slots are its inputs and
+   * outputs, named after their values; constants of more than 1 KiB are external data at location
+   * "gantry:N", found with fragment_weight. */
   gantry_error* (*fragment_model)(gantry_fragment* fragment, void* target,
-                                  void (*write)(void* target, const void* data, uint64_t size_bytes));
+                                  void (*write)(void* target, const void* data,
+                                                uint64_t size_bytes));
   gantry_error* (*fragment_weight)(gantry_fragment* fragment, uint64_t index, const void** out_data,
                                    uint64_t* out_size_bytes);
 
-  /* Values. Handles passed to a kernel are borrowed; those made here are owned until they are released or passed on.
-   * A value under construction is used by one thread. */
+  /* Values. Handles passed to a kernel are borrowed; those made here are owned until they are
+   * released or passed on. A value under construction is used by one thread. */
   uint32_t (*value_kind)(const gantry_value* value);
   const gantry_tensor* (*value_tensor)(const gantry_value* value); /* null: not a tensor */
   gantry_error* (*value_string)(const gantry_value* value, uint64_t index, gantry_str* out_string);
-  uint64_t (*value_length)(const gantry_value* value); /* sequence: elements; optional: 0 or 1; map: 2, keys and values */
-  const gantry_value* (*value_at)(const gantry_value* value, uint64_t index); /* null: out of range */
-  gantry_error* (*value_create_tensor)(uint32_t dtype, uint32_t rank, const int64_t* shape, gantry_value** out_value,
-                                       gantry_tensor** out_tensor); /* host memory, not initialised; strings are empty */
-  gantry_error* (*value_create)(uint32_t kind, uint32_t dtype, gantry_value** out_value); /* empty; dtype: elements' */
-  gantry_error* (*value_append)(gantry_value* value, const gantry_value* item); /* shares the item; a map: keys, values */
-  gantry_error* (*value_set_string)(gantry_value* value, uint64_t index, gantry_str text); /* disjoint indices: [any] */
+  /* sequence: elements; optional: 0 or 1; map: 2, keys and values */
+  uint64_t (*value_length)(const gantry_value* value);
+  /* null: out of range */
+  const gantry_value* (*value_at)(const gantry_value* value, uint64_t index);
+  /* host memory, not initialised; strings are empty */
+  gantry_error* (*value_create_tensor)(uint32_t dtype, uint32_t rank, const int64_t* shape,
+                                       gantry_value** out_value, gantry_tensor** out_tensor);
+  /* empty; dtype: elements' */
+  gantry_error* (*value_create)(uint32_t kind, uint32_t dtype, gantry_value** out_value);
+  /* shares the item; a map: keys, values */
+  gantry_error* (*value_append)(gantry_value* value, const gantry_value* item);
+  /* disjoint indices: [any] */
+  gantry_error* (*value_set_string)(gantry_value* value, uint64_t index, gantry_str text);
   void (*value_release)(gantry_value* value);
 
   /* Run services; [serial] in `run`, and only until the kernel returns. */
 
-  /* Memory for output slot `index`: a tensor of this type and shape in the memory of the kernel's device (or host memory, if
-   * the port says so), in the granted format. Valid until the kernel's work is complete. Ask once for each wanted output.
-   * INVALID_ARGUMENT: a type or a rank other than the model declares, or an extent below 0. */
-  gantry_error* (*output)(gantry_run* run, uint32_t index, uint32_t dtype, uint32_t rank, const int64_t* shape,
-                          gantry_tensor** out_tensor);
-  /* Output slot `index` is `value`, of any kind: the way for sequences, optionals, maps and string tensors (value_create...).
-   * The host takes a share, the caller keeps its own. */
+  /* Memory for output slot `index`: a tensor of this type and shape in the memory of the kernel's
+   * device (or host memory, if the port says so), in the granted format. Valid until the kernel's
+   * work is complete. Ask once for each wanted output. INVALID_ARGUMENT: a type or a rank other
+   * than the model declares, or an extent below 0. */
+  gantry_error* (*output)(gantry_run* run, uint32_t index, uint32_t dtype, uint32_t rank,
+                          const int64_t* shape, gantry_tensor** out_tensor);
+  /* Output slot `index` is `value`, of any kind: the way for sequences, optionals, maps and string
+   * tensors (value_create...). The host takes a share, the caller keeps its own. */
   gantry_error* (*output_value)(gantry_run* run, uint32_t index, const gantry_value* value);
-  /* The tensor asked for was an upper bound; `shape` (no extent larger) is what was used. With an event, `shape` points to host memory
-   * that is filled by the time the event completes, and stays valid until the run ends. */
-  gantry_error* (*output_shrink)(gantry_run* run, uint32_t index, const int64_t* shape, gantry_event* event);
-  /* Uninitialised memory of the kernel's device, aligned to 64 bytes, until the kernel's work is complete. */
+  /* The tensor asked for was an upper bound; `shape` (no extent larger) is what was used. With an
+   * event, `shape` points to host memory that is filled by the time the event completes, and stays
+   * valid until the run ends. */
+  gantry_error* (*output_shrink)(gantry_run* run, uint32_t index, const int64_t* shape,
+                                 gantry_event* event);
+  /* Uninitialised memory of the kernel's device, aligned to 64 bytes, until the kernel's work is
+   * complete. */
   gantry_error* (*scratch)(gantry_run* run, uint64_t size_bytes, void** out_memory);
   /* The same in host memory. */
   gantry_error* (*scratch_host)(gantry_run* run, uint64_t size_bytes, void** out_memory);
-  /* Calls body(arg, begin, end) on disjoint ranges that cover [0, count), at least `grain` items each but the last, on the
-   * threads that this run may use; returns when all are done. Bodies must not throw; nested calls run in the caller. */
-  void (*parallel_for)(gantry_run* run, int64_t count, int64_t grain, void (*body)(void* arg, int64_t begin, int64_t end),
-                       void* arg);
+  /* Calls body(arg, begin, end) on disjoint ranges that cover [0, count), at least `grain` items
+   * each but the last, on the threads that this run may use; returns when all are done. Bodies must
+   * not throw; nested calls run in the caller. */
+  void (*parallel_for)(gantry_run* run, int64_t count, int64_t grain,
+                       void (*body)(void* arg, int64_t begin, int64_t end), void* arg);
   uint32_t (*thread_count)(gantry_run* run); /* threads that parallel_for may use now, at least 1 */
-  /* 0, or the code with which to give up: GANTRY_CANCELLED or GANTRY_DEADLINE_EXCEEDED. Poll it in long loops. [any] */
+  /* 0, or the code with which to give up: GANTRY_CANCELLED or GANTRY_DEADLINE_EXCEEDED. Poll it in
+   * long loops. [any] */
   uint32_t (*should_stop)(gantry_run* run);
-  /* A named span in the trace, if one is being taken; `end` closes the span that the same thread opened last. [any] */
+  /* A named span in the trace, if one is being taken; `end` closes the span that the same thread
+   * opened last. [any] */
   void (*trace_begin)(gantry_run* run, gantry_str name);
   void (*trace_end)(gantry_run* run);
 } gantry_host;
 
-/* ---- 7. What the provider offers ------------------------------------------------------------------------------------ */
+/* ---- 7. What the provider offers ------------------------------------------------------------- */
 
 typedef struct gantry_provider_api {
   uint32_t size;
   uint32_t reserved;
   gantry_provider* self; /* passed to the slots below */
 
-  /* Required. Reports every device of the manifest's types. Cheap: creates no contexts. No hardware is success with no
-   * devices, or with absent ones that say why. [serial] */
+  /* Required. Reports every device of the manifest's types. Cheap: creates no contexts. No hardware
+   * is success with no devices, or with absent ones that say why. [serial] */
   gantry_error* (*devices)(gantry_provider* self, const gantry_device_sink* sink);
 
-  /* Required. What of a graph would run on a device: rows and refusals into the sink. Pure: the same question has the same
-   * answer, nothing is allocated on a device, hostile graphs are survived. Asked again for each body. [any] */
+  /* Required. What of a graph would run on a device: rows and refusals into the sink. Pure: the
+   * same question has the same answer, nothing is allocated on a device, hostile graphs are
+   * survived. Asked again for each body. [any] */
   gantry_error* (*claim)(gantry_provider* self, const gantry_claim_request* request);
 
-  /* Required. Makes the kernel of a granted claim. out_kernel->size is set by the caller to what it can take. [any] */
-  gantry_error* (*compile)(gantry_provider* self, const gantry_compile* args, gantry_kernel* out_kernel);
+  /* Required. Makes the kernel of a granted claim. out_kernel->size is set by the caller to what it
+   * can take. [any] */
+  gantry_error* (*compile)(gantry_provider* self, const gantry_compile* args,
+                           gantry_kernel* out_kernel);
 
   /* Required. The last call; every thread of the provider has ended when it returns. [serial] */
   void (*destroy)(gantry_provider* self);
 
-  /* ---- Needed for devices with memory of their own; null otherwise. ---- */
+  /* ---- Needed for devices with memory of their own; null otherwise. ----------------------------
+   */
 
-  /* Opens a device for use; called once per device before any slot below. Index as enumerated. [serial] */
+  /* Opens a device for use; called once per device before any slot below. Index as enumerated.
+   * [serial] */
   gantry_error* (*device_open)(gantry_provider* self, uint32_t index, gantry_device** out_device);
   void (*device_close)(gantry_device* device);
 
-  gantry_error* (*memory_allocate)(gantry_device* device, uint64_t size_bytes, void** out_memory); /* [any] */
-  void (*memory_free)(gantry_device* device, void* memory);                                        /* [any] */
+  /* [any] */
+  gantry_error* (*memory_allocate)(gantry_device* device, uint64_t size_bytes, void** out_memory);
+  /* [any] */
+  void (*memory_free)(gantry_device* device, void* memory);
 
   /* Work on one stream completes in the order it was given; streams are independent. */
   gantry_error* (*stream_create)(gantry_device* device, gantry_stream** out_stream);
   void (*stream_destroy)(gantry_stream* stream);
-  gantry_error* (*stream_synchronize)(gantry_stream* stream); /* waits for all work; reports errors of that work */
+  /* waits for all work; reports errors of that work */
+  gantry_error* (*stream_synchronize)(gantry_stream* stream);
 
-  /* Enqueues a copy. Host memory given to it stays untouched by the host until the copy completes. */
+  /* Enqueues a copy. Host memory given to it stays untouched by the host until the copy completes.
+   */
   gantry_error* (*copy)(gantry_stream* stream, const gantry_copy* copy);
 
   gantry_error* (*event_create)(gantry_device* device, gantry_event** out_event);
   void (*event_destroy)(gantry_event* event);
-  gantry_error* (*event_record)(gantry_event* event, gantry_stream* stream); /* completes when work given so far has */
-  gantry_error* (*event_wait)(gantry_event* event, gantry_stream* stream);   /* later work of `stream` waits for it */
-  gantry_error* (*event_synchronize)(gantry_event* event);                   /* the calling thread waits for it */
+  /* completes when work given so far has */
+  gantry_error* (*event_record)(gantry_event* event, gantry_stream* stream);
+  /* later work of `stream` waits for it */
+  gantry_error* (*event_wait)(gantry_event* event, gantry_stream* stream);
+  /* the calling thread waits for it */
+  gantry_error* (*event_synchronize)(gantry_event* event);
 
-  /* ---- Optional. ---- */
+  /* ---- Optional. -------------------------------------------------------------------------------
+   */
 
-  /* A stretch of work recorded once and launched many times. Between begin and end the stream records instead of running. */
+  /* A stretch of work recorded once and launched many times. Between begin and end the stream
+   * records instead of running. */
   gantry_error* (*capture_begin)(gantry_stream* stream);
   gantry_error* (*capture_end)(gantry_stream* stream, gantry_capture** out_capture);
   gantry_error* (*capture_launch)(gantry_capture* capture, gantry_stream* stream);
   void (*capture_destroy)(gantry_capture* capture);
 
-  /* Private formats: bytes of a tensor in a format, and the copy of a tensor into another format. */
-  gantry_error* (*format_bytes)(gantry_provider* self, const gantry_format* format, uint32_t dtype, uint32_t rank,
-                                const int64_t* shape, uint64_t* out_bytes);
-  gantry_error* (*reorder)(gantry_stream* stream, const gantry_tensor* source, gantry_tensor* target);
+  /* Private formats: bytes of a tensor in a format, and the copy of a tensor into another format.
+   */
+  gantry_error* (*format_bytes)(gantry_provider* self, const gantry_format* format, uint32_t dtype,
+                                uint32_t rank, const int64_t* shape, uint64_t* out_bytes);
+  gantry_error* (*reorder)(gantry_stream* stream, const gantry_tensor* source,
+                           gantry_tensor* target);
 
-  /* The device's or stream's own handle for another provider of the same device (kind "cuda.stream"); null: no such kind. */
+  /* The device's or stream's own handle for another provider of the same device (kind
+   * "cuda.stream"); null: no such kind. */
   void* (*native_handle)(gantry_device* device, gantry_stream* stream, gantry_str kind);
 } gantry_provider_api;
 
-/* ---- 8. Entry ------------------------------------------------------------------------------------------------------- */
+/* ---- 8. Entry -------------------------------------------------------------------------------- */
 
 typedef struct gantry_offer {
   uint32_t size;
-  uint32_t minor;  /* newest minor version that the host speaks */
-  uint64_t layout; /* the host's GANTRY_ABI_LAYOUT */
+  uint32_t minor;          /* newest minor version that the host speaks */
+  uint64_t layout;         /* the host's GANTRY_ABI_LAYOUT */
   const gantry_host* host; /* valid as long as the process */
-  gantry_str library;  /* absolute path of this library */
-  gantry_str manifest; /* text of the manifest */
-  gantry_str options;  /* JSON object: the process-wide options, valid by the manifest's schema */
+  gantry_str library;      /* absolute path of this library */
+  gantry_str manifest;     /* text of the manifest */
+  gantry_str options; /* JSON object: the process-wide options, valid by the manifest's schema */
 } gantry_offer;
 
 typedef struct gantry_accept {
-  uint32_t size;   /* set by the host to what it can take */
-  uint32_t minor;  /* version spoken: at most the host's */
-  uint64_t layout; /* the provider's GANTRY_ABI_LAYOUT */
+  uint32_t size;                  /* set by the host to what it can take */
+  uint32_t minor;                 /* version spoken: at most the host's */
+  uint64_t layout;                /* the provider's GANTRY_ABI_LAYOUT */
   const gantry_provider_api* api; /* valid until its `destroy` */
 } gantry_accept;
 
@@ -577,12 +651,14 @@ typedef struct gantry_accept {
 #define GANTRY_EXPORT __attribute__((visibility("default")))
 #endif
 
-/* The only symbol of a provider. A process has at most one provider object of a library at a time: the entry is called again
- * only after `destroy` has returned. On error nothing is kept. ABI_MISMATCH: the offer cannot be met. */
+/* The only symbol of a provider. A process has at most one provider object of a library at a time:
+ * the entry is called again only after `destroy` has returned. On error nothing is kept.
+ * ABI_MISMATCH: the offer cannot be met. */
 typedef gantry_error* (*gantry_provider_entry)(const gantry_offer* offer, gantry_accept* accept);
 GANTRY_EXPORT gantry_error* gantry_provider_v1(const gantry_offer* offer, gantry_accept* accept);
 
-/* A note in the library file that the host reads before it opens the library: version and layout, in the section
+/* A note in the library file that the host reads before it opens the library: version and layout,
+ * in the section
  * ".note.gantry". Put GANTRY_PROVIDER_NOTE once, at file scope, into one source file. */
 typedef struct gantry_note {
   uint32_t name_bytes;        /* 7: "gantry" and its terminator */
@@ -603,10 +679,17 @@ typedef struct gantry_note {
 #define GANTRY_SANITIZER 0
 #endif
 
-#define GANTRY_PROVIDER_NOTE                                                                             \
-  __attribute__((section(".note.gantry"), used, aligned(4))) static const gantry_note gantry_note_of_library = { \
-      7, sizeof(gantry_note) - offsetof(gantry_note, major), 1, "gantry", GANTRY_ABI_MAJOR,              \
-      GANTRY_ABI_LAYOUT, GANTRY_ABI_MINOR, GANTRY_SANITIZER};
+#define GANTRY_PROVIDER_NOTE                                                      \
+  __attribute__((section(".note.gantry"), used,                                   \
+                 aligned(4))) static const gantry_note gantry_note_of_library = { \
+      7,                                                                          \
+      sizeof(gantry_note) - offsetof(gantry_note, major),                         \
+      1,                                                                          \
+      "gantry",                                                                   \
+      GANTRY_ABI_MAJOR,                                                           \
+      GANTRY_ABI_LAYOUT,                                                          \
+      GANTRY_ABI_MINOR,                                                           \
+      GANTRY_SANITIZER};
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ArgMax and ArgMin: the place of the extreme element along an axis; NaN counts as extreme, as in numpy.
+// ArgMax and ArgMin: the place of the extreme element along an axis; NaN counts as extreme, as in
+// numpy.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -20,11 +21,15 @@ constexpr int64_t kColumns = 128;
 
 struct Greater {
   template <class C>
-  static bool before(C a, C b) { return a > b; }
+  static bool before(C a, C b) {
+    return a > b;
+  }
 };
 struct Less {
   template <class C>
-  static bool before(C a, C b) { return a < b; }
+  static bool before(C a, C b) {
+    return a < b;
+  }
 };
 
 template <class Order>
@@ -48,8 +53,10 @@ class ArgReduce final : public NodeKernel {
     const int64_t outputs = count_of(shape.shape());
     auto* y = static_cast<int64_t*>(call.output(0, GANTRY_INT64, shape.shape()).data);
     if (outputs == 0) return;
-    const Lines lines = {x.count(0, axis), x.rank == 0 ? 1 : x[axis], x.rank == 0 ? 1 : x.count(axis + 1, x.rank)};
-    if (lines.extent == 0) fail("the axis has no elements, so that none is the largest or smallest");
+    const Lines lines = {x.count(0, axis), x.rank == 0 ? 1 : x[axis],
+                         x.rank == 0 ? 1 : x.count(axis + 1, x.rank)};
+    if (lines.extent == 0)
+      fail("the axis has no elements, so that none is the largest or smallest");
     dispatch<NumberTypes>(call.input(0).dtype, [&](auto type) {
       using T = typename decltype(type)::type;
       takes_last_ ? find<T, true>(call, lines, y) : find<T, false>(call, lines, y);
@@ -76,7 +83,8 @@ class ArgReduce final : public NodeKernel {
     using C = Compute<T>;
     const T* x = call.data<T>(0);
     const int64_t blocks = (lines.inner + kColumns - 1) / kColumns;
-    const int64_t grain = std::max<int64_t>(1, kGrain / (lines.extent * std::min(kColumns, lines.inner)));
+    const int64_t grain =
+        std::max<int64_t>(1, kGrain / (lines.extent * std::min(kColumns, lines.inner)));
     call.parallel_for(lines.outer * blocks, grain, [&](int64_t begin, int64_t end) {
       C best[kColumns];
       for (int64_t i = begin; i < end; ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BatchNormalization: with given statistics, or (training) with those of the batch. X, scale and statistics may have three
-// different element types; sums are formed in f64.
+// BatchNormalization: with given statistics, or (training) with those of the batch. X, scale and
+// statistics may have three different element types; sums are formed in f64.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -24,7 +24,8 @@ constexpr int64_t kGrain = 32768;
 struct Rules {
   bool is_training = false;
   bool is_per_channel = true;  ///< else each element of a sample has statistics of its own
-  /// Versions before 14 wrote the statistics of the batch to two further outputs, with the divisor n - 1 for the running variance.
+  /// Versions before 14 wrote the statistics of the batch to two further outputs, with the divisor
+  /// n - 1 for the running variance.
   bool saves_batch = false;
 };
 
@@ -39,7 +40,8 @@ class BatchNorm final : public NodeKernel {
   void run(sdk::Call& call) const override {
     const Layout layout = resolve(call);
     gantry_tensor& output = call.output(0, call.input(0).dtype, call.shape(0));
-    const bool is_double = call.input(0).dtype == GANTRY_DOUBLE || call.input(3).dtype == GANTRY_DOUBLE;
+    const bool is_double =
+        call.input(0).dtype == GANTRY_DOUBLE || call.input(3).dtype == GANTRY_DOUBLE;
     is_double ? run_in<double>(call, layout, output) : run_in<float>(call, layout, output);
   }
 
@@ -63,8 +65,9 @@ class BatchNorm final : public NodeKernel {
     }
     for (int slot = 1; slot < 5; ++slot) {
       if (count_of(call.shape(slot)) != layout.channels) {
-        fail("input " + std::to_string(slot) + " has shape " + to_string(call.shape(slot)) + ", needs " +
-             std::to_string(layout.channels) + " elements for input 0 of shape " + to_string(x));
+        fail("input " + std::to_string(slot) + " has shape " + to_string(call.shape(slot)) +
+             ", needs " + std::to_string(layout.channels) + " elements for input 0 of shape " +
+             to_string(x));
       }
     }
     return layout;
@@ -76,7 +79,8 @@ class BatchNorm final : public NodeKernel {
     dispatch<FloatTypes>(call.input(slot).dtype, [&](auto type) {
       using T = typename decltype(type)::type;
       const T* source = call.data<T>(slot);
-      for (int64_t i = 0; i < count; ++i) target[i] = static_cast<C>(static_cast<Compute<T>>(source[i]));
+      for (int64_t i = 0; i < count; ++i)
+        target[i] = static_cast<C>(static_cast<Compute<T>>(source[i]));
     });
     return target;
   }
@@ -116,12 +120,15 @@ class BatchNorm final : public NodeKernel {
     dispatch<FloatTypes>(call.input(0).dtype, [&](auto type) {
       using T = typename decltype(type)::type;
       const T* x = call.data<T>(0);
-      const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, layout.batch * layout.plane));
+      const int64_t grain =
+          std::max<int64_t>(1, kGrain / std::max<int64_t>(1, layout.batch * layout.plane));
       call.parallel_for(layout.channels, grain, [&](int64_t begin, int64_t end) {
         for (int64_t c = begin; c < end; ++c) {
-          const double count = static_cast<double>(layout.batch) * static_cast<double>(layout.plane);
+          const double count =
+              static_cast<double>(layout.batch) * static_cast<double>(layout.plane);
           const double middle = fold(layout, x, c, [](double v) { return v; }) / count;
-          const double spread = fold(layout, x, c, [middle](double v) { return (v - middle) * (v - middle); });
+          const double spread =
+              fold(layout, x, c, [middle](double v) { return (v - middle) * (v - middle); });
           mean[c] = static_cast<C>(middle);
           variance[c] = static_cast<C>(spread / count);
         }
@@ -133,7 +140,8 @@ class BatchNorm final : public NodeKernel {
     double total = 0;
     for (int64_t n = 0; n < layout.batch; ++n) {
       const T* plane = x + (n * layout.channels + channel) * layout.plane;
-      for (int64_t i = 0; i < layout.plane; ++i) total += term(static_cast<double>(static_cast<Compute<T>>(plane[i])));
+      for (int64_t i = 0; i < layout.plane; ++i)
+        total += term(static_cast<double>(static_cast<Compute<T>>(plane[i])));
     }
     return total;
   }
@@ -146,17 +154,21 @@ class BatchNorm final : public NodeKernel {
     dispatch<FloatTypes>(dtype, [&](auto type) {
       using T = typename decltype(type)::type;
       auto* target = static_cast<T*>(output.data);
-      for (int64_t i = 0; i < channels; ++i) target[i] = static_cast<T>(static_cast<Compute<T>>(value(i)));
+      for (int64_t i = 0; i < channels; ++i)
+        target[i] = static_cast<T>(static_cast<Compute<T>>(value(i)));
     });
   }
   template <class C>
-  void write_running(sdk::Call& call, const Layout& layout, const C* given, const C* measured, int slot, int like) const {
+  void write_running(sdk::Call& call, const Layout& layout, const C* given, const C* measured,
+                     int slot, int like) const {
     const C keep = static_cast<C>(momentum_);
-    write(call, slot, like, layout.channels, [&](int64_t i) { return given[i] * keep + measured[i] * (C{1} - keep); });
+    write(call, slot, like, layout.channels,
+          [&](int64_t i) { return given[i] * keep + measured[i] * (C{1} - keep); });
   }
 
   template <class C>
-  static void apply(sdk::Call& call, const Layout& layout, const C* factor, const C* offset, gantry_tensor& output) {
+  static void apply(sdk::Call& call, const Layout& layout, const C* factor, const C* offset,
+                    gantry_tensor& output) {
     dispatch<FloatTypes>(output.dtype, [&](auto type) {
       using T = typename decltype(type)::type;
       const T* x = call.data<T>(0);
@@ -165,7 +177,8 @@ class BatchNorm final : public NodeKernel {
       call.parallel_for(layout.batch * layout.channels, grain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const int64_t c = i % layout.channels;
-          apply_plane(x + i * layout.plane, y + i * layout.plane, layout.plane, factor[c], offset[c]);
+          apply_plane(x + i * layout.plane, y + i * layout.plane, layout.plane, factor[c],
+                      offset[c]);
         }
       });
     });
@@ -188,7 +201,8 @@ class BatchNorm final : public NodeKernel {
 
 /// Versions 1 and 6: attributes `is_test` and `spatial`.
 std::unique_ptr<sdk::Kernel> make_with_is_test(const sdk::NodeView& node) {
-  const Rules rules = {node.get_int("is_test", 0) == 0 && node.output_count() > 1, node.get_int("spatial", 1) != 0, true};
+  const Rules rules = {node.get_int("is_test", 0) == 0 && node.output_count() > 1,
+                       node.get_int("spatial", 1) != 0, true};
   return std::make_unique<BatchNorm>(node, rules);
 }
 /// Versions 7 and 9: training is asked for by more than one output; `spatial` went with version 9.
@@ -197,7 +211,8 @@ std::unique_ptr<sdk::Kernel> make_by_outputs(const sdk::NodeView& node) {
   return std::make_unique<BatchNorm>(node, Rules{node.output_count() > 1, is_per_channel, true});
 }
 std::unique_ptr<sdk::Kernel> make_by_attribute(const sdk::NodeView& node) {
-  return std::make_unique<BatchNorm>(node, Rules{node.get_int("training_mode", 0) != 0, true, false});
+  return std::make_unique<BatchNorm>(node,
+                                     Rules{node.get_int("training_mode", 0) != 0, true, false});
 }
 
 constexpr sdk::KernelRow kBatchNormRows[] = {

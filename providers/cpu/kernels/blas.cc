@@ -2,15 +2,14 @@
 #include "kernels/blas.h"
 
 #include <cblas.h>
-#include <omp.h>
-
 #include <condition_variable>
 #include <limits>
 #include <mutex>
+#include <omp.h>
 #include <string>
 
-// OpenBLAS's build without threads takes its working buffers from a table without a lock, so that two threads could get the same
-// one. The linker (--wrap) sends every request through here.
+// OpenBLAS's build without threads takes its working buffers from a table without a lock, so that
+// two threads could get the same one. The linker (--wrap) sends every request through here.
 extern "C" {
 void* __real_blas_memory_alloc(int kind);
 void __real_blas_memory_free(void* buffer);
@@ -59,12 +58,12 @@ namespace {
 blasint narrow_int(int64_t value) { return static_cast<blasint>(value); }
 
 void call_gemm(const Product<float>& p, CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b) {
-  cblas_sgemm(CblasRowMajor, a, b, narrow_int(p.m), narrow_int(p.n), narrow_int(p.k), p.alpha, p.a, narrow_int(p.lda),
-              p.b, narrow_int(p.ldb), p.beta, p.c, narrow_int(p.ldc));
+  cblas_sgemm(CblasRowMajor, a, b, narrow_int(p.m), narrow_int(p.n), narrow_int(p.k), p.alpha, p.a,
+              narrow_int(p.lda), p.b, narrow_int(p.ldb), p.beta, p.c, narrow_int(p.ldc));
 }
 void call_gemm(const Product<double>& p, CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b) {
-  cblas_dgemm(CblasRowMajor, a, b, narrow_int(p.m), narrow_int(p.n), narrow_int(p.k), p.alpha, p.a, narrow_int(p.lda),
-              p.b, narrow_int(p.ldb), p.beta, p.c, narrow_int(p.ldc));
+  cblas_dgemm(CblasRowMajor, a, b, narrow_int(p.m), narrow_int(p.n), narrow_int(p.k), p.alpha, p.a,
+              narrow_int(p.lda), p.b, narrow_int(p.ldb), p.beta, p.c, narrow_int(p.ldc));
 }
 
 /// y[count] = alpha matrix x + beta y for a matrix of `rows` x `columns` as it is stored.
@@ -76,16 +75,21 @@ struct VectorProduct {
   int64_t x_step;
   int64_t y_step;
 };
-void call_gemv(const VectorProduct& v, float alpha, const float* matrix, const float* x, float beta, float* y) {
-  cblas_sgemv(CblasRowMajor, v.transpose ? CblasTrans : CblasNoTrans, narrow_int(v.rows), narrow_int(v.columns), alpha,
-              matrix, narrow_int(v.ld), x, narrow_int(v.x_step), beta, y, narrow_int(v.y_step));
+void call_gemv(const VectorProduct& v, float alpha, const float* matrix, const float* x, float beta,
+               float* y) {
+  cblas_sgemv(CblasRowMajor, v.transpose ? CblasTrans : CblasNoTrans, narrow_int(v.rows),
+              narrow_int(v.columns), alpha, matrix, narrow_int(v.ld), x, narrow_int(v.x_step), beta,
+              y, narrow_int(v.y_step));
 }
-void call_gemv(const VectorProduct& v, double alpha, const double* matrix, const double* x, double beta, double* y) {
-  cblas_dgemv(CblasRowMajor, v.transpose ? CblasTrans : CblasNoTrans, narrow_int(v.rows), narrow_int(v.columns), alpha,
-              matrix, narrow_int(v.ld), x, narrow_int(v.x_step), beta, y, narrow_int(v.y_step));
+void call_gemv(const VectorProduct& v, double alpha, const double* matrix, const double* x,
+               double beta, double* y) {
+  cblas_dgemv(CblasRowMajor, v.transpose ? CblasTrans : CblasNoTrans, narrow_int(v.rows),
+              narrow_int(v.columns), alpha, matrix, narrow_int(v.ld), x, narrow_int(v.x_step), beta,
+              y, narrow_int(v.y_step));
 }
 
-/// OpenBLAS takes as many threads as OpenMP would, unless it is called by one of several; the split is ours.
+/// OpenBLAS takes as many threads as OpenMP would, unless it is called by one of several; the split
+/// is ours.
 class OneThread {
  public:
   OneThread() : before_(omp_get_max_threads()) {
@@ -107,22 +111,26 @@ void multiply_floats(const Product<T>& p) {
   if (p.m == 0 || p.n == 0) return;
   if (p.k == 0) {
     for (int64_t i = 0; i < p.m; ++i) {
-      for (int64_t j = 0; j < p.n; ++j) p.c[i * p.ldc + j] = p.beta == T{0} ? T{0} : p.beta * p.c[i * p.ldc + j];
+      for (int64_t j = 0; j < p.n; ++j)
+        p.c[i * p.ldc + j] = p.beta == T{0} ? T{0} : p.beta * p.c[i * p.ldc + j];
     }
     return;
   }
   const OneThread scope;
   if (p.m == 1) {
     const int64_t a_step = p.transpose_a ? p.lda : 1;
-    const VectorProduct v = {!p.transpose_b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb, a_step, 1};
+    const VectorProduct v = {
+        !p.transpose_b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb, a_step, 1};
     return call_gemv(v, p.alpha, p.b, p.a, p.beta, p.c);
   }
   if (p.n == 1) {
     const int64_t b_step = p.transpose_b ? 1 : p.ldb;
-    const VectorProduct v = {p.transpose_a, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda, b_step, p.ldc};
+    const VectorProduct v = {
+        p.transpose_a, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda, b_step, p.ldc};
     return call_gemv(v, p.alpha, p.a, p.b, p.beta, p.c);
   }
-  call_gemm(p, p.transpose_a ? CblasTrans : CblasNoTrans, p.transpose_b ? CblasTrans : CblasNoTrans);
+  call_gemm(p, p.transpose_a ? CblasTrans : CblasNoTrans,
+            p.transpose_b ? CblasTrans : CblasNoTrans);
 }
 
 template <class T>
@@ -132,8 +140,8 @@ T load(const T* source) {
   return value;
 }
 
-/// Sums wrap around, so that signed types are computed as unsigned ones. Rows of b are read in turn and a block of them stays in
-/// the cache while all rows of c use it.
+/// Sums wrap around, so that signed types are computed as unsigned ones. Rows of b are read in turn
+/// and a block of them stays in the cache while all rows of c use it.
 template <class T>
 void multiply_integers(const Product<T>& p) {
   using U = std::make_unsigned_t<T>;
@@ -154,12 +162,15 @@ void multiply_integers(const Product<T>& p) {
         T* c = p.c + i * p.ldc + j0;
         for (int64_t j = 0; j < width; ++j) row[j] = static_cast<U>(c[j]);
         for (int64_t k = k0; k < k1; ++k) {
-          const U a = static_cast<U>(load(p.transpose_a ? p.a + k * p.lda + i : p.a + i * p.lda + k)) *
-                      static_cast<U>(p.alpha);
+          const U a =
+              static_cast<U>(load(p.transpose_a ? p.a + k * p.lda + i : p.a + i * p.lda + k)) *
+              static_cast<U>(p.alpha);
           if (p.transpose_b) {
-            for (int64_t j = 0; j < width; ++j) row[j] += a * static_cast<U>(load(p.b + (j0 + j) * p.ldb + k));
+            for (int64_t j = 0; j < width; ++j)
+              row[j] += a * static_cast<U>(load(p.b + (j0 + j) * p.ldb + k));
           } else {
-            for (int64_t j = 0; j < width; ++j) row[j] += a * static_cast<U>(load(p.b + k * p.ldb + j0 + j));
+            for (int64_t j = 0; j < width; ++j)
+              row[j] += a * static_cast<U>(load(p.b + k * p.ldb + j0 + j));
           }
         }
         for (int64_t j = 0; j < width; ++j) c[j] = static_cast<T>(row[j]);
@@ -180,9 +191,10 @@ void multiply_serial(const Product<uint64_t>& product) { multiply_integers(produ
 void check_product(int64_t m, int64_t n, int64_t k, const std::string& label) {
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   if (m <= kMost && n <= kMost && k <= kMost) return;
-  throw sdk::Error(GANTRY_INVALID_ARGUMENT, label + ": the product of a [" + std::to_string(m) + ", " +
-                                                std::to_string(k) + "] and a [" + std::to_string(k) + ", " +
-                                                std::to_string(n) + "] matrix is above 2^31 - 1 in an extent");
+  throw sdk::Error(GANTRY_INVALID_ARGUMENT, label + ": the product of a [" + std::to_string(m) +
+                                                ", " + std::to_string(k) + "] and a [" +
+                                                std::to_string(k) + ", " + std::to_string(n) +
+                                                "] matrix is above 2^31 - 1 in an extent");
 }
 
 }  // namespace gantry::cpu

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products: f32 and f64 by OpenBLAS (the build without threads of its own), integers by a loop of ours, and how a
-// product is split over the run's threads. Matrices are row-major and may start at any byte. Any thread.
+// Matrix products: f32 and f64 by OpenBLAS (the build without threads of its own), integers by a
+// loop of ours, and how a product is split over the run's threads. Matrices are row-major and may
+// start at any byte. Any thread.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -14,7 +15,8 @@
 
 namespace gantry::cpu {
 
-/// c[m, n] = alpha op(a)[m, k] op(b)[k, n] + beta c; op transposes if asked. `ld*` are distances between rows.
+/// c[m, n] = alpha op(a)[m, k] op(b)[k, n] + beta c; op transposes if asked. `ld*` are distances
+/// between rows.
 template <class T>
 struct Product {
   bool transpose_a = false;
@@ -65,7 +67,8 @@ Product<T> dense_product(int64_t m, int64_t n, int64_t k, const T* a, const T* b
   return product;
 }
 
-/// On the calling thread. Extents and row distances are below 2^31, see check_product. Throws nothing.
+/// On the calling thread. Extents and row distances are below 2^31, see check_product. Throws
+/// nothing.
 void multiply_serial(const Product<float>& product);
 void multiply_serial(const Product<double>& product);
 void multiply_serial(const Product<int32_t>& product);
@@ -97,7 +100,8 @@ void multiply(sdk::Call& call, const Product<T>& product) {
   call.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
     const int64_t first = std::min(extent, blocks * begin / parts * block);
     const int64_t last = std::min(extent, blocks * end / parts * block);
-    if (first < last) multiply_serial(by_rows ? product.rows(first, last) : product.columns(first, last));
+    if (first < last)
+      multiply_serial(by_rows ? product.rows(first, last) : product.columns(first, last));
   });
 }
 
@@ -135,7 +139,8 @@ const Compute<T>* widened(sdk::Call& call, const gantry_tensor& tensor) {
   }
 }
 
-/// Where a result is computed before it is an output of type T: the output itself, or scratch memory; `narrow` ends the work.
+/// Where a result is computed before it is an output of type T: the output itself, or scratch
+/// memory; `narrow` ends the work.
 template <class T>
 Compute<T>* wide_output(sdk::Call& call, gantry_tensor& output) {
   if constexpr (std::is_same_v<T, Compute<T>>) {
@@ -148,9 +153,10 @@ template <class T>
 void narrow(sdk::Call& call, const Compute<T>* result, gantry_tensor& output) {
   if constexpr (!std::is_same_v<T, Compute<T>>) {
     auto* target = static_cast<T*>(output.data);
-    call.parallel_for(sdk::Shape(output).element_count(), kConvertGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) target[i] = static_cast<T>(result[i]);
-    });
+    call.parallel_for(sdk::Shape(output).element_count(), kConvertGrain,
+                      [&](int64_t begin, int64_t end) {
+                        for (int64_t i = begin; i < end; ++i) target[i] = static_cast<T>(result[i]);
+                      });
   }
 }
 

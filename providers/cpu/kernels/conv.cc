@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv. A window of one element is a matrix product on the input itself; others gather a tile of windows at a time into a matrix
-// that stays in the cache (im2col) and multiply that; a depthwise f32 window is a weighted sum of shifted rows. 16-bit floats are
-// computed in f32.
+// Conv. A window of one element is a matrix product on the input itself; others gather a tile of
+// windows at a time into a matrix that stays in the cache (im2col) and multiply that; a depthwise
+// f32 window is a weighted sum of shifted rows. 16-bit floats are computed in f32.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -38,7 +38,8 @@ struct ConvShape {
   [[nodiscard]] bool is_pointwise() const {
     for (int i = 0; i < window.rank(); ++i) {
       const WindowAxis& axis = window[i];
-      if (axis.kernel != 1 || axis.stride != 1 || axis.pad_begin != 0 || axis.pad_end != 0) return false;
+      if (axis.kernel != 1 || axis.stride != 1 || axis.pad_begin != 0 || axis.pad_end != 0)
+        return false;
     }
     return true;
   }
@@ -53,9 +54,11 @@ void copy_strided(const T* source, int64_t stride, T* target, int64_t count) {
   }
 }
 
-/// Rows [row, end_row) of the matrix whose row (channel, tap) holds the inputs that the tap of the windows [p0, p1) sees.
+/// Rows [row, end_row) of the matrix whose row (channel, tap) holds the inputs that the tap of the
+/// windows [p0, p1) sees.
 template <class T>
-void gather_windows(const ConvShape& shape, const T* x, int64_t row, int64_t end_row, int64_t p0, int64_t p1, T* target) {
+void gather_windows(const ConvShape& shape, const T* x, int64_t row, int64_t end_row, int64_t p0,
+                    int64_t p1, T* target) {
   const Window& window = shape.window;
   const int outer = window.rank() - 1;
   const WindowAxis& inner = window[outer];
@@ -105,14 +108,21 @@ template <class T>
 class Convolution {
  public:
   Convolution(sdk::Call& call, const ConvShape& shape, const T* x, const T* w, const T* bias, T* y)
-      : call_(call), shape_(shape), x_(x), w_(w), bias_(bias), y_(y), pointwise_(shape.is_pointwise()) {}
+      : call_(call),
+        shape_(shape),
+        x_(x),
+        w_(w),
+        bias_(bias),
+        y_(y),
+        pointwise_(shape.is_pointwise()) {}
 
   void run() {
     const int64_t planes = shape_.batch * shape_.groups;
     const int64_t depth = std::max<int64_t>(shape_.depth(), 1);
     const int64_t work = planes * shape_.features * shape_.out_plane * depth;
-    const int64_t threads =
-        work < 2 * kProductGrain ? 1 : std::min<int64_t>(call_.thread_count(), work / kProductGrain);
+    const int64_t threads = work < 2 * kProductGrain
+                                ? 1
+                                : std::min<int64_t>(call_.thread_count(), work / kProductGrain);
     tile_ = pointwise_ ? shape_.out_plane : std::max(kLeastTile, kTileElements / depth);
     int64_t tiles = count_of_tiles();
     if (planes * tiles % threads != 0 && planes * tiles < 8 * threads) {
@@ -170,7 +180,9 @@ class Convolution {
     }
   }
 
-  [[nodiscard]] const T* input(int64_t plane) const { return x_ + plane * shape_.channels * shape_.in_plane; }
+  [[nodiscard]] const T* input(int64_t plane) const {
+    return x_ + plane * shape_.channels * shape_.in_plane;
+  }
 
   /// features x windows [p0, p1) = weights x gathered
   [[nodiscard]] Product<T> product(int64_t plane, int64_t p0, int64_t p1, const T* gathered) const {
@@ -192,7 +204,8 @@ class Convolution {
   void multiply_biased(Product<T> product, int64_t plane, int64_t first, int64_t last) const {
     if (bias_) {
       const T* bias = bias_ + plane % shape_.groups * shape_.features;
-      for (int64_t i = first; i < last; ++i) std::fill_n(product.c + (i - first) * product.ldc, product.n, bias[i]);
+      for (int64_t i = first; i < last; ++i)
+        std::fill_n(product.c + (i - first) * product.ldc, product.n, bias[i]);
       product.beta = T{1};
     }
     multiply_serial(product);
@@ -208,23 +221,31 @@ class Convolution {
   int64_t tile_ = 0;
 };
 
-/// Depthwise windows over one or two axes: each output channel sees one input channel. Bands of rows are copied with their
-/// padding, columns sorted by their rest modulo the stride, so that every tap reads a run of neighbours.
+/// Depthwise windows over one or two axes: each output channel sees one input channel. Bands of
+/// rows are copied with their padding, columns sorted by their rest modulo the stride, so that
+/// every tap reads a run of neighbours.
 class Depthwise {
  public:
-  Depthwise(sdk::Call& call, const ConvShape& shape, const float* x, const float* w, const float* bias, float* y)
-      : call_(call), shape_(shape), x_(x), bias_(bias), y_(y), columns_(shape.window[shape.window.rank() - 1]) {
+  Depthwise(sdk::Call& call, const ConvShape& shape, const float* x, const float* w,
+            const float* bias, float* y)
+      : call_(call),
+        shape_(shape),
+        x_(x),
+        bias_(bias),
+        y_(y),
+        columns_(shape.window[shape.window.rank() - 1]) {
     rows_ = shape.window.rank() == 2 ? shape.window[0] : WindowAxis{1, 1, 1, 1, 1, 0, 0};
     const int64_t last_tap = (columns_.kernel - 1) * columns_.dilation / columns_.stride;
     phase_ = last_tap + columns_.output + simd::kTapSlack;
     pitch_ = phase_ * columns_.stride;
-    band_ = std::clamp<int64_t>((kBandElements / pitch_ - rows_.span()) / rows_.stride + 1, 1, rows_.output);
+    band_ = std::clamp<int64_t>((kBandElements / pitch_ - rows_.span()) / rows_.stride + 1, 1,
+                                rows_.output);
     taps_ = rows_.kernel * columns_.kernel;
     offsets_ = call.scratch<int64_t>(taps_);
     for (int64_t t = 0; t < taps_; ++t) {
       const int64_t column = t % columns_.kernel * columns_.dilation;
-      offsets_[t] = t / columns_.kernel * rows_.dilation * pitch_ + column % columns_.stride * phase_ +
-                    column / columns_.stride;
+      offsets_[t] = t / columns_.kernel * rows_.dilation * pitch_ +
+                    column % columns_.stride * phase_ + column / columns_.stride;
     }
     // The weights may start at any byte.
     const int64_t weights = shape.groups * shape.features * taps_;
@@ -232,7 +253,8 @@ class Depthwise {
     widen<float>(w, w_, weights);
   }
 
-  /// Elements of a band for the widest rows that are worth it; beyond, tiles of windows are gathered.
+  /// Elements of a band for the widest rows that are worth it; beyond, tiles of windows are
+  /// gathered.
   static bool suits(const ConvShape& shape) {
     if (shape.channels != 1 || shape.window.rank() > 2) return false;
     const WindowAxis& columns = shape.window[shape.window.rank() - 1];
@@ -245,13 +267,15 @@ class Depthwise {
     const int64_t work = shape_.features * shape_.out_plane * taps_ + shape_.in_plane;
     const int64_t grain = std::max<int64_t>(1, kWorkGrain / work);
     const int64_t parts = std::clamp<int64_t>(channels / grain, 1, call_.thread_count());
-    const int64_t band_elements = ((band_ - 1) * rows_.stride + rows_.span()) * pitch_ + simd::kTapSlack;
+    const int64_t band_elements =
+        ((band_ - 1) * rows_.stride + rows_.span()) * pitch_ + simd::kTapSlack;
     auto* bands = call_.scratch<float>(parts * band_elements);
     call_.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
       float* band = bands + begin * band_elements;
       // Lanes beyond a row's last window are read, and must not be signalling or slow numbers.
       std::fill_n(band, band_elements, 0.0F);
-      for (int64_t i = channels * begin / parts; i < channels * end / parts; ++i) run_channel(i, band);
+      for (int64_t i = channels * begin / parts; i < channels * end / parts; ++i)
+        run_channel(i, band);
     });
   }
 
@@ -269,8 +293,8 @@ class Depthwise {
       for (int64_t f = 0; f < shape_.features; ++f) {
         const float bias = bias_ ? bias_[feature + f] : 0.0F;
         for (int64_t r = row; r < end; ++r) {
-          simd::taps(band + (r - row) * rows_.stride * pitch_, offsets_, w_ + (feature + f) * taps_, taps_, bias,
-                     y + f * shape_.out_plane + r * columns_.output, columns_.output);
+          simd::taps(band + (r - row) * rows_.stride * pitch_, offsets_, w_ + (feature + f) * taps_,
+                     taps_, bias, y + f * shape_.out_plane + r * columns_.output, columns_.output);
         }
       }
     }
@@ -289,11 +313,12 @@ class Depthwise {
         // Element q of this phase is the input q * stride + phase - pad.
         const int64_t shift = phase - columns_.pad_begin;
         const int64_t low = is_inside ? std::clamp<int64_t>(up(-shift), 0, used) : used;
-        const int64_t high = is_inside ? std::clamp<int64_t>(up(columns_.input - shift), low, used) : used;
+        const int64_t high =
+            is_inside ? std::clamp<int64_t>(up(columns_.input - shift), low, used) : used;
         std::fill_n(target, low, 0.0F);
         if (low < high) {
-          copy_strided(x + line * columns_.input + low * columns_.stride + shift, columns_.stride, target + low,
-                       high - low);
+          copy_strided(x + line * columns_.input + low * columns_.stride + shift, columns_.stride,
+                       target + low, high - low);
         }
         std::fill_n(target + high, used - high, 0.0F);
       }
@@ -320,8 +345,11 @@ class Depthwise {
 
 class Conv final : public NodeKernel {
  public:
-  explicit Conv(const sdk::NodeView& node) : NodeKernel(node), attributes_(node), groups_(node.get_int("group", 1)) {
-    if (groups_ < 1) node.fail(GANTRY_INVALID_MODEL, "attribute group is " + std::to_string(groups_) + ", expected at least 1");
+  explicit Conv(const sdk::NodeView& node)
+      : NodeKernel(node), attributes_(node), groups_(node.get_int("group", 1)) {
+    if (groups_ < 1)
+      node.fail(GANTRY_INVALID_MODEL,
+                "attribute group is " + std::to_string(groups_) + ", expected at least 1");
   }
 
   void run(sdk::Call& call) const override {
@@ -337,17 +365,21 @@ class Conv final : public NodeKernel {
     const sdk::Shape x = call.shape(0);
     shape.in_plane = count_of({x.data + 2, x.rank - 2});
     shape.out_plane = shape.window.output_count();
-    check_product(shape.features, std::max(shape.out_plane, shape.in_plane), shape.depth(), label());
-    dispatch<FloatTypes>(dtype, [&](auto type) { compute<typename decltype(type)::type>(call, shape, output); });
+    check_product(shape.features, std::max(shape.out_plane, shape.in_plane), shape.depth(),
+                  label());
+    dispatch<FloatTypes>(
+        dtype, [&](auto type) { compute<typename decltype(type)::type>(call, shape, output); });
   }
 
  private:
-  /// Checks the inputs; the planes are left to the caller, who first checks that the output can be counted.
+  /// Checks the inputs; the planes are left to the caller, who first checks that the output can be
+  /// counted.
   [[nodiscard]] ConvShape resolve(sdk::Call& call) const {
     const sdk::Shape x = call.shape(0);
     const sdk::Shape w = call.shape(1);
     if (x.rank < 3 || x.rank != w.rank) {
-      fail("input 0 has shape " + to_string(x) + " and the weights " + to_string(w) + "; they need the same rank, at least 3");
+      fail("input 0 has shape " + to_string(x) + " and the weights " + to_string(w) +
+           "; they need the same rank, at least 3");
     }
     for (size_t i = 0; i < attributes_.kernel.size(); ++i) {
       if (attributes_.kernel.size() != static_cast<size_t>(w.rank - 2) ||
@@ -356,12 +388,14 @@ class Conv final : public NodeKernel {
       }
     }
     if (w[0] % groups_ != 0 || x[1] % groups_ != 0 || x[1] / groups_ != w[1]) {
-      fail("input 0 has " + std::to_string(x[1]) + " channels, but weights of shape " + to_string(w) + " in " +
-           std::to_string(groups_) + " groups need " + std::to_string(w[1]) + " for each group");
+      fail("input 0 has " + std::to_string(x[1]) + " channels, but weights of shape " +
+           to_string(w) + " in " + std::to_string(groups_) + " groups need " +
+           std::to_string(w[1]) + " for each group");
     }
     if (call.input(1).dtype != call.input(0).dtype) fail("the inputs must have one element type");
     if (call.has_input(2) && (call.shape(2).rank != 1 || call.shape(2)[0] != w[0])) {
-      fail("the bias has shape " + to_string(call.shape(2)) + ", needs [" + std::to_string(w[0]) + "]");
+      fail("the bias has shape " + to_string(call.shape(2)) + ", needs [" + std::to_string(w[0]) +
+           "]");
     }
     ConvShape shape = {};
     shape.batch = x[0];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConvTranspose: for some output channels at a time, a matrix product gives what every input contributes to each tap, and the taps
-// are added up at their places. 16-bit floats are computed in f32.
+// ConvTranspose: for some output channels at a time, a matrix product gives what every input
+// contributes to each tap, and the taps are added up at their places. 16-bit floats are computed in
+// f32.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -40,11 +41,14 @@ class ConvTranspose final : public NodeKernel {
         output_padding_(node.get_ints("output_padding")),
         output_shape_(node.get_ints("output_shape")),
         swaps_halves_(node.since_version() < 11) {
-    if (groups_ < 1) node.fail(GANTRY_INVALID_MODEL, "attribute group is " + std::to_string(groups_) + ", expected at least 1");
+    if (groups_ < 1)
+      node.fail(GANTRY_INVALID_MODEL,
+                "attribute group is " + std::to_string(groups_) + ", expected at least 1");
     for (const auto* values : {&output_padding_, &output_shape_}) {
       for (const int64_t value : *values) {
         if (value >= 0 && value <= kMaxExtent) continue;
-        node.fail(GANTRY_INVALID_MODEL, "attribute output_padding or output_shape holds " + std::to_string(value) +
+        node.fail(GANTRY_INVALID_MODEL, "attribute output_padding or output_shape holds " +
+                                            std::to_string(value) +
                                             ", expected a number from 0 to 2^30");
       }
     }
@@ -65,7 +69,8 @@ class ConvTranspose final : public NodeKernel {
     shape.out_plane = count_of({extents.data() + 2, extents.rank() - 2});
     const int64_t rows = count_of({call.shape(1).data + 1, call.shape(1).rank - 1});
     check_product(rows, shape.in_plane, shape.channels, label());
-    dispatch<FloatTypes>(dtype, [&](auto type) { compute<typename decltype(type)::type>(call, shape, output); });
+    dispatch<FloatTypes>(
+        dtype, [&](auto type) { compute<typename decltype(type)::type>(call, shape, output); });
   }
 
  private:
@@ -74,7 +79,8 @@ class ConvTranspose final : public NodeKernel {
     const sdk::Shape x = call.shape(0);
     const sdk::Shape w = call.shape(1);
     if (x.rank < 3 || x.rank != w.rank) {
-      fail("input 0 has shape " + to_string(x) + " and the weights " + to_string(w) + "; they need the same rank, at least 3");
+      fail("input 0 has shape " + to_string(x) + " and the weights " + to_string(w) +
+           "; they need the same rank, at least 3");
     }
     for (size_t i = 0; i < attributes_.kernel.size(); ++i) {
       if (attributes_.kernel.size() != static_cast<size_t>(w.rank - 2) ||
@@ -83,13 +89,16 @@ class ConvTranspose final : public NodeKernel {
       }
     }
     if (x[1] != w[0] || x[1] % groups_ != 0) {
-      fail("input 0 has " + std::to_string(x[1]) + " channels, but weights of shape " + to_string(w) + " in " +
-           std::to_string(groups_) + " groups need " + std::to_string(w[0]) + ", a multiple of the groups");
+      fail("input 0 has " + std::to_string(x[1]) + " channels, but weights of shape " +
+           to_string(w) + " in " + std::to_string(groups_) + " groups need " +
+           std::to_string(w[0]) + ", a multiple of the groups");
     }
     if (call.input(1).dtype != call.input(0).dtype) fail("the inputs must have one element type");
-    if (__builtin_mul_overflow_p(w[1], groups_, int64_t{0})) fail("the weights have too many output channels");
+    if (__builtin_mul_overflow_p(w[1], groups_, int64_t{0}))
+      fail("the weights have too many output channels");
     if (call.has_input(2) && (call.shape(2).rank != 1 || call.shape(2)[0] != w[1] * groups_)) {
-      fail("the bias has shape " + to_string(call.shape(2)) + ", needs [" + std::to_string(w[1] * groups_) + "]");
+      fail("the bias has shape " + to_string(call.shape(2)) + ", needs [" +
+           std::to_string(w[1] * groups_) + "]");
     }
     Deconvolution shape = {};
     shape.batch = x[0];
@@ -105,18 +114,22 @@ class ConvTranspose final : public NodeKernel {
   void place(WindowAxis& axis, int index) const {
     const auto i = static_cast<size_t>(index);
     const auto rank = attributes_.strides.empty() ? i + 1 : attributes_.strides.size();
-    if ((!output_padding_.empty() && output_padding_.size() < rank) || output_padding_.size() > 2 * kMaxWindowAxes) {
-      fail("attribute output_padding has " + std::to_string(output_padding_.size()) + " numbers, expected one for each axis");
+    if ((!output_padding_.empty() && output_padding_.size() < rank) ||
+        output_padding_.size() > 2 * kMaxWindowAxes) {
+      fail("attribute output_padding has " + std::to_string(output_padding_.size()) +
+           " numbers, expected one for each axis");
     }
     const int64_t extra = i < output_padding_.size() ? output_padding_[i] : 0;
     const int64_t inputs = axis.input;
     const int64_t full = inputs > 0 ? (inputs - 1) * axis.stride + extra + axis.span() : 0;
-    const bool is_same = attributes_.auto_pad == AutoPad::kSameUpper || attributes_.auto_pad == AutoPad::kSameLower;
+    const bool is_same =
+        attributes_.auto_pad == AutoPad::kSameUpper || attributes_.auto_pad == AutoPad::kSameLower;
     axis.output = inputs;
     if (!output_shape_.empty() || is_same) {
       axis.input = output_shape_.empty() ? inputs * axis.stride : spatial_extent(index);
       const int64_t total = std::max<int64_t>(full - axis.input, 0);
-      // The larger half of the padding: since version 11 at the end for SAME_UPPER, else at the begin; before the other way.
+      // The larger half of the padding: since version 11 at the end for SAME_UPPER, else at the
+      // begin; before the other way.
       const bool larger_at_end = (attributes_.auto_pad == AutoPad::kSameUpper) != swaps_halves_;
       axis.pad_begin = larger_at_end ? total / 2 : total - total / 2;
       axis.pad_end = total - axis.pad_begin;
@@ -124,17 +137,19 @@ class ConvTranspose final : public NodeKernel {
       axis.input = full - axis.pad_begin - axis.pad_end;
     }
     if (axis.input < 0 || axis.input > kMaxExtent) {
-      fail("axis " + std::to_string(index + 2) + " would have extent " + std::to_string(axis.input) +
-           ", expected 0 to 2^30");
+      fail("axis " + std::to_string(index + 2) + " would have extent " +
+           std::to_string(axis.input) + ", expected 0 to 2^30");
     }
   }
   /// `output_shape` lists the spatial axes; old models also list batch and channels.
   [[nodiscard]] int64_t spatial_extent(int index) const {
-    const size_t rank = attributes_.kernel.empty() ? output_shape_.size() : attributes_.kernel.size();
+    const size_t rank =
+        attributes_.kernel.empty() ? output_shape_.size() : attributes_.kernel.size();
     const size_t skipped = output_shape_.size() == rank + 2 ? 2 : 0;
     const size_t place = static_cast<size_t>(index) + skipped;
     if (place >= output_shape_.size()) {
-      fail("attribute output_shape has " + std::to_string(output_shape_.size()) + " numbers, expected one for each axis");
+      fail("attribute output_shape has " + std::to_string(output_shape_.size()) +
+           " numbers, expected one for each axis");
     }
     return output_shape_[place];
   }
@@ -150,8 +165,10 @@ class ConvTranspose final : public NodeKernel {
     const int64_t threads = call.thread_count();
     const int64_t planes = shape.batch * shape.groups;
     // As many features at once as fit, but enough blocks for all threads.
-    const int64_t fit = std::clamp<int64_t>(kTileElements / std::max<int64_t>(taps * shape.in_plane, 1), 1, shape.features);
-    const int64_t wanted = std::max((shape.features + fit - 1) / fit, std::min(shape.features, (threads + planes - 1) / planes));
+    const int64_t fit = std::clamp<int64_t>(
+        kTileElements / std::max<int64_t>(taps * shape.in_plane, 1), 1, shape.features);
+    const int64_t wanted = std::max((shape.features + fit - 1) / fit,
+                                    std::min(shape.features, (threads + planes - 1) / planes));
     const int64_t block = (shape.features + wanted - 1) / wanted;
     const int64_t blocks = (shape.features + block - 1) / block;
     const int64_t units = planes * blocks;
@@ -179,14 +196,14 @@ class ConvTranspose final : public NodeKernel {
 
   /// tile[(feature, tap), place] = sum over channels of w[channel, feature, tap] x[channel, place]
   template <class C>
-  static void contribute(const Deconvolution& shape, const C* x, const C* w, int64_t plane, int64_t first, int64_t last,
-                         C* tile) {
+  static void contribute(const Deconvolution& shape, const C* x, const C* w, int64_t plane,
+                         int64_t first, int64_t last, C* tile) {
     const int64_t taps = shape.window.kernel_count();
     const int64_t row = shape.features * taps;
     const int64_t group = plane % shape.groups;
-    Product<C> product =
-        dense_product<C>((last - first) * taps, shape.in_plane, shape.channels, w + group * shape.channels * row + first * taps,
-                         x + plane * shape.channels * shape.in_plane, tile);
+    Product<C> product = dense_product<C>((last - first) * taps, shape.in_plane, shape.channels,
+                                          w + group * shape.channels * row + first * taps,
+                                          x + plane * shape.channels * shape.in_plane, tile);
     product.transpose_a = true;
     product.lda = row;
     multiply_serial(product);
@@ -236,7 +253,12 @@ class ConvTranspose final : public NodeKernel {
 };
 
 constexpr sdk::KernelRow kConvTransposeRows[] = {
-    {"ConvTranspose", 1, sdk::kLatest, sdk::kFloats, sdk::make<ConvTranspose>, {.unaligned_inputs = 2}},
+    {"ConvTranspose",
+     1,
+     sdk::kLatest,
+     sdk::kFloats,
+     sdk::make<ConvTranspose>,
+     {.unaligned_inputs = 2}},
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CumSum and CumProd: running sums and products along an axis that is an input. Integers wrap around; 16-bit floats are
-// accumulated in f32.
+// CumSum and CumProd: running sums and products along an axis that is an input. Integers wrap
+// around; 16-bit floats are accumulated in f32.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -23,19 +23,28 @@ using CumulativeTypes = Concat<FloatTypes, TypeList<int32_t, int64_t, uint32_t, 
 
 /// Signed integers are computed as unsigned ones, which wrap.
 template <class T>
-using Acc = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, ComputeOf<T>>::type;
+using Acc =
+    typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, ComputeOf<T>>::type;
 
 struct Plus {
   template <class A>
-  static A start() { return A{0}; }
+  static A start() {
+    return A{0};
+  }
   template <class A>
-  static A join(A a, A b) { return a + b; }
+  static A join(A a, A b) {
+    return a + b;
+  }
 };
 struct Times {
   template <class A>
-  static A start() { return A{1}; }
+  static A start() {
+    return A{1};
+  }
   template <class A>
-  static A join(A a, A b) { return a * b; }
+  static A join(A a, A b) {
+    return a * b;
+  }
 };
 
 template <class Op>
@@ -72,14 +81,16 @@ class Cumulative final : public NodeKernel {
   void accumulate(sdk::Call& call, const Lines& lines, const T* x, T* y) const {
     using A = Acc<T>;
     const int64_t blocks = (lines.inner + kColumns - 1) / kColumns;
-    const int64_t grain = std::max<int64_t>(1, kGrain / (lines.extent * std::min(kColumns, lines.inner)));
+    const int64_t grain =
+        std::max<int64_t>(1, kGrain / (lines.extent * std::min(kColumns, lines.inner)));
     const int64_t step = is_reverse_ ? -lines.inner : lines.inner;
     call.parallel_for(lines.outer * blocks, grain, [&](int64_t begin, int64_t end) {
       A total[kColumns];
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % blocks * kColumns;
         const int64_t count = std::min(kColumns, lines.inner - first);
-        int64_t at = i / blocks * lines.extent * lines.inner + first + (is_reverse_ ? (lines.extent - 1) * lines.inner : 0);
+        int64_t at = i / blocks * lines.extent * lines.inner + first +
+                     (is_reverse_ ? (lines.extent - 1) * lines.inner : 0);
         std::fill_n(total, count, Op::template start<A>());
         for (int64_t n = 0; n < lines.extent; ++n, at += step) {
           for (int64_t k = 0; k < count; ++k) {

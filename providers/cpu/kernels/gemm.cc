@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gemm: y = alpha op(a) op(b) + beta c, with c broadcast to the result. Integers wrap around; 16-bit floats are computed in f32.
+// Gemm: y = alpha op(a) op(b) + beta c, with c broadcast to the result. Integers wrap around;
+// 16-bit floats are computed in f32.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -15,7 +16,8 @@
 namespace gantry::cpu {
 namespace {
 
-using ProductTypes = TypeList<float, double, Float16, BFloat16, int32_t, int64_t, uint32_t, uint64_t>;
+using ProductTypes =
+    TypeList<float, double, Float16, BFloat16, int32_t, int64_t, uint32_t, uint64_t>;
 
 /// Elements of c that one thread writes at least.
 constexpr int64_t kFillGrain = 32768;
@@ -38,8 +40,8 @@ class Gemm final : public NodeKernel {
     const int64_t k = a[transpose_a_ ? 0 : 1];
     const int64_t n = b[transpose_b_ ? 0 : 1];
     if (b[transpose_b_ ? 1 : 0] != k) {
-      fail("the inner extents of " + to_string(a) + (transpose_a_ ? " (transposed)" : "") + " and " + to_string(b) +
-           (transpose_b_ ? " (transposed)" : "") + " differ");
+      fail("the inner extents of " + to_string(a) + (transpose_a_ ? " (transposed)" : "") +
+           " and " + to_string(b) + (transpose_b_ ? " (transposed)" : "") + " differ");
     }
     const uint32_t dtype = call.input(0).dtype;
     if (call.input(1).dtype != dtype) fail("the inputs must have one element type");
@@ -47,7 +49,9 @@ class Gemm final : public NodeKernel {
     check_addend(call, m, n);
     gantry_tensor& output = call.output(0, dtype, {m, n});
     if (m == 0 || n == 0) return;
-    dispatch<ProductTypes>(dtype, [&](auto type) { compute<typename decltype(type)::type>(call, {m, n, k}, output); });
+    dispatch<ProductTypes>(dtype, [&](auto type) {
+      compute<typename decltype(type)::type>(call, {m, n, k}, output);
+    });
   }
 
  private:
@@ -64,8 +68,8 @@ class Gemm final : public NodeKernel {
     const bool fits_n = c.rank < 1 || c[c.rank - 1] == 1 || c[c.rank - 1] == n;
     const bool fits_m = c.rank < 2 || c[c.rank - 2] == 1 || c[c.rank - 2] == m;
     if (c.rank > 2 || !fits_n || !fits_m) {
-      fail("input 2 has shape " + to_string(c) + ", which cannot be broadcast to [" + std::to_string(m) + ", " +
-           std::to_string(n) + "]");
+      fail("input 2 has shape " + to_string(c) + ", which cannot be broadcast to [" +
+           std::to_string(m) + ", " + std::to_string(n) + "]");
     }
   }
 
@@ -73,7 +77,8 @@ class Gemm final : public NodeKernel {
   [[nodiscard]] C factor(float value) const {
     if constexpr (std::is_integral_v<C>) {
       if (value != std::nearbyint(value) || std::fabs(value) > 1e9F) {
-        fail("alpha and beta of an integer product must be whole numbers below 10^9", GANTRY_UNSUPPORTED);
+        fail("alpha and beta of an integer product must be whole numbers below 10^9",
+             GANTRY_UNSUPPORTED);
       }
       return static_cast<C>(static_cast<int64_t>(value));
     } else {
@@ -84,8 +89,9 @@ class Gemm final : public NodeKernel {
   template <class T>
   void compute(sdk::Call& call, const Extents& e, gantry_tensor& output) const {
     using C = Compute<T>;
-    Product<C> product = dense_product<C>(e.m, e.n, e.k, widened<T>(call, call.input(0)),
-                                          widened<T>(call, call.input(1)), wide_output<T>(call, output));
+    Product<C> product =
+        dense_product<C>(e.m, e.n, e.k, widened<T>(call, call.input(0)),
+                         widened<T>(call, call.input(1)), wide_output<T>(call, output));
     product.transpose_a = transpose_a_;
     product.transpose_b = transpose_b_;
     product.lda = std::max<int64_t>(transpose_a_ ? e.m : e.k, 1);
@@ -99,7 +105,8 @@ class Gemm final : public NodeKernel {
 
   /// Writes the broadcast of the third input, to which the product is then added.
   template <class C>
-  static void spread(sdk::Call& call, const C* source, sdk::Shape shape, const Product<C>& product) {
+  static void spread(sdk::Call& call, const C* source, sdk::Shape shape,
+                     const Product<C>& product) {
     const bool has_columns = shape.rank > 0 && shape[shape.rank - 1] != 1;
     const bool has_rows = shape.rank > 1 && shape[0] != 1;
     const int64_t row_step = has_rows ? (has_columns ? product.n : 1) : 0;
@@ -124,10 +131,12 @@ class Gemm final : public NodeKernel {
 };
 
 constexpr sdk::Marks kAnyByte = {.unaligned_inputs = 3};
-constexpr sdk::DTypeSet kNarrowInteger = sdk::dtypes(GANTRY_INT32, GANTRY_INT64, GANTRY_UINT32, GANTRY_UINT64);
+constexpr sdk::DTypeSet kNarrowInteger =
+    sdk::dtypes(GANTRY_INT32, GANTRY_INT64, GANTRY_UINT32, GANTRY_UINT64);
 
 constexpr sdk::KernelRow kGemmRows[] = {
-    // The attribute `broadcast` of versions 1 and 6 only permits what a shape that differs says anyway.
+    // The attribute `broadcast` of versions 1 and 6 only permits what a shape that differs says
+    // anyway.
     {"Gemm", 1, 8, sdk::kFloats, sdk::make<Gemm>, kAnyByte},
     {"Gemm", 9, sdk::kLatest, sdk::kFloats | kNarrowInteger, sdk::make<Gemm>, kAnyByte},
 };

@@ -54,8 +54,11 @@ struct Largest {
 
 struct Norm {
   explicit Norm(const sdk::NodeView& node)
-      : p(node.since_version() == 1 ? node.get_float("p", 2.0F) : static_cast<float>(node.get_int("p", 2))) {
-    if (!(p > 0)) node.fail(GANTRY_INVALID_MODEL, "attribute p is " + std::to_string(p) + ", expected a positive number");
+      : p(node.since_version() == 1 ? node.get_float("p", 2.0F)
+                                    : static_cast<float>(node.get_int("p", 2))) {
+    if (!(p > 0))
+      node.fail(GANTRY_INVALID_MODEL,
+                "attribute p is " + std::to_string(p) + ", expected a positive number");
   }
   template <class T>
   Compute<T> operator()(const T* x, int64_t count) const {
@@ -95,7 +98,8 @@ class GlobalPool final : public NodeKernel {
       auto* target = static_cast<T*>(output.data);
       const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(plane, 1));
       call.parallel_for(planes, grain, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) target[i] = static_cast<T>(op_(source + i * plane, plane));
+        for (int64_t i = begin; i < end; ++i)
+          target[i] = static_cast<T>(op_(source + i * plane, plane));
       });
     });
   }

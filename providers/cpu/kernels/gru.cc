@@ -9,11 +9,13 @@ namespace {
 class Gru final : public Recurrent {
  public:
   explicit Gru(const sdk::NodeView& node)
-      : Recurrent(node, 3, {"Sigmoid", "Tanh"}), resets_after_(node.get_int("linear_before_reset", 0) != 0) {}
+      : Recurrent(node, 3, {"Sigmoid", "Tanh"}),
+        resets_after_(node.get_int("linear_before_reset", 0) != 0) {}
 
   void run(sdk::Call& call) const override {
     const Sizes s = resolve(call);
-    dispatch<FloatTypes>(call.input(0).dtype, [&](auto type) { compute<typename decltype(type)::type>(call, s); });
+    dispatch<FloatTypes>(call.input(0).dtype,
+                         [&](auto type) { compute<typename decltype(type)::type>(call, s); });
   }
 
  private:
@@ -35,7 +37,8 @@ class Gru final : public Recurrent {
           [&](int64_t, C* gates, C* state) {
             activate(d, 1, gates + 2 * n, n);
             // The update gate says how much of the old state stays.
-            for (int64_t i = 0; i < n; ++i) state[i] = (C{1} - gates[i]) * gates[2 * n + i] + gates[i] * state[i];
+            for (int64_t i = 0; i < n; ++i)
+              state[i] = (C{1} - gates[i]) * gates[2 * n + i] + gates[i] * state[i];
           });
       store_state(s, d, work.state, y_h.data);
     });
@@ -45,8 +48,8 @@ class Gru final : public Recurrent {
 
   /// Adds what the state contributes to the gates. `work.extra` holds the part of the hidden gate.
   template <class C>
-  void step(sdk::Call& call, const Sizes& s, int d, const C* r, const C* hidden_bias, const Work<C>& work,
-            C* gates) const {
+  void step(sdk::Call& call, const Sizes& s, int d, const C* r, const C* hidden_bias,
+            const Work<C>& work, C* gates) const {
     const int64_t n = s.hidden;
     const int64_t width = 3 * n;
     recur(call, s, work.state, r, 2 * n, gates, width);
@@ -65,7 +68,8 @@ class Gru final : public Recurrent {
     } else {
       for (int64_t item = 0; item < s.batch; ++item) {
         const C* reset = gates + item * width + n;
-        for (int64_t i = 0; i < n; ++i) work.extra[item * n + i] = reset[i] * work.state[item * n + i];
+        for (int64_t i = 0; i < n; ++i)
+          work.extra[item * n + i] = reset[i] * work.state[item * n + i];
       }
       recur(call, s, static_cast<const C*>(work.extra), hidden_weights, n, gates + 2 * n, width);
     }
@@ -80,7 +84,8 @@ class Rnn final : public Recurrent {
 
   void run(sdk::Call& call) const override {
     const Sizes s = resolve(call);
-    dispatch<FloatTypes>(call.input(0).dtype, [&](auto type) { compute<typename decltype(type)::type>(call, s); });
+    dispatch<FloatTypes>(call.input(0).dtype,
+                         [&](auto type) { compute<typename decltype(type)::type>(call, s); });
   }
 
  private:
@@ -96,7 +101,9 @@ class Rnn final : public Recurrent {
       project(call, s, d, in, 1, work.projected);
       iterate<C>(
           call, s, d, in, work, y.data,
-          [&](C* gates) { recur(call, s, static_cast<const C*>(work.state), r, s.hidden, gates, s.hidden); },
+          [&](C* gates) {
+            recur(call, s, static_cast<const C*>(work.state), r, s.hidden, gates, s.hidden);
+          },
           [&](int64_t, C* gates, C* state) {
             activate(d, 0, gates, s.hidden);
             std::copy_n(gates, s.hidden, state);

@@ -26,12 +26,15 @@ class Lrn final : public NodeKernel {
         alpha_(node.get_float("alpha", 0.0001F)),
         beta_(node.get_float("beta", 0.75F)),
         bias_(node.get_float("bias", 1.0F)) {
-    if (size_ < 1) node.fail(GANTRY_INVALID_MODEL, "attribute size is " + std::to_string(size_) + ", expected at least 1");
+    if (size_ < 1)
+      node.fail(GANTRY_INVALID_MODEL,
+                "attribute size is " + std::to_string(size_) + ", expected at least 1");
   }
 
   void run(sdk::Call& call) const override {
     const sdk::Shape shape = call.shape(0);
-    if (shape.rank < 2) fail("input 0 has rank " + std::to_string(shape.rank) + ", needs at least 2");
+    if (shape.rank < 2)
+      fail("input 0 has rank " + std::to_string(shape.rank) + ", needs at least 2");
     gantry_tensor& output = call.output(0, call.input(0).dtype, shape);
     if (shape.element_count() == 0) return;
     const int64_t plane = shape.count(2, shape.rank);
@@ -52,7 +55,8 @@ class Lrn final : public NodeKernel {
   }
 
  private:
-  /// All channels of `count` elements. Sums are formed afresh for each channel: a running sum would collect rounding errors.
+  /// All channels of `count` elements. Sums are formed afresh for each channel: a running sum would
+  /// collect rounding errors.
   template <class T>
   void scale(const T* x, T* y, int64_t channels, int64_t plane, int64_t count) const {
     using C = Compute<T>;
@@ -64,7 +68,8 @@ class Lrn final : public NodeKernel {
       const int64_t last = after < channels - 1 - c ? c + after : channels - 1;
       for (int64_t k = std::max<int64_t>(c - before, 0); k <= last; ++k) {
         const T* row = x + k * plane;
-        for (int64_t i = 0; i < count; ++i) sum[i] += static_cast<C>(row[i]) * static_cast<C>(row[i]);
+        for (int64_t i = 0; i < count; ++i)
+          sum[i] += static_cast<C>(row[i]) * static_cast<C>(row[i]);
       }
       const C factor = static_cast<C>(alpha_) / static_cast<C>(size_);
       for (int64_t i = 0; i < count; ++i) sum[i] = static_cast<C>(bias_) + factor * sum[i];

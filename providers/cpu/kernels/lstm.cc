@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM, with peepholes, coupled gates and clipping. Gates stand in the order input, output, forget, cell.
+// LSTM, with peepholes, coupled gates and clipping. Gates stand in the order input, output, forget,
+// cell.
 #include "kernels/all_kernels.h"
 #include "kernels/recurrent.h"
 
@@ -9,13 +10,15 @@ namespace {
 class Lstm final : public Recurrent {
  public:
   explicit Lstm(const sdk::NodeView& node)
-      : Recurrent(node, 4, {"Sigmoid", "Tanh", "Tanh"}), couples_gates_(node.get_int("input_forget", 0) != 0) {}
+      : Recurrent(node, 4, {"Sigmoid", "Tanh", "Tanh"}),
+        couples_gates_(node.get_int("input_forget", 0) != 0) {}
 
   void run(sdk::Call& call) const override {
     const Sizes s = resolve(call);
     if (call.has_input(6)) require_state(call, 6, s);
     if (call.has_input(7)) require_shape(call, 7, {directions_, 3 * s.hidden});
-    dispatch<FloatTypes>(call.input(0).dtype, [&](auto type) { compute<typename decltype(type)::type>(call, s); });
+    dispatch<FloatTypes>(call.input(0).dtype,
+                         [&](auto type) { compute<typename decltype(type)::type>(call, s); });
   }
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalizations by statistics of the input itself: LayerNormalization, RMSNormalization, InstanceNormalization,
-// GroupNormalization, LpNormalization, MeanVarianceNormalization. 16-bit floats are computed in f32.
+// Normalizations by statistics of the input itself: LayerNormalization, RMSNormalization,
+// InstanceNormalization, GroupNormalization, LpNormalization, MeanVarianceNormalization. 16-bit
+// floats are computed in f32.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -56,7 +57,8 @@ void standardize(const C* x, C* y, int64_t count, C center, C factor) {
 }
 /// y = y scale + bias, elements or (step 0) one number; null: 1 and 0.
 template <class C>
-void scale_shift(C* y, int64_t count, const C* scale, int64_t scale_step, const C* bias, int64_t bias_step) {
+void scale_shift(C* y, int64_t count, const C* scale, int64_t scale_step, const C* bias,
+                 int64_t bias_step) {
   if (scale) {
     for (int64_t i = 0; i < count; ++i) y[i] *= scale[i * scale_step];
   }
@@ -70,8 +72,11 @@ template <bool kCenters>
 class LayerNorm final : public NodeKernel {
  public:
   explicit LayerNorm(const sdk::NodeView& node)
-      : NodeKernel(node), axis_(node.get_int("axis", -1)), epsilon_(node.get_float("epsilon", 1e-5F)) {
-    stash_type_ = node.get_int("stash_type", GANTRY_FLOAT) == GANTRY_BFLOAT16 ? GANTRY_BFLOAT16 : GANTRY_FLOAT;
+      : NodeKernel(node),
+        axis_(node.get_int("axis", -1)),
+        epsilon_(node.get_float("epsilon", 1e-5F)) {
+    stash_type_ = node.get_int("stash_type", GANTRY_FLOAT) == GANTRY_BFLOAT16 ? GANTRY_BFLOAT16
+                                                                              : GANTRY_FLOAT;
   }
 
   void run(sdk::Call& call) const override {
@@ -101,24 +106,29 @@ class LayerNorm final : public NodeKernel {
   };
 
   template <class T, class U>
-  void compute(sdk::Call& call, const Rows& rows, gantry_tensor& output, void* means, void* factors) const {
-    using C = std::conditional_t<std::is_same_v<T, double> || std::is_same_v<U, double>, double, float>;
+  void compute(sdk::Call& call, const Rows& rows, gantry_tensor& output, void* means,
+               void* factors) const {
+    using C =
+        std::conditional_t<std::is_same_v<T, double> || std::is_same_v<U, double>, double, float>;
     const C* x = as<C, T>(call, call.input(0));
     const C* scale = as<C, U>(call, call.input(1));
     const bool has_bias = kCenters && call.has_input(2);
     const C* bias = has_bias ? as<C, U>(call, call.input(2)) : nullptr;
-    C* y = std::is_same_v<C, U> ? static_cast<C*>(output.data) : call.scratch<C>(rows.count * rows.extent);
+    C* y = std::is_same_v<C, U> ? static_cast<C*>(output.data)
+                                : call.scratch<C>(rows.count * rows.extent);
     const bool is_plain = is_per_row(call, 1) && (!has_bias || is_per_row(call, 2));
     call.parallel_for(rows.count, row_grain(rows.extent), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const C* source = x + i * rows.extent;
         C* target = y + i * rows.extent;
         const C center = kCenters ? mean_of(source, rows.extent) : C{0};
-        const C factor = C{1} / std::sqrt(mean_square(source, rows.extent, center) + static_cast<C>(epsilon_));
+        const C factor =
+            C{1} / std::sqrt(mean_square(source, rows.extent, center) + static_cast<C>(epsilon_));
         store(means, i, static_cast<float>(center));
         store(factors, i, static_cast<float>(factor));
         if constexpr (std::is_same_v<C, float>) {
-          simd::normalize(source, target, rows.extent, center, factor, is_plain ? scale : nullptr, is_plain ? bias : nullptr);
+          simd::normalize(source, target, rows.extent, center, factor, is_plain ? scale : nullptr,
+                          is_plain ? bias : nullptr);
         } else {
           standardize(source, target, rows.extent, center, factor);
           if (is_plain) scale_shift(target, rows.extent, scale, 1, bias, 1);
@@ -132,7 +142,8 @@ class LayerNorm final : public NodeKernel {
     if constexpr (!std::is_same_v<C, U>) {
       auto* target = static_cast<U*>(output.data);
       call.parallel_for(rows.count * rows.extent, kConvertGrain, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) target[i] = static_cast<U>(static_cast<Compute<U>>(y[i]));
+        for (int64_t i = begin; i < end; ++i)
+          target[i] = static_cast<U>(static_cast<Compute<U>>(y[i]));
       });
     }
   }
@@ -146,12 +157,14 @@ class LayerNorm final : public NodeKernel {
       const int64_t count = sdk::Shape(tensor).element_count();
       auto* target = call.scratch<C>(count);
       const auto* source = static_cast<const T*>(tensor.data);
-      for (int64_t i = 0; i < count; ++i) target[i] = static_cast<C>(static_cast<Compute<T>>(source[i]));
+      for (int64_t i = 0; i < count; ++i)
+        target[i] = static_cast<C>(static_cast<Compute<T>>(source[i]));
       return target;
     }
   }
 
-  /// An operand with one number for each element of a row, so that all rows use it alike: equal shapes but for leading ones.
+  /// An operand with one number for each element of a row, so that all rows use it alike: equal
+  /// shapes but for leading ones.
   [[nodiscard]] bool is_per_row(sdk::Call& call, int slot) const {
     const sdk::Shape x = call.shape(0);
     const int axis = checked_axis(axis_, x.rank);
@@ -167,8 +180,8 @@ class LayerNorm final : public NodeKernel {
   void apply_broadcast(sdk::Call& call, int slot, C* y, const C* operand, Join join) const {
     const Broadcast<2> plan({call.shape(0), call.shape(slot)}, label());
     if (plan.shape() != call.shape(0)) {
-      fail("input " + std::to_string(slot) + " of shape " + to_string(call.shape(slot)) + " cannot be broadcast to " +
-           to_string(call.shape(0)));
+      fail("input " + std::to_string(slot) + " of shape " + to_string(call.shape(slot)) +
+           " cannot be broadcast to " + to_string(call.shape(0)));
     }
     plan.for_each_run(0, plan.count(), [&](const auto& run) {
       const C* b = operand + run.inputs[1];
@@ -192,13 +205,17 @@ class LayerNorm final : public NodeKernel {
   uint32_t stash_type_;
 };
 
-/// InstanceNormalization and GroupNormalization: each group of neighbouring channels of a sample by itself.
+/// InstanceNormalization and GroupNormalization: each group of neighbouring channels of a sample by
+/// itself.
 class GroupNorm final : public NodeKernel {
  public:
   enum class Scale { kPerChannel, kPerGroup };
   /// `groups` 0: as many as channels.
   GroupNorm(const sdk::NodeView& node, int64_t groups, Scale scale)
-      : NodeKernel(node), groups_(groups), scale_(scale), epsilon_(node.get_float("epsilon", 1e-5F)) {}
+      : NodeKernel(node),
+        groups_(groups),
+        scale_(scale),
+        epsilon_(node.get_float("epsilon", 1e-5F)) {}
 
   void run(sdk::Call& call) const override {
     const sdk::Shape x = call.shape(0);
@@ -206,20 +223,24 @@ class GroupNorm final : public NodeKernel {
     const int64_t channels = x[1];
     const int64_t groups = groups_ > 0 ? groups_ : channels;
     if (groups > 0 && channels % groups != 0) {
-      fail(std::to_string(channels) + " channels cannot be divided into " + std::to_string(groups) + " groups");
+      fail(std::to_string(channels) + " channels cannot be divided into " + std::to_string(groups) +
+           " groups");
     }
     const int64_t scales = scale_ == Scale::kPerGroup ? groups : channels;
     for (int slot = 1; slot < 3; ++slot) {
       if (call.shape(slot).rank != 1 || call.shape(slot)[0] != scales) {
-        fail("input " + std::to_string(slot) + " has shape " + to_string(call.shape(slot)) + ", needs [" +
-             std::to_string(scales) + "]");
+        fail("input " + std::to_string(slot) + " has shape " + to_string(call.shape(slot)) +
+             ", needs [" + std::to_string(scales) + "]");
       }
-      if (call.input(slot).dtype != call.input(0).dtype) fail("the inputs must have one element type");
+      if (call.input(slot).dtype != call.input(0).dtype)
+        fail("the inputs must have one element type");
     }
     gantry_tensor& output = call.output(0, call.input(0).dtype, x);
     if (x.element_count() == 0) return;
     const Layout layout = {x[0] * groups, groups, channels / groups, x.count(2, x.rank)};
-    dispatch<FloatTypes>(call.input(0).dtype, [&](auto type) { compute<typename decltype(type)::type>(call, layout, output); });
+    dispatch<FloatTypes>(call.input(0).dtype, [&](auto type) {
+      compute<typename decltype(type)::type>(call, layout, output);
+    });
   }
 
  private:
@@ -242,7 +263,8 @@ class GroupNorm final : public NodeKernel {
       for (int64_t row = begin; row < end; ++row) {
         const C* source = x + row * extent;
         const C center = mean_of(source, extent);
-        const C factor = C{1} / std::sqrt(mean_square(source, extent, center) + static_cast<C>(epsilon_));
+        const C factor =
+            C{1} / std::sqrt(mean_square(source, extent, center) + static_cast<C>(epsilon_));
         const int64_t group = row % layout.groups;
         for (int64_t c = 0; c < layout.channels; ++c) {
           const int64_t place = scale_ == Scale::kPerGroup ? group : group * layout.channels + c;
@@ -266,16 +288,21 @@ std::unique_ptr<sdk::Kernel> make_instance_norm(const sdk::NodeView& node) {
 /// Version 18 has a scale for each group, version 21 one for each channel.
 std::unique_ptr<sdk::Kernel> make_group_norm(const sdk::NodeView& node) {
   const int64_t groups = node.get_int("num_groups", 0);
-  if (groups < 1) node.fail(GANTRY_INVALID_MODEL, "attribute num_groups is " + std::to_string(groups) + ", expected at least 1");
+  if (groups < 1)
+    node.fail(GANTRY_INVALID_MODEL,
+              "attribute num_groups is " + std::to_string(groups) + ", expected at least 1");
   const bool is_old = node.since_version() < 21;
-  return std::make_unique<GroupNorm>(node, groups, is_old ? GroupNorm::Scale::kPerGroup : GroupNorm::Scale::kPerChannel);
+  return std::make_unique<GroupNorm>(
+      node, groups, is_old ? GroupNorm::Scale::kPerGroup : GroupNorm::Scale::kPerChannel);
 }
 
 /// y = x / ||x||_p along an axis; where the norm is 0, y is 0.
 class LpNorm final : public NodeKernel {
  public:
-  explicit LpNorm(const sdk::NodeView& node) : NodeKernel(node), axis_(node.get_int("axis", -1)), p_(node.get_int("p", 2)) {
-    if (p_ != 1 && p_ != 2) node.fail(GANTRY_INVALID_MODEL, "attribute p is " + std::to_string(p_) + ", expected 1 or 2");
+  explicit LpNorm(const sdk::NodeView& node)
+      : NodeKernel(node), axis_(node.get_int("axis", -1)), p_(node.get_int("p", 2)) {
+    if (p_ != 1 && p_ != 2)
+      node.fail(GANTRY_INVALID_MODEL, "attribute p is " + std::to_string(p_) + ", expected 1 or 2");
   }
 
   void run(sdk::Call& call) const override {
@@ -289,12 +316,13 @@ class LpNorm final : public NodeKernel {
       using T = typename decltype(type)::type;
       const T* source = call.data<T>(0);
       auto* target = static_cast<T*>(output.data);
-      call.parallel_for(x.count(0, axis) * inner, row_grain(extent), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t at = i / inner * extent * inner + i % inner;
-          normalize(source + at, target + at, extent, inner);
-        }
-      });
+      call.parallel_for(x.count(0, axis) * inner, row_grain(extent),
+                        [&](int64_t begin, int64_t end) {
+                          for (int64_t i = begin; i < end; ++i) {
+                            const int64_t at = i / inner * extent * inner + i % inner;
+                            normalize(source + at, target + at, extent, inner);
+                          }
+                        });
     });
   }
 
@@ -320,7 +348,8 @@ class LpNorm final : public NodeKernel {
 /// y = (x - mean) / deviation over any set of axes; sums are formed in f64.
 class MeanVarianceNorm final : public NodeKernel {
  public:
-  explicit MeanVarianceNorm(const sdk::NodeView& node) : NodeKernel(node), axes_(node.get_ints("axes", {0, 2, 3})) {}
+  explicit MeanVarianceNorm(const sdk::NodeView& node)
+      : NodeKernel(node), axes_(node.get_ints("axes", {0, 2, 3})) {}
 
   void run(sdk::Call& call) const override {
     const sdk::Shape x = call.shape(0);
@@ -342,7 +371,8 @@ class MeanVarianceNorm final : public NodeKernel {
       const int64_t grain = kGrain;
       call.parallel_for(plan.count(), grain, [&](int64_t begin, int64_t end) {
         visit(plan, begin, end, [&](int64_t i, int64_t group) {
-          target[i] = static_cast<T>(static_cast<Compute<T>>((wide(source[i]) - mean[group]) * spread[group]));
+          target[i] = static_cast<T>(
+              static_cast<Compute<T>>((wide(source[i]) - mean[group]) * spread[group]));
         });
       });
     });
@@ -353,16 +383,20 @@ class MeanVarianceNorm final : public NodeKernel {
   static constexpr double kEpsilon = 1e-9;
 
   template <class T>
-  static double wide(T x) { return static_cast<double>(static_cast<Compute<T>>(x)); }
+  static double wide(T x) {
+    return static_cast<double>(static_cast<Compute<T>>(x));
+  }
   template <class Visit>
   static void visit(const Broadcast<2>& plan, int64_t begin, int64_t end, Visit&& one) {
     plan.for_each_run(begin, end, [&](const auto& run) {
-      for (int64_t i = 0; i < run.count; ++i) one(run.output + i, run.inputs[1] + i * plan.inner_stride(1));
+      for (int64_t i = 0; i < run.count; ++i)
+        one(run.output + i, run.inputs[1] + i * plan.inner_stride(1));
     });
   }
   /// mean, and 1 / deviation in `spread`.
   template <class T>
-  static void measure(const Broadcast<2>& plan, const T* x, int64_t groups, double count, double* mean, double* spread) {
+  static void measure(const Broadcast<2>& plan, const T* x, int64_t groups, double count,
+                      double* mean, double* spread) {
     std::fill_n(mean, groups, 0.0);
     std::fill_n(spread, groups, 0.0);
     visit(plan, 0, plan.count(), [&](int64_t i, int64_t group) { mean[group] += wide(x[i]); });
@@ -371,7 +405,8 @@ class MeanVarianceNorm final : public NodeKernel {
       const double difference = wide(x[i]) - mean[group];
       spread[group] += difference * difference;
     });
-    for (int64_t g = 0; g < groups; ++g) spread[g] = 1.0 / (std::sqrt(spread[g] / count) + kEpsilon);
+    for (int64_t g = 0; g < groups; ++g)
+      spread[g] = 1.0 / (std::sqrt(spread[g] / count) + kEpsilon);
   }
 
   std::vector<int64_t> axes_;

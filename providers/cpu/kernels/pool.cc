@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MaxPool, AveragePool, LpPool over any number of axes. A line of windows first joins the input rows that it sees, row by row,
-// then the columns of each window; MaxPool with indices looks at each window by itself.
+// MaxPool, AveragePool, LpPool over any number of axes. A line of windows first joins the input
+// rows that it sees, row by row, then the columns of each window; MaxPool with indices looks at
+// each window by itself.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -33,11 +34,17 @@ struct MaxOp {
   template <class C>
   static constexpr C kStart = lowest<C>();
   template <class C>
-  C lift(C x) const { return x; }
+  C lift(C x) const {
+    return x;
+  }
   template <class C>
-  C join(C a, C b) const { return b > a || b != b ? b : a; }
+  C join(C a, C b) const {
+    return b > a || b != b ? b : a;
+  }
   template <class C>
-  C finish(C joined, int64_t /*count*/) const { return joined; }
+  C finish(C joined, int64_t /*count*/) const {
+    return joined;
+  }
 };
 
 struct AverageOp {
@@ -46,17 +53,26 @@ struct AverageOp {
   template <class C>
   static constexpr C kStart = C{0};
   template <class C>
-  C lift(C x) const { return x; }
+  C lift(C x) const {
+    return x;
+  }
   template <class C>
-  C join(C a, C b) const { return a + b; }
+  C join(C a, C b) const {
+    return a + b;
+  }
   template <class C>
-  C finish(C joined, int64_t count) const { return joined / static_cast<C>(count); }
+  C finish(C joined, int64_t count) const {
+    return joined / static_cast<C>(count);
+  }
 };
 
 /// `p` is a float in version 1, an integer from version 2 on.
 float read_power(const sdk::NodeView& node) {
-  const float p = node.since_version() == 1 ? node.get_float("p", 2.0F) : static_cast<float>(node.get_int("p", 2));
-  if (!(p > 0)) node.fail(GANTRY_INVALID_MODEL, "attribute p is " + std::to_string(p) + ", expected a positive number");
+  const float p = node.since_version() == 1 ? node.get_float("p", 2.0F)
+                                            : static_cast<float>(node.get_int("p", 2));
+  if (!(p > 0))
+    node.fail(GANTRY_INVALID_MODEL,
+              "attribute p is " + std::to_string(p) + ", expected a positive number");
   return p;
 }
 
@@ -71,7 +87,9 @@ struct LpOp {
     return p == 1.0F ? std::fabs(x) : std::pow(std::fabs(x), static_cast<C>(p));
   }
   template <class C>
-  C join(C a, C b) const { return a + b; }
+  C join(C a, C b) const {
+    return a + b;
+  }
   template <class C>
   C finish(C joined, int64_t /*count*/) const {
     if (p == 2.0F) return std::sqrt(joined);
@@ -96,7 +114,8 @@ struct OuterAxes {
 class PoolKernel : public NodeKernel {
  public:
   explicit PoolKernel(const sdk::NodeView& node) : NodeKernel(node), attributes_(node) {
-    if (attributes_.kernel.empty()) node.fail(GANTRY_INVALID_MODEL, "attribute kernel_shape is missing");
+    if (attributes_.kernel.empty())
+      node.fail(GANTRY_INVALID_MODEL, "attribute kernel_shape is missing");
   }
 
  protected:
@@ -112,8 +131,8 @@ class PoolKernel : public NodeKernel {
   [[nodiscard]] Plan plan(sdk::Call& call) const {
     const sdk::Shape x = call.shape(0);
     if (static_cast<int>(attributes_.kernel.size()) != x.rank - 2) {
-      fail("attribute kernel_shape has " + std::to_string(attributes_.kernel.size()) + " numbers, which does not fit input shape " +
-           to_string(x));
+      fail("attribute kernel_shape has " + std::to_string(attributes_.kernel.size()) +
+           " numbers, which does not fit input shape " + to_string(x));
     }
     Plan plan;
     plan.window = Window::sliding(attributes_, x, attributes_.kernel.data(), label());
@@ -140,7 +159,8 @@ class PoolKernel : public NodeKernel {
   WindowAttributes attributes_;
 };
 
-/// A frame around an operator: lift(x) of each element, joined, finished with the number of elements of the window.
+/// A frame around an operator: lift(x) of each element, joined, finished with the number of
+/// elements of the window.
 template <class Op>
 class Pool : public PoolKernel {
  public:
@@ -189,7 +209,8 @@ class Pool : public PoolKernel {
 
   /// row[i] = what the taps of all outer axes see in column i.
   template <class T, class C>
-  void join_rows(const Window& window, const OuterAxes& outer, const Odometer& at, const T* plane, C* row) const {
+  void join_rows(const Window& window, const OuterAxes& outer, const Odometer& at, const T* plane,
+                 C* row) const {
     const int64_t width = window[outer.rank].input;
     std::fill_n(row, width, Op::template kStart<C>);
     int64_t low[kMaxWindowAxes];
@@ -205,7 +226,8 @@ class Pool : public PoolKernel {
     for (int64_t t = 0; t < total; ++t, tap.next()) {
       int64_t offset = 0;
       for (int i = 0; i < outer.rank; ++i) {
-        offset = offset * window[i].input + window[i].start(at[i]) + (low[i] + tap[i]) * window[i].dilation;
+        offset = offset * window[i].input + window[i].start(at[i]) +
+                 (low[i] + tap[i]) * window[i].dilation;
       }
       const T* source = plane + offset * width;
       for (int64_t i = 0; i < width; ++i) {
@@ -233,7 +255,8 @@ class Pool : public PoolKernel {
       const int64_t high = axis.end_tap(o);
       const C* source = row + axis.start(o);
       C joined = Op::template kStart<C>;
-      for (int64_t k = low; k < high; ++k) joined = op_.template join<C>(joined, source[k * axis.dilation]);
+      for (int64_t k = low; k < high; ++k)
+        joined = op_.template join<C>(joined, source[k * axis.dilation]);
       y[o] = static_cast<T>(op_.template finish<C>(joined, outer_count * axis_count(axis, o)));
     }
   }
@@ -266,8 +289,8 @@ class MaxPool final : public Pool<MaxOp> {
     const Window& window = plan.window;
     int64_t outputs[kMaxWindowAxes];
     for (int i = 0; i < window.rank(); ++i) outputs[i] = window[i].output;
-    const int64_t grain =
-        std::max<int64_t>(1, kGrain / 8 / std::max<int64_t>(line_work(window), 1) * window[window.rank() - 1].output);
+    const int64_t grain = std::max<int64_t>(
+        1, kGrain / 8 / std::max<int64_t>(line_work(window), 1) * window[window.rank() - 1].output);
     call.parallel_for(plan.planes * plan.out_plane, grain, [&](int64_t begin, int64_t end) {
       Odometer at(outputs, window.rank(), begin % plan.out_plane);
       for (int64_t i = begin; i < end; ++i, at.next()) {
@@ -279,7 +302,8 @@ class MaxPool final : public Pool<MaxOp> {
   }
 
   template <class T>
-  void find_in_window(const Window& window, const Odometer& at, const T* plane, T& value, int64_t& index) const {
+  void find_in_window(const Window& window, const Odometer& at, const T* plane, T& value,
+                      int64_t& index) const {
     using C = Compute<T>;
     int64_t low[kMaxWindowAxes];
     int64_t taps[kMaxWindowAxes];
@@ -296,7 +320,8 @@ class MaxPool final : public Pool<MaxOp> {
     for (int64_t t = 0; t < total; ++t, tap.next()) {
       int64_t offset = 0;
       for (int i = 0; i < window.rank(); ++i) {
-        offset = offset * window[i].input + window[i].start(at[i]) + (low[i] + tap[i]) * window[i].dilation;
+        offset = offset * window[i].input + window[i].start(at[i]) +
+                 (low[i] + tap[i]) * window[i].dilation;
       }
       const C candidate = static_cast<C>(plane[offset]);
       if (is_first || candidate > best || (candidate != candidate && best == best)) {

@@ -37,7 +37,8 @@ const Named& find_activation(const sdk::NodeView& node, std::string name) {
   for (const Named& named : kActivations) {
     if (name == named.name) return named;
   }
-  node.fail(GANTRY_INVALID_MODEL, "attribute activations names \"" + name + "\", which is no activation function of ONNX");
+  node.fail(GANTRY_INVALID_MODEL, "attribute activations names \"" + name +
+                                      "\", which is no activation function of ONNX");
 }
 
 template <class F>
@@ -103,7 +104,8 @@ void Activation::apply(double* x, int64_t count) const {
     case Kind::kSoftsign:
       return map(x, count, [](double v) { return v / (1 + std::fabs(v)); });
     case Kind::kSoftplus:
-      return map(x, count, [](double v) { return std::max(v, 0.0) + std::log1p(std::exp(-std::fabs(v))); });
+      return map(x, count,
+                 [](double v) { return std::max(v, 0.0) + std::log1p(std::exp(-std::fabs(v))); });
   }
 }
 
@@ -126,20 +128,22 @@ void Recurrent::parse_direction(const sdk::NodeView& node) {
     starts_reverse_ = true;
   } else if (direction != "forward" && direction != "foward") {
     // The schema of GRU 1 misspells its default.
-    node.fail(GANTRY_INVALID_MODEL,
-              "attribute direction is \"" + direction + "\", expected forward, reverse or bidirectional");
+    node.fail(GANTRY_INVALID_MODEL, "attribute direction is \"" + direction +
+                                        "\", expected forward, reverse or bidirectional");
   }
 }
 
-void Recurrent::parse_activations(const sdk::NodeView& node, const std::vector<std::string>& defaults) {
+void Recurrent::parse_activations(const sdk::NodeView& node,
+                                  const std::vector<std::string>& defaults) {
   std::vector<std::string> names = node.get_strings("activations");
   const size_t needed = defaults.size() * static_cast<size_t>(directions_);
   if (names.empty()) {
-    for (int d = 0; d < directions_; ++d) names.insert(names.end(), defaults.begin(), defaults.end());
+    for (int d = 0; d < directions_; ++d)
+      names.insert(names.end(), defaults.begin(), defaults.end());
   }
   if (names.size() < needed) {
-    node.fail(GANTRY_INVALID_MODEL, "attribute activations has " + std::to_string(names.size()) + " names, expected " +
-                                        std::to_string(needed));
+    node.fail(GANTRY_INVALID_MODEL, "attribute activations has " + std::to_string(names.size()) +
+                                        " names, expected " + std::to_string(needed));
   }
   const std::vector<float> alphas = node.get_floats("activation_alpha");
   const std::vector<float> betas = node.get_floats("activation_beta");
@@ -164,8 +168,8 @@ Recurrent::Sizes Recurrent::resolve(sdk::Call& call) const {
   s.input = x[2];
   s.hidden = call.shape(2)[2];
   if (hidden_ > 0 && hidden_ != s.hidden) {
-    fail("attribute hidden_size is " + std::to_string(hidden_) + ", but the recurrent weights have shape " +
-         to_string(call.shape(2)));
+    fail("attribute hidden_size is " + std::to_string(hidden_) +
+         ", but the recurrent weights have shape " + to_string(call.shape(2)));
   }
   const int64_t width = gates_ * s.hidden;
   require_shape(call, 1, {directions_, width, s.input});
@@ -183,7 +187,8 @@ Recurrent::Sizes Recurrent::resolve(sdk::Call& call) const {
     for (int64_t n = 0; n < s.batch; ++n) {
       const int32_t length = call.data<int32_t>(4)[n];
       if (length < 0 || length > s.steps) {
-        fail("sequence length " + std::to_string(length) + " is outside 0 to " + std::to_string(s.steps));
+        fail("sequence length " + std::to_string(length) + " is outside 0 to " +
+             std::to_string(s.steps));
       }
     }
   }
@@ -193,10 +198,12 @@ Recurrent::Sizes Recurrent::resolve(sdk::Call& call) const {
   return s;
 }
 
-void Recurrent::require_shape(sdk::Call& call, int slot, std::initializer_list<int64_t> shape) const {
+void Recurrent::require_shape(sdk::Call& call, int slot,
+                              std::initializer_list<int64_t> shape) const {
   const sdk::Shape expected(shape.begin(), static_cast<int>(shape.size()));
   if (call.shape(slot) != expected) {
-    fail("input " + std::to_string(slot) + " has shape " + to_string(call.shape(slot)) + ", needs " + to_string(expected));
+    fail("input " + std::to_string(slot) + " has shape " + to_string(call.shape(slot)) +
+         ", needs " + to_string(expected));
   }
 }
 

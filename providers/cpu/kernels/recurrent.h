@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What LSTM, GRU and RNN share: attributes, checks of the inputs, the loop over directions and time steps with sequences of
-// different lengths. A cell says what one step does. 16-bit floats are computed in f32. Immutable, any thread.
+// What LSTM, GRU and RNN share: attributes, checks of the inputs, the loop over directions and time
+// steps with sequences of different lengths. A cell says what one step does. 16-bit floats are
+// computed in f32. Immutable, any thread.
 #pragma once
 
 #include <gantry/sdk/rows.h>
@@ -46,7 +47,8 @@ inline constexpr int64_t kCellGrain = 4096;
 
 class Recurrent : public NodeKernel {
  protected:
-  /// `gates` matrices are stacked in each weight; `defaults` names the activations of one direction.
+  /// `gates` matrices are stacked in each weight; `defaults` names the activations of one
+  /// direction.
   Recurrent(const sdk::NodeView& node, int gates, const std::vector<std::string>& defaults);
 
   struct Sizes {
@@ -82,7 +84,8 @@ class Recurrent : public NodeKernel {
   [[nodiscard]] int64_t sequence_row(const Sizes& s, int64_t step, int64_t item) const {
     return batch_first_ ? item * s.steps + step : step * s.batch + item;
   }
-  [[nodiscard]] int64_t output_row(const Sizes& s, int64_t step, int64_t direction, int64_t item) const {
+  [[nodiscard]] int64_t output_row(const Sizes& s, int64_t step, int64_t direction,
+                                   int64_t item) const {
     return batch_first_ ? (item * s.steps + step) * directions_ + direction
                         : (step * directions_ + direction) * s.batch + item;
   }
@@ -170,13 +173,15 @@ class Recurrent : public NodeKernel {
     }
   }
 
-  /// projected = x w^T + biases. `recurrent_bias_gates`: the gates, from the first, whose recurrent bias is included.
+  /// projected = x w^T + biases. `recurrent_bias_gates`: the gates, from the first, whose recurrent
+  /// bias is included.
   template <class C>
-  void project(sdk::Call& call, const Sizes& s, int direction, const Operands<C>& in, int recurrent_bias_gates,
-               C* projected) const {
+  void project(sdk::Call& call, const Sizes& s, int direction, const Operands<C>& in,
+               int recurrent_bias_gates, C* projected) const {
     const int64_t width = gates_ * s.hidden;
     const int64_t rows = s.steps * s.batch;
-    Product<C> product = dense_product<C>(rows, width, s.input, in.x, in.w + direction * width * s.input, projected);
+    Product<C> product =
+        dense_product<C>(rows, width, s.input, in.x, in.w + direction * width * s.input, projected);
     product.transpose_b = true;
     product.ldb = std::max<int64_t>(s.input, 1);
     if (in.b && rows > 0) {
@@ -184,7 +189,8 @@ class Recurrent : public NodeKernel {
       for (int64_t i = 0; i < width; ++i) {
         projected[i] = bias[i] + (i < recurrent_bias_gates * s.hidden ? bias[width + i] : C{0});
       }
-      for (int64_t row = 1; row < rows; ++row) std::copy_n(projected, width, projected + row * width);
+      for (int64_t row = 1; row < rows; ++row)
+        std::copy_n(projected, width, projected + row * width);
       product.beta = C{1};
     }
     multiply(call, product);
@@ -192,7 +198,8 @@ class Recurrent : public NodeKernel {
 
   /// out[batch, columns] += state r^T for `columns` rows of r.
   template <class C>
-  static void recur(sdk::Call& call, const Sizes& s, const C* state, const C* r, int64_t columns, C* out, int64_t ldc) {
+  static void recur(sdk::Call& call, const Sizes& s, const C* state, const C* r, int64_t columns,
+                    C* out, int64_t ldc) {
     Product<C> product = dense_product<C>(s.batch, columns, s.hidden, state, r, out);
     product.transpose_b = true;
     product.ldb = std::max<int64_t>(s.hidden, 1);
@@ -203,17 +210,18 @@ class Recurrent : public NodeKernel {
 
   /// The time of step `i` of an item; -1 if its sequence has ended.
   template <class C>
-  int64_t time_of(const Sizes& s, const Operands<C>& in, int direction, int64_t item, int64_t i) const {
+  int64_t time_of(const Sizes& s, const Operands<C>& in, int direction, int64_t item,
+                  int64_t i) const {
     const int64_t length = in.lengths ? in.lengths[item] : s.steps;
     if (i >= length) return -1;
     return is_reverse(direction) ? length - 1 - i : i;
   }
 
-  /// Runs all steps of a direction. step(gates) completes work.gates, in which the projections stand, for all items that go on;
-  /// cell(item, gates, state) updates one item's state.
+  /// Runs all steps of a direction. step(gates) completes work.gates, in which the projections
+  /// stand, for all items that go on; cell(item, gates, state) updates one item's state.
   template <class C, class Step, class Cell>
-  void iterate(sdk::Call& call, const Sizes& s, int direction, const Operands<C>& in, const Work<C>& work, C* y,
-               Step&& step, Cell&& cell) const {
+  void iterate(sdk::Call& call, const Sizes& s, int direction, const Operands<C>& in,
+               const Work<C>& work, C* y, Step&& step, Cell&& cell) const {
     const int64_t width = gates_ * s.hidden;
     for (int64_t i = 0; i < s.steps; ++i) {
       for (int64_t n = 0; n < s.batch; ++n) {
@@ -245,7 +253,8 @@ class Recurrent : public NodeKernel {
     }
   }
 
-  /// Calls body(direction, work) for each direction, both at once if that pays. `extra`: elements of work.extra.
+  /// Calls body(direction, work) for each direction, both at once if that pays. `extra`: elements
+  /// of work.extra.
   template <class C, class Body>
   void for_each_direction(sdk::Call& call, const Sizes& s, int64_t extra, Body&& body) const {
     const int64_t width = gates_ * s.hidden;

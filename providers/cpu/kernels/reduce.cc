@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Reduce operators: ReduceSum, Mean, Max, Min, Prod, L1, L2, LogSum, LogSumExp, SumSquare. Neighbouring axes that are both
-// kept or both reduced are one axis here; then either rows are folded to numbers, or rows are folded onto rows. Small floats are
-// folded in f32, integer sums wrap around, integer roots and logarithms are computed in f64 and truncated.
+// The Reduce operators: ReduceSum, Mean, Max, Min, Prod, L1, L2, LogSum, LogSumExp, SumSquare.
+// Neighbouring axes that are both kept or both reduced are one axis here; then either rows are
+// folded to numbers, or rows are folded onto rows. Small floats are folded in f32, integer sums
+// wrap around, integer roots and logarithms are computed in f64 and truncated.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -34,7 +35,8 @@ T truncated(double value) {
   return value >= kHigh ? std::numeric_limits<T>::max() : static_cast<T>(value);
 }
 
-/// Accumulator of sums and products of T: integers in 64 bits, of which the low ones are the wrapped result.
+/// Accumulator of sums and products of T: integers in 64 bits, of which the low ones are the
+/// wrapped result.
 template <class T>
 using Sum = std::conditional_t<std::is_integral_v<T>, uint64_t, Compute<T>>;
 /// Accumulator of what ends in a root or a logarithm.
@@ -54,8 +56,9 @@ C magnitude(C x) {
   return x < C{0} ? C{0} - x : x;
 }
 
-// Each operator has, for an element type T: the accumulator and its start; fold(accumulator, x) with x of Compute<T>;
-// join(accumulator, other); finish(accumulator, number of elements). `row`, if there is one, folds a row of f32.
+// Each operator has, for an element type T: the accumulator and its start; fold(accumulator, x)
+// with x of Compute<T>; join(accumulator, other); finish(accumulator, number of elements). `row`,
+// if there is one, folds a row of f32.
 
 template <class T>
 struct SumOp {
@@ -90,7 +93,8 @@ template <class T>
 struct MaxOp {
   using Acc = Compute<T>;
   static Acc start() {
-    if constexpr (std::numeric_limits<Acc>::has_infinity) return -std::numeric_limits<Acc>::infinity();
+    if constexpr (std::numeric_limits<Acc>::has_infinity)
+      return -std::numeric_limits<Acc>::infinity();
     return std::numeric_limits<Acc>::lowest();
   }
   static Acc fold(Acc a, Acc x) { return x > a || x != x ? x : a; }
@@ -102,7 +106,8 @@ template <class T>
 struct MinOp {
   using Acc = Compute<T>;
   static Acc start() {
-    if constexpr (std::numeric_limits<Acc>::has_infinity) return std::numeric_limits<Acc>::infinity();
+    if constexpr (std::numeric_limits<Acc>::has_infinity)
+      return std::numeric_limits<Acc>::infinity();
     return std::numeric_limits<Acc>::max();
   }
   static Acc fold(Acc a, Acc x) { return x < a || x != x ? x : a; }
@@ -123,7 +128,9 @@ struct L1Op : SumOp<T> {
 };
 template <class T>
 struct SumSquareOp : SumOp<T> {
-  static Sum<T> fold(Sum<T> a, Compute<T> x) { return a + static_cast<Sum<T>>(x) * static_cast<Sum<T>>(x); }
+  static Sum<T> fold(Sum<T> a, Compute<T> x) {
+    return a + static_cast<Sum<T>>(x) * static_cast<Sum<T>>(x);
+  }
   static float row(const float* x, int64_t count) { return simd::sum_of_squares(x, count, 0.0F); }
 };
 template <class T>
@@ -155,14 +162,17 @@ struct LogSumExpOp {
   static Acc fold(Acc a, Compute<T> x) { return join(a, {static_cast<Real<T>>(x), Real<T>{1}}); }
   static Acc join(Acc a, Acc b) {
     if (b.top == a.top) return {a.top, a.total + b.total};
-    if (b.top > a.top) return {b.top, b.total + (a.total == 0 ? Real<T>{0} : a.total * std::exp(a.top - b.top))};
+    if (b.top > a.top)
+      return {b.top, b.total + (a.total == 0 ? Real<T>{0} : a.total * std::exp(a.top - b.top))};
     return {a.top, a.total + (b.total == 0 ? Real<T>{0} : b.total * std::exp(b.top - a.top))};
   }
   static T finish(Acc a, int64_t /*count*/) { return from_real<T>(std::log(a.total) + a.top); }
 };
 
 template <class Op>
-concept HasRow = requires(const float* x) { Op::row(x, int64_t{1}); };
+concept HasRow = requires(const float* x) {
+  Op::row(x, int64_t{1});
+};
 
 /// Folds a row; sixteen accumulators let the compiler use vectors and keep rounding errors small.
 template <class Op, class T>
@@ -176,7 +186,8 @@ typename Op::Acc fold_row(const T* x, int64_t count) {
     Acc lanes[kLanes];
     std::fill_n(lanes, kLanes, Op::start());
     for (; i + kLanes <= count; i += kLanes) {
-      for (int k = 0; k < kLanes; ++k) lanes[k] = Op::fold(lanes[k], static_cast<Compute<T>>(x[i + k]));
+      for (int k = 0; k < kLanes; ++k)
+        lanes[k] = Op::fold(lanes[k], static_cast<Compute<T>>(x[i + k]));
     }
     for (int k = 0; k < kLanes; ++k) total = Op::join(total, lanes[k]);
   }
@@ -227,9 +238,9 @@ class Walk {
 
 /// What one run reduces. The innermost axis is apart: `row` elements, kept or reduced.
 struct Plan {
-  Dims shape;          ///< of the output
-  Axes kept;           ///< but the innermost if that is kept
-  Axes reduced;        ///< but the innermost if that is reduced
+  Dims shape;    ///< of the output
+  Axes kept;     ///< but the innermost if that is kept
+  Axes reduced;  ///< but the innermost if that is reduced
   int64_t row = 1;
   bool reduces_row = true;
   int64_t reduced_count = 1;
@@ -344,7 +355,8 @@ class Reduce final : public NodeKernel {
   static void fold_columns(sdk::Call& call, const Plan& plan, const T* x, T* y) {
     const int64_t rows = plan.reduced.places();
     const int64_t blocks = (plan.row + kColumns - 1) / kColumns;
-    const int64_t grain = std::max<int64_t>(1, kGrain / (plan.reduced_count * std::min(kColumns, plan.row)));
+    const int64_t grain =
+        std::max<int64_t>(1, kGrain / (plan.reduced_count * std::min(kColumns, plan.row)));
     call.parallel_for(plan.kept.places() * blocks, grain, [&](int64_t begin, int64_t end) {
       typename Op<T>::Acc totals[kColumns];
       for (int64_t i = begin; i < end; ++i) {
@@ -355,10 +367,12 @@ class Reduce final : public NodeKernel {
         Walk row(plan.reduced);
         for (int64_t r = 0; r < rows; ++r, row.next()) {
           const T* source = base + row.offset();
-          for (int64_t k = 0; k < count; ++k) totals[k] = Op<T>::fold(totals[k], static_cast<Compute<T>>(source[k]));
+          for (int64_t k = 0; k < count; ++k)
+            totals[k] = Op<T>::fold(totals[k], static_cast<Compute<T>>(source[k]));
         }
         T* target = y + i / blocks * plan.row + first;
-        for (int64_t k = 0; k < count; ++k) target[k] = Op<T>::finish(totals[k], plan.reduced_count);
+        for (int64_t k = 0; k < count; ++k)
+          target[k] = Op<T>::finish(totals[k], plan.reduced_count);
       }
     });
   }

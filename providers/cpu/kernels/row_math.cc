@@ -30,9 +30,11 @@ HWY_INLINE void store_first(RowTag d, RowVec v, float* y, int64_t count) {
   std::memcpy(y, buffer, static_cast<size_t>(count) * sizeof(float));
 }
 
-/// Folds x with four running vectors: step(accumulator, v) for each vector, `rest` fills the last one.
+/// Folds x with four running vectors: step(accumulator, v) for each vector, `rest` fills the last
+/// one.
 template <class Step, class Join>
-HWY_INLINE RowVec fold(const float* x, int64_t count, float start, float rest, Step step, Join join) {
+HWY_INLINE RowVec fold(const float* x, int64_t count, float start, float rest, Step step,
+                       Join join) {
   const RowTag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   RowVec a = hn::Set(d, start);
@@ -112,12 +114,15 @@ void Affine(const float* x, float* y, int64_t count, float scale, float offset) 
   const RowVec factor = hn::Set(d, scale);
   const RowVec shift = hn::Set(d, offset);
   int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(hn::MulAdd(hn::LoadU(d, x + i), factor, shift), d, y + i);
-  if (i < count) store_first(d, hn::MulAdd(load_first(d, x + i, count - i, 0.0F), factor, shift), y + i, count - i);
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(hn::MulAdd(hn::LoadU(d, x + i), factor, shift), d, y + i);
+  if (i < count)
+    store_first(d, hn::MulAdd(load_first(d, x + i, count - i, 0.0F), factor, shift), y + i,
+                count - i);
 }
 
-void Normalize(const float* x, float* y, int64_t count, float center, float factor, const float* scale,
-               const float* bias) {
+void Normalize(const float* x, float* y, int64_t count, float center, float factor,
+               const float* scale, const float* bias) {
   const RowTag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const RowVec middle = hn::Set(d, center);
@@ -135,8 +140,8 @@ void Normalize(const float* x, float* y, int64_t count, float center, float fact
   }
 }
 
-void Taps(const float* x, const int64_t* offsets, const float* weights, int64_t tap_count, float bias, float* y,
-          int64_t count) {
+void Taps(const float* x, const int64_t* offsets, const float* weights, int64_t tap_count,
+          float bias, float* y, int64_t count) {
   const RowTag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
@@ -190,19 +195,21 @@ float simd::sum(const float* x, int64_t count) { return HWY_DYNAMIC_DISPATCH(Sum
 float simd::sum_of_squares(const float* x, int64_t count, float center) {
   return HWY_DYNAMIC_DISPATCH(SumOfSquares)(x, count, center);
 }
-float simd::largest(const float* x, int64_t count) { return HWY_DYNAMIC_DISPATCH(Largest)(x, count); }
+float simd::largest(const float* x, int64_t count) {
+  return HWY_DYNAMIC_DISPATCH(Largest)(x, count);
+}
 float simd::exp_shifted(const float* x, float* y, int64_t count, float shift) {
   return HWY_DYNAMIC_DISPATCH(ExpShifted)(x, y, count, shift);
 }
 void simd::affine(const float* x, float* y, int64_t count, float scale, float offset) {
   HWY_DYNAMIC_DISPATCH(Affine)(x, y, count, scale, offset);
 }
-void simd::normalize(const float* x, float* y, int64_t count, float center, float factor, const float* scale,
-                     const float* bias) {
+void simd::normalize(const float* x, float* y, int64_t count, float center, float factor,
+                     const float* scale, const float* bias) {
   HWY_DYNAMIC_DISPATCH(Normalize)(x, y, count, center, factor, scale, bias);
 }
-void simd::taps(const float* x, const int64_t* offsets, const float* weights, int64_t tap_count, float bias, float* y,
-                int64_t count) {
+void simd::taps(const float* x, const int64_t* offsets, const float* weights, int64_t tap_count,
+                float bias, float* y, int64_t count) {
   HWY_DYNAMIC_DISPATCH(Taps)(x, offsets, weights, tap_count, bias, y, count);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over rows of dense f32 for the best instruction set of the machine (Highway chooses on first use): sums, softmax, scaling
-// and weighted sums of shifted rows. No alignment is needed. Any thread.
+// Loops over rows of dense f32 for the best instruction set of the machine (Highway chooses on
+// first use): sums, softmax, scaling and weighted sums of shifted rows. No alignment is needed. Any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +19,13 @@ float exp_shifted(const float* x, float* y, int64_t count, float shift);
 /// y = x * scale + offset; y may be x.
 void affine(const float* x, float* y, int64_t count, float scale, float offset);
 /// y = (x - center) * factor * scale[i] + bias[i]; scale or bias may be null; y may be x.
-void normalize(const float* x, float* y, int64_t count, float center, float factor, const float* scale,
-               const float* bias);
+void normalize(const float* x, float* y, int64_t count, float center, float factor,
+               const float* scale, const float* bias);
 
-/// y[i] = bias + sum over t of weights[t] * x[offsets[t] + i] for i in [0, count). May read up to kTapSlack elements of x beyond
-/// the last that it needs.
-void taps(const float* x, const int64_t* offsets, const float* weights, int64_t tap_count, float bias, float* y,
-          int64_t count);
+/// y[i] = bias + sum over t of weights[t] * x[offsets[t] + i] for i in [0, count). May read up to
+/// kTapSlack elements of x beyond the last that it needs.
+void taps(const float* x, const int64_t* offsets, const float* weights, int64_t tap_count,
+          float bias, float* y, int64_t count);
 inline constexpr int64_t kTapSlack = 64;
 
 }  // namespace gantry::cpu::simd

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax, LogSoftmax, Hardmax. From version 13 on along one axis, before over all axes from `axis` on. f32 with the axis
-// innermost is vectorised; 16-bit floats are computed in f32.
+// Softmax, LogSoftmax, Hardmax. From version 13 on along one axis, before over all axes from `axis`
+// on. f32 with the axis innermost is vectorised; 16-bit floats are computed in f32.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -54,7 +54,8 @@ struct Softmax {
     C total[kColumns] = {};
     std::copy_n(x, count, top);
     for (int64_t k = 1; k < n; ++k) {
-      for (int64_t i = 0; i < count; ++i) top[i] = x[k * step + i] > top[i] ? x[k * step + i] : top[i];
+      for (int64_t i = 0; i < count; ++i)
+        top[i] = x[k * step + i] > top[i] ? x[k * step + i] : top[i];
     }
     for (int64_t k = 0; k < n; ++k) {
       C* row = y + k * step;
@@ -104,7 +105,8 @@ struct LogSoftmax {
     C powers[kColumns];
     std::copy_n(x, count, top);
     for (int64_t k = 1; k < n; ++k) {
-      for (int64_t i = 0; i < count; ++i) top[i] = x[k * step + i] > top[i] ? x[k * step + i] : top[i];
+      for (int64_t i = 0; i < count; ++i)
+        top[i] = x[k * step + i] > top[i] ? x[k * step + i] : top[i];
     }
     for (int64_t k = 0; k < n; ++k) {
       for (int64_t i = 0; i < count; ++i) powers[i] = x[k * step + i] - top[i];
@@ -142,7 +144,8 @@ struct Hardmax {
 template <class Op, bool kFlat>
 class SoftmaxKernel final : public NodeKernel {
  public:
-  explicit SoftmaxKernel(const sdk::NodeView& node) : NodeKernel(node), axis_(node.get_int("axis", kFlat ? 1 : -1)) {}
+  explicit SoftmaxKernel(const sdk::NodeView& node)
+      : NodeKernel(node), axis_(node.get_int("axis", kFlat ? 1 : -1)) {}
 
   void run(sdk::Call& call) const override {
     const sdk::Shape shape = call.shape(0);
@@ -175,9 +178,10 @@ class SoftmaxKernel final : public NodeKernel {
   static void compute(sdk::Call& call, const Lines& lines, const C* x, C* y) {
     const int64_t n = lines.extent;
     if (lines.inner == 1) {
-      call.parallel_for(lines.outer, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) Op::line(x + i * n, y + i * n, n);
-      });
+      call.parallel_for(lines.outer, std::max<int64_t>(1, kGrain / n),
+                        [&](int64_t begin, int64_t end) {
+                          for (int64_t i = begin; i < end; ++i) Op::line(x + i * n, y + i * n, n);
+                        });
       return;
     }
     const int64_t blocks = (lines.inner + kColumns - 1) / kColumns;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TopK: the k largest or smallest elements along an axis and their places; of equals the one that stands first. NaN is larger than
-// every number.
+// TopK: the k largest or smallest elements along an axis and their places; of equals the one that
+// stands first. NaN is larger than every number.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -50,7 +50,8 @@ class TopK final : public NodeKernel {
     const int axis = checked_axis(axis_, x.rank);
     const int64_t k = k_ >= 0 ? k_ : read_int(call, 1);
     if (k < 0 || k > x[axis]) {
-      fail("k is " + std::to_string(k) + ", expected 0 to " + std::to_string(x[axis]) + ", the extent of the axis");
+      fail("k is " + std::to_string(k) + ", expected 0 to " + std::to_string(x[axis]) +
+           ", the extent of the axis");
     }
     Dims shape(x);
     shape[axis] = k;
@@ -81,13 +82,15 @@ class TopK final : public NodeKernel {
     using C = Compute<T>;
     const T* x = call.data<T>(0);
     const int64_t count = lines.outer * lines.inner;
-    const int64_t parts = std::clamp<int64_t>(count / std::max<int64_t>(1, kGrain / lines.extent), 1, call.thread_count());
+    const int64_t parts = std::clamp<int64_t>(count / std::max<int64_t>(1, kGrain / lines.extent),
+                                              1, call.thread_count());
     auto* entries = call.scratch<Entry<C>>(parts * lines.extent);
     call.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
       Entry<C>* own = entries + begin * lines.extent;
       for (int64_t i = count * begin / parts; i < count * end / parts; ++i) {
         const T* source = x + i / lines.inner * lines.extent * lines.inner + i % lines.inner;
-        for (int64_t n = 0; n < lines.extent; ++n) own[n] = {static_cast<C>(source[n * lines.inner]), n};
+        for (int64_t n = 0; n < lines.extent; ++n)
+          own[n] = {static_cast<C>(source[n * lines.inner]), n};
         sort_first<kLargest>(own, lines.extent, lines.k);
         const int64_t at = i / lines.inner * lines.k * lines.inner + i % lines.inner;
         for (int64_t n = 0; n < lines.k; ++n) {
@@ -98,10 +101,13 @@ class TopK final : public NodeKernel {
     });
   }
 
-  /// Puts the first k in order to the front. An order is one of the allowed results where none is asked for.
+  /// Puts the first k in order to the front. An order is one of the allowed results where none is
+  /// asked for.
   template <bool kLargest, class C>
   static void sort_first(Entry<C>* entries, int64_t count, int64_t k) {
-    const auto order = [](const Entry<C>& a, const Entry<C>& b) { return stands_before<kLargest>(a, b); };
+    const auto order = [](const Entry<C>& a, const Entry<C>& b) {
+      return stands_before<kLargest>(a, b);
+    };
     if (k > count / 4) {
       // Selecting first saves the order of the rest.
       if (k < count) std::nth_element(entries, entries + k, entries + count, order);
@@ -118,10 +124,14 @@ class TopK final : public NodeKernel {
 
 std::unique_ptr<sdk::Kernel> make_with_attribute(const sdk::NodeView& node) {
   const int64_t k = node.get_int("k", -1);
-  if (k < 0) node.fail(GANTRY_INVALID_MODEL, "attribute k is " + std::to_string(k) + ", expected a number from 0 on");
+  if (k < 0)
+    node.fail(GANTRY_INVALID_MODEL,
+              "attribute k is " + std::to_string(k) + ", expected a number from 0 on");
   return std::make_unique<TopK>(node, k);
 }
-std::unique_ptr<sdk::Kernel> make_with_input(const sdk::NodeView& node) { return std::make_unique<TopK>(node, -1); }
+std::unique_ptr<sdk::Kernel> make_with_input(const sdk::NodeView& node) {
+  return std::make_unique<TopK>(node, -1);
+}
 
 constexpr sdk::Marks kCount = {.signature_inputs = 2};
 

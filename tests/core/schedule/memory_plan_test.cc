@@ -2,13 +2,14 @@
 #include "schedule/memory_plan.h"
 
 #include <gtest/gtest.h>
-
 #include <random>
 
 namespace gantry {
 namespace {
 
-bool overlap_in_time(const MemoryRecord& a, const MemoryRecord& b) { return a.first <= b.last && b.first <= a.last; }
+bool overlap_in_time(const MemoryRecord& a, const MemoryRecord& b) {
+  return a.first <= b.last && b.first <= a.last;
+}
 bool overlap_in_memory(const MemoryRecord& a, const MemoryRecord& b) {
   return a.offset < b.offset + b.size_bytes && b.offset < a.offset + a.size_bytes;
 }
@@ -17,7 +18,8 @@ void expect_disjoint(const std::vector<MemoryRecord>& records) {
   for (size_t i = 0; i < records.size(); ++i) {
     EXPECT_EQ(records[i].offset % 64, 0U);
     for (size_t j = 0; j < i; ++j) {
-      const bool clash = records[i].space == records[j].space && overlap_in_time(records[i], records[j]) &&
+      const bool clash = records[i].space == records[j].space &&
+                         overlap_in_time(records[i], records[j]) &&
                          overlap_in_memory(records[i], records[j]);
       ASSERT_FALSE(clash) << "records " << j << " and " << i << " live at once and share memory";
     }

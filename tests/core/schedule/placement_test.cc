@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/placement.h"
 
+#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -50,7 +49,8 @@ struct Scripted {
   }
 };
 
-void claim(const gantry_claim_request& request, const std::vector<uint32_t>& nodes, uint32_t flags = 0) {
+void claim(const gantry_claim_request& request, const std::vector<uint32_t>& nodes,
+           uint32_t flags = 0) {
   gantry_claim row = {};
   row.size = sizeof(row);
   row.flags = flags;
@@ -65,7 +65,8 @@ class PlacementTest : public testing::Test {
  protected:
   // a -> b -> c -> d in a chain, and e that reads a and feeds d.
   PlacementTest() : registry_({}, SearchEnvironment{}) {
-    registry_.add(Scripted::enter, R"({"manifest_version": 1, "name": "scripted", "version": "1.0.0",
+    registry_.add(Scripted::enter,
+                  R"({"manifest_version": 1, "name": "scripted", "version": "1.0.0",
                                        "abi": {"major": 1, "minor": 0}, "devices": ["AAA", "BBB"]})");
     for (const char* type : {"AAA", "BBB"}) {
       const DeviceProvider found = registry_.find(Device{type, 0}).front();
@@ -146,7 +147,8 @@ TEST_F(PlacementTest, BadRowsAreDroppedOneByOne) {
 
 TEST_F(PlacementTest, ASetThatWouldCloseACycleIsDropped) {
   Scripted::claims = [](const gantry_claim_request& request) {
-    if (request.device == 0) claim(request, {kA, kD});  // the way from a to d leads through b, c and e
+    // the way from a to d leads through b, c and e
+    if (request.device == 0) claim(request, {kA, kD});
     if (request.device == 1) claim(request, {kA, kB, kC, kD, kE});
   };
   const auto rows = place_now();
@@ -181,7 +183,8 @@ TEST_F(PlacementTest, RulesOutrankPreference) {
   Scripted::claims = [](const gantry_claim_request& request) {
     for (const uint32_t node : {kA, kB, kC, kD, kE}) claim(request, {node});
   };
-  const auto rows = place_now({{[](const Node& node) { return node.name == "c"; }, Device{"BBB", 0}}});
+  const auto rows =
+      place_now({{[](const Node& node) { return node.name == "c"; }, Device{"BBB", 0}}});
   EXPECT_EQ(rows[kB].device, "AAA:0");
   EXPECT_EQ(rows[kC].device, "BBB:0");
 }

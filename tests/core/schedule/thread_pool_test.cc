@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/thread_pool.h"
 
-#include <gtest/gtest.h>
-
 #include <atomic>
+#include <gtest/gtest.h>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -14,8 +13,9 @@ namespace {
 
 template <class Body>
 void run(uint32_t threads, int64_t count, int64_t grain, Body body) {
-  parallel_for(threads, count, grain, [](void* arg, int64_t begin, int64_t end) { (*static_cast<Body*>(arg))(begin, end); },
-               &body);
+  parallel_for(
+      threads, count, grain,
+      [](void* arg, int64_t begin, int64_t end) { (*static_cast<Body*>(arg))(begin, end); }, &body);
 }
 
 TEST(ThreadPool, EveryItemIsVisitedOnce) {
@@ -67,7 +67,8 @@ TEST(ThreadPool, SeveralApplicationThreadsAtOnce) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
-      for (int round = 0; round < 50; ++round) run(2, 100, 1, [&](int64_t begin, int64_t end) { sum += end - begin; });
+      for (int round = 0; round < 50; ++round)
+        run(2, 100, 1, [&](int64_t begin, int64_t end) { sum += end - begin; });
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors inside a provider: one exception type, and the guard that turns whatever a provider throws into the host's error
-// object, so that no exception crosses the boundary. Any thread.
+// Errors inside a provider: one exception type, and the guard that turns whatever a provider throws
+// into the host's error object, so that no exception crosses the boundary. Any thread.
 #pragma once
 
 #include <gantry/provider.h>
@@ -13,7 +13,8 @@
 
 namespace gantry::sdk {
 
-/// Thrown by provider code to fail a call. The message names the subject, what was expected and what was found.
+/// Thrown by provider code to fail a call. The message names the subject, what was expected and
+/// what was found.
 class Error : public std::exception {
  public:
   Error(gantry_code code, std::string message) : code_(code), message_(std::move(message)) {}
@@ -43,14 +44,16 @@ gantry_error* guard(const gantry_host* host, Function&& function) noexcept {
   } catch (const std::exception& error) {
     return host->error_create(GANTRY_INTERNAL, to_str(error.what()));
   } catch (...) {
-    return host->error_create(GANTRY_INTERNAL, to_str("the provider threw something that is no std::exception"));
+    return host->error_create(GANTRY_INTERNAL,
+                              to_str("the provider threw something that is no std::exception"));
   }
 }
 
 /// The opposite direction: throws what a host function returned, and releases it.
 inline void check(const gantry_host* host, gantry_error* error) {
   if (!error) return;
-  Error copy(static_cast<gantry_code>(host->error_code(error)), std::string(to_view(host->error_message(error))));
+  Error copy(static_cast<gantry_code>(host->error_code(error)),
+             std::string(to_view(host->error_message(error))));
   host->error_release(error);
   throw copy;
 }

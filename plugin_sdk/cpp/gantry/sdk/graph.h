@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views of the graph that a claim or a compile sees: a node with its attributes and values. Each view is two pointers, borrows
-// from the call that made it, and never outlives it.
+// Views of the graph that a claim or a compile sees: a node with its attributes and values. Each
+// view is two pointers, borrows from the call that made it, and never outlives it.
 #pragma once
 
 #include <gantry/sdk/error.h>
@@ -12,13 +12,16 @@
 
 namespace gantry::sdk {
 
-/// What is known of a value before the run; `present()` is false for an absent optional input or output.
+/// What is known of a value before the run; `present()` is false for an absent optional input or
+/// output.
 class ValueView {
  public:
   ValueView(const gantry_host* host, const gantry_value_info* info) : host_(host), info_(info) {}
 
   [[nodiscard]] bool present() const { return info_ != nullptr; }
-  [[nodiscard]] std::string_view name() const { return info_ ? to_view(info_->name) : std::string_view(); }
+  [[nodiscard]] std::string_view name() const {
+    return info_ ? to_view(info_->name) : std::string_view();
+  }
   [[nodiscard]] gantry_kind kind() const {
     return info_ ? static_cast<gantry_kind>(info_->kind) : GANTRY_KIND_UNKNOWN;
   }
@@ -31,18 +34,22 @@ class ValueView {
   /// Extent of an axis, -1 if it is not known before the run. Requires 0 <= axis < rank().
   [[nodiscard]] int64_t extent(int axis) const { return info_->shape[axis]; }
   [[nodiscard]] bool is_constant() const { return info_ && info_->constant; }
-  /// The constant's tensor, or null if the value is no constant or no tensor. Data may start at any byte.
+  /// The constant's tensor, or null if the value is no constant or no tensor. Data may start at any
+  /// byte.
   [[nodiscard]] const gantry_tensor* constant() const {
     return is_constant() ? host_->value_tensor(info_->constant) : nullptr;
   }
-  [[nodiscard]] const gantry_value* constant_value() const { return info_ ? info_->constant : nullptr; }
+  [[nodiscard]] const gantry_value* constant_value() const {
+    return info_ ? info_->constant : nullptr;
+  }
 
  private:
   const gantry_host* host_;
   const gantry_value_info* info_;
 };
 
-/// A node. Attribute getters return the fallback when the attribute is absent and throw INVALID_MODEL when its type differs.
+/// A node. Attribute getters return the fallback when the attribute is absent and throw
+/// INVALID_MODEL when its type differs.
 class NodeView {
  public:
   NodeView(const gantry_host* host, const gantry_graph* graph, const gantry_node* node)
@@ -56,8 +63,12 @@ class NodeView {
   [[nodiscard]] int input_count() const { return static_cast<int>(node_->input_count); }
   [[nodiscard]] int output_count() const { return static_cast<int>(node_->output_count); }
   /// Input or output `index`; absent if the node lists fewer.
-  [[nodiscard]] ValueView input(int index) const { return value(node_->inputs, node_->input_count, index); }
-  [[nodiscard]] ValueView output(int index) const { return value(node_->outputs, node_->output_count, index); }
+  [[nodiscard]] ValueView input(int index) const {
+    return value(node_->inputs, node_->input_count, index);
+  }
+  [[nodiscard]] ValueView output(int index) const {
+    return value(node_->outputs, node_->output_count, index);
+  }
 
   [[nodiscard]] bool has(std::string_view attribute) const { return find(attribute) != nullptr; }
   [[nodiscard]] int64_t get_int(std::string_view attribute, int64_t fallback) const {
@@ -68,11 +79,13 @@ class NodeView {
     const auto* a = typed(attribute, GANTRY_ATTRIBUTE_FLOAT);
     return a ? a->floats[0] : fallback;
   }
-  [[nodiscard]] std::string get_string(std::string_view attribute, std::string_view fallback) const {
+  [[nodiscard]] std::string get_string(std::string_view attribute,
+                                       std::string_view fallback) const {
     const auto* a = typed(attribute, GANTRY_ATTRIBUTE_STRING);
     return std::string(a ? to_view(a->strings[0]) : fallback);
   }
-  [[nodiscard]] std::vector<int64_t> get_ints(std::string_view attribute, std::vector<int64_t> fallback = {}) const {
+  [[nodiscard]] std::vector<int64_t> get_ints(std::string_view attribute,
+                                              std::vector<int64_t> fallback = {}) const {
     const auto* a = typed(attribute, GANTRY_ATTRIBUTE_INTS);
     return a ? std::vector<int64_t>(a->ints, a->ints + a->count) : fallback;
   }
@@ -96,12 +109,17 @@ class NodeView {
   [[nodiscard]] const gantry_host* host() const { return host_; }
 
   /// Fails with this node as the subject: `Conv "c3": <what>`.
-  [[noreturn]] void fail(gantry_code code, const std::string& what) const { throw Error(code, label() + ": " + what); }
-  [[nodiscard]] std::string label() const { return std::string(op_type()) + " \"" + std::string(name()) + "\""; }
+  [[noreturn]] void fail(gantry_code code, const std::string& what) const {
+    throw Error(code, label() + ": " + what);
+  }
+  [[nodiscard]] std::string label() const {
+    return std::string(op_type()) + " \"" + std::string(name()) + "\"";
+  }
 
  private:
   [[nodiscard]] ValueView value(const uint32_t* ids, uint32_t count, int index) const {
-    const bool absent = index < 0 || static_cast<uint32_t>(index) >= count || ids[index] == GANTRY_NONE;
+    const bool absent =
+        index < 0 || static_cast<uint32_t>(index) >= count || ids[index] == GANTRY_NONE;
     return {host_, absent ? nullptr : graph_->values[ids[index]]};
   }
   [[nodiscard]] const gantry_attribute* find(std::string_view name) const {
@@ -110,11 +128,13 @@ class NodeView {
     }
     return nullptr;
   }
-  [[nodiscard]] const gantry_attribute* typed(std::string_view name, gantry_attribute_type type) const {
+  [[nodiscard]] const gantry_attribute* typed(std::string_view name,
+                                              gantry_attribute_type type) const {
     const auto* a = find(name);
     if (a && a->type != static_cast<uint32_t>(type)) {
-      fail(GANTRY_INVALID_MODEL, "attribute \"" + std::string(name) + "\" has type " + std::to_string(a->type) +
-                                     ", expected ONNX attribute type " + std::to_string(type));
+      fail(GANTRY_INVALID_MODEL, "attribute \"" + std::string(name) + "\" has type " +
+                                     std::to_string(a->type) + ", expected ONNX attribute type " +
+                                     std::to_string(type));
     }
     return a;
   }

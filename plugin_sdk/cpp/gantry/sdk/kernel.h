@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel in C++ and what it sees of one run. A Kernel is immutable after construction and run from any thread; mutable
-// state belongs into the run's scratch memory.
+// A kernel in C++ and what it sees of one run. A Kernel is immutable after construction and run
+// from any thread; mutable state belongs into the run's scratch memory.
 #pragma once
 
 #include <gantry/sdk/error.h>
@@ -18,7 +18,8 @@ struct Shape {
 
   Shape() = default;
   Shape(const int64_t* extents, int count) : data(extents), rank(count) {}
-  explicit Shape(const gantry_tensor& tensor) : data(tensor.shape), rank(static_cast<int>(tensor.rank)) {}
+  explicit Shape(const gantry_tensor& tensor)
+      : data(tensor.shape), rank(static_cast<int>(tensor.rank)) {}
 
   [[nodiscard]] int64_t operator[](int axis) const { return data[axis]; }
   [[nodiscard]] int64_t element_count() const { return count(0, rank); }
@@ -38,16 +39,20 @@ struct Shape {
   friend bool operator!=(const Shape& a, const Shape& b) { return !(a == b); }
 };
 
-/// One run of a kernel, as the host described it. Lives on the stack of the trampoline; used by the calling thread only,
-/// except that parallel_for bodies may read from it.
+/// One run of a kernel, as the host described it. Lives on the stack of the trampoline; used by the
+/// calling thread only, except that parallel_for bodies may read from it.
 class Call {
  public:
-  Call(const gantry_host* host, const gantry_call* call, void* context) : host_(host), call_(call), context_(context) {}
+  Call(const gantry_host* host, const gantry_call* call, void* context)
+      : host_(host), call_(call), context_(context) {}
 
   [[nodiscard]] int input_count() const { return static_cast<int>(call_->input_count); }
   [[nodiscard]] int output_count() const { return static_cast<int>(call_->output_count); }
-  [[nodiscard]] bool has_input(int slot) const { return slot < input_count() && call_->values[slot]; }
-  /// Tensor in an input slot. Requires has_input(slot) and a tensor value (the model's types promise it).
+  [[nodiscard]] bool has_input(int slot) const {
+    return slot < input_count() && call_->values[slot];
+  }
+  /// Tensor in an input slot. Requires has_input(slot) and a tensor value (the model's types
+  /// promise it).
   [[nodiscard]] const gantry_tensor& input(int slot) const { return *call_->inputs[slot]; }
   [[nodiscard]] const gantry_value* value(int slot) const { return call_->values[slot]; }
   /// Dense elements of an input slot.
@@ -61,8 +66,8 @@ class Call {
   /// Asks the host for output `slot`.
   gantry_tensor& output(int slot, uint32_t dtype, Shape shape) {
     gantry_tensor* tensor = nullptr;
-    check(host_, host_->output(call_->run, static_cast<uint32_t>(slot), dtype, static_cast<uint32_t>(shape.rank),
-                               shape.data, &tensor));
+    check(host_, host_->output(call_->run, static_cast<uint32_t>(slot), dtype,
+                               static_cast<uint32_t>(shape.rank), shape.data, &tensor));
     return *tensor;
   }
   gantry_tensor& output(int slot, uint32_t dtype, std::initializer_list<int64_t> shape) {
@@ -81,7 +86,8 @@ class Call {
     return static_cast<T*>(memory);
   }
 
-  /// body(begin, end) over disjoint ranges that cover [0, count), at least `grain` items each but the last.
+  /// body(begin, end) over disjoint ranges that cover [0, count), at least `grain` items each but
+  /// the last.
   template <class Body>
   void parallel_for(int64_t count, int64_t grain, Body&& body) {
     if (count <= grain) {
@@ -94,7 +100,9 @@ class Call {
         [](void* arg, int64_t begin, int64_t end) { (*static_cast<B*>(arg))(begin, end); },
         const_cast<void*>(static_cast<const void*>(&body)));
   }
-  [[nodiscard]] int thread_count() const { return static_cast<int>(host_->thread_count(call_->run)); }
+  [[nodiscard]] int thread_count() const {
+    return static_cast<int>(host_->thread_count(call_->run));
+  }
 
   /// Throws CANCELLED or DEADLINE_EXCEEDED if the run is to stop; for long loops.
   void poll() const {
@@ -115,7 +123,8 @@ class Call {
   void* context_;
 };
 
-/// A compiled claim. Made by a row's factory from the node; destroyed by the host after the last run.
+/// A compiled claim. Made by a row's factory from the node; destroyed by the host after the last
+/// run.
 class Kernel {
  public:
   Kernel() = default;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The base of a provider written in C++: negotiates, answers claims from kernel rows, compiles rows to kernels. Derive, give
-// the tables, report the devices, and put GANTRY_DEFINE_PROVIDER(Class) into one source file.
+// The base of a provider written in C++: negotiates, answers claims from kernel rows, compiles rows
+// to kernels. Derive, give the tables, report the devices, and put GANTRY_DEFINE_PROVIDER(Class)
+// into one source file.
 #pragma once
 
 #include <gantry/sdk/rows.h>
@@ -12,8 +13,8 @@
 
 namespace gantry::sdk {
 
-/// A provider whose claims are single nodes taken from tables of rows. Thread rules: devices() and destruction are never
-/// overlapped by the host; the rest may run concurrently.
+/// A provider whose claims are single nodes taken from tables of rows. Thread rules: devices() and
+/// destruction are never overlapped by the host; the rest may run concurrently.
 class Provider {
  public:
   Provider(const gantry_offer& offer, std::string name, std::vector<KernelTable> tables)
@@ -32,14 +33,18 @@ class Provider {
 
   /// Reports the devices; see gantry_provider_api.devices.
   virtual void devices(const gantry_device_sink& sink) = 0;
-  /// A provider may narrow its rows (by options, by device): empty to take the node, else the reason why not.
-  [[nodiscard]] virtual std::string refuses(const NodeView&, uint32_t /*device*/) const { return {}; }
+  /// A provider may narrow its rows (by options, by device): empty to take the node, else the
+  /// reason why not.
+  [[nodiscard]] virtual std::string refuses(const NodeView&, uint32_t /*device*/) const {
+    return {};
+  }
 
   [[nodiscard]] const gantry_host* host() const { return host_; }
   [[nodiscard]] const gantry_provider_api* api() const { return &api_; }
 
  protected:
-  /// The table handed to the host; a derived class with devices of its own fills in the device slots.
+  /// The table handed to the host; a derived class with devices of its own fills in the device
+  /// slots.
   gantry_provider_api api_ = {};
 
  private:
@@ -72,15 +77,18 @@ class Provider {
     }
   }
 
-  void claim_node(const gantry_claim_request& request, uint32_t index, const NodeView& node, size_t row) const {
+  void claim_node(const gantry_claim_request& request, uint32_t index, const NodeView& node,
+                  size_t row) const {
     const Marks& marks = rows_[row]->marks;
     const uint32_t captures = request.graph->nodes[index]->capture_count;
-    std::vector<gantry_port> inputs(static_cast<size_t>(node.input_count()) + captures, gantry_port{});
+    std::vector<gantry_port> inputs(static_cast<size_t>(node.input_count()) + captures,
+                                    gantry_port{});
     for (size_t slot = 0; slot < inputs.size(); ++slot) {
       const uint64_t bit = slot < 64 ? uint64_t{1} << slot : 0;
       inputs[slot].size = sizeof(gantry_port);
       inputs[slot].repeats = GANTRY_NONE;
-      if (marks.signature_inputs & bit) inputs[slot].flags |= GANTRY_PORT_SIGNATURE | GANTRY_PORT_HOST;
+      if (marks.signature_inputs & bit)
+        inputs[slot].flags |= GANTRY_PORT_SIGNATURE | GANTRY_PORT_HOST;
       if (marks.host_inputs & bit) inputs[slot].flags |= GANTRY_PORT_HOST;
       if (marks.unaligned_inputs & bit) inputs[slot].flags |= GANTRY_PORT_UNALIGNED;
     }
@@ -110,7 +118,8 @@ class Provider {
 
   void compile(const gantry_compile& args, gantry_kernel& out) const {
     if (args.node_count != 1 || args.tag >= rows_.size()) {
-      throw Error(GANTRY_INVALID_ARGUMENT, name_ + ": asked to compile a claim that it did not make");
+      throw Error(GANTRY_INVALID_ARGUMENT,
+                  name_ + ": asked to compile a claim that it did not make");
     }
     const NodeView node(host_, args.graph, args.graph->nodes[args.nodes[0]]);
     struct Compiled {
@@ -145,7 +154,8 @@ class Provider {
       if (node.domain() != row.domain) continue;
       oldest = row.first_version < oldest ? row.first_version : oldest;
       newest = row.last_version > newest ? row.last_version : newest;
-      if (node.since_version() < row.first_version || node.since_version() > row.last_version) continue;
+      if (node.since_version() < row.first_version || node.since_version() > row.last_version)
+        continue;
       version_met = true;
       reason = mismatch(node, row);
       if (reason.empty()) reason = refuses(node, device);
@@ -163,7 +173,8 @@ class Provider {
     const ValueView typed = row.typed_slot < 0 ? node.output(0) : node.input(row.typed_slot);
     if (typed.dtype() != GANTRY_UNDEFINED && !(dtype_bit(typed.dtype()) & row.dtypes)) {
       return "element type " + std::to_string(typed.dtype()) + " (ONNX TensorProto number) of \"" +
-             std::string(typed.name()) + "\" is not supported by kernel " + (row.kernel ? row.kernel : row.op_type);
+             std::string(typed.name()) + "\" is not supported by kernel " +
+             (row.kernel ? row.kernel : row.op_type);
     }
     return row.condition ? row.condition(node) : std::string();
   }
@@ -179,8 +190,10 @@ template <class P>
 gantry_error* enter(const gantry_offer* offer, gantry_accept* accept) noexcept {
   return guard(offer->host, [&] {
     if (offer->layout != GANTRY_ABI_LAYOUT) {
-      throw Error(GANTRY_ABI_MISMATCH, "the provider was built for another layout of provider.h than the host; rebuild it "
-                                       "with the host's SDK");
+      throw Error(
+          GANTRY_ABI_MISMATCH,
+          "the provider was built for another layout of provider.h than the host; rebuild it "
+          "with the host's SDK");
     }
     auto provider = std::make_unique<P>(*offer);
     accept->minor = GANTRY_ABI_MINOR < offer->minor ? GANTRY_ABI_MINOR : offer->minor;
@@ -192,8 +205,9 @@ gantry_error* enter(const gantry_offer* offer, gantry_accept* accept) noexcept {
 }  // namespace gantry::sdk
 
 /// Emits the note and the exported symbol. Once per library, at file scope.
-#define GANTRY_DEFINE_PROVIDER(Class)                                                                           \
-  GANTRY_PROVIDER_NOTE                                                                                          \
-  extern "C" GANTRY_EXPORT gantry_error* gantry_provider_v1(const gantry_offer* offer, gantry_accept* accept) { \
-    return gantry::sdk::enter<Class>(offer, accept);                                                            \
+#define GANTRY_DEFINE_PROVIDER(Class)                                                  \
+  GANTRY_PROVIDER_NOTE                                                                 \
+  extern "C" GANTRY_EXPORT gantry_error* gantry_provider_v1(const gantry_offer* offer, \
+                                                            gantry_accept* accept) {   \
+    return gantry::sdk::enter<Class>(offer, accept);                                   \
   }

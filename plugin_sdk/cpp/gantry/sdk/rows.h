@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel rows: the const tables from which a provider answers claims. A row says which operator, which schema versions and
-// which element types a factory serves, and what its slots want. Tables stand at the foot of the file that implements them.
+// Kernel rows: the const tables from which a provider answers claims. A row says which operator,
+// which schema versions and which element types a factory serves, and what its slots want. Tables
+// stand at the foot of the file that implements them.
 #pragma once
 
 #include <gantry/sdk/graph.h>
@@ -26,12 +27,15 @@ constexpr DTypeSet dtypes(D... dtype) {
 inline constexpr DTypeSet kFloats =
     dtypes(GANTRY_FLOAT, GANTRY_DOUBLE, GANTRY_FLOAT16, GANTRY_BFLOAT16);
 inline constexpr DTypeSet kSigned = dtypes(GANTRY_INT8, GANTRY_INT16, GANTRY_INT32, GANTRY_INT64);
-inline constexpr DTypeSet kUnsigned = dtypes(GANTRY_UINT8, GANTRY_UINT16, GANTRY_UINT32, GANTRY_UINT64);
+inline constexpr DTypeSet kUnsigned =
+    dtypes(GANTRY_UINT8, GANTRY_UINT16, GANTRY_UINT32, GANTRY_UINT64);
 inline constexpr DTypeSet kIntegers = kSigned | kUnsigned;
 inline constexpr DTypeSet kNumbers = kFloats | kIntegers;
-inline constexpr DTypeSet kFloat8s = dtypes(GANTRY_FLOAT8E4M3FN, GANTRY_FLOAT8E4M3FNUZ, GANTRY_FLOAT8E5M2,
-                                            GANTRY_FLOAT8E5M2FNUZ, GANTRY_FLOAT8E8M0);
-inline constexpr DTypeSet kPacked = dtypes(GANTRY_UINT4, GANTRY_INT4, GANTRY_FLOAT4E2M1, GANTRY_UINT2, GANTRY_INT2);
+inline constexpr DTypeSet kFloat8s =
+    dtypes(GANTRY_FLOAT8E4M3FN, GANTRY_FLOAT8E4M3FNUZ, GANTRY_FLOAT8E5M2, GANTRY_FLOAT8E5M2FNUZ,
+           GANTRY_FLOAT8E8M0);
+inline constexpr DTypeSet kPacked =
+    dtypes(GANTRY_UINT4, GANTRY_INT4, GANTRY_FLOAT4E2M1, GANTRY_UINT2, GANTRY_INT2);
 inline constexpr DTypeSet kComplex = dtypes(GANTRY_COMPLEX64, GANTRY_COMPLEX128);
 inline constexpr DTypeSet kBool = dtypes(GANTRY_BOOL);
 inline constexpr DTypeSet kString = dtypes(GANTRY_STRING);
@@ -41,15 +45,16 @@ inline constexpr DTypeSet kAllTypes = kFixedSize | kPacked | kString;
 
 /// What the slots of a single-node kernel want; bit i of a mask is slot i.
 struct Marks {
-  uint64_t host_inputs = 0;      ///< in host memory, whatever the device
-  uint64_t signature_inputs = 0; ///< the value decides output shapes (implies host memory)
-  uint64_t unaligned_inputs = 0; ///< constants may start at any byte
-  uint64_t overwrites = 0;       ///< output 0 may be written over these inputs
-  uint32_t repeats = GANTRY_NONE; ///< output 0 has the bytes of this input
+  uint64_t host_inputs = 0;        ///< in host memory, whatever the device
+  uint64_t signature_inputs = 0;   ///< the value decides output shapes (implies host memory)
+  uint64_t unaligned_inputs = 0;   ///< constants may start at any byte
+  uint64_t overwrites = 0;         ///< output 0 may be written over these inputs
+  uint32_t repeats = GANTRY_NONE;  ///< output 0 has the bytes of this input
 };
 
 using Factory = std::unique_ptr<Kernel> (*)(const NodeView& node);
-/// Further conditions: empty if the row takes the node, else why not, in a sentence without a final stop.
+/// Further conditions: empty if the row takes the node, else why not, in a sentence without a final
+/// stop.
 using Condition = std::string (*)(const NodeView& node);
 
 struct KernelRow {
