@@ -30,7 +30,7 @@ struct Latency {
 
   [[nodiscard]] double percentile(double percent) const {
     const auto last = static_cast<double>(samples.size() - 1);
-    return samples[static_cast<size_t>(percent / 100 * last + 0.5)];
+    return samples[static_cast<size_t>(std::lround(percent / 100 * last))];
   }
   [[nodiscard]] double mean() const {
     return std::accumulate(samples.begin(), samples.end(), 0.0) /
