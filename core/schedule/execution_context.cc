@@ -34,6 +34,10 @@ ExecutionContext::~ExecutionContext() {
   for (uint32_t i = 1; i < streams_.size(); ++i) devices_.space(i).api->stream_destroy(streams_[i]);
 }
 
+void ExecutionContext::trim() {
+  for (const auto& pool : pools_) pool->trim();
+}
+
 void ExecutionContext::synchronize() {
   for (uint32_t i = 1; i < streams_.size(); ++i) {
     throw_if(devices_.space(i).api->stream_synchronize(streams_[i]),

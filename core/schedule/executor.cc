@@ -97,6 +97,7 @@ void Executor::run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs
     write_signature(inputs, context.signature);
     if (!context.plan || frame.has_diverged() || context.plan->signature != context.signature) {
       context.plan = find_plan(context.signature);
+      if (context.plan) context.trim();
       frame.bind(context.plan.get());
     }
     if (context.plan) {

@@ -120,6 +120,8 @@ void Frame::set_ref(uint32_t slot, ValueRef ref) {
   const bool is_tensor = ref->kind == GANTRY_KIND_TENSOR;
   point_uses_at(target, is_tensor ? &ref->view : nullptr, ref.get());
   if (!target.ref) dynamic_.push_back(slot);
+  has_diverged_ = has_diverged_ || target.is_planned;
+  target.is_planned = false;
   target.ref = std::move(ref);
   target.is_set = true;
 }
@@ -247,7 +249,7 @@ gantry_tensor* Frame::request_slow(StepCall& call, uint32_t index, uint32_t slot
   if (slot.block || slot.ref) release(slot_index);
   if (info.output != kNoSlot) return request_output(slot_index, dtype, rank, shape);
   const uint64_t size_bytes = bytes_of(dtype, element_count({shape, rank}));
-  if (reuse_input(step, index, slot_index, size_bytes)) {
+  if (reuse_input(step, index, slot_index, dtype, size_bytes)) {
     show(slot_index, dtype, rank, shape, slot.value.view.data, size_bytes);
   } else {
     Block* block = new_block(info.space, size_bytes);
@@ -280,7 +282,8 @@ gantry_tensor* Frame::request_output(uint32_t slot_index, DType dtype, uint32_t 
 
 // Lets an output use an input's memory where its port allows and the input's lifetime grants it.
 // Leaves the address in the target's view.
-bool Frame::reuse_input(const Step& step, uint32_t index, uint32_t target, uint64_t size_bytes) {
+bool Frame::reuse_input(const Step& step, uint32_t index, uint32_t target, DType dtype,
+                        uint64_t size_bytes) {
   const Port& port = step.output_ports[index];
   const auto candidate = [&](uint32_t input) -> Slot* {
     if (input >= step.inputs.size() || step.inputs[input] == kNoSlot) return nullptr;
@@ -307,7 +310,9 @@ bool Frame::reuse_input(const Step& step, uint32_t index, uint32_t target, uint6
   for (uint32_t input = 0; input < step.inputs.size() && input < 64; ++input) {
     if (!(port.overwrites >> input & 1) || !step.ends_here[input]) continue;
     Slot* source = candidate(input);
-    if (source && source->block && source->block->users == 1) return share(*source);
+    // Element by element: six 8-byte numbers that are broadcast are not 48 booleans.
+    const bool fits = source && bits_of(source->value.dtype) == bits_of(dtype);
+    if (fits && source->block && source->block->users == 1) return share(*source);
   }
   return false;
 }

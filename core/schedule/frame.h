@@ -151,7 +151,8 @@ class Frame {
   void finish_step(const Step& step, StepCall& call);
   gantry_tensor* request_slow(StepCall& call, uint32_t index, uint32_t slot_index, DType dtype,
                               uint32_t rank, const int64_t* shape);
-  bool reuse_input(const Step& step, uint32_t index, uint32_t target, uint64_t size_bytes);
+  bool reuse_input(const Step& step, uint32_t index, uint32_t target, DType dtype,
+                   uint64_t size_bytes);
   gantry_tensor* request_output(uint32_t slot_index, DType dtype, uint32_t rank,
                                 const int64_t* shape);
   void use_block(uint32_t slot, Block* block);
@@ -190,6 +191,8 @@ class ExecutionContext {
   [[nodiscard]] gantry_stream* stream(uint32_t space) const { return streams_[space]; }
   [[nodiscard]] uint32_t space_count() const { return devices_.space_count(); }
   [[nodiscard]] uint32_t threads() const { return threads_; }
+  /// Gives the blocks of recorded runs back: a planned run has the arena. Not during a run.
+  void trim();
   /// Waits for all devices; the first error of their work.
   void synchronize();
   /// After a failed run: waits, ignores errors.
