@@ -60,54 +60,104 @@ inline void set_nearest_table(const ResizeRule& rule, const ResizeAxis& axis, in
   }
 }
 
+/// The walk over the output's rows.
+template <class U>
+class NearestWalk {
+ public:
+  NearestWalk(sdk::Call& call, const ResizeRule& rule, const ResizePlan& plan, const U* source,
+              U fill, U* target)
+      : last_(plan.rank - 1),
+        row_(plan.axes[last_].output),
+        copies_rows_(plan.axes[last_].is_identity(rule.transform)),
+        may_be_outside_(rule.transform == Transform::kCrop),
+        shape_(plan.output()),
+        source_(source),
+        fill_(fill),
+        target_(target) {
+    Dims input;
+    int64_t table_length = copies_rows_ ? -row_ : 0;
+    for (int i = 0; i < plan.rank; ++i) {
+      input.push(plan.axes[i].input);
+      table_length += plan.axes[i].output;
+    }
+    const Dims strides = dense_strides(input.shape());
+    auto* table = call.scratch<int64_t>(table_length);
+    for (int i = 0; i < (copies_rows_ ? last_ : plan.rank); ++i) {
+      set_nearest_table(rule, plan.axes[i], strides[i], table);
+      tables_[i] = table;
+      table += plan.axes[i].output;
+    }
+    is_doubled_ = !copies_rows_ && row_ == 2 * plan.axes[last_].input;
+    for (int64_t k = 0; is_doubled_ && k < row_; ++k) is_doubled_ = tables_[last_][k] == k / 2;
+  }
+
+  void run(sdk::Call& call) const {
+    const int64_t rows = shape_.shape().count(0, last_);
+    const auto row_bytes = row_ * static_cast<int64_t>(sizeof(U));
+    const int64_t grain = std::max<int64_t>(1, kResizeGrainBytes / row_bytes);
+    call.parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
+      constexpr int64_t kNone = -2;
+      int64_t previous = kNone;
+      for (int64_t i = begin; i < end; ++i) {
+        U* out = target_ + i * row_;
+        const int64_t offset = row_offset(i);
+        if (offset == previous) {
+          std::memcpy(out, out - row_, static_cast<size_t>(row_bytes));
+        } else {
+          write_row(offset, out);
+        }
+        previous = offset;
+      }
+    });
+  }
+
+ private:
+  /// Where the input row begins that an output row repeats, or kOutside.
+  [[nodiscard]] int64_t row_offset(int64_t row) const {
+    int64_t offset = 0;
+    for (int axis = last_ - 1; axis >= 0; --axis) {
+      const int64_t place = tables_[axis][row % shape_[axis]];
+      row /= shape_[axis];
+      if (place == kOutside) return kOutside;
+      offset += place;
+    }
+    return offset;
+  }
+
+  void write_row(int64_t offset, U* out) const {
+    if (offset == kOutside) {
+      std::fill_n(out, row_, fill_);
+      return;
+    }
+    const U* in = source_ + offset;
+    if (copies_rows_) {
+      std::memcpy(out, in, static_cast<size_t>(row_) * sizeof(U));
+    } else if (is_doubled_) {
+      for (int64_t k = 0; k < row_ / 2; ++k) out[2 * k] = out[2 * k + 1] = in[k];
+    } else {
+      const int64_t* table = tables_[last_];
+      for (int64_t k = 0; k < row_; ++k) {
+        out[k] = may_be_outside_ && table[k] == kOutside ? fill_ : in[table[k]];
+      }
+    }
+  }
+
+  int last_;
+  int64_t row_;
+  bool copies_rows_;
+  bool may_be_outside_;
+  bool is_doubled_ = false;
+  Dims shape_;
+  const U* source_;
+  U fill_;
+  U* target_;
+  const int64_t* tables_[kMaxRank] = {};
+};
+
 template <class U>
 void resize_nearest(sdk::Call& call, const ResizeRule& rule, const ResizePlan& plan,
                     const U* source, U fill, U* target) {
-  Dims input;
-  int64_t table_length = 0;
-  for (int i = 0; i < plan.rank; ++i) {
-    input.push(plan.axes[i].input);
-    table_length += plan.axes[i].output;
-  }
-  const int last = plan.rank - 1;
-  const int64_t row = plan.axes[last].output;
-  const bool copies_rows = plan.axes[last].is_identity(rule.transform);
-  if (copies_rows) table_length -= row;
-  const Dims strides = dense_strides(input.shape());
-  const int64_t* tables[kMaxRank];
-  auto* table = call.scratch<int64_t>(table_length);
-  for (int i = 0; i < (copies_rows ? last : plan.rank); ++i) {
-    set_nearest_table(rule, plan.axes[i], strides[i], table);
-    tables[i] = table;
-    table += plan.axes[i].output;
-  }
-  const int64_t rows = plan.output().shape().count(0, last);
-  const int64_t grain =
-      std::max<int64_t>(1, kResizeGrainBytes / (row * static_cast<int64_t>(sizeof(U))));
-  call.parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      U* out = target + i * row;
-      int64_t offset = 0;
-      bool is_outside = false;
-      for (int64_t axis = last - 1, rest = i; axis >= 0; --axis) {
-        const int64_t place = tables[axis][rest % plan.axes[axis].output];
-        rest /= plan.axes[axis].output;
-        is_outside |= place == kOutside;
-        offset += place;
-      }
-      const U* in = source + offset;
-      if (is_outside) {
-        std::fill_n(out, row, fill);
-      } else if (copies_rows) {
-        std::memcpy(out, in, static_cast<size_t>(row) * sizeof(U));
-      } else if (rule.transform == Transform::kCrop) {
-        for (int64_t k = 0; k < row; ++k)
-          out[k] = tables[last][k] == kOutside ? fill : in[tables[last][k]];
-      } else {
-        for (int64_t k = 0; k < row; ++k) out[k] = in[tables[last][k]];
-      }
-    }
-  });
+  NearestWalk<U>(call, rule, plan, source, fill, target).run(call);
 }
 
 }  // namespace gantry::cpu

@@ -25,6 +25,7 @@ struct Taps {
   const int64_t* sources;
   const C* weights;
   const bool* is_outside;
+  bool any_outside = false;
 
   Taps(sdk::Call& call, const ResizeRule& rule, const ResizeAxis& axis)
       : count(tap_count(rule, axis)) {
@@ -37,6 +38,7 @@ struct Taps {
       set_taps(rule, axis, coordinate, count, all_sources + k * count, exact);
       std::copy_n(exact, count, all_weights + k * count);
       outside[k] = is_extrapolated(rule, axis, coordinate);
+      any_outside |= outside[k];
     }
     sources = all_sources;
     weights = all_weights;
@@ -44,42 +46,72 @@ struct Taps {
   }
 };
 
+/// Output positions [0, count) of an axis whose elements lie side by side.
+template <class C>
+void interpolate_row(const Taps<C>& taps, int64_t count, C fill, const C* in, C* out) {
+  if (taps.count == 2) {
+    for (int64_t k = 0; k < count; ++k) {
+      const C* weights = taps.weights + 2 * k;
+      const int64_t* sources = taps.sources + 2 * k;
+      out[k] = weights[0] * in[sources[0]] + weights[1] * in[sources[1]];
+    }
+  } else {
+    for (int64_t k = 0; k < count; ++k) {
+      C sum = 0;
+      for (int64_t t = k * taps.count; t < (k + 1) * taps.count; ++t) {
+        sum += taps.weights[t] * in[taps.sources[t]];
+      }
+      out[k] = sum;
+    }
+  }
+  if (!taps.any_outside) return;
+  for (int64_t k = 0; k < count; ++k) out[k] = taps.is_outside[k] ? fill : out[k];
+}
+
+/// Output position `k` of an axis whose elements are rows of `inner`.
+template <class C>
+void blend_rows(const Taps<C>& taps, int64_t k, int64_t inner, C fill, const C* in, C* out) {
+  const int64_t* sources = taps.sources + k * taps.count;
+  const C* weights = taps.weights + k * taps.count;
+  if (taps.is_outside[k]) {
+    std::fill_n(out, inner, fill);
+  } else if (taps.count == 2) {
+    const C* a = in + sources[0] * inner;
+    const C* b = in + sources[1] * inner;
+    const C weight_a = weights[0];
+    const C weight_b = weights[1];
+    for (int64_t x = 0; x < inner; ++x) out[x] = weight_a * a[x] + weight_b * b[x];
+  } else {
+    std::fill_n(out, inner, C(0));
+    for (int64_t t = 0; t < taps.count; ++t) {
+      const C* a = in + sources[t] * inner;
+      const C weight = weights[t];
+      for (int64_t x = 0; x < inner; ++x) out[x] += weight * a[x];
+    }
+  }
+}
+
 /// One pass: [outer, axis.input, inner] to [outer, axis.output, inner].
 template <class C>
 void interpolate(sdk::Call& call, const ResizeRule& rule, const ResizeAxis& axis, int64_t outer,
                  int64_t inner, const C* source, C* target) {
   const Taps<C> taps(call, rule, axis);
   const auto fill = static_cast<C>(rule.extrapolation);
-  const auto row_work = inner * taps.count * static_cast<int64_t>(sizeof(C));
-  call.parallel_for(outer * axis.output, std::max<int64_t>(1, kResizeGrainBytes / row_work),
-                    [&](int64_t begin, int64_t end) {
-                      for (int64_t i = begin; i < end; ++i) {
-                        const int64_t k = i % axis.output;
-                        const C* in = source + i / axis.output * axis.input * inner;
-                        const int64_t* sources = taps.sources + k * taps.count;
-                        const C* weights = taps.weights + k * taps.count;
-                        C* out = target + i * inner;
-                        if (taps.is_outside[k]) {
-                          std::fill_n(out, inner, fill);
-                        } else if (inner == 1) {
-                          C sum = 0;
-                          for (int64_t t = 0; t < taps.count; ++t)
-                            sum += weights[t] * in[sources[t]];
-                          *out = sum;
-                        } else if (taps.count == 2) {
-                          const C* a = in + sources[0] * inner;
-                          const C* b = in + sources[1] * inner;
-                          for (int64_t x = 0; x < inner; ++x)
-                            out[x] = weights[0] * a[x] + weights[1] * b[x];
-                        } else {
-                          std::fill_n(out, inner, C(0));
-                          for (int64_t t = 0; t < taps.count; ++t) {
-                            const C* a = in + sources[t] * inner;
-                            for (int64_t x = 0; x < inner; ++x) out[x] += weights[t] * a[x];
-                          }
-                        }
-                      }
-                    });
+  const auto row_bytes = axis.output * inner * taps.count * static_cast<int64_t>(sizeof(C));
+  // Rows of the last axis are cheap one by one; of other axes each output row is a unit of work.
+  const int64_t parts = inner == 1 ? 1 : axis.output;
+  const int64_t grain =
+      std::max<int64_t>(1, kResizeGrainBytes / std::max<int64_t>(1, row_bytes / parts));
+  call.parallel_for(outer * parts, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const C* in = source + i / parts * axis.input * inner;
+      if (inner == 1) {
+        interpolate_row(taps, axis.output, fill, in, target + i * axis.output);
+      } else {
+        blend_rows(taps, i % parts, inner, fill, in, target + i * inner);
+      }
+    }
+  });
 }
 
 template <class T, class C>
@@ -97,6 +129,21 @@ T to_element(C value) {
   }
 }
 
+/// Axes to resize, in the order that keeps what lies between small: what shrinks comes first, the
+/// last axis, whose pass is the dearest, before others that grow. Returns how many there are.
+inline int set_pass_order(const ResizeRule& rule, const ResizePlan& plan, int* order) {
+  int count = 0;
+  const auto is_resized = [&](int i) { return !plan.axes[i].is_identity(rule.transform); };
+  const auto shrinks = [&](int i) { return plan.axes[i].output < plan.axes[i].input; };
+  for (int i = 0; i < plan.rank; ++i) {
+    if (is_resized(i) && shrinks(i)) order[count++] = i;
+  }
+  for (int i = plan.rank - 1; i >= 0; --i) {
+    if (is_resized(i) && !shrinks(i)) order[count++] = i;
+  }
+  return count;
+}
+
 /// Linear and cubic. Elements of 32 bits and more that are not float are computed in double.
 template <class T>
 void resize_smooth(sdk::Call& call, const ResizeRule& rule, const ResizePlan& plan, const T* source,
@@ -104,9 +151,8 @@ void resize_smooth(sdk::Call& call, const ResizeRule& rule, const ResizePlan& pl
   using C = std::conditional_t<std::is_same_v<T, float> || sizeof(T) < 4, float, double>;
   Dims shape;
   for (int i = 0; i < plan.rank; ++i) shape.push(plan.axes[i].input);
-  int passes_left = 0;
-  for (int i = 0; i < plan.rank; ++i)
-    passes_left += plan.axes[i].is_identity(rule.transform) ? 0 : 1;
+  int order[kMaxRank];
+  int passes_left = set_pass_order(rule, plan, order);
   int64_t count = shape.shape().element_count();
   const C* from = nullptr;
   if constexpr (std::is_same_v<T, C>) {
@@ -117,8 +163,8 @@ void resize_smooth(sdk::Call& call, const ResizeRule& rule, const ResizePlan& pl
       wide[i] = static_cast<C>(static_cast<Compute<T>>(source[i]));
     from = wide;
   }
-  for (int i = 0; i < plan.rank; ++i) {
-    if (plan.axes[i].is_identity(rule.transform)) continue;
+  for (int pass = 0, passes = passes_left; pass < passes; ++pass) {
+    const int i = order[pass];
     const int64_t outer = shape.shape().count(0, i);
     const int64_t inner = shape.shape().count(i + 1, plan.rank);
     count = outer * plan.axes[i].output * inner;
