@@ -15,7 +15,9 @@ namespace {
 constexpr int64_t kGrainBytes = 128 * 1024;
 /// Edge of a tile of a transposition, in units: a tile of both sides stays in the first-level
 /// cache.
-constexpr int64_t kTile = 32;
+constexpr int64_t kTile = 16;
+/// Columns of a strip, the unit in which threads divide a plane.
+constexpr int64_t kStrip = 2048;
 
 /// Units at any address: merged axes may leave them less aligned than their size.
 template <int kBytes>
@@ -52,6 +54,11 @@ struct Box {
   Dims to;
 
   [[nodiscard]] int last() const { return extents.rank() - 1; }
+  void push(int64_t extent, int64_t from_stride, int64_t to_stride) {
+    extents.push(extent);
+    from.push(from_stride);
+    to.push(to_stride);
+  }
   void drop_last() {
     const int rank = last();
     extents.resize(rank);
@@ -73,9 +80,7 @@ bool merge_axes(Box& box, sdk::Shape extents, const int64_t* from, const int64_t
       box.from[last] = source;
       box.to[last] = target;
     } else {
-      box.extents.push(extents[i]);
-      box.from.push(source);
-      box.to.push(target);
+      box.push(extents[i], source, target);
     }
   }
   return true;
@@ -209,32 +214,32 @@ int transposed_axis(const Box& box) {
 
 template <int kBytes>
 void copy_transposed(sdk::Call& call, const Box& box, int axis, const char* source, char* target) {
-  // The outer axes and, as their last, the tiles along `axis`.
   const int64_t rows = box.extents[axis];
   const int64_t columns = box.extents.back();
+  const int64_t from_column = box.from.back();
   const int64_t tiles = (rows + kTile - 1) / kTile;
+  const int64_t strips = (columns + kStrip - 1) / kStrip;
+  // The outer axes and, as their last, the strips of columns and the tiles along `axis`.
   Box outer;
   for (int i = 0; i < box.last(); ++i) {
-    if (i == axis) continue;
-    outer.extents.push(box.extents[i]);
-    outer.from.push(box.from[i]);
-    outer.to.push(box.to[i]);
+    if (i != axis) outer.push(box.extents[i], box.from[i], box.to[i]);
   }
-  outer.extents.push(tiles);
-  outer.from.push(kTile * kBytes);
-  outer.to.push(kTile * box.to[axis]);
-  const int64_t strip_bytes = std::min(rows, kTile) * columns * kBytes;
-  const int axes = outer.extents.rank();
+  outer.push(strips, kStrip * from_column, kStrip * kBytes);
+  outer.push(tiles, kTile * kBytes, kTile * box.to[axis]);
+  const int64_t unit_bytes = std::min(rows, kTile) * std::min(columns, kStrip) * kBytes;
+  // Few rows, as the channels of an image, need no tiles: all of them stay in the cache.
+  const int64_t tile_columns = rows < kTile ? 16 * kTile : kTile;
   call.parallel_for(
-      outer.extents.shape().element_count(), std::max<int64_t>(1, kGrainBytes / strip_bytes),
+      outer.extents.shape().element_count(), std::max<int64_t>(1, kGrainBytes / unit_bytes),
       [&](int64_t begin, int64_t end) {
-        Odometer place(outer, axes, begin, source, target);
+        Odometer place(outer, outer.extents.rank(), begin, source, target);
         for (int64_t i = begin; i < end; ++i, place.next()) {
           const int64_t height = std::min(kTile, rows - i % tiles * kTile);
-          for (int64_t column = 0; column < columns; column += kTile) {
-            transpose_tile<kBytes>(place.source() + column * box.from.back(), box.from.back(),
+          const int64_t width = std::min(kStrip, columns - i / tiles % strips * kStrip);
+          for (int64_t column = 0; column < width; column += tile_columns) {
+            transpose_tile<kBytes>(place.source() + column * from_column, from_column,
                                    place.target() + column * kBytes, box.to[axis], height,
-                                   std::min(kTile, columns - column));
+                                   std::min(tile_columns, width - column));
           }
         }
       });
