@@ -16,12 +16,14 @@ namespace gantry::cpu {
 /// The elements of an int64 or int32 input, as int64. A negative index counts from the end.
 class Indices {
  public:
-  Indices(sdk::Call& call, int slot)
-      : wide_(call.input(slot).dtype == GANTRY_INT64 ? call.data<int64_t>(slot) : nullptr),
-        narrow_(call.input(slot).dtype == GANTRY_INT32 ? call.data<int32_t>(slot) : nullptr) {
-    if (call.input(slot).dtype != GANTRY_INT64 && call.input(slot).dtype != GANTRY_INT32) {
+  Indices(sdk::Call& call, int slot) : Indices(call.input(slot).dtype, call.input(slot).data) {}
+  /// The elements at `data` instead of an input's own.
+  Indices(uint32_t dtype, const void* data)
+      : wide_(dtype == GANTRY_INT64 ? static_cast<const int64_t*>(data) : nullptr),
+        narrow_(dtype == GANTRY_INT32 ? static_cast<const int32_t*>(data) : nullptr) {
+    if (dtype != GANTRY_INT64 && dtype != GANTRY_INT32) {
       throw sdk::Error(GANTRY_INVALID_ARGUMENT,
-                       "indices have element type " + std::to_string(call.input(slot).dtype) +
+                       "indices have element type " + std::to_string(dtype) +
                            " (ONNX TensorProto number), need int64 or int32");
     }
   }

@@ -79,6 +79,20 @@ class ScatterKernel : public NodeKernel {
                call.shape(0).element_count() * unit_bytes(dtype));
     return output;
   }
+  /// The units of an input that stay while `target` is written: the model may read one value as
+  /// data and as indices or updates, and then the output may lie over both.
+  static const std::byte* units_apart(sdk::Call& call, int slot, const std::byte* target) {
+    const std::byte* units = read_units(call, slot);
+    if (units != target) return units;
+    const int64_t bytes = call.shape(slot).element_count() * unit_bytes(call.input(slot).dtype);
+    auto* copy = call.scratch<std::byte>(bytes);
+    std::memcpy(copy, units, static_cast<size_t>(bytes));
+    return copy;
+  }
+  static Indices indices_apart(sdk::Call& call, const std::byte* target) {
+    return {call.input(1).dtype, units_apart(call, 1, target)};
+  }
+
   /// f(Type<T>{}) with the number type if the elements are reduced, else with their unit.
   template <class F>
   void dispatch_elements(uint32_t dtype, F&& f) const {
@@ -115,7 +129,7 @@ class ScatterElements final : public ScatterKernel {
  private:
   void scatter(sdk::Call& call, int axis, int64_t count, std::byte* target) const {
     const sdk::Shape data = call.shape(0);
-    const Indices indices(call, 1);
+    const Indices indices = indices_apart(call, target);
     for (int64_t i = 0; i < count; ++i) {
       if (!indices.is_within(i, data[axis])) {
         fail("index " + std::to_string(indices[i]) + " is outside axis " + std::to_string(axis) +
@@ -123,7 +137,7 @@ class ScatterElements final : public ScatterKernel {
       }
     }
     const ElementPlaces places(data, call.shape(1), axis);
-    const std::byte* updates = read_units(call, 2);
+    const std::byte* updates = units_apart(call, 2, target);
     dispatch_elements(call.input(0).dtype, [&](auto type) {
       using T = typename decltype(type)::type;
       const auto* from = reinterpret_cast<const T*>(updates);
@@ -169,7 +183,7 @@ class ScatterND final : public ScatterKernel {
 
   void scatter(sdk::Call& call, int depth, int64_t tuples, int64_t run, std::byte* target) const {
     const sdk::Shape data = call.shape(0);
-    const Indices indices(call, 1);
+    const Indices indices = indices_apart(call, target);
     auto* places = call.scratch<int64_t>(tuples);
     for (int64_t i = 0; i < tuples; ++i) {
       places[i] = 0;
@@ -181,7 +195,7 @@ class ScatterND final : public ScatterKernel {
         places[i] = places[i] * data[k] + indices.wrapped(i * depth + k, data[k]);
       }
     }
-    const std::byte* updates = read_units(call, 2);
+    const std::byte* updates = units_apart(call, 2, target);
     dispatch_elements(call.input(0).dtype, [&](auto type) {
       using T = typename decltype(type)::type;
       for (int64_t i = 0; i < tuples; ++i) {
@@ -231,7 +245,7 @@ class TensorScatter final : public ScatterKernel {
     const int64_t capacity = cache[axis];
     const int64_t run = cache.count(axis + 1, cache.rank) * unit_bytes(call.input(0).dtype);
     const int64_t rows_per_sample = cache.count(1, axis);
-    const std::byte* updates = read_units(call, 1);
+    const std::byte* updates = units_apart(call, 1, target);
     for (int64_t row = 0; row < cache[0] * rows_per_sample; ++row) {
       int64_t start = call.has_input(2) ? call.data<int64_t>(2)[row / rows_per_sample] : 0;
       if (is_circular_) start = (start % capacity + capacity) % capacity;

@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 from oracle import NUMPY_OF, compare, element_type, node_model, run_gantry
 
 MOVED = sorted(set(NUMPY_OF) - {name for name in NUMPY_OF if "float8" in name or name.endswith(("4", "2")) and "int" in name}
@@ -89,6 +90,24 @@ def test_tensor_scatter(mode):
         for step in range(2):
             expected[sample, :, (starts[sample] + step) % 4] = update[sample, :, step]
     check("TensorScatter", [cache, update, starts], expected, 24, {"mode": mode})
+
+
+def test_one_value_as_data_indices_and_updates():
+    x = np.array([2, 0, 1], np.int64)
+    nodes = [
+        helper.make_node("Concat", ["given"], ["x"], axis=0),
+        helper.make_node("ScatterElements", ["x", "x", "x"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [helper.make_tensor_value_info("given", TensorProto.INT64, [3])],
+        [helper.make_tensor_value_info("y", TensorProto.INT64, [3])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    expected = np.empty(3, np.int64)
+    expected[x] = x
+    compare(run_gantry(model, {"given": x}), [expected], 0, 0)
 
 
 @pytest.mark.parametrize("index", [3, -4, 2**40])
