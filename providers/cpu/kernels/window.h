@@ -43,8 +43,7 @@ struct WindowAttributes {
     check(node, kernel, "kernel_shape", 1);
     check(node, strides, "strides", 1);
     check(node, dilations, "dilations", 1);
-    // Old exporters write negative pads, which crop.
-    check(node, pads, "pads", -kMaxExtent);
+    check(node, pads, "pads", 0);
   }
 
   std::vector<int64_t> kernel;
