@@ -54,9 +54,10 @@ void parse_type(std::string_view text, Header& header) {
   header.kind = name[1];
   const auto [rest, error] =
       std::from_chars(name.data() + 2, name.data() + name.size(), header.item_count);
-  if (header.kind == 'O')
+  if (header.kind == 'O') {
     throw Error(Code::kUnsupported,
                 "the .npy file holds Python objects; numbers or strings are needed");
+  }
   if (error != std::errc() || rest != name.data() + name.size() || header.item_count > (1u << 30)) {
     fail("the .npy header names the element type \"" + std::string(name) +
          "\", which is not known");

@@ -122,9 +122,10 @@ std::vector<std::string> write_outputs(const std::vector<Value>& values,
                                        const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error)
+  if (error) {
     throw Error(Code::kUnavailable,
                 folder.string() + ": the folder cannot be made: " + error.message());
+  }
   std::vector<std::string> files;
   for (size_t i = 0; i < values.size(); ++i) {
     const char* ending = values[i].kind() == Kind::kTensor ? ".npy" : ".pb";

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fmt/core.h>
 #include <set>
 #include <utility>
 
@@ -53,9 +54,9 @@ class Dims {
     for (const std::string& text : texts) {
       const auto [name, number] = split(text, "--dim", "N");
       if (std::find(known.begin(), known.end(), name) == known.end()) {
-        fail("--dim " + text + ": the model's inputs have no open extent \"" + name +
-             "\"; they have " + (known.empty() ? "none" : join(known, ", ")) +
-             did_you_mean(name, known));
+        fail(fmt::format("--dim {}: the model's inputs have no open extent \"{}\"; they have {}{}",
+                         text, name, known.empty() ? "none" : join(known, ", "),
+                         did_you_mean(name, known)));
       }
       int64_t extent = 0;
       const auto [end, error] =

@@ -53,6 +53,7 @@ std::vector<fs::path> find_sets(const fs::path& folder) {
   }
   std::sort(numbered_sets.begin(), numbered_sets.end());
   std::vector<fs::path> sets;
+  sets.reserve(numbered_sets.size() + 1);
   for (auto& [number, path] : numbered_sets) sets.push_back(std::move(path));
   if (sets.empty() && fs::exists(numbered(folder, "output_", 0))) sets.push_back(folder);
   if (sets.empty()) {
