@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multidirectional broadcasting of N dense tensors, as a loop nest over the output with as few axes as possible: the innermost
-// axis has stride 0 or 1 in every input, so equal shapes and scalars are one plain loop. Made per run, on the stack.
+// Multidirectional broadcasting of N dense tensors, as a loop nest over the output with as few axes
+// as possible: the innermost axis has stride 0 or 1 in every input, so equal shapes and scalars are
+// one plain loop. Made per run, on the stack.
 #pragma once
 
 #include <gantry/sdk/error.h>
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace gantry::cpu {
 
@@ -32,10 +34,13 @@ inline int64_t checked_count(const int64_t* extents, int rank, std::string_view 
     overflows |= extents[i] < 0;
     is_empty |= extents[i] == 0;
   }
-  for (int i = 0; i < rank && !is_empty; ++i) overflows |= __builtin_mul_overflow(count, extents[i], &count);
+  for (int i = 0; i < rank && !is_empty; ++i)
+    overflows |= __builtin_mul_overflow(count, extents[i], &count);
   if (overflows) {
-    throw sdk::Error(GANTRY_INVALID_ARGUMENT,
-                     std::string(label) + ": an output extent is negative or the output has more than 2^63 elements");
+    throw sdk::Error(
+        GANTRY_INVALID_ARGUMENT,
+        std::string(label) +
+            ": an output extent is negative or the output has more than 2^63 elements");
   }
   return is_empty ? 0 : count;
 }
@@ -45,9 +50,9 @@ class Broadcast {
  public:
   /// Offsets, in elements, of a run of the innermost axis.
   struct Run {
-    int64_t count;             ///< elements
-    int64_t output;            ///< first output element
-    int64_t inputs[kInputs];   ///< first element of each input
+    int64_t count;            ///< elements
+    int64_t output;           ///< first output element
+    int64_t inputs[kInputs];  ///< first element of each input
   };
 
   /// Throws INVALID_ARGUMENT, with `label` as the subject, if the shapes do not fit.
@@ -69,7 +74,8 @@ class Broadcast {
   /// The loop nest is one loop.
   [[nodiscard]] bool is_flat() const { return axes_ == 1; }
 
-  /// visit(const Run&) for the output elements [begin, end), in order, in runs of at most inner() elements.
+  /// visit(const Run&) for the output elements [begin, end), in order, in runs of at most inner()
+  /// elements.
   template <class Visit>
   void for_each_run(int64_t begin, int64_t end, Visit&& visit) const {
     if (begin >= end) return;
@@ -147,14 +153,9 @@ class Broadcast {
   }
   void reverse() {
     for (int low = 0, high = axes_ - 1; low < high; ++low, --high) {
-      swap(extents_[low], extents_[high]);
-      for (int k = 0; k < kInputs; ++k) swap(strides_[k][low], strides_[k][high]);
+      std::swap(extents_[low], extents_[high]);
+      for (int k = 0; k < kInputs; ++k) std::swap(strides_[k][low], strides_[k][high]);
     }
-  }
-  static void swap(int64_t& a, int64_t& b) {
-    const int64_t t = a;
-    a = b;
-    b = t;
   }
 
   void locate(int64_t position, int64_t* index, Run& run) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From an element type known at run time to a C++ type: dispatch<FloatTypes>(dtype, [&](auto type) { using T = typename
-// decltype(type)::type; ... }). A type outside the list is an UNSUPPORTED error that names it. Stateless, any thread.
+// From an element type known at run time to a C++ type: dispatch<FloatTypes>(dtype, [&](auto type)
+// { using T = typename decltype(type)::type; ... }). A type outside the list is an UNSUPPORTED
+// error that names it. Stateless, any thread.
 #pragma once
 
 #include <gantry/sdk/error.h>
@@ -28,7 +29,8 @@ struct ConcatOf<TypeList<A...>> {
   using type = TypeList<A...>;
 };
 template <class... A, class... B, class... Rest>
-struct ConcatOf<TypeList<A...>, TypeList<B...>, Rest...> : ConcatOf<TypeList<A..., B...>, Rest...> {};
+struct ConcatOf<TypeList<A...>, TypeList<B...>, Rest...> : ConcatOf<TypeList<A..., B...>, Rest...> {
+};
 template <class... Lists>
 using Concat = typename ConcatOf<Lists...>::type;
 
@@ -51,8 +53,9 @@ constexpr sdk::DTypeSet dtype_set(TypeList<Ts...>) {
 }
 
 [[noreturn]] inline void fail_dtype(uint32_t dtype) {
-  throw sdk::Error(GANTRY_UNSUPPORTED, "element type " + std::to_string(dtype) +
-                                           " (ONNX TensorProto number) is not supported by this kernel");
+  throw sdk::Error(GANTRY_UNSUPPORTED,
+                   "element type " + std::to_string(dtype) +
+                       " (ONNX TensorProto number) is not supported by this kernel");
 }
 
 template <class F, class... Ts>
@@ -71,7 +74,8 @@ struct Bytes16 {
   uint64_t low;
   uint64_t high;
 };
-/// Calls f(Type<U>{}) with a trivial type of the element's size, for code that only moves elements. Not for packed types.
+/// Calls f(Type<U>{}) with a trivial type of the element's size, for code that only moves elements.
+/// Not for packed types.
 template <class F>
 void dispatch_by_size(uint32_t dtype, F&& f) {
   switch (bits_of(dtype)) {

@@ -2,11 +2,10 @@
 // The CPU provider: one device, CPU:0, whose kernels read and write host memory.
 #include <gantry/sdk/provider.h>
 
-#include <unistd.h>
-
 #include <cstdint>
 #include <fstream>
 #include <string>
+#include <unistd.h>
 
 #include "kernels/all_kernels.h"
 
@@ -28,7 +27,9 @@ std::string cpu_model_name() {
 uint64_t physical_memory_bytes() {
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long page_bytes = sysconf(_SC_PAGESIZE);
-  return pages > 0 && page_bytes > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes) : 0;
+  return pages > 0 && page_bytes > 0
+             ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes)
+             : 0;
 }
 
 class CpuProvider final : public sdk::Provider {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activation functions of one input. Each has a scalar form for every floating-point type and a vector loop for f32.
+// Activation functions of one input. Each has a scalar form for every floating-point type and a
+// vector loop for f32.
 #include <cmath>
 
 #include "kernels/all_kernels.h"
@@ -12,7 +13,9 @@ namespace {
 
 struct Relu {
   template <class T>
-  T operator()(T x) const { return x < T{0} ? T{0} : x; }
+  T operator()(T x) const {
+    return x < T{0} ? T{0} : x;
+  }
   void map(const float* x, float* y, int64_t n) const { simd::relu(x, y, n, nullptr); }
 };
 
@@ -23,24 +26,32 @@ T sigmoid_of(T x) {
 struct Sigmoid {
   static constexpr bool kSlow = true;
   template <class T>
-  T operator()(T x) const { return sigmoid_of(x); }
+  T operator()(T x) const {
+    return sigmoid_of(x);
+  }
   void map(const float* x, float* y, int64_t n) const { simd::sigmoid(x, y, n, nullptr); }
 };
 struct Softplus {
   static constexpr bool kSlow = true;
   template <class T>
-  T operator()(T x) const { return (x > 0 ? x : T{0}) + std::log1p(std::exp(-std::fabs(x))); }
+  T operator()(T x) const {
+    return (x > 0 ? x : T{0}) + std::log1p(std::exp(-std::fabs(x)));
+  }
   void map(const float* x, float* y, int64_t n) const { simd::softplus(x, y, n, nullptr); }
 };
 struct Softsign {
   template <class T>
-  T operator()(T x) const { return x / (T{1} + std::fabs(x)); }
+  T operator()(T x) const {
+    return x / (T{1} + std::fabs(x));
+  }
   void map(const float* x, float* y, int64_t n) const { simd::softsign(x, y, n, nullptr); }
 };
 struct Mish {
   static constexpr bool kSlow = true;
   template <class T>
-  T operator()(T x) const { return x * std::tanh(x > T{40} ? x : std::log1p(std::exp(x))); }
+  T operator()(T x) const {
+    return x * std::tanh(x > T{40} ? x : std::log1p(std::exp(x)));
+  }
   void map(const float* x, float* y, int64_t n) const { simd::mish(x, y, n, nullptr); }
 };
 struct HardSwish {
@@ -55,14 +66,18 @@ struct HardSwish {
 struct LeakyRelu {
   explicit LeakyRelu(const sdk::NodeView& node) : alpha(node.get_float("alpha", 0.01F)) {}
   template <class T>
-  T operator()(T x) const { return x < 0 ? static_cast<T>(alpha) * x : x; }
+  T operator()(T x) const {
+    return x < 0 ? static_cast<T>(alpha) * x : x;
+  }
   void map(const float* x, float* y, int64_t n) const { simd::leaky_relu(x, y, n, &alpha); }
   float alpha;
 };
 struct ThresholdedRelu {
   explicit ThresholdedRelu(const sdk::NodeView& node) : alpha(node.get_float("alpha", 1.0F)) {}
   template <class T>
-  T operator()(T x) const { return x <= static_cast<T>(alpha) ? T{0} : x; }
+  T operator()(T x) const {
+    return x <= static_cast<T>(alpha) ? T{0} : x;
+  }
   void map(const float* x, float* y, int64_t n) const { simd::thresholded_relu(x, y, n, &alpha); }
   float alpha;
 };
@@ -70,7 +85,9 @@ struct Elu {
   static constexpr bool kSlow = true;
   explicit Elu(const sdk::NodeView& node) : alpha(node.get_float("alpha", 1.0F)) {}
   template <class T>
-  T operator()(T x) const { return x < 0 ? static_cast<T>(alpha) * std::expm1(x) : x; }
+  T operator()(T x) const {
+    return x < 0 ? static_cast<T>(alpha) * std::expm1(x) : x;
+  }
   void map(const float* x, float* y, int64_t n) const { simd::elu(x, y, n, &alpha); }
   float alpha;
 };
@@ -101,7 +118,9 @@ struct Swish {
   static constexpr bool kSlow = true;
   explicit Swish(const sdk::NodeView& node) : alpha(node.get_float("alpha", 1.0F)) {}
   template <class T>
-  T operator()(T x) const { return x * sigmoid_of(static_cast<T>(alpha) * x); }
+  T operator()(T x) const {
+    return x * sigmoid_of(static_cast<T>(alpha) * x);
+  }
   void map(const float* x, float* y, int64_t n) const { simd::swish(x, y, n, &alpha); }
   float alpha;
 };
@@ -126,16 +145,20 @@ struct Gelu {
   explicit Gelu(const sdk::NodeView& node) {
     const std::string approximate = node.get_string("approximate", "none");
     if (approximate != "none" && approximate != "tanh") {
-      node.fail(GANTRY_INVALID_MODEL, "attribute approximate is \"" + approximate + "\", must be \"none\" or \"tanh\"");
+      node.fail(GANTRY_INVALID_MODEL,
+                "attribute approximate is \"" + approximate + "\", must be \"none\" or \"tanh\"");
     }
     is_tanh = approximate == "tanh";
   }
   template <class T>
   T operator()(T x) const {
     if (!is_tanh) return T(0.5) * x * (T{1} + std::erf(x * T(0.70710678118654752440)));
-    return T(0.5) * x * (T{1} + std::tanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x)));
+    return T(0.5) * x *
+           (T{1} + std::tanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x)));
   }
-  void map(const float* x, float* y, int64_t n) const { is_tanh ? simd::gelu_tanh(x, y, n, nullptr) : simd::gelu(x, y, n, nullptr); }
+  void map(const float* x, float* y, int64_t n) const {
+    is_tanh ? simd::gelu_tanh(x, y, n, nullptr) : simd::gelu(x, y, n, nullptr);
+  }
   bool is_tanh;
 };
 
@@ -144,7 +167,8 @@ template <class Op>
 constexpr sdk::Factory kOfFloats = sdk::make<Unary<Op, FloatTypes>>;
 
 constexpr sdk::KernelRow kActivationRows[] = {
-    {"Relu", 1, sdk::kLatest, dtype_set(ReluTypes{}), sdk::make<Unary<Relu, ReluTypes>>, kOverFirst},
+    {"Relu", 1, sdk::kLatest, dtype_set(ReluTypes{}), sdk::make<Unary<Relu, ReluTypes>>,
+     kOverFirst},
     {"Sigmoid", 1, sdk::kLatest, sdk::kFloats, kOfFloats<Sigmoid>, kOverFirst},
     {"Softplus", 1, sdk::kLatest, sdk::kFloats, kOfFloats<Softplus>, kOverFirst},
     {"Softsign", 1, sdk::kLatest, sdk::kFloats, kOfFloats<Softsign>, kOverFirst},

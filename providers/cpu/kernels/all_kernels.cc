@@ -4,6 +4,7 @@
 namespace gantry::cpu {
 
 std::vector<sdk::KernelTable> all_kernels() {
+  // clang-format off
   return {
       activation_kernels(),
       arg_reduce_kernels(),
@@ -50,6 +51,7 @@ std::vector<sdk::KernelTable> all_kernels() {
       variadic_kernels(),
       where_kernels(),
   };
+  // clang-format on
 }
 
 }  // namespace gantry::cpu

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of kernel rows of every operator family. Each is defined at the foot of the file that implements the family.
+// The tables of kernel rows of every operator family. Each is defined at the foot of the file that
+// implements the family.
 #pragma once
 
 #include <gantry/sdk/rows.h>

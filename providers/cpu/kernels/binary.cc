@@ -12,34 +12,56 @@ namespace {
 
 struct Add {
   template <class T>
-  T operator()(T a, T b) const { return wrap_add(a, b); }
-  void zip(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) const { simd::add(a, sa, b, sb, y, n); }
+  T operator()(T a, T b) const {
+    return wrap_add(a, b);
+  }
+  void zip(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) const {
+    simd::add(a, sa, b, sb, y, n);
+  }
 };
 struct Sub {
   template <class T>
-  T operator()(T a, T b) const { return wrap_sub(a, b); }
-  void zip(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) const { simd::sub(a, sa, b, sb, y, n); }
+  T operator()(T a, T b) const {
+    return wrap_sub(a, b);
+  }
+  void zip(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) const {
+    simd::sub(a, sa, b, sb, y, n);
+  }
 };
 struct Mul {
   template <class T>
-  T operator()(T a, T b) const { return wrap_mul(a, b); }
-  void zip(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) const { simd::mul(a, sa, b, sb, y, n); }
+  T operator()(T a, T b) const {
+    return wrap_mul(a, b);
+  }
+  void zip(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) const {
+    simd::mul(a, sa, b, sb, y, n);
+  }
 };
 struct Div {
   template <class T>
-  T operator()(T a, T b) const { return wrap_div(a, b); }
-  void zip(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) const { simd::div(a, sa, b, sb, y, n); }
+  T operator()(T a, T b) const {
+    return wrap_div(a, b);
+  }
+  void zip(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) const {
+    simd::div(a, sa, b, sb, y, n);
+  }
 };
 struct PRelu {
   template <class T>
-  T operator()(T a, T slope) const { return a < T{0} ? wrap_mul(a, slope) : a; }
-  void zip(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) const { simd::prelu(a, sa, b, sb, y, n); }
+  T operator()(T a, T slope) const {
+    return a < T{0} ? wrap_mul(a, slope) : a;
+  }
+  void zip(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) const {
+    simd::prelu(a, sa, b, sb, y, n);
+  }
 };
 struct Mod {
   static constexpr bool kSlow = true;
   explicit Mod(const sdk::NodeView& node) : is_truncated(node.get_int("fmod", 0) != 0) {}
   template <class T>
-  T operator()(T a, T b) const { return is_truncated ? truncated_mod(a, b) : floored_mod(a, b); }
+  T operator()(T a, T b) const {
+    return is_truncated ? truncated_mod(a, b) : floored_mod(a, b);
+  }
   bool is_truncated;
 };
 
@@ -60,7 +82,9 @@ struct Raise {
 /// f32 to a power that one vector instruction or two can give.
 struct Squared {
   template <class T>
-  T operator()(T x) const { return x * x; }
+  T operator()(T x) const {
+    return x * x;
+  }
   void map(const float* x, float* y, int64_t n) const { simd::square(x, y, n, nullptr); }
 };
 
@@ -68,7 +92,8 @@ using BaseTypes = Concat<FloatTypes, TypeList<int32_t, int64_t>>;
 
 class Pow final : public NodeKernel {
  public:
-  explicit Pow(const sdk::NodeView& node, Alignment alignment = {}) : NodeKernel(node), alignment_(alignment) {}
+  explicit Pow(const sdk::NodeView& node, Alignment alignment = {})
+      : NodeKernel(node), alignment_(alignment) {}
 
   void run(sdk::Call& call) const override {
     const gantry_tensor& base = call.input(0);
@@ -76,23 +101,28 @@ class Pow final : public NodeKernel {
     if (run_square(call, base, exponent)) return;
     int64_t extents[kMaxRank];
     const sdk::Shape shape(base);
-    const Broadcast<2> plan({shape, alignment_.align(shape, sdk::Shape(exponent), extents, label())}, label());
+    const Broadcast<2> plan(
+        {shape, alignment_.align(shape, sdk::Shape(exponent), extents, label())}, label());
     void* target = call.output(0, base.dtype, plan.shape()).data;
     dispatch<BaseTypes>(base.dtype, [&](auto base_type) {
       using T = typename decltype(base_type)::type;
       dispatch<NumberTypes>(exponent.dtype, [&](auto exponent_type) {
         using E = typename decltype(exponent_type)::type;
-        zip_broadcast(call, Raise(), static_cast<const T*>(base.data), static_cast<const E*>(exponent.data),
-                      static_cast<T*>(target), plan);
+        zip_broadcast(call, Raise(), static_cast<const T*>(base.data),
+                      static_cast<const E*>(exponent.data), static_cast<T*>(target), plan);
       });
     });
   }
 
  private:
   /// The square of f32, by far the most frequent power. False if this is another.
-  static bool run_square(sdk::Call& call, const gantry_tensor& base, const gantry_tensor& exponent) {
-    if (base.dtype != GANTRY_FLOAT || exponent.dtype != GANTRY_FLOAT || exponent.rank > base.rank) return false;
-    if (sdk::Shape(exponent).element_count() != 1 || *static_cast<const float*>(exponent.data) != 2.0F) return false;
+  static bool run_square(sdk::Call& call, const gantry_tensor& base,
+                         const gantry_tensor& exponent) {
+    if (base.dtype != GANTRY_FLOAT || exponent.dtype != GANTRY_FLOAT || exponent.rank > base.rank)
+      return false;
+    if (sdk::Shape(exponent).element_count() != 1 ||
+        *static_cast<const float*>(exponent.data) != 2.0F)
+      return false;
     const sdk::Shape shape(base);
     const auto* x = static_cast<const float*>(base.data);
     auto* y = static_cast<float*>(call.output(0, GANTRY_FLOAT, shape).data);

@@ -8,19 +8,27 @@ namespace {
 
 struct BitwiseAnd {
   template <class T>
-  T operator()(T a, T b) const { return static_cast<T>(a & b); }
+  T operator()(T a, T b) const {
+    return static_cast<T>(a & b);
+  }
 };
 struct BitwiseOr {
   template <class T>
-  T operator()(T a, T b) const { return static_cast<T>(a | b); }
+  T operator()(T a, T b) const {
+    return static_cast<T>(a | b);
+  }
 };
 struct BitwiseXor {
   template <class T>
-  T operator()(T a, T b) const { return static_cast<T>(a ^ b); }
+  T operator()(T a, T b) const {
+    return static_cast<T>(a ^ b);
+  }
 };
 struct BitwiseNot {
   template <class T>
-  T operator()(T x) const { return static_cast<T>(~x); }
+  T operator()(T x) const {
+    return static_cast<T>(~x);
+  }
 };
 
 /// Shifts by too many bits, or by a negative number of them, leave only what the sign fills in.
@@ -28,14 +36,16 @@ struct BitShift {
   explicit BitShift(const sdk::NodeView& node) {
     const std::string direction = node.get_string("direction", "");
     if (direction != "LEFT" && direction != "RIGHT") {
-      node.fail(GANTRY_INVALID_MODEL, "attribute direction is \"" + direction + "\", must be \"LEFT\" or \"RIGHT\"");
+      node.fail(GANTRY_INVALID_MODEL,
+                "attribute direction is \"" + direction + "\", must be \"LEFT\" or \"RIGHT\"");
     }
     is_left = direction == "LEFT";
   }
   template <class T>
   T operator()(T x, T amount) const {
     constexpr auto kBits = static_cast<uint64_t>(8 * sizeof(T));
-    const bool is_far = static_cast<uint64_t>(amount) >= kBits;  // a negative amount is a large one here
+    const bool is_far =
+        static_cast<uint64_t>(amount) >= kBits;  // a negative amount is a large one here
     if (is_left) return is_far ? T{0} : static_cast<T>(static_cast<uint64_t>(x) << amount);
     if (is_far) return x < 0 ? static_cast<T>(-1) : T{0};
     return static_cast<T>(x >> amount);
@@ -68,7 +78,8 @@ constexpr sdk::KernelRow kBitwiseRows[] = {
     {"BitwiseAnd", 18, sdk::kLatest, sdk::kIntegers, kOfIntegers<BitwiseAnd>, kOverEither},
     {"BitwiseOr", 18, sdk::kLatest, sdk::kIntegers, kOfIntegers<BitwiseOr>, kOverEither},
     {"BitwiseXor", 18, sdk::kLatest, sdk::kIntegers, kOfIntegers<BitwiseXor>, kOverEither},
-    {"BitwiseNot", 18, sdk::kLatest, sdk::kIntegers, sdk::make<Unary<BitwiseNot, IntegerTypes>>, kOverFirst},
+    {"BitwiseNot", 18, sdk::kLatest, sdk::kIntegers, sdk::make<Unary<BitwiseNot, IntegerTypes>>,
+     kOverFirst},
     {"BitShift", 11, sdk::kLatest, sdk::kIntegers, kOfIntegers<BitShift>, kOverEither},
     {"And", 1, 6, sdk::kBool, kOfTruthWithAxis<And>, kOverEither},
     {"And", 7, sdk::kLatest, sdk::kBool, kOfTruth<And>, kOverEither},

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cast and CastLike between all element types but the complex ones. Common types convert directly; float8 and packed types go
-// through a block of f32 or int64 on the stack; texts go element by element.
+// Cast and CastLike between all element types but the complex ones. Common types convert directly;
+// float8 and packed types go through a block of f32 or int64 on the stack; texts go element by
+// element.
 #include <algorithm>
 #include <array>
 #include <cstring>
 
-#include "kernels/cast_text.h"
 #include "kernels/all_kernels.h"
+#include "kernels/cast_text.h"
 #include "kernels/elementwise.h"
 #include "kernels/integer_math.h"
 #include "strings.h"
@@ -24,13 +25,16 @@ struct CastRules {
 };
 
 template <class T>
-inline constexpr bool kIsPackedType = requires { T::kBits; };
+inline constexpr bool kIsPackedType = requires {
+  T::kBits;
+};
 /// Integers, packed ones too; their conversions between each other keep the low bits.
 template <class T>
 inline constexpr bool kIsIntegerLike = std::is_integral_v<T> || std::is_same_v<T, Boolean> ||
                                        (kIsPackedType<T> && !std::is_same_v<T, Float4E2M1>);
 
-/// Rounds to f32 such that a further rounding to a narrower float is right: an inexact result gets an odd last bit.
+/// Rounds to f32 such that a further rounding to a narrower float is right: an inexact result gets
+/// an odd last bit.
 float round_to_odd(double x) {
   const auto nearest = static_cast<float>(x);
   if (static_cast<double>(nearest) == x || x != x || std::isinf(nearest)) return nearest;
@@ -50,8 +54,10 @@ To convert(From x) {
   } else if constexpr (std::is_same_v<From, Boolean>) {
     return static_cast<To>(static_cast<Compute<To>>(x.byte != 0));
   } else if constexpr (kIsHalf<To>) {
-    if constexpr (std::is_same_v<From, double>) return To(round_to_odd(x));
-    else return To(static_cast<float>(x));
+    if constexpr (std::is_same_v<From, double>)
+      return To(round_to_odd(x));
+    else
+      return To(static_cast<float>(x));
   } else if constexpr (std::is_integral_v<To> && kIsFloat<From>) {
     return to_integer<To>(static_cast<Compute<From>>(x));
   } else {
@@ -61,16 +67,23 @@ To convert(From x) {
 
 template <class To>
 To from_float(float x, CastRules rules) {
-  if constexpr (std::is_same_v<To, Float8E8M0>) return To::from_float(x, rules.round, rules.saturate);
-  else if constexpr (std::is_same_v<To, Float4E2M1>) return To::from_float(x);
-  else if constexpr (kIsPackedType<To>) return {static_cast<uint8_t>(to_integer<int32_t>(x) & ((1 << To::kBits) - 1))};
-  else if constexpr (requires { To::kMax; }) return To::from_float(x, rules.saturate);
-  else return convert<To>(x);
+  if constexpr (std::is_same_v<To, Float8E8M0>)
+    return To::from_float(x, rules.round, rules.saturate);
+  else if constexpr (std::is_same_v<To, Float4E2M1>)
+    return To::from_float(x);
+  else if constexpr (kIsPackedType<To>)
+    return {static_cast<uint8_t>(to_integer<int32_t>(x) & ((1 << To::kBits) - 1))};
+  else if constexpr (requires { To::kMax; })
+    return To::from_float(x, rules.saturate);
+  else
+    return convert<To>(x);
 }
 template <class To>
 To from_integer(int64_t x) {
-  if constexpr (kIsPackedType<To>) return {static_cast<uint8_t>(x & ((1 << To::kBits) - 1))};
-  else return convert<To>(x);
+  if constexpr (kIsPackedType<To>)
+    return {static_cast<uint8_t>(x & ((1 << To::kBits) - 1))};
+  else
+    return convert<To>(x);
 }
 
 /// A conversion with a rare type on a side: elements [begin, begin + n) to or from a block.
@@ -85,13 +98,18 @@ void load(const void* data, int64_t begin, int64_t n, Carrier* block) {
   for (int64_t i = 0; i < n; ++i) {
     if constexpr (kIsPackedType<From>) {
       const auto element = load_packed<From>(data, begin + i);
-      if constexpr (std::is_same_v<Carrier, float>) block[i] = static_cast<float>(element);
-      else block[i] = static_cast<int>(element);
+      if constexpr (std::is_same_v<Carrier, float>)
+        block[i] = static_cast<float>(element);
+      else
+        block[i] = static_cast<int>(element);
     } else {
       const From element = static_cast<const From*>(data)[begin + i];
-      if constexpr (std::is_same_v<From, Boolean>) block[i] = element.byte != 0;
-      else if constexpr (std::is_same_v<Carrier, int64_t>) block[i] = static_cast<int64_t>(element);
-      else if constexpr (std::is_same_v<From, double> || (std::is_integral_v<From> && sizeof(From) >= 4)) {
+      if constexpr (std::is_same_v<From, Boolean>)
+        block[i] = element.byte != 0;
+      else if constexpr (std::is_same_v<Carrier, int64_t>)
+        block[i] = static_cast<int64_t>(element);
+      else if constexpr (std::is_same_v<From, double> ||
+                         (std::is_integral_v<From> && sizeof(From) >= 4)) {
         block[i] = round_to_odd(static_cast<double>(element));
       } else {
         block[i] = static_cast<float>(static_cast<Compute<From>>(element));
@@ -103,15 +121,18 @@ void load(const void* data, int64_t begin, int64_t n, Carrier* block) {
 template <class To, class Carrier>
 void store(const Carrier* block, void* data, int64_t begin, int64_t n, CastRules rules) {
   const auto element = [&](int64_t i) {
-    if constexpr (std::is_same_v<Carrier, int64_t>) return from_integer<To>(block[i]);
-    else return from_float<To>(block[i], rules);
+    if constexpr (std::is_same_v<Carrier, int64_t>)
+      return from_integer<To>(block[i]);
+    else
+      return from_float<To>(block[i], rules);
   };
   if constexpr (kIsPackedType<To>) {
     constexpr int kPerByte = 8 / To::kBits;
     auto* bytes = static_cast<uint8_t*>(data) + begin / kPerByte;
     for (int64_t i = 0; i < n; i += kPerByte) {
       int byte = 0;
-      for (int k = 0; k < kPerByte && i + k < n; ++k) byte |= element(i + k).bits << (k * To::kBits);
+      for (int k = 0; k < kPerByte && i + k < n; ++k)
+        byte |= element(i + k).bits << (k * To::kBits);
       bytes[i / kPerByte] = static_cast<uint8_t>(byte);
     }
   } else {
@@ -122,16 +143,19 @@ void store(const Carrier* block, void* data, int64_t begin, int64_t n, CastRules
 using AllTypes = Concat<CommonTypes, RareTypes>;
 
 template <class Carrier>
-void convert_by_blocks(sdk::Call& call, const gantry_tensor& x, const gantry_tensor& y, int64_t count, CastRules rules) {
+void convert_by_blocks(sdk::Call& call, const gantry_tensor& x, const gantry_tensor& y,
+                       int64_t count, CastRules rules) {
   Load<Carrier> load_block = nullptr;
   Store<Carrier> store_block = nullptr;
   dispatch<AllTypes>(x.dtype, [&](auto type) {
     using From = typename decltype(type)::type;
-    if constexpr (std::is_same_v<Carrier, float> || kIsIntegerLike<From>) load_block = &load<From, Carrier>;
+    if constexpr (std::is_same_v<Carrier, float> || kIsIntegerLike<From>)
+      load_block = &load<From, Carrier>;
   });
   dispatch<AllTypes>(y.dtype, [&](auto type) {
     using To = typename decltype(type)::type;
-    if constexpr (std::is_same_v<Carrier, float> || kIsIntegerLike<To>) store_block = &store<To, Carrier>;
+    if constexpr (std::is_same_v<Carrier, float> || kIsIntegerLike<To>)
+      store_block = &store<To, Carrier>;
   });
   // Threads take whole blocks, so that none shares a byte of packed elements with another.
   const int64_t blocks = (count + kBlock - 1) / kBlock;
@@ -147,13 +171,15 @@ void convert_by_blocks(sdk::Call& call, const gantry_tensor& x, const gantry_ten
 
 bool is_integer_like(uint32_t dtype) {
   bool result = false;
-  dispatch<AllTypes>(dtype, [&](auto type) { result = kIsIntegerLike<typename decltype(type)::type>; });
+  dispatch<AllTypes>(dtype,
+                     [&](auto type) { result = kIsIntegerLike<typename decltype(type)::type>; });
   return result;
 }
 
 bool is_common(uint32_t dtype) { return sdk::dtype_bit(dtype) & dtype_set(CommonTypes{}); }
 
-void convert_common(sdk::Call& call, const gantry_tensor& x, const gantry_tensor& y, int64_t count) {
+void convert_common(sdk::Call& call, const gantry_tensor& x, const gantry_tensor& y,
+                    int64_t count) {
   dispatch<CommonTypes>(x.dtype, [&](auto from) {
     using From = typename decltype(from)::type;
     dispatch<CommonTypes>(y.dtype, [&](auto to) {
@@ -180,10 +206,13 @@ class CastKernel : public NodeKernel {
   explicit CastKernel(const sdk::NodeView& node) : NodeKernel(node) {
     rules_.saturate = node.get_int("saturate", 1) != 0;
     const std::string round = node.get_string("round_mode", "up");
-    if (round == "down") rules_.round = Float8E8M0::Round::kDown;
-    else if (round == "nearest") rules_.round = Float8E8M0::Round::kNearest;
+    if (round == "down")
+      rules_.round = Float8E8M0::Round::kDown;
+    else if (round == "nearest")
+      rules_.round = Float8E8M0::Round::kNearest;
     else if (round != "up") {
-      node.fail(GANTRY_INVALID_MODEL, "attribute round_mode is \"" + round + "\", must be up, down or nearest");
+      node.fail(GANTRY_INVALID_MODEL,
+                "attribute round_mode is \"" + round + "\", must be up, down or nearest");
     }
   }
 
@@ -219,10 +248,13 @@ class CastKernel : public NodeKernel {
         std::string_view text;
         if constexpr (kIsPackedType<From>) {
           const auto element = load_packed<From>(x.data, i);
-          if constexpr (kIsIntegerLike<From>) text = write_number(static_cast<int64_t>(static_cast<int>(element)), buffer);
-          else text = write_number(static_cast<float>(element), buffer);
+          if constexpr (kIsIntegerLike<From>)
+            text = write_number(static_cast<int64_t>(static_cast<int>(element)), buffer);
+          else
+            text = write_number(static_cast<float>(element), buffer);
         } else {
-          text = write_number(static_cast<Compute<From>>(static_cast<const From*>(x.data)[i]), buffer);
+          text =
+              write_number(static_cast<Compute<From>>(static_cast<const From*>(x.data)[i]), buffer);
         }
         set_string(call.host(), texts.get(), i, sdk::to_str(text));
       }
@@ -249,13 +281,18 @@ class CastKernel : public NodeKernel {
 
   template <class To>
   To from_number(const Number& number) const {
-    if constexpr (std::is_same_v<To, double>) return number.real;
-    else if constexpr (std::is_same_v<To, float>) return static_cast<float>(number.real);
-    else if constexpr (std::is_same_v<To, Boolean>) return Boolean(number.real != 0);
+    if constexpr (std::is_same_v<To, double>)
+      return number.real;
+    else if constexpr (std::is_same_v<To, float>)
+      return static_cast<float>(number.real);
+    else if constexpr (std::is_same_v<To, Boolean>)
+      return Boolean(number.real != 0);
     else if constexpr (kIsIntegerLike<To>) {
       if (number.is_integer) return from_integer<To>(number.integer);
-      if constexpr (kIsPackedType<To>) return from_integer<To>(to_integer<int64_t>(number.real));
-      else return to_integer<To>(number.real);
+      if constexpr (kIsPackedType<To>)
+        return from_integer<To>(to_integer<int64_t>(number.real));
+      else
+        return to_integer<To>(number.real);
     } else {
       return from_float<To>(round_to_odd(number.real), rules_);
     }
@@ -266,8 +303,9 @@ class CastKernel : public NodeKernel {
 
 /// Version 1 names the type by a text, later ones by its number.
 uint32_t type_from_name(const sdk::NodeView& node) {
-  constexpr std::string_view kNames[] = {"UNDEFINED", "FLOAT", "UINT8",   "INT8",   "UINT16", "INT16",    "INT32",
-                                         "INT64",     "STRING", "BOOL",   "FLOAT16", "DOUBLE", "UINT32", "UINT64"};
+  constexpr std::string_view kNames[] = {"UNDEFINED", "FLOAT",  "UINT8",  "INT8",   "UINT16",
+                                         "INT16",     "INT32",  "INT64",  "STRING", "BOOL",
+                                         "FLOAT16",   "DOUBLE", "UINT32", "UINT64"};
   const std::string name = node.get_string("to", "");
   for (uint32_t dtype = 1; dtype < std::size(kNames); ++dtype) {
     if (name == kNames[dtype]) return dtype;
@@ -279,7 +317,8 @@ template <bool kIsVersion1>
 class Cast final : public CastKernel {
  public:
   explicit Cast(const sdk::NodeView& node)
-      : CastKernel(node), to_(kIsVersion1 ? type_from_name(node) : static_cast<uint32_t>(node.get_int("to", 0))) {}
+      : CastKernel(node),
+        to_(kIsVersion1 ? type_from_name(node) : static_cast<uint32_t>(node.get_int("to", 0))) {}
   void run(sdk::Call& call) const override { cast(call, to_); }
 
  private:

@@ -50,21 +50,27 @@ std::optional<Number> read_number(std::string_view text) {
     return Number{is_negative_zero ? -0.0 : static_cast<double>(integer), integer, true};
   }
   uint64_t large = 0;
-  if (read_all(text, large)) return Number{static_cast<double>(large), static_cast<int64_t>(large), true};
+  if (read_all(text, large))
+    return Number{static_cast<double>(large), static_cast<int64_t>(large), true};
   double real = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, real);
   if (stop != end || error == std::errc::invalid_argument) return std::nullopt;
   if (error == std::errc::result_out_of_range) {
     // Too small for a double if the exponent is negative, else too large.
-    const bool is_tiny = text.find("e-") != std::string_view::npos || text.find("E-") != std::string_view::npos;
+    const bool is_tiny =
+        text.find("e-") != std::string_view::npos || text.find("E-") != std::string_view::npos;
     real = std::copysign(is_tiny ? 0.0 : HUGE_VAL, text[0] == '-' ? -1.0 : 1.0);
   }
   return Number{real, 0, false};
 }
 
-std::string_view write_number(float value, std::array<char, kNumberText>& buffer) { return write_float(value, buffer); }
-std::string_view write_number(double value, std::array<char, kNumberText>& buffer) { return write_float(value, buffer); }
+std::string_view write_number(float value, std::array<char, kNumberText>& buffer) {
+  return write_float(value, buffer);
+}
+std::string_view write_number(double value, std::array<char, kNumberText>& buffer) {
+  return write_float(value, buffer);
+}
 std::string_view write_number(int64_t value, std::array<char, kNumberText>& buffer) {
   return write_integer(value, buffer);
 }

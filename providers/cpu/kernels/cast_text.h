@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as texts, the way Cast reads and writes them. Nothing here allocates or depends on the locale.
+// Numbers as texts, the way Cast reads and writes them. Nothing here allocates or depends on the
+// locale.
 #pragma once
 
 #include <array>
@@ -19,11 +20,12 @@ struct Number {
   bool is_integer;
 };
 
-/// Decimal and scientific notation, "inf", "infinity" and "nan" in any case, a sign, space around it; nothing for other texts.
+/// Decimal and scientific notation, "inf", "infinity" and "nan" in any case, a sign, space around
+/// it; nothing for other texts.
 std::optional<Number> read_number(std::string_view text);
 
-/// The shortest decimal text that reads back as the same number, plain from 1e-5 up to 1e16 ("314.15926", "1"); "INF", "-INF",
-/// "NaN". The view points into `buffer` or to static text.
+/// The shortest decimal text that reads back as the same number, plain from 1e-5 up to 1e16
+/// ("314.15926", "1"); "INF", "-INF", "NaN". The view points into `buffer` or to static text.
 std::string_view write_number(float value, std::array<char, kNumberText>& buffer);
 std::string_view write_number(double value, std::array<char, kNumberText>& buffer);
 std::string_view write_number(int64_t value, std::array<char, kNumberText>& buffer);

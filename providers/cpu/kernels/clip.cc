@@ -19,9 +19,7 @@ struct Clamp {
     const T raised = x < low ? low : x;
     return raised > high ? high : raised;
   }
-  void map(const float* x, float* y, int64_t n) const
-    requires std::is_same_v<C, float>
-  {
+  void map(const float* x, float* y, int64_t n) const requires std::is_same_v<C, float> {
     const float bounds[2] = {low, high};
     simd::clip(x, y, n, bounds);
   }
@@ -46,7 +44,9 @@ template <bool kIsVersion1>
 class ClipByAttributes final : public NodeKernel {
  public:
   explicit ClipByAttributes(const sdk::NodeView& node)
-      : NodeKernel(node), low_(node.get_float("min", -kLimit)), high_(node.get_float("max", kLimit)) {}
+      : NodeKernel(node),
+        low_(node.get_float("min", -kLimit)),
+        high_(node.get_float("max", kLimit)) {}
 
   void run(sdk::Call& call) const override {
     dispatch<FloatTypes>(call.input(0).dtype, [&](auto type) {
@@ -70,7 +70,8 @@ class ClipByInputs final : public NodeKernel {
   void run(sdk::Call& call) const override {
     dispatch<NumberTypes>(call.input(0).dtype, [&](auto type) {
       using T = typename decltype(type)::type;
-      clip<T>(call, bound<T>(call, 1).value_or(lowest<T>()), bound<T>(call, 2).value_or(highest<T>()));
+      clip<T>(call, bound<T>(call, 1).value_or(lowest<T>()),
+              bound<T>(call, 2).value_or(highest<T>()));
     });
   }
 
@@ -88,14 +89,19 @@ class ClipByInputs final : public NodeKernel {
   /// An absent bound is the type's largest finite number, so that infinities become finite.
   template <class T>
   static Compute<T> highest() {
-    if constexpr (std::is_same_v<T, Float16>) return 65504.0F;
-    else if constexpr (std::is_same_v<T, BFloat16>) return static_cast<float>(BFloat16::from_bits(0x7F7F));
-    else return std::numeric_limits<T>::max();
+    if constexpr (std::is_same_v<T, Float16>)
+      return 65504.0F;
+    else if constexpr (std::is_same_v<T, BFloat16>)
+      return static_cast<float>(BFloat16::from_bits(0x7F7F));
+    else
+      return std::numeric_limits<T>::max();
   }
   template <class T>
   static Compute<T> lowest() {
-    if constexpr (std::is_integral_v<T>) return std::numeric_limits<T>::min();
-    else return -highest<T>();
+    if constexpr (std::is_integral_v<T>)
+      return std::numeric_limits<T>::min();
+    else
+      return -highest<T>();
   }
 };
 

@@ -11,23 +11,33 @@ namespace {
 
 struct Equal {
   template <class T>
-  bool operator()(T a, T b) const { return a == b; }
+  bool operator()(T a, T b) const {
+    return a == b;
+  }
 };
 struct Less {
   template <class T>
-  bool operator()(T a, T b) const { return a < b; }
+  bool operator()(T a, T b) const {
+    return a < b;
+  }
 };
 struct LessOrEqual {
   template <class T>
-  bool operator()(T a, T b) const { return a <= b; }
+  bool operator()(T a, T b) const {
+    return a <= b;
+  }
 };
 struct Greater {
   template <class T>
-  bool operator()(T a, T b) const { return a > b; }
+  bool operator()(T a, T b) const {
+    return a > b;
+  }
 };
 struct GreaterOrEqual {
   template <class T>
-  bool operator()(T a, T b) const { return a >= b; }
+  bool operator()(T a, T b) const {
+    return a >= b;
+  }
 };
 
 class EqualStrings final : public NodeKernel {
@@ -60,7 +70,8 @@ constexpr sdk::Factory kWithAxis = make_with_axis<Binary<Op, NumberTypes, bool>>
 
 constexpr sdk::KernelRow kCompareRows[] = {
     {"Equal", 1, 6, kEqualTypes, make_with_axis<Binary<Equal, EqualTypes, bool>>, kOverEither},
-    {"Equal", 7, sdk::kLatest, kEqualTypes, sdk::make<Binary<Equal, EqualTypes, bool>>, kOverEither},
+    {"Equal", 7, sdk::kLatest, kEqualTypes, sdk::make<Binary<Equal, EqualTypes, bool>>,
+     kOverEither},
     {"Equal", 19, sdk::kLatest, sdk::kString, sdk::make<EqualStrings>},
     {"Less", 1, 6, sdk::kFloats, kWithAxis<Less>, kOverEither},
     {"Less", 7, sdk::kLatest, sdk::kNumbers, kOfNumbers<Less>, kOverEither},

@@ -23,8 +23,8 @@ using CumulativeTypes = Concat<FloatTypes, TypeList<int32_t, int64_t, uint32_t, 
 
 /// Signed integers are computed as unsigned ones, which wrap.
 template <class T>
-using Acc =
-    typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, ComputeOf<T>>::type;
+using Acc = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
+                                        std::type_identity<Compute<T>>>::type;
 
 struct Plus {
   template <class A>

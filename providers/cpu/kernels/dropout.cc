@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropout. Without training it is an identity whose mask keeps everything. In training the mask is what numpy's legacy generator
-// gives for the seed, as in ONNX's own definition by example; without a seed each run draws anew.
+// Dropout. Without training it is an identity whose mask keeps everything. In training the mask is
+// what numpy's legacy generator gives for the seed, as in ONNX's own definition by example; without
+// a seed each run draws anew.
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -17,7 +18,8 @@ using DropoutTypes = Concat<FloatTypes, Float8Types>;
 
 uint32_t fresh_seed() {
   static constinit std::atomic<uint64_t> runs{0};
-  const auto now = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  const auto now =
+      static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   const uint64_t mixed = (now ^ (runs.fetch_add(1) << 40)) * 0x9E3779B97F4A7C15U;
   return static_cast<uint32_t>(mixed >> 32);
 }
@@ -57,12 +59,15 @@ void drop(sdk::Call& call, double ratio, uint32_t seed) {
   std::mt19937 generator(seed);
   for (int64_t i = 0; i < count; ++i) {
     const bool is_kept = uniform(generator) >= ratio;
-    if (target) target[i] = static_cast<T>(is_kept ? static_cast<Compute<T>>(source[i]) * scale : Compute<T>{0});
+    if (target)
+      target[i] =
+          static_cast<T>(is_kept ? static_cast<Compute<T>>(source[i]) * scale : Compute<T>{0});
     if (mask) mask[i] = static_cast<M>(static_cast<Compute<M>>(is_kept));
   }
 }
 
-/// Versions 1 and 6: attribute `is_test` says whether to drop; 7 and 10: never. The mask has the data's type until version 10.
+/// Versions 1 and 6: attribute `is_test` says whether to drop; 7 and 10: never. The mask has the
+/// data's type until version 10.
 template <bool kHasTestMode, bool kIsBoolMask>
 class DropoutByAttributes final : public NodeKernel {
  public:
@@ -70,7 +75,8 @@ class DropoutByAttributes final : public NodeKernel {
       : NodeKernel(node),
         is_test_(!kHasTestMode || node.get_int("is_test", 0) != 0),
         ratio_(static_cast<double>(node.get_float("ratio", 0.5F))) {
-    if (!(ratio_ >= 0 && ratio_ <= 1)) node.fail(GANTRY_INVALID_MODEL, "attribute ratio must be from 0 to 1");
+    if (!(ratio_ >= 0 && ratio_ <= 1))
+      node.fail(GANTRY_INVALID_MODEL, "attribute ratio must be from 0 to 1");
   }
 
   void run(sdk::Call& call) const override {
@@ -112,7 +118,8 @@ class DropoutByInputs final : public NodeKernel {
         ratio = static_cast<double>(static_cast<Compute<T>>(*call.data<T>(1)));
       });
     }
-    if (!(ratio >= 0 && ratio <= 1)) fail("ratio is " + std::to_string(ratio) + ", must be from 0 to 1");
+    if (!(ratio >= 0 && ratio <= 1))
+      fail("ratio is " + std::to_string(ratio) + ", must be from 0 to 1");
     return ratio;
   }
   [[nodiscard]] bool is_training(sdk::Call& call) const {
@@ -123,7 +130,8 @@ class DropoutByInputs final : public NodeKernel {
   }
   void require_one(sdk::Call& call, int slot) const {
     if (call.shape(slot).element_count() != 1) {
-      fail("input " + std::to_string(slot) + " has shape " + to_string(call.shape(slot)) + ", needs one element");
+      fail("input " + std::to_string(slot) + " has shape " + to_string(call.shape(slot)) +
+           ", needs one element");
     }
   }
 

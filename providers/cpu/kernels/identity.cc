@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Identity of values of every kind. Dense tensors are granted the same memory or copied; everything else is shared.
+// Identity of values of every kind. Dense tensors are granted the same memory or copied; everything
+// else is shared.
 #include <cstring>
 
 #include "kernels/all_kernels.h"
@@ -21,10 +22,12 @@ class Identity final : public NodeKernel {
     }
     const gantry_tensor& target = call.output(0, tensor->dtype, sdk::Shape(*tensor));
     if (target.data == tensor->data || tensor->size_bytes == 0) return;
-    call.parallel_for(static_cast<int64_t>(tensor->size_bytes), 4 * kPlainGrain, [&](int64_t begin, int64_t end) {
-      std::memcpy(static_cast<char*>(target.data) + begin, static_cast<const char*>(tensor->data) + begin,
-                  static_cast<size_t>(end - begin));
-    });
+    call.parallel_for(static_cast<int64_t>(tensor->size_bytes), 4 * kPlainGrain,
+                      [&](int64_t begin, int64_t end) {
+                        std::memcpy(static_cast<char*>(target.data) + begin,
+                                    static_cast<const char*>(tensor->data) + begin,
+                                    static_cast<size_t>(end - begin));
+                      });
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer arithmetic that is defined for all operands: results wrap as in two's complement, and a quotient or remainder by zero
-// is 0. Floating point passes through unchanged.
+// Integer arithmetic that is defined for all operands: results wrap as in two's complement, and a
+// quotient or remainder by zero is 0. Floating point passes through unchanged.
 #pragma once
 
 #include <cmath>
@@ -16,18 +16,24 @@ using Wrapping = decltype(std::make_unsigned_t<T>{} + 0U);
 
 template <class T>
 T wrap_add(T a, T b) {
-  if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
-  else return a + b;
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
+  else
+    return a + b;
 }
 template <class T>
 T wrap_sub(T a, T b) {
-  if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<Wrapping<T>>(a) - static_cast<Wrapping<T>>(b));
-  else return a - b;
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<Wrapping<T>>(a) - static_cast<Wrapping<T>>(b));
+  else
+    return a - b;
 }
 template <class T>
 T wrap_mul(T a, T b) {
-  if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
-  else return a * b;
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
+  else
+    return a * b;
 }
 template <class T>
 T wrap_div(T a, T b) {
@@ -82,7 +88,8 @@ T integer_pow(T a, E b) {
   return result;
 }
 
-/// Floating point to integer: truncated; what is out of range or NaN gives what x86 gives, without undefined behaviour.
+/// Floating point to integer: truncated; what is out of range or NaN gives what x86 gives, without
+/// undefined behaviour.
 template <class I, class F>
 I to_integer(F x) {
   if constexpr (sizeof(I) < 4) {

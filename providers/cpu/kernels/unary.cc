@@ -14,17 +14,22 @@ namespace {
 struct Abs {
   template <class T>
   T operator()(T x) const {
-    if constexpr (std::is_floating_point_v<T>) return std::fabs(x);
-    else if constexpr (std::is_unsigned_v<T>) return x;
-    else return x < 0 ? wrap_sub(T{0}, x) : x;
+    if constexpr (std::is_floating_point_v<T>)
+      return std::fabs(x);
+    else if constexpr (std::is_unsigned_v<T>)
+      return x;
+    else
+      return x < 0 ? wrap_sub(T{0}, x) : x;
   }
   void map(const float* x, float* y, int64_t n) const { simd::abs(x, y, n, nullptr); }
 };
 struct Neg {
   template <class T>
   T operator()(T x) const {
-    if constexpr (std::is_floating_point_v<T>) return -x;
-    else return wrap_sub(T{0}, x);
+    if constexpr (std::is_floating_point_v<T>)
+      return -x;
+    else
+      return wrap_sub(T{0}, x);
   }
   void map(const float* x, float* y, int64_t n) const { simd::neg(x, y, n, nullptr); }
 };
@@ -32,53 +37,71 @@ struct Sign {
   template <class T>
   T operator()(T x) const {
     const auto sign = static_cast<T>((x > 0) - (x < 0));
-    if constexpr (std::is_floating_point_v<T>) return x != x ? x : sign;
-    else return sign;
+    if constexpr (std::is_floating_point_v<T>)
+      return x != x ? x : sign;
+    else
+      return sign;
   }
 };
 
 struct Ceil {
   template <class T>
-  T operator()(T x) const { return std::ceil(x); }
+  T operator()(T x) const {
+    return std::ceil(x);
+  }
   void map(const float* x, float* y, int64_t n) const { simd::ceil(x, y, n, nullptr); }
 };
 struct Floor {
   template <class T>
-  T operator()(T x) const { return std::floor(x); }
+  T operator()(T x) const {
+    return std::floor(x);
+  }
   void map(const float* x, float* y, int64_t n) const { simd::floor(x, y, n, nullptr); }
 };
 /// Halves to even.
 struct Round {
   template <class T>
-  T operator()(T x) const { return std::nearbyint(x); }
+  T operator()(T x) const {
+    return std::nearbyint(x);
+  }
   void map(const float* x, float* y, int64_t n) const { simd::round(x, y, n, nullptr); }
 };
 struct Sqrt {
   template <class T>
-  T operator()(T x) const { return std::sqrt(x); }
+  T operator()(T x) const {
+    return std::sqrt(x);
+  }
   void map(const float* x, float* y, int64_t n) const { simd::sqrt(x, y, n, nullptr); }
 };
 struct Reciprocal {
   template <class T>
-  T operator()(T x) const { return T{1} / x; }
+  T operator()(T x) const {
+    return T{1} / x;
+  }
   void map(const float* x, float* y, int64_t n) const { simd::reciprocal(x, y, n, nullptr); }
 };
 struct Exp {
   static constexpr bool kSlow = true;
   template <class T>
-  T operator()(T x) const { return std::exp(x); }
+  T operator()(T x) const {
+    return std::exp(x);
+  }
   void map(const float* x, float* y, int64_t n) const { simd::exp(x, y, n, nullptr); }
 };
 struct Log {
   static constexpr bool kSlow = true;
   template <class T>
-  T operator()(T x) const { return std::log(x); }
+  T operator()(T x) const {
+    return std::log(x);
+  }
   void map(const float* x, float* y, int64_t n) const { simd::log(x, y, n, nullptr); }
 };
 struct Tanh {
   static constexpr bool kSlow = true;
   template <class T>
-  T operator()(T x) const { return std::tanh(x); }
+  T operator()(T x) const {
+    return std::tanh(x);
+  }
   void map(const float* x, float* y, int64_t n) const { simd::tanh(x, y, n, nullptr); }
 };
 /// Version 9 allows integers; their results are truncated.
@@ -86,18 +109,22 @@ struct Erf {
   static constexpr bool kSlow = true;
   template <class T>
   T operator()(T x) const {
-    if constexpr (std::is_floating_point_v<T>) return std::erf(x);
-    else return static_cast<T>(std::erf(static_cast<float>(x)));
+    if constexpr (std::is_floating_point_v<T>)
+      return std::erf(x);
+    else
+      return static_cast<T>(std::erf(static_cast<float>(x)));
   }
   void map(const float* x, float* y, int64_t n) const { simd::erf(x, y, n, nullptr); }
 };
 
 /// The functions that are called one element at a time.
-#define GANTRY_LIBM(Name, function)                          \
-  struct Name {                                              \
-    static constexpr bool kSlow = true;                      \
-    template <class T>                                       \
-    T operator()(T x) const { return std::function(x); }     \
+#define GANTRY_LIBM(Name, function)     \
+  struct Name {                         \
+    static constexpr bool kSlow = true; \
+    template <class T>                  \
+    T operator()(T x) const {           \
+      return std::function(x);          \
+    }                                   \
   }
 GANTRY_LIBM(Sin, sin);
 GANTRY_LIBM(Cos, cos);
@@ -114,11 +141,14 @@ GANTRY_LIBM(Atanh, atanh);
 
 struct IsNaN {
   template <class T>
-  bool operator()(T x) const { return x != x; }
+  bool operator()(T x) const {
+    return x != x;
+  }
 };
 struct IsInf {
   explicit IsInf(const sdk::NodeView& node)
-      : positive(node.get_int("detect_positive", 1) != 0), negative(node.get_int("detect_negative", 1) != 0) {}
+      : positive(node.get_int("detect_positive", 1) != 0),
+        negative(node.get_int("detect_negative", 1) != 0) {}
   template <class T>
   bool operator()(T x) const {
     constexpr T kInfinity = std::numeric_limits<T>::infinity();

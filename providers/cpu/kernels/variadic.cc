@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sum, mean, maximum and minimum of any number of inputs. Two inputs are a binary operator; more are added up row by row in a
-// block on the stack, so that each is read once and the output may not disturb an input that the node lists twice.
+// Sum, mean, maximum and minimum of any number of inputs. Two inputs are a binary operator; more
+// are added up row by row in a block on the stack, so that each is read once and the output may not
+// disturb an input that the node lists twice.
 #include <algorithm>
 
 #include "kernels/all_kernels.h"
@@ -12,19 +13,31 @@ namespace {
 
 struct Sum {
   template <class T>
-  T operator()(T a, T b) const { return a + b; }
-  void zip(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) const { simd::add(a, sa, b, sb, y, n); }
+  T operator()(T a, T b) const {
+    return a + b;
+  }
+  void zip(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) const {
+    simd::add(a, sa, b, sb, y, n);
+  }
 };
 /// NaN if either is.
 struct Max {
   template <class T>
-  T operator()(T a, T b) const { return a > b || a != a ? a : b; }
-  void zip(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) const { simd::maximum(a, sa, b, sb, y, n); }
+  T operator()(T a, T b) const {
+    return a > b || a != a ? a : b;
+  }
+  void zip(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) const {
+    simd::maximum(a, sa, b, sb, y, n);
+  }
 };
 struct Min {
   template <class T>
-  T operator()(T a, T b) const { return a < b || a != a ? a : b; }
-  void zip(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) const { simd::minimum(a, sa, b, sb, y, n); }
+  T operator()(T a, T b) const {
+    return a < b || a != a ? a : b;
+  }
+  void zip(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) const {
+    simd::minimum(a, sa, b, sb, y, n);
+  }
 };
 
 /// The shape of all inputs broadcast together.
@@ -54,8 +67,9 @@ class Variadic final : public NodeKernel {
     dispatch<Types>(dtype, [&](auto type) {
       using T = typename decltype(type)::type;
       auto* target = static_cast<T*>(call.output(0, dtype, shape.shape()).data);
-      call.parallel_for(count, kVectorGrain,
-                        [&](int64_t begin, int64_t end) { run_range<T>(call, shape.shape(), target, begin, end); });
+      call.parallel_for(count, kVectorGrain, [&](int64_t begin, int64_t end) {
+        run_range<T>(call, shape.shape(), target, begin, end);
+      });
     });
   }
 
@@ -68,7 +82,8 @@ class Variadic final : public NodeKernel {
     C block[kBlock];
     for (; begin < end; begin += kBlock) {
       const int64_t n = std::min(kBlock, end - begin);
-      for (int slot = 0; slot < call.input_count(); ++slot) accumulate<T>(call, slot, shape, begin, n, block);
+      for (int slot = 0; slot < call.input_count(); ++slot)
+        accumulate<T>(call, slot, shape, begin, n, block);
       if constexpr (kIsMean) {
         const auto divisor = static_cast<C>(call.input_count());
         for (int64_t i = 0; i < n; ++i) block[i] /= divisor;
@@ -79,7 +94,8 @@ class Variadic final : public NodeKernel {
 
   /// block = op(block, input), or input for the first one, over `n` output elements from `begin`.
   template <class T>
-  void accumulate(sdk::Call& call, int slot, sdk::Shape shape, int64_t begin, int64_t n, Compute<T>* block) const {
+  void accumulate(sdk::Call& call, int slot, sdk::Shape shape, int64_t begin, int64_t n,
+                  Compute<T>* block) const {
     const T* data = call.data<T>(slot);
     if (call.shape(slot) == shape) {
       accumulate_run(slot, data + begin, 1, n, block);
@@ -87,12 +103,14 @@ class Variadic final : public NodeKernel {
     }
     const Broadcast<2> plan({shape, call.shape(slot)}, label());
     plan.for_each_run(begin, begin + n, [&](const auto& run) {
-      accumulate_run(slot, data + run.inputs[1], plan.inner_stride(1), run.count, block + (run.output - begin));
+      accumulate_run(slot, data + run.inputs[1], plan.inner_stride(1), run.count,
+                     block + (run.output - begin));
     });
   }
 
   template <class T>
-  static void accumulate_run(int slot, const T* data, int64_t stride, int64_t n, Compute<T>* block) {
+  static void accumulate_run(int slot, const T* data, int64_t stride, int64_t n,
+                             Compute<T>* block) {
     if (slot > 0) return zip_elements(Op(), block, 1, data, stride, block, n);
     for (int64_t i = 0; i < n; ++i) block[i] = static_cast<Compute<T>>(data[i * stride]);
   }
@@ -106,11 +124,14 @@ template <class Op, class Types>
 constexpr sdk::Factory kOfTwo = sdk::make<Binary<Op, Types>>;
 
 constexpr sdk::KernelRow kVariadicRows[] = {
-    {"Sum", 1, sdk::kLatest, sdk::kFloats, kOfTwo<Sum, FloatTypes>, kOverEither, needs_two_inputs, "", "Sum.two"},
+    {"Sum", 1, sdk::kLatest, sdk::kFloats, kOfTwo<Sum, FloatTypes>, kOverEither, needs_two_inputs,
+     "", "Sum.two"},
     {"Sum", 1, sdk::kLatest, sdk::kFloats, sdk::make<Variadic<Sum, FloatTypes>>},
-    {"Max", 1, sdk::kLatest, sdk::kNumbers, kOfTwo<Max, NumberTypes>, kOverEither, needs_two_inputs, "", "Max.two"},
+    {"Max", 1, sdk::kLatest, sdk::kNumbers, kOfTwo<Max, NumberTypes>, kOverEither, needs_two_inputs,
+     "", "Max.two"},
     {"Max", 1, sdk::kLatest, sdk::kNumbers, sdk::make<Variadic<Max, NumberTypes>>},
-    {"Min", 1, sdk::kLatest, sdk::kNumbers, kOfTwo<Min, NumberTypes>, kOverEither, needs_two_inputs, "", "Min.two"},
+    {"Min", 1, sdk::kLatest, sdk::kNumbers, kOfTwo<Min, NumberTypes>, kOverEither, needs_two_inputs,
+     "", "Min.two"},
     {"Min", 1, sdk::kLatest, sdk::kNumbers, sdk::make<Variadic<Min, NumberTypes>>},
     {"Mean", 1, sdk::kLatest, sdk::kFloats, sdk::make<Variadic<Sum, FloatTypes, true>>},
 };

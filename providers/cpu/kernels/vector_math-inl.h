@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transcendental functions on Highway vectors of f32, within 2 ulp over the whole range unless noted, right for infinities and
-// NaN. Include after <hwy/highway.h> in a file compiled by foreach_target; functions are in gantry::cpu::HWY_NAMESPACE.
+// Transcendental functions on Highway vectors of f32, within 2 ulp over the whole range unless
+// noted, right for infinities and NaN. Include after <hwy/highway.h> in a file compiled by
+// foreach_target; functions are in gantry::cpu::HWY_NAMESPACE.
 #if defined(GANTRY_CPU_VECTOR_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GANTRY_CPU_VECTOR_MATH_INL_H_
 #undef GANTRY_CPU_VECTOR_MATH_INL_H_
@@ -9,7 +10,6 @@
 #endif
 
 #include <hwy/highway.h>
-
 #include <limits>
 
 HWY_BEFORE_NAMESPACE();
@@ -32,14 +32,16 @@ struct ExpParts {
 };
 template <class D, class V>
 HWY_INLINE ExpParts<D, V> exp_parts(D d, V x) {
-  constexpr float kTail[] = {5.000000000e-01F, 1.666657342e-01F, 4.166655016e-02F, 8.363767023e-03F, 1.392691805e-03F};
+  constexpr float kTail[] = {5.000000000e-01F, 1.666657342e-01F, 4.166655016e-02F, 8.363767023e-03F,
+                             1.392691805e-03F};
   const V n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504F)));
   // ln 2 in two parts: the product with the first, of few bits, is exact.
   V r = hn::NegMulAdd(n, hn::Set(d, 0.693359375F), x);
   r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4F), r);
   return {n, hn::MulAdd(hn::Mul(r, r), polynomial(d, r, kTail), r)};
 }
-/// y 2^n for whole n from -252 to 254, in two steps since either may leave the range of one exponent.
+/// y 2^n for whole n from -252 to 254, in two steps since either may leave the range of one
+/// exponent.
 template <class D, class V>
 HWY_INLINE V scale_by_power(D d, V y, V n) {
   const hn::RebindToSigned<D> di;
@@ -68,7 +70,8 @@ HWY_INLINE V exp_of(D d, V x) {
   return or_nan(x, scale_by_power(d, hn::Add(parts.tail, hn::Set(d, 1.0F)), parts.n));
 }
 
-/// For arguments of at most 0, or NaN treated as any number: exp without the care for large values (softmax).
+/// For arguments of at most 0, or NaN treated as any number: exp without the care for large values
+/// (softmax).
 template <class D, class V>
 HWY_INLINE V exp_of_negative(D d, V x) {
   const auto parts = exp_parts(d, hn::Max(x, hn::Set(d, -104.0F)));
@@ -108,11 +111,13 @@ HWY_INLINE V tanh_of(D d, V x) {
 
 template <class D, class V>
 HWY_INLINE V erf_of(D d, V x) {
-  constexpr float kSmall[] = {1.128379166e+00F, -3.761262667e-01F, 1.128359472e-01F, -2.685421201e-02F,
-                              5.189087424e-03F, -8.016864292e-04F, 7.875875079e-05F};
+  constexpr float kSmall[] = {1.128379166e+00F,  -3.761262667e-01F, 1.128359472e-01F,
+                              -2.685421201e-02F, 5.189087424e-03F,  -8.016864292e-04F,
+                              7.875875079e-05F};
   // ln(1 - erf(x)) for x from 1 to 4.
-  constexpr float kLarge[] = {-7.658977832e-04F, -1.125893652e+00F, -6.391412577e-01F, -1.032811176e-01F,
-                              2.260477223e-02F,  -3.432351379e-03F, 3.169370222e-04F,  -1.327236180e-05F};
+  constexpr float kLarge[] = {-7.658977832e-04F, -1.125893652e+00F, -6.391412577e-01F,
+                              -1.032811176e-01F, 2.260477223e-02F,  -3.432351379e-03F,
+                              3.169370222e-04F,  -1.327236180e-05F};
   const V one = hn::Set(d, 1.0F);
   const V magnitude = hn::Min(hn::Abs(x), hn::Set(d, 4.0F));
   const V small = hn::Mul(x, polynomial(d, hn::Mul(x, x), kSmall));
@@ -125,8 +130,9 @@ HWY_INLINE V erf_of(D d, V x) {
 /// ln(x) of normal positive numbers; anything for others.
 template <class D, class V>
 HWY_INLINE V log_of_normal(D d, V x) {
-  constexpr float kTail[] = {3.333333073e-01F, -2.500030642e-01F, 2.000104509e-01F, -1.664128146e-01F,
-                             1.421449593e-01F, -1.299818377e-01F, 1.262231984e-01F, -7.902743757e-02F};
+  constexpr float kTail[] = {3.333333073e-01F,  -2.500030642e-01F, 2.000104509e-01F,
+                             -1.664128146e-01F, 1.421449593e-01F,  -1.299818377e-01F,
+                             1.262231984e-01F,  -7.902743757e-02F};
   const hn::RebindToSigned<D> di;
   // x = m 2^e with m from sqrt(1/2) to sqrt(2).
   const auto root_half = hn::Set(di, 0x3F3504F3);
@@ -150,7 +156,8 @@ HWY_INLINE V log_of(D d, V x) {
   y = hn::IfThenElse(tiny, hn::Sub(y, hn::Set(d, 16.6355323F)), y);
   y = hn::IfThenElse(hn::Eq(x, infinity), infinity, y);
   y = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Neg(infinity), y);
-  y = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Set(d, std::numeric_limits<float>::quiet_NaN()), y);
+  y = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Set(d, std::numeric_limits<float>::quiet_NaN()),
+                     y);
   return or_nan(x, y);
 }
 

@@ -17,7 +17,8 @@ namespace gantry::cpu::HWY_NAMESPACE {
 using F32 = hn::ScalableTag<float>;
 using V32 = hn::Vec<F32>;
 
-/// Loads the last, incomplete vector through a buffer; missing lanes are 1, which no function here minds.
+/// Loads the last, incomplete vector through a buffer; missing lanes are 1, which no function here
+/// minds.
 HWY_INLINE V32 load_tail(F32 d, const float* x, size_t count) {
   HWY_ALIGN float buffer[HWY_MAX_BYTES / sizeof(float)];
   hn::Store(hn::Set(d, 1.0F), d, buffer);
@@ -43,8 +44,8 @@ HWY_INLINE void map(const float* x, float* y, int64_t count, Function function) 
 }
 
 template <class Function>
-HWY_INLINE void zip(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* y, int64_t count,
-                    Function function) {
+HWY_INLINE void zip(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* y,
+                    int64_t count, Function function) {
   const F32 d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto whole = count - count % lanes;
@@ -53,10 +54,13 @@ HWY_INLINE void zip(const float* a, int64_t a_stride, const float* b, int64_t b_
     for (int64_t i = 0; i < whole; i += lanes) {
       hn::StoreU(function(d, hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, y + i);
     }
-    if (rest) store_tail(d, function(d, load_tail(d, a + whole, rest), load_tail(d, b + whole, rest)), y + whole, rest);
+    if (rest)
+      store_tail(d, function(d, load_tail(d, a + whole, rest), load_tail(d, b + whole, rest)),
+                 y + whole, rest);
   } else if (a_stride) {
     const V32 scalar = hn::Set(d, *b);
-    for (int64_t i = 0; i < whole; i += lanes) hn::StoreU(function(d, hn::LoadU(d, a + i), scalar), d, y + i);
+    for (int64_t i = 0; i < whole; i += lanes)
+      hn::StoreU(function(d, hn::LoadU(d, a + i), scalar), d, y + i);
     if (rest) store_tail(d, function(d, load_tail(d, a + whole, rest), scalar), y + whole, rest);
   } else {
     const V32 scalar = hn::Set(d, *a);
@@ -65,19 +69,21 @@ HWY_INLINE void zip(const float* a, int64_t a_stride, const float* b, int64_t b_
       hn::StoreU(function(d, scalar, b_stride ? hn::LoadU(d, b + i) : other), d, y + i);
     }
     if (rest) {
-      store_tail(d, function(d, scalar, b_stride ? load_tail(d, b + whole, rest) : other), y + whole, rest);
+      store_tail(d, function(d, scalar, b_stride ? load_tail(d, b + whole, rest) : other),
+                 y + whole, rest);
     }
   }
 }
 
-#define GANTRY_MAP(Name, ...)                                                \
-  void Name(const float* x, float* y, int64_t count, const float* p) {       \
-    (void)p;                                                                 \
-    map(x, y, count, [=](auto d, auto v) HWY_ATTR { __VA_ARGS__; });         \
+#define GANTRY_MAP(Name, ...)                                          \
+  void Name(const float* x, float* y, int64_t count, const float* p) { \
+    (void)p;                                                           \
+    map(x, y, count, [=](auto d, auto v) HWY_ATTR { __VA_ARGS__; });   \
   }
-#define GANTRY_ZIP(Name, ...)                                                                         \
-  void Name(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* y, int64_t n) { \
-    zip(a, a_stride, b, b_stride, y, n, [](auto d, auto u, auto v) HWY_ATTR { __VA_ARGS__; });         \
+#define GANTRY_ZIP(Name, ...)                                                                  \
+  void Name(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* y,      \
+            int64_t n) {                                                                       \
+    zip(a, a_stride, b, b_stride, y, n, [](auto d, auto u, auto v) HWY_ATTR { __VA_ARGS__; }); \
   }
 
 GANTRY_MAP(Abs, (void)d; return hn::Abs(v))
@@ -97,26 +103,32 @@ GANTRY_MAP(Erf, return erf_of(d, v))
 GANTRY_MAP(Softplus, return softplus_of(d, v))
 GANTRY_MAP(Softsign, return hn::Div(v, hn::Add(hn::Set(d, 1.0F), hn::Abs(v))))
 // tanh(ln(1 + w)) = w (w + 2) / (w (w + 2) + 2) with w = exp(x); beyond 20 it is 1 in f32.
-GANTRY_MAP(Mish, const auto two = hn::Set(d, 2.0F); const auto w = exp_of(d, hn::Min(v, hn::Set(d, 20.0F)));
-           const auto n = hn::Mul(w, hn::Add(w, two)); return hn::Mul(v, hn::Div(n, hn::Add(n, two))))
+GANTRY_MAP(Mish, const auto two = hn::Set(d, 2.0F);
+           const auto w = exp_of(d, hn::Min(v, hn::Set(d, 20.0F)));
+           const auto n = hn::Mul(w, hn::Add(w, two));
+           return hn::Mul(v, hn::Div(n, hn::Add(n, two))))
 GANTRY_MAP(Gelu, const auto half = hn::Mul(v, hn::Set(d, 0.5F));
            return hn::MulAdd(half, erf_of(d, hn::Mul(v, hn::Set(d, 0.70710678F))), half))
-GANTRY_MAP(GeluTanh, const auto cubic = hn::MulAdd(hn::Mul(v, v), hn::Set(d, 0.044715F), hn::Set(d, 1.0F));
+GANTRY_MAP(GeluTanh,
+           const auto cubic = hn::MulAdd(hn::Mul(v, v), hn::Set(d, 0.044715F), hn::Set(d, 1.0F));
            const auto half = hn::Mul(v, hn::Set(d, 0.5F));
-           return hn::MulAdd(half, tanh_of(d, hn::Mul(hn::Mul(v, hn::Set(d, 0.79788456F)), cubic)), half))
-GANTRY_MAP(HardSwish,
-           const auto gate = hn::MulAdd(v, hn::Set(d, 1.0F / 6.0F), hn::Set(d, 0.5F));
+           return hn::MulAdd(half, tanh_of(d, hn::Mul(hn::Mul(v, hn::Set(d, 0.79788456F)), cubic)),
+                             half))
+GANTRY_MAP(HardSwish, const auto gate = hn::MulAdd(v, hn::Set(d, 1.0F / 6.0F), hn::Set(d, 0.5F));
            return or_nan(v, hn::Mul(v, clamped(d, gate, 0.0F, 1.0F))))
-GANTRY_MAP(LeakyRelu, return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(v, hn::Set(d, p[0])), v))
+GANTRY_MAP(LeakyRelu,
+           return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(v, hn::Set(d, p[0])), v))
 GANTRY_MAP(ThresholdedRelu, return hn::IfThenZeroElse(hn::Le(v, hn::Set(d, p[0])), v))
-GANTRY_MAP(Elu, return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(hn::Set(d, p[0]), expm1_of(d, v)), v))
+GANTRY_MAP(Elu, return hn::IfThenElse(hn::Lt(v, hn::Zero(d)),
+                                      hn::Mul(hn::Set(d, p[0]), expm1_of(d, v)), v))
 GANTRY_MAP(Celu, const auto alpha = hn::Set(d, p[0]); const auto zero = hn::Zero(d);
            const auto bent = hn::Mul(alpha, expm1_of(d, hn::Div(v, alpha)));
            return or_nan(v, hn::Add(hn::Max(v, zero), hn::Min(bent, zero))))
 GANTRY_MAP(Selu, const auto bent = hn::Mul(hn::Set(d, p[0]), expm1_of(d, v));
            return hn::Mul(hn::Set(d, p[1]), hn::IfThenElse(hn::Gt(v, hn::Zero(d)), v, bent)))
 GANTRY_MAP(HardSigmoid,
-           return or_nan(v, clamped(d, hn::MulAdd(v, hn::Set(d, p[0]), hn::Set(d, p[1])), 0.0F, 1.0F)))
+           return or_nan(v,
+                         clamped(d, hn::MulAdd(v, hn::Set(d, p[0]), hn::Set(d, p[1])), 0.0F, 1.0F)))
 GANTRY_MAP(Swish, return hn::Mul(v, sigmoid_of(d, hn::Mul(v, hn::Set(d, p[0])))))
 GANTRY_MAP(Clip, return or_nan(v, clamped(d, v, p[0], p[1])))
 
@@ -131,8 +143,8 @@ GANTRY_ZIP(Minimum, (void)d; return or_nan(v, or_nan(u, hn::Min(u, v))))
 #undef GANTRY_MAP
 #undef GANTRY_ZIP
 
-void Select(const uint8_t* condition, const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* y,
-            int64_t count) {
+void Select(const uint8_t* condition, const float* a, int64_t a_stride, const float* b,
+            int64_t b_stride, float* y, int64_t count) {
   const F32 d;
   const hn::RebindToSigned<F32> di;
   const hn::Rebind<uint8_t, F32> d8;
@@ -183,15 +195,16 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gantry::cpu {
 
-#define GANTRY_EXPORT_MAP(name, Name)                                             \
-  HWY_EXPORT(Name);                                                               \
-  void simd::name(const float* x, float* y, int64_t count, const float* p) {      \
-    HWY_DYNAMIC_DISPATCH(Name)(x, y, count, p);                                   \
+#define GANTRY_EXPORT_MAP(name, Name)                                        \
+  HWY_EXPORT(Name);                                                          \
+  void simd::name(const float* x, float* y, int64_t count, const float* p) { \
+    HWY_DYNAMIC_DISPATCH(Name)(x, y, count, p);                              \
   }
-#define GANTRY_EXPORT_ZIP(name, Name)                                                                         \
-  HWY_EXPORT(Name);                                                                                           \
-  void simd::name(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* y, int64_t n) {   \
-    HWY_DYNAMIC_DISPATCH(Name)(a, a_stride, b, b_stride, y, n);                                               \
+#define GANTRY_EXPORT_ZIP(name, Name)                                                           \
+  HWY_EXPORT(Name);                                                                             \
+  void simd::name(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* y, \
+                  int64_t n) {                                                                  \
+    HWY_DYNAMIC_DISPATCH(Name)(a, a_stride, b, b_stride, y, n);                                 \
   }
 
 GANTRY_EXPORT_MAP(abs, Abs)
@@ -230,15 +243,19 @@ GANTRY_EXPORT_ZIP(prelu, Prelu)
 GANTRY_EXPORT_ZIP(maximum, Maximum)
 GANTRY_EXPORT_ZIP(minimum, Minimum)
 HWY_EXPORT(Select);
-void simd::select(const uint8_t* condition, const float* a, int64_t a_stride, const float* b, int64_t b_stride,
-                  float* y, int64_t count) {
+void simd::select(const uint8_t* condition, const float* a, int64_t a_stride, const float* b,
+                  int64_t b_stride, float* y, int64_t count) {
   HWY_DYNAMIC_DISPATCH(Select)(condition, a, a_stride, b, b_stride, y, count);
 }
 
 HWY_EXPORT(Widen);
-void simd::widen(const uint16_t* half, float* y, int64_t count) { HWY_DYNAMIC_DISPATCH(Widen)(half, y, count); }
+void simd::widen(const uint16_t* half, float* y, int64_t count) {
+  HWY_DYNAMIC_DISPATCH(Widen)(half, y, count);
+}
 HWY_EXPORT(Narrow);
-void simd::narrow(const float* x, uint16_t* half, int64_t count) { HWY_DYNAMIC_DISPATCH(Narrow)(x, half, count); }
+void simd::narrow(const float* x, uint16_t* half, int64_t count) {
+  HWY_DYNAMIC_DISPATCH(Narrow)(x, half, count);
+}
 
 #undef GANTRY_EXPORT_MAP
 #undef GANTRY_EXPORT_ZIP

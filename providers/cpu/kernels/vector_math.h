@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element-wise loops over dense f32 arrays for the best instruction set of the machine (Highway chooses on first use). Output and
-// inputs are equal or do not overlap; no alignment is needed. Any thread.
+// Element-wise loops over dense f32 arrays for the best instruction set of the machine (Highway
+// chooses on first use). Output and inputs are equal or do not overlap; no alignment is needed. Any
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +23,15 @@ Map swish;             // [alpha]
 Map clip;              // [low, high]; NaN stays
 
 /// y[i] = f(a[i * a_stride], b[i * b_stride]); strides are 0 or 1.
-using Zip = void(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* y, int64_t count);
+using Zip = void(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* y,
+                 int64_t count);
 
 Zip add, sub, mul, div, prelu;
 Zip maximum, minimum;  // NaN if either is
 
 /// y[i] = condition[i] ? a[i * a_stride] : b[i * b_stride]
-void select(const uint8_t* condition, const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* y,
-            int64_t count);
+void select(const uint8_t* condition, const float* a, int64_t a_stride, const float* b,
+            int64_t b_stride, float* y, int64_t count);
 
 /// Between the bits of IEEE binary16 numbers and f32, rounding to nearest even.
 void widen(const uint16_t* half, float* y, int64_t count);

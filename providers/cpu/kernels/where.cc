@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where: each element from one of two inputs. Elements are only moved, so types differ by size alone, and by being texts.
+// Where: each element from one of two inputs. Elements are only moved, so types differ by size
+// alone, and by being texts.
 #include "elements.h"
 #include "kernels/all_kernels.h"
 #include "kernels/elementwise.h"
@@ -10,8 +11,8 @@ namespace {
 
 /// y[i] = c[i * c_stride] ? a[i * a_stride] : b[i * b_stride]; strides are 0 or 1.
 template <class U>
-void select(const uint8_t* c, int64_t c_stride, const U* a, int64_t a_stride, const U* b, int64_t b_stride, U* y,
-            int64_t count) {
+void select(const uint8_t* c, int64_t c_stride, const U* a, int64_t a_stride, const U* b,
+            int64_t b_stride, U* y, int64_t count) {
   if (c_stride == 0) {
     const U* source = *c ? a : b;
     const int64_t stride = *c ? a_stride : b_stride;
@@ -24,8 +25,9 @@ void select(const uint8_t* c, int64_t c_stride, const U* a, int64_t a_stride, co
   }
   if constexpr (sizeof(U) == sizeof(float)) {
     if (count >= 16) {
-      return simd::select(c, reinterpret_cast<const float*>(a), a_stride, reinterpret_cast<const float*>(b), b_stride,
-                          reinterpret_cast<float*>(y), count);
+      return simd::select(c, reinterpret_cast<const float*>(a), a_stride,
+                          reinterpret_cast<const float*>(b), b_stride, reinterpret_cast<float*>(y),
+                          count);
     }
   }
 #pragma GCC ivdep
@@ -56,19 +58,30 @@ class Where final : public NodeKernel {
 
  private:
   template <class U>
-  static void run_units(sdk::Call& call, const Broadcast<3>& plan, const U* a, const U* b, U* target) {
+  static void run_units(sdk::Call& call, const Broadcast<3>& plan, const U* a, const U* b,
+                        U* target) {
     const auto* condition = call.data<uint8_t>(0);
     call.parallel_for(plan.count(), kPlainGrain, [&](int64_t begin, int64_t end) {
       plan.for_each_run(begin, end, [&](const auto& run) {
-        select(condition + run.inputs[0], plan.inner_stride(0), a + run.inputs[1], plan.inner_stride(1),
-               b + run.inputs[2], plan.inner_stride(2), target + run.output, run.count);
+        select(condition + run.inputs[0], plan.inner_stride(0), a + run.inputs[1],
+               plan.inner_stride(1), b + run.inputs[2], plan.inner_stride(2), target + run.output,
+               run.count);
       });
     });
   }
 };
 
 constexpr sdk::KernelRow kWhereRows[] = {
-    {"Where", 9, sdk::kLatest, sdk::kAllTypes, sdk::make<Where>, {.overwrites = 6}, nullptr, "", nullptr, 1},
+    {"Where",
+     9,
+     sdk::kLatest,
+     sdk::kAllTypes,
+     sdk::make<Where>,
+     {.overwrites = 6},
+     nullptr,
+     "",
+     nullptr,
+     1},
 };
 
 }  // namespace

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The packed types: structs that hold one element of 4 or 2 bits, and access to the bytes that hold
+// several. Pure.
+#pragma once
+
+#include <gantry/provider.h>
+
+#include <cmath>
+#include <cstdint>
+
+namespace gantry::cpu {
+
+/// Packed types: the struct holds one element's bits; tensors hold several in a byte, see
+/// load_packed.
+struct UInt4 {
+  uint8_t bits;
+  static constexpr int kBits = 4;
+  explicit operator float() const { return bits; }
+  explicit operator int() const { return bits; }
+};
+struct Int4 {
+  uint8_t bits;
+  static constexpr int kBits = 4;
+  explicit operator float() const { return static_cast<float>(static_cast<int>(*this)); }
+  explicit operator int() const { return (bits ^ 8) - 8; }
+};
+struct UInt2 {
+  uint8_t bits;
+  static constexpr int kBits = 2;
+  explicit operator float() const { return bits; }
+  explicit operator int() const { return bits; }
+};
+struct Int2 {
+  uint8_t bits;
+  static constexpr int kBits = 2;
+  explicit operator float() const { return static_cast<float>(static_cast<int>(*this)); }
+  explicit operator int() const { return (bits ^ 2) - 2; }
+};
+struct Float4E2M1 {
+  uint8_t bits;
+  static constexpr int kBits = 4;
+  explicit operator float() const {
+    constexpr float kMagnitudes[8] = {0.0F, 0.5F, 1.0F, 1.5F, 2.0F, 3.0F, 4.0F, 6.0F};
+    const float magnitude = kMagnitudes[bits & 7];
+    return bits & 8 ? -magnitude : magnitude;
+  }
+  explicit operator int() const { return static_cast<int>(static_cast<float>(*this)); }
+  /// Rounds to nearest even; saturates at 6. NaN, which the type lacks, becomes a zero of the other
+  /// sign, as in ONNX's node tests.
+  static Float4E2M1 from_float(float value) {
+    const float magnitude = std::fabs(value);
+    // Boundaries between neighbours; a tie goes to the even code.
+    const int code = static_cast<int>(magnitude > 0.25F) + static_cast<int>(magnitude >= 0.75F) +
+                     static_cast<int>(magnitude > 1.25F) + static_cast<int>(magnitude >= 1.75F) +
+                     static_cast<int>(magnitude > 2.5F) + static_cast<int>(magnitude >= 3.5F) +
+                     static_cast<int>(magnitude > 5.0F);
+    const bool is_nan = magnitude != magnitude;
+    return {static_cast<uint8_t>((std::signbit(value) != is_nan ? 8 : 0) | (is_nan ? 0 : code))};
+  }
+};
+
+/// Element `index` of packed data.
+template <class T>
+T load_packed(const void* data, int64_t index) {
+  constexpr int kPerByte = 8 / T::kBits;
+  const uint8_t byte = static_cast<const uint8_t*>(data)[index / kPerByte];
+  return {static_cast<uint8_t>((byte >> (index % kPerByte * T::kBits)) & ((1 << T::kBits) - 1))};
+}
+/// Replaces element `index`; its byte must be initialised and written by one thread only.
+template <class T>
+void store_packed(void* data, int64_t index, T value) {
+  constexpr int kPerByte = 8 / T::kBits;
+  const int shift = static_cast<int>(index % kPerByte) * T::kBits;
+  uint8_t& byte = static_cast<uint8_t*>(data)[index / kPerByte];
+  byte = static_cast<uint8_t>((byte & ~(((1 << T::kBits) - 1) << shift)) | (value.bits << shift));
+}
+
+/// Bits of one element; 0 for strings and unknown types.
+constexpr int bits_of(uint32_t dtype) {
+  switch (dtype) {
+    case GANTRY_UINT2:
+    case GANTRY_INT2:
+      return 2;
+    case GANTRY_UINT4:
+    case GANTRY_INT4:
+    case GANTRY_FLOAT4E2M1:
+      return 4;
+    case GANTRY_UINT8:
+    case GANTRY_INT8:
+    case GANTRY_BOOL:
+    case GANTRY_FLOAT8E4M3FN:
+    case GANTRY_FLOAT8E4M3FNUZ:
+    case GANTRY_FLOAT8E5M2:
+    case GANTRY_FLOAT8E5M2FNUZ:
+    case GANTRY_FLOAT8E8M0:
+      return 8;
+    case GANTRY_UINT16:
+    case GANTRY_INT16:
+    case GANTRY_FLOAT16:
+    case GANTRY_BFLOAT16:
+      return 16;
+    case GANTRY_FLOAT:
+    case GANTRY_INT32:
+    case GANTRY_UINT32:
+      return 32;
+    case GANTRY_INT64:
+    case GANTRY_UINT64:
+    case GANTRY_DOUBLE:
+    case GANTRY_COMPLEX64:
+      return 64;
+    case GANTRY_COMPLEX128:
+      return 128;
+    default:
+      return 0;
+  }
+}
+constexpr bool is_packed(uint32_t dtype) { return bits_of(dtype) == 2 || bits_of(dtype) == 4; }
+/// Bytes of `count` elements, packed types rounded up.
+constexpr int64_t bytes_of(uint32_t dtype, int64_t count) {
+  const int bits = bits_of(dtype);
+  return bits >= 8 ? count * (bits / 8)
+                   : count / (bits ? 8 / bits : 1) + (bits && count % (8 / bits) ? 1 : 0);
+}
+
+}  // namespace gantry::cpu
