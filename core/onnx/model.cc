@@ -40,7 +40,7 @@ class OnnxModel::Impl {
  public:
   explicit Impl(const ModelSource& source) {
     const bool is_file = source.bytes.empty();
-    label = is_file ? source.path.string() : "the model";
+    label = is_file ? source.path.string() : "model in memory";  // as Session says
     std::shared_ptr<const MappedFile> file;
     std::span<const std::byte> bytes = source.bytes;
     std::filesystem::path folder = source.path;

@@ -116,7 +116,7 @@ TEST(Check, MessagesAreOneLine) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.message(),
-              "the model: the model breaks a rule of ONNX (checker): Relu \"\": Unrecognized "
+              "model in memory: the model breaks a rule of ONNX (checker): Relu \"\": Unrecognized "
               "attribute: foo for "
               "operator Relu");
   }

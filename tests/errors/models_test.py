@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models that must be refused: from Python by path and as bytes, and on the command line; each by one sentence that names what is
+wrong, and the process goes on."""
+
+import numpy as np
+import pytest
+from broken_models import BROKEN, add_model, external_weight, filling_model, weighted_model
+from command_line import complaint
+
+import gantry
+
+
+def say_all(message, parts):
+    assert "\n" not in message
+    for part in parts:
+        assert part in message, f"{part!r} is not in {message!r}"
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_model(name, tmp_path):
+    make, code, parts = BROKEN[name]
+    content = make()
+    file = tmp_path / "broken.onnx"
+    file.write_bytes(content)
+    for model in (file, content):
+        with pytest.raises(gantry.Error) as raised:
+            gantry.Session(model)
+        assert raised.value.code == code
+        say_all(str(raised.value), parts)
+    with pytest.raises(gantry.Error, match="broken.onnx"):
+        gantry.Session(file)
+    say_all(complaint("run", file, "--random"), ["broken.onnx", *parts])
+    assert gantry.Session(add_model()).placement.compatible  # nothing was left behind
+
+
+@pytest.mark.parametrize("cut", range(0, len(add_model().SerializeToString()), 7))
+def test_cut_anywhere(cut):
+    with pytest.raises(gantry.InvalidModelError):
+        gantry.Session(add_model().SerializeToString()[:cut])
+
+
+def test_check_tells_the_reason(tmp_path):
+    file = tmp_path / "foreign.onnx"
+    file.write_bytes(BROKEN["foreign operator"][0]())
+    verdict = gantry.check(file)
+    assert not verdict.compatible
+    (node,) = verdict.nodes
+    assert (node.node, node.op_type, node.domain, node.device) == ("strange", "Frobnicate", "com.acme", "")
+    say_all(node.reason, ["Frobnicate", "CPU:0"])
+
+
+@pytest.mark.parametrize(
+    ("model", "parts"),
+    [("gone.onnx", ["gone.onnx", "No such file"]), (".", ["a regular file was expected"])],
+)
+def test_no_model(model, parts, tmp_path):
+    with pytest.raises(gantry.Error) as raised:
+        gantry.Session(tmp_path / model)
+    say_all(str(raised.value), parts)
+    say_all(complaint("run", tmp_path / model), parts)
+
+
+@pytest.mark.parametrize(
+    ("entries", "error", "parts"),
+    [
+        ({"location": "gone.bin"}, gantry.NotFoundError, ["gone.bin", "No such file"]),
+        ({"location": "../weights.bin"}, gantry.InvalidModelError, ["../weights.bin", "outside"]),
+        ({"location": "link.bin"}, gantry.InvalidModelError, ["link.bin", "outside"]),
+        ({"location": "/etc/passwd"}, gantry.InvalidModelError, ["/etc/passwd", "relative"]),
+        ({"location": "short.bin"}, gantry.InvalidModelError, ["short.bin", "4 bytes", "12"]),
+        ({"location": "short.bin", "offset": 100}, gantry.InvalidModelError, ["short.bin", "byte 100"]),
+        ({"location": "short.bin", "offset": "x"}, gantry.InvalidModelError, ["offset", '"x"']),
+    ],
+)
+def test_external_data(entries, error, parts, tmp_path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (tmp_path / "weights.bin").write_bytes(bytes(12))
+    (folder / "short.bin").write_bytes(bytes(4))
+    (folder / "link.bin").symlink_to(tmp_path / "weights.bin")
+    file = folder / "external.onnx"
+    file.write_bytes(weighted_model(external_weight(**entries)).SerializeToString())
+    parts = ["external.onnx", 'tensor "w"', *parts]
+    with pytest.raises(error) as raised:
+        gantry.Session(file)
+    say_all(str(raised.value), parts)
+    say_all(complaint("run", file, "--random"), parts)
+
+
+def test_bytes_have_no_folder(tmp_path):
+    (tmp_path / "weights.bin").write_bytes(bytes(12))
+    with pytest.raises(gantry.InvalidModelError, match='tensor "w"'):
+        gantry.Session(weighted_model(external_weight(location="weights.bin")))
+
+
+@pytest.mark.parametrize(
+    ("shape", "error"),
+    [
+        ([1 << 40, 1 << 40], gantry.InvalidArgumentError),
+        ([-1, 2], gantry.InvalidArgumentError),
+        ([1 << 24, 1 << 24], gantry.OutOfMemoryError),
+    ],
+)
+def test_absurd_extents_of_a_run(shape, error):
+    session = gantry.Session(filling_model())
+    for _ in range(2):
+        with pytest.raises(error, match='ConstantOfShape "fill"'):
+            session.run({"shape": np.array(shape, np.int64)})
+    assert session.run({"shape": np.array([2, 3], np.int64)})["z"].shape == (2, 3)  # the session goes on

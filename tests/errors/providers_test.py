@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Manifests and libraries that are wrong: a row in the report that says so, the other providers as before, nothing half registered."""
+
+import json
+import pathlib
+
+import pytest
+from broken_models import add_model
+from command_line import NO, complaint, facts
+
+from gantry import _core
+
+MANIFEST = {
+    "manifest_version": 1,
+    "name": "broken",
+    "vendor": "the tests",
+    "version": "1.0.0",
+    "library": "libbroken.so",
+    "abi": {"major": 1, "minor": 0},
+    "devices": ["BROKEN"],
+}
+
+
+def manifest(**changes):
+    return json.dumps({key: text for key, text in {**MANIFEST, **changes}.items() if text is not None})
+
+
+# Name -> (manifest, library's bytes or None, stage, what the message must say).
+CANDIDATES = {
+    "malformed": ('{"manifest_version": 1,\n "name": }', None, "parsed", ["line 2"]),
+    "no object": ("[]", None, "parsed", ["object", "array"]),
+    "no name": (manifest(name=None), None, "parsed", ["name"]),
+    "wrong type": (manifest(devices="BROKEN"), None, "parsed", ["/devices", "array"]),
+    "wrong device": (manifest(devices=["BRO KEN"]), None, "parsed", ["/devices/0", "BRO KEN"]),
+    "points nowhere": (manifest(), None, "file checks", ["libbroken.so", "No such file"]),
+    "no library": (manifest(), b"this is text", "file checks", ["libbroken.so"]),
+}
+
+
+@pytest.fixture(name="model")
+def save_model(tmp_path):
+    file = tmp_path / "add.onnx"
+    file.write_bytes(add_model().SerializeToString())
+    return file
+
+
+def add_candidate(folder, text, library):
+    folder.mkdir()
+    (folder / "broken.json").write_text(text)
+    if library is not None:
+        (folder / "libbroken.so").write_bytes(library)
+    return {"GANTRY_ADD_PROVIDER_FILES": str(folder / "broken.json")}
+
+
+def rows_of(report):
+    return report["providers"] if isinstance(report, dict) else report
+
+
+@pytest.mark.parametrize("name", CANDIDATES)
+def test_broken_candidate(name, model, tmp_path):
+    text, library, stage, parts = CANDIDATES[name]
+    env = add_candidate(tmp_path / "providers.d", text, library)
+    rows = [row for row in rows_of(facts("doctor", status=NO, env=env)) if row["manifest"].endswith("broken.json")]
+    assert len(rows) == 1
+    assert rows[0]["state"] == "rejected"
+    assert rows[0]["stage"] == stage, rows[0]
+    assert "\n" not in rows[0]["message"]
+    for part in ["broken", *parts]:
+        assert part in rows[0]["message"], f"{part!r} is not in {rows[0]['message']!r}"
+    assert rows[0]["hint"]
+
+    facts("run", model, "--random", "--dim", "n=2", env=env)  # the others are as before
+    assert "BROKEN" in complaint("run", model, "--random", "--dim", "n=2", "--device", "BROKEN", env=env)
+
+
+def test_library_that_is_no_provider(model, tmp_path):
+    env = add_candidate(tmp_path / "providers.d", manifest(), pathlib.Path(_core.__file__).read_bytes())
+    (row,) = [row for row in rows_of(facts("doctor", status=NO, env=env)) if row["name"] == "broken"]
+    assert row["state"] == "rejected"
+    for part in ("libbroken.so", "expected a provider library", "GANTRY_PROVIDER_NOTE"):
+        assert part in row["message"]
+    assert "BROKEN" in complaint("run", model, "--random", "--dim", "n=2", "--device", "BROKEN", env=env)
