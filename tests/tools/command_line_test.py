@@ -100,7 +100,7 @@ def test_check_says_yes_with_a_reason_per_node(add_model):
     assert [(node["node"], node["op_type"], node["device"], node["provider"]) for node in verdict["nodes"]] == [
         ("plus", "Add", "CPU:0", "cpu")
     ]
-    assert gantry("check", add_model)[0].startswith("compatible: device CPU runs every node (1)")
+    assert gantry("check", add_model)[0].startswith("compatible with device CPU: every node runs (1)")
     assert "plus" in gantry("check", add_model, "--nodes")[0]
 
 
@@ -110,7 +110,7 @@ def test_check_says_no_with_a_reason_per_node(unknown_model):
     (node,) = verdict["nodes"]
     assert node["node"] == "strange" and node["device"] == "" and node["reason"]
     output, _ = gantry("check", unknown_model, status=NO)
-    assert output.startswith("not compatible: device CPU refuses 1 of 1 nodes") and "example.nowhere::Frobnicate" in output
+    assert output.startswith("not compatible with device CPU: 1 of 1 nodes do not run") and "example.nowhere::Frobnicate" in output
 
 
 def test_explain_shows_placement_and_memory(add_model):

@@ -18,14 +18,14 @@ struct CheckOptions : ModelOptions {
 void print(const Placement& placement, const CheckOptions& options) {
   const auto is_refused = [](const NodePlacement& node) { return node.device.empty(); };
   const auto refused = std::count_if(placement.nodes.begin(), placement.nodes.end(), is_refused);
+  const std::string device = device_text(options);
+  const std::string whom = device == "configured" ? "the configured devices" : "device " + device;
   if (placement.compatible) {
-    print_line(fmt::format("compatible: device {} runs every node ({})", device_text(options),
-                           placement.nodes.size()));
-  } else if (refused == 0) {
-    print_line(fmt::format("not compatible with device {}", device_text(options)));
+    print_line(
+        fmt::format("compatible with {}: every node runs ({})", whom, placement.nodes.size()));
   } else {
-    print_line(fmt::format("not compatible: device {} refuses {} of {} nodes", device_text(options),
-                           refused, placement.nodes.size()));
+    print_line(fmt::format("not compatible with {}: {} of {} nodes do not run", whom, refused,
+                           placement.nodes.size()));
   }
   if (refused == 0 && !options.nodes) return;
   Table table({{"OPERATOR"}, {"DEVICE"}, {"REASON"}, {"NODE"}});
