@@ -76,7 +76,8 @@ class Lstm final : public Recurrent {
     }
     activate(d, 0, output, n);
     std::copy_n(cell, n, state);
-    activate(d, 2, state, n);
+    // `clip` limits the sums of the gates only, as in ONNX Runtime.
+    activation(d, 2).apply(state, n);
     for (int64_t i = 0; i < n; ++i) state[i] *= output[i];
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of sliding windows that convolutions and pools share: what the attributes say (parsed once), and where the
-// windows of one input shape lie (per run, on the stack, every sum and product checked). Plain values, any thread.
+// The arithmetic of sliding windows that convolutions and pools share: what the attributes say
+// (parsed once), and where the windows of one input shape lie (per run, on the stack, every sum and
+// product checked). Plain values, any thread.
 #pragma once
 
 #include <gantry/sdk/graph.h>
@@ -16,7 +17,8 @@ namespace gantry::cpu {
 
 /// Spatial axes of a windowed operator; more are refused.
 inline constexpr int kMaxWindowAxes = 16;
-/// Extents, strides and pads beyond this are refused, so that sums and products of two of them cannot overflow.
+/// Extents, strides and pads beyond this are refused, so that sums and products of two of them
+/// cannot overflow.
 inline constexpr int64_t kMaxExtent = int64_t{1} << 30;
 
 enum class AutoPad { kNotSet, kValid, kSameUpper, kSameLower };
@@ -37,8 +39,8 @@ struct WindowAttributes {
     } else if (text == "SAME_LOWER") {
       auto_pad = AutoPad::kSameLower;
     } else if (text != "NOTSET" && !text.empty()) {
-      node.fail(GANTRY_INVALID_MODEL,
-                "attribute auto_pad is \"" + text + "\", expected NOTSET, VALID, SAME_UPPER or SAME_LOWER");
+      node.fail(GANTRY_INVALID_MODEL, "attribute auto_pad is \"" + text +
+                                          "\", expected NOTSET, VALID, SAME_UPPER or SAME_LOWER");
     }
     check(node, kernel, "kernel_shape", 1);
     check(node, strides, "strides", 1);
@@ -54,16 +56,19 @@ struct WindowAttributes {
   bool ceil_mode;
 
  private:
-  static void check(const sdk::NodeView& node, const std::vector<int64_t>& values, const char* name, int64_t least) {
+  static void check(const sdk::NodeView& node, const std::vector<int64_t>& values, const char* name,
+                    int64_t least) {
     for (const int64_t value : values) {
       if (value >= least && value <= kMaxExtent) continue;
-      node.fail(GANTRY_INVALID_MODEL, "attribute " + std::string(name) + " holds " + std::to_string(value) +
-                                          ", expected a number from " + std::to_string(least) + " to 2^30");
+      node.fail(GANTRY_INVALID_MODEL, "attribute " + std::string(name) + " holds " +
+                                          std::to_string(value) + ", expected a number from " +
+                                          std::to_string(least) + " to 2^30");
     }
   }
 };
 
-/// Windows along one axis: window `o` covers the inputs o * stride - pad_begin + k * dilation for k in [0, kernel).
+/// Windows along one axis: window `o` covers the inputs o * stride - pad_begin + k * dilation for k
+/// in [0, kernel).
 struct WindowAxis {
   int64_t input;
   int64_t output;
@@ -78,12 +83,20 @@ struct WindowAxis {
   /// First input of window `o`; may lie in the padding.
   [[nodiscard]] int64_t start(int64_t o) const { return o * stride - pad_begin; }
   /// The taps of window `o` that lie in [low, high) are [first_tap, end_tap).
-  [[nodiscard]] int64_t first_tap(int64_t o, int64_t low = 0) const { return least(low - start(o), dilation, kernel); }
-  [[nodiscard]] int64_t end_tap(int64_t o, int64_t high) const { return least(high - start(o), dilation, kernel); }
+  [[nodiscard]] int64_t first_tap(int64_t o, int64_t low = 0) const {
+    return least(low - start(o), dilation, kernel);
+  }
+  [[nodiscard]] int64_t end_tap(int64_t o, int64_t high) const {
+    return least(high - start(o), dilation, kernel);
+  }
   [[nodiscard]] int64_t end_tap(int64_t o) const { return end_tap(o, input); }
   /// The windows whose tap `k` lies in the input are [first_window, end_window).
-  [[nodiscard]] int64_t first_window(int64_t k) const { return least(pad_begin - k * dilation, stride, output); }
-  [[nodiscard]] int64_t end_window(int64_t k) const { return least(input + pad_begin - k * dilation, stride, output); }
+  [[nodiscard]] int64_t first_window(int64_t k) const {
+    return least(pad_begin - k * dilation, stride, output);
+  }
+  [[nodiscard]] int64_t end_window(int64_t k) const {
+    return least(input + pad_begin - k * dilation, stride, output);
+  }
 
  private:
   /// The least i in [0, count] with i * step >= distance, or count.
@@ -115,7 +128,8 @@ class Window {
     return product;
   }
   [[nodiscard]] int64_t output_count() const { return output_count(0, rank_); }
-  /// Windows over the axes from 2 of `input`; `kernel` holds their kernel extents. Outputs are left to the caller.
+  /// Windows over the axes from 2 of `input`; `kernel` holds their kernel extents. Outputs are left
+  /// to the caller.
   static Window sized(const WindowAttributes& attributes, sdk::Shape input, const int64_t* kernel,
                       const std::string& label) {
     Window window;
@@ -139,8 +153,9 @@ class Window {
       axis.pad_end = has_pads ? attributes.pads[i + rank] : 0;
       axis.output = 0;
       if (axis.input > kMaxExtent || axis.kernel < 1 || axis.kernel > kMaxExtent) {
-        fail(label, "axis " + std::to_string(i + 2) + " has extent " + std::to_string(axis.input) + " and kernel extent " +
-                        std::to_string(axis.kernel) + ", expected extents of at most 2^30 and a kernel of at least 1");
+        fail(label, "axis " + std::to_string(i + 2) + " has extent " + std::to_string(axis.input) +
+                        " and kernel extent " + std::to_string(axis.kernel) +
+                        ", expected extents of at most 2^30 and a kernel of at least 1");
       }
     }
     return window;
@@ -152,7 +167,8 @@ class Window {
     Window window = sized(attributes, input, kernel, label);
     for (int i = 0; i < window.rank_; ++i) {
       WindowAxis& axis = window.axes_[i];
-      if (attributes.auto_pad == AutoPad::kSameUpper || attributes.auto_pad == AutoPad::kSameLower) {
+      if (attributes.auto_pad == AutoPad::kSameUpper ||
+          attributes.auto_pad == AutoPad::kSameLower) {
         pad_to_same(axis, attributes.auto_pad);
       } else {
         slide(axis, attributes.ceil_mode, i, label);
@@ -168,7 +184,8 @@ class Window {
  private:
   static void pad_to_same(WindowAxis& axis, AutoPad mode) {
     axis.output = (axis.input + axis.stride - 1) / axis.stride;
-    const int64_t total = axis.output > 0 ? (axis.output - 1) * axis.stride + axis.span() - axis.input : 0;
+    const int64_t total =
+        axis.output > 0 ? (axis.output - 1) * axis.stride + axis.span() - axis.input : 0;
     const int64_t pad = total > 0 ? total : 0;
     axis.pad_begin = mode == AutoPad::kSameLower ? (pad + 1) / 2 : pad / 2;
     axis.pad_end = pad - axis.pad_begin;
@@ -177,12 +194,15 @@ class Window {
     const int64_t room = axis.input + axis.pad_begin + axis.pad_end - axis.span();
     if (room < 0) {
       if (axis.input == 0) return;  // An empty input has an empty output.
-      fail(label, "the window of axis " + std::to_string(index + 2) + " spans " + std::to_string(axis.span()) +
-                      " inputs, more than the padded extent " + std::to_string(room + axis.span()));
+      fail(label, "the window of axis " + std::to_string(index + 2) + " spans " +
+                      std::to_string(axis.span()) + " inputs, more than the padded extent " +
+                      std::to_string(room + axis.span()));
     }
     axis.output = room / axis.stride + 1;
     // A last, incomplete window counts if it starts within the input or the padding before it.
-    if (ceil_mode && room % axis.stride != 0 && axis.output * axis.stride < axis.input + axis.pad_begin) ++axis.output;
+    if (ceil_mode && room % axis.stride != 0 &&
+        axis.output * axis.stride < axis.input + axis.pad_begin)
+      ++axis.output;
   }
   static void check_length(const std::vector<int64_t>& values, size_t expected, const char* name,
                            const std::string& label) {
@@ -198,7 +218,8 @@ class Window {
 /// Visits every combination of indices below `extents`, the last fastest.
 class Odometer {
  public:
-  Odometer(const int64_t* extents, int rank, int64_t position = 0) : extents_(extents), rank_(rank) {
+  Odometer(const int64_t* extents, int rank, int64_t position = 0)
+      : extents_(extents), rank_(rank) {
     for (int i = rank - 1; i >= 0; --i) {
       index_[i] = position % extents[i];
       position /= extents[i];
