@@ -75,9 +75,10 @@ TEST_F(ValueFile, EveryElementTypeReturnsUnchanged) {
       bytes[i] = static_cast<unsigned char>(37 * i + 11);
     if (dtype == DType::kBool) std::memset(bytes, 1, tensor.size_bytes());
     // Unused bits of the last byte belong to no element.
-    if (bits_of(dtype) < 8)
+    if (bits_of(dtype) < 8) {
       bytes[tensor.size_bytes() - 1] &=
           static_cast<unsigned char>(bits_of(dtype) == 4 ? 0x0F : 0x3F);
+    }
     for (const char* ending : {".npy", ".pb"}) {
       const Tensor read = round_trip(tensor, ending);
       EXPECT_EQ(read.dtype(), dtype) << to_string(dtype) << ending;
