@@ -5,7 +5,6 @@
 #include <condition_variable>
 #include <limits>
 #include <mutex>
-#include <omp.h>
 #include <string>
 
 // OpenBLAS's build without threads takes its working buffers from a table without a lock, so that
@@ -88,23 +87,6 @@ void call_gemv(const VectorProduct& v, double alpha, const double* matrix, const
               y, narrow_int(v.y_step));
 }
 
-/// OpenBLAS takes as many threads as OpenMP would, unless it is called by one of several; the split
-/// is ours.
-class OneThread {
- public:
-  OneThread() : before_(omp_get_max_threads()) {
-    if (before_ != 1) omp_set_num_threads(1);
-  }
-  ~OneThread() {
-    if (before_ != 1) omp_set_num_threads(before_);
-  }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  int before_;
-};
-
 /// OpenBLAS's GEMM does not hand products with one row or column to its much faster GEMV.
 template <class T>
 void multiply_floats(const Product<T>& p) {
@@ -116,7 +98,6 @@ void multiply_floats(const Product<T>& p) {
     }
     return;
   }
-  const OneThread scope;
   if (p.m == 1) {
     const int64_t a_step = p.transpose_a ? p.lda : 1;
     const VectorProduct v = {
