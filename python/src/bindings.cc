@@ -255,7 +255,7 @@ void bind_placement(nb::module_& module) {
         const nb::gil_scoped_release unlocked;
         return check(runtime(), given.source, options);
       },
-      nb::arg("model"), nb::arg("device") = nb::none(), nb::arg("config") = nb::none(),
+      nb::arg("model").none(), nb::arg("device") = nb::none(), nb::arg("config") = nb::none(),
       nb::sig("def check(model: str | os.PathLike[str] | bytes | onnx.ModelProto, device: str | "
               "None = None, config: dict[str, "
               "typing.Any] | None = None) -> Placement"),
@@ -283,7 +283,7 @@ void bind_session(nb::module_& module) {
           "__init__",
           [](PySession* self, nb::handle model, const std::optional<std::string>& device,
              nb::handle config) { new (self) PySession(model, device, config); },
-          nb::arg("model"), nb::arg("device") = nb::none(), nb::arg("config") = nb::none(),
+          nb::arg("model").none(), nb::arg("device") = nb::none(), nb::arg("config") = nb::none(),
           nb::sig("def __init__(self, model: str | os.PathLike[str] | bytes | onnx.ModelProto, "
                   "device: str | None = None, config: "
                   "dict[str, typing.Any] | None = None) -> None"),
@@ -297,7 +297,7 @@ void bind_session(nb::module_& module) {
           "metadata", [](const PySession& self) { return self.session().metadata(); },
           "The model's metadata_props.")
       .def_prop_ro("placement", [](const PySession& self) { return self.session().placement(); })
-      .def("run", &PySession::run, nb::arg("inputs"), nb::kw_only(),
+      .def("run", &PySession::run, nb::arg("inputs").none(), nb::kw_only(),
            nb::arg("timeout") = nb::none(),
            nb::sig("def run(self, inputs: dict[str, typing.Any], *, timeout: float | None = None) "
                    "-> dict[str, typing.Any]"),

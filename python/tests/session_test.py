@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gantry.Session from Python: models and values of every kind in and out, threads, interrupts."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+from broken_models import add_model, make_model, value
+from onnx import TensorProto, helper
+
+import gantry
+
+ONES = np.ones((2, 3), np.float32)
+
+
+def identity_model(element_type, shape=("n",), op_type="Identity"):
+    model = make_model([helper.make_node(op_type, ["x"], ["y"])], [value("x", element_type, shape)], [value("y", element_type, shape)])
+    model.opset_import[0].version = 25  # the first in which Identity takes every type
+    return model
+
+
+def loop_model():
+    """Multiplies matrices `count` times."""
+    step = helper.make_graph(
+        [helper.make_node("Identity", ["go"], ["go_on"]), helper.make_node("MatMul", ["before", "before"], ["after"])],
+        "step",
+        [value("i", TensorProto.INT64, ()), value("go", TensorProto.BOOL, ()), value("before", shape=(512, 512))],
+        [value("go_on", TensorProto.BOOL, ()), value("after", shape=(512, 512))],
+    )
+    node = helper.make_node("Loop", ["count", "", "x"], ["y"], body=step)
+    return make_model([node], [value("count", TensorProto.INT64, ()), value("x", shape=(512, 512))], [value("y", shape=(512, 512))])
+
+
+def test_path_bytes_and_proto(tmp_path):
+    file = tmp_path / "add.onnx"
+    onnx.save(add_model(), file)
+    content = file.read_bytes()
+    for model in (file, str(file), os.fsencode(file).decode(), content, bytearray(content), memoryview(content), add_model()):
+        result = gantry.Session(model).run({"x": ONES, "y": ONES})
+        np.testing.assert_array_equal(result["z"], 2 * ONES)
+
+
+def test_bytes_are_kept():
+    session = gantry.Session(bytes(bytearray(add_model().SerializeToString())))
+    gc.collect()
+    np.testing.assert_array_equal(session.run({"x": ONES, "y": ONES})["z"], 2 * ONES)
+
+
+def test_describes_itself():
+    model = add_model()
+    helper.set_model_props(model, {"author": "nobody"})
+    session = gantry.Session(model, device="CPU:0")
+    assert [(info.name, info.kind, info.dtype, info.shape) for info in session.inputs] == [
+        ("x", "tensor", "float32", ["n", 3]),
+        ("y", "tensor", "float32", ["n", 3]),
+    ]
+    assert [info.name for info in session.outputs] == ["z"]
+    assert session.metadata == {"author": "nobody"}
+    assert session.placement.compatible
+    (node,) = session.placement.nodes
+    assert (node.node, node.op_type, node.device, node.provider) == ("plus", "Add", "CPU:0", "cpu")
+    assert "plus" in repr(node)
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool", "complex64",
+     "complex128", *(getattr(ml_dtypes, name) for name in (
+         "bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn", "int4",
+         "uint4", "int2", "uint2"))],
+)  # fmt: skip
+@pytest.mark.parametrize("count", [0, 1, 7])
+def test_every_element_type(dtype, count):
+    dtype = np.dtype(dtype)
+    is_signed_integer = dtype.kind == "i" or dtype.name in ("int4", "int2")
+    numbers = [-2, 1, -1, 0, 1, -2, 0] if is_signed_integer else [1, 0, 1, 1, 0, 0, 1]
+    given = np.array(numbers[:count]).astype(dtype)
+    session = gantry.Session(identity_model(helper.np_dtype_to_tensor_dtype(dtype)))
+    result = session.run({"x": given})["y"]
+    assert result.dtype == dtype
+    np.testing.assert_array_equal(result.astype(np.complex128), given.astype(np.complex128))
+
+
+@pytest.mark.parametrize("given", [np.array(["a", "", "ünïcödé"], object), np.array(["a", "b"]), np.array([b"a", b"bc"])])
+def test_strings(given):
+    result = gantry.Session(identity_model(TensorProto.STRING)).run({"x": given})["y"]
+    assert result.dtype == object
+    assert result.tolist() == [text if isinstance(text, str) else text.decode() for text in given.tolist()]
+
+
+def test_scalars_and_lists():
+    scalar = gantry.Session(identity_model(TensorProto.FLOAT, (), "Neg"))
+    for given in (np.float32(3), np.array(3, np.float32), 3, 3.0):
+        result = scalar.run({"x": given})["y"]
+        assert (result.shape, result.item()) == ((), -3)
+    whole = gantry.Session(identity_model(TensorProto.INT64, ("n",), "Neg"))
+    assert whole.run({"x": [1, 2, 3]})["y"].tolist() == [-1, -2, -3]
+    with pytest.raises(gantry.InvalidArgumentError, match="expected int64, found a list of float64"):
+        whole.run({"x": [1.5]})
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda a: a[::2],
+        lambda a: a[::-1],
+        lambda a: np.asfortranarray(a.reshape(4, 2))[:, 1],
+        lambda a: a.astype(">f4"),
+        lambda a: np.frombuffer(b"\0" + a.tobytes(), np.uint8)[1:].view(np.float32),
+    ],
+)
+def test_awkward_arrays(view):
+    given = view(np.arange(8, dtype=np.float32))
+    result = gantry.Session(identity_model(TensorProto.FLOAT, ("n",), "Neg")).run({"x": given})["y"]
+    np.testing.assert_array_equal(result, -given)
+
+
+def test_outputs_are_their_own():
+    for model in (identity_model(TensorProto.FLOAT), identity_model(TensorProto.FLOAT, ("n",), "Neg")):
+        session = gantry.Session(model)
+        given = np.ones(4, np.float32)
+        first = session.run({"x": given})["y"]
+        kept = first.copy()
+        assert first.flags.writeable
+        assert not np.shares_memory(first, given)
+        second = session.run({"x": 5 * given})["y"]
+        assert not np.shares_memory(first, second)
+        np.testing.assert_array_equal(first, kept)
+
+
+def test_constant_output_may_be_written():
+    weight = onnx.numpy_helper.from_array(np.ones(3, np.float32), "w")
+    session = gantry.Session(make_model([helper.make_node("Identity", ["w"], ["y"])], [], [value("y", shape=(3,))], [weight]))
+    session.run({})["y"][:] = 7
+    assert session.run({})["y"].tolist() == [1, 1, 1]
+
+
+def test_inputs_are_let_go():
+    session = gantry.Session(add_model())
+    given = np.ones((2, 3), np.float32)
+    watch = weakref.ref(given)
+    result = session.run({"x": given, "y": given})
+    del given
+    gc.collect()
+    assert watch() is None
+    np.testing.assert_array_equal(result["z"], 2 * ONES)
+
+
+def test_sequences():
+    sequence = helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, None)
+    model = make_model(
+        [helper.make_node("SequenceInsert", ["s", "x"], ["t"])],
+        [sequence, value("x", shape=("n",))],
+        [helper.make_tensor_sequence_value_info("t", TensorProto.FLOAT, None)],
+    )
+    session = gantry.Session(model)
+    assert (session.inputs[0].kind, session.inputs[0].dtype, session.inputs[0].shape) == ("sequence", "float32", None)
+    one, two = np.ones(1, np.float32), np.full(2, 2, np.float32)
+    result = session.run({"s": [one], "x": two})["t"]
+    assert isinstance(result, list)
+    assert [item.tolist() for item in result] == [[1], [2, 2]]
+    assert [item.tolist() for item in session.run({"s": [], "x": one})["t"]] == [[1]]
+    with pytest.raises(gantry.InvalidArgumentError, match='"s": expected a list of arrays, found a ndarray'):
+        session.run({"s": one, "x": two})
+
+
+def test_optionals():
+    optional = helper.make_value_info("o", helper.make_optional_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, ["n"])))
+    model = make_model([helper.make_node("OptionalHasElement", ["o"], ["y"])], [optional], [value("y", TensorProto.BOOL, ())])
+    session = gantry.Session(model)
+    assert session.inputs[0].kind == "optional"
+    assert session.run({"o": None})["y"].item() is False
+    assert session.run({"o": np.ones(2, np.float32)})["y"].item() is True
+
+
+def test_errors_have_classes_and_codes():
+    session = gantry.Session(add_model())
+    with pytest.raises(gantry.InvalidArgumentError) as raised:
+        session.run({"x": ONES})
+    assert isinstance(raised.value, (gantry.Error, ValueError, RuntimeError))
+    assert raised.value.code == "INVALID_ARGUMENT"
+    for wrong in ([ONES], None, {1: ONES}):
+        with pytest.raises(gantry.InvalidArgumentError, match="^inputs: "):
+            session.run(wrong)
+    for wrong in (5, None, [add_model()]):
+        with pytest.raises(gantry.InvalidArgumentError, match="^model: expected a path, bytes or an onnx.ModelProto"):
+            gantry.Session(wrong)
+    with pytest.raises(gantry.InvalidArgumentError, match="^config: expected a dict"):
+        gantry.Session(add_model(), config="threads=2")
+    with pytest.raises(gantry.InvalidArgumentError, match='ONNX has no element type for an array of datetime64'):
+        session.run({"x": np.zeros((2, 3), "M8[s]"), "y": ONES})
+
+
+def test_timeout():
+    session = gantry.Session(loop_model())
+    x = np.zeros((512, 512), np.float32)
+    start = time.monotonic()
+    with pytest.raises(gantry.DeadlineExceededError) as raised:
+        session.run({"x": x, "count": 10**9}, timeout=0.2)
+    assert isinstance(raised.value, TimeoutError)
+    assert time.monotonic() - start < 10
+    session.run({"x": x, "count": 1}, timeout=100)
+    with pytest.raises(gantry.InvalidArgumentError, match="timeout"):
+        session.run({"x": x, "count": 1}, timeout=-1)
+
+
+def test_interrupt_ends_a_run():
+    session = gantry.Session(loop_model())
+    x = np.zeros((512, 512), np.float32)
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        session.run({"x": x, "count": 10**9})
+    assert time.monotonic() - start < 10
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    session.run({"x": x, "count": 1})
+
+
+def test_others_run_meanwhile():
+    session = gantry.Session(loop_model(), config={"session": {"threads": 1}})
+    x = np.zeros((512, 512), np.float32)
+    worker = threading.Thread(target=lambda: session.run({"x": x, "count": 200}))
+    worker.start()
+    steps = 0
+    while worker.is_alive():
+        steps += 1
+        time.sleep(0.001)
+    assert steps > 5
+
+
+def test_runs_at_once():
+    session = gantry.Session(add_model())
+    wrong = []
+
+    def work(number):
+        x = np.full((number, 3), number, np.float32)
+        for _ in range(50):
+            if not (session.run({"x": x, "y": x})["z"] == 2 * number).all():
+                wrong.append(number)
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(1, 9)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert wrong == []
+
+
+def test_process_ends_cleanly():
+    code = (
+        "import gantry, numpy as np, onnx\n"
+        "from onnx import helper\n"
+        "info = lambda n: helper.make_tensor_value_info(n, 1, [2])\n"
+        "graph = helper.make_graph([helper.make_node('Neg', ['x'], ['y'])], 'g', [info('x')], [info('y')])\n"
+        "session = gantry.Session(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 21)], ir_version=10))\n"
+        "kept = session.run({'x': np.ones(2, np.float32)})\n"
+        "print(kept['y'].tolist())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[-1.0, -1.0]\n", "")
+
+
+def test_names_are_all_public():
+    assert sorted(gantry.__all__) == gantry.__all__
+    assert all(hasattr(gantry, name) for name in gantry.__all__)
