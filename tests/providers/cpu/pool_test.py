@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pools over windows and whole planes: ranks, pads, strides, dilations, ceil_mode, indices, element types."""
+
+import numpy as np
+import pytest
+
+import gantry
+from oracle import NUMPY_OF, compare, element_type, node_model, run_gantry, run_oracle
+
+FLOATS = ["float", "double", "float16", "bfloat16"]
+
+
+def random(*shape):
+    return np.random.default_rng(len(shape)).standard_normal(shape, np.float32)
+
+
+def check(op_type, x, attributes, opset, outputs=1, rtol=1e-5, atol=1e-6):
+    types = [element_type(x), 7][:outputs]
+    model, feeds = node_model(op_type, [x], types, opset, attributes)
+    compare(run_gantry(model, feeds), run_oracle(model, feeds), rtol, atol)
+
+
+WINDOWS = {
+    "square": ((2, 3, 12, 13), {"kernel_shape": [3, 3]}),
+    "strided": ((1, 5, 13, 14), {"kernel_shape": [2, 3], "strides": [2, 3]}),
+    "padded": ((1, 3, 12, 9), {"kernel_shape": [3, 4], "pads": [1, 0, 2, 3], "strides": [2, 1]}),
+    "one_axis": ((2, 3, 40), {"kernel_shape": [5], "strides": [3], "pads": [2, 1]}),
+    "three_axes": ((1, 2, 7, 8, 9), {"kernel_shape": [3, 2, 3], "strides": [2, 1, 2], "pads": [1, 0, 1, 1, 1, 0]}),
+    "same_upper": ((1, 2, 11, 14), {"kernel_shape": [3, 4], "strides": [2, 3], "auto_pad": "SAME_UPPER"}),
+    "same_lower": ((1, 2, 11, 14), {"kernel_shape": [3, 4], "strides": [2, 3], "auto_pad": "SAME_LOWER"}),
+    "valid": ((1, 2, 11, 14), {"kernel_shape": [3, 4], "strides": [2, 3], "auto_pad": "VALID"}),
+    "wide": ((3, 64, 30, 31), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}),
+}
+CEILED = {
+    "ceil": ((1, 2, 10, 11), {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1}),
+    "ceil_padded": ((1, 2, 10, 12), {"kernel_shape": [3, 3], "strides": [3, 2], "pads": [1, 1, 1, 1], "ceil_mode": 1}),
+    "ceil_dropped": ((1, 1, 2, 2), {"kernel_shape": [1, 1], "strides": [2, 2], "ceil_mode": 1}),
+}
+DILATED = {"dilated": ((1, 2, 14, 15), {"kernel_shape": [3, 2], "strides": [1, 2], "dilations": [2, 3]})}
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("case", WINDOWS | CEILED | DILATED)
+def test_max_pool(case, outputs):
+    shape, attributes = (WINDOWS | CEILED | DILATED)[case]
+    check("MaxPool", random(*shape), attributes, 12, outputs)
+
+
+@pytest.mark.parametrize("storage_order", [0, 1])
+def test_max_pool_storage_order(storage_order):
+    check("MaxPool", random(2, 3, 9, 8), {"kernel_shape": [2, 2], "storage_order": storage_order}, 12, 2)
+
+
+@pytest.mark.parametrize("name", FLOATS + ["int8", "uint8"])
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_max_pool_types(name, outputs):
+    x = (random(1, 3, 10, 11) * 40).astype(np.int8).astype(NUMPY_OF[name])
+    attributes = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+    model, feeds = node_model("MaxPool", [x], [element_type(x), 7][:outputs], 22, attributes)
+    wide, wide_feeds = node_model("MaxPool", [x.astype(np.float32)], [1, 7][:outputs], 12, attributes)
+    expected = run_oracle(wide, wide_feeds)
+    expected[0] = expected[0].astype(x.dtype)
+    compare(run_gantry(model, feeds), expected)
+
+
+@pytest.mark.parametrize("opset", [1, 8, 10, 11])
+def test_max_pool_of_old_versions(opset):
+    check("MaxPool", random(1, 3, 9, 9), {"kernel_shape": [3, 3], "strides": [2, 2]}, opset)
+
+
+@pytest.mark.parametrize("counts_pads", [0, 1])
+@pytest.mark.parametrize("case", WINDOWS | CEILED)
+def test_average_pool(case, counts_pads):
+    shape, attributes = (WINDOWS | CEILED)[case]
+    check("AveragePool", random(*shape), attributes | {"count_include_pad": counts_pads}, 19, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("counts_pads", [0, 1])
+def test_average_pool_dilated(counts_pads):
+    shape, attributes = DILATED["dilated"]
+    check("AveragePool", random(*shape), attributes | {"count_include_pad": counts_pads, "pads": [2, 1, 0, 3]}, 19,
+          rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+@pytest.mark.parametrize("case", ["square", "strided", "padded", "one_axis", "three_axes"])
+def test_lp_pool(case, p):
+    shape, attributes = WINDOWS[case]
+    check("LpPool", random(*shape), attributes | {"p": p}, 11, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", FLOATS)
+@pytest.mark.parametrize("op_type, attributes", [("AveragePool", {"kernel_shape": [3, 2]}), ("LpPool", {"kernel_shape": [3, 2]}),
+                                                 ("GlobalAveragePool", {}), ("GlobalMaxPool", {}), ("GlobalLpPool", {})])
+def test_float_types(op_type, attributes, name):
+    x = random(2, 3, 7, 8).astype(NUMPY_OF[name])
+    model, feeds = node_model(op_type, [x], [element_type(x)], 22, attributes)
+    wide, wide_feeds = node_model(op_type, [x.astype(np.float32)], [1], 18, attributes)
+    expected = run_oracle(wide, wide_feeds)[0].astype(x.dtype)
+    tolerance = {"float": 1e-5, "double": 1e-5, "float16": 2e-3, "bfloat16": 1.6e-2}[name]
+    compare(run_gantry(model, feeds), [expected], tolerance, tolerance)
+
+
+@pytest.mark.parametrize("op_type", ["GlobalAveragePool", "GlobalMaxPool"])
+@pytest.mark.parametrize("shape", [(2, 3, 50), (1, 70, 7, 7), (2, 2, 3, 4, 5)])
+def test_global_pool(op_type, shape):
+    check(op_type, random(*shape), {}, 1, rtol=1e-4)
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_global_lp_pool(p):
+    check("GlobalLpPool", random(2, 3, 6, 7), {"p": p}, 2, rtol=1e-4)
+
+
+def test_max_of_nothing_and_not_a_number():
+    x = random(1, 1, 4, 4)
+    x[0, 0, 1, 1] = np.nan
+    model, feeds = node_model("MaxPool", [x], [1], 12, {"kernel_shape": [2, 2], "strides": [2, 2]})
+    y = run_gantry(model, feeds)[0]
+    assert np.isnan(y[0, 0, 0, 0]) and np.isfinite(y[0, 0, 1]).all()
+
+
+@pytest.mark.parametrize("attributes", [{"kernel_shape": [3]}, {"kernel_shape": [0, 1]}, {"kernel_shape": [9, 9]},
+                                        {"kernel_shape": [2**62, 1]}, {"kernel_shape": [2, 2], "strides": [0, 0]},
+                                        {"kernel_shape": [2, 2], "pads": [1]}])
+def test_refuses(attributes):
+    model, feeds = node_model("MaxPool", [random(1, 1, 5, 5)], [1], 12, attributes)
+    for dim in model.graph.input[0].type.tensor_type.shape.dim:
+        dim.Clear()
+    with pytest.raises(gantry.Error):
+        run_gantry(model, feeds)
