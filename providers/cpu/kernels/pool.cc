@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <type_traits>
 
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
@@ -39,7 +40,11 @@ struct MaxOp {
   }
   template <class C>
   C join(C a, C b) const {
-    return b > a || b != b ? b : a;
+    const C larger = b > a ? b : a;
+    return b != b ? b : larger;
+  }
+  static void join_row(float* row, const float* x, int64_t count) {
+    simd::maximum(row, 1, x, 1, row, count);
   }
   template <class C>
   C finish(C joined, int64_t /*count*/) const {
@@ -59,6 +64,9 @@ struct AverageOp {
   template <class C>
   C join(C a, C b) const {
     return a + b;
+  }
+  static void join_row(float* row, const float* x, int64_t count) {
+    simd::add(row, 1, x, 1, row, count);
   }
   template <class C>
   C finish(C joined, int64_t count) const {
@@ -96,6 +104,12 @@ struct LpOp {
     return p == 1.0F ? joined : std::pow(joined, C{1} / static_cast<C>(p));
   }
   float p;
+};
+
+/// Has a loop of its own that joins a row of f32.
+template <class Op>
+concept HasRow = requires(float* row) {
+  Op::join_row(row, row, int64_t{1});
 };
 
 /// Extents of outputs and kernels of the axes before the innermost, as an odometer wants them.
@@ -230,8 +244,12 @@ class Pool : public PoolKernel {
                  (low[i] + tap[i]) * window[i].dilation;
       }
       const T* source = plane + offset * width;
-      for (int64_t i = 0; i < width; ++i) {
-        row[i] = op_.template join<C>(row[i], op_.template lift<C>(static_cast<C>(source[i])));
+      if constexpr (HasRow<Op> && std::is_same_v<T, float>) {
+        Op::join_row(row, source, width);
+      } else {
+        for (int64_t i = 0; i < width; ++i) {
+          row[i] = op_.template join<C>(row[i], op_.template lift<C>(static_cast<C>(source[i])));
+        }
       }
     }
   }
@@ -250,15 +268,39 @@ class Pool : public PoolKernel {
 
   template <class T, class C>
   void join_columns(const WindowAxis& axis, const C* row, int64_t outer_count, T* y) const {
-    for (int64_t o = 0; o < axis.output; ++o) {
-      const int64_t low = axis.first_tap(o);
-      const int64_t high = axis.end_tap(o);
-      const C* source = row + axis.start(o);
-      C joined = Op::template kStart<C>;
-      for (int64_t k = low; k < high; ++k)
-        joined = op_.template join<C>(joined, source[k * axis.dilation]);
-      y[o] = static_cast<T>(op_.template finish<C>(joined, outer_count * axis_count(axis, o)));
+    // Windows that lie within the row have all taps; where they begin and end takes no division.
+    const int64_t inside = axis.first_window(0);
+    const int64_t end = std::max(inside, axis.end_window(axis.kernel - 1));
+    for (int64_t o = 0; o < inside; ++o) join_window(axis, row, outer_count, o, y);
+    const auto place = [&](auto taps) {
+      for (int64_t o = inside; o < end; ++o) {
+        const C* source = row + axis.start(o);
+        C joined = *source;
+        for (int64_t k = 1; k < taps; ++k)
+          joined = op_.template join<C>(joined, source[k * axis.dilation]);
+        y[o] = static_cast<T>(op_.template finish<C>(joined, outer_count * taps));
+      }
+    };
+    // The usual numbers of taps are unrolled.
+    if (axis.kernel == 2) {
+      place(std::integral_constant<int64_t, 2>{});
+    } else if (axis.kernel == 3) {
+      place(std::integral_constant<int64_t, 3>{});
+    } else {
+      place(axis.kernel);
     }
+    for (int64_t o = end; o < axis.output; ++o) join_window(axis, row, outer_count, o, y);
+  }
+  /// A window that may reach into the padding.
+  template <class T, class C>
+  void join_window(const WindowAxis& axis, const C* row, int64_t outer_count, int64_t o,
+                   T* y) const {
+    const int64_t high = axis.end_tap(o);
+    C joined = Op::template kStart<C>;
+    for (int64_t k = axis.first_tap(o); k < high; ++k) {
+      joined = op_.template join<C>(joined, row[axis.start(o) + k * axis.dilation]);
+    }
+    y[o] = static_cast<T>(op_.template finish<C>(joined, outer_count * axis_count(axis, o)));
   }
 
   Op op_;
