@@ -106,9 +106,10 @@ class PySession {
  private:
   static uint64_t nanoseconds(double seconds) {
     constexpr double kLongest = 1e9;  // seconds: 31 years
-    if (!(seconds >= 0))
+    if (!(seconds >= 0)) {
       throw Error(Code::kInvalidArgument,
                   "timeout: expected seconds from 0, found " + std::to_string(seconds));
+    }
     return static_cast<uint64_t>(1e9 * std::min(seconds, kLongest));
   }
 
