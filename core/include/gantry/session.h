@@ -32,11 +32,12 @@ struct ModelSource {
       : path(std::move(folder)), bytes(model) {}
 };
 
+/// Every member has an initializer, so that {.device = "CPU"} draws no compiler warning.
 struct SessionOptions {
   /// "TYPE" or "TYPE:id"; empty: the configuration's placement.prefer, else "CPU".
-  std::string device;
-  std::string config_json;  ///< members override the runtime's configuration; empty: none
-  bool profile = false;     ///< take per-node times in every run; see Session::profile
+  std::string device = {};
+  std::string config_json = {};  ///< members override the runtime's configuration; empty: none
+  bool profile = false;          ///< take per-node times in every run; see Session::profile
 };
 
 /// An input or output of a model.
