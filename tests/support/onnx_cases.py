@@ -86,8 +86,6 @@ def assert_similar(actual, expected, rtol, atol):
         assert actual.astype(str).tolist() == expected.astype(str).tolist()
         return
     assert actual.dtype == expected.dtype, f"type {actual.dtype}, expected {expected.dtype}"
-    if expected.dtype == np.float16:
-        rtol = max(rtol, 2**-9)  # two units in the last place, as the standard's runner allows bfloat16
     if expected.dtype.kind not in "fcbiu":  # of ml_dtypes
         if expected.dtype.name == "bfloat16":
             rtol = max(rtol, 2**-6)
