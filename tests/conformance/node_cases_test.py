@@ -23,6 +23,7 @@ from onnx_cases import assert_similar, collect_cases
 
 import gantry
 
+
 def read_list(name):
     text = (pathlib.Path(__file__).parent / name).read_text(encoding="utf-8")
     return [line for line in text.splitlines() if line and not line.startswith("#")]
