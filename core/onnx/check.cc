@@ -250,7 +250,27 @@ void drop_declared_shapes(onnx::ModelProto& model) {
   });
 }
 
-std::optional<std::string> try_infer(onnx::ModelProto& model) {
+// True if a tensor of one axis is so long that propagating its data, which takes an object for each
+// element whatever the type, would cost more than it tells.
+bool has_long_vector(onnx::ModelProto& model) {
+  constexpr int64_t kLong = int64_t{1} << 20;
+  bool found = false;
+  const auto look = [&](const onnx::ValueInfoProto& info) {
+    const onnx::TensorShapeProto& shape = info.type().tensor_type().shape();
+    found = found || (shape.dim_size() == 1 && shape.dim(0).dim_value() > kLong);
+  };
+  onnx::for_each_graph(model, [&](onnx::GraphProto& graph) {
+    for (const auto& info : graph.input()) look(info);
+    for (const auto& info : graph.value_info()) look(info);
+    for (const auto& info : graph.output()) look(info);
+    for (const auto& tensor : graph.initializer()) {
+      found = found || (tensor.dims_size() == 1 && tensor.dims(0) > kLong);
+    }
+  });
+  return found;
+}
+
+std::optional<std::string> try_infer(onnx::ModelProto& model, bool propagate_data) {
   const HiddenConstants hidden(model);
   try {
     constexpr bool kCheckTypes = true;
@@ -258,7 +278,7 @@ std::optional<std::string> try_infer(onnx::ModelProto& model) {
     onnx::shape_inference::DataValueMap shape_data;
     onnx::shape_inference::InferShapes(
         model, onnx::OpSchemaRegistry::Instance(),
-        onnx::ShapeInferenceOptions(kCheckTypes, kStrict, names_are_unique(model)), &shape_data);
+        onnx::ShapeInferenceOptions(kCheckTypes, kStrict, propagate_data), &shape_data);
   } catch (const std::exception& error) {
     return error.what();
   }
@@ -335,12 +355,16 @@ void normalize_model(onnx::ModelProto& model) {
 }
 
 void infer_types(onnx::ModelProto& model) {
-  std::optional<std::string> problem = try_infer(model);
-  if (problem && problem->find("existing shape") != std::string::npos) {
-    drop_declared_shapes(model);
-    problem = try_infer(model);
+  // Without data first: only then is it known how long the vectors are.
+  for (const bool propagate_data : {false, true}) {
+    if (propagate_data && (!names_are_unique(model) || has_long_vector(model))) return;
+    std::optional<std::string> problem = try_infer(model, propagate_data);
+    if (problem && problem->find("existing shape") != std::string::npos) {
+      drop_declared_shapes(model);
+      problem = try_infer(model, propagate_data);
+    }
+    if (problem) rejected("type inference", std::runtime_error(*problem));
   }
-  if (problem) rejected("type inference", std::runtime_error(*problem));
 }
 
 }  // namespace gantry
