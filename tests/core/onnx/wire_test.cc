@@ -143,7 +143,7 @@ TEST(Wire, RefusesMessagesNestedTooDeep) {
       length += static_cast<char>((size & 0x7f) | (size >= 0x80 ? 0x80 : 0));
       if (size < 0x80) break;
     }
-    bytes = tags[i % 3] + length + bytes;
+    bytes.insert(0, tags[i % 3] + length);
   }
   std::string model(1, '\x3a');
   for (size_t size = bytes.size();; size >>= 7) {
