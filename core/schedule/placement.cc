@@ -6,7 +6,8 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "plugin/error.h"
+#include "schedule/contraction.h"
+#include "schedule/relocation.h"
 
 namespace gantry {
 namespace {
@@ -18,247 +19,184 @@ const NodeRule* rule_for(const Node& node, const std::vector<NodeRule>& rules) {
   return nullptr;
 }
 
-// A row as the provider gave it.
-struct Row {
-  std::vector<uint32_t> nodes;
-  std::vector<Port> inputs;
-  std::vector<Port> outputs;
-  std::string kernel;
-  uint64_t tag = 0;
-  bool divisible = false;
-};
-
-struct Answers {
-  std::vector<Row> rows;
-  std::map<uint32_t, std::string> refusals;
-};
-
-std::vector<Port> copy_ports(const gantry_port* ports, uint32_t count, uint32_t stride) {
-  std::vector<Port> copies(ports ? count : 0);
-  for (uint32_t i = 0; i < copies.size(); ++i) {
-    const auto* port = reinterpret_cast<const gantry_port*>(
-        reinterpret_cast<const std::byte*>(ports) + size_t{i} * stride);
-    copies[i].flags = port->flags;
-    if (GANTRY_HAS(port, overwrites)) copies[i].overwrites = port->overwrites;
-    if (GANTRY_HAS(port, repeats)) copies[i].repeats = port->repeats;
-  }
-  return copies;
-}
-
-Answers ask(const Candidate& candidate, const GraphView& view) {
-  Answers answers;
-  gantry_claim_sink sink = {};
-  sink.size = sizeof(sink);
-  sink.self = &answers;
-  sink.claim = [](void* self, const gantry_claim* claim) {
-    Row row;
-    row.nodes.assign(claim->nodes, claim->nodes + claim->node_count);
-    row.inputs = copy_ports(claim->inputs, claim->input_count, claim->port_size);
-    row.outputs = copy_ports(claim->outputs, claim->output_count, claim->port_size);
-    row.kernel = std::string(to_view(claim->kernel));
-    row.tag = claim->tag;
-    row.divisible = (claim->flags & GANTRY_CLAIM_DIVISIBLE) != 0;
-    static_cast<Answers*>(self)->rows.push_back(std::move(row));
-  };
-  sink.refuse = [](void* self, uint32_t node, gantry_str reason) {
-    static_cast<Answers*>(self)->refusals[node] = std::string(to_view(reason));
-  };
-  gantry_claim_request request = {};
-  request.size = sizeof(request);
-  request.device = candidate.device_index;
-  request.graph = view.get();
-  request.options = {candidate.options.data(), candidate.options.size()};
-  request.sink = &sink;
-  const gantry_provider_api& api = candidate.provider->api();
-  try {
-    throw_if(api.claim(api.self, &request), "claim");
-  } catch (const Error& error) {
-    answers.rows.clear();
-    for (uint32_t i = 0; i < request.graph->node_count; ++i) answers.refusals[i] = error.message();
-  }
-  return answers;
-}
-
 // Builds the placement of one graph.
 class Placer {
  public:
   Placer(const Graph& graph, const std::vector<Candidate>& candidates,
-         const std::vector<NodeRule>& rules)
+         const PlacementPolicy& policy)
       : graph_(graph),
         candidates_(candidates),
-        rules_(rules),
+        policy_(policy),
+        contraction_(graph),
         result_(std::make_unique<GraphPlacement>()) {
     result_->graph = &graph;
     result_->view = std::make_unique<GraphView>(graph);
     result_->owner.assign(graph.nodes().size(), GraphPlacement::kNobody);
     result_->reasons.resize(graph.nodes().size());
+    for (const auto& node : graph.nodes()) ruled_.push_back(rule_for(*node, policy.rules));
   }
 
   std::unique_ptr<GraphPlacement> run() {
-    for (const auto& node : graph_.nodes()) ruled_.push_back(rule_for(*node, rules_));
+    const bool may_move = has_both_memories();
+    std::vector<CandidateAnswers> all;
     for (const Candidate& candidate : candidates_) {
-      if (complete()) break;
-      Answers answers = ask(candidate, *result_->view);
-      for (Row& row : answers.rows) take(candidate, row);
-      keep_refusals(candidate, answers);
+      if (!may_move && is_complete()) break;
+      all.push_back({&candidate, ask_claims(candidate, *result_->view)});
+      for (const ClaimRow& row : all.back().answers.rows) take(candidate, row);
+      keep_refusals(candidate, all.back().answers);
     }
-    for (const auto& node : graph_.nodes()) {
-      if (result_->owner[node->id] == GraphPlacement::kNobody && is_core_control_flow(*node)) {
-        result_->owner[node->id] = GraphPlacement::kCore;
-        result_->reasons[node->id] = "scheduled by the core";
-        for (const Graph* body : node->bodies())
-          result_->bodies[body] = place(*body, candidates_, rules_);
-      }
-    }
+    place_bodies();
+    if (may_move) move(all);
     return std::move(result_);
   }
 
  private:
-  [[nodiscard]] bool complete() const {
+  [[nodiscard]] bool is_complete() const {
     return std::none_of(result_->owner.begin(), result_->owner.end(),
                         [](int o) { return o == GraphPlacement::kNobody; });
   }
 
-  void note(uint32_t node, const Candidate& candidate, const std::string& reason) {
-    std::string& reasons = result_->reasons[node];
-    if (!reasons.empty()) reasons += "; ";
-    reasons += candidate.provider->name() + " on " + candidate.device.to_string() + ": " + reason;
+  [[nodiscard]] bool has_both_memories() const {
+    const auto on_host = std::count_if(candidates_.begin(), candidates_.end(),
+                                       [](const Candidate& c) { return c.has_host_memory(); });
+    return policy_.cost_model || (on_host > 0 && static_cast<size_t>(on_host) < candidates_.size());
   }
 
-  void keep_refusals(const Candidate& candidate, const Answers& answers) {
-    for (const auto& [node, reason] : answers.refusals) {
-      if (node < graph_.nodes().size() && result_->owner[node] == GraphPlacement::kNobody)
-        note(node, candidate, reason);
-    }
+  void move(const std::vector<CandidateAnswers>& answers) {
+    std::vector<uint8_t> is_pinned;
+    is_pinned.reserve(ruled_.size());
+    for (const NodeRule* rule : ruled_) is_pinned.push_back(rule ? 1 : 0);
+    move_shape_arithmetic(*result_, answers, is_pinned);
+    if (policy_.cost_model) move_to_lower_cost(*result_, answers, is_pinned);
+  }
+
+  void place_bodies() {
     for (const auto& node : graph_.nodes()) {
-      const bool silent = !answers.refusals.contains(node->id) &&
-                          result_->owner[node->id] == GraphPlacement::kNobody;
-      if (silent && result_->reasons[node->id].find(candidate.provider->name() + " on ") ==
-                        std::string::npos) {
-        note(node->id, candidate, "not claimed, and no reason was given");
+      if (result_->owner[node->id] != GraphPlacement::kNobody || !is_core_control_flow(*node))
+        continue;
+      result_->owner[node->id] = GraphPlacement::kCore;
+      result_->reasons[node->id] = "scheduled by the core";
+      for (const Graph* body : node->bodies())
+        result_->bodies[body] = place(*body, candidates_, policy_);
+    }
+  }
+
+  void note(uint32_t node, const Candidate& candidate, const std::string& reason) {
+    add_reason(result_->reasons[node],
+               candidate.provider->name() + " on " + candidate.device.to_string() + ": " + reason);
+  }
+
+  void keep_refusals(const Candidate& candidate, const ClaimAnswers& answers) {
+    const std::string name = candidate.provider->name() + " on " + candidate.device.to_string();
+    for (uint32_t node = 0; node < graph_.nodes().size(); ++node) {
+      if (result_->owner[node] != GraphPlacement::kNobody) continue;
+      if (!answers.refusals[node].empty()) {
+        note(node, candidate, answers.refusals[node]);
+      } else if (result_->reasons[node].find(name) == std::string::npos) {
+        note(node, candidate, "not claimed, and no reason was given");
       }
     }
   }
 
   // Takes the row, or what is left of it if it is divisible.
-  void take(const Candidate& candidate, Row& row) {
-    std::sort(row.nodes.begin(), row.nodes.end());
-    const std::string fault = fault_of(candidate, row);
+  void take(const Candidate& candidate, const ClaimRow& row) {
+    std::string fault = row.fault;
+    for (size_t i = 0; fault.empty() && i < row.nodes.size(); ++i)
+      fault = denial_of(candidate, row.nodes[i]);
+    if (fault.empty()) fault = slot_fault(row, graph_);
+    if (fault.empty() && !contraction_.merge(row.nodes))
+      fault = "with its nodes as one step the graph would have a cycle";
     if (fault.empty()) {
       add(candidate, row);
-      return;
-    }
-    if (row.divisible && row.nodes.size() > 1) {
-      for (const uint32_t node : row.nodes) {
-        Row part;
-        part.nodes = {node};
-        part.kernel = row.kernel;
-        part.tag = row.tag;
-        take(candidate, part);
-      }
-      return;
-    }
-    for (const uint32_t node : row.nodes) {
-      if (node < graph_.nodes().size() && result_->owner[node] == GraphPlacement::kNobody) {
-        note(node, candidate, "claim dropped: " + fault);
-      }
+    } else if (row.divisible && row.fault.empty() && row.nodes.size() > 1) {
+      split(candidate, row);
+    } else {
+      drop(candidate, row, fault);
     }
   }
 
-  // Why a row cannot be taken; empty: it can.
-  std::string fault_of(const Candidate& candidate, const Row& row) {
-    if (row.nodes.empty()) return "it names no node";
-    for (size_t i = 0; i < row.nodes.size(); ++i) {
-      const uint32_t node = row.nodes[i];
-      if (node >= graph_.nodes().size())
-        return "it names node " + std::to_string(node) + ", which the graph does not have";
-      if (i > 0 && row.nodes[i - 1] == node) return "it names a node twice";
-      if (result_->owner[node] != GraphPlacement::kNobody)
-        return "another claim has one of its nodes already";
-      if (ruled_[node] && ruled_[node]->device != candidate.device) {
-        return "a placement rule sends this node to " + ruled_[node]->device.to_string();
-      }
-    }
-    const ClaimSlots slots = slots_of(nodes_of(row));
-    if (!row.inputs.empty() && row.inputs.size() != slots.inputs.size()) {
-      return "it describes " + std::to_string(row.inputs.size()) + " input slots, its nodes have " +
-             std::to_string(slots.inputs.size());
-    }
-    if (!row.outputs.empty() && row.outputs.size() != slots.outputs.size()) {
-      return "it describes " + std::to_string(row.outputs.size()) +
-             " output slots, its nodes have " + std::to_string(slots.outputs.size());
-    }
-    if (row.nodes.size() > 1 && closes_cycle(row))
-      return "with its nodes as one step the graph would have a cycle";
+  // Why a node cannot go to a candidate; empty: it can.
+  std::string denial_of(const Candidate& candidate, uint32_t node) const {
+    if (result_->owner[node] != GraphPlacement::kNobody)
+      return "another claim has one of its nodes already";
+    if (ruled_[node] && ruled_[node]->device != candidate.device)
+      return "a placement rule sends this node to " + ruled_[node]->device.to_string();
     return {};
   }
 
-  // Contracts every claim so far and this row to one vertex each and looks for a path that leaves
-  // the row and returns to it.
-  bool closes_cycle(const Row& row) {
-    const auto group = [&](uint32_t node) -> int64_t {
-      if (std::binary_search(row.nodes.begin(), row.nodes.end(), node)) return -1;
-      const int owner = result_->owner[node];
-      return owner >= 0 ? owner : static_cast<int64_t>(result_->claims.size()) + node;
-    };
-    std::unordered_set<int64_t> seen;
-    std::vector<uint32_t> pending;
-    bool found = false;
-    const auto leave = [&](const Node& node, bool from_row) {
-      for (const GraphValue* output : node.outputs) {
-        if (!output) continue;
-        for (const Node* user : output->users) {
-          const int64_t to = group(user->id);
-          if (to == -1) {
-            found = found || !from_row;
-          } else if (seen.insert(to).second) {
-            if (result_->owner[user->id] >= 0) {
-              for (const Node* member : result_->claims[static_cast<size_t>(to)].nodes)
-                pending.push_back(member->id);
-            } else {
-              pending.push_back(user->id);
-            }
-          }
-        }
-      }
-    };
-    for (const uint32_t node : row.nodes) leave(*graph_.nodes()[node], true);
-    while (!pending.empty() && !found) {
-      const uint32_t node = pending.back();
-      pending.pop_back();
-      leave(*graph_.nodes()[node], false);
+  void drop(const Candidate& candidate, const ClaimRow& row, const std::string& fault) {
+    for (const uint32_t node : row.nodes) {
+      if (node < graph_.nodes().size() && result_->owner[node] == GraphPlacement::kNobody)
+        note(node, candidate, "claim dropped: " + fault);
     }
-    return found;
   }
 
-  [[nodiscard]] std::vector<Node*> nodes_of(const Row& row) const {
-    std::vector<Node*> nodes;
-    for (const uint32_t node : row.nodes) nodes.push_back(graph_.nodes()[node].get());
-    return nodes;
+  // The nodes that the candidate can have, in as few sets as the graph allows.
+  void split(const Candidate& candidate, const ClaimRow& row) {
+    ClaimRow rest = row;
+    rest.inputs.clear();  // its ports were described for another set
+    rest.outputs.clear();
+    std::erase_if(rest.nodes, [&](uint32_t node) { return !denial_of(candidate, node).empty(); });
+    for (std::vector<uint32_t>& part : convex_parts(rest.nodes)) {
+      ClaimRow smaller = rest;
+      smaller.nodes = std::move(part);
+      if (contraction_.merge(smaller.nodes)) {
+        add(candidate, smaller);
+        continue;
+      }
+      for (const uint32_t node : smaller.nodes) {
+        ClaimRow single = rest;
+        single.nodes = {node};
+        add(candidate, single);
+      }
+    }
   }
 
-  void add(const Candidate& candidate, Row& row) {
-    Claim claim;
-    claim.candidate = &candidate;
-    claim.nodes = nodes_of(row);
-    const ClaimSlots slots = slots_of(claim.nodes);
-    claim.inputs = std::move(row.inputs);
-    claim.outputs = std::move(row.outputs);
-    claim.inputs.resize(slots.inputs.size());
-    claim.outputs.resize(slots.outputs.size());
-    claim.kernel = row.kernel;
-    claim.tag = row.tag;
-    for (const Node* node : claim.nodes)
-      result_->owner[node->id] = static_cast<int>(result_->claims.size());
-    result_->claims.push_back(std::move(claim));
+  // Nodes between which the same number of ways out of the set and back lies: no path leaves such
+  // a part and returns.
+  std::vector<std::vector<uint32_t>> convex_parts(const std::vector<uint32_t>& nodes) const {
+    std::vector<uint32_t> returns(graph_.nodes().size(), 0);
+    std::vector<std::vector<uint32_t>> parts;
+    size_t next = 0;
+    for (const auto& node : graph_.nodes()) {
+      const bool is_inside = next < nodes.size() && nodes[next] == node->id;
+      const auto visit = [&](const GraphValue* value) {
+        if (!value || !value->producer) return;
+        const uint32_t from = value->producer->id;
+        const bool leaves = !is_inside && std::binary_search(nodes.begin(), nodes.end(), from);
+        returns[node->id] = std::max(returns[node->id], returns[from] + (leaves ? 1 : 0));
+      };
+      std::for_each(node->inputs.begin(), node->inputs.end(), visit);
+      std::for_each(node->captures.begin(), node->captures.end(), visit);
+      if (!is_inside) continue;
+      ++next;
+      if (parts.size() <= returns[node->id]) parts.resize(returns[node->id] + 1);
+      parts[returns[node->id]].push_back(node->id);
+    }
+    std::erase_if(parts, [](const auto& part) { return part.empty(); });
+    return parts;
+  }
+
+  void add(const Candidate& candidate, const ClaimRow& row) {
+    for (const uint32_t node : row.nodes)
+      result_->owner[node] = static_cast<int>(result_->claims.size());
+    result_->claims.push_back(to_claim(candidate, row, graph_));
   }
 
   const Graph& graph_;
   const std::vector<Candidate>& candidates_;
-  const std::vector<NodeRule>& rules_;
+  const PlacementPolicy& policy_;
   std::vector<const NodeRule*> ruled_;
+  Contraction contraction_;
   std::unique_ptr<GraphPlacement> result_;
 };
+
+std::vector<Node*> nodes_of(const ClaimRow& row, const Graph& graph) {
+  std::vector<Node*> nodes;
+  nodes.reserve(row.nodes.size());
+  for (const uint32_t node : row.nodes) nodes.push_back(graph.nodes()[node].get());
+  return nodes;
+}
 
 }  // namespace
 
@@ -282,6 +220,41 @@ ClaimSlots slots_of(const std::vector<Node*>& nodes) {
   return slots;
 }
 
+std::string slot_fault(const ClaimRow& row, const Graph& graph) {
+  if (row.inputs.empty() && row.outputs.empty()) return {};
+  const ClaimSlots slots = slots_of(nodes_of(row, graph));
+  const auto mismatch = [](size_t described, size_t expected, const char* kind) {
+    return "it describes " + std::to_string(described) + " " + kind + " slots, its nodes have " +
+           std::to_string(expected);
+  };
+  if (!row.inputs.empty() && row.inputs.size() != slots.inputs.size())
+    return mismatch(row.inputs.size(), slots.inputs.size(), "input");
+  if (!row.outputs.empty() && row.outputs.size() != slots.outputs.size())
+    return mismatch(row.outputs.size(), slots.outputs.size(), "output");
+  return {};
+}
+
+Claim to_claim(const Candidate& candidate, const ClaimRow& row, const Graph& graph) {
+  Claim claim;
+  claim.candidate = &candidate;
+  claim.nodes = nodes_of(row, graph);
+  const ClaimSlots slots = slots_of(claim.nodes);
+  claim.inputs = row.inputs;
+  claim.outputs = row.outputs;
+  claim.inputs.resize(slots.inputs.size());
+  claim.outputs.resize(slots.outputs.size());
+  claim.kernel = row.kernel;
+  claim.tag = row.tag;
+  claim.time_ns = row.time_ns;
+  claim.workspace_bytes = row.workspace_bytes;
+  return claim;
+}
+
+void add_reason(std::string& reasons, const std::string& reason) {
+  if (!reasons.empty()) reasons += "; ";
+  reasons += reason;
+}
+
 bool is_core_control_flow(const Node& node) {
   return node.domain.empty() &&
          (node.op_type == "If" || node.op_type == "Loop" || node.op_type == "Scan");
@@ -294,8 +267,8 @@ bool GraphPlacement::complete() const {
 }
 
 std::unique_ptr<GraphPlacement> place(const Graph& graph, const std::vector<Candidate>& candidates,
-                                      const std::vector<NodeRule>& rules) {
-  return Placer(graph, candidates, rules).run();
+                                      const PlacementPolicy& policy) {
+  return Placer(graph, candidates, policy).run();
 }
 
 void describe(const GraphPlacement& placement, const std::string& prefix,

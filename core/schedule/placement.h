@@ -15,17 +15,9 @@
 #include "gantry/session.h"
 #include "graph/graph.h"
 #include "plugin/graph_view.h"
-#include "plugin/provider.h"
+#include "schedule/claim_rows.h"
 
 namespace gantry {
-
-/// A provider of a device, in order of preference.
-struct Candidate {
-  std::shared_ptr<PluginProvider> provider;
-  uint32_t device_index = 0;  ///< as the provider enumerated it
-  Device device;
-  std::string options = "{}";  ///< the provider's options for this session, JSON
-};
 
 /// Sends the nodes that match to a device, whatever the preference.
 struct NodeRule {
@@ -33,11 +25,11 @@ struct NodeRule {
   Device device;
 };
 
-/// What a kernel wants of a slot; the host's copy of gantry_port.
-struct Port {
-  uint32_t flags = 0;
-  uint64_t overwrites = 0;
-  uint32_t repeats = UINT32_MAX;
+/// How placement chooses beyond the order of the candidates.
+struct PlacementPolicy {
+  std::vector<NodeRule> rules = {};  ///< the first that matches a node counts
+  /// Move what costs less elsewhere, copies included; see move_to_lower_cost.
+  bool cost_model = false;
 };
 
 /// A set of nodes run as one kernel by one provider.
@@ -48,6 +40,8 @@ struct Claim {
   std::vector<Port> outputs;  ///< by output slot
   std::string kernel;
   uint64_t tag = 0;
+  double time_ns = -1;  ///< as the provider estimates it; negative: unknown
+  uint64_t workspace_bytes = 0;
 };
 
 /// The slots of a set of nodes by the rule in provider.h, section 3.
@@ -56,6 +50,15 @@ struct ClaimSlots {
   std::vector<GraphValue*> outputs;  ///< null: absent output
 };
 ClaimSlots slots_of(const std::vector<Node*>& nodes);
+
+/// Why a row's ports do not fit the slots of its nodes; empty: they do, or there are none.
+std::string slot_fault(const ClaimRow& row, const Graph& graph);
+
+/// The claim that a row makes. Requires: no fault.
+Claim to_claim(const Candidate& candidate, const ClaimRow& row, const Graph& graph);
+
+/// Appends a sentence to those that a node has already.
+void add_reason(std::string& reasons, const std::string& reason);
 
 /// True for a node that the core schedules itself when nobody claims it: If, Loop, Scan.
 bool is_core_control_flow(const Node& node);
@@ -78,11 +81,13 @@ struct GraphPlacement {
 };
 
 /// Asks each candidate in turn. Rows that name foreign or repeated nodes, overlap earlier ones, or
-/// would close a cycle are dropped one by one (split to single nodes where divisible), with the
-/// reason kept. A claim call that fails counts as a refusal of every node. Requires dense ids
-/// (Graph::renumber).
+/// would close a cycle are dropped one by one, with the reason kept; divisible ones lose the nodes
+/// that they cannot have and are split where they would close a cycle. A claim call that fails
+/// counts as a refusal of every node. Shape arithmetic goes to the host if a provider there takes
+/// it. Requires dense ids (Graph::renumber). Takes time in the size of the graph times the number
+/// of candidates.
 std::unique_ptr<GraphPlacement> place(const Graph& graph, const std::vector<Candidate>& candidates,
-                                      const std::vector<NodeRule>& rules);
+                                      const PlacementPolicy& policy);
 
 /// The placement as users see it: a row per node, bodies included, `prefix` in front of their
 /// names.

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "plugin/error.h"
+#include "schedule/transfers.h"
 
 namespace gantry {
 namespace {
@@ -191,13 +192,29 @@ class ProgramBuilder {
                         : constant_on_device(value, space);
     }
     if (const auto found = slots_.find({value, space}); found != slots_.end()) return found->second;
+    // Between two devices the way leads through host memory.
+    const uint32_t home = home_of(value);
+    const uint32_t source =
+        program_.slots_[home].space != 0 && space != 0 ? readable(value, 0) : home;
+    return add_copy(value, source, space);
+  }
+
+  // The slot that a kernel in `space` reads for a port.
+  uint32_t input_slot(const GraphValue* value, const Port& port, uint32_t space) {
+    const bool is_unread = value && value->constant && (port.flags & GANTRY_PORT_COMPILE_ONLY);
+    if (!value || is_unread) return kNoSlot;
+    const bool is_anywhere = (port.flags & GANTRY_PORT_SHAPE_ONLY) != 0;
+    if (is_anywhere && !value->constant) return home_of(value);
+    return readable(value, is_host_port(port) || is_anywhere ? 0 : space,
+                    is_anywhere || (port.flags & GANTRY_PORT_UNALIGNED) != 0);
+  }
+
+  // The slot in which a value is made, or a copy of it in host memory.
+  uint32_t home_of(const GraphValue* value) const {
     const auto home = slots_.lower_bound({value, 0});
     if (home == slots_.end() || home->first.first != value)
       throw Error(Code::kInternal, "value \"" + value->name + "\" is read before it is made");
-    // Between two devices the way leads through host memory.
-    const uint32_t source =
-        home->first.second != 0 && space != 0 ? readable(value, 0) : home->second;
-    return add_copy(value, source, space);
+    return home->second;
   }
 
   uint32_t add_copy(const GraphValue* value, uint32_t source, uint32_t space) {
@@ -240,10 +257,7 @@ class ProgramBuilder {
     for (size_t i = 0; i < slots.inputs.size(); ++i) {
       const uint32_t flags = claim.inputs[i].flags;
       const GraphValue* value = slots.inputs[i];
-      const bool empty = !value || (value->constant && (flags & GANTRY_PORT_COMPILE_ONLY));
-      const uint32_t where = flags & (GANTRY_PORT_HOST | GANTRY_PORT_SIGNATURE) ? 0 : space;
-      step.inputs.push_back(empty ? kNoSlot
-                                  : readable(value, where, (flags & GANTRY_PORT_UNALIGNED) != 0));
+      step.inputs.push_back(input_slot(value, claim.inputs[i], space));
       if (value && (flags & GANTRY_PORT_SIGNATURE)) mark_signature(value);
     }
     for (size_t i = 0; i < slots.outputs.size(); ++i) {

@@ -118,6 +118,7 @@ void fill(const json& root, Config& config) {
   config.placement.prefer = texts(root, "/placement/prefer");
   const json placement = root.value("placement", json::object());
   config.placement.fallback = to_fallback(placement.value("fallback", "error"));
+  config.placement.cost_model = placement.value("cost_model", false);
   for (const json& rule : placement.value("rules", json::array()))
     config.placement.rules.push_back(to_rule(rule));
   const json session = root.value("session", json::object());

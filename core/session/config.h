@@ -38,6 +38,7 @@ struct Config {
     std::vector<std::string> prefer;  ///< device strings, most preferred first
     Fallback fallback = Fallback::kError;
     std::vector<PlacementRule> rules;  ///< the first match wins
+    bool cost_model = false;           ///< move what costs less on another device
   } placement;
   struct {
     int threads = 0;  ///< 0: one for each core that the process may use

@@ -8,6 +8,7 @@
 #include "plugin/host.h"
 #include "schedule/executor.h"
 #include "schedule/thread_pool.h"
+#include "schedule/transfers.h"
 
 namespace gantry {
 namespace {
@@ -72,33 +73,10 @@ PipelineOptions pipeline_options(const Config& config) {
   return options;
 }
 
-void count_copies(const GraphPlacement& placement, Placement& result) {
-  // Where a value is read in another memory space than it was made in.
-  std::set<std::pair<const GraphValue*, Device>> copies;
-  const auto device_of = [&](const Node* node) {
-    const int owner = node ? placement.owner[node->id] : GraphPlacement::kCore;
-    return owner >= 0 ? &placement.claims[static_cast<size_t>(owner)] : nullptr;
-  };
-  const auto has_own_memory = [](const Claim* claim) {
-    return claim &&
-           !claim->candidate->provider->devices()[claim->candidate->device_index].has_host_memory();
-  };
-  for (const auto& value : placement.graph->values()) {
-    if (value->constant) continue;
-    const Claim* maker = device_of(value->producer);
-    for (const Node* user : value->users) {
-      const Claim* reader = device_of(user);
-      const bool same =
-          has_own_memory(maker) == has_own_memory(reader) &&
-          (!has_own_memory(maker) || maker->candidate->device == reader->candidate->device);
-      if (!same)
-        copies.insert({value.get(), has_own_memory(reader) ? reader->candidate->device : Device{}});
-    }
-    if (has_own_memory(maker) && placement.graph->is_output(value.get()))
-      copies.insert({value.get(), Device{}});
-  }
-  result.copies += copies.size();
-  for (const auto& [graph, body] : placement.bodies) count_copies(*body, result);
+uint64_t count_copies(const GraphPlacement& placement) {
+  uint64_t copies = transfers_of(placement).size();
+  for (const auto& [graph, body] : placement.bodies) copies += count_copies(*body);
+  return copies;
 }
 
 }  // namespace
@@ -107,6 +85,7 @@ Preference resolve_preference(ProviderRegistry& registry, const Config& config,
                               const std::string& device) {
   Preference preference;
   preference.fallback = config.placement.fallback;
+  preference.policy.cost_model = config.placement.cost_model;
   std::vector<std::string> wanted;
   if (!device.empty()) {
     wanted.push_back(device);
@@ -121,7 +100,7 @@ Preference resolve_preference(ProviderRegistry& registry, const Config& config,
   for (const PlacementRule& rule : config.placement.rules) {
     const Device target = Device::parse(rule.device);
     add_device(registry, config, target, preference);
-    preference.rules.push_back(
+    preference.policy.rules.push_back(
         {[rule](const Node& node) { return rule.matches(node.op_type, node.domain, node.name); },
          target});
   }
@@ -135,7 +114,7 @@ PlannedModel plan_model(ProviderRegistry& registry, const Config& config,
   planned.model = std::make_unique<OnnxModel>(source);
   planned.graph = planned.model->to_graph();
   for (int round = 0; round < kMostInlinings; ++round) {
-    planned.placement = place(*planned.graph, preference.candidates, preference.rules);
+    planned.placement = place(*planned.graph, preference.candidates, preference.policy);
     std::set<FunctionCall> calls;
     find_unclaimed_functions(*planned.model, *planned.placement, calls);
     if (calls.empty()) break;
@@ -150,7 +129,7 @@ PlannedModel plan_model(ProviderRegistry& registry, const Config& config,
   planned.placement.reset();
   run_passes(*planned.graph, context, pipeline_options(config));
   planned.graph->renumber();
-  planned.placement = place(*planned.graph, preference.candidates, preference.rules);
+  planned.placement = place(*planned.graph, preference.candidates, preference.policy);
   return planned;
 }
 
@@ -158,7 +137,7 @@ Placement describe(const PlannedModel& planned) {
   Placement result;
   result.compatible = planned.placement->complete();
   describe(*planned.placement, "", result.nodes);
-  count_copies(*planned.placement, result);
+  result.copies = count_copies(*planned.placement);
   return result;
 }
 

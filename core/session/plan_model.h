@@ -19,7 +19,7 @@ struct Preference {
   std::vector<Candidate> candidates;
   /// by device: its providers, the owner of its memory first
   std::vector<std::vector<DeviceProvider>> owners;
-  std::vector<NodeRule> rules;
+  PlacementPolicy policy;
   std::string named;  ///< devices that the user named, for messages
   Fallback fallback = Fallback::kError;
 };

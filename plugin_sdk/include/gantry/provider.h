@@ -274,7 +274,10 @@ enum {
   /* input: a constant may start at any byte, as a mapped file has it; else it is copied once */
   GANTRY_PORT_UNALIGNED = 8,
   /* input: a constant used at compile only; the run passes an empty slot */
-  GANTRY_PORT_COMPILE_ONLY = 16
+  GANTRY_PORT_COMPILE_ONLY = 16,
+  /* input: only its type and shape are read (Shape); its data may be in any memory or null, and
+   * are copied nowhere for this slot */
+  GANTRY_PORT_SHAPE_ONLY = 32
 };
 
 /* What a kernel wants of one slot. */

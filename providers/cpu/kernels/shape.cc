@@ -41,9 +41,11 @@ class SizeKernel final : public sdk::Kernel {
   }
 };
 
+constexpr sdk::Marks kShapeOnly = {.shape_only_inputs = 1};
+
 constexpr sdk::KernelRow kShapeRows[] = {
-    {"Shape", 1, sdk::kLatest, sdk::kAllTypes, sdk::make<ShapeKernel>},
-    {"Size", 1, sdk::kLatest, sdk::kAllTypes, sdk::make<SizeKernel>},
+    {"Shape", 1, sdk::kLatest, sdk::kAllTypes, sdk::make<ShapeKernel>, kShapeOnly},
+    {"Size", 1, sdk::kLatest, sdk::kAllTypes, sdk::make<SizeKernel>, kShapeOnly},
 };
 
 }  // namespace

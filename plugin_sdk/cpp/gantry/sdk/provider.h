@@ -91,6 +91,7 @@ class Provider {
         inputs[slot].flags |= GANTRY_PORT_SIGNATURE | GANTRY_PORT_HOST;
       if (marks.host_inputs & bit) inputs[slot].flags |= GANTRY_PORT_HOST;
       if (marks.unaligned_inputs & bit) inputs[slot].flags |= GANTRY_PORT_UNALIGNED;
+      if (marks.shape_only_inputs & bit) inputs[slot].flags |= GANTRY_PORT_SHAPE_ONLY;
     }
     std::vector<gantry_port> outputs(static_cast<size_t>(node.output_count()), gantry_port{});
     for (gantry_port& port : outputs) {

@@ -48,6 +48,7 @@ struct Marks {
   uint64_t host_inputs = 0;        ///< in host memory, whatever the device
   uint64_t signature_inputs = 0;   ///< the value decides output shapes (implies host memory)
   uint64_t unaligned_inputs = 0;   ///< constants may start at any byte
+  uint64_t shape_only_inputs = 0;  ///< the data are never looked at
   uint64_t overwrites = 0;         ///< output 0 may be written over these inputs
   uint32_t repeats = GANTRY_NONE;  ///< output 0 has the bytes of this input
 };
