@@ -10,13 +10,18 @@ Nothing is opened on import; providers are found when first asked for and shared
 
 from gantry._core import (
     Device,
+    MemoryUse,
     NodePlacement,
+    NodeTime,
     Placement,
+    ProviderReport,
     Session,
     ValueInfo,
     __version__,
     check,
     devices,
+    report,
+    supports_device,
 )
 from gantry.errors import (
     AbiMismatchError,
@@ -46,11 +51,14 @@ __all__ = [
     "InternalError",
     "InvalidArgumentError",
     "InvalidModelError",
+    "MemoryUse",
     "NodePlacement",
+    "NodeTime",
     "NotFoundError",
     "OutOfMemoryError",
     "Placement",
     "ProviderCrashedError",
+    "ProviderReport",
     "Session",
     "UnavailableError",
     "UnsupportedError",
@@ -58,4 +66,6 @@ __all__ = [
     "__version__",
     "check",
     "devices",
+    "report",
+    "supports_device",
 ]

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "dlpack.h"
 #include "dtypes.h"
 #include "errors.h"
 
@@ -143,9 +144,8 @@ Tensor string_tensor(const nb::object& array, const ValueInfo& info) {
       strings.emplace_back(PyBytes_AS_STRING(element.ptr()),
                            static_cast<size_t>(PyBytes_GET_SIZE(element.ptr())));
     } else {
-      fail(info,
-           "expected an array of a numeric type or of str; found an array of objects with a " +
-               class_name(element));
+      fail(info, "expected an array of a numeric type or of str; found an array of objects with " +
+                     described(element));
     }
   }
   return {shape_of(array), std::move(strings)};
@@ -172,7 +172,7 @@ nb::object make_array(nb::handle object, const ValueInfo& info) {
   try {
     array = numpy().module.attr("asarray")(object);
   } catch (nb::python_error& error) {
-    fail(info, "expected an array; a " + class_name(object) +
+    fail(info, "expected an array; " + described(object) +
                    " cannot be made one: " + text_of(error.value()));
   }
   if (nb::hasattr(object, "dtype") || info.dtype == DType::kUndefined ||
@@ -180,22 +180,24 @@ nb::object make_array(nb::handle object, const ValueInfo& info) {
     return array;
   const nb::object wanted = numpy_dtype_of(info.dtype);
   if (!nb::cast<bool>(numpy().module.attr("can_cast")(array.attr("dtype"), wanted, "same_kind"))) {
-    fail(info, "expected " + std::string(to_string(info.dtype)) + ", found a " +
-                   class_name(object) + " of " + text_of(array.attr("dtype")));
+    fail(info, "expected " + std::string(to_string(info.dtype)) + ", found " + described(object) +
+                   " of " + text_of(array.attr("dtype")));
   }
   return array.attr("astype")(wanted);
 }
 
 Tensor to_tensor(nb::handle object, const ValueInfo& info) {
   if (is_array(object)) return array_tensor(nb::borrow(object), info);
+  if (nb::hasattr(object, "__dlpack__"))
+    return tensor_from_dlpack(object, "input \"" + info.name + "\"");
   if (object.is_none() || PyDict_Check(object.ptr()))
-    fail(info, "expected an array, found a " + class_name(object));
+    fail(info, "expected an array, found " + described(object));
   return array_tensor(make_array(object, info), info);
 }
 
 Value to_sequence(nb::handle object, const ValueInfo& info) {
   if (!PyList_Check(object.ptr()) && !PyTuple_Check(object.ptr()))
-    fail(info, "expected a list of arrays, found a " + class_name(object));
+    fail(info, "expected a list of arrays, found " + described(object));
   ValueInfo item_info;
   item_info.dtype = info.dtype;
   std::vector<Value> items;
@@ -219,7 +221,7 @@ Value to_optional(nb::handle object, const ValueInfo& info) {
 }
 
 Value to_map(nb::handle object, const ValueInfo& info) {
-  if (!PyDict_Check(object.ptr())) fail(info, "expected a dict, found a " + class_name(object));
+  if (!PyDict_Check(object.ptr())) fail(info, "expected a dict, found " + described(object));
   const nb::dict dict = nb::borrow<nb::dict>(object);
   ValueInfo keys_info;
   keys_info.name = info.name + ".keys()";

@@ -58,6 +58,13 @@ std::string class_name(nb::handle object) {
   return nb::cast<std::string>(object.type().attr("__name__"));
 }
 
+std::string described(nb::handle object) {
+  if (object.is_none()) return "None";
+  const std::string name = class_name(object);
+  const bool is_vowel = std::string("aeiouAEIOU").find(name[0]) != std::string::npos;
+  return (is_vowel ? "an " : "a ") + name;
+}
+
 void register_errors() { nb::register_exception_translator(translate); }
 
 }  // namespace gantry::python

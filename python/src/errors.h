@@ -11,7 +11,10 @@ namespace gantry::python {
 /// when the module is imported.
 void register_errors();
 
-/// Name of an object's class, for messages: "list".
+/// Name of an object's class: "list".
 std::string class_name(nanobind::handle object);
+
+/// The object as messages call it: "a list", "an int", "None".
+std::string described(nanobind::handle object);
 
 }  // namespace gantry::python

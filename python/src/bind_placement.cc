@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gantry/gantry.h>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <optional>
+#include <string>
+
+#include "bindings.h"
+#include "model_source.h"
+
+namespace gantry::python {
+
+namespace nb = nanobind;
+
+void bind_placement(nb::module_& module) {
+  nb::class_<NodePlacement>(module, "NodePlacement", "Where a node runs and why, or why it cannot.")
+      .def_ro("node", &NodePlacement::node,
+              "Its name; of a node in a body \"outer/attribute/inner\".")
+      .def_ro("op_type", &NodePlacement::op_type, "Its operator: \"Conv\".")
+      .def_ro("domain", &NodePlacement::domain, "Its operator's domain; \"\": ai.onnx.")
+      .def_ro("device", &NodePlacement::device, "\"CPU:0\"; \"\": nobody runs it.")
+      .def_ro("provider", &NodePlacement::provider, "Name of the provider that runs it.")
+      .def_ro("kernel", &NodePlacement::kernel, "As the provider calls what runs it.")
+      .def_ro("reason", &NodePlacement::reason,
+              "Why here and not on a more preferred device; if nobody runs it, what each provider "
+              "said.")
+      .def("__repr__", [](nb::handle row) {
+        return repr(row, {"node", "op_type", "device", "provider", "reason"});
+      });
+  nb::class_<Placement>(module, "Placement", "Where each node of a model runs.")
+      .def_ro("compatible", &Placement::compatible, "Every node has a device.")
+      .def_ro("nodes", &Placement::nodes, "A row for each node, bodies of control flow included.")
+      .def_ro("copies", &Placement::copies, "Copies between memory spaces in a run.")
+      .def("__repr__", [](nb::handle placement) {
+        const auto& self = nb::cast<const Placement&>(placement);
+        return std::string("Placement(compatible=") + (self.compatible ? "True" : "False") +
+               ", nodes=<" + std::to_string(self.nodes.size()) +
+               ">, copies=" + std::to_string(self.copies) + ")";
+      });
+  module.def(
+      "check",
+      [](nb::handle model, const std::optional<std::string>& device, nb::handle config) {
+        const GivenModel given = given_model(model);
+        const SessionOptions options = session_options(device, config);
+        const nb::gil_scoped_release unlocked;
+        return check(runtime(), given.source, options);
+      },
+      nb::arg("model").none(), nb::arg("device") = nb::none(), nb::arg("config") = nb::none(),
+      nb::sig("def check(model: str | os.PathLike[str] | bytes | onnx.ModelProto, device: str | "
+              "None = None, config: dict[str, typing.Any] | None = None) -> Placement"),
+      "Whether the device runs the model, and a verdict and a reason for each node. Compiles "
+      "nothing.\n\nThe arguments are those of Session. Raises InvalidModelError; NotFoundError or "
+      "UnavailableError if there is no such file or device.\n\n"
+      ">>> gantry.check(\"model.onnx\", device=\"CUDA:0\").compatible");
+}
+
+}  // namespace gantry::python

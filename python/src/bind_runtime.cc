@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gantry/gantry.h>
+
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <string>
+#include <utility>
+
+#include "bindings.h"
+#include "model_source.h"
+
+namespace gantry::python {
+namespace {
+
+namespace nb = nanobind;
+
+void bind_devices(nb::module_& module) {
+  nb::class_<DeviceInfo>(module, "Device", "A device that a provider reports.")
+      .def_prop_ro(
+          "type", [](const DeviceInfo& row) { return row.device.type; },
+          "As the provider's manifest spells it: \"CPU\".")
+      .def_prop_ro(
+          "id", [](const DeviceInfo& row) { return row.device.id; },
+          "Tells devices of a type apart; from 0.")
+      .def_ro("provider", &DeviceInfo::provider, "Name of the provider that reports it.")
+      .def_ro("name", &DeviceInfo::name, "As its maker calls it.")
+      .def_ro("uid", &DeviceInfo::uid, "Stable over restarts; may be empty.")
+      .def_ro("state", &DeviceInfo::state, "\"ready\", \"absent\" or \"blocked\".")
+      .def_ro("reason", &DeviceInfo::reason, "Of a state other than ready.")
+      .def_ro("memory_bytes", &DeviceInfo::memory_bytes, "0: not known.")
+      .def("__str__", [](const DeviceInfo& row) { return row.device.to_string(); })
+      .def("__repr__", [](nb::handle row) {
+        return repr(row, {"type", "id", "provider", "name", "state", "reason"});
+      });
+  module.def(
+      "devices",
+      [] {
+        const nb::gil_scoped_release unlocked;
+        return runtime().devices();
+      },
+      "Every device of every provider, absent ones with the reason. Opens all providers.\n\n"
+      ">>> [str(device) for device in gantry.devices() if device.state == \"ready\"]");
+  module.def(
+      "supports_device",
+      [](const std::string& device) {
+        const nb::gil_scoped_release unlocked;
+        return runtime().supports_device(device);
+      },
+      nb::arg("device"),
+      "Whether the text names a device that is ready; opens its provider. False for any other "
+      "text, also a malformed one.\n\n>>> gantry.supports_device(\"CPU\")");
+  module.def(
+      "parse_device",
+      [](const std::string& device) {
+        const Device parsed = Device::parse(device);
+        return std::pair(parsed.type, parsed.id);
+      },
+      nb::arg("device"), nb::sig("def parse_device(device: str) -> tuple[str, int]"),
+      "Type and id of \"TYPE\" or \"TYPE:id\". Raises InvalidArgumentError for other text.");
+}
+
+void bind_report(nb::module_& module) {
+  nb::class_<ProviderReport>(module, "ProviderReport",
+                             "How far a provider candidate came, and why no further.")
+      .def_ro("name", &ProviderReport::name, "Of the manifest; its file if it cannot be read.")
+      .def_ro("manifest", &ProviderReport::manifest, "Its path.")
+      .def_ro("library", &ProviderReport::library, "Its path; \"\" if that is not known yet.")
+      .def_ro("version", &ProviderReport::version, "As the manifest says.")
+      .def_ro("stage", &ProviderReport::stage,
+              "collected, parsed, policy, file checks, requirements, probe, load, negotiate, "
+              "enumerate or ready")
+      .def_ro("state", &ProviderReport::state,
+              "\"ready\", \"not opened\", \"rejected\" or \"shadowed\".")
+      .def_prop_ro(
+          "code", [](const ProviderReport& row) { return std::string(to_string(row.code)); },
+          "\"OK\", or what went wrong: \"UNAVAILABLE\".")
+      .def_ro("message", &ProviderReport::message, "One sentence; \"\" if all is well.")
+      .def_ro("hint", &ProviderReport::hint, "What to do; may be \"\".")
+      .def("__repr__", [](nb::handle row) {
+        return repr(row, {"name", "state", "stage", "code", "message", "hint"});
+      });
+  module.def(
+      "report",
+      [](bool open) {
+        const nb::gil_scoped_release unlocked;
+        return runtime().report(open);
+      },
+      nb::arg("open") = true,
+      "Every provider candidate in the order of the search, as the command `gantry doctor` prints "
+      "them. `open=False` leaves alone those that nothing has needed yet.\n\n"
+      ">>> [row for row in gantry.report() if row.state == \"rejected\"]");
+}
+
+}  // namespace
+
+void bind_runtime(nb::module_& module) {
+  bind_devices(module);
+  bind_report(module);
+}
+
+}  // namespace gantry::python

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gantry/gantry.h>
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bindings.h"
+#include "py_session.h"
+
+namespace gantry::python {
+namespace {
+
+namespace nb = nanobind;
+
+nb::object shape_of(const ValueInfo& info) {
+  if (info.kind != Kind::kTensor || !info.has_rank) return nb::none();
+  nb::list shape;
+  for (size_t axis = 0; axis < info.shape.size(); ++axis) {
+    if (info.shape[axis] >= 0) {
+      shape.append(info.shape[axis]);
+    } else if (axis < info.symbols.size() && !info.symbols[axis].empty()) {
+      shape.append(info.symbols[axis]);
+    } else {
+      shape.append(nb::none());
+    }
+  }
+  return shape;
+}
+
+const char* kind_name(Kind kind) {
+  switch (kind) {
+    case Kind::kTensor:
+      return "tensor";
+    case Kind::kSequence:
+      return "sequence";
+    case Kind::kOptional:
+      return "optional";
+    case Kind::kMap:
+      return "map";
+    case Kind::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+void bind_rows(nb::module_& module) {
+  nb::class_<ValueInfo>(module, "ValueInfo", "An input or output of a model.")
+      .def_ro("name", &ValueInfo::name, "As the model calls it.")
+      .def_prop_ro(
+          "kind", [](const ValueInfo& info) { return kind_name(info.kind); },
+          "\"tensor\", \"sequence\", \"optional\" or \"map\".")
+      .def_prop_ro(
+          "dtype", [](const ValueInfo& info) { return std::string(to_string(info.dtype)); },
+          "\"float32\"; of the elements.")
+      .def_prop_ro(
+          "shape", shape_of, nb::sig("def shape(self) -> list[int | str | None] | None"),
+          "Numbers; names or None for what a run decides. None: of any rank, or no tensor.")
+      .def("__repr__", [](nb::handle info) {
+        return repr(info, {"name", "kind", "dtype", "shape"});
+      });
+  nb::class_<NodeTime>(module, "NodeTime", "Time that a node took, over all runs.")
+      .def_ro("node", &NodeTime::node, "Its name.")
+      .def_ro("op_type", &NodeTime::op_type, "Its operator: \"Conv\".")
+      .def_ro("provider", &NodeTime::provider, "Name of the provider that ran it.")
+      .def_ro("device", &NodeTime::device, "\"CPU:0\".")
+      .def_ro("runs", &NodeTime::runs, "How often it ran.")
+      .def_ro("total_ns", &NodeTime::total_ns, "Nanoseconds, over all runs.")
+      .def("__repr__", [](nb::handle row) {
+        return repr(row, {"node", "op_type", "device", "runs", "total_ns"});
+      });
+  nb::class_<MemoryUse>(module, "MemoryUse", "Memory that a session holds, in bytes.")
+      .def_ro("weights", &MemoryUse::weights, "Constants, mapped or owned.")
+      .def_ro("arena", &MemoryUse::arena, "Planned memory of all contexts.")
+      .def_ro("pool", &MemoryUse::pool, "Memory beside the plan.")
+      .def("__repr__", [](nb::handle use) {
+        return repr(use, {"weights", "arena", "pool"});
+      });
+}
+
+constexpr const char* kSessionDoc =
+    "A model on its devices, ready to run, from several threads too.\n\n"
+    "model: a path, the bytes of a serialized model, or an onnx.ModelProto. A model with external "
+    "data is given by its path.\n"
+    "device: \"TYPE\" or \"TYPE:id\"; None: what the configuration prefers, else \"CPU\".\n"
+    "config: members that override the process's configuration, as a dict.\n"
+    "profile: take the time of each node in every run; see profile().\n\n"
+    "Raises NotFoundError: no such file or device; InvalidModelError; UnsupportedError: the nodes "
+    "that the device refuses, each with the reason; UnavailableError: the device is absent; "
+    "InvalidArgumentError: a wrong argument or configuration.\n\n"
+    ">>> session = gantry.Session(\"model.onnx\", device=\"CPU\", config={\"session\": "
+    "{\"threads\": 2}})";
+
+constexpr const char* kRunDoc =
+    "Runs the model: values by input name to values by output name.\n\n"
+    "inputs: a tensor is a numpy array, or what has __dlpack__ or __array__, of exactly the "
+    "declared element type and shape; numbers and nested lists are converted to the declared "
+    "element type if no kind of number is lost. bfloat16, float8, int4 and their like are those "
+    "of ml_dtypes; strings are arrays of str or bytes (object, StringDType, numpy.str_). A "
+    "sequence is a list, an optional None or its value, a map a dict. Arrays that are contiguous, "
+    "aligned and in the machine's byte order are read in place.\n"
+    "outputs: names of those wanted, in that order; None: all, in the model's order.\n"
+    "timeout: in seconds.\n\n"
+    "Returns new arrays, which own their memory. The interpreter's lock is released while the "
+    "model runs; Ctrl-C ends the run.\n\n"
+    "Raises InvalidArgumentError: an input is missing, unknown, or not what the model declares; "
+    "DeadlineExceededError after the timeout; KeyboardInterrupt; what the devices report.\n\n"
+    ">>> session.run({\"x\": x})[\"y\"]";
+
+}  // namespace
+
+void bind_session(nb::module_& module) {
+  bind_rows(module);
+  nb::class_<PySession>(module, "Session", kSessionDoc)
+      .def(
+          "__init__",
+          [](PySession* self, nb::handle model, const std::optional<std::string>& device,
+             nb::handle config,
+             bool profile) { new (self) PySession(model, device, config, profile); },
+          nb::arg("model").none(), nb::arg("device") = nb::none(), nb::arg("config") = nb::none(),
+          nb::arg("profile") = false,
+          nb::sig("def __init__(self, model: str | os.PathLike[str] | bytes | onnx.ModelProto, "
+                  "device: str | None = None, config: dict[str, typing.Any] | None = None, "
+                  "profile: bool = False) -> None"))
+      .def_prop_ro(
+          "inputs", [](const PySession& self) { return self.session().inputs(); },
+          "What run() takes, in the model's order.")
+      .def_prop_ro(
+          "outputs", [](const PySession& self) { return self.session().outputs(); },
+          "What run() returns, in the model's order.")
+      .def_prop_ro(
+          "metadata", [](const PySession& self) { return self.session().metadata(); },
+          "The model's metadata_props.")
+      .def_prop_ro(
+          "placement", [](const PySession& self) { return self.session().placement(); },
+          "Where each node runs and why.")
+      .def_prop_ro(
+          "memory", [](const PySession& self) { return self.session().memory(); },
+          "What the session holds now.")
+      .def("profile", &PySession::profile,
+           "Time of each node over the runs since the start or reset_profile(), longest first. "
+           "Raises InvalidArgumentError if the session was made without profile=True.\n\n"
+           ">>> gantry.Session(\"model.onnx\", profile=True).profile()")
+      .def("reset_profile", &PySession::reset_profile, "Starts the times anew.")
+      .def("run", &PySession::run, nb::arg("inputs").none(), nb::arg("outputs") = nb::none(),
+           nb::kw_only(), nb::arg("timeout") = nb::none(),
+           nb::sig("def run(self, inputs: dict[str, typing.Any], outputs: "
+                   "collections.abc.Sequence[str] | None = None, *, timeout: float | None = None) "
+                   "-> dict[str, typing.Any]"),
+           kRunDoc)
+      .def("__repr__", [](const PySession& self) {
+        const Placement& placement = self.session().placement();
+        return "<gantry.Session: " + std::to_string(self.session().inputs().size()) + " inputs, " +
+               std::to_string(self.session().outputs().size()) + " outputs, " +
+               std::to_string(placement.nodes.size()) + " nodes>";
+      });
+}
+
+}  // namespace gantry::python

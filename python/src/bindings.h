@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of the module gantry._core, each bound in its own file. Called once, when the module is
+// imported.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <string>
+#include <vector>
+
+namespace gantry::python {
+
+/// Devices, provider reports, device strings.
+void bind_runtime(nanobind::module_& module);
+/// Placement, and check(), which makes one without a session.
+void bind_placement(nanobind::module_& module);
+/// Session and the rows that it answers with.
+void bind_session(nanobind::module_& module);
+
+/// "Name(a='x', b=1)" of the named attributes, as dataclasses print themselves.
+std::string repr(nanobind::handle object, const std::vector<const char*>& attributes);
+
+}  // namespace gantry::python

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Session and check take from Python: the process's runtime, a model in one of its forms, and
+// the options.
+#pragma once
+
+#include <gantry/session.h>
+
+#include <nanobind/nanobind.h>
+#include <optional>
+#include <string>
+
+namespace gantry::python {
+
+/// One for the process, made when first needed and never destroyed: providers may still run threads
+/// when the process ends. Called without the interpreter's lock, which a thread that waits for
+/// another to make it must not hold.
+Runtime& runtime();
+
+/// A model as the user gave it, and what keeps its bytes.
+struct GivenModel {
+  nanobind::object bytes;  // empty for a path
+  ModelSource source;
+};
+
+/// A path (str, os.PathLike), the bytes of a serialized model (anything with the buffer protocol),
+/// or an onnx.ModelProto, which is serialized. INVALID_ARGUMENT: something else. Needs the
+/// interpreter's lock.
+GivenModel given_model(nanobind::handle model);
+
+/// INVALID_ARGUMENT: `device` is an empty text, `config` no dict or one that JSON cannot express.
+SessionOptions session_options(const std::optional<std::string>& device, nanobind::handle config);
+
+}  // namespace gantry::python

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "py_session.h"
+
+#include <algorithm>
+#include <nanobind/stl/string.h>
+
+#include "arrays.h"
+#include "errors.h"
+#include "interrupt.h"
+
+namespace gantry::python {
+namespace {
+
+namespace nb = nanobind;
+
+uint64_t nanoseconds(double seconds) {
+  constexpr double kLongest = 1e9;  // seconds: 31 years
+  if (!(seconds >= 0)) {
+    throw Error(Code::kInvalidArgument,
+                "timeout: expected seconds from 0, found " + std::to_string(seconds));
+  }
+  return static_cast<uint64_t>(1e9 * std::min(seconds, kLongest));
+}
+
+/// Index of the name; the size if there is none.
+size_t find(const std::vector<ValueInfo>& infos, const std::string& name) {
+  return static_cast<size_t>(
+      std::find_if(infos.begin(), infos.end(),
+                   [&](const ValueInfo& info) { return info.name == name; }) -
+      infos.begin());
+}
+
+std::string names_of(const std::vector<ValueInfo>& infos) {
+  std::string names;
+  for (const ValueInfo& info : infos) names += (names.empty() ? "\"" : ", \"") + info.name + "\"";
+  return names;
+}
+
+}  // namespace
+
+PySession::PySession(nb::handle model, const std::optional<std::string>& device, nb::handle config,
+                     bool profile)
+    : given_(given_model(model)), has_profile_(profile) {
+  SessionOptions options = session_options(device, config);
+  options.profile = profile;
+  const nb::gil_scoped_release unlocked;
+  session_.emplace(runtime(), given_.source, options);
+}
+
+nb::dict PySession::run(nb::handle inputs, nb::handle outputs, std::optional<double> timeout) {
+  const std::vector<size_t> wanted = to_outputs(outputs);
+  const Inputs values = to_inputs(inputs);
+  RunOptions options;
+  if (timeout) options.timeout_ns = nanoseconds(*timeout);
+  const std::vector<Value> results = run_interruptibly(values, options);
+  nb::dict named;
+  for (const size_t index : wanted)
+    named[session_->outputs()[index].name.c_str()] = to_python(results[index]);
+  return named;
+}
+
+std::vector<NodeTime> PySession::profile() const {
+  if (!has_profile_) {
+    throw Error(Code::kInvalidArgument,
+                "profile: this session takes no times; make it with profile=True");
+  }
+  return session_->profile();
+}
+
+void PySession::reset_profile() { session_->reset_profile(); }
+
+Inputs PySession::to_inputs(nb::handle inputs) const {
+  if (!PyDict_Check(inputs.ptr())) {
+    throw Error(Code::kInvalidArgument,
+                "inputs: expected a dict from input names to arrays, found " + described(inputs));
+  }
+  Inputs values;
+  for (const auto& [key, object] : nb::borrow<nb::dict>(inputs)) {
+    if (!PyUnicode_Check(key.ptr())) {
+      throw Error(Code::kInvalidArgument,
+                  "inputs: the keys must be names of inputs (str), found " + described(key));
+    }
+    const auto name = nb::cast<std::string>(key);
+    const size_t index = find(session_->inputs(), name);
+    // The run says which names there are.
+    values.emplace(name, index < session_->inputs().size()
+                             ? to_value(object, session_->inputs()[index])
+                             : Value());
+  }
+  return values;
+}
+
+std::vector<size_t> PySession::to_outputs(nb::handle outputs) const {
+  const std::vector<ValueInfo>& infos = session_->outputs();
+  std::vector<size_t> indices;
+  if (outputs.is_none()) {
+    for (size_t i = 0; i < infos.size(); ++i) indices.push_back(i);
+    return indices;
+  }
+  if (PyUnicode_Check(outputs.ptr()) || PySequence_Check(outputs.ptr()) == 0) {
+    throw Error(Code::kInvalidArgument,
+                "outputs: expected a list of names or None, found " + described(outputs));
+  }
+  for (const nb::handle item : outputs) {
+    if (!PyUnicode_Check(item.ptr())) {
+      throw Error(Code::kInvalidArgument,
+                  "outputs: expected names of outputs (str), found " + described(item));
+    }
+    const auto name = nb::cast<std::string>(item);
+    indices.push_back(find(infos, name));
+    if (indices.back() == infos.size()) {
+      throw Error(
+          Code::kInvalidArgument,
+          "output \"" + name + "\": the model has no such output; it has " + names_of(infos));
+    }
+  }
+  return indices;
+}
+
+std::vector<Value> PySession::run_interruptibly(const Inputs& values, RunOptions& options) {
+  const bool is_main = is_main_thread();
+  if (is_main) options.cancel = InterruptScope::cancel();
+  try {
+    const nb::gil_scoped_release unlocked;
+    const InterruptScope scope(is_main);
+    return session_->run_values(values, options);
+  } catch (const Error& error) {
+    // Python's own handler turns the interrupt that ended the run into KeyboardInterrupt, or
+    // whatever the program wants.
+    if (error.code() == Code::kCancelled && PyErr_CheckSignals() != 0) throw nb::python_error();
+    throw;
+  }
+}
+
+}  // namespace gantry::python

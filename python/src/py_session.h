@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// gantry.Session: a core session that takes and returns Python's values, keeps the model's bytes
+// and ends a run on Ctrl-C. All calls need the interpreter's lock, which is released while the core
+// works; several threads may call at once.
+#pragma once
+
+#include <gantry/session.h>
+
+#include <cstdint>
+#include <nanobind/nanobind.h>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model_source.h"
+
+namespace gantry::python {
+
+class PySession {
+ public:
+  /// Errors as Session.
+  PySession(nanobind::handle model, const std::optional<std::string>& device,
+            nanobind::handle config, bool profile);
+
+  [[nodiscard]] const Session& session() const { return *session_; }
+
+  /// `inputs`: a dict from names to values. `outputs`: None or a sequence of names. `timeout`:
+  /// seconds. The result is a dict from names to values. Errors as Session::run, and
+  /// KeyboardInterrupt.
+  nanobind::dict run(nanobind::handle inputs, nanobind::handle outputs,
+                     std::optional<double> timeout);
+
+  /// INVALID_ARGUMENT: made without a profile.
+  [[nodiscard]] std::vector<NodeTime> profile() const;
+  void reset_profile();
+
+ private:
+  [[nodiscard]] Inputs to_inputs(nanobind::handle inputs) const;
+  [[nodiscard]] std::vector<size_t> to_outputs(nanobind::handle outputs) const;
+  std::vector<Value> run_interruptibly(const Inputs& values, RunOptions& options);
+
+  GivenModel given_;
+  bool has_profile_;
+  std::optional<Session> session_;
+};
+
+}  // namespace gantry::python
