@@ -54,7 +54,7 @@ def element_type(array):
     return helper.np_dtype_to_tensor_dtype(array.dtype)
 
 
-def node_model(op_type, inputs, output_types, opset, attributes=None, domain="", constants=()):
+def node_model(op_type, inputs, output_types, opset, attributes=None, domain="", constants=(), domain_version=1):
     """A model of one node. `inputs`: arrays by position, None for an absent one; `output_types`: ONNX element types.
 
     Inputs whose positions are in `constants` become initializers. Returns the model and what to feed it.
@@ -72,7 +72,7 @@ def node_model(op_type, inputs, output_types, opset, attributes=None, domain="",
     )
     imports = [helper.make_opsetid("", opset)]
     if domain:
-        imports.append(helper.make_opsetid(domain, 1))
+        imports.append(helper.make_opsetid(domain, domain_version))
     model = helper.make_model(graph, opset_imports=imports, ir_version=10)
     feeds = {f"x{i}": x for i, x in given if i not in constants}
     return with_output_shapes(model, feeds), feeds

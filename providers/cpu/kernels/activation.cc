@@ -162,6 +162,27 @@ struct Gelu {
   bool is_tanh;
 };
 
+/// Towards 0 by `bias`, what is nearer than `lambd` to 0. Results of integers are truncated.
+struct Shrink {
+  explicit Shrink(const sdk::NodeView& node)
+      : lambd(node.get_float("lambd", 0.5F)), bias(node.get_float("bias", 0.0F)) {}
+  template <class T>
+  T operator()(T x) const {
+    if constexpr (std::is_integral_v<T>) {
+      return to_integer<T>(shrunk(static_cast<double>(x)));
+    } else {
+      return shrunk(x);
+    }
+  }
+  template <class T>
+  [[nodiscard]] T shrunk(T x) const {
+    const T limit = static_cast<T>(lambd);
+    return x < -limit ? x + static_cast<T>(bias) : x > limit ? x - static_cast<T>(bias) : T{0};
+  }
+  float lambd;
+  float bias;
+};
+
 using ReluTypes = Concat<FloatTypes, SignedTypes>;
 template <class Op>
 constexpr sdk::Factory kOfFloats = sdk::make<Unary<Op, FloatTypes>>;
@@ -183,6 +204,7 @@ constexpr sdk::KernelRow kActivationRows[] = {
     {"HardSigmoid", 1, sdk::kLatest, sdk::kFloats, kOfFloats<HardSigmoid>, kOverFirst},
     {"Swish", 24, sdk::kLatest, sdk::kFloats, kOfFloats<Swish>, kOverFirst},
     {"Gelu", 20, sdk::kLatest, sdk::kFloats, kOfFloats<Gelu>, kOverFirst},
+    {"Shrink", 9, sdk::kLatest, sdk::kNumbers, sdk::make<Unary<Shrink, NumberTypes>>, kOverFirst},
 };
 
 }  // namespace

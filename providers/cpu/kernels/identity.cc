@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Identity of values of every kind. Dense tensors are granted the same memory or copied; everything
-// else is shared.
+// Identity of values of every kind: dense tensors are granted the same memory or copied; everything
+// else is shared. BitCast: the same bytes as another type.
 #include <cstring>
+#include <string>
 
 #include "kernels/all_kernels.h"
 #include "kernels/elementwise.h"
+#include "strided_copy.h"
 
 namespace gantry::cpu {
 namespace {
@@ -21,18 +23,42 @@ class Identity final : public NodeKernel {
       return;
     }
     const gantry_tensor& target = call.output(0, tensor->dtype, sdk::Shape(*tensor));
-    if (target.data == tensor->data || tensor->size_bytes == 0) return;
-    call.parallel_for(static_cast<int64_t>(tensor->size_bytes), 4 * kPlainGrain,
-                      [&](int64_t begin, int64_t end) {
-                        std::memcpy(static_cast<char*>(target.data) + begin,
-                                    static_cast<const char*>(tensor->data) + begin,
-                                    static_cast<size_t>(end - begin));
-                      });
+    copy_bytes(call, target.data, tensor->data, static_cast<int64_t>(tensor->size_bytes));
   }
+};
+
+class BitCast final : public NodeKernel {
+ public:
+  explicit BitCast(const sdk::NodeView& node)
+      : NodeKernel(node), to_(static_cast<uint32_t>(node.get_int("to", 0))) {
+    if (bits_of(to_) == 0) {
+      node.fail(GANTRY_INVALID_MODEL,
+                "attribute to is " + std::to_string(to_) + ", which is no type of a fixed size");
+    }
+  }
+
+  void run(sdk::Call& call) const override {
+    const gantry_tensor& x = call.input(0);
+    if (bits_of(x.dtype) != bits_of(to_)) {
+      fail("elements of " + std::to_string(bits_of(x.dtype)) + " bits cannot be seen as ones of " +
+           std::to_string(bits_of(to_)));
+    }
+    const gantry_tensor& y = call.output(0, to_, sdk::Shape(x));
+    copy_bytes(call, y.data, x.data, static_cast<int64_t>(x.size_bytes));
+  }
+
+ private:
+  uint32_t to_;
 };
 
 constexpr sdk::KernelRow kIdentityRows[] = {
     {"Identity", 1, sdk::kLatest, sdk::kAllTypes, sdk::make<Identity>, {.repeats = 0}},
+    {"BitCast",
+     26,
+     sdk::kLatest,
+     sdk::kFixedSize | sdk::kPacked,
+     sdk::make<BitCast>,
+     {.repeats = 0}},
 };
 
 }  // namespace

@@ -16,24 +16,27 @@ using Wrapping = decltype(std::make_unsigned_t<T>{} + 0U);
 
 template <class T>
 T wrap_add(T a, T b) {
-  if constexpr (std::is_integral_v<T>)
+  if constexpr (std::is_integral_v<T>) {
     return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
-  else
+  } else {
     return a + b;
+}
 }
 template <class T>
 T wrap_sub(T a, T b) {
-  if constexpr (std::is_integral_v<T>)
+  if constexpr (std::is_integral_v<T>) {
     return static_cast<T>(static_cast<Wrapping<T>>(a) - static_cast<Wrapping<T>>(b));
-  else
+  } else {
     return a - b;
+}
 }
 template <class T>
 T wrap_mul(T a, T b) {
-  if constexpr (std::is_integral_v<T>)
+  if constexpr (std::is_integral_v<T>) {
     return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
-  else
+  } else {
     return a * b;
+}
 }
 template <class T>
 T wrap_div(T a, T b) {

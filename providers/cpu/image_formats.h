@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Encoded images to RGB: JPEG, PNG, WebP, TIFF, JPEG 2000, BMP and the portable formats (PBM, PGM,
+// PPM), each by its own library but the last. The format is told from the first bytes. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace gantry::cpu {
+
+/// Rows from the top, three bytes for each pixel, no gaps. No pixels: nothing could be decoded.
+struct Image {
+  int64_t height = 0;
+  int64_t width = 0;
+  std::vector<uint8_t> pixels;
+};
+
+/// The first picture in `data`; an alpha channel is left out.
+Image decode_image(const uint8_t* data, int64_t size);
+
+}  // namespace gantry::cpu

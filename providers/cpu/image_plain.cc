@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "image_plain.h"
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <memory>
+
+#define STB_IMAGE_IMPLEMENTATION
+#define STB_IMAGE_STATIC
+#define STBI_ONLY_BMP
+#define STBI_NO_STDIO
+#include <stb/stb_image.h>
+
+namespace gantry::cpu {
+
+namespace {
+
+bool is_space(uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+/// A portable image, read from its head on.
+class PortableReader {
+ public:
+  PortableReader(const uint8_t* data, int64_t size) : at_(data + 2), end_(data + size) {
+    kind_ = data[1] - '0';
+  }
+
+  Image read() {
+    const int64_t width = number();
+    const int64_t height = number();
+    const int64_t greatest = is_bitmap() ? 1 : number();
+    // The shortest possible pixel is a bit: more pixels than that are not in the file.
+    const int64_t most = (end_ - at_) * 8;
+    if (width < 1 || height < 1 || greatest < 1 || greatest > 65535 || width > most / height)
+      return {};
+    if (kind_ > 3 && at_ < end_) ++at_;  // one white space before binary data
+    Image image;
+    image.height = height;
+    image.width = width;
+    image.pixels.resize(static_cast<size_t>(height * width) * 3);
+    const int channels = kind_ == 3 || kind_ == 6 ? 3 : 1;
+    uint8_t* pixel = image.pixels.data();
+    for (int64_t row = 0; row < height; ++row) {
+      for (int64_t column = 0; column < width; ++column, pixel += 3) {
+        for (int k = 0; k < channels; ++k) {
+          const int64_t value = sample(column, width, greatest);
+          if (value < 0 || value > greatest) return {};
+          const int64_t light = is_bitmap() ? 1 - value : value;
+          pixel[k] = static_cast<uint8_t>((light * 255 + greatest / 2) / greatest);
+        }
+        for (int k = channels; k < 3; ++k) pixel[k] = pixel[0];
+      }
+    }
+    return image;
+  }
+
+ private:
+  [[nodiscard]] bool is_bitmap() const { return kind_ == 1 || kind_ == 4; }
+
+  void skip_space() {
+    while (at_ < end_ && (is_space(*at_) || *at_ == '#')) {
+      if (*at_ == '#') {
+        while (at_ < end_ && *at_ != '\n') ++at_;
+      } else {
+        ++at_;
+      }
+    }
+  }
+  /// -1: there is none.
+  int64_t number() {
+    skip_space();
+    if (at_ == end_ || *at_ < '0' || *at_ > '9') return -1;
+    int64_t value = 0;
+    for (; at_ < end_ && *at_ >= '0' && *at_ <= '9' && value < INT32_MAX; ++at_)
+      value = value * 10 + *at_ - '0';
+    return value;
+  }
+  int64_t sample(int64_t column, int64_t width, int64_t greatest) {
+    if (kind_ == 1) {
+      skip_space();
+      return at_ < end_ ? *at_++ - '0' : -1;
+    }
+    if (kind_ < 4) return number();
+    if (kind_ == 4) {
+      if (at_ >= end_) return -1;
+      const int64_t bit = (*at_ >> (7 - column % 8)) & 1;
+      // Rows start at a byte.
+      if (column % 8 == 7 || column == width - 1) ++at_;
+      return bit;
+    }
+    const int bytes = greatest > 255 ? 2 : 1;
+    if (end_ - at_ < bytes) return -1;
+    const int64_t value = bytes == 2 ? at_[0] * 256 + at_[1] : at_[0];
+    at_ += bytes;
+    return value;
+  }
+
+  const uint8_t* at_;
+  const uint8_t* end_;
+  int kind_;
+};
+
+}  // namespace
+
+Image decode_bmp(const uint8_t* data, int64_t size) {
+  int width = 0;
+  int height = 0;
+  int channels = 0;
+  if (size > INT_MAX) return {};
+  const std::unique_ptr<stbi_uc, void (*)(void*)> pixels(
+      stbi_load_from_memory(data, static_cast<int>(size), &width, &height, &channels, 3),
+      stbi_image_free);
+  if (!pixels) return {};
+  Image image;
+  image.height = height;
+  image.width = width;
+  image.pixels.assign(pixels.get(),
+                      pixels.get() + static_cast<size_t>(height) * static_cast<size_t>(width) * 3);
+  return image;
+}
+
+Image decode_portable(const uint8_t* data, int64_t size) {
+  return PortableReader(data, size).read();
+}
+
+}  // namespace gantry::cpu

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// DeformConv: a convolution whose taps are moved by offsets and weighted by a mask. The moved taps
+// are interpolated into a matrix that the weights multiply. 16-bit floats are computed in f32.
+#include <gantry/sdk/rows.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "dispatch.h"
+#include "kernels/all_kernels.h"
+#include "kernels/blas.h"
+#include "kernels/convolution.h"
+
+namespace gantry::cpu {
+namespace {
+
+constexpr int kMaxAxes = 6;
+constexpr int kMaxCorners = 1 << kMaxAxes;
+
+/// The neighbours of a place between elements, and their weights; those outside are left out.
+template <class C>
+struct Corners {
+  int count = 0;
+  int64_t place[kMaxCorners];
+  C weight[kMaxCorners];
+
+  void surround(const C* at, const Window& window) {
+    count = 1;
+    place[0] = 0;
+    weight[0] = C{1};
+    for (int axis = 0; axis < window.rank() && count > 0; ++axis) {
+      const int64_t extent = window[axis].input;
+      // Also false for what is no number.
+      if (!(at[axis] > C{-1} && at[axis] < static_cast<C>(extent))) {
+        count = 0;
+        return;
+      }
+      const C floor = std::floor(at[axis]);
+      const C t = at[axis] - floor;
+      const auto low = static_cast<int64_t>(floor);
+      const int before = count;
+      count = 0;
+      int64_t places[kMaxCorners];
+      C weights[kMaxCorners];
+      for (int i = 0; i < before; ++i) {
+        for (int side = 0; side < 2; ++side) {
+          if (low + side < 0 || low + side >= extent) continue;
+          places[count] = place[i] * extent + low + side;
+          weights[count++] = weight[i] * (side ? t : C{1} - t);
+        }
+      }
+      std::copy_n(places, count, place);
+      std::copy_n(weights, count, weight);
+    }
+  }
+};
+
+class DeformConv final : public ConvKernel {
+ public:
+  explicit DeformConv(const sdk::NodeView& node)
+      : ConvKernel(node), offset_groups_(node.get_int("offset_group", 1)) {
+    if (offset_groups_ < 1) {
+      node.fail(GANTRY_INVALID_MODEL, "attribute offset_group is " +
+                                          std::to_string(offset_groups_) + ", expected at least 1");
+    }
+  }
+
+  void run(sdk::Call& call) const override {
+    const uint32_t dtype = call.input(0).dtype;
+    for (int slot = 1; slot < call.input_count(); ++slot) {
+      if (call.has_input(slot) && call.input(slot).dtype != dtype)
+        fail("the inputs must have one element type");
+    }
+    ConvShape shape = resolve(call, 0, 1);
+    check_bias(call, 3, shape);
+    check_offsets(call, shape);
+    gantry_tensor* output = make_output(call, dtype, call.shape(0), shape);
+    if (!output) return;
+    dispatch<FloatTypes>(
+        dtype, [&](auto type) { compute<typename decltype(type)::type>(call, shape, *output); });
+  }
+
+ private:
+  void check_offsets(sdk::Call& call, const ConvShape& shape) const {
+    const int rank = shape.window.rank();
+    if (rank > kMaxAxes) {
+      fail(std::to_string(rank) + " spatial axes are above the supported " +
+               std::to_string(kMaxAxes),
+           GANTRY_UNSUPPORTED);
+    }
+    if (shape.groups * shape.channels % offset_groups_ != 0) {
+      fail(std::to_string(shape.groups * shape.channels) + " channels cannot be divided into " +
+           std::to_string(offset_groups_) + " groups of offsets");
+    }
+    const int64_t taps = offset_groups_ * shape.window.kernel_count();
+    check_plane(call, shape, 2, taps * rank);
+    if (call.has_input(4)) check_plane(call, shape, 4, taps);
+  }
+  void check_plane(sdk::Call& call, const ConvShape& shape, int slot, int64_t channels) const {
+    const sdk::Shape own = call.shape(slot);
+    Dims expected;
+    expected.push(shape.batch);
+    expected.push(channels);
+    for (int i = 0; i < shape.window.rank(); ++i) expected.push(shape.window[i].output);
+    if (own != expected.shape()) {
+      fail("input " + std::to_string(slot) + " has shape " + to_string(own) + ", needs " +
+           to_string(expected.shape()));
+    }
+  }
+
+  template <class T>
+  void compute(sdk::Call& call, const ConvShape& shape, gantry_tensor& output) const {
+    using C = Compute<T>;
+    const C* x = widened<T>(call, call.input(0));
+    const C* w = widened<T>(call, call.input(1));
+    const C* offsets = widened<T>(call, call.input(2));
+    const C* bias = call.has_input(3) ? widened<T>(call, call.input(3)) : nullptr;
+    const C* mask = call.has_input(4) ? widened<T>(call, call.input(4)) : nullptr;
+    C* y = wide_output<T>(call, output);
+    const int64_t depth = shape.depth();
+    const int64_t plane = shape.out_plane;
+    const int64_t features = shape.groups * shape.features;
+    const int64_t taps = offset_groups_ * shape.window.kernel_count();
+    auto* columns = call.scratch<C>(shape.groups * depth * plane);
+    for (int64_t n = 0; n < shape.batch; ++n) {
+      gather(call, shape, x + n * shape.groups * shape.channels * shape.in_plane,
+             offsets + n * taps * shape.window.rank() * plane,
+             mask ? mask + n * taps * plane : nullptr, columns);
+      C* target = y + n * features * plane;
+      for (int64_t i = 0; bias && i < features; ++i)
+        std::fill_n(target + i * plane, plane, bias[i]);
+      for (int64_t g = 0; g < shape.groups; ++g) {
+        Product<C> product =
+            dense_product<C>(shape.features, plane, depth, w + g * shape.features * depth,
+                             columns + g * depth * plane, target + g * shape.features * plane);
+        product.beta = bias ? C{1} : C{0};
+        multiply(call, product);
+      }
+    }
+    narrow<T>(call, y, output);
+  }
+
+  /// The matrix whose row (channel, tap) holds what the moved tap of each window sees.
+  template <class C>
+  void gather(sdk::Call& call, const ConvShape& shape, const C* x, const C* offsets, const C* mask,
+              C* columns) const {
+    const Window& window = shape.window;
+    const int rank = window.rank();
+    const int64_t taps = window.kernel_count();
+    const int64_t plane = shape.out_plane;
+    const int64_t channels = shape.groups * shape.channels / offset_groups_;
+    int64_t kernels[kMaxWindowAxes];
+    int64_t outputs[kMaxWindowAxes];
+    for (int i = 0; i < rank; ++i) {
+      kernels[i] = window[i].kernel;
+      outputs[i] = window[i].output;
+    }
+    const int64_t total = offset_groups_ * taps * plane;
+    const int64_t grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(channels, 1));
+    call.parallel_for(total, grain, [&](int64_t begin, int64_t end) {
+      Corners<C> corners;
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t row = i / plane;  // of a group's tap
+        const int64_t p = i % plane;
+        const Odometer tap(kernels, rank, row % taps);
+        const Odometer place(outputs, rank, p);
+        C at[kMaxAxes];
+        for (int axis = 0; axis < rank; ++axis) {
+          at[axis] =
+              static_cast<C>(window[axis].start(place[axis]) + tap[axis] * window[axis].dilation) +
+              offsets[(row * rank + axis) * plane + p];
+        }
+        corners.surround(at, window);
+        const C factor = mask ? mask[i] : C{1};
+        for (int64_t c = 0; c < channels; ++c) {
+          const int64_t channel = row / taps * channels + c;
+          const C* source = x + channel * shape.in_plane;
+          C sum = C{0};
+          for (int k = 0; k < corners.count; ++k)
+            sum += corners.weight[k] * source[corners.place[k]];
+          columns[(channel * taps + row % taps) * plane + p] = sum * factor;
+        }
+      }
+    });
+  }
+
+  int64_t offset_groups_;
+};
+
+constexpr sdk::KernelRow kDeformConvRows[] = {
+    {"DeformConv", 19, sdk::kLatest, sdk::kFloats, sdk::make<DeformConv>},
+};
+
+}  // namespace
+
+sdk::KernelTable deform_conv_kernels() { return sdk::table(kDeformConvRows); }
+
+}  // namespace gantry::cpu

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: Apache-2.0
+// Einsum: operands are joined one after the other. Each join sums what no later term needs, brings
+// the operands into the form [batch, rows, inner] and [batch, inner, columns], and multiplies
+// matrices. 16-bit floats are computed in f32, narrow integers in 32 bits.
+#include <gantry/sdk/rows.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "dims.h"
+#include "dispatch.h"
+#include "kernels/all_kernels.h"
+#include "kernels/blas.h"
+#include "node_kernel.h"
+#include "strided_copy.h"
+
+namespace gantry::cpu {
+namespace {
+
+/// Letters are 0 to 51; the axes of an ellipsis follow, counted from the right.
+constexpr int kLetters = 52;
+constexpr int kLabels = kLetters + kMaxRank;
+constexpr int kEllipsis = -1;
+
+using Labels = std::vector<int>;
+
+/// Axis labels of a tensor on the stack, with the extents and strides that they have in it.
+struct View {
+  int rank = 0;
+  int label[kMaxRank];
+  int64_t extent[kMaxRank];
+  int64_t stride[kMaxRank];
+  const void* data = nullptr;
+
+  void push(int name, int64_t size, int64_t step) {
+    if (rank == kMaxRank) {
+      throw sdk::Error(GANTRY_UNSUPPORTED, "an Einsum of more than " + std::to_string(kMaxRank) +
+                                               " axes is not supported");
+    }
+    label[rank] = name;
+    extent[rank] = size;
+    stride[rank++] = step;
+  }
+  [[nodiscard]] int find(int name) const {
+    for (int i = 0; i < rank; ++i) {
+      if (label[i] == name) return i;
+    }
+    return -1;
+  }
+  [[nodiscard]] int64_t count() const {
+    int64_t product = 1;
+    for (int i = 0; i < rank; ++i) product *= extent[i];
+    return product;
+  }
+};
+
+/// "ij,jk->ik", read once.
+struct Equation {
+  explicit Equation(const sdk::NodeView& node) {
+    std::string text = node.get_string("equation", "");
+    text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
+    const size_t arrow = text.find("->");
+    std::string_view left = std::string_view(text).substr(0, arrow);
+    for (;;) {
+      const size_t comma = left.find(',');
+      terms.push_back(read(node, left.substr(0, comma)));
+      if (comma == std::string_view::npos) break;
+      left.remove_prefix(comma + 1);
+    }
+    if (static_cast<int>(terms.size()) != node.input_count()) {
+      node.fail(GANTRY_INVALID_MODEL, "the equation \"" + text + "\" has " +
+                                          std::to_string(terms.size()) + " terms for " +
+                                          std::to_string(node.input_count()) + " inputs");
+    }
+    if (arrow == std::string::npos) {
+      imply_output();
+      return;
+    }
+    output = read(node, std::string_view(text).substr(arrow + 2));
+    for (size_t i = 0; i < output.size(); ++i) {
+      bool is_known = output[i] == kEllipsis;
+      for (const Labels& term : terms)
+        is_known |= std::find(term.begin(), term.end(), output[i]) != term.end();
+      const auto rest = output.begin() + static_cast<std::ptrdiff_t>(i) + 1;
+      if (!is_known || std::find(rest, output.end(), output[i]) != output.end()) {
+        node.fail(GANTRY_INVALID_MODEL, "the output of the equation \"" + text +
+                                            "\" has a letter that no input has, or one twice");
+      }
+    }
+  }
+
+  std::vector<Labels> terms;
+  Labels output;
+
+ private:
+  static Labels read(const sdk::NodeView& node, std::string_view term) {
+    Labels labels;
+    for (size_t i = 0; i < term.size(); ++i) {
+      const char c = term[i];
+      if (c >= 'A' && c <= 'Z') {
+        labels.push_back(c - 'A');
+      } else if (c >= 'a' && c <= 'z') {
+        labels.push_back(26 + c - 'a');
+      } else if (term.substr(i, 3) == "..." &&
+                 std::find(labels.begin(), labels.end(), kEllipsis) == labels.end()) {
+        labels.push_back(kEllipsis);
+        i += 2;
+      } else {
+        node.fail(GANTRY_INVALID_MODEL, "the term \"" + std::string(term) +
+                                            "\" of the equation is no list of letters with at "
+                                            "most one ellipsis");
+      }
+    }
+    return labels;
+  }
+
+  /// The ellipsis, then what occurs once, in the order of the letters' codes.
+  void imply_output() {
+    int count[kLetters] = {};
+    bool has_ellipsis = false;
+    for (const Labels& term : terms) {
+      for (const int label : term) {
+        has_ellipsis |= label == kEllipsis;
+        if (label != kEllipsis) ++count[label];
+      }
+    }
+    if (has_ellipsis) output.push_back(kEllipsis);
+    for (int i = 0; i < kLetters; ++i) {
+      if (count[i] == 1) output.push_back(i);
+    }
+  }
+};
+
+template <class T>
+using EinsumCompute =
+    std::conditional_t<std::is_integral_v<T> && sizeof(T) < 4,
+                       std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>, Compute<T>>;
+
+/// The joins of one run.
+template <class C>
+class Joiner {
+ public:
+  explicit Joiner(sdk::Call& call) : call_(call) {}
+
+  /// `view` with its axes in the order of `order` (labels that it has), dense.
+  View arranged(const View& view, const int* order, int rank) const {
+    View result;
+    int64_t strides[kMaxRank];
+    bool is_dense = true;
+    for (int i = 0; i < rank; ++i) {
+      const int at = view.find(order[i]);
+      result.push(order[i], view.extent[at], 0);
+      strides[i] = view.stride[at];
+    }
+    int64_t step = 1;
+    for (int i = rank - 1; i >= 0; --i) {
+      result.stride[i] = step;
+      is_dense &= strides[i] == step || result.extent[i] == 1;
+      step *= result.extent[i];
+    }
+    if (is_dense) {
+      result.data = view.data;
+      return result;
+    }
+    auto* data = call_.scratch<C>(result.count());
+    if (result.count() > 0) {
+      copy_strided(call_, sizeof(C), {result.extent, rank}, view.data, strides, data,
+                   result.stride);
+    }
+    result.data = data;
+    return result;
+  }
+
+  /// Sums the axes whose label `keeps` refuses.
+  template <class Keeps>
+  View summed(const View& view, Keeps keeps) const {
+    int order[kMaxRank];
+    int kept = 0;
+    for (int i = 0; i < view.rank; ++i) {
+      if (keeps(view.label[i])) order[kept++] = view.label[i];
+    }
+    if (kept == view.rank) return view;
+    int used = kept;
+    for (int i = 0; i < view.rank; ++i) {
+      if (!keeps(view.label[i])) order[used++] = view.label[i];
+    }
+    View dense = arranged(view, order, used);
+    int64_t inner = 1;
+    for (int i = kept; i < used; ++i) inner *= dense.extent[i];
+    dense.rank = kept;
+    for (int64_t i = kept - 1, step = 1; i >= 0; step *= dense.extent[i--]) dense.stride[i] = step;
+    const int64_t rows = dense.count();
+    const auto* source = static_cast<const C*>(dense.data);
+    auto* target = call_.scratch<C>(rows);
+    const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(inner, 1));
+    call_.parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        C sum = C{0};
+        for (int64_t i = 0; i < inner; ++i) sum += source[row * inner + i];
+        target[row] = sum;
+      }
+    });
+    dense.data = target;
+    return dense;
+  }
+
+  /// The product of two views, summed over the shared labels that `keeps` refuses.
+  template <class Keeps>
+  View joined(const View& a, const View& b, Keeps keeps) const {
+    int shared[kMaxRank];
+    int inner[kMaxRank];
+    int shared_count = 0;
+    int inner_count = 0;
+    for (int i = 0; i < a.rank; ++i) {
+      if (b.find(a.label[i]) < 0) continue;
+      if (keeps(a.label[i])) {
+        shared[shared_count++] = a.label[i];
+      } else {
+        inner[inner_count++] = a.label[i];
+      }
+    }
+    View result;
+    for (int i = 0; i < shared_count; ++i) result.push(shared[i], a.extent[a.find(shared[i])], 0);
+    int order_a[kMaxRank];
+    int order_b[kMaxRank];
+    std::copy_n(shared, shared_count, order_a);
+    std::copy_n(shared, shared_count, order_b);
+    int rank_a = shared_count;
+    int rank_b = shared_count;
+    std::copy_n(inner, inner_count, order_b + rank_b);
+    rank_b += inner_count;
+    Extents e;
+    for (int i = 0; i < shared_count; ++i) e.batch *= result.extent[i];
+    for (int i = 0; i < a.rank; ++i) {
+      if (b.find(a.label[i]) >= 0) continue;
+      result.push(a.label[i], a.extent[i], 0);
+      order_a[rank_a++] = a.label[i];
+      e.m *= a.extent[i];
+    }
+    for (int i = 0; i < inner_count; ++i) {
+      order_a[rank_a++] = inner[i];
+      e.k *= a.extent[a.find(inner[i])];
+    }
+    for (int i = 0; i < b.rank; ++i) {
+      if (a.find(b.label[i]) >= 0) continue;
+      result.push(b.label[i], b.extent[i], 0);
+      order_b[rank_b++] = b.label[i];
+      e.n *= b.extent[i];
+    }
+    for (int64_t i = result.rank - 1, step = 1; i >= 0; step *= result.extent[i--])
+      result.stride[i] = step;
+    const auto* left = static_cast<const C*>(arranged(a, order_a, rank_a).data);
+    const auto* right = static_cast<const C*>(arranged(b, order_b, rank_b).data);
+    auto* target = call_.scratch<C>(checked_count(result.extent, result.rank, "Einsum"));
+    multiply_all(e, left, right, target);
+    result.data = target;
+    return result;
+  }
+
+ private:
+  struct Extents {
+    int64_t batch = 1;
+    int64_t m = 1;
+    int64_t k = 1;
+    int64_t n = 1;
+  };
+
+  void multiply_all(const Extents& e, const C* a, const C* b, C* y) const {
+    if (e.batch * e.m * e.n == 0) return;
+    check_product(e.m, e.n, e.k, "Einsum");
+    const int64_t work = e.m * e.n * std::max<int64_t>(e.k, 1);
+    if (e.batch == 1 || (work >= 2 * kProductGrain && e.batch < call_.thread_count())) {
+      for (int64_t i = 0; i < e.batch; ++i) multiply(call_, product(e, a, b, y, i));
+      return;
+    }
+    // A product of a few numbers is done before the library has looked at it.
+    const bool is_tiny = work <= 64;
+    const int64_t grain = std::max<int64_t>(1, (is_tiny ? 32768 : kProductGrain) / work);
+    call_.parallel_for(e.batch, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        if (is_tiny) {
+          multiply_tiny(e, a + i * e.m * e.k, b + i * e.k * e.n, y + i * e.m * e.n);
+        } else {
+          multiply_serial(product(e, a, b, y, i));
+        }
+      }
+    });
+  }
+  static Product<C> product(const Extents& e, const C* a, const C* b, C* y, int64_t i) {
+    return dense_product<C>(e.m, e.n, e.k, a + i * e.m * e.k, b + i * e.k * e.n, y + i * e.m * e.n);
+  }
+  static void multiply_tiny(const Extents& e, const C* a, const C* b, C* y) {
+    for (int64_t row = 0; row < e.m; ++row) {
+      for (int64_t column = 0; column < e.n; ++column) {
+        C sum = C{0};
+        for (int64_t i = 0; i < e.k; ++i) sum += a[row * e.k + i] * b[i * e.n + column];
+        y[row * e.n + column] = sum;
+      }
+    }
+  }
+
+  sdk::Call& call_;
+};
+
+class Einsum final : public NodeKernel {
+ public:
+  explicit Einsum(const sdk::NodeView& node) : NodeKernel(node), equation_(node) {}
+
+  void run(sdk::Call& call) const override {
+    const uint32_t dtype = call.input(0).dtype;
+    for (int slot = 1; slot < call.input_count(); ++slot) {
+      if (call.input(slot).dtype != dtype) fail("the inputs must have one element type");
+    }
+    // Extents by label, 1 where no input says more; and the axes of the ellipsis.
+    int64_t extents[kLabels];
+    std::fill_n(extents, kLabels, int64_t{-1});
+    const int spread = measure(call, extents);
+    Labels unused;
+    Dims shape;
+    int output[kMaxRank];
+    int rank = 0;
+    const auto push = [&](int label) {
+      shape.push(extents[label]);
+      output[rank++] = label;
+    };
+    for (const int label : equation_.output) {
+      if (label != kEllipsis) push(label);
+      for (int i = spread - 1; label == kEllipsis && i >= 0; --i) push(kLetters + i);
+    }
+    gantry_tensor& target = call.output(0, dtype, shape.shape());
+    if (count_of(shape.shape()) == 0) return;
+    dispatch<NumberTypes>(dtype, [&](auto type) {
+      compute<typename decltype(type)::type>(call, extents, output, rank, target);
+    });
+  }
+
+ private:
+  /// Label of each axis of an input; the ellipsis takes what the letters leave.
+  void axis_labels(const Labels& term, sdk::Shape shape, int slot, int* labels) const {
+    const bool has_ellipsis = std::find(term.begin(), term.end(), kEllipsis) != term.end();
+    const int letters = static_cast<int>(term.size()) - (has_ellipsis ? 1 : 0);
+    const int spread = shape.rank - letters;
+    if (spread < 0 || (spread > 0 && !has_ellipsis) || shape.rank > kMaxRank) {
+      fail("input " + std::to_string(slot) + " has shape " + to_string(shape) +
+           ", but its term in the equation names " + std::to_string(letters) + " axes");
+    }
+    int axis = 0;
+    for (const int label : term) {
+      if (label != kEllipsis) labels[axis++] = label;
+      for (int i = spread - 1; label == kEllipsis && i >= 0; --i) labels[axis++] = kLetters + i;
+    }
+  }
+
+  /// Number of axes that ellipses stand for.
+  int measure(sdk::Call& call, int64_t* extents) const {
+    int spread = 0;
+    for (int slot = 0; slot < call.input_count(); ++slot) {
+      const sdk::Shape shape = call.shape(slot);
+      int labels[kMaxRank];
+      axis_labels(equation_.terms[static_cast<size_t>(slot)], shape, slot, labels);
+      for (int i = 0; i < shape.rank; ++i) {
+        int64_t& extent = extents[labels[i]];
+        if (labels[i] >= kLetters) spread = std::max(spread, labels[i] - kLetters + 1);
+        if (extent == -1 || extent == 1) {
+          extent = shape[i];
+        } else if (shape[i] != extent && shape[i] != 1) {
+          fail("axis " + std::to_string(i) + " of input " + std::to_string(slot) + " has extent " +
+               std::to_string(shape[i]) + ", but its letter stands for " + std::to_string(extent));
+        }
+      }
+    }
+    return spread;
+  }
+
+  /// An input as a view with one axis for each label: repeated labels walk the diagonal, an extent
+  /// of 1 is repeated.
+  View view_of(sdk::Call& call, int slot, const int64_t* extents, const void* data) const {
+    const sdk::Shape shape = call.shape(slot);
+    int labels[kMaxRank];
+    axis_labels(equation_.terms[static_cast<size_t>(slot)], shape, slot, labels);
+    const Dims strides = dense_strides(shape);
+    View view;
+    view.data = data;
+    for (int i = 0; i < shape.rank; ++i) {
+      const int64_t stride = shape[i] == 1 ? 0 : strides[i];
+      const int at = view.find(labels[i]);
+      if (at >= 0) {
+        view.stride[at] += stride;
+      } else {
+        view.push(labels[i], extents[labels[i]], stride);
+      }
+    }
+    return view;
+  }
+
+  template <class T>
+  void compute(sdk::Call& call, const int64_t* extents, const int* output, int rank,
+               gantry_tensor& target) const {
+    using C = EinsumCompute<T>;
+    const int count = call.input_count();
+    // How many of the terms to come, the output included, name a label.
+    int uses[kLabels] = {};
+    for (int i = 0; i < rank; ++i) ++uses[output[i]];
+    for (int slot = 0; slot < count; ++slot)
+      count_uses(view_of(call, slot, extents, nullptr), uses, 1);
+    const Joiner<C> joiner(call);
+    const auto keeps = [&](int label) { return uses[label] > 0; };
+    View result;
+    for (int slot = 0; slot < count; ++slot) {
+      View next = view_of(call, slot, extents, converted<T, C>(call, slot));
+      count_uses(next, uses, -1);
+      if (slot == 0) {
+        result = joiner.summed(next, keeps);
+        continue;
+      }
+      next =
+          joiner.summed(next, [&](int label) { return keeps(label) || result.find(label) >= 0; });
+      result =
+          joiner.summed(result, [&](int label) { return keeps(label) || next.find(label) >= 0; });
+      result = joiner.joined(result, next, keeps);
+    }
+    const View dense = joiner.arranged(result, output, rank);
+    const auto* source = static_cast<const C*>(dense.data);
+    auto* y = static_cast<T*>(target.data);
+    call.parallel_for(dense.count(), 32768, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) y[i] = static_cast<T>(source[i]);
+    });
+  }
+  static void count_uses(const View& view, int* uses, int step) {
+    for (int i = 0; i < view.rank; ++i) uses[view.label[i]] += step;
+  }
+
+  template <class T, class C>
+  static const C* converted(sdk::Call& call, int slot) {
+    if constexpr (std::is_same_v<C, Compute<T>>) {
+      return widened<T>(call, call.input(slot));
+    } else {
+      const int64_t count = call.shape(slot).element_count();
+      auto* target = call.scratch<C>(count);
+      std::copy_n(call.data<T>(slot), count, target);
+      return target;
+    }
+  }
+
+  Equation equation_;
+};
+
+constexpr sdk::KernelRow kEinsumRows[] = {
+    {"Einsum", 12, sdk::kLatest, sdk::kNumbers, sdk::make<Einsum>},
+};
+
+}  // namespace
+
+sdk::KernelTable einsum_kernels() { return sdk::table(kEinsumRows); }
+
+}  // namespace gantry::cpu

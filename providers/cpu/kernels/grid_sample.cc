@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// GridSample: the value of an image at places that a grid names, by the nearest element or by
+// linear or cubic interpolation along each axis. Floats are computed in their compute type,
+// integers in f64.
+#include <gantry/sdk/rows.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "dispatch.h"
+#include "elements.h"
+#include "kernels/all_kernels.h"
+#include "kernels/integer_math.h"
+#include "node_kernel.h"
+
+namespace gantry::cpu {
+namespace {
+
+enum class Mode { kNearest, kLinear, kCubic };
+enum class Padding { kZeros, kBorder, kReflection };
+
+/// Spatial axes, and elements that one sample reads.
+constexpr int kMaxAxes = 8;
+constexpr int kMaxTaps = 1024;
+constexpr int64_t kGrain = 4096;
+
+/// The elements along one axis that a sample reads, and their weights; index -1 is padding.
+template <class C>
+struct AxisTaps {
+  int count = 0;
+  int64_t index[4];
+  C weight[4];
+};
+
+/// `x` mirrored at the borders as often as it takes to lie between them.
+template <class C>
+C reflect(C x, C low, C high) {
+  const C range = high - low;
+  if (range <= C{0}) return low;
+  const bool is_below = x < low;
+  if (!is_below && x <= high) return x;
+  const C distance = is_below ? low - x : x - high;
+  const C turns = std::floor(distance / range);
+  const C rest = distance - turns * range;
+  const bool is_even = std::fmod(turns, C{2}) == C{0};
+  return is_below == is_even ? low + rest : high - rest;
+}
+
+/// How a coordinate of the grid becomes places along an axis of `extent` elements.
+template <class C>
+struct Sampler {
+  Mode mode;
+  Padding padding;
+  bool aligns_corners;
+
+  AxisTaps<C> taps(C coordinate, int64_t extent) const {
+    const C low = aligns_corners ? C{0} : C(-0.5);
+    const C high = static_cast<C>(extent) - (aligns_corners ? C{1} : C(0.5));
+    const C wide = static_cast<C>(extent);
+    C x = aligns_corners ? (coordinate + C{1}) / C{2} * (wide - C{1})
+                         : ((coordinate + C{1}) * wide - C{1}) / C{2};
+    // What no index can hold lies outside in any case.
+    constexpr C kFar = C(1 << 30);
+    if (!(x > -kFar)) x = -kFar;
+    if (x > kFar) x = kFar;
+    if (mode == Mode::kNearest) x = std::nearbyint(x);
+    // Cubic interpolation treats each of its elements by itself.
+    if (mode != Mode::kCubic && (x < low || x > high)) {
+      if (padding == Padding::kBorder) {
+        x = std::clamp(x, C{0}, wide - C{1});
+      } else if (padding == Padding::kReflection) {
+        x = reflect(x, low, high);
+      }
+    }
+    AxisTaps<C> taps;
+    if (mode == Mode::kNearest) {
+      add(taps, static_cast<int64_t>(x), extent, C{1});
+      return taps;
+    }
+    const C floor = std::floor(x);
+    const auto first = static_cast<int64_t>(floor);
+    const C t = x - floor;
+    if (mode == Mode::kLinear) {
+      add(taps, first, extent, C{1} - t);
+      add(taps, first + 1, extent, t);
+    } else {
+      add(taps, first - 1, extent, far_weight(t + C{1}));
+      add(taps, first, extent, near_weight(t));
+      add(taps, first + 1, extent, near_weight(C{1} - t));
+      add(taps, first + 2, extent, far_weight(C{2} - t));
+    }
+    return taps;
+  }
+
+ private:
+  /// The cubic convolution of Keys, with a = -3/4.
+  static C near_weight(C x) { return (C(1.25) * x - C(2.25)) * x * x + C{1}; }
+  static C far_weight(C x) { return ((C(-0.75) * x + C(3.75)) * x - C(6)) * x + C(3); }
+
+  void add(AxisTaps<C>& taps, int64_t index, int64_t extent, C weight) const {
+    if (index < 0 || index >= extent) {
+      if (padding == Padding::kZeros) {
+        index = -1;
+      } else if (padding == Padding::kBorder) {
+        index = std::clamp<int64_t>(index, 0, extent - 1);
+      } else {
+        const C low = aligns_corners ? C{0} : C(-0.5);
+        const C high = static_cast<C>(extent) - (aligns_corners ? C{1} : C(0.5));
+        index = std::clamp<int64_t>(static_cast<int64_t>(reflect(static_cast<C>(index), low, high)),
+                                    0, extent - 1);
+      }
+    }
+    taps.index[taps.count] = index;
+    taps.weight[taps.count++] = weight;
+  }
+};
+
+/// All elements that one sample reads: their places in a plane, and their weights.
+template <class C>
+struct SampleTaps {
+  int count = 0;
+  int64_t place[kMaxTaps];
+  C weight[kMaxTaps];
+
+  /// The product of the taps of each axis; what is padding is left out.
+  void combine(const AxisTaps<C>* axes, const int64_t* extents, int rank) {
+    count = 1;
+    place[0] = 0;
+    weight[0] = C{1};
+    for (int axis = 0; axis < rank; ++axis) {
+      const AxisTaps<C>& taps = axes[axis];
+      // From the last on, so that the list can grow in place.
+      int used = 0;
+      const int before = count;
+      for (int i = before - 1; i >= 0; --i) {
+        const int64_t base = place[i] * extents[axis];
+        const C factor = weight[i];
+        for (int k = taps.count - 1; k >= 0; --k) {
+          const int at = i * taps.count + k;
+          place[at] = taps.index[k] < 0 || base < 0 ? -1 : base + taps.index[k];
+          weight[at] = factor * taps.weight[k];
+        }
+        used += taps.count;
+      }
+      count = used;
+    }
+    int kept = 0;
+    for (int i = 0; i < count; ++i) {
+      if (place[i] < 0) continue;
+      place[kept] = place[i];
+      weight[kept++] = weight[i];
+    }
+    count = kept;
+  }
+};
+
+class GridSample final : public NodeKernel {
+ public:
+  explicit GridSample(const sdk::NodeView& node)
+      : NodeKernel(node), aligns_corners_(node.get_int("align_corners", 0) != 0) {
+    const std::string mode = node.get_string("mode", "linear");
+    if (mode == "nearest") {
+      mode_ = Mode::kNearest;
+    } else if (mode == "linear" || mode == "bilinear") {
+      mode_ = Mode::kLinear;
+    } else if (mode == "cubic" || mode == "bicubic") {
+      mode_ = Mode::kCubic;
+    } else {
+      node.fail(GANTRY_INVALID_MODEL,
+                "attribute mode is \"" + mode + "\", expected nearest, linear or cubic");
+    }
+    const std::string padding = node.get_string("padding_mode", "zeros");
+    if (padding == "zeros") {
+      padding_ = Padding::kZeros;
+    } else if (padding == "border") {
+      padding_ = Padding::kBorder;
+    } else if (padding == "reflection") {
+      padding_ = Padding::kReflection;
+    } else {
+      node.fail(GANTRY_INVALID_MODEL, "attribute padding_mode is \"" + padding +
+                                          "\", expected zeros, border or reflection");
+    }
+  }
+
+  void run(sdk::Call& call) const override {
+    const sdk::Shape x = call.shape(0);
+    const sdk::Shape grid = call.shape(1);
+    const int rank = x.rank - 2;
+    const int per_axis = mode_ == Mode::kCubic ? 4 : mode_ == Mode::kLinear ? 2 : 1;
+    if (rank < 1 || grid.rank != x.rank || grid[0] != x[0] || grid[grid.rank - 1] != rank) {
+      fail("a grid of shape " + to_string(grid) + " does not fit data of shape " + to_string(x) +
+           "; it needs the same rank and batch, and a coordinate for each spatial axis");
+    }
+    if (rank > kMaxAxes || std::pow(per_axis, rank) > kMaxTaps) {
+      fail("data of " + std::to_string(rank) + " spatial axes are above what is supported",
+           GANTRY_UNSUPPORTED);
+    }
+    Dims shape;
+    shape.push(x[0]);
+    shape.push(x[1]);
+    for (int i = 1; i < grid.rank - 1; ++i) shape.push(grid[i]);
+    UnitWriter output(call, 0, call.input(0).dtype, shape.shape());
+    const int64_t count = count_of(shape.shape());
+    if (count > 0 && x.count(2, x.rank) == 0) fail("the data have no elements to sample");
+    if (count > 0) {
+      dispatch<FloatTypes>(call.input(1).dtype, [&](auto type) {
+        sample_typed<typename decltype(type)::type>(call, output);
+      });
+    }
+    output.finish();
+  }
+
+ private:
+  template <class G>
+  void sample_typed(sdk::Call& call, UnitWriter& output) const {
+    const uint32_t dtype = call.input(0).dtype;
+    const std::byte* units = read_units(call, 0);
+    if (mode_ == Mode::kNearest) {
+      return dispatch_unit(dtype, [&](auto unit) {
+        using U = typename decltype(unit)::type;
+        using C = Compute<G>;
+        sample<G, C>(call, [source = reinterpret_cast<const U*>(units), target = output.as<U>()](
+                               const SampleTaps<C>& taps, int64_t plane, int64_t at) {
+          target[at] = taps.count ? source[plane + taps.place[0]] : U{};
+        });
+      });
+    }
+    dispatch<Concat<NumberTypes, ComplexTypes>>(dtype, [&](auto type) {
+      using T = typename decltype(type)::type;
+      using C = std::conditional_t<std::is_integral_v<T> || std::is_same_v<T, double>, double,
+                                   Compute<G>>;
+      sample<G, C>(call, [source = reinterpret_cast<const T*>(units), target = output.as<T>()](
+                             const SampleTaps<C>& taps, int64_t plane, int64_t at) {
+        target[at] = interpolate<T, C>(source + plane, taps);
+      });
+    });
+  }
+
+  template <class T, class C>
+  static T interpolate(const T* source, const SampleTaps<C>& taps) {
+    if constexpr (std::is_integral_v<T> || kIsFloat<T>) {
+      C sum = C{0};
+      for (int i = 0; i < taps.count; ++i)
+        sum += taps.weight[i] * static_cast<C>(static_cast<Compute<T>>(source[taps.place[i]]));
+      if constexpr (std::is_integral_v<T>) {
+        return to_integer<T>(sum);
+      } else {
+        return static_cast<T>(static_cast<Compute<T>>(sum));
+      }
+    } else {
+      using R = typename T::value_type;
+      T sum{};
+      for (int i = 0; i < taps.count; ++i)
+        sum += static_cast<R>(taps.weight[i]) * source[taps.place[i]];
+      return sum;
+    }
+  }
+
+  /// store(taps, first element of the plane, output element) for every output element.
+  template <class G, class C, class Store>
+  void sample(sdk::Call& call, Store store) const {
+    const sdk::Shape x = call.shape(0);
+    const sdk::Shape grid = call.shape(1);
+    const int rank = x.rank - 2;
+    const int64_t channels = x[1];
+    const int64_t plane = x.count(2, x.rank);
+    const int64_t points = grid.count(1, grid.rank - 1);
+    const auto* coordinates = call.data<G>(1);
+    const Sampler<C> sampler = {mode_, padding_, aligns_corners_};
+    const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(channels, 1));
+    call.parallel_for(x[0] * points, grain, [&](int64_t begin, int64_t end) {
+      AxisTaps<C> axes[kMaxAxes];
+      SampleTaps<C> taps;
+      for (int64_t i = begin; i < end; ++i) {
+        // Coordinates come innermost axis first.
+        for (int axis = 0; axis < rank; ++axis) {
+          const auto coordinate = static_cast<Compute<G>>(coordinates[i * rank + rank - 1 - axis]);
+          axes[axis] = sampler.taps(static_cast<C>(coordinate), x[axis + 2]);
+        }
+        taps.combine(axes, x.data + 2, rank);
+        const int64_t batch = i / points;
+        for (int64_t c = 0; c < channels; ++c)
+          store(taps, (batch * channels + c) * plane, (batch * channels + c) * points + i % points);
+      }
+    });
+  }
+
+  Mode mode_ = Mode::kLinear;
+  Padding padding_ = Padding::kZeros;
+  bool aligns_corners_;
+};
+
+/// Interpolation needs numbers; the nearest element may be of any type.
+std::string check_type(const sdk::NodeView& node) {
+  constexpr sdk::DTypeSet kInterpolated = sdk::kNumbers | sdk::kComplex;
+  const uint32_t dtype = node.input(0).dtype();
+  const bool moves = node.get_string("mode", "linear") == "nearest";
+  if (moves || dtype == GANTRY_UNDEFINED || (sdk::dtype_bit(dtype) & kInterpolated)) return {};
+  return "elements of type " + std::to_string(dtype) +
+         " (ONNX TensorProto number) cannot be interpolated, only the nearest can be taken";
+}
+
+constexpr sdk::KernelRow kGridSampleRows[] = {
+    {"GridSample", 16, sdk::kLatest, sdk::kAllTypes, sdk::make<GridSample>, {}, check_type},
+};
+
+}  // namespace
+
+sdk::KernelTable grid_sample_kernels() { return sdk::table(kGridSampleRows); }
+
+}  // namespace gantry::cpu

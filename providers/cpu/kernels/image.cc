@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// ImageDecoder: the bytes of an image file to pixels. What cannot be decoded is an image without
+// pixels, as the standard says.
+#include <gantry/sdk/rows.h>
+
+#include <cstdint>
+#include <string>
+
+#include "image_formats.h"
+#include "kernels/all_kernels.h"
+#include "node_kernel.h"
+
+namespace gantry::cpu {
+namespace {
+
+class ImageDecoder final : public NodeKernel {
+ public:
+  explicit ImageDecoder(const sdk::NodeView& node)
+      : NodeKernel(node), format_(node.get_string("pixel_format", "RGB")) {
+    if (format_ != "RGB" && format_ != "BGR" && format_ != "Grayscale") {
+      node.fail(GANTRY_INVALID_MODEL,
+                "attribute pixel_format is \"" + format_ + "\", expected RGB, BGR or Grayscale");
+    }
+  }
+
+  void run(sdk::Call& call) const override {
+    require_rank(call, 0, 1);
+    const Image image = decode_image(call.data<uint8_t>(0), call.shape(0)[0]);
+    const bool is_gray = format_ == "Grayscale";
+    auto* y = static_cast<uint8_t*>(
+        call.output(0, GANTRY_UINT8, {image.height, image.width, is_gray ? 1 : 3}).data);
+    const int64_t count = image.height * image.width;
+    const bool is_reversed = format_ == "BGR";
+    call.parallel_for(count, 16384, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const uint8_t* pixel = image.pixels.data() + 3 * i;
+        if (is_gray) {
+          // The luma of BT.601, in units of 2^-16.
+          y[i] = static_cast<uint8_t>(
+              (pixel[0] * 19595 + pixel[1] * 38470 + pixel[2] * 7471 + 0x8000) >> 16);
+        } else {
+          for (int k = 0; k < 3; ++k) y[3 * i + k] = pixel[is_reversed ? 2 - k : k];
+        }
+      }
+    });
+  }
+
+ private:
+  std::string format_;
+};
+
+constexpr sdk::KernelRow kImageRows[] = {
+    {"ImageDecoder", 20, sdk::kLatest, sdk::dtypes(GANTRY_UINT8), sdk::make<ImageDecoder>},
+};
+
+}  // namespace
+
+sdk::KernelTable image_kernels() { return sdk::table(kImageRows); }
+
+}  // namespace gantry::cpu

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of quantized matrices: MatMulInteger, QLinearMatMul. The operands, less their zero
+// points, are multiplied by the f32 product of BLAS in stretches that are short enough for every
+// sum to be exact, and the stretches are added as integers.
+#include <gantry/sdk/rows.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "broadcast.h"
+#include "dispatch.h"
+#include "kernels/all_kernels.h"
+#include "kernels/blas.h"
+#include "kernels/quantization.h"
+#include "node_kernel.h"
+
+namespace gantry::cpu {
+namespace {
+
+using ByteTypes = TypeList<uint8_t, int8_t>;
+using OperandTypes =
+    Concat<ByteTypes, TypeList<Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ>>;
+
+/// Where the matrices of a product lie, and how they are broadcast.
+struct Layout {
+  Layout(sdk::Shape a_shape, sdk::Shape b_shape, const std::string& label)
+      : a(a_shape),
+        b(b_shape),
+        m(a.rank > 1 ? a[a.rank - 2] : 1),
+        k(a.rank > 0 ? a[a.rank - 1] : 0),
+        n(b.rank > 1 ? b[b.rank - 1] : 1),
+        batches({{a.data, std::max(a.rank - 2, 0)}, {b.data, std::max(b.rank - 2, 0)}}, label) {
+    if (a.rank == 0 || b.rank == 0 || b[b.rank > 1 ? b.rank - 2 : 0] != k) {
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT, label + ": matrices of shapes " + to_string(a) +
+                                                    " and " + to_string(b) +
+                                                    " cannot be multiplied");
+    }
+    check_product(m, n, k, label);
+  }
+  [[nodiscard]] Dims output() const {
+    Dims shape(batches.shape());
+    if (a.rank > 1) shape.push(m);
+    if (b.rank > 1) shape.push(n);
+    return shape;
+  }
+
+  sdk::Shape a;
+  sdk::Shape b;
+  int64_t m;
+  int64_t k;
+  int64_t n;
+  Broadcast<2> batches;
+};
+
+class IntegerProduct : public NodeKernel {
+ protected:
+  explicit IntegerProduct(const sdk::NodeView& node) : NodeKernel(node) {}
+
+  /// The numbers of an operand less its zero points: one for all, or one for each row (`by_row`) or
+  /// column of each matrix. `bound` becomes the largest magnitude that its type allows.
+  float* operand(sdk::Call& call, int slot, int zero_slot, bool by_row, float& bound) const {
+    const sdk::Shape shape = call.shape(slot);
+    const uint32_t dtype = call.input(slot).dtype;
+    auto* values = read_as<OperandTypes, float>(call, slot);
+    bound = dtype == GANTRY_INT8 ? 128.0F : 255.0F;
+    if (!call.has_input(zero_slot)) return values;
+    if (call.input(zero_slot).dtype != dtype)
+      fail("input " + std::to_string(zero_slot) + " must have the element type of its matrix");
+    const auto* zeros = read_as<OperandTypes, float>(call, zero_slot);
+    const Spread spread(*this, shape, call.shape(zero_slot), zero_slot, by_row);
+    for (int64_t i = 0; i < call.shape(zero_slot).element_count(); ++i)
+      bound = zeros[i] != 0 ? 255.0F : bound;
+    spread.for_each(call, [&](int64_t i, int64_t at) { values[i] -= zeros[at]; });
+    return values;
+  }
+
+  /// Which number of a scale or zero point belongs to an element of a matrix.
+  class Spread {
+   public:
+    Spread(const IntegerProduct& kernel, sdk::Shape matrix, sdk::Shape own, int slot, bool by_row)
+        : rows_(matrix.rank > 1 ? matrix.count(0, matrix.rank - 1) : 1),
+          columns_(matrix.rank > 0 ? matrix[matrix.rank - 1] : 1) {
+      const int64_t count = own.element_count();
+      const int64_t lines = by_row ? (matrix.rank > 1 ? matrix[matrix.rank - 2] : 1) : columns_;
+      per_batch_ = matrix.rank > 1 ? matrix[matrix.rank - 2] : 1;
+      if (count == 1) return;
+      const int64_t batches = rows_ / std::max<int64_t>(per_batch_, 1);
+      // A vector is for every matrix, a stack of rows or columns for each its own.
+      if (count != lines && count != lines * batches) {
+        kernel.fail("input " + std::to_string(slot) + " of shape " + to_string(own) +
+                    " is neither one number nor one for each " + (by_row ? "row" : "column") +
+                    " of " + to_string(matrix));
+      }
+      row_step_ = by_row ? 1 : 0;
+      column_step_ = by_row ? 0 : 1;
+      batch_step_ = count == lines ? 0 : lines;
+    }
+    /// visit(element, number) for all elements, in parallel.
+    template <class Visit>
+    void for_each(sdk::Call& call, Visit visit) const {
+      const int64_t grain = std::max<int64_t>(1, 32768 / std::max<int64_t>(columns_, 1));
+      call.parallel_for(rows_, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+          const int64_t base = row / per_batch_ * batch_step_ + row % per_batch_ * row_step_;
+          for (int64_t i = 0; i < columns_; ++i) visit(row * columns_ + i, base + i * column_step_);
+        }
+      });
+    }
+
+   private:
+    int64_t rows_;
+    int64_t columns_;
+    int64_t per_batch_ = 1;
+    int64_t batch_step_ = 0;
+    int64_t row_step_ = 0;
+    int64_t column_step_ = 0;
+  };
+
+  /// y = a b; C is int32 (exact) or float (8-bit floats).
+  template <class C>
+  static void multiply_all(sdk::Call& call, const Layout& e, const float* a, const float* b,
+                           float bound, C* y) {
+    // Integers below 2^24 are exact in f32, whatever the order of the sum.
+    const int64_t longest = std::is_same_v<C, float> ? e.k : static_cast<int64_t>(0x1p24F / bound);
+    auto* part = call.scratch<float>(e.m * e.n);
+    e.batches.for_each_run(0, e.batches.count(), [&](const auto& run) {
+      for (int64_t i = 0; i < run.count; ++i) {
+        const float* matrix_a = a + (run.inputs[0] + i * e.batches.inner_stride(0)) * e.m * e.k;
+        const float* matrix_b = b + (run.inputs[1] + i * e.batches.inner_stride(1)) * e.k * e.n;
+        C* target = y + (run.output + i) * e.m * e.n;
+        std::fill_n(target, e.m * e.n, C{0});
+        for (int64_t at = 0; at < e.k; at += longest) {
+          Product<float> product = dense_product<float>(e.m, e.n, std::min(longest, e.k - at),
+                                                        matrix_a + at, matrix_b + at * e.n, part);
+          product.lda = e.k;
+          multiply(call, product);
+          call.parallel_for(e.m * e.n, 32768, [&](int64_t begin, int64_t end) {
+            for (int64_t p = begin; p < end; ++p) target[p] = add(target[p], part[p]);
+          });
+        }
+      }
+    });
+  }
+  /// The accumulation may wrap around.
+  static int32_t add(int32_t sum, float part) {
+    return static_cast<int32_t>(static_cast<uint32_t>(sum) +
+                                static_cast<uint32_t>(static_cast<int32_t>(part)));
+  }
+  static float add(float sum, float part) { return sum + part; }
+};
+
+class MatMulInteger final : public IntegerProduct {
+ public:
+  explicit MatMulInteger(const sdk::NodeView& node) : IntegerProduct(node) {}
+
+  void run(sdk::Call& call) const override {
+    const Layout layout(call.shape(0), call.shape(1), label());
+    const Dims shape = layout.output();
+    auto* y = static_cast<int32_t*>(call.output(0, GANTRY_INT32, shape.shape()).data);
+    if (count_of(shape.shape()) == 0) return;
+    float a_bound = 0;
+    float b_bound = 0;
+    const float* a = operand(call, 0, 2, true, a_bound);
+    const float* b = operand(call, 1, 3, false, b_bound);
+    multiply_all(call, layout, a, b, a_bound * b_bound, y);
+  }
+};
+
+class QLinearMatMul final : public IntegerProduct {
+ public:
+  explicit QLinearMatMul(const sdk::NodeView& node) : IntegerProduct(node) {}
+
+  void run(sdk::Call& call) const override {
+    const Layout layout(call.shape(0), call.shape(3), label());
+    const Dims shape = layout.output();
+    const uint32_t dtype = call.input(7).dtype;
+    gantry_tensor& output = call.output(0, dtype, shape.shape());
+    const int64_t count = count_of(shape.shape());
+    if (count == 0) return;
+    float a_bound = 0;
+    float b_bound = 0;
+    const float* a = operand(call, 0, 2, true, a_bound);
+    const float* b = operand(call, 3, 5, false, b_bound);
+    const bool is_integer = is_byte(call.input(0).dtype) && is_byte(call.input(3).dtype);
+    if (is_integer) {
+      auto* sums = call.scratch<int32_t>(count);
+      multiply_all(call, layout, a, b, a_bound * b_bound, sums);
+      requantize(call, shape.shape(), sums, output);
+    } else {
+      auto* sums = call.scratch<float>(count);
+      multiply_all(call, layout, a, b, 1.0F, sums);
+      requantize(call, shape.shape(), sums, output);
+    }
+  }
+
+ private:
+  static bool is_byte(uint32_t dtype) { return dtype == GANTRY_UINT8 || dtype == GANTRY_INT8; }
+
+  /// The scales of a belong to the rows of the product, those of b to its columns, those of y to
+  /// either; each may be one number.
+  template <class C>
+  void requantize(sdk::Call& call, sdk::Shape shape, const C* sums,
+                  const gantry_tensor& output) const {
+    using Scales = TypeList<float, Float16, BFloat16>;
+    const auto* a_scale = read_as<Scales, float>(call, 1);
+    const auto* b_scale = read_as<Scales, float>(call, 4);
+    const auto* y_scale = read_as<Scales, float>(call, 6);
+    const auto* y_zero = read_as<OperandTypes, float>(call, 7);
+    // One axis is missing where an operand is a vector.
+    Dims matrix(shape);
+    if (call.shape(0).rank == 1) {
+      matrix = Dims(sdk::Shape(shape.data, shape.rank - (call.shape(3).rank > 1 ? 1 : 0)));
+      matrix.push(1);
+      if (call.shape(3).rank > 1) matrix.push(shape[shape.rank - 1]);
+    }
+    if (call.shape(3).rank == 1) matrix.push(1);
+    const int64_t count = shape.element_count();
+    auto* factors = call.scratch<float>(count);
+    if (call.shape(7).element_count() != call.shape(6).element_count())
+      fail("the scale and the zero point of the output must have one shape");
+    const Spread rows(*this, matrix.shape(), call.shape(1), 1, true);
+    const Spread columns(*this, matrix.shape(), call.shape(4), 4, false);
+    const Spread outputs(*this, matrix.shape(), call.shape(6), 6, true);
+    rows.for_each(call, [&](int64_t i, int64_t at) { factors[i] = a_scale[at]; });
+    columns.for_each(call, [&](int64_t i, int64_t at) { factors[i] *= b_scale[at]; });
+    dispatch<OperandTypes>(output.dtype, [&](auto type) {
+      using U = typename decltype(type)::type;
+      auto* y = static_cast<U*>(output.data);
+      outputs.for_each(call, [&](int64_t i, int64_t at) {
+        const float value = static_cast<float>(sums[i]) * (factors[i] / y_scale[at]);
+        y[i] = quantize<U>(value, y_zero[at], true);
+      });
+    });
+  }
+};
+
+constexpr sdk::DTypeSet kBytes = dtype_set(ByteTypes{});
+constexpr sdk::DTypeSet kOperands = dtype_set(OperandTypes{});
+
+constexpr sdk::KernelRow kMatMulIntegerRows[] = {
+    {"MatMulInteger", 10, sdk::kLatest, kBytes, sdk::make<MatMulInteger>},
+    {"QLinearMatMul", 10, sdk::kLatest, kOperands, sdk::make<QLinearMatMul>},
+};
+
+}  // namespace
+
+sdk::KernelTable matmul_integer_kernels() { return sdk::table(kMatMulIntegerRows); }
+
+}  // namespace gantry::cpu

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+// Preparing features: Scaler, Imputer, Normalizer, Binarizer, OneHotEncoder, FeatureVectorizer,
+// ArrayFeatureExtractor.
+#include <gantry/sdk/rows.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "elements.h"
+#include "kernels/all_kernels.h"
+#include "kernels/integer_math.h"
+#include "kernels/ml_common.h"
+#include "node_kernel.h"
+
+namespace gantry::cpu {
+namespace {
+
+constexpr int64_t kGrain = 16384;
+
+/// A list that has one number for all columns or one for each; throws if it has neither.
+template <class T>
+int64_t column_step(const std::vector<T>& numbers, int64_t columns, const char* name,
+                    const std::string& label) {
+  const auto count = static_cast<int64_t>(numbers.size());
+  if (count == 1) return 0;
+  if (count == columns) return 1;
+  throw sdk::Error(GANTRY_INVALID_ARGUMENT, label + ": attribute " + name + " has " +
+                                                std::to_string(count) +
+                                                " numbers, expected 1 or one for each of " +
+                                                std::to_string(columns) + " features");
+}
+
+int64_t last_extent(sdk::Shape shape) { return shape.rank > 0 ? shape[shape.rank - 1] : 1; }
+
+/// y = (x - offset) scale
+class Scaler final : public NodeKernel {
+ public:
+  explicit Scaler(const sdk::NodeView& node)
+      : NodeKernel(node), offset_(node.get_floats("offset")), scale_(node.get_floats("scale")) {
+    if (offset_.empty()) offset_.push_back(0.0F);
+    if (scale_.empty()) scale_.push_back(1.0F);
+  }
+
+  void run(sdk::Call& call) const override {
+    const sdk::Shape x = call.shape(0);
+    const int64_t columns = last_extent(x);
+    const int64_t offset_step = column_step(offset_, columns, "offset", label());
+    const int64_t scale_step = column_step(scale_, columns, "scale", label());
+    auto* y = static_cast<float*>(call.output(0, GANTRY_FLOAT, x).data);
+    dispatch<FeatureTypes>(call.input(0).dtype, [&](auto type) {
+      const auto* source = call.data<typename decltype(type)::type>(0);
+      call.parallel_for(x.element_count(), kGrain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t column = i % columns;
+          y[i] =
+              (static_cast<float>(source[i]) - offset_[static_cast<size_t>(column * offset_step)]) *
+              scale_[static_cast<size_t>(column * scale_step)];
+        }
+      });
+    });
+  }
+
+ private:
+  std::vector<float> offset_;
+  std::vector<float> scale_;
+};
+
+class Imputer final : public NodeKernel {
+ public:
+  explicit Imputer(const sdk::NodeView& node)
+      : NodeKernel(node),
+        floats_(node.get_floats("imputed_value_floats")),
+        ints_(node.get_ints("imputed_value_int64s")),
+        replaced_float_(node.get_float("replaced_value_float", 0.0F)),
+        replaced_int_(node.get_int("replaced_value_int64", 0)) {
+    if (floats_.empty() == ints_.empty()) {
+      node.fail(GANTRY_INVALID_MODEL,
+                "exactly one of the attributes imputed_value_floats and "
+                "imputed_value_int64s must be given");
+    }
+  }
+
+  void run(sdk::Call& call) const override {
+    const sdk::Shape x = call.shape(0);
+    gantry_tensor& output = call.output(0, call.input(0).dtype, x);
+    dispatch<FeatureTypes>(call.input(0).dtype, [&](auto type) {
+      using T = typename decltype(type)::type;
+      auto* y = static_cast<T*>(output.data);
+      if constexpr (std::is_integral_v<T>) {
+        replace(call, x, y, ints_, static_cast<T>(replaced_int_), "imputed_value_int64s");
+      } else {
+        replace(call, x, y, floats_, static_cast<T>(replaced_float_), "imputed_value_floats");
+      }
+    });
+  }
+
+ private:
+  template <class T, class V>
+  void replace(sdk::Call& call, sdk::Shape shape, T* y, const std::vector<V>& values, T replaced,
+               const char* name) const {
+    if (values.empty())
+      fail(std::string("the element type of the input needs the attribute ") + name);
+    const int64_t columns = last_extent(shape);
+    const int64_t step = column_step(values, columns, name, label());
+    const T* x = call.data<T>(0);
+    const bool is_nan = replaced != replaced;
+    for (int64_t i = 0; i < shape.element_count(); ++i) {
+      const bool matches = is_nan ? x[i] != x[i] : x[i] == replaced;
+      y[i] = matches ? static_cast<T>(values[static_cast<size_t>(i % columns * step)]) : x[i];
+    }
+  }
+
+  std::vector<float> floats_;
+  std::vector<int64_t> ints_;
+  float replaced_float_;
+  int64_t replaced_int_;
+};
+
+class Normalizer final : public NodeKernel {
+ public:
+  explicit Normalizer(const sdk::NodeView& node)
+      : NodeKernel(node), norm_(node.get_string("norm", "MAX")) {
+    if (norm_ != "MAX" && norm_ != "L1" && norm_ != "L2") {
+      node.fail(GANTRY_INVALID_MODEL,
+                "attribute norm is \"" + norm_ + "\", expected MAX, L1 or L2");
+    }
+  }
+
+  void run(sdk::Call& call) const override {
+    const FeatureShape shape(call.shape(0), label());
+    auto* y = static_cast<float*>(call.output(0, GANTRY_FLOAT, call.shape(0)).data);
+    const auto* x = features_as<float>(call, 0);
+    const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(shape.columns, 1));
+    call.parallel_for(shape.rows, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row)
+        normalize(x + row * shape.columns, y + row * shape.columns, shape.columns);
+    });
+  }
+
+ private:
+  void normalize(const float* x, float* y, int64_t count) const {
+    float divisor = norm_ == "MAX" && count > 0 ? x[0] : 0.0F;
+    for (int64_t i = 0; i < count; ++i) {
+      if (norm_ == "MAX") {
+        divisor = std::max(divisor, x[i]);
+      } else {
+        divisor += norm_ == "L1" ? std::fabs(x[i]) : x[i] * x[i];
+      }
+    }
+    if (norm_ == "L2") divisor = std::sqrt(divisor);
+    for (int64_t i = 0; i < count; ++i) y[i] = divisor == 0 ? x[i] : x[i] / divisor;
+  }
+
+  std::string norm_;
+};
+
+class Binarizer final : public NodeKernel {
+ public:
+  explicit Binarizer(const sdk::NodeView& node)
+      : NodeKernel(node), threshold_(node.get_float("threshold", 0.0F)) {}
+
+  void run(sdk::Call& call) const override {
+    const sdk::Shape x = call.shape(0);
+    gantry_tensor& output = call.output(0, call.input(0).dtype, x);
+    dispatch<FeatureTypes>(call.input(0).dtype, [&](auto type) {
+      using T = typename decltype(type)::type;
+      const T* source = call.data<T>(0);
+      auto* target = static_cast<T*>(output.data);
+      call.parallel_for(x.element_count(), kGrain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          target[i] =
+              static_cast<double>(source[i]) > static_cast<double>(threshold_) ? T{1} : T{0};
+        }
+      });
+    });
+  }
+
+ private:
+  float threshold_;
+};
+
+class OneHotEncoder final : public NodeKernel {
+ public:
+  explicit OneHotEncoder(const sdk::NodeView& node)
+      : NodeKernel(node), allows_others_(node.get_int("zeros", 1) != 0) {
+    const std::vector<int64_t> numbers = node.get_ints("cats_int64s");
+    const std::vector<std::string> texts = node.get_strings("cats_strings");
+    if (numbers.empty() == texts.empty()) {
+      node.fail(GANTRY_INVALID_MODEL,
+                "exactly one of the attributes cats_int64s and cats_strings must be given");
+    }
+    for (size_t i = 0; i < numbers.size(); ++i)
+      numbers_.try_emplace(numbers[i], static_cast<int64_t>(i));
+    for (size_t i = 0; i < texts.size(); ++i) texts_.try_emplace(texts[i], static_cast<int64_t>(i));
+    categories_ = static_cast<int64_t>(numbers.size() + texts.size());
+  }
+
+  void run(sdk::Call& call) const override {
+    const sdk::Shape x = call.shape(0);
+    const int64_t count = x.element_count();
+    auto* places = call.scratch<int64_t>(count);
+    if (call.input(0).dtype == GANTRY_STRING) {
+      for (int64_t i = 0; i < count; ++i) {
+        const auto text = sdk::to_view(string_at(call.host(), call.value(0), i));
+        const auto found = texts_.find(std::string(text));
+        places[i] = found == texts_.end() ? -1 : found->second;
+      }
+    } else {
+      dispatch<FeatureTypes>(call.input(0).dtype, [&](auto type) {
+        const auto* source = call.data<typename decltype(type)::type>(0);
+        for (int64_t i = 0; i < count; ++i) {
+          const auto found = numbers_.find(whole(source[i]));
+          places[i] = found == numbers_.end() ? -1 : found->second;
+        }
+      });
+    }
+    Dims shape(x);
+    shape.push(categories_);
+    auto* y = static_cast<float*>(call.output(0, GANTRY_FLOAT, shape.shape()).data);
+    std::fill_n(y, count_of(shape.shape()), 0.0F);
+    for (int64_t i = 0; i < count; ++i) {
+      if (places[i] >= 0) {
+        y[i * categories_ + places[i]] = 1.0F;
+      } else if (!allows_others_) {
+        fail("element " + std::to_string(i) + " is none of the categories");
+      }
+    }
+  }
+
+ private:
+  template <class T>
+  static int64_t whole(T x) {
+    if constexpr (std::is_integral_v<T>) {
+      return x;
+    } else {
+      return to_integer<int64_t>(x);
+    }
+  }
+
+  bool allows_others_;
+  int64_t categories_;
+  std::unordered_map<int64_t, int64_t> numbers_;
+  std::unordered_map<std::string, int64_t> texts_;
+};
+
+/// Joins tables; the attribute cuts or fills up each to a width.
+class FeatureVectorizer final : public NodeKernel {
+ public:
+  explicit FeatureVectorizer(const sdk::NodeView& node)
+      : NodeKernel(node), widths_(node.get_ints("inputdimensions")) {
+    if (!widths_.empty() && static_cast<int>(widths_.size()) != node.input_count()) {
+      node.fail(GANTRY_INVALID_MODEL, "attribute inputdimensions has " +
+                                          std::to_string(widths_.size()) + " numbers for " +
+                                          std::to_string(node.input_count()) + " inputs");
+    }
+    for (const int64_t width : widths_) {
+      if (width < 0 || width > INT32_MAX)
+        node.fail(GANTRY_INVALID_MODEL, "attribute inputdimensions has a number out of range");
+    }
+  }
+
+  void run(sdk::Call& call) const override {
+    const int64_t rows = FeatureShape(call.shape(0), label()).rows;
+    int64_t columns = 0;
+    for (int slot = 0; slot < call.input_count(); ++slot) {
+      const FeatureShape shape(call.shape(slot), label());
+      if (shape.rows != rows) {
+        fail("input " + std::to_string(slot) + " has " + std::to_string(shape.rows) +
+             " rows, input 0 has " + std::to_string(rows));
+      }
+      columns += width(slot, shape);
+    }
+    auto* y = static_cast<float*>(call.output(0, GANTRY_FLOAT, {rows, columns}).data);
+    int64_t at = 0;
+    for (int slot = 0; slot < call.input_count(); ++slot) {
+      const FeatureShape shape(call.shape(slot), label());
+      const auto* x = features_as<float>(call, slot);
+      const int64_t wanted = width(slot, shape);
+      const int64_t copied = std::min(wanted, shape.columns);
+      for (int64_t row = 0; row < rows; ++row) {
+        float* target = y + row * columns + at;
+        std::copy_n(x + row * shape.columns, copied, target);
+        std::fill_n(target + copied, wanted - copied, 0.0F);
+      }
+      at += wanted;
+    }
+  }
+
+ private:
+  [[nodiscard]] int64_t width(int slot, const FeatureShape& shape) const {
+    return widths_.empty() ? shape.columns : widths_[static_cast<size_t>(slot)];
+  }
+
+  std::vector<int64_t> widths_;
+};
+
+/// Columns by their indices.
+class ArrayFeatureExtractor final : public NodeKernel {
+ public:
+  explicit ArrayFeatureExtractor(const sdk::NodeView& node) : NodeKernel(node) {}
+
+  void run(sdk::Call& call) const override {
+    const sdk::Shape x = call.shape(0);
+    if (x.rank == 0) fail("input 0 is a scalar, needs at least one axis");
+    const int64_t columns = x[x.rank - 1];
+    const int64_t count = call.shape(1).element_count();
+    const auto* indices = call.data<int64_t>(1);
+    for (int64_t i = 0; i < count; ++i) {
+      if (indices[i] < 0 || indices[i] >= columns) {
+        fail("index " + std::to_string(indices[i]) + " is outside " + std::to_string(columns) +
+             " features");
+      }
+    }
+    Dims shape;
+    if (x.rank == 1) shape.push(1);
+    for (int i = 0; i < x.rank - 1; ++i) shape.push(x[i]);
+    shape.push(count);
+    const uint32_t dtype = call.input(0).dtype;
+    UnitWriter output(call, 0, dtype, shape.shape());
+    const std::byte* units = read_units(call, 0);
+    const int64_t rows = x.count(0, x.rank - 1);
+    dispatch_unit(dtype, [&](auto type) {
+      using U = typename decltype(type)::type;
+      const auto* source = reinterpret_cast<const U*>(units);
+      U* target = output.as<U>();
+      for (int64_t row = 0; row < rows; ++row) {
+        for (int64_t i = 0; i < count; ++i)
+          target[row * count + i] = source[row * columns + indices[i]];
+      }
+    });
+    output.finish();
+  }
+};
+
+constexpr sdk::DTypeSet kFeaturesAndTexts = kFeatures | sdk::kString;
+
+constexpr sdk::KernelRow kMlFeatureRows[] = {
+    ml_row("Scaler", 1, sdk::kLatest, kFeatures, sdk::make<Scaler>),
+    ml_row("Imputer", 1, sdk::kLatest, kFeatures, sdk::make<Imputer>),
+    ml_row("Normalizer", 1, sdk::kLatest, kFeatures, sdk::make<Normalizer>),
+    ml_row("Binarizer", 1, sdk::kLatest, kFeatures, sdk::make<Binarizer>),
+    ml_row("OneHotEncoder", 1, sdk::kLatest, kFeaturesAndTexts, sdk::make<OneHotEncoder>),
+    ml_row("FeatureVectorizer", 1, sdk::kLatest, kFeatures, sdk::make<FeatureVectorizer>),
+    ml_row("ArrayFeatureExtractor", 1, sdk::kLatest, kFeaturesAndTexts,
+           sdk::make<ArrayFeatureExtractor>),
+};
+
+}  // namespace
+
+sdk::KernelTable ml_feature_kernels() { return sdk::table(kMlFeatureRows); }
+
+}  // namespace gantry::cpu

@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lookups: LabelEncoder, CategoryMapper; maps to tensors and back: DictVectorizer, CastMap, ZipMap.
+#include <gantry/sdk/rows.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "elements.h"
+#include "kernels/all_kernels.h"
+#include "kernels/cast_text.h"
+#include "kernels/integer_math.h"
+#include "kernels/ml_common.h"
+#include "node_kernel.h"
+#include "strings.h"
+
+namespace gantry::cpu {
+namespace {
+
+using EncodedTypes = TypeList<int16_t, int32_t, int64_t, float, double>;
+constexpr sdk::DTypeSet kEncoded = dtype_set(EncodedTypes{}) | sdk::kString;
+
+/// A list of texts, integers or floats with its element type: the keys or values of an encoder.
+struct Items {
+  uint32_t dtype = GANTRY_UNDEFINED;
+  std::vector<std::string> texts;
+  std::vector<int64_t> integers;
+  std::vector<double> reals;
+
+  [[nodiscard]] size_t count() const { return texts.size() + integers.size() + reals.size(); }
+  [[nodiscard]] bool is_integer() const {
+    return dtype == GANTRY_INT64 || dtype == GANTRY_INT32 || dtype == GANTRY_INT16;
+  }
+
+  /// From a tensor attribute.
+  void read_tensor(const sdk::NodeView& node, const char* name) {
+    const gantry_value* value = node.get_tensor(name);
+    const gantry_tensor* tensor = value ? node.host()->value_tensor(value) : nullptr;
+    if (!tensor) return;
+    dtype = tensor->dtype;
+    const int64_t size = sdk::Shape(*tensor).element_count();
+    if (dtype == GANTRY_STRING) {
+      for (int64_t i = 0; i < size; ++i)
+        texts.emplace_back(sdk::to_view(string_at(node.host(), value, i)));
+    } else if (is_integer()) {
+      integers = read_tensor_numbers<int64_t>(node, name);
+    } else {
+      reals = read_tensor_numbers<double>(node, name);
+    }
+  }
+  /// From whichever of the attributes `prefix`_strings, _int64s, _floats, _tensor is there.
+  static Items read(const sdk::NodeView& node, const std::string& prefix) {
+    Items items;
+    items.read_tensor(node, (prefix + "_tensor").c_str());
+    if (items.dtype != GANTRY_UNDEFINED) return items;
+    items.texts = node.get_strings(prefix + "_strings");
+    items.integers = node.get_ints(prefix + "_int64s");
+    for (const float number : node.get_floats(prefix + "_floats")) items.reals.push_back(number);
+    items.dtype = !items.texts.empty()      ? GANTRY_STRING
+                  : !items.integers.empty() ? GANTRY_INT64
+                                            : GANTRY_FLOAT;
+    if (items.count() == 0 || items.count() != std::max({items.texts.size(), items.integers.size(),
+                                                         items.reals.size()})) {
+      node.fail(GANTRY_INVALID_MODEL, "exactly one of the attributes " + prefix + "_strings, " +
+                                          prefix + "_int64s, " + prefix + "_floats and " + prefix +
+                                          "_tensor must be given");
+    }
+    return items;
+  }
+};
+
+/// From an element to the position of its key.
+class Lookup {
+ public:
+  static constexpr int64_t kNone = -1;
+
+  void add(const Items& keys) {
+    int64_t position = 0;
+    // Of equal keys the last counts; all NaN are equal.
+    for (const std::string& key : keys.texts) texts_[key] = position++;
+    for (const int64_t key : keys.integers) integers_[key] = position++;
+    for (const double key : keys.reals) (std::isnan(key) ? nan_ : reals_[key]) = position++;
+  }
+
+  /// The positions of the elements of an input; throws if its type is not that of the keys.
+  void find(sdk::Call& call, const Items& keys, int64_t count, int64_t* positions,
+            const std::string& label) const {
+    const uint32_t dtype = call.input(0).dtype;
+    if (dtype != keys.dtype) {
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                       label + ": the input has element type " + std::to_string(dtype) +
+                           " and the keys " + std::to_string(keys.dtype) +
+                           " (ONNX TensorProto numbers); they must be equal");
+    }
+    if (dtype == GANTRY_STRING) {
+      for (int64_t i = 0; i < count; ++i)
+        positions[i] = at(texts_, sdk::to_view(string_at(call.host(), call.value(0), i)));
+      return;
+    }
+    dispatch<EncodedTypes>(dtype, [&](auto type) {
+      using T = typename decltype(type)::type;
+      const T* source = call.data<T>(0);
+      call.parallel_for(count, 4096, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          if constexpr (std::is_integral_v<T>) {
+            positions[i] = at(integers_, int64_t{source[i]});
+          } else {
+            positions[i] = std::isnan(source[i]) ? nan_ : at(reals_, double{source[i]});
+          }
+        }
+      });
+    });
+  }
+
+ private:
+  struct TextHash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  template <class Map, class Key>
+  static int64_t at(const Map& map, const Key& key) {
+    const auto found = map.find(key);
+    return found == map.end() ? kNone : found->second;
+  }
+
+  std::unordered_map<std::string, int64_t, TextHash, std::equal_to<>> texts_;
+  std::unordered_map<int64_t, int64_t> integers_;
+  std::unordered_map<double, int64_t> reals_;
+  int64_t nan_ = kNone;
+};
+
+/// Output 0: for each position the value there, or the default for Lookup::kNone.
+void write_items(sdk::Call& call, const Items& values, const Items& fallback,
+                 const int64_t* positions) {
+  const sdk::Shape shape = call.shape(0);
+  const int64_t count = shape.element_count();
+  if (values.dtype == GANTRY_STRING) {
+    const OwnedValue result = create_string_tensor(call.host(), shape);
+    for (int64_t i = 0; i < count; ++i) {
+      const std::string& text = positions[i] == Lookup::kNone
+                                    ? fallback.texts[0]
+                                    : values.texts[static_cast<size_t>(positions[i])];
+      set_string(call.host(), result.get(), i, sdk::to_str(text));
+    }
+    return call.output_value(0, result.get());
+  }
+  gantry_tensor& output = call.output(0, values.dtype, shape);
+  dispatch<EncodedTypes>(values.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    auto* y = static_cast<T*>(output.data);
+    const auto fill = [&](const auto& list, const auto& other) {
+      for (int64_t i = 0; i < count; ++i) {
+        y[i] = static_cast<T>(
+            positions[i] == Lookup::kNone ? other[0] : list[static_cast<size_t>(positions[i])]);
+      }
+    };
+    if constexpr (std::is_integral_v<T>) {
+      fill(values.integers, fallback.integers);
+    } else {
+      fill(values.reals, fallback.reals);
+    }
+  });
+}
+
+/// Versions 2 and 4. Version 4 may have its lists as tensors.
+class LabelEncoder final : public NodeKernel {
+ public:
+  explicit LabelEncoder(const sdk::NodeView& node)
+      : NodeKernel(node), keys_(Items::read(node, "keys")), values_(Items::read(node, "values")) {
+    if (keys_.count() != values_.count()) {
+      node.fail(GANTRY_INVALID_MODEL, "there are " + std::to_string(keys_.count()) + " keys for " +
+                                          std::to_string(values_.count()) + " values");
+    }
+    lookup_.add(keys_);
+    default_.read_tensor(node, "default_tensor");
+    if (default_.dtype != GANTRY_UNDEFINED) {
+      if (default_.count() != 1 || default_.dtype != values_.dtype) {
+        node.fail(GANTRY_INVALID_MODEL,
+                  "attribute default_tensor must be one element of the type of the values");
+      }
+      return;
+    }
+    default_.texts.push_back(node.get_string("default_string", "_Unused"));
+    default_.integers.push_back(node.get_int("default_int64", -1));
+    default_.reals.push_back(node.get_float("default_float", -0.0F));
+  }
+
+  void run(sdk::Call& call) const override {
+    const int64_t count = call.shape(0).element_count();
+    auto* positions = call.scratch<int64_t>(count);
+    lookup_.find(call, keys_, count, positions, label());
+    write_items(call, values_, default_, positions);
+  }
+
+ private:
+  Items keys_;
+  Items values_;
+  Items default_;
+  Lookup lookup_;
+};
+
+/// Between integers and texts, in the direction that the input asks for: LabelEncoder of version 1
+/// counts its texts, CategoryMapper lists both.
+class CategoryMapper final : public NodeKernel {
+ public:
+  explicit CategoryMapper(const sdk::NodeView& node) : NodeKernel(node) {
+    const bool is_encoder = node.op_type() == "LabelEncoder";
+    texts_.dtype = GANTRY_STRING;
+    texts_.texts = node.get_strings(is_encoder ? "classes_strings" : "cats_strings");
+    numbers_.dtype = GANTRY_INT64;
+    numbers_.integers = node.get_ints("cats_int64s");
+    for (size_t i = 0; is_encoder && i < texts_.texts.size(); ++i)
+      numbers_.integers.push_back(static_cast<int64_t>(i));
+    if (texts_.count() != numbers_.count()) {
+      node.fail(GANTRY_INVALID_MODEL, "there are " + std::to_string(texts_.count()) +
+                                          " texts for " + std::to_string(numbers_.count()) +
+                                          " numbers");
+    }
+    from_texts_.add(texts_);
+    from_numbers_.add(numbers_);
+    default_.texts.push_back(node.get_string("default_string", "_Unused"));
+    default_.integers.push_back(node.get_int("default_int64", -1));
+  }
+
+  void run(sdk::Call& call) const override {
+    const int64_t count = call.shape(0).element_count();
+    auto* positions = call.scratch<int64_t>(count);
+    const bool is_text = call.input(0).dtype == GANTRY_STRING;
+    (is_text ? from_texts_ : from_numbers_)
+        .find(call, is_text ? texts_ : numbers_, count, positions, label());
+    write_items(call, is_text ? numbers_ : texts_, default_, positions);
+  }
+
+ private:
+  Items texts_;
+  Items numbers_;
+  Items default_;
+  Lookup from_texts_;
+  Lookup from_numbers_;
+};
+
+/// The keys and the values of a map, two tensors of one axis.
+struct MapParts {
+  MapParts(sdk::Call& call, const std::string& label) {
+    const gantry_host* host = call.host();
+    const gantry_value* map = call.value(0);
+    if (host->value_kind(map) == GANTRY_KIND_MAP && host->value_length(map) == 2) {
+      keys = host->value_at(map, 0);
+      values = host->value_at(map, 1);
+      key_tensor = host->value_tensor(keys);
+      value_tensor = host->value_tensor(values);
+    }
+    if (!key_tensor || !value_tensor ||
+        sdk::Shape(*key_tensor).element_count() != sdk::Shape(*value_tensor).element_count())
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT, label + ": input 0 is no map");
+  }
+  [[nodiscard]] int64_t count() const { return sdk::Shape(*key_tensor).element_count(); }
+  [[nodiscard]] int64_t number_key(int64_t i) const {
+    return static_cast<const int64_t*>(key_tensor->data)[i];
+  }
+
+  const gantry_value* keys = nullptr;
+  const gantry_value* values = nullptr;
+  const gantry_tensor* key_tensor = nullptr;
+  const gantry_tensor* value_tensor = nullptr;
+};
+
+/// The standard says that these outputs have one axis; models declare [1, n] as well.
+Dims row_shape(int64_t count, int declared_rank, int usual_rank) {
+  const int rank = declared_rank == 1 || declared_rank == 2 ? declared_rank : usual_rank;
+  Dims shape;
+  if (rank == 2) shape.push(1);
+  shape.push(count);
+  return shape;
+}
+
+class DictVectorizer final : public NodeKernel {
+ public:
+  explicit DictVectorizer(const sdk::NodeView& node)
+      : NodeKernel(node), rank_(node.output(0).rank()) {
+    const std::vector<std::string> texts = node.get_strings("string_vocabulary");
+    const std::vector<int64_t> numbers = node.get_ints("int64_vocabulary");
+    if (texts.empty() == numbers.empty()) {
+      node.fail(GANTRY_INVALID_MODEL,
+                "exactly one of the attributes string_vocabulary and "
+                "int64_vocabulary must be given");
+    }
+    for (size_t i = 0; i < texts.size(); ++i) texts_[texts[i]] = static_cast<int64_t>(i);
+    for (size_t i = 0; i < numbers.size(); ++i) numbers_[numbers[i]] = static_cast<int64_t>(i);
+    width_ = static_cast<int64_t>(texts.size() + numbers.size());
+  }
+
+  void run(sdk::Call& call) const override {
+    const MapParts map(call, label());
+    const uint32_t key_dtype = map.key_tensor->dtype;
+    if (key_dtype != (texts_.empty() ? GANTRY_INT64 : GANTRY_STRING))
+      fail("the keys of the map have another type than the vocabulary");
+    const uint32_t dtype = map.value_tensor->dtype;
+    const Dims shape = row_shape(width_, rank_, 1);
+    UnitWriter output(call, 0, dtype, shape.shape());
+    const std::byte* units = read_units(call, map.values, *map.value_tensor);
+    dispatch_unit(dtype, [&](auto type) {
+      using U = typename decltype(type)::type;
+      U* target = output.as<U>();
+      std::fill_n(target, width_, U{});
+      for (int64_t i = 0; i < map.count(); ++i)
+        target[place(call, map, i)] = reinterpret_cast<const U*>(units)[i];
+    });
+    output.finish();
+  }
+
+ private:
+  [[nodiscard]] int64_t place(sdk::Call& call, const MapParts& map, int64_t i) const {
+    if (texts_.empty()) {
+      const auto found = numbers_.find(map.number_key(i));
+      if (found != numbers_.end()) return found->second;
+      fail("the key " + std::to_string(map.number_key(i)) + " is not in the vocabulary");
+    }
+    const std::string key(sdk::to_view(string_at(call.host(), map.keys, i)));
+    const auto found = texts_.find(key);
+    if (found == texts_.end()) fail("the key \"" + key + "\" is not in the vocabulary");
+    return found->second;
+  }
+
+  int rank_;
+  int64_t width_;
+  std::unordered_map<std::string, int64_t> texts_;
+  std::unordered_map<int64_t, int64_t> numbers_;
+};
+
+/// The values of a map in the order of their integer keys, or each at its key's place.
+class CastMap final : public NodeKernel {
+ public:
+  explicit CastMap(const sdk::NodeView& node)
+      : NodeKernel(node), rank_(node.output(0).rank()), width_(node.get_int("max_map", 1)) {
+    const std::string to = node.get_string("cast_to", "TO_FLOAT");
+    to_ = to == "TO_FLOAT"    ? GANTRY_FLOAT
+          : to == "TO_INT64"  ? GANTRY_INT64
+          : to == "TO_STRING" ? GANTRY_STRING
+                              : GANTRY_UNDEFINED;
+    const std::string form = node.get_string("map_form", "DENSE");
+    is_dense_ = form == "DENSE";
+    if (to_ == GANTRY_UNDEFINED || (!is_dense_ && form != "SPARSE") ||
+        (!is_dense_ && (width_ < 1 || width_ > INT32_MAX))) {
+      node.fail(GANTRY_INVALID_MODEL, "attributes cast_to \"" + to + "\", map_form \"" + form +
+                                          "\" and max_map " + std::to_string(width_) +
+                                          " are no cast of a map");
+    }
+  }
+
+  void run(sdk::Call& call) const override {
+    const MapParts map(call, label());
+    if (map.key_tensor->dtype != GANTRY_INT64) fail("the keys of the map must be int64");
+    const int64_t count = map.count();
+    auto* order = call.scratch<int64_t>(count);
+    for (int64_t i = 0; i < count; ++i) order[i] = i;
+    std::sort(order, order + count,
+              [&](int64_t a, int64_t b) { return map.number_key(a) < map.number_key(b); });
+    const Dims shape = row_shape(is_dense_ ? count : width_, rank_, 2);
+    if (to_ == GANTRY_STRING) return write_texts(call, map, order, shape);
+    gantry_tensor& output = call.output(0, to_, shape.shape());
+    const int64_t total = count_of(shape.shape());
+    dispatch<TypeList<float, int64_t>>(to_, [&](auto type) {
+      using T = typename decltype(type)::type;
+      auto* y = static_cast<T*>(output.data);
+      std::fill_n(y, total, T{0});
+      for (int64_t i = 0; i < count; ++i) y[place(map, order, i)] = number<T>(call, map, order[i]);
+    });
+  }
+
+ private:
+  [[nodiscard]] int64_t place(const MapParts& map, const int64_t* order, int64_t i) const {
+    if (is_dense_) return i;
+    const int64_t key = map.number_key(order[i]);
+    if (key < 0 || key >= width_) {
+      fail("the key " + std::to_string(key) + " is outside a sparse row of " +
+           std::to_string(width_));
+    }
+    return key;
+  }
+
+  template <class T>
+  T number(sdk::Call& call, const MapParts& map, int64_t i) const {
+    double value = 0;
+    if (map.value_tensor->dtype == GANTRY_STRING) {
+      const std::string_view text = sdk::to_view(string_at(call.host(), map.values, i));
+      const std::optional<Number> read = read_number(text);
+      if (!read) fail("the text \"" + std::string(text.substr(0, 40)) + "\" is no number");
+      value = read->real;
+    } else {
+      value = static_cast<double>(static_cast<const float*>(map.value_tensor->data)[i]);
+    }
+    if constexpr (std::is_integral_v<T>) {
+      return to_integer<T>(value);
+    } else {
+      return static_cast<T>(value);
+    }
+  }
+
+  void write_texts(sdk::Call& call, const MapParts& map, const int64_t* order,
+                   const Dims& shape) const {
+    const OwnedValue result = create_string_tensor(call.host(), shape.shape());
+    std::array<char, kNumberText> buffer;
+    for (int64_t i = 0; i < map.count(); ++i) {
+      const gantry_str text =
+          map.value_tensor->dtype == GANTRY_STRING
+              ? string_at(call.host(), map.values, order[i])
+              : sdk::to_str(write_number(
+                    static_cast<const float*>(map.value_tensor->data)[order[i]], buffer));
+      set_string(call.host(), result.get(), place(map, order, i), text);
+    }
+    call.output_value(0, result.get());
+  }
+
+  int rank_;
+  uint32_t to_;
+  bool is_dense_;
+  int64_t width_;
+};
+
+/// Each row of scores as a map from the class labels.
+class ZipMap final : public NodeKernel {
+ public:
+  explicit ZipMap(const sdk::NodeView& node)
+      : NodeKernel(node),
+        numbers_(node.get_ints("classlabels_int64s")),
+        texts_(node.get_strings("classlabels_strings")) {
+    if (numbers_.empty() == texts_.empty()) {
+      node.fail(GANTRY_INVALID_MODEL,
+                "exactly one of the attributes classlabels_int64s and "
+                "classlabels_strings must be given");
+    }
+  }
+
+  void run(sdk::Call& call) const override {
+    const FeatureShape shape(call.shape(0), label());
+    const auto width = static_cast<int64_t>(numbers_.size() + texts_.size());
+    if (shape.columns != width) {
+      fail("rows of " + std::to_string(shape.columns) + " scores for " + std::to_string(width) +
+           " labels");
+    }
+    const gantry_host* host = call.host();
+    const OwnedValue keys = make_keys(host, width);
+    const OwnedValue maps = create(host, GANTRY_KIND_SEQUENCE);
+    for (int64_t row = 0; row < shape.rows; ++row) {
+      gantry_value* created = nullptr;
+      gantry_tensor* tensor = nullptr;
+      sdk::check(host, host->value_create_tensor(GANTRY_FLOAT, 1, &width, &created, &tensor));
+      const OwnedValue values(host, created);
+      std::copy_n(call.data<float>(0) + row * width, width, static_cast<float*>(tensor->data));
+      const OwnedValue map = create(host, GANTRY_KIND_MAP);
+      sdk::check(host, host->value_append(map.get(), keys.get()));
+      sdk::check(host, host->value_append(map.get(), values.get()));
+      sdk::check(host, host->value_append(maps.get(), map.get()));
+    }
+    call.output_value(0, maps.get());
+  }
+
+ private:
+  static OwnedValue create(const gantry_host* host, gantry_kind kind) {
+    gantry_value* value = nullptr;
+    sdk::check(host, host->value_create(kind, GANTRY_FLOAT, &value));
+    return {host, value};
+  }
+  [[nodiscard]] OwnedValue make_keys(const gantry_host* host, int64_t width) const {
+    if (!texts_.empty()) {
+      OwnedValue keys = create_string_tensor(host, {&width, 1});
+      for (int64_t i = 0; i < width; ++i)
+        set_string(host, keys.get(), i, sdk::to_str(texts_[static_cast<size_t>(i)]));
+      return keys;
+    }
+    gantry_value* created = nullptr;
+    gantry_tensor* tensor = nullptr;
+    sdk::check(host, host->value_create_tensor(GANTRY_INT64, 1, &width, &created, &tensor));
+    std::copy(numbers_.begin(), numbers_.end(), static_cast<int64_t*>(tensor->data));
+    return {host, created};
+  }
+
+  std::vector<int64_t> numbers_;
+  std::vector<std::string> texts_;
+};
+
+constexpr sdk::DTypeSet kNames = sdk::kString | sdk::dtypes(GANTRY_INT64);
+
+constexpr sdk::KernelRow kMlMapRows[] = {
+    ml_row("LabelEncoder", 1, 1, kNames, sdk::make<CategoryMapper>),
+    ml_row("LabelEncoder", 2, sdk::kLatest, kEncoded, sdk::make<LabelEncoder>),
+    ml_row("CategoryMapper", 1, sdk::kLatest, kNames, sdk::make<CategoryMapper>),
+    ml_row("DictVectorizer", 1, sdk::kLatest, sdk::kAllTypes, sdk::make<DictVectorizer>),
+    ml_row("CastMap", 1, sdk::kLatest, sdk::kAllTypes, sdk::make<CastMap>),
+    ml_row("ZipMap", 1, sdk::kLatest, sdk::dtypes(GANTRY_FLOAT), sdk::make<ZipMap>),
+};
+
+}  // namespace
+
+sdk::KernelTable ml_map_kernels() { return sdk::table(kMlMapRows); }
+
+}  // namespace gantry::cpu

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+// Spectra: DFT, STFT, MelWeightMatrix. Transforms are computed in f64, whatever the element type.
+#include <gantry/sdk/rows.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "dispatch.h"
+#include "fourier.h"
+#include "kernels/all_kernels.h"
+#include "kernels/integer_math.h"
+#include "node_kernel.h"
+
+namespace gantry::cpu {
+namespace {
+
+using Complex = Fourier::Complex;
+
+/// A line is refused above this length, so that the sizes derived from it cannot overflow.
+constexpr int64_t kMostPoints = int64_t{1} << 32;
+
+template <class T>
+double load(const T* data, int64_t index) {
+  return static_cast<double>(static_cast<Compute<T>>(data[index]));
+}
+template <class T>
+void store(T* data, int64_t index, double value) {
+  data[index] = static_cast<T>(static_cast<Compute<T>>(value));
+}
+
+/// Transforms of many lines, each thread with memory of its own:
+/// line(index, in, out) fills `in`, calls transform() and reads `out`.
+class Lines {
+ public:
+  Lines(sdk::Call& call, const Fourier& plan, int64_t points, int64_t lines)
+      : call_(call), plan_(plan), points_(points), lines_(lines) {
+    const int64_t grain = std::max<int64_t>(1, 4096 / points);
+    parts_ = std::clamp<int64_t>(lines / grain, 1, call.thread_count());
+    per_part_ = 2 * points + plan.work_size();
+    memory_ =
+        static_cast<Complex*>(static_cast<void*>(call.scratch<double>(2 * parts_ * per_part_)));
+  }
+
+  /// fill(line, in) and take(line, out).
+  template <class Fill, class Take>
+  void run(Fill fill, Take take) const {
+    call_.parallel_for(parts_, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        Complex* in = memory_ + part * per_part_;
+        Complex* out = in + points_;
+        for (int64_t i = lines_ * part / parts_; i < lines_ * (part + 1) / parts_; ++i) {
+          fill(i, in);
+          plan_.run(in, out, out + points_);
+          take(i, out);
+        }
+      }
+    });
+  }
+
+ private:
+  sdk::Call& call_;
+  const Fourier& plan_;
+  int64_t points_;
+  int64_t lines_;
+  int64_t parts_;
+  int64_t per_part_;
+  Complex* memory_;
+};
+
+/// Version 17 has the axis as an attribute, version 20 as an input.
+class Dft final : public NodeKernel {
+ public:
+  explicit Dft(const sdk::NodeView& node)
+      : NodeKernel(node),
+        axis_(node.get_int("axis", node.since_version() < 20 ? 1 : -2)),
+        is_inverse_(node.get_int("inverse", 0) != 0),
+        is_onesided_(node.get_int("onesided", 0) != 0) {}
+
+  void run(sdk::Call& call) const override {
+    const sdk::Shape x = call.shape(0);
+    const int64_t parts = x.rank > 0 ? x[x.rank - 1] : 0;
+    if (x.rank < 2 || parts < 1 || parts > 2) {
+      fail("input 0 has shape " + to_string(x) +
+           ", needs at least two axes, the last of extent 1 (real) or 2 (complex)");
+    }
+    const int axis = checked_axis(call.has_input(2) ? read_int(call, 2) : axis_, x.rank);
+    if (axis == x.rank - 1) fail("the last axis holds real and imaginary parts, it has no DFT");
+    const bool returns_real = is_onesided_ && is_inverse_;
+    if (is_onesided_ && !is_inverse_ && parts == 2) fail("a onesided transform needs real input");
+    const int64_t given = x[axis];
+    int64_t points = returns_real ? 2 * (given - 1) : given;
+    if (call.has_input(1)) points = read_int(call, 1);
+    if (points < 1 || points > kMostPoints)
+      fail("a DFT of length " + std::to_string(points) + " cannot be formed");
+    const int64_t kept = is_onesided_ && !is_inverse_ ? points / 2 + 1 : points;
+    Dims shape(x);
+    shape[axis] = kept;
+    shape[x.rank - 1] = returns_real ? 1 : 2;
+    gantry_tensor& output = call.output(0, call.input(0).dtype, shape.shape());
+    if (count_of(shape.shape()) == 0) return;
+    const Layout layout = {x.count(axis + 1, x.rank - 1), given, points, kept, parts};
+    dispatch<FloatTypes>(call.input(0).dtype, [&](auto type) {
+      using T = typename decltype(type)::type;
+      transform(call, layout, x.count(0, axis) * layout.inner, static_cast<T*>(output.data));
+    });
+  }
+
+ private:
+  struct Layout {
+    int64_t inner;   ///< lines that lie next to each other
+    int64_t given;   ///< points of a line of the input
+    int64_t points;  ///< of the transform
+    int64_t kept;    ///< of a line of the output
+    int64_t parts;   ///< numbers of a point of the input
+  };
+
+  template <class T>
+  void transform(sdk::Call& call, const Layout& e, int64_t lines, T* y) const {
+    const T* x = call.data<T>(0);
+    const bool is_half = is_onesided_ && is_inverse_;
+    const double scale = is_inverse_ ? 1.0 / static_cast<double>(e.points) : 1.0;
+    const Fourier plan(e.points, is_inverse_);
+    const auto fill = [&](int64_t line, Complex* in) {
+      const T* source = x + (line / e.inner * e.given * e.inner + line % e.inner) * e.parts;
+      // Of a spectrum of a real signal the second half mirrors the first.
+      const int64_t wanted = is_half ? e.points / 2 + 1 : e.points;
+      const int64_t count = std::min(e.given, wanted);
+      for (int64_t i = 0; i < count; ++i) {
+        const T* point = source + i * e.inner * e.parts;
+        in[i] = Complex(load(point, 0), e.parts == 2 ? load(point, 1) : 0.0);
+      }
+      std::fill(in + count, in + e.points, Complex());
+      for (int64_t i = 1; is_half && i < (e.points + 1) / 2; ++i)
+        in[e.points - i] = std::conj(in[i]);
+    };
+    const int64_t out_parts = is_half ? 1 : 2;
+    const auto take = [&](int64_t line, const Complex* out) {
+      T* target = y + (line / e.inner * e.kept * e.inner + line % e.inner) * out_parts;
+      for (int64_t i = 0; i < e.kept; ++i) {
+        T* point = target + i * e.inner * out_parts;
+        store(point, 0, out[i].real() * scale);
+        if (out_parts == 2) store(point, 1, out[i].imag() * scale);
+      }
+    };
+    Lines(call, plan, e.points, lines).run(fill, take);
+  }
+
+  int64_t axis_;
+  bool is_inverse_;
+  bool is_onesided_;
+};
+
+class Stft final : public NodeKernel {
+ public:
+  explicit Stft(const sdk::NodeView& node)
+      : NodeKernel(node), is_onesided_(node.get_int("onesided", 1) != 0) {}
+
+  void run(sdk::Call& call) const override {
+    const sdk::Shape x = call.shape(0);
+    // Version 17 also knows a signal without the last axis.
+    const int64_t parts = x.rank == 3 ? x[2] : 1;
+    if (x.rank < 2 || x.rank > 3 || parts < 1 || parts > 2)
+      fail("the signal has shape " + to_string(x) + ", needs [batch, length, 1 or 2]");
+    if (is_onesided_ && parts == 2) fail("a onesided transform needs a real signal");
+    const bool has_window = call.has_input(2);
+    int64_t points = x[1];
+    if (has_window) {
+      require_rank(call, 2, 1);
+      points = call.shape(2)[0];
+      if (call.input(2).dtype != call.input(0).dtype)
+        fail("the window must have the element type of the signal");
+    }
+    if (call.has_input(3)) {
+      const int64_t length = read_int(call, 3);
+      if (has_window && length != points) {
+        fail("a window of " + std::to_string(points) + " numbers does not fit frames of " +
+             std::to_string(length));
+      }
+      points = length;
+    }
+    const int64_t step = read_int(call, 1);
+    if (points < 1 || points > x[1] || step < 1) {
+      fail("frames of length " + std::to_string(points) + " at steps of " + std::to_string(step) +
+           " cannot be cut from a signal of length " + std::to_string(x[1]));
+    }
+    const int64_t bins = is_onesided_ ? points / 2 + 1 : points;
+    const int64_t shape[] = {x[0], (x[1] - points) / step + 1, bins, 2};
+    gantry_tensor& output = call.output(0, call.input(0).dtype, {shape, 4});
+    if (count_of({shape, 4}) == 0) return;
+    dispatch<FloatTypes>(call.input(0).dtype, [&](auto type) {
+      using T = typename decltype(type)::type;
+      transform(call, {x[1], shape[1], points, step, bins, parts}, x[0] * shape[1],
+                static_cast<T*>(output.data));
+    });
+  }
+
+ private:
+  struct Layout {
+    int64_t length;
+    int64_t frames;
+    int64_t points;
+    int64_t step;
+    int64_t bins;
+    int64_t parts;
+  };
+
+  template <class T>
+  static void transform(sdk::Call& call, const Layout& e, int64_t lines, T* y) {
+    const T* x = call.data<T>(0);
+    const T* window = call.has_input(2) ? call.data<T>(2) : nullptr;
+    const Fourier plan(e.points, false);
+    const auto fill = [&](int64_t line, Complex* in) {
+      const T* frame = x + (line / e.frames * e.length + line % e.frames * e.step) * e.parts;
+      for (int64_t i = 0; i < e.points; ++i) {
+        const double factor = window ? load(window, i) : 1.0;
+        in[i] = Complex(load(frame, i * e.parts) * factor,
+                        e.parts == 2 ? load(frame, i * 2 + 1) * factor : 0.0);
+      }
+    };
+    const auto take = [&](int64_t line, const Complex* out) {
+      for (int64_t i = 0; i < e.bins; ++i) {
+        store(y, (line * e.bins + i) * 2, out[i].real());
+        store(y, (line * e.bins + i) * 2 + 1, out[i].imag());
+      }
+    };
+    Lines(call, plan, e.points, lines).run(fill, take);
+  }
+
+  bool is_onesided_;
+};
+
+/// Triangles of height 1, evenly spaced in mel, over the bins of a onesided spectrum.
+class MelWeightMatrix final : public NodeKernel {
+ public:
+  explicit MelWeightMatrix(const sdk::NodeView& node)
+      : NodeKernel(node),
+        dtype_(static_cast<uint32_t>(node.get_int("output_datatype", GANTRY_FLOAT))) {}
+
+  void run(sdk::Call& call) const override {
+    const int64_t bands = read_int(call, 0);
+    const int64_t points = read_int(call, 1);
+    const int64_t rate = read_int(call, 2);
+    const double low = read_number(call, 3);
+    const double high = read_number(call, 4);
+    if (bands < 0 || points < 0 || points > kMostPoints || bands > kMostPoints || rate < 1 ||
+        !(low >= 0 && high >= low && std::isfinite(high))) {
+      fail("a matrix of " + std::to_string(bands) + " bands for a DFT of " +
+           std::to_string(points) + " at " + std::to_string(rate) + " Hz from " +
+           std::to_string(low) + " to " + std::to_string(high) + " Hz cannot be formed");
+    }
+    const int64_t bins = points / 2 + 1;
+    gantry_tensor& output = call.output(0, dtype_, {bins, bands});
+    const int64_t shape[] = {bins, bands};
+    const int64_t count = count_of({shape, 2});
+    dispatch<NumberTypes>(dtype_, [&](auto type) {
+      using T = typename decltype(type)::type;
+      auto* y = static_cast<T*>(output.data);
+      std::fill_n(y, count, static_cast<T>(Compute<T>(0)));
+      const double low_mel = to_mel(low);
+      const double step = (to_mel(high) - low_mel) / static_cast<double>(bands + 2);
+      const auto bin_of = [&](int64_t i) {
+        const double hertz = to_hertz(low_mel + static_cast<double>(i) * step);
+        return static_cast<int64_t>(
+            std::floor(static_cast<double>(points + 1) * hertz / static_cast<double>(rate)));
+      };
+      for (int64_t band = 0; band < bands; ++band)
+        fill_band(y + band, bins, bands, bin_of(band), bin_of(band + 1), bin_of(band + 2));
+    });
+  }
+
+ private:
+  static double to_mel(double hertz) { return 2595.0 * std::log10(1.0 + hertz / 700.0); }
+  static double to_hertz(double mel) { return 700.0 * (std::pow(10.0, mel / 2595.0) - 1.0); }
+
+  [[nodiscard]] double read_number(sdk::Call& call, int slot) const {
+    if (call.shape(slot).element_count() != 1) {
+      fail("input " + std::to_string(slot) + " has shape " + to_string(call.shape(slot)) +
+           ", needs one element");
+    }
+    double value = 0;
+    dispatch<FloatTypes>(call.input(slot).dtype, [&](auto type) {
+      value = load(call.data<typename decltype(type)::type>(slot), 0);
+    });
+    return value;
+  }
+
+  /// Rises from `left` to `center`, falls to `right`; bins beyond the spectrum are left out.
+  template <class T>
+  static void fill_band(T* column, int64_t bins, int64_t step, int64_t left, int64_t center,
+                        int64_t right) {
+    const auto set = [&](int64_t bin, double value) {
+      if (bin < bins) {
+        if constexpr (std::is_integral_v<T>) {
+          column[bin * step] = to_integer<T>(value);
+        } else {
+          store(column, bin * step, value);
+        }
+      }
+    };
+    if (center == left) set(center, 1.0);
+    for (int64_t i = left; i <= center && i < bins && center > left; ++i)
+      set(i, static_cast<double>(i - left) / static_cast<double>(center - left));
+    for (int64_t i = center; i < right && i < bins; ++i)
+      set(i, static_cast<double>(right - i) / static_cast<double>(right - center));
+  }
+
+  uint32_t dtype_;
+};
+
+constexpr sdk::KernelRow kSignalRows[] = {
+    {"DFT", 17, sdk::kLatest, sdk::kFloats, sdk::make<Dft>, {.signature_inputs = 6}},
+    {"STFT", 17, sdk::kLatest, sdk::kFloats, sdk::make<Stft>, {.signature_inputs = 10}},
+    {"MelWeightMatrix",
+     17,
+     sdk::kLatest,
+     sdk::dtypes(GANTRY_INT32, GANTRY_INT64),
+     sdk::make<MelWeightMatrix>,
+     {.signature_inputs = 7}},
+};
+
+}  // namespace
+
+sdk::KernelTable signal_kernels() { return sdk::table(kSignalRows); }
+
+}  // namespace gantry::cpu

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Texts: StringConcat, StringSplit, StringNormalizer, RegexFullMatch.
+#include <gantry/sdk/rows.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <re2/re2.h>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "broadcast.h"
+#include "kernels/all_kernels.h"
+#include "node_kernel.h"
+#include "strings.h"
+#include "unicode.h"
+
+namespace gantry::cpu {
+namespace {
+
+std::string_view text_at(sdk::Call& call, int slot, int64_t index) {
+  return sdk::to_view(string_at(call.host(), call.value(slot), index));
+}
+
+class StringConcat final : public NodeKernel {
+ public:
+  explicit StringConcat(const sdk::NodeView& node) : NodeKernel(node) {}
+
+  void run(sdk::Call& call) const override {
+    const Broadcast<2> plan({call.shape(0), call.shape(1)}, label());
+    const OwnedValue result = create_string_tensor(call.host(), plan.shape());
+    std::string joined;
+    plan.for_each_run(0, plan.count(), [&](const auto& run) {
+      for (int64_t i = 0; i < run.count; ++i) {
+        joined = text_at(call, 0, run.inputs[0] + i * plan.inner_stride(0));
+        joined += text_at(call, 1, run.inputs[1] + i * plan.inner_stride(1));
+        set_string(call.host(), result.get(), run.output + i, sdk::to_str(joined));
+      }
+    });
+    call.output_value(0, result.get());
+  }
+};
+
+/// The pieces of each text, in rows that empty texts fill up to the longest.
+class StringSplit final : public NodeKernel {
+ public:
+  explicit StringSplit(const sdk::NodeView& node)
+      : NodeKernel(node), delimiter_(node.get_string("delimiter", "")) {
+    const int64_t most = node.get_int("maxsplit", -1);
+    most_ = most < 0 ? std::numeric_limits<int64_t>::max() : most;
+  }
+
+  void run(sdk::Call& call) const override {
+    const sdk::Shape x = call.shape(0);
+    const int64_t count = x.element_count();
+    auto* counts = static_cast<int64_t*>(call.output(1, GANTRY_INT64, x).data);
+    int64_t width = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      counts[i] = 0;
+      for_each_piece(text_at(call, 0, i), [&](std::string_view) { ++counts[i]; });
+      width = std::max(width, counts[i]);
+    }
+    Dims shape(x);
+    shape.push(width);
+    const OwnedValue result = create_string_tensor(call.host(), shape.shape());
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t place = i * width;
+      for_each_piece(text_at(call, 0, i), [&](std::string_view piece) {
+        set_string(call.host(), result.get(), place++, sdk::to_str(piece));
+      });
+    }
+    call.output_value(0, result.get());
+  }
+
+ private:
+  template <class Visit>
+  void for_each_piece(std::string_view text, Visit visit) const {
+    if (delimiter_.empty()) return for_each_word(text, visit);
+    for (int64_t splits = 0; splits < most_; ++splits) {
+      const size_t end = text.find(delimiter_);
+      if (end == std::string_view::npos) break;
+      visit(text.substr(0, end));
+      text.remove_prefix(end + delimiter_.size());
+    }
+    visit(text);
+  }
+  /// Split at white space; what is left after the last split keeps its own at the end.
+  template <class Visit>
+  void for_each_word(std::string_view text, Visit visit) const {
+    for (int64_t splits = 0;; ++splits) {
+      while (const size_t space = leading_space(text)) text.remove_prefix(space);
+      if (text.empty()) return;
+      if (splits == most_) return visit(text);
+      size_t end = 0;
+      while (end < text.size() && leading_space(text.substr(end)) == 0) ++end;
+      visit(text.substr(0, end));
+      text.remove_prefix(end);
+    }
+  }
+
+  std::string delimiter_;
+  int64_t most_;
+};
+
+/// Drops stop words and changes the case of the rest.
+class StringNormalizer final : public NodeKernel {
+ public:
+  explicit StringNormalizer(const sdk::NodeView& node)
+      : NodeKernel(node),
+        is_case_sensitive_(node.get_int("is_case_sensitive", 0) != 0),
+        fold_(LetterCase::kLower, node.get_string("locale", "en_US")) {
+    const std::string action = node.get_string("case_change_action", "NONE");
+    if (action == "LOWER" || action == "UPPER") {
+      change_.emplace(action == "LOWER" ? LetterCase::kLower : LetterCase::kUpper,
+                      node.get_string("locale", "en_US"));
+    } else if (action != "NONE") {
+      node.fail(GANTRY_INVALID_MODEL, "attribute case_change_action is \"" + action +
+                                          "\", expected LOWER, UPPER or NONE");
+    }
+    for (const std::string& word : node.get_strings("stopwords"))
+      stop_words_.insert(is_case_sensitive_ ? word : fold_(word));
+  }
+
+  void run(sdk::Call& call) const override {
+    const sdk::Shape x = call.shape(0);
+    if (x.rank != 1 && !(x.rank == 2 && x[0] == 1))
+      fail("input 0 has shape " + to_string(x) + ", needs [C] or [1, C]");
+    const int64_t count = x.element_count();
+    auto* kept = call.scratch<int64_t>(count);
+    int64_t kept_count = 0;
+    for (int64_t i = 0; i < count; ++i) {
+      if (!is_stop_word(text_at(call, 0, i))) kept[kept_count++] = i;
+    }
+    Dims shape(x);
+    // Nothing left is one empty text.
+    shape[x.rank - 1] = std::max<int64_t>(kept_count, 1);
+    const OwnedValue result = create_string_tensor(call.host(), shape.shape());
+    for (int64_t i = 0; i < kept_count; ++i) {
+      const std::string_view text = text_at(call, 0, kept[i]);
+      const std::string changed = change_ ? (*change_)(text) : std::string(text);
+      set_string(call.host(), result.get(), i, sdk::to_str(changed));
+    }
+    call.output_value(0, result.get());
+  }
+
+ private:
+  [[nodiscard]] bool is_stop_word(std::string_view text) const {
+    if (stop_words_.empty()) return false;
+    return is_case_sensitive_ ? stop_words_.find(text) != stop_words_.end()
+                              : stop_words_.find(fold_(text)) != stop_words_.end();
+  }
+
+  bool is_case_sensitive_;
+  CaseChange fold_;
+  std::optional<CaseChange> change_;
+  std::set<std::string, std::less<>> stop_words_;
+};
+
+class RegexFullMatch final : public NodeKernel {
+ public:
+  explicit RegexFullMatch(const sdk::NodeView& node)
+      : NodeKernel(node), expression_(node.get_string("pattern", ""), RE2::Quiet) {
+    if (!expression_.ok()) {
+      node.fail(GANTRY_INVALID_MODEL, "attribute pattern \"" + expression_.pattern() +
+                                          "\" is no RE2 expression: " + expression_.error());
+    }
+  }
+
+  void run(sdk::Call& call) const override {
+    const sdk::Shape x = call.shape(0);
+    auto* y = static_cast<bool*>(call.output(0, GANTRY_BOOL, x).data);
+    const int64_t count = x.element_count();
+    auto* texts = call.scratch<gantry_str>(count);
+    read_strings(call.host(), call.value(0), count, texts);
+    call.parallel_for(count, 64, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const re2::StringPiece text(texts[i].data, static_cast<size_t>(texts[i].length));
+        y[i] = RE2::FullMatch(text, expression_);
+      }
+    });
+  }
+
+ private:
+  RE2 expression_;
+};
+
+constexpr sdk::KernelRow kStringRows[] = {
+    {"StringConcat", 20, sdk::kLatest, sdk::kString, sdk::make<StringConcat>},
+    {"StringSplit", 20, sdk::kLatest, sdk::kString, sdk::make<StringSplit>},
+    {"StringNormalizer", 10, sdk::kLatest, sdk::kString, sdk::make<StringNormalizer>},
+    {"RegexFullMatch", 20, sdk::kLatest, sdk::kString, sdk::make<RegexFullMatch>},
+};
+
+}  // namespace
+
+sdk::KernelTable string_kernels() { return sdk::table(kStringRows); }
+
+}  // namespace gantry::cpu

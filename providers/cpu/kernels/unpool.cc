@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// From windows back to an image: Col2Im, MaxUnpool.
+#include <gantry/sdk/rows.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "dispatch.h"
+#include "kernels/all_kernels.h"
+#include "kernels/blas.h"
+#include "kernels/window.h"
+#include "node_kernel.h"
+
+namespace gantry::cpu {
+namespace {
+
+/// Sums of the columns' elements that fall on one place of the image; 16-bit floats in f32.
+class Col2Im final : public NodeKernel {
+ public:
+  explicit Col2Im(const sdk::NodeView& node) : NodeKernel(node), attributes_(node) {}
+
+  void run(sdk::Call& call) const override {
+    require_rank(call, 0, 3);
+    const sdk::Shape x = call.shape(0);
+    const Dims image = read_ints(call, 1);
+    const Dims block = read_ints(call, 2);
+    if (image.rank() < 1 || image.rank() != block.rank()) {
+      fail("the image has " + std::to_string(image.rank()) + " axes and the block " +
+           std::to_string(block.rank()) + "; they must be equal, and at least 1");
+    }
+    Dims shape;
+    shape.push(x[0]);
+    shape.push(1);
+    for (int i = 0; i < image.rank(); ++i) shape.push(image[i]);
+    for (int i = 0; i < block.rank(); ++i) {
+      if (block[i] < 1 || image[i] < 0) fail("the image and the block must have positive extents");
+    }
+    const Window window = Window::sliding(attributes_, shape.shape(), block.data(), label());
+    const int64_t taps = checked_count(block.data(), block.rank(), label());
+    if (x[1] % taps != 0 || x[2] != window.output_count()) {
+      fail("columns of shape " + to_string(x) + " do not fit blocks of shape " +
+           to_string(block.shape()) + ", of which the image " + to_string(image.shape()) + " has " +
+           std::to_string(window.output_count()));
+    }
+    shape[1] = x[1] / taps;
+    gantry_tensor& output = call.output(0, call.input(0).dtype, shape.shape());
+    if (count_of(shape.shape()) == 0) return;
+    dispatch<Concat<NumberTypes, ComplexTypes, TypeList<Boolean>>>(
+        call.input(0).dtype, [&](auto type) {
+          compute<typename decltype(type)::type>(call, window, shape.shape(), output);
+        });
+  }
+
+ private:
+  template <class T>
+  void compute(sdk::Call& call, const Window& window, sdk::Shape shape,
+               gantry_tensor& output) const {
+    using C = Compute<T>;
+    const T* x = call.data<T>(0);
+    C* y = wide_output<T>(call, output);
+    const int64_t plane = shape.count(2, shape.rank);
+    const int64_t columns = window.kernel_count() * window.output_count();
+    call.parallel_for(shape[0] * shape[1], 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        std::fill_n(y + i * plane, plane, C{});
+        add_columns<T>(window, x + i * columns, y + i * plane);
+      }
+    });
+    narrow<T>(call, y, output);
+  }
+
+  template <class T, class C>
+  static void add_columns(const Window& window, const T* x, C* y) {
+    const int rank = window.rank();
+    const WindowAxis& inner = window[rank - 1];
+    int64_t kernels[kMaxWindowAxes];
+    int64_t outputs[kMaxWindowAxes];
+    for (int i = 0; i < rank; ++i) {
+      kernels[i] = window[i].kernel;
+      outputs[i] = window[i].output;
+    }
+    const int64_t taps = window.kernel_count();
+    const int64_t lines = window.output_count(0, rank - 1);
+    Odometer tap(kernels, rank);
+    for (int64_t t = 0; t < taps; ++t, tap.next()) {
+      Odometer line(outputs, rank - 1);
+      const int64_t first = inner.first_window(tap[rank - 1]);
+      const int64_t last = inner.end_window(tap[rank - 1]);
+      for (int64_t l = 0; l < lines; ++l, line.next(), x += inner.output) {
+        int64_t offset = 0;
+        bool is_inside = true;
+        for (int i = 0; i < rank - 1; ++i) {
+          const int64_t at = window[i].start(line[i]) + tap[i] * window[i].dilation;
+          is_inside = is_inside && at >= 0 && at < window[i].input;
+          offset = offset * window[i].input + at;
+        }
+        if (!is_inside) continue;
+        C* target = y + offset * inner.input + tap[rank - 1] * inner.dilation - inner.pad_begin;
+        for (int64_t o = first; o < last; ++o) {
+          C& sum = target[o * inner.stride];
+          sum = static_cast<C>(sum + static_cast<C>(x[o]));
+        }
+      }
+    }
+  }
+
+  WindowAttributes attributes_;
+};
+
+/// Every element goes to where MaxPool found it.
+class MaxUnpool final : public NodeKernel {
+ public:
+  explicit MaxUnpool(const sdk::NodeView& node) : NodeKernel(node), attributes_(node) {}
+
+  void run(sdk::Call& call) const override {
+    const sdk::Shape x = call.shape(0);
+    if (call.shape(1) != x)
+      fail("the indices have shape " + to_string(call.shape(1)) + ", needs " + to_string(x));
+    const Dims pooled = pooled_shape(x);
+    Dims shape = pooled;
+    if (call.has_input(2)) {
+      shape = read_ints(call, 2);
+      if (shape.rank() != x.rank)
+        fail("output_shape must have " + std::to_string(x.rank) + " numbers");
+    }
+    const uint32_t dtype = call.input(0).dtype;
+    gantry_tensor& output = call.output(0, dtype, shape.shape());
+    const int64_t places = count_of(shape.shape());
+    if (places > 0) std::memset(output.data, 0, output.size_bytes);
+    const auto* indices = call.data<int64_t>(1);
+    const int64_t pooled_places = count_of(pooled.shape());
+    const Dims strides = dense_strides(shape.shape());
+    dispatch_by_size(dtype, [&](auto type) {
+      using U = typename decltype(type)::type;
+      const auto* source = static_cast<const U*>(call.input(0).data);
+      auto* target = static_cast<U*>(output.data);
+      for (int64_t i = 0; i < x.element_count(); ++i) {
+        int64_t index = indices[i];
+        if (index < 0 || index >= pooled_places) fail_index(index, pooled.shape());
+        // Indices count in the shape that the attributes imply, of which a given one is an
+        // extension.
+        int64_t place = 0;
+        for (int axis = x.rank - 1; axis >= 0; --axis) {
+          const int64_t at = index % pooled[axis];
+          index /= pooled[axis];
+          if (at >= shape[axis]) fail_index(indices[i], shape.shape());
+          place += at * strides[axis];
+        }
+        target[place] = source[i];
+      }
+    });
+  }
+
+ private:
+  [[noreturn]] void fail_index(int64_t index, sdk::Shape shape) const {
+    fail("index " + std::to_string(index) + " is outside an output of shape " + to_string(shape));
+  }
+
+  [[nodiscard]] Dims pooled_shape(sdk::Shape x) const {
+    const Window window = Window::sized(attributes_, x, kernel(x), label());
+    Dims shape;
+    shape.push(x[0]);
+    shape.push(x[1]);
+    for (int i = 0; i < window.rank(); ++i) {
+      const WindowAxis& axis = window[i];
+      const int64_t extent =
+          (axis.input - 1) * axis.stride + axis.kernel - axis.pad_begin - axis.pad_end;
+      if (extent < 0) fail("the pads leave nothing of axis " + std::to_string(i + 2));
+      shape.push(extent);
+    }
+    return shape;
+  }
+  [[nodiscard]] const int64_t* kernel(sdk::Shape x) const {
+    if (static_cast<int>(attributes_.kernel.size()) != x.rank - 2) {
+      fail("attribute kernel_shape has " + std::to_string(attributes_.kernel.size()) +
+           " numbers, expected one for each spatial axis of " + to_string(x));
+    }
+    return attributes_.kernel.data();
+  }
+
+  WindowAttributes attributes_;
+};
+
+constexpr sdk::DTypeSet kToSum = sdk::kNumbers | sdk::kComplex | sdk::kBool;
+
+constexpr sdk::KernelRow kUnpoolRows[] = {
+    {"Col2Im", 18, sdk::kLatest, kToSum, sdk::make<Col2Im>, {.signature_inputs = 6}},
+    {"MaxUnpool", 9, sdk::kLatest, sdk::kFloats, sdk::make<MaxUnpool>, {.signature_inputs = 4}},
+};
+
+}  // namespace
+
+sdk::KernelTable unpool_kernels() { return sdk::table(kUnpoolRows); }
+
+}  // namespace gantry::cpu

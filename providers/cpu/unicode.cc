@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unicode.h"
+
+#include <algorithm>
+#include <cctype>
+#include <unicode/locid.h>
+#include <unicode/uchar.h>
+#include <unicode/unistr.h>
+#include <unicode/utf8.h>
+#include <utility>
+
+namespace gantry::cpu {
+
+namespace {
+
+bool is_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
+}  // namespace
+
+CaseChange::CaseChange(LetterCase to, std::string locale) : to_(to), locale_(std::move(locale)) {
+  const std::string language = locale_.substr(0, 2);
+  has_plain_ascii_ = language != "tr" && language != "az" && language != "lt";
+}
+
+std::string CaseChange::operator()(std::string_view text) const {
+  if (has_plain_ascii_ && is_ascii(text)) {
+    std::string result(text);
+    for (char& c : result) {
+      const bool changes = to_ == LetterCase::kLower ? c >= 'A' && c <= 'Z' : c >= 'a' && c <= 'z';
+      if (changes) c = static_cast<char>(c ^ 0x20);
+    }
+    return result;
+  }
+  auto letters = icu::UnicodeString::fromUTF8(
+      icu::StringPiece(text.data(), static_cast<int32_t>(text.size())));
+  const icu::Locale locale(locale_.c_str());
+  if (to_ == LetterCase::kLower) {
+    letters.toLower(locale);
+  } else {
+    letters.toUpper(locale);
+  }
+  std::string result;
+  return letters.toUTF8String(result);
+}
+
+size_t leading_space(std::string_view text) {
+  if (text.empty()) return 0;
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (first < 0x80) {
+    return first == ' ' || (first >= 0x09 && first <= 0x0D) || (first >= 0x1C && first <= 0x1F) ? 1
+                                                                                                : 0;
+  }
+  int32_t end = 0;
+  UChar32 letter = 0;
+  // No character has more than four bytes.
+  const auto length = static_cast<int32_t>(std::min<size_t>(text.size(), 4));
+  U8_NEXT(text.data(), end, length, letter);
+  return letter >= 0 && u_isUWhiteSpace(letter) ? static_cast<size_t>(end) : 0;
+}
+
+}  // namespace gantry::cpu
