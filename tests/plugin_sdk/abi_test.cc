@@ -176,6 +176,7 @@ uint64_t hash_of_tables() {
   MEMBER(gantry_provider_api, capture_end), MEMBER(gantry_provider_api, capture_launch);
   MEMBER(gantry_provider_api, capture_destroy), MEMBER(gantry_provider_api, format_bytes);
   MEMBER(gantry_provider_api, reorder), MEMBER(gantry_provider_api, native_handle);
+  MEMBER(gantry_provider_api, event_query);
   return layout.hash();
 }
 

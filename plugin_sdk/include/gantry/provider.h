@@ -46,7 +46,7 @@ extern "C" {
 /* While the ABI is experimental both sides must carry the same layout: a hash over the size of
  * every struct and the offset of every member below. tests/plugin_sdk/abi_test computes it and
  * prints the new value when a layout changes. */
-#define GANTRY_ABI_LAYOUT UINT64_C(0x6553febff7183778)
+#define GANTRY_ABI_LAYOUT UINT64_C(0x16312b53e8bb7cd2)
 
 /* True if `member` lies within what the filler of `*object` knew. */
 #define GANTRY_HAS(object, member) \
@@ -400,6 +400,12 @@ typedef struct gantry_compile {
 
 /* ---- 5. Devices ------------------------------------------------------------------------------ */
 
+/* A slot or kernel that answers GANTRY_DEVICE_LOST says that nothing on the device can be trusted
+ * any more: the host ends the runs on it, reports it as blocked and calls nothing but destroy, free
+ * and close functions for it, which must not wait for the device. Of a device that did not come to
+ * rest in time after a run was stopped the host calls nothing at all any more, and keeps what the
+ * device may still read or write. */
+
 typedef enum gantry_device_state {
   GANTRY_DEVICE_READY = 0,
   GANTRY_DEVICE_ABSENT = 1, /* reported to say why: "driver library libx.so.1 was not found" */
@@ -604,14 +610,18 @@ typedef struct gantry_provider_api {
   gantry_error* (*event_record)(gantry_event* event, gantry_stream* stream);
   /* later work of `stream` waits for it */
   gantry_error* (*event_wait)(gantry_event* event, gantry_stream* stream);
-  /* the calling thread waits for it */
+  /* the calling thread waits for it; reports an error if the work before it on its stream failed,
+   * which stays with the stream until stream_synchronize has reported it */
   gantry_error* (*event_synchronize)(gantry_event* event);
 
   /* ---- Optional. -------------------------------------------------------------------------------
    */
 
   /* A stretch of work recorded once and launched many times. Between begin and end the stream
-   * records instead of running. */
+   * records instead of running; the host gives it kernels only, no copies and no events, and all
+   * from one thread. Capture_end leaves the stream as it was before capture_begin, also after a
+   * kernel failed. A capture is launched with the addresses it was recorded with, one launch at a
+   * time, and destroyed when its work is complete. */
   gantry_error* (*capture_begin)(gantry_stream* stream);
   gantry_error* (*capture_end)(gantry_stream* stream, gantry_capture** out_capture);
   gantry_error* (*capture_launch)(gantry_capture* capture, gantry_stream* stream);
@@ -627,6 +637,11 @@ typedef struct gantry_provider_api {
   /* The device's or stream's own handle for another provider of the same device (kind
    * "cuda.stream"); null: no such kind. */
   void* (*native_handle)(gantry_device* device, gantry_stream* stream, gantry_str kind);
+
+  /* Whether what the event was recorded for has completed (1) or not (0), without waiting; errors
+   * as event_synchronize. With it a run that is cancelled or out of time can leave a device that
+   * does not answer; without it the host can only wait. [any] */
+  gantry_error* (*event_query)(gantry_event* event, uint32_t* out_is_complete);
 } gantry_provider_api;
 
 /* ---- 8. Entry -------------------------------------------------------------------------------- */
