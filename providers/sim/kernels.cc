@@ -13,31 +13,53 @@ namespace {
 
 using sdk::Call;
 using sdk::Shape;
-using Extents = std::vector<int64_t>;
 
-Extents copy_of(Shape shape) { return {shape.data, shape.data + shape.rank}; }
+constexpr int kMostAxes = 8;
 
-int64_t count_of(const Extents& extents) {
-  int64_t count = 1;
-  for (const int64_t extent : extents) count *= extent;
-  return count;
-}
+// A list of axes of fixed room, so that queued work can carry it.
+class Extents {
+ public:
+  Extents() = default;
+  explicit Extents(Shape shape) {
+    for (int i = 0; i < shape.rank; ++i) push_back(shape[i]);
+  }
+  void push_back(int64_t extent) {
+    if (rank_ == kMostAxes) {
+      throw sdk::Error(GANTRY_UNSUPPORTED,
+                       "a tensor of more than " + std::to_string(kMostAxes) + " axes");
+    }
+    at_[rank_++] = extent;
+  }
+  void insert_front(const Extents& others, size_t count) {
+    for (size_t i = 0; i < count; ++i) push_back(others[i]);
+  }
+  [[nodiscard]] size_t size() const { return rank_; }
+  [[nodiscard]] bool empty() const { return rank_ == 0; }
+  [[nodiscard]] int64_t back() const { return at_[rank_ - 1]; }
+  int64_t& operator[](size_t axis) { return at_[axis]; }
+  int64_t operator[](size_t axis) const { return at_[axis]; }
+  int64_t* begin() { return at_; }
+  int64_t* end() { return at_ + rank_; }
+  [[nodiscard]] Shape shape() const { return {at_, static_cast<int>(rank_)}; }
+  [[nodiscard]] int64_t count() const { return shape().element_count(); }
+
+ private:
+  int64_t at_[kMostAxes] = {};
+  size_t rank_ = 0;
+};
 
 // A tensor as queued work sees it: nothing of the call, which is over by then.
 struct Argument {
   const void* address = nullptr;
   Extents shape;
 
-  Argument(const gantry_tensor& tensor)
-      : address(tensor.data),
-        shape(copy_of(Shape(tensor))) {}  // NOLINT(google-explicit-constructor)
+  Argument(const gantry_tensor& tensor)  // NOLINT(google-explicit-constructor)
+      : address(tensor.data), shape(Shape(tensor)) {}
   [[nodiscard]] float* real(const Memory& memory, const char* what) const {
     return reinterpret_cast<float*>(
-        memory.real(address, static_cast<uint64_t>(count_of(shape)) * sizeof(float), what));
+        memory.real(address, static_cast<uint64_t>(shape.count()) * sizeof(float), what));
   }
 };
-
-Stream& stream_of(Call& call) { return *reinterpret_cast<Stream*>(call.stream()); }
 
 // Axis `axis` of a shape that is aligned at its last axis with one of `rank` axes; missing axes
 // are 1.
@@ -48,7 +70,7 @@ int64_t aligned_extent(const Extents& shape, size_t rank, size_t axis) {
 
 Extents broadcast(const Extents& a, const Extents& b) {
   const size_t rank = std::max(a.size(), b.size());
-  Extents result(rank);
+  Extents result;
   for (size_t axis = 0; axis < rank; ++axis) {
     const int64_t x = aligned_extent(a, rank, axis);
     const int64_t y = aligned_extent(b, rank, axis);
@@ -57,18 +79,18 @@ Extents broadcast(const Extents& a, const Extents& b) {
                                                     std::to_string(y) +
                                                     " cannot be broadcast to each other");
     }
-    result[axis] = x == 1 ? y : x;
+    result.push_back(x == 1 ? y : x);
   }
   return result;
 }
 
 // Strides of a dense tensor seen in the broadcast shape: 0 along axes that are repeated.
 Extents strides_in(const Extents& shape, const Extents& whole) {
-  Extents strides(whole.size(), 0);
+  Extents strides = whole;
   int64_t stride = 1;
   for (size_t i = whole.size(); i-- > 0;) {
     const int64_t extent = aligned_extent(shape, whole.size(), i);
-    if (extent != 1) strides[i] = stride;
+    strides[i] = extent == 1 ? 0 : stride;
     stride *= extent;
   }
   return strides;
@@ -77,8 +99,8 @@ Extents strides_in(const Extents& shape, const Extents& whole) {
 // Walks a shape in order; calls visit(n, offset_a, offset_b) for the n-th index.
 template <class Visit>
 void walk(const Extents& shape, const Extents& a, const Extents& b, Visit&& visit) {
-  const int64_t count = count_of(shape);
-  Extents index(shape.size(), 0);
+  const int64_t count = shape.count();
+  int64_t index[kMostAxes] = {};
   int64_t offset_a = 0;
   int64_t offset_b = 0;
   for (int64_t n = 0; n < count; ++n) {
@@ -94,6 +116,25 @@ void walk(const Extents& shape, const Extents& a, const Extents& b, Visit&& visi
   }
 }
 
+// What all kernels here have in common: a name that their queued work carries.
+class SimKernel : public sdk::Kernel {
+ public:
+  explicit SimKernel(const sdk::NodeView& node) : op_type_(node.op_type()), label_(node.label()) {}
+
+ protected:
+  template <class Work>
+  void enqueue(Call& call, const Work& work) const {
+    Stream& stream = *reinterpret_cast<Stream*>(call.stream());
+    ++stream.device().journal.kernel_calls;
+    stream.enqueue(Task(Journal::Kind::kKernel, op_type_.c_str(), label_.c_str(), work, false));
+  }
+  [[nodiscard]] const std::string& label() const { return label_; }
+
+ private:
+  std::string op_type_;
+  std::string label_;
+};
+
 struct Add {
   static float apply(float x, float y) { return x + y; }
 };
@@ -106,17 +147,15 @@ struct Mul {
 
 // a: [...], b: [...] -> the broadcast shape.
 template <class Operation>
-class Binary final : public sdk::Kernel {
+class Binary final : public SimKernel {
  public:
-  explicit Binary(const sdk::NodeView&) {}
+  using SimKernel::SimKernel;
   void run(Call& call) const override {
     const Argument a = call.input(0);
     const Argument b = call.input(1);
     const Extents shape = broadcast(a.shape, b.shape);
-    const Argument y =
-        call.output(0, GANTRY_FLOAT, Shape(shape.data(), static_cast<int>(shape.size())));
-    Stream& stream = stream_of(call);
-    stream.enqueue([a, b, y, &memory = stream.device().memory] {
+    const Argument y = call.output(0, GANTRY_FLOAT, shape.shape());
+    enqueue(call, [a, b, y](const Memory& memory) {
       const float* from_a = a.real(memory, "binary operator, input 0");
       const float* from_b = b.real(memory, "binary operator, input 1");
       float* to = y.real(memory, "binary operator, output");
@@ -127,18 +166,17 @@ class Binary final : public sdk::Kernel {
   }
 };
 
-class Relu final : public sdk::Kernel {
+class Relu final : public SimKernel {
  public:
-  explicit Relu(const sdk::NodeView&) {}
+  using SimKernel::SimKernel;
   void run(Call& call) const override {
     const Argument x = call.input(0);
     const Argument y = call.output(0, GANTRY_FLOAT, call.shape(0));
-    Stream& stream = stream_of(call);
-    stream.enqueue([x, y, &memory = stream.device().memory] {
+    enqueue(call, [x, y](const Memory& memory) {
       const float* from = x.real(memory, "Relu, input");
       float* to = y.real(memory, "Relu, output");
       // Written so that NaN stays NaN.
-      std::transform(from, from + count_of(x.shape), to,
+      std::transform(from, from + x.shape.count(), to,
                      [](float value) { return value < 0 ? 0.0F : value; });
     });
   }
@@ -146,19 +184,17 @@ class Relu final : public sdk::Kernel {
 
 // a: [..., M, K], b: [..., K, N] -> [..., M, N]; a single axis stands for a row or a column, which
 // the result leaves out.
-class MatMul final : public sdk::Kernel {
+class MatMul final : public SimKernel {
  public:
-  explicit MatMul(const sdk::NodeView&) {}
+  using SimKernel::SimKernel;
   void run(Call& call) const override {
     const Argument a = call.input(0);
     const Argument b = call.input(1);
     if (a.shape.empty() || b.shape.empty())
       throw sdk::Error(GANTRY_INVALID_ARGUMENT, "MatMul: expected a rank of at least 1, found 0");
-    Plan plan(a.shape, b.shape);
-    const Argument y = call.output(0, GANTRY_FLOAT,
-                                   Shape(plan.result.data(), static_cast<int>(plan.result.size())));
-    Stream& stream = stream_of(call);
-    stream.enqueue([a, b, y, plan = std::move(plan), &memory = stream.device().memory] {
+    const Argument y = call.output(0, GANTRY_FLOAT, Plan(a.shape, b.shape).result.shape());
+    enqueue(call, [a, b, y](const Memory& memory) {
+      const Plan plan(a.shape, b.shape);
       const float* from_a = a.real(memory, "MatMul, input 0");
       const float* from_b = b.real(memory, "MatMul, input 1");
       float* to = y.real(memory, "MatMul, output");
@@ -185,8 +221,8 @@ class MatMul final : public sdk::Kernel {
                          "MatMul: input 1 has " + std::to_string(rows_of_b) + " rows, needs " +
                              std::to_string(k) + " as input 0 has columns");
       }
-      if (a.size() > 2) batch_a.assign(a.begin(), a.end() - 2);
-      if (b.size() > 2) batch_b.assign(b.begin(), b.end() - 2);
+      if (a.size() > 2) batch_a.insert_front(a, a.size() - 2);
+      if (b.size() > 2) batch_b.insert_front(b, b.size() - 2);
       batch = broadcast(batch_a, batch_b);
       result = batch;
       if (a.size() > 1) result.push_back(m);
@@ -205,23 +241,22 @@ class MatMul final : public sdk::Kernel {
 };
 
 // perm: axis perm[i] of the input becomes axis i; by default the axes are reversed.
-class Transpose final : public sdk::Kernel {
+class Transpose final : public SimKernel {
  public:
-  explicit Transpose(const sdk::NodeView& node) : perm_(node.get_ints("perm")) {}
+  explicit Transpose(const sdk::NodeView& node) : SimKernel(node), perm_(node.get_ints("perm")) {}
   void run(Call& call) const override {
     const Argument x = call.input(0);
     const size_t rank = x.shape.size();
     const Extents perm = checked(rank);
     const Extents strides_x = strides_in(x.shape, x.shape);
-    Extents shape(rank);
-    Extents strides(rank);
+    Extents shape;
+    Extents strides;
     for (size_t i = 0; i < rank; ++i) {
-      shape[i] = x.shape[static_cast<size_t>(perm[i])];
-      strides[i] = strides_x[static_cast<size_t>(perm[i])];
+      shape.push_back(x.shape[static_cast<size_t>(perm[i])]);
+      strides.push_back(strides_x[static_cast<size_t>(perm[i])]);
     }
-    const Argument y = call.output(0, GANTRY_FLOAT, Shape(shape.data(), static_cast<int>(rank)));
-    Stream& stream = stream_of(call);
-    stream.enqueue([x, y, strides, &memory = stream.device().memory] {
+    const Argument y = call.output(0, GANTRY_FLOAT, shape.shape());
+    enqueue(call, [x, y, strides](const Memory& memory) {
       const float* from = x.real(memory, "Transpose, input");
       float* to = y.real(memory, "Transpose, output");
       walk(y.shape, strides, strides, [&](int64_t n, int64_t i, int64_t) { to[n] = from[i]; });
@@ -230,22 +265,66 @@ class Transpose final : public sdk::Kernel {
 
  private:
   [[nodiscard]] Extents checked(size_t rank) const {
-    Extents perm = perm_;
-    if (perm.empty()) {
-      for (size_t i = rank; i-- > 0;) perm.push_back(static_cast<int64_t>(i));
-    }
-    Extents sorted = perm;
+    Extents perm;
+    for (size_t i = 0; i < rank; ++i) perm.push_back(static_cast<int64_t>(rank - 1 - i));
+    if (perm_.empty()) return perm;
+    const Extents given(Shape(perm_.data(), static_cast<int>(perm_.size())));
+    Extents sorted = given;
     std::sort(sorted.begin(), sorted.end());
-    for (size_t i = 0; i < sorted.size(); ++i) {
+    for (size_t i = 0; i < rank; ++i) {
       if (sorted.size() != rank || sorted[i] != static_cast<int64_t>(i)) {
         throw sdk::Error(GANTRY_INVALID_ARGUMENT,
-                         "Transpose: perm is no permutation of " + std::to_string(rank) + " axes");
+                         label() + ": perm is no permutation of " + std::to_string(rank) + " axes");
       }
     }
-    return perm;
+    return given;
   }
 
-  Extents perm_;
+  std::vector<int64_t> perm_;
+};
+
+// data: [...], shape: int64 [R] in host memory -> [R extents]; 0 stands for the input's extent,
+// unless allowzero, and one -1 for what is left.
+class Reshape final : public SimKernel {
+ public:
+  explicit Reshape(const sdk::NodeView& node)
+      : SimKernel(node), allow_zero_(node.get_int("allowzero", 0) != 0) {}
+  void run(Call& call) const override {
+    const Argument x = call.input(0);
+    const Argument y = call.output(0, GANTRY_FLOAT, result(x.shape, call).shape());
+    if (x.address == y.address) return;  // the host granted that the bytes stay where they are
+    enqueue(call, [x, y](const Memory& memory) {
+      const float* from = x.real(memory, "Reshape, input");
+      std::copy(from, from + x.shape.count(), y.real(memory, "Reshape, output"));
+    });
+  }
+
+ private:
+  [[nodiscard]] Extents result(const Extents& whole, Call& call) const {
+    Extents wanted;
+    int64_t known = 1;
+    size_t open = kMostAxes;
+    for (int64_t i = 0; i < call.shape(1)[0]; ++i) {
+      int64_t extent = call.data<int64_t>(1)[i];
+      if (extent == 0 && !allow_zero_ && wanted.size() < whole.size())
+        extent = whole[wanted.size()];
+      if (extent == -1) {
+        open = wanted.size();
+      } else {
+        known *= extent;
+      }
+      wanted.push_back(extent);
+    }
+    if (open < kMostAxes && known > 0) wanted[open] = whole.count() / known;
+    if (wanted.count() != whole.count()) {
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                       label() + ": " + std::to_string(whole.count()) +
+                           " elements do not fit the shape that was asked for");
+    }
+    return wanted;
+  }
+
+  bool allow_zero_;
 };
 
 constexpr sdk::DTypeSet kFloat = sdk::dtypes(GANTRY_FLOAT);
@@ -256,12 +335,20 @@ constexpr sdk::Marks overwriting(uint64_t inputs) {
   return marks;
 }
 
+constexpr sdk::Marks kReshapes = [] {
+  sdk::Marks marks;
+  marks.signature_inputs = 2;
+  marks.repeats = 0;
+  return marks;
+}();
+
 constexpr sdk::KernelRow kRows[] = {
     {"Add", 7, sdk::kLatest, kFloat, sdk::make<Binary<Add>>, overwriting(3)},
     {"Sub", 7, sdk::kLatest, kFloat, sdk::make<Binary<Sub>>, overwriting(3)},
     {"Mul", 7, sdk::kLatest, kFloat, sdk::make<Binary<Mul>>, overwriting(3)},
     {"Relu", 6, sdk::kLatest, kFloat, sdk::make<Relu>, overwriting(1)},
     {"MatMul", 1, sdk::kLatest, kFloat, sdk::make<MatMul>},
+    {"Reshape", 5, sdk::kLatest, kFloat, sdk::make<Reshape>, kReshapes},
     {"Transpose", 1, sdk::kLatest, kFloat, sdk::make<Transpose>},
 };
 

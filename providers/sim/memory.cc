@@ -69,6 +69,12 @@ void Memory::free(void* address) {
   }
 }
 
+uint64_t Memory::size_of(const void* address) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = blocks_.find(offset_of(address));
+  return found == blocks_.end() ? 0 : found->second;
+}
+
 uint64_t Memory::offset_of(const void* address) const {
   return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(address) -
                                reinterpret_cast<uintptr_t>(base_));

@@ -24,6 +24,8 @@ class Memory {
   void* allocate(uint64_t size_bytes);
   /// INVALID_ARGUMENT: not an address that allocate gave.
   void free(void* address);
+  /// Bytes of the block that starts there; 0: none does.
+  [[nodiscard]] uint64_t size_of(const void* address) const;
   /// The real memory behind `size_bytes` at a device address. DEVICE_ERROR: outside of what is
   /// allocated; `what` names it.
   [[nodiscard]] std::byte* real(const void* address, uint64_t size_bytes, const char* what) const;

@@ -1,42 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The provider: options, the two devices, and the device slots over memory and streams.
+// The provider: the devices that the options name, and the slots over memory, streams and captures.
 #include <gantry/sdk/provider.h>
 
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "kernels.h"
-#include "memory.h"
+#include "options.h"
 #include "stream.h"
 
 namespace gantry::sim {
 namespace {
 
-constexpr uint32_t kDeviceCount = 2;
-
-/// As the manifest's schema describes them; the host has checked that.
-struct Options {
-  uint64_t memory_bytes = uint64_t{64} << 20;
-  uint64_t latency_us = 50;
-  std::vector<std::string> operators;  ///< empty: all
-  std::vector<uint32_t> absent;        ///< ids that are reported as absent
-
-  explicit Options(gantry_str text) {
-    const nlohmann::json json = nlohmann::json::parse(sdk::to_view(text));
-    memory_bytes = json.value("memory_bytes", memory_bytes);
-    latency_us = json.value("latency_us", latency_us);
-    operators = json.value("operators", operators);
-    absent = json.value("absent", absent);
-  }
-};
-
 Device* from(gantry_device* device) { return reinterpret_cast<Device*>(device); }
 Stream* from(gantry_stream* stream) { return reinterpret_cast<Stream*>(stream); }
 Event* from(gantry_event* event) { return reinterpret_cast<Event*>(event); }
+Capture* from(gantry_capture* capture) { return reinterpret_cast<Capture*>(capture); }
 
 // One side of a copy: where its rows are once the work runs.
 struct Side {
@@ -72,7 +53,11 @@ gantry_error* enqueue_copy(gantry_stream* stream, const gantry_copy* copy) {
       throw sdk::Error(GANTRY_UNSUPPORTED,
                        "copy: the kind " + std::to_string(copy->kind) + " is not known");
     }
-    to.enqueue([copy = *copy, &memory = to.device().memory] { run_copy(memory, copy); });
+    const auto kind = copy->kind == GANTRY_COPY_HOST_TO_DEVICE   ? Journal::Kind::kCopyIn
+                      : copy->kind == GANTRY_COPY_DEVICE_TO_HOST ? Journal::Kind::kCopyOut
+                                                                 : Journal::Kind::kCopyWithin;
+    to.enqueue(Task(
+        kind, "", "copy", [copy = *copy](const Memory& memory) { run_copy(memory, copy); }, false));
   });
 }
 
@@ -80,12 +65,19 @@ class SimProvider final : public sdk::Provider {
  public:
   explicit SimProvider(const gantry_offer& offer)
       : Provider(offer, "sim", all_kernels()), options_(offer.options) {
+    journal_.is_kept = options_.journal;
+    compile_row_ = api_.compile;
+    api_.compile = [](gantry_provider* self, const gantry_compile* args, gantry_kernel* out) {
+      return of(self).compile(*args, *out);
+    };
     fill_device_slots();
     fill_stream_slots();
+    fill_event_slots();
+    if (options_.capture) fill_capture_slots();
   }
 
   void devices(const gantry_device_sink& sink) override {
-    for (uint32_t id = 0; id < kDeviceCount; ++id) {
+    for (uint32_t id = 0; id < options_.devices; ++id) {
       const bool is_absent = std::count(options_.absent.begin(), options_.absent.end(), id) > 0;
       const std::string uid = "sim-" + std::to_string(id);
       gantry_device_info info = {};
@@ -93,6 +85,7 @@ class SimProvider final : public sdk::Provider {
       info.state = is_absent ? GANTRY_DEVICE_ABSENT : GANTRY_DEVICE_READY;
       info.type = sdk::to_str("SIM");
       info.id = id;
+      info.flags = options_.capture ? GANTRY_DEVICE_CAPTURE : 0;
       info.uid = sdk::to_str(uid);
       info.name = sdk::to_str("simulated accelerator");
       if (is_absent) info.reason = sdk::to_str("the option \"absent\" takes it away");
@@ -113,32 +106,52 @@ class SimProvider final : public sdk::Provider {
     return static_cast<SimProvider&>(*reinterpret_cast<sdk::Provider*>(self));
   }
 
+  // As the row does it, with the faults of the options.
+  gantry_error* compile(const gantry_compile& args, gantry_kernel& out) {
+    const sdk::NodeView node(host(), args.graph, args.graph->nodes[args.nodes[0]]);
+    gantry_error* error = sdk::guard(host(), [&] {
+      const uint64_t number = ++compiled_;
+      if (options_.faults.concern(args.device) &&
+          options_.faults.compile.hits(number, node.op_type())) {
+        node.fail(GANTRY_DEVICE_ERROR, "cannot be compiled (the fault \"compile\")");
+      }
+    });
+    if (!error) error = compile_row_(api_.self, &args, &out);
+    const auto& unsafe = options_.no_capture;
+    if (!error && std::find(unsafe.begin(), unsafe.end(), node.op_type()) != unsafe.end())
+      out.flags |= GANTRY_KERNEL_NO_CAPTURE;
+    return error;
+  }
+
   void fill_device_slots() {
-    api_.device_open = [](gantry_provider* self, uint32_t, gantry_device** out) {
-      const SimProvider& provider = of(self);
+    api_.device_open = [](gantry_provider* self, uint32_t index, gantry_device** out) {
+      SimProvider& provider = of(self);
       return sdk::guard(provider.host(), [&] {
-        auto device = std::make_unique<Device>(provider.host(), provider.options_.memory_bytes,
-                                               provider.options_.latency_us);
+        auto device = std::make_unique<Device>(provider.host(), index, provider.options_,
+                                               provider.journal_, provider.rendezvous_);
         *out = reinterpret_cast<gantry_device*>(device.release());
       });
     };
     api_.device_close = [](gantry_device* device) { delete from(device); };
     api_.memory_allocate = [](gantry_device* device, uint64_t size_bytes, void** out) {
-      return sdk::guard(from(device)->host,
-                        [&] { *out = from(device)->memory.allocate(size_bytes); });
+      return sdk::guard(from(device)->host, [&] { *out = from(device)->allocate(size_bytes); });
     };
     api_.memory_free = [](gantry_device* device, void* memory) {
       const gantry_host* host = from(device)->host;
-      gantry_error* error = sdk::guard(host, [&] { from(device)->memory.free(memory); });
+      gantry_error* error = sdk::guard(host, [&] { from(device)->free(memory); });
       if (!error) return;
       host->log(GANTRY_LOG_ERROR, host->error_message(error));  // destroying cannot fail
       host->error_release(error);
+    };
+    api_.native_handle = [](gantry_device* device, gantry_stream*, gantry_str kind) -> void* {
+      return sdk::to_view(kind) == "sim.journal" ? &from(device)->journal : nullptr;
     };
   }
 
   void fill_stream_slots() {
     api_.stream_create = [](gantry_device* device, gantry_stream** out) {
       return sdk::guard(from(device)->host, [&] {
+        from(device)->require_alive();
         *out = reinterpret_cast<gantry_stream*>(new Stream(*from(device)));
       });
     };
@@ -147,6 +160,9 @@ class SimProvider final : public sdk::Provider {
       return sdk::guard(from(stream)->device().host, [&] { from(stream)->synchronize(); });
     };
     api_.copy = enqueue_copy;
+  }
+
+  void fill_event_slots() {
     api_.event_create = [](gantry_device* device, gantry_event** out) {
       return sdk::guard(from(device)->host,
                         [&] { *out = reinterpret_cast<gantry_event*>(new Event(*from(device))); });
@@ -161,9 +177,37 @@ class SimProvider final : public sdk::Provider {
     api_.event_synchronize = [](gantry_event* event) {
       return sdk::guard(from(event)->device().host, [&] { from(event)->synchronize(); });
     };
+    api_.event_query = [](gantry_event* event, uint32_t* out_is_complete) {
+      return sdk::guard(from(event)->device().host,
+                        [&] { *out_is_complete = from(event)->query() ? 1 : 0; });
+    };
+  }
+
+  void fill_capture_slots() {
+    api_.capture_begin = [](gantry_stream* stream) {
+      return sdk::guard(from(stream)->device().host, [&] { from(stream)->capture_begin(); });
+    };
+    api_.capture_end = [](gantry_stream* stream, gantry_capture** out) {
+      return sdk::guard(from(stream)->device().host, [&] {
+        *out = reinterpret_cast<gantry_capture*>(from(stream)->capture_end().release());
+      });
+    };
+    api_.capture_launch = [](gantry_capture* capture, gantry_stream* stream) {
+      return sdk::guard(from(stream)->device().host, [&] { from(stream)->launch(*from(capture)); });
+    };
+    api_.capture_destroy = [](gantry_capture* capture) {
+      if (!capture) return;
+      --from(capture)->device->journal.captures_alive;
+      delete from(capture);
+    };
   }
 
   Options options_;
+  Journal journal_;
+  Rendezvous rendezvous_;
+  std::atomic<uint64_t> compiled_{0};
+  gantry_error* (*compile_row_)(gantry_provider* self, const gantry_compile* args,
+                                gantry_kernel* out_kernel) = nullptr;
 };
 
 }  // namespace

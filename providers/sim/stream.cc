@@ -3,11 +3,26 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <utility>
 
 namespace gantry::sim {
+namespace {
 
-Stream::Stream(Device& device) : device_(device), thread_([this] { serve(); }) {}
+constexpr size_t kFirstRoom = 64;  // tasks
+
+thread_local int captures_here = 0;
+
+}  // namespace
+
+Stream::Stream(Device& device)
+    : device_(device),
+      number_(device.next_stream()),
+      random_(device.options.seed * 1000003 + device.id * 1009 + number_),
+      ring_(kFirstRoom),
+      thread_([this] { serve(); }) {
+  ++device_.journal.streams;
+}
 
 Stream::~Stream() {
   {
@@ -16,90 +31,242 @@ Stream::~Stream() {
   }
   changed_.notify_all();
   thread_.join();
+  --device_.journal.streams;
 }
 
-void Stream::enqueue(std::function<void()> work) { push({std::move(work), false}); }
+void Stream::enqueue(const Task& task) {
+  device_.require_alive();
+  if (!recording_) {
+    push(task);
+  } else if (task.is_mark()) {
+    throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                     device_.name() + ": an event cannot be recorded in a capture");
+  } else {
+    recording_->tasks.push_back(task);
+  }
+}
 
-void Stream::enqueue_mark(std::function<void()> work) { push({std::move(work), true}); }
-
-void Stream::push(Work work) {
+void Stream::push(const Task& task) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    queue_.push_back(std::move(work));
+    if (count_ == ring_.size()) {
+      std::rotate(ring_.begin(), ring_.begin() + static_cast<std::ptrdiff_t>(first_), ring_.end());
+      first_ = 0;
+      ring_.resize(2 * ring_.size());
+    }
+    ring_[(first_ + count_++) % ring_.size()] = task;
   }
   changed_.notify_all();
 }
 
-void Stream::synchronize() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [&] { return queue_.empty() && !is_busy_; });
-  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+Task Stream::pop() {
+  const Task task = ring_[first_];
+  first_ = (first_ + 1) % ring_.size();
+  --count_;
+  return task;
 }
+
+void Stream::synchronize() {
+  if (recording_) {
+    throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                     device_.name() + ": a stream cannot be waited for while it captures");
+  }
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [&] { return count_ == 0 && !is_busy_; });
+  std::exchange(failure_, {}).raise();
+  device_.require_alive();
+}
+
+Failure Stream::failure() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return failure_;
+}
+
+void Stream::capture_begin() {
+  device_.require_alive();
+  if (recording_) {
+    throw sdk::Error(GANTRY_INVALID_ARGUMENT, device_.name() + ": the stream captures already");
+  }
+  recording_ = std::make_unique<Capture>();
+  recording_->device = &device_;
+  ++captures_here;
+}
+
+std::unique_ptr<Capture> Stream::capture_end() {
+  if (!recording_) {
+    throw sdk::Error(GANTRY_INVALID_ARGUMENT, device_.name() + ": the stream does not capture");
+  }
+  --captures_here;
+  ++device_.journal.captures;
+  ++device_.journal.captures_alive;
+  return std::move(recording_);
+}
+
+void Stream::launch(const Capture& capture) {
+  enqueue(Task(
+      Journal::Kind::kLaunch, "", "launch",
+      [this, &capture](const Memory&) {
+        for (const Task& task : capture.tasks) execute(task);
+      },
+      false));
+  ++device_.journal.launches;
+}
+
+bool Stream::is_capturing_here() { return captures_here > 0; }
 
 void Stream::serve() {
   std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return is_ending_ || !queue_.empty(); });
-    if (queue_.empty()) return;
-    const Work work = std::move(queue_.front());
-    queue_.pop_front();
-    if (failure_ && !work.is_mark) {
-      if (queue_.empty()) changed_.notify_all();
+    changed_.wait(lock, [&] { return is_ending_ || count_ > 0; });
+    if (count_ == 0) return;
+    const Task task = pop();
+    if (failure_.code != GANTRY_OK && !task.is_mark()) {
+      if (count_ == 0) changed_.notify_all();
       continue;
     }
     is_busy_ = true;
     lock.unlock();
-    run(work);
+    run(task);
     lock.lock();
     is_busy_ = false;
     changed_.notify_all();
   }
 }
 
-void Stream::run(const Work& work) {
-  if (!work.is_mark && device_.latency_us > 0) {
-    std::this_thread::sleep_for(std::chrono::microseconds(device_.latency_us));
-  }
+void Stream::run(const Task& task) {
   try {
-    work.run();
-  } catch (...) {
+    if (task.is_mark()) {
+      task.run(device_.memory);
+    } else {
+      sleep_latency();
+      execute(task);
+    }
+  } catch (const sdk::Error& error) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (!failure_) failure_ = std::current_exception();
+    if (failure_.code == GANTRY_OK) failure_ = {error.code(), error.what()};
+  } catch (const std::exception& error) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (failure_.code == GANTRY_OK) failure_ = {GANTRY_INTERNAL, error.what()};
   }
+}
+
+void Stream::sleep_latency() {
+  const Options& options = device_.options;
+  uint64_t wait_ns = options.latency_us * 1000;
+  if (options.jitter_us > 0) wait_ns += random_() % (options.jitter_us * 1000 + 1);
+  if (device_.faults()) wait_ns += device_.faults()->slow_ns;
+  if (wait_ns > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(wait_ns));
+}
+
+void Stream::execute(const Task& task) {
+  device_.require_alive();
+  Journal& journal = device_.journal;
+  journal.write(device_.id, number_, task.kind(), false, task.name());
+  if (task.kind() != Journal::Kind::kLaunch) apply_faults(task);
+  task.run(device_.memory);
+  if (task.kind() == Journal::Kind::kKernel) ++journal.kernels;
+  if (task.kind() == Journal::Kind::kCopyIn) ++journal.copies_in;
+  if (task.kind() == Journal::Kind::kCopyOut) ++journal.copies_out;
+  journal.write(device_.id, number_, task.kind(), true, task.name());
+}
+
+void Stream::apply_faults(const Task& task) {
+  const Faults* faults = device_.faults();
+  if (task.kind() != Journal::Kind::kKernel) {
+    if (faults && faults->copy.hits(device_.next_copy(), {}))
+      throw sdk::Error(GANTRY_DEVICE_ERROR, device_.name() + ": a copy fails (the fault \"copy\")");
+    return;
+  }
+  if (device_.options.rendezvous > 0)
+    device_.rendezvous.arrive(device_.id, device_.options.rendezvous);
+  if (!faults) return;
+  const uint64_t number = device_.next_kernel();
+  if (faults->device_lost.hits(number, task.op_type())) device_.lose();
+  device_.require_alive();
+  if (faults->run.hits(number, task.op_type())) {
+    throw sdk::Error(GANTRY_DEVICE_ERROR,
+                     device_.name() + ": " + task.name() + " fails (the fault \"run\")");
+  }
+  if (faults->hang.hits(number, task.op_type())) {
+    do {
+      std::this_thread::sleep_for(
+          std::chrono::milliseconds(faults->hang_ms > 0 ? faults->hang_ms : 1000));
+    } while (faults->hang_ms == 0);
+  }
+}
+
+struct Event::States {
+  std::mutex mutex;
+  std::deque<State> all;
+  std::vector<State*> free;
+};
+
+// Never destroyed: a stream that hangs may still use them when the process ends.
+Event::States& Event::states() {
+  static auto* const instance = new States;
+  return *instance;
+}
+
+Event::State* Event::take_state() {
+  States& kept = states();
+  const std::lock_guard<std::mutex> lock(kept.mutex);
+  if (kept.free.empty()) return &kept.all.emplace_back();
+  State* state = kept.free.back();
+  kept.free.pop_back();
+  return state;
+}
+
+void Event::give_state(State* state) {
+  States& kept = states();
+  const std::lock_guard<std::mutex> lock(kept.mutex);
+  kept.free.push_back(state);
 }
 
 void Event::record(Stream& stream) {
-  const uint64_t number = state_->record();
-  stream.enqueue_mark([state = state_, number] { state->complete(number); });
+  device_.require_alive();
+  uint64_t number = 0;
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    number = ++state_->recorded;
+  }
+  stream.enqueue(Task(
+      Journal::Kind::kKernel, "", "record",
+      [state = state_, number, &stream](const Memory&) {
+        state->complete(number, stream.failure());
+      },
+      true));
+  number_ = number;
 }
 
 void Event::wait(Stream& stream) {
-  stream.enqueue_mark([state = state_, number = state_->latest()] { state->wait(number); });
+  stream.enqueue(Task(
+      Journal::Kind::kKernel, "", "wait",
+      [state = state_, number = number_](const Memory&) { state->wait(number).raise(); }, true));
 }
 
-void Event::synchronize() { state_->wait(state_->latest()); }
+void Event::synchronize() { state_->wait(number_).raise(); }
 
-uint64_t Event::State::record() {
-  const std::lock_guard<std::mutex> lock(mutex);
-  return ++recorded;
+bool Event::query() {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  if (state_->completed < number_) return false;
+  if (number_ > 0) state_->failure.raise();
+  return true;
 }
 
-uint64_t Event::State::latest() {
-  const std::lock_guard<std::mutex> lock(mutex);
-  return recorded;
-}
-
-void Event::State::complete(uint64_t number) {
+void Event::State::complete(uint64_t number, Failure found) {
   {
     const std::lock_guard<std::mutex> lock(mutex);
-    completed = std::max(completed, number);
+    if (number < completed) return;  // of an event that is gone
+    completed = number;
+    failure = std::move(found);
   }
   changed.notify_all();
 }
 
-void Event::State::wait(uint64_t number) {
+Failure Event::State::wait(uint64_t number) {
   std::unique_lock<std::mutex> lock(mutex);
   changed.wait(lock, [&] { return completed >= number; });
+  return number > 0 ? failure : Failure{};
 }
 
 }  // namespace gantry::sim

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams and events: a stream is a thread that runs queued work in order and late, an event a
-// point in a stream that others wait for. Any thread may queue; the work runs on the stream's
+// Streams, events and captures: a stream is a thread that runs queued work in order and late, an
+// event a point in a stream that others wait for, a capture work recorded for many launches. Work
+// of different streams runs in any order. Any thread may queue; the work runs on the stream's
 // thread only.
 #pragma once
 
@@ -8,24 +9,32 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
-#include <exception>
-#include <functional>
 #include <memory>
 #include <mutex>
+#include <random>
+#include <string>
 #include <thread>
+#include <vector>
 
-#include "memory.h"
+#include "device.h"
+#include "task.h"
 
 namespace gantry::sim {
 
-/// A device in use.
-struct Device {
-  Device(const gantry_host* host_table, uint64_t capacity_bytes, uint64_t latency)
-      : host(host_table), memory(capacity_bytes), latency_us(latency) {}
-  const gantry_host* host;
-  Memory memory;
-  uint64_t latency_us;
+/// What went wrong in queued work; code GANTRY_OK: nothing.
+struct Failure {
+  gantry_code code = GANTRY_OK;
+  std::string message;
+  /// Throws it, unless there is none.
+  void raise() const {
+    if (code != GANTRY_OK) throw sdk::Error(code, message);
+  }
+};
+
+/// Recorded work. Immutable once capture_end has returned it.
+struct Capture {
+  Device* device = nullptr;
+  std::vector<Task> tasks;
 };
 
 class Stream {
@@ -36,59 +45,85 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  /// Queues work that starts when all before it is done and the latency has passed. What it throws
-  /// is kept for synchronize, and skips the work queued behind it until then.
-  void enqueue(std::function<void()> work);
-  /// Queues without latency, and runs also behind failed work: for events, which others wait for.
-  void enqueue_mark(std::function<void()> work);
+  /// Queues work that starts when all before it is done and the latency has passed, or records it.
+  /// What it throws is kept for synchronize, and skips the work queued behind it until then.
+  void enqueue(const Task& task);
   /// Waits for all work; throws the first error of it, once.
   void synchronize();
+  /// What failed and has not been reported by synchronize.
+  [[nodiscard]] Failure failure();
+
+  void capture_begin();
+  std::unique_ptr<Capture> capture_end();
+  /// Requires the capture to live until the work is done.
+  void launch(const Capture& capture);
+  /// Whether a stream of any device records what this thread queues.
+  static bool is_capturing_here();
+
   [[nodiscard]] Device& device() { return device_; }
 
  private:
-  struct Work {
-    std::function<void()> run;
-    bool is_mark = false;
-  };
-  void push(Work work);
+  void push(const Task& task);
+  Task pop();
   void serve();
-  void run(const Work& work);
+  void run(const Task& task);
+  void execute(const Task& task);
+  void apply_faults(const Task& task);
+  void sleep_latency();
 
   Device& device_;
+  const uint32_t number_;
+  std::mt19937_64 random_;  // of the stream's thread
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Work> queue_;
+  std::vector<Task> ring_;  // grows when it is full
+  size_t first_ = 0;
+  size_t count_ = 0;
   bool is_busy_ = false;
   bool is_ending_ = false;
-  std::exception_ptr failure_;
-  std::thread thread_;  // last: it uses all of the above
+  Failure failure_;
+  std::unique_ptr<Capture> recording_;  // of the capturing thread
+  std::thread thread_;                  // last: it uses all of the above
 };
 
 /// What is recorded later replaces what was recorded before; an event that was never recorded is
 /// complete.
 class Event {
  public:
-  explicit Event(Device& device) : device_(device), state_(std::make_shared<State>()) {}
+  explicit Event(Device& device) : device_(device), state_(take_state()) {}
+  ~Event() { give_state(state_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
   void record(Stream& stream);
   /// Later work of `stream` waits for what is recorded now.
   void wait(Stream& stream);
+  /// Waits; throws what failed before the event, which synchronize of its stream reports too.
   void synchronize();
+  /// Whether it is complete, without waiting; throws as synchronize.
+  bool query();
   [[nodiscard]] Device& device() { return device_; }
 
  private:
-  // Shared with queued work, which may outlive the event.
+  // Used by queued work, which may outlive the event: states are kept for the next event, and their
+  // numbers only grow.
   struct State {
     std::mutex mutex;
     std::condition_variable changed;
     uint64_t recorded = 0;
     uint64_t completed = 0;
-    uint64_t record();
-    uint64_t latest();
-    void complete(uint64_t number);
-    void wait(uint64_t number);
+    Failure failure;  // of the stream when it was completed last
+    void complete(uint64_t number, Failure found);
+    Failure wait(uint64_t number);
   };
+  struct States;
+  static States& states();
+  static State* take_state();
+  static void give_state(State* state);
+
   Device& device_;
-  std::shared_ptr<State> state_;
+  State* state_;
+  uint64_t number_ = 0;  // recorded last; 0: never
 };
 
 }  // namespace gantry::sim

@@ -238,6 +238,31 @@ TEST_P(Allocation, NoneWhenKnownShapesAlternate) {
   }
 }
 
+// Copies, queued kernels, events and waits, too; the accelerator is the simulated one.
+TEST_P(Allocation, NoneOnADeviceWithStreams) {
+  ModelBuilder model;
+  model.input("x", {-1, 4});
+  model.output("y", {-1, 4});
+  model.weight("w", {4, 4});
+  model.node("MatMul", {"x", "w"}, {"product"});
+  model.node("Tanh", {"product"}, {"bent"});  // on the CPU, between two of the device
+  model.node("Relu", {"bent"}, {"y"});
+  const std::string bytes = model.bytes();
+  Runtime runtime;
+  SessionOptions options = with_threads(GetParam());
+  options.config_json.insert(
+      1, R"("placement": {"prefer": ["SIM:0", "SIM:1", "CPU"], "fallback": "allow",
+                          "rules": [{"op_type": "Relu", "device": "SIM:1"}]}, )");
+  Session session(runtime, {std::as_bytes(std::span(bytes)), {}}, options);
+  EXPECT_EQ(session.placement().copies, 4U);
+  Binding binding(session);
+  binding.input("x", Tensor({2, 4}, std::vector<float>(8, 1)));
+  const Tensor y(DType::kFloat, {2, 4});
+  binding.output("y", y);
+  for (int i = 0; i < 4; ++i) binding.run();
+  EXPECT_EQ(count(binding, 20), 0u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Threads, Allocation, ::testing::Values(1, 2));
 
 }  // namespace

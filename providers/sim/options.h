@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The provider's options, as the schema in sim.json describes them and README.md explains them.
+// Immutable.
+#pragma once
+
+#include <gantry/provider.h>
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gantry::sim {
+
+/// When a fault strikes: at the n-th time, or whenever it is the turn of an operator.
+struct Trigger {
+  uint64_t number = 0;  ///< from 1; 0: never
+  std::string op_type;  ///< empty: of no operator
+
+  [[nodiscard]] bool hits(uint64_t count, std::string_view operator_name) const {
+    return count == number || (!op_type.empty() && op_type == operator_name);
+  }
+};
+
+/// What goes wrong; times are counted on each device apart.
+struct Faults {
+  uint32_t device =
+      std::numeric_limits<uint32_t>::max();  ///< the only one concerned, or the largest number: all
+  Trigger allocate;
+  Trigger copy;
+  Trigger compile;
+  Trigger run;
+  Trigger device_lost;
+  Trigger hang;
+  uint64_t hang_ms = 0;  ///< 0: for good
+  uint64_t slow_ns = 0;
+
+  [[nodiscard]] bool concern(uint32_t id) const {
+    return device == std::numeric_limits<uint32_t>::max() || device == id;
+  }
+};
+
+struct Options {
+  uint32_t devices = 2;
+  std::vector<uint32_t> absent;  ///< ids that are reported as absent
+  uint64_t memory_bytes = uint64_t{64} << 20;
+  std::vector<std::string> operators;  ///< empty: all
+  uint64_t latency_us = 50;
+  uint64_t jitter_us = 0;
+  uint64_t seed = 0;
+  uint32_t rendezvous = 0;  ///< devices that wait for each other in their first kernels; 0: none
+  bool capture = true;
+  std::vector<std::string> no_capture;  ///< operators whose kernels must not be captured
+  bool journal = false;
+  Faults faults;
+
+  /// Requires JSON that the manifest's schema holds for valid.
+  explicit Options(gantry_str text);
+};
+
+}  // namespace gantry::sim
