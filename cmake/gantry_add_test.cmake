@@ -25,5 +25,7 @@ function(gantry_add_test name)
   gtest_discover_tests(${name}
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+    PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
+      # Tests ask for more memory than there is; AddressSanitizer would end the process instead of refusing.
+      ENVIRONMENT "ASAN_OPTIONS=allocator_may_return_null=1")
 endfunction()

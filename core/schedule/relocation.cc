@@ -2,7 +2,6 @@
 #include "schedule/relocation.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -18,9 +17,10 @@ constexpr uint64_t kMostShapeBytes = 1024;  // of a value that counts as shape a
 // The rows of one candidate by their nodes.
 class RowIndex {
  public:
-  explicit RowIndex(const CandidateAnswers& answers) : answers_(&answers) {
+  explicit RowIndex(const CandidateAnswers& answers)
+      : answers_(&answers), by_first_(answers.answers.refusals.size()) {
     for (const ClaimRow& row : answers.answers.rows) {
-      if (row.fault.empty()) by_nodes_.try_emplace(row.nodes, &row);
+      if (row.fault.empty()) by_first_[row.nodes.front()].push_back(&row);
     }
   }
 
@@ -41,14 +41,16 @@ class RowIndex {
 
  private:
   bool add(const std::vector<uint32_t>& ids, const Graph& graph, std::vector<Claim>& claims) const {
-    const auto found = by_nodes_.find(ids);
-    if (found == by_nodes_.end() || !slot_fault(*found->second, graph).empty()) return false;
-    claims.push_back(to_claim(candidate(), *found->second, graph));
+    const auto& rows = by_first_[ids.front()];
+    const auto found = std::find_if(rows.begin(), rows.end(),
+                                    [&](const ClaimRow* row) { return row->nodes == ids; });
+    if (found == rows.end() || !slot_fault(**found, graph).empty()) return false;
+    claims.push_back(to_claim(candidate(), **found, graph));
     return true;
   }
 
   const CandidateAnswers* answers_;
-  std::map<std::vector<uint32_t>, const ClaimRow*> by_nodes_;
+  std::vector<std::vector<const ClaimRow*>> by_first_;  // by the first of their nodes
 };
 
 // Puts `claims` in the place of the claim `index`, the first of them over it.

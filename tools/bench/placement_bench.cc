@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long the question takes whether and where a model would run: gantry::check by path, which
+// reads the file, infers types and asks the providers, but compiles nothing.
+//
+//   tools/bench/make_models.py FOLDER && gantry_placement_bench FOLDER [Google Benchmark's options]
+#include <gantry/gantry.h>
+
+#include <benchmark/benchmark.h>
+#include <cstdio>
+#include <set>
+#include <string>
+
+namespace {
+
+std::string model_folder;
+
+gantry::Runtime& runtime() {
+  static gantry::Runtime instance;
+  return instance;
+}
+
+void check_resnet50(benchmark::State& state) {
+  gantry::SessionOptions options;
+  options.device = "CPU";
+  for (auto _ : state) {
+    const gantry::Placement placement =
+        gantry::check(runtime(), model_folder + "/resnet50.onnx", options);
+    if (!placement.compatible) state.SkipWithError("resnet50.onnx cannot run on CPU");
+  }
+}
+BENCHMARK(check_resnet50)->Unit(benchmark::kMillisecond);
+
+/// `device_count` 1: CPU; 3: SIM:0 preferred, a third of the nodes sent to SIM:1, the rest on CPU.
+void check_mixed(benchmark::State& state, int device_count) {
+  gantry::SessionOptions options;
+  options.config_json = device_count == 1 ? R"({"placement": {"prefer": ["CPU"]}})"
+                                          : R"({"placement": {"prefer": ["SIM:0", "CPU"],
+      "rules": [{"op_type": "Neg", "device": "CPU"}, {"name": "right/*", "device": "SIM:1"}]}})";
+  const std::string model = model_folder + "/mixed_" + std::to_string(state.range(0)) + ".onnx";
+  for (auto _ : state) {
+    const gantry::Placement placement = gantry::check(runtime(), model, options);
+    std::set<std::string> devices;
+    for (const auto& node : placement.nodes) devices.insert(node.device);
+    if (devices.size() != static_cast<size_t>(device_count))
+      state.SkipWithError("the nodes are not on the devices that were asked for");
+  }
+  state.SetComplexityN(state.range(0));
+}
+BENCHMARK_CAPTURE(check_mixed, one_device, 1)
+    ->Unit(benchmark::kMillisecond)
+    ->Arg(1'000)
+    ->Arg(10'000)
+    ->Arg(100'000)
+    ->Complexity(benchmark::oN);
+BENCHMARK_CAPTURE(check_mixed, three_devices, 3)
+    ->Unit(benchmark::kMillisecond)
+    ->Arg(1'000)
+    ->Arg(10'000)
+    ->Arg(100'000)
+    ->Complexity(benchmark::oN);
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (argc != 2) {
+    std::fprintf(stderr,
+                 "usage: gantry_placement_bench FOLDER, which tools/bench/make_models.py fills\n");
+    return 2;
+  }
+  model_folder = argv[1];
+  try {
+    benchmark::RunSpecifiedBenchmarks();
+  } catch (const gantry::Error& error) {
+    std::fprintf(stderr, "gantry_placement_bench: %s\n", error.what());
+    return 3;
+  }
+  benchmark::Shutdown();
+  return 0;
+}
