@@ -17,12 +17,12 @@ from gantry._core import (
     ProviderReport,
     Session,
     ValueInfo,
-    __version__,
     check,
     devices,
     report,
     supports_device,
 )
+from gantry._core import version as __version__
 from gantry.errors import (
     AbiMismatchError,
     CancelledError,

@@ -97,9 +97,9 @@ class BackendRep(onnx.backend.base.BackendRep):
         results = self.session.run(self._by_name(inputs), **kwargs)
         return self._make_outputs(*results.values())
 
-    def _by_name(self, inputs: Any) -> Mapping[str, Any]:
+    def _by_name(self, inputs: Any) -> dict[str, Any]:
         if isinstance(inputs, Mapping):
-            return inputs
+            return dict(inputs)
         if isinstance(inputs, (list, tuple)):
             if len(inputs) != len(self._input_names):
                 raise InvalidArgumentError(f"inputs: expected {_count(len(self._input_names), 'value')}, one for each input of the model "

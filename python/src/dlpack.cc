@@ -105,7 +105,7 @@ std::string refusal_of(nb::handle object) {
     const nb::object capsule = object.attr("__dlpack__")();
     return "its __dlpack__ gives a " + class_name(capsule) + ", no tensor";
   } catch (const nb::python_error& error) {
-    return class_name(error.type()) + ": " + nb::cast<std::string>(nb::str(error.value()));
+    return class_name(error.value()) + ": " + nb::cast<std::string>(nb::str(error.value()));
   }
 }
 

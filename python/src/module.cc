@@ -21,7 +21,7 @@ std::string repr(nb::handle object, const std::vector<const char*>& attributes) 
 
 NB_MODULE(_core, module) {
   module.doc() = "The C++ part of gantry; import gantry instead.";
-  module.attr("__version__") = GANTRY_VERSION;
+  module.attr("version") = GANTRY_VERSION;
   register_errors();
   bind_runtime(module);
   bind_placement(module);

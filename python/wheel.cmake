@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+# What a wheel carries, all of it inside the package: the module, the core, the providers with their manifests, the command, and the
+# libraries they need that not every system has, with their licences. Paths are found relative to each file ($ORIGIN).
+
+get_property(gantry_providers GLOBAL PROPERTY GANTRY_PROVIDERS)
+get_property(gantry_manifests GLOBAL PROPERTY GANTRY_MANIFESTS)
+
+set_target_properties(gantry_python PROPERTIES INSTALL_RPATH "$ORIGIN/lib")
+set_target_properties(gantry_core PROPERTIES INSTALL_RPATH "$ORIGIN")
+set_target_properties(gantry PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
+set_target_properties(${gantry_providers} PROPERTIES INSTALL_RPATH "$ORIGIN/../..")
+# DT_RPATH instead of DT_RUNPATH: it counts for the libraries of the carried libraries too.
+foreach(target IN ITEMS gantry_python gantry_core gantry ${gantry_providers})
+  target_link_options(${target} PRIVATE LINKER:--disable-new-dtags)
+endforeach()
+
+install(TARGETS gantry_python LIBRARY DESTINATION gantry COMPONENT python)
+install(FILES ${gantry_python_copies} ${gantry_python_dir}/_core.pyi DESTINATION gantry COMPONENT python)
+install(TARGETS gantry_core LIBRARY DESTINATION gantry/lib COMPONENT python)
+install(TARGETS gantry RUNTIME DESTINATION gantry/bin COMPONENT python)
+install(TARGETS ${gantry_providers} LIBRARY DESTINATION gantry/lib/gantry/providers.d COMPONENT python)
+install(FILES ${gantry_manifests} DESTINATION gantry/lib/gantry/providers.d COMPONENT python)
+
+set(gantry_wheel_modules $<TARGET_FILE:gantry_python>)
+foreach(target IN LISTS gantry_providers)
+  list(APPEND gantry_wheel_modules $<TARGET_FILE:${target}>)
+endforeach()
+install(CODE "
+  set(libraries $<TARGET_FILE:gantry_core>)
+  set(executables $<TARGET_FILE:gantry>)
+  set(modules ${gantry_wheel_modules})
+" COMPONENT python)
+install(SCRIPT carry_libraries.cmake COMPONENT python)
