@@ -52,6 +52,21 @@ void throw_if(gantry_error* error, Context&& context) {
     throw_error(error, std::forward<Context>(context)());
 }
 
+/// Calls a provider's function, which may not throw and may do it all the same:
+/// its error, or the one that says what it threw.
+template <class Call>
+gantry_error* contain(Call&& call) {
+  try {
+    return std::forward<Call>(call)();
+  } catch (const std::exception& error) {
+    return make_error(
+        Code::kInternal,
+        std::string("the provider let an exception cross the boundary: ") + error.what());
+  } catch (...) {
+    return make_error(Code::kInternal, "the provider let an exception cross the boundary");
+  }
+}
+
 /// Runs `function` for a provider: null, or the boundary error for what it threw.
 template <class Function>
 gantry_error* guard(Function&& function) noexcept {

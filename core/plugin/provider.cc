@@ -54,6 +54,8 @@ PluginProvider::PluginProvider(Manifest manifest, const Origin& origin, std::str
     stage = "enumerate";
     enumerate();
     opened_.resize(devices_.size(), nullptr);
+    for (size_t i = 0; i < devices_.size(); ++i)
+      health_.push_back(std::make_shared<DeviceHealth>());
   } catch (...) {
     close();
     throw;
@@ -182,8 +184,9 @@ gantry_device* PluginProvider::open_device(uint32_t index) {
   const PluginDevice& device = devices_[index];
   const std::string who =
       "device " + device.info.device.to_string() + " of provider \"" + name() + "\"";
-  if (!device.is_ready())
-    throw Error(Code::kUnavailable, who + " is " + device.info.state + ": " + device.info.reason);
+  const DeviceInfo now = info(index);
+  if (now.state != "ready")
+    throw Error(Code::kUnavailable, who + " is " + now.state + ": " + now.reason);
   if (device.has_host_memory() || opened_[index]) return opened_[index];
   gantry_device* handle = nullptr;
   call_provider(who, [&] { return api_.device_open(api_.self, index, &handle); });
@@ -191,6 +194,15 @@ gantry_device* PluginProvider::open_device(uint32_t index) {
     throw Error(Code::kInternal, who + ": device_open gave neither an error nor a device");
   opened_[index] = handle;
   return handle;
+}
+
+DeviceInfo PluginProvider::info(uint32_t index) const {
+  DeviceInfo info = devices_[index].info;
+  if (!health_[index]->is_good()) {
+    info.state = "blocked";
+    info.reason = health_[index]->reason();
+  }
+  return info;
 }
 
 void PluginProvider::close() {

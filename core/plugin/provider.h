@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "plugin/device_health.h"
 #include "plugin/manifest.h"
 
 namespace gantry {
@@ -51,6 +52,14 @@ class PluginProvider {
   [[nodiscard]] const std::string& options() const { return options_; }
   /// Every device it reported, by index.
   [[nodiscard]] const std::vector<PluginDevice>& devices() const { return devices_; }
+  /// Whether a device can still be used; one object for as long as the provider
+  /// is open.
+  [[nodiscard]] const std::shared_ptr<DeviceHealth>& health(uint32_t index) const {
+    return health_[index];
+  }
+  /// What is to be said of a device now: as reported, or blocked with the
+  /// reason.
+  [[nodiscard]] DeviceInfo info(uint32_t index) const;
   /// The device opened for use, on first call; null for devices in host memory. UNAVAILABLE: it is
   /// not ready, or what the provider says; a later call tries again.
   gantry_device* open_device(uint32_t index);
@@ -69,6 +78,7 @@ class PluginProvider {
   std::vector<PluginDevice> devices_;
   std::mutex mutex_;
   std::vector<gantry_device*> opened_;
+  std::vector<std::shared_ptr<DeviceHealth>> health_;
 };
 
 }  // namespace gantry

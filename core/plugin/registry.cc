@@ -236,7 +236,7 @@ std::vector<DeviceProvider> ProviderRegistry::find(const Device& device) {
     open(*candidate);
     if (!candidate->provider) continue;
     for (const PluginDevice& found : candidate->provider->devices()) {
-      if (found.info.device == device && found.is_ready())
+      if (found.info.device == device && candidate->provider->info(found.index).state == "ready")
         result.push_back({candidate->provider, found.index});
     }
   }
@@ -267,7 +267,8 @@ void ProviderRegistry::fail_not_ready(const Device& device,
     for (const PluginDevice& other : candidate->provider->devices()) {
       if (other.info.device == device) {
         is_reported = true;
-        reasons += "; it is " + other.info.state + ": " + other.info.reason;
+        const DeviceInfo now = candidate->provider->info(other.index);
+        reasons += "; it is " + now.state + ": " + now.reason;
       } else if (other.info.device.type == device.type) {
         ids.push_back(other.info.device.to_string());
       }
@@ -290,7 +291,8 @@ std::vector<DeviceInfo> ProviderRegistry::devices() {
   std::vector<DeviceInfo> result;
   for (const auto& candidate : candidates_) {
     if (!candidate->provider) continue;
-    for (const PluginDevice& device : candidate->provider->devices()) result.push_back(device.info);
+    for (const PluginDevice& device : candidate->provider->devices())
+      result.push_back(candidate->provider->info(device.index));
   }
   return result;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/device_table.h"
 
+#include <algorithm>
+
 namespace gantry {
 
 uint32_t DeviceTable::space_of(const Device& device, const std::vector<DeviceProvider>& providers) {
@@ -10,10 +12,24 @@ uint32_t DeviceTable::space_of(const Device& device, const std::vector<DevicePro
     if (devices_[i] == device) return i;
   }
   gantry_device* opened = owner.provider->open_device(owner.device_index);
-  spaces_.push_back({&owner.provider->api(), opened});
+  spaces_.emplace_back(device.to_string(), &owner.provider->api(), opened,
+                       owner.provider->health(owner.device_index), budget_);
   devices_.push_back(device);
+  const gantry_provider_api& api = owner.provider->api();
+  const bool has_slots =
+      api.capture_begin && api.capture_end && api.capture_launch && api.capture_destroy;
+  can_capture_.push_back(has_slots && (owner.device().flags & GANTRY_DEVICE_CAPTURE) ? 1 : 0);
   owners_.push_back(owner.provider);
   return space_count() - 1;
+}
+
+void DeviceTable::require_good() const {
+  for (const MemorySpace& space : spaces_) space.require_good();
+}
+
+bool DeviceTable::is_hung() const {
+  return std::any_of(spaces_.begin(), spaces_.end(),
+                     [](const MemorySpace& space) { return space.is_hung(); });
 }
 
 }  // namespace gantry

@@ -12,13 +12,18 @@
 #include "gantry/device.h"
 #include "plugin/provider.h"
 #include "plugin/registry.h"
-#include "schedule/memory_pool.h"
+#include "schedule/memory_space.h"
 
 namespace gantry {
 
 class DeviceTable {
  public:
-  DeviceTable() : spaces_(1), devices_(1) {}
+  /// `budget`: of the session's memory; null: no limit.
+  explicit DeviceTable(std::shared_ptr<MemoryBudget> budget = nullptr)
+      : budget_(std::move(budget)),
+        spaces_{{"host memory", nullptr, nullptr, nullptr, budget_}},
+        devices_(1),
+        can_capture_(1, 0) {}
 
   /// Space of a device; opens it on first use. `providers` are those of the device, its owner
   /// first. 0 for devices in host memory.
@@ -26,10 +31,18 @@ class DeviceTable {
   [[nodiscard]] uint32_t space_count() const { return static_cast<uint32_t>(spaces_.size()); }
   [[nodiscard]] const MemorySpace& space(uint32_t index) const { return spaces_[index]; }
   [[nodiscard]] const Device& device(uint32_t space) const { return devices_[space]; }
+  /// True if the device can record work and launch it again.
+  [[nodiscard]] bool can_capture(uint32_t space) const { return can_capture_[space] != 0; }
+  /// DEVICE_LOST if one of the devices is blocked, with the reason.
+  void require_good() const;
+  /// True if nothing may be called for one of the devices.
+  [[nodiscard]] bool is_hung() const;
 
  private:
+  std::shared_ptr<MemoryBudget> budget_;
   std::vector<MemorySpace> spaces_;
   std::vector<Device> devices_;
+  std::vector<uint8_t> can_capture_;
   std::vector<std::shared_ptr<PluginProvider>> owners_;
 };
 

@@ -9,17 +9,20 @@ ExecutionContext::ExecutionContext(const Program& program, const DeviceTable& de
     : bound_outputs(program.outputs().size()),
       devices_(devices),
       streams_(devices.space_count(), nullptr),
+      ends_(devices.space_count(), nullptr),
       threads_(threads) {
   for (uint32_t i = 0; i < devices.space_count(); ++i) {
-    pools_.push_back(std::make_unique<MemoryPool>(devices.space(i)));
-    arenas_.push_back(std::make_unique<Arena>(devices.space(i)));
+    pools_.push_back(std::make_unique<MemoryPool>(devices.space(i), [this] { give_back(); }));
+    arenas_.push_back(std::make_unique<Arena>(devices.space(i), [this] { give_back(); }));
   }
   try {
     for (uint32_t i = 1; i < devices.space_count(); ++i) {
-      throw_if(devices.space(i).api->stream_create(devices.space(i).device, &streams_[i]),
-               [&] { return "stream of " + devices.device(i).to_string(); });
+      const MemorySpace& space = devices.space(i);
+      space.check(space.api->stream_create(space.device, &streams_[i]),
+                  [&] { return "stream of " + space.name(); });
     }
     main_ = std::make_unique<Frame>(program, *this);
+    captures_ = std::make_unique<CaptureCache>(*this, program);
   } catch (...) {
     for (uint32_t i = 1; i < streams_.size(); ++i) {
       if (streams_[i]) devices.space(i).api->stream_destroy(streams_[i]);
@@ -30,25 +33,31 @@ ExecutionContext::ExecutionContext(const Program& program, const DeviceTable& de
 
 ExecutionContext::~ExecutionContext() {
   quiesce();
+  captures_.reset();
   main_.reset();
-  for (uint32_t i = 1; i < streams_.size(); ++i) devices_.space(i).api->stream_destroy(streams_[i]);
+  for (uint32_t i = 1; i < streams_.size(); ++i) {
+    const gantry_provider_api& api = *devices_.space(i).api;
+    if (ends_[i]) api.event_destroy(ends_[i]);
+    api.stream_destroy(streams_[i]);
+  }
 }
 
 void ExecutionContext::trim() {
   for (const auto& pool : pools_) pool->trim();
 }
 
-void ExecutionContext::synchronize() {
-  for (uint32_t i = 1; i < streams_.size(); ++i) {
-    throw_if(devices_.space(i).api->stream_synchronize(streams_[i]),
-             [&] { return devices_.device(i).to_string(); });
-  }
+void ExecutionContext::give_back() {
+  synchronize();
+  trim();
+  if (give_back_others) give_back_others();
 }
 
-void ExecutionContext::quiesce() noexcept {
-  for (uint32_t i = 1; i < streams_.size(); ++i) {
-    release_error(devices_.space(i).api->stream_synchronize(streams_[i]));
-  }
+void ExecutionContext::drop_memory() {
+  captures_->clear();
+  main_->bind(nullptr);
+  plan.reset();
+  trim();
+  for (const auto& arena : arenas_) arena->drop();
 }
 
 MemoryUse ExecutionContext::memory() const {
@@ -58,7 +67,16 @@ MemoryUse ExecutionContext::memory() const {
   return use;
 }
 
-Code ExecutionContext::stop_code() const noexcept {
+RunLimits::RunLimits(const RunOptions& options)
+    : cancel(options.cancel), has_deadline(options.timeout_ns.has_value()) {
+  if (!has_deadline) return;
+  const uint64_t most =
+      static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::hours(24 * 365)).count());
+  deadline = std::chrono::steady_clock::now() +
+             std::chrono::nanoseconds(std::min(*options.timeout_ns, most));
+}
+
+Code RunLimits::stop_code() const noexcept {
   if (cancel && cancel->load(std::memory_order_relaxed)) return Code::kCancelled;
   if (has_deadline && std::chrono::steady_clock::now() > deadline) return Code::kDeadlineExceeded;
   return Code::kOk;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <new>
+#include <optional>
 
 #include "plugin/registry.h"
 #include "schedule/thread_pool.h"
@@ -13,7 +15,8 @@ namespace gantry {
 // A context for the length of a run.
 class Executor::Lease {
  public:
-  explicit Lease(Executor& executor) : executor_(executor), context_(executor.acquire()) {}
+  Lease(Executor& executor, const RunLimits& limits)
+      : executor_(executor), context_(executor.acquire(limits)) {}
   ~Lease() { executor_.release(context_); }
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
@@ -25,25 +28,58 @@ class Executor::Lease {
 };
 
 Executor::Executor(std::unique_ptr<const Program> program,
-                   std::shared_ptr<const DeviceTable> devices, uint32_t threads, bool profile)
+                   std::shared_ptr<const DeviceTable> devices, uint32_t threads, bool profile,
+                   const Options& options)
     : devices_(std::move(devices)),
       program_(std::move(program)),
       threads_(std::max(1U, threads)),
       profile_(profile),
+      options_(options),
       most_contexts_(std::max(2U, hardware_threads())) {}
 
-Executor::~Executor() = default;
+Executor::~Executor() {
+  if (!devices_->is_hung()) return;
+  for (auto& context : contexts_) keep_for_good(std::move(context));
+  keep_for_good(nullptr);  // the program, for its constants
+}
 
-ExecutionContext* Executor::acquire() {
+// A device that does not come to rest may use the context, and what it was made
+// from, for ever.
+void Executor::keep_for_good(std::unique_ptr<ExecutionContext> context) const {
+  struct Kept {
+    std::shared_ptr<const DeviceTable> devices;
+    std::shared_ptr<const Program> program;
+    std::unique_ptr<ExecutionContext> context;
+  };
+  static std::mutex mutex;
+  static auto* const all = new std::vector<Kept>;
+  const std::lock_guard lock(mutex);
+  all->push_back({devices_, program_, std::move(context)});
+}
+
+// Waits until a context is free or may be made.
+void Executor::wait_for_place(std::unique_lock<std::mutex>& lock, const RunLimits& limits) {
+  const auto has_place = [&] { return !free_.empty() || contexts_.size() < most_contexts_; };
+  if (!limits.can_stop()) {
+    freed_.wait(lock, has_place);
+    return;
+  }
+  while (!freed_.wait_for(lock, std::chrono::milliseconds(5), has_place)) {
+    if (const Code code = limits.stop_code(); code != Code::kOk) throw stop_error(code);
+  }
+}
+
+ExecutionContext* Executor::acquire(const RunLimits& limits) {
   {
     std::unique_lock lock(mutex_);
-    freed_.wait(lock, [&] { return !free_.empty() || contexts_.size() < most_contexts_; });
+    wait_for_place(lock, limits);
     if (!free_.empty()) {
       ExecutionContext* context = free_.back();
       free_.pop_back();
       return context;
     }
-    contexts_.push_back(nullptr);  // the place is taken while the context is made without the lock
+    contexts_.push_back(nullptr);  // the place is taken while the context is
+                                   // made without the lock
   }
   std::unique_ptr<ExecutionContext> made;
   try {
@@ -55,6 +91,8 @@ ExecutionContext* Executor::acquire() {
     throw;
   }
   made->profile = profile_;
+  made->grace_ms = options_.stop_grace_ms;
+  made->give_back_others = [this] { give_back_idle(); };
   const std::lock_guard lock(mutex_);
   free_.reserve(most_contexts_);
   const auto place = std::find(contexts_.begin(), contexts_.end(), nullptr);
@@ -63,61 +101,109 @@ ExecutionContext* Executor::acquire() {
 }
 
 void Executor::release(ExecutionContext* context) {
+  std::unique_ptr<ExecutionContext> abandoned;
   {
     const std::lock_guard lock(mutex_);
-    free_.push_back(context);
+    if (context->is_abandoned()) {
+      const auto place = std::find_if(contexts_.begin(), contexts_.end(),
+                                      [&](const auto& other) { return other.get() == context; });
+      abandoned = std::move(*place);
+      contexts_.erase(place);
+    } else {
+      free_.push_back(context);
+    }
   }
   freed_.notify_one();
+  if (abandoned) keep_for_good(std::move(abandoned));
+}
+
+// Memory of contexts that no run uses, for one that has none left.
+void Executor::give_back_idle() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (ExecutionContext* context : free_) context->drop_memory();
 }
 
 void Executor::run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs,
                    const RunOptions& options) {
   require_not_forked();
-  Lease lease(*this);
+  if (DeviceHealth::any_blocked()) [[unlikely]]
+    devices_->require_good();
+  const RunLimits limits(options);
+  Lease lease(*this, limits);
   ExecutionContext& context = *lease;
-  context.cancel = options.cancel;
-  context.has_deadline = options.timeout_ns.has_value();
-  if (context.has_deadline) {
-    const uint64_t most =
-        static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::hours(24 * 365)).count());
-    context.deadline = std::chrono::steady_clock::now() +
-                       std::chrono::nanoseconds(std::min(*options.timeout_ns, most));
-  }
+  context.limits = limits;
   std::copy(outputs.begin(), outputs.end(), context.bound_outputs.begin());
-  Frame& frame = context.main();
   try {
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const uint32_t slot = program_->inputs()[i];
-      if (inputs[i]->kind == GANTRY_KIND_TENSOR && inputs[i]->dtype != DType::kString) {
-        frame.set_view(slot, *inputs[i]);
-      } else {
-        frame.set_ref(slot, inputs[i]);
-      }
-    }
-    write_signature(inputs, context.signature);
-    if (!context.plan || frame.has_diverged() || context.plan->signature != context.signature) {
-      context.plan = find_plan(context.signature);
-      if (context.plan) context.trim();
-      frame.bind(context.plan.get());
-    }
-    if (context.plan) {
-      run_planned(context);
-    } else {
-      run_recorded(context);
-    }
-    context.synchronize();
-    collect_outputs(context, outputs);
-    frame.reset();
+    execute(context, inputs, outputs);
   } catch (...) {
-    context.quiesce();
+    fail(context, inputs);
+  }
+  context.limits = {};
+  std::fill(context.bound_outputs.begin(), context.bound_outputs.end(), nullptr);
+}
+
+void Executor::execute(ExecutionContext& context, std::span<const ValueRef> inputs,
+                       std::span<ValueRef> outputs) {
+  Frame& frame = context.main();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const uint32_t slot = program_->inputs()[i];
+    if (inputs[i]->kind == GANTRY_KIND_TENSOR && inputs[i]->dtype != DType::kString) {
+      frame.set_view(slot, *inputs[i]);
+    } else {
+      frame.set_ref(slot, inputs[i]);
+    }
+  }
+  write_signature(inputs, context.signature);
+  if (!context.plan || frame.has_diverged() || context.plan->signature != context.signature) {
+    context.plan = find_plan(context.signature);
+    if (context.plan) context.trim();
+    frame.bind(context.plan.get());
+  }
+  const bool captures = context.plan && options_.capture && !profile_ && program_->has_stretches();
+  frame.use(captures ? &context.captures().of(context.plan) : nullptr);
+  if (context.plan) {
+    run_planned(context);
+  } else {
+    run_recorded(context);
+  }
+  context.synchronize();
+  collect_outputs(context, outputs);
+  frame.reset();
+}
+
+// In a catch block: brings the context to rest and throws what the run ends
+// with.
+void Executor::fail(ExecutionContext& context, std::span<const ValueRef> inputs) {
+  const std::optional<Error> late = context.quiesce();
+  if (context.is_abandoned()) {
+    context.kept_inputs.assign(inputs.begin(), inputs.end());
+  } else {
+    context.limits = {};
+    Frame& frame = context.main();
+    frame.use(nullptr);
     frame.record(nullptr);
     frame.reset();
     frame.bind(nullptr);
+    context.captures().clear();
     context.plan.reset();
     std::fill(context.bound_outputs.begin(), context.bound_outputs.end(), nullptr);
-    throw;
   }
-  std::fill(context.bound_outputs.begin(), context.bound_outputs.end(), nullptr);
+  try {
+    throw;
+  } catch (const Error& error) {
+    const bool was_stopped =
+        error.code() == Code::kCancelled || error.code() == Code::kDeadlineExceeded;
+    if (context.is_abandoned()) {
+      throw Error(error.code(),
+                  error.message() + ", and a device of it did not come to rest within " +
+                      std::to_string(options_.stop_grace_ms) + " ms and will not be used any more");
+    }
+    // What failed on a device is the cause of what went wrong after it.
+    if (late && !was_stopped) throw Error(*late);
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw Error(Code::kOutOfMemory, "no host memory for the run");
+  }
 }
 
 void Executor::write_signature(std::span<const ValueRef> inputs, Signature& signature) const {

@@ -18,9 +18,13 @@ namespace gantry {
 
 class Executor {
  public:
+  struct Options {
+    uint64_t stop_grace_ms = 2000;  ///< see ExecutionContext::quiesce
+    bool capture = true;            ///< where devices can; see CaptureCache
+  };
   /// `threads`: that one run may use. `profile`: take a time for every step.
   Executor(std::unique_ptr<const Program> program, std::shared_ptr<const DeviceTable> devices,
-           uint32_t threads, bool profile);
+           uint32_t threads, bool profile, const Options& options);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
@@ -39,7 +43,13 @@ class Executor {
 
  private:
   class Lease;
-  ExecutionContext* acquire();
+  ExecutionContext* acquire(const RunLimits& limits);
+  void wait_for_place(std::unique_lock<std::mutex>& lock, const RunLimits& limits);
+  void give_back_idle() noexcept;
+  void keep_for_good(std::unique_ptr<ExecutionContext> context) const;
+  void execute(ExecutionContext& context, std::span<const ValueRef> inputs,
+               std::span<ValueRef> outputs);
+  [[noreturn]] void fail(ExecutionContext& context, std::span<const ValueRef> inputs);
   void release(ExecutionContext* context);
   void write_signature(std::span<const ValueRef> inputs, Signature& signature) const;
   void run_planned(ExecutionContext& context);
@@ -50,9 +60,10 @@ class Executor {
   static constexpr size_t kMostPlans = 16;
 
   std::shared_ptr<const DeviceTable> devices_;
-  std::unique_ptr<const Program> program_;
+  std::shared_ptr<const Program> program_;
   uint32_t threads_;
   bool profile_;
+  Options options_;
   mutable std::mutex mutex_;
   std::condition_variable freed_;
   std::vector<std::unique_ptr<ExecutionContext>> contexts_;

@@ -217,8 +217,8 @@ gantry_tensor* Frame::request(StepCall& call, uint32_t index, DType dtype, uint3
   }
   Slot& slot = slots_[step.outputs[index]];
   const gantry_tensor& view = slot.value.view;
-  if (slot.is_planned && view.dtype == static_cast<uint32_t>(dtype) && view.rank == rank &&
-      std::equal(shape, shape + rank, view.shape)) [[likely]] {
+  if (slot.is_planned && !slot.is_set && view.dtype == static_cast<uint32_t>(dtype) &&
+      view.rank == rank && std::equal(shape, shape + rank, view.shape)) [[likely]] {
     slot.is_set = true;
     return &slot.value.view;
   }
@@ -241,7 +241,13 @@ gantry_tensor* Frame::request_slow(StepCall& call, uint32_t index, uint32_t slot
                                             std::string(to_string(dtype)) + ", the model says " +
                                             std::string(to_string(info.type->dtype)));
   }
+  if (info.type->kind == Kind::kTensor && info.type->has_rank && info.type->shape.size() != rank) {
+    throw Error(Code::kInvalidArgument, where() + " was asked for with rank " +
+                                            std::to_string(rank) + ", the model says " +
+                                            std::to_string(info.type->shape.size()));
+  }
   Slot& slot = slots_[slot_index];
+  if (slot.is_set) throw Error(Code::kInvalidArgument, where() + " was asked for twice in one run");
   if (slot.is_planned) {
     slot.is_planned = false;
     has_diverged_ = true;
@@ -443,17 +449,14 @@ void Frame::run() {
   const bool profile = context_.profile;
   for (step_ = 0; step_ < steps.size(); ++step_) {
     if (const Code code = context_.stop_code(); code != Code::kOk) [[unlikely]] {
-      throw Error(code, code == Code::kCancelled ? "the run was cancelled"
-                                                 : "the run did not end before its deadline");
+      throw stop_error(code);
     }
     const Step& step = steps[step_];
+    if (captures_ && step.stretch > 0 && run_stretch(step)) continue;
     StepCall& call = calls_[step_];
     for (const uint32_t slot : step.waits) {
-      if (slots_[slot].event) {
-        throw_if(context_.space(program_.slots()[slot].event_space)
-                     .api->event_synchronize(slots_[slot].event),
-                 step.label);
-      }
+      if (slots_[slot].event)
+        context_.wait(program_.slots()[slot].event_space, slots_[slot].event, step.label);
     }
     const auto start =
         profile ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
@@ -481,9 +484,11 @@ void Frame::run_kernel(const Step& step, StepCall& call) {
     if (slot != kNoSlot) slots_[slot].is_set = false;
   }
   const gantry_kernel& kernel = step.kernel.raw();
-  if (gantry_error* error = kernel.run(kernel.self, call.kernel_context, &call.call)) [[unlikely]] {
+  gantry_error* error =
+      contain([&] { return kernel.run(kernel.self, call.kernel_context, &call.call); });
+  if (error) [[unlikely]] {
     const bool is_named = message_of(error).find(step.node) != std::string_view::npos;
-    throw_error(error, is_named ? std::string() : step.label);
+    context_.space(step.space).check(error, is_named ? std::string() : step.label);
   }
   for (size_t i = 0; i < step.outputs.size(); ++i) {
     if (step.wanted[i] && !slots_[step.outputs[i]].is_set) [[unlikely]] {
@@ -497,6 +502,7 @@ void Frame::run_kernel(const Step& step, StepCall& call) {
 void Frame::run_copy(const Step& step, StepCall& call) {
   const gantry_tensor& source = slots_[step.inputs[0]].get().view;
   const bool to_host = program_.slots()[step.outputs[0]].space == 0;
+  slots_[step.outputs[0]].is_set = false;
   const gantry_tensor* target =
       request(call, 0, static_cast<DType>(source.dtype), source.rank, source.shape);
   if (source.size_bytes == 0) return;
@@ -509,7 +515,8 @@ void Frame::run_copy(const Step& step, StepCall& call) {
       source.size_bytes,
       source.size_bytes,
       source.size_bytes};
-  throw_if(context_.space(step.space).api->copy(context_.stream(step.space), &copy), step.label);
+  const MemorySpace& space = context_.space(step.space);
+  space.check(space.api->copy(context_.stream(step.space), &copy), step.label);
 }
 
 void Frame::finish_step(const Step& step, StepCall& call) {
@@ -518,19 +525,30 @@ void Frame::finish_step(const Step& step, StepCall& call) {
       if (slot == kNoSlot || program_.slots()[slot].event_space == 0) continue;
       const MemorySpace& space = context_.space(step.space);
       if (!slots_[slot].event)
-        throw_if(space.api->event_create(space.device, &slots_[slot].event), step.label);
-      throw_if(space.api->event_record(slots_[slot].event, context_.stream(step.space)),
-               step.label);
+        space.check(space.api->event_create(space.device, &slots_[slot].event), step.label);
+      space.check(space.api->event_record(slots_[slot].event, context_.stream(step.space)),
+                  step.label);
     }
   }
   call.scratch_next = 0;
-  if (!call.scratch.empty()) {
-    for (Block* block : call.scratch) drop_block(block);
-    call.scratch.clear();
-  }
-  if (!dynamic_.empty()) {
-    for (const uint32_t slot : step.releases) release(slot);
-  }
+  if (!call.scratch.empty()) release_scratch(step, call);
+  release_ended(step);
+}
+
+void Frame::release_ended(const Step& step) noexcept {
+  if (dynamic_.empty()) return;
+  for (const uint32_t slot : step.releases) release(slot);
+}
+
+// The device's own memory is reused in the order of its stream; host memory it
+// may still be reading or writing, until the run ends.
+void Frame::release_scratch(const Step& step, StepCall& call) noexcept {
+  const auto is_over = [&](Block* block) {
+    if (step.space != 0 && block->pool == &context_.pool(0)) return false;
+    drop_block(block);
+    return true;
+  };
+  std::erase_if(call.scratch, is_over);
 }
 
 ControlState& Frame::control(uint32_t step) {
@@ -543,8 +561,8 @@ void Frame::wait_for_outputs() {
   for (const OutputSource& output : program_.outputs()) {
     Slot& slot = slots_[output.slot];
     if (!slot.event) continue;
-    const MemorySpace& space = context_.space(program_.slots()[output.slot].event_space);
-    throw_if(space.api->event_synchronize(slot.event), program_.slots()[output.slot].name);
+    const SlotInfo& info = program_.slots()[output.slot];
+    context_.wait(info.event_space, slot.event, "output \"" + info.name + "\" of a body");
   }
 }
 

@@ -10,11 +10,13 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/value.h"
 #include "gantry/session.h"
+#include "schedule/capture.h"
 #include "schedule/memory_plan.h"
 #include "schedule/memory_pool.h"
 #include "schedule/program.h"
@@ -128,6 +130,9 @@ class Frame {
   /// What was recorded, as a plan.
   [[nodiscard]] std::shared_ptr<const MemoryPlan> make_plan(Recorder& recorder,
                                                             Signature signature) const;
+  /// Launches and records captures of the plan that is bound from now on; null:
+  /// none.
+  void use(CapturedPlan* captures) { captures_ = captures; }
   /// True if a step asked for something else than the plan says since bind().
   [[nodiscard]] bool has_diverged() const { return has_diverged_; }
 
@@ -149,6 +154,11 @@ class Frame {
   void run_kernel(const Step& step, StepCall& call);
   void run_copy(const Step& step, StepCall& call);
   void finish_step(const Step& step, StepCall& call);
+  void release_scratch(const Step& step, StepCall& call) noexcept;
+  void release_ended(const Step& step) noexcept;
+  bool run_stretch(const Step& head);
+  gantry_capture* record_stretch(const Step& head);
+  bool run_recording(const Step& head);
   gantry_tensor* request_slow(StepCall& call, uint32_t index, uint32_t slot_index, DType dtype,
                               uint32_t rank, const int64_t* shape);
   bool reuse_input(const Step& step, uint32_t index, uint32_t target, DType dtype,
@@ -170,10 +180,27 @@ class Frame {
   std::vector<std::unique_ptr<ControlState>> controls_;        // by step, made on first use
   const MemoryPlan* plan_ = nullptr;
   Recorder* recorder_ = nullptr;
+  CapturedPlan* captures_ = nullptr;
   std::vector<uint32_t> moving_;  // slots of kind kRepeats, in the order of their steps
   uint32_t step_ = 0;             // being issued
   bool has_diverged_ = false;
   std::vector<uint32_t> dynamic_;  // slots that hold a block or a ref
+};
+
+/// What a run ends with that was cancelled or is out of time.
+Error stop_error(Code code);
+
+/// When a run is to stop before it has ended.
+struct RunLimits {
+  const std::atomic<bool>* cancel = nullptr;
+  std::chrono::steady_clock::time_point deadline = {};
+  bool has_deadline = false;
+
+  RunLimits() = default;
+  explicit RunLimits(const RunOptions& options);
+  [[nodiscard]] bool can_stop() const noexcept { return cancel || has_deadline; }
+  /// 0, or the code with which the run is to stop.
+  [[nodiscard]] Code stop_code() const noexcept;
 };
 
 /// Memory, streams and kernel state of one run at a time.
@@ -185,6 +212,7 @@ class ExecutionContext {
   ExecutionContext& operator=(const ExecutionContext&) = delete;
 
   [[nodiscard]] Frame& main() { return *main_; }
+  [[nodiscard]] CaptureCache& captures() { return *captures_; }
   [[nodiscard]] MemoryPool& pool(uint32_t space) { return *pools_[space]; }
   [[nodiscard]] Arena& arena(uint32_t space) { return *arenas_[space]; }
   [[nodiscard]] const MemorySpace& space(uint32_t space) const { return devices_.space(space); }
@@ -193,30 +221,50 @@ class ExecutionContext {
   [[nodiscard]] uint32_t threads() const { return threads_; }
   /// Gives the blocks of recorded runs back: a planned run has the arena. Not during a run.
   void trim();
-  /// Waits for all devices; the first error of their work.
+  /// What can be given back while a run goes on: free blocks, once the devices
+  /// are done with them. Errors: of the devices' work.
+  void give_back();
+  /// Between runs: gives everything back.
+  void drop_memory();
+  /// Waits until the device of `space` has completed what the event was
+  /// recorded for. Errors: what failed there, with `label` in front; CANCELLED
+  /// and DEADLINE_EXCEEDED where the device can be asked (event_query).
+  void wait(uint32_t space, gantry_event* event, const std::string& label);
+  /// Waits for all devices; the first error of their work, as wait().
   void synchronize();
-  /// After a failed run: waits, ignores errors.
-  void quiesce() noexcept;
+  /// After a failed run: waits until the devices are at rest; the first error
+  /// of their work. One that is still at work when the run was stopped
+  /// `grace_ms` ago is given up: is_abandoned().
+  std::optional<Error> quiesce() noexcept;
+  /// A device may use this context's memory for ever; it must be kept as it is.
+  [[nodiscard]] bool is_abandoned() const { return is_abandoned_; }
   [[nodiscard]] MemoryUse memory() const;
 
   /// 0, or the code with which the run is to stop.
-  [[nodiscard]] Code stop_code() const noexcept;
+  [[nodiscard]] Code stop_code() const noexcept { return limits.stop_code(); }
 
   std::shared_ptr<const MemoryPlan> plan;  ///< bound to the main frame
   Signature signature;                     ///< of the run, reused between runs
-  const std::atomic<bool>* cancel = nullptr;
-  std::chrono::steady_clock::time_point deadline = {};
-  bool has_deadline = false;
+  RunLimits limits;
+  uint64_t grace_ms = 2000;
+  GiveBack give_back_others;          ///< called when this context has no more to give back
+  std::vector<ValueRef> kept_inputs;  ///< of the run in which it was abandoned
   bool profile = false;
   std::vector<ValueRef> bound_outputs;  ///< by graph output; null: made by the run
 
  private:
+  gantry_event* mark_end(uint32_t space);
+  bool comes_to_rest(uint32_t space);
+
   const DeviceTable& devices_;
   std::vector<std::unique_ptr<MemoryPool>> pools_;
   std::vector<std::unique_ptr<Arena>> arenas_;
   std::vector<gantry_stream*> streams_;
+  std::vector<gantry_event*> ends_;  // by space, made when first wanted
+  bool is_abandoned_ = false;
   uint32_t threads_;
   std::unique_ptr<Frame> main_;
+  std::unique_ptr<CaptureCache> captures_;
 };
 
 /// Lets go of what a slot that belongs to no frame holds.

@@ -3,10 +3,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
-
-#include "base/value.h"
-#include "plugin/error.h"
+#include <utility>
 
 namespace gantry {
 namespace {
@@ -21,26 +18,8 @@ uint64_t size_class(uint64_t size_bytes) {
 
 }  // namespace
 
-void* MemorySpace::allocate(uint64_t size_bytes) const {
-  if (api) {
-    void* memory = nullptr;
-    throw_if(api->memory_allocate(device, size_bytes, &memory), "device memory");
-    return memory;
-  }
-  return allocate_host_block(size_bytes);
-}
-
-void MemorySpace::free(void* memory) const noexcept {
-  if (!memory) return;
-  if (api) {
-    api->memory_free(device, memory);
-  } else {
-    std::free(memory);
-  }
-}
-
 MemoryPool::~MemoryPool() {
-  for (const auto& block : blocks_) space_.free(block->data);
+  for (const auto& block : blocks_) space_.free(block->data, block->size_bytes);
 }
 
 Block* MemoryPool::allocate(uint64_t size_bytes) {
@@ -53,7 +32,7 @@ Block* MemoryPool::allocate(uint64_t size_bytes) {
     block->record = -1;
     return block;
   }
-  void* data = space_.allocate(size);
+  void* data = space_.allocate(size, give_back_);
   Block* block = nullptr;
   if (empty_.empty()) {
     blocks_.push_back(std::make_unique<Block>());
@@ -76,7 +55,7 @@ bool MemoryPool::release(Block* block) {
 void MemoryPool::trim() {
   for (auto& [size, free] : free_) {
     for (Block* block : free) {
-      space_.free(block->data);
+      space_.free(block->data, size);
       held_bytes_ -= size;
       block->data = nullptr;
       empty_.push_back(block);
@@ -87,13 +66,15 @@ void MemoryPool::trim() {
 
 std::byte* Arena::reserve(uint64_t size_bytes) {
   if (size_bytes > size_bytes_) {
-    space_.free(data_);
-    data_ = nullptr;
-    size_bytes_ = 0;
-    data_ = space_.allocate(size_bytes);
+    drop();
+    data_ = space_.allocate(size_bytes, give_back_);
     size_bytes_ = size_bytes;
   }
   return static_cast<std::byte*>(data_);
+}
+
+void Arena::drop() noexcept {
+  space_.free(std::exchange(data_, nullptr), std::exchange(size_bytes_, 0));
 }
 
 }  // namespace gantry

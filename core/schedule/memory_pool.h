@@ -5,24 +5,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
 
-struct gantry_device;
-struct gantry_provider_api;
+#include "schedule/memory_space.h"
 
 namespace gantry {
 
-/// A memory space: the host's, or a device's own.
-struct MemorySpace {
-  const gantry_provider_api* api = nullptr;  ///< null: host memory
-  gantry_device* device = nullptr;
-
-  /// OUT_OF_MEMORY, or the device's own error.
-  [[nodiscard]] void* allocate(uint64_t size_bytes) const;
-  void free(void* memory) const noexcept;
-};
+/// Gives memory back that nobody needs now, when there is none left.
+using GiveBack = std::function<void()>;
 
 /// A piece of memory, counted by the slots that use it.
 struct Block {
@@ -37,7 +30,8 @@ struct Block {
 /// freed first.
 class MemoryPool {
  public:
-  explicit MemoryPool(MemorySpace space) : space_(space) {}
+  explicit MemoryPool(MemorySpace space, GiveBack give_back = nullptr)
+      : space_(std::move(space)), give_back_(std::move(give_back)) {}
   ~MemoryPool();
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
@@ -53,6 +47,7 @@ class MemoryPool {
 
  private:
   MemorySpace space_;
+  GiveBack give_back_;
   std::vector<std::unique_ptr<Block>> blocks_;
   std::map<uint64_t, std::vector<Block*>> free_;
   std::vector<Block*> empty_;  // headers without memory, for reuse
@@ -62,16 +57,20 @@ class MemoryPool {
 /// One growing allocation.
 class Arena {
  public:
-  explicit Arena(MemorySpace space) : space_(space) {}
-  ~Arena() { space_.free(data_); }
+  explicit Arena(MemorySpace space, GiveBack give_back = nullptr)
+      : space_(std::move(space)), give_back_(std::move(give_back)) {}
+  ~Arena() { drop(); }
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   /// Memory of at least that size; the content is lost when it grows.
   std::byte* reserve(uint64_t size_bytes);
+  /// Gives the memory back.
+  void drop() noexcept;
   [[nodiscard]] uint64_t size_bytes() const { return size_bytes_; }
 
  private:
   MemorySpace space_;
+  GiveBack give_back_;
   void* data_ = nullptr;
   uint64_t size_bytes_ = 0;
 };

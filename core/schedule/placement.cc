@@ -42,6 +42,7 @@ class Placer {
     for (const Candidate& candidate : candidates_) {
       if (!may_move && is_complete()) break;
       all.push_back({&candidate, ask_claims(candidate, *result_->view)});
+      strike_failed(candidate, all.back().answers.rows);
       for (const ClaimRow& row : all.back().answers.rows) take(candidate, row);
       keep_refusals(candidate, all.back().answers);
     }
@@ -54,6 +55,28 @@ class Placer {
   [[nodiscard]] bool is_complete() const {
     return std::none_of(result_->owner.begin(), result_->owner.end(),
                         [](int o) { return o == GraphPlacement::kNobody; });
+  }
+
+  // Sets that could not be compiled: the row of just that set, and its nodes in
+  // a divisible one.
+  void strike_failed(const Candidate& candidate, std::vector<ClaimRow>& rows) const {
+    for (const FailedClaim& failed : policy_.failed) {
+      if (failed.graph != &graph_ || failed.device != candidate.device ||
+          failed.provider != candidate.provider->name())
+        continue;
+      for (ClaimRow& row : rows) {
+        if (row.nodes == failed.nodes) {
+          row.fault = "compile failed: " + failed.reason;
+        } else if (row.divisible && std::includes(row.nodes.begin(), row.nodes.end(),
+                                                  failed.nodes.begin(), failed.nodes.end())) {
+          std::erase_if(row.nodes, [&](uint32_t node) {
+            return std::binary_search(failed.nodes.begin(), failed.nodes.end(), node);
+          });
+          row.inputs.clear();  // its ports were described for another set
+          row.outputs.clear();
+        }
+      }
+    }
   }
 
   [[nodiscard]] bool has_both_memories() const {

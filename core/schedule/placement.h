@@ -25,9 +25,19 @@ struct NodeRule {
   Device device;
 };
 
+/// A set of nodes that a provider claimed and could not compile.
+struct FailedClaim {
+  const Graph* graph = nullptr;
+  std::string provider;
+  Device device;
+  std::vector<uint32_t> nodes;  ///< ids, ascending
+  std::string reason;
+};
+
 /// How placement chooses beyond the order of the candidates.
 struct PlacementPolicy {
-  std::vector<NodeRule> rules = {};  ///< the first that matches a node counts
+  std::vector<FailedClaim> failed = {};  ///< rows of these sets are not taken
+  std::vector<NodeRule> rules = {};      ///< the first that matches a node counts
   /// Move what costs less elsewhere, copies included; see move_to_lower_cost.
   bool cost_model = false;
 };

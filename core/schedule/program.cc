@@ -121,6 +121,7 @@ class ProgramBuilder {
     }
     add_outputs();
     find_last_uses();
+    if (options_.leaves_session) find_stretches();
     for (Step& step : program_.steps_) {
       if (step.kind == StepKind::kCopy) ++program_.copies_;
       for (const auto& body : step.bodies) program_.copies_ += body->copies();
@@ -152,9 +153,9 @@ class ProgramBuilder {
                        is_aligned(*value->constant);
     uint32_t& slot =
         (as_is ? host_constants_ : aligned_constants_).try_emplace(value, kNoSlot).first->second;
-    if (slot == kNoSlot)
-      slot = new_constant(value, 0, as_is ? value->constant : copy_tensor(*value->constant));
-    return slot;
+    if (slot != kNoSlot) return slot;
+    if (!as_is) devices_.space(0).count(value->constant->view.size_bytes);
+    return slot = new_constant(value, 0, as_is ? value->constant : copy_tensor(*value->constant));
   }
 
   // Slot of a constant in a device's memory, uploaded once when the program is built.
@@ -167,17 +168,18 @@ class ProgramBuilder {
                                           devices_.device(space).to_string());
     }
     const MemorySpace& memory = devices_.space(space);
-    std::shared_ptr<void> data(memory.allocate(std::max<uint64_t>(host.view.size_bytes, 1)),
-                               [memory](void* p) { memory.free(p); });
+    const uint64_t bytes = std::max<uint64_t>(host.view.size_bytes, 1);
+    std::shared_ptr<void> data(memory.allocate(bytes),
+                               [memory, bytes](void* p) { memory.free(p, bytes); });
     gantry_stream* stream = nullptr;
-    throw_if(memory.api->stream_create(memory.device, &stream), "stream for constants");
+    memory.check(memory.api->stream_create(memory.device, &stream), "stream for constants");
     gantry_copy copy = {
         sizeof(copy),         GANTRY_COPY_HOST_TO_DEVICE, data.get(),          host.view.data, 1,
         host.view.size_bytes, host.view.size_bytes,       host.view.size_bytes};
     gantry_error* error = memory.api->copy(stream, &copy);
     if (!error) error = memory.api->stream_synchronize(stream);
     memory.api->stream_destroy(stream);
-    throw_if(error, [&] { return "copy of constant \"" + value->name + "\""; });
+    memory.check(error, [&] { return "copy of constant \"" + value->name + "\""; });
     ValueRef constant = view_tensor(host.dtype, host.shape, data.get(), host.view.size_bytes, data);
     constant->view.device = space;
     const uint32_t slot = new_constant(value, space, std::move(constant));
@@ -285,6 +287,7 @@ class ProgramBuilder {
   void compile(const Claim& claim, const ClaimSlots& slots, Step& step) const {
     const auto ids = [](const auto& values) {
       std::vector<uint32_t> ids;
+      ids.reserve(values.size());
       for (const GraphValue* value : values) ids.push_back(value ? value->id : GANTRY_NONE);
       return ids;
     };
@@ -310,12 +313,26 @@ class ProgramBuilder {
     gantry_kernel& kernel = step.kernel.raw();
     kernel.size = sizeof(kernel);
     const gantry_provider_api& api = claim.candidate->provider->api();
-    throw_if(api.compile(api.self, &args, &kernel),
-             [&] { return "provider \"" + step.provider + "\" on " + step.device; });
-    if (!kernel.run) {
-      throw Error(Code::kAbiMismatch, "provider \"" + step.provider + "\": the kernel of " +
-                                          step.label + " has no run function");
+    gantry_error* error = contain([&] { return api.compile(api.self, &args, &kernel); });
+    if (!error && !kernel.run) {
+      error = make_error(Code::kAbiMismatch, "the kernel has no run function");
     }
+    if (error) fail_compile(claim, step, nodes, error);
+  }
+
+  [[noreturn]] void fail_compile(const Claim& claim, const Step& step,
+                                 const std::vector<uint32_t>& nodes, gantry_error* error) const {
+    const std::string reason(message_of(error));
+    try {
+      devices_.space(step.space)
+          .check(error, step.label + " on " + step.device + ", provider \"" + step.provider +
+                            "\": compile failed");
+    } catch (const Error& failure) {
+      if (failure.code() == Code::kDeviceLost) throw;
+      throw CompileFailure(
+          failure, {placement_.graph, step.provider, claim.candidate->device, nodes, reason});
+    }
+    throw Error(Code::kInternal, "a compile failure without an error");
   }
 
   void add_control_flow(Node& node) {
@@ -398,6 +415,36 @@ class ProgramBuilder {
         step.waits.push_back(slot);
         waited[slot] = 1;
       }
+    }
+  }
+
+  // A kernel whose work is the same in every run of a plan: on a device that can capture, nothing
+  // to wait for, nothing read from or written to host memory but constants.
+  [[nodiscard]] bool is_capturable(const Step& step) const {
+    if (step.kind != StepKind::kKernel || step.space == 0 || !devices_.can_capture(step.space) ||
+        !step.waits.empty() || (step.kernel.raw().flags & GANTRY_KERNEL_NO_CAPTURE))
+      return false;
+    const auto is_there = [&](uint32_t slot) {
+      return slot == kNoSlot || program_.slots()[slot].space == step.space ||
+             program_.slots()[slot].constant;
+    };
+    return std::all_of(step.inputs.begin(), step.inputs.end(), is_there) &&
+           std::all_of(step.outputs.begin(), step.outputs.end(), is_there);
+  }
+
+  // Steps that follow each other on one device; a single kernel gains nothing.
+  void find_stretches() {
+    std::vector<Step>& steps = program_.steps_;
+    for (size_t first = 0; first < steps.size();) {
+      size_t end = first;
+      while (end < steps.size() && is_capturable(steps[end]) &&
+             steps[end].space == steps[first].space)
+        ++end;
+      if (end - first > 1) {
+        steps[first].stretch = static_cast<uint32_t>(end - first);
+        program_.has_stretches_ = true;
+      }
+      first = std::max(end, first + 1);
     }
   }
 

@@ -71,7 +71,10 @@ struct Step {
   std::vector<uint8_t> ends_here;
   std::vector<uint32_t> releases;  ///< slots whose last use is this step
   std::vector<uint32_t> waits;     ///< slots whose event the host waits for before this step
-  const Node* control = nullptr;   ///< of control flow
+  /// Steps from here on, this one included, that may be captured as one; 0:
+  /// none begin here.
+  uint32_t stretch = 0;
+  const Node* control = nullptr;  ///< of control flow
   std::vector<std::unique_ptr<Program>> bodies;
 };
 
@@ -87,10 +90,18 @@ struct BuildOptions {
   bool leaves_session = true;
 };
 
+/// A provider could not compile what it had claimed.
+class CompileFailure : public Error {
+ public:
+  CompileFailure(const Error& error, FailedClaim which) : Error(error), claim(std::move(which)) {}
+  FailedClaim claim;
+};
+
 class Program {
  public:
-  /// Compiles every claim. The graph must outlive the program. Errors name the node: what the
-  /// provider's compile says.
+  /// Compiles every claim. The graph must outlive the program. Throws
+  /// CompileFailure, whose message names the node, the provider and what its
+  /// compile says; DEVICE_LOST; OUT_OF_MEMORY for constants.
   Program(const GraphPlacement& placement, DeviceTable& devices,
           const std::vector<std::vector<DeviceProvider>>& owners, const BuildOptions& options);
   ~Program();
@@ -105,6 +116,7 @@ class Program {
   [[nodiscard]] const std::vector<OutputSource>& outputs() const { return outputs_; }
   /// by graph input
   [[nodiscard]] const std::vector<uint8_t>& signature_inputs() const { return signature_inputs_; }
+  [[nodiscard]] bool has_stretches() const { return has_stretches_; }
   [[nodiscard]] uint64_t copies() const { return copies_; }  ///< copy steps, bodies included
   /// of all constants kept for runs, bodies included
   [[nodiscard]] uint64_t constant_bytes() const;
@@ -118,6 +130,7 @@ class Program {
   std::vector<OutputSource> outputs_;
   std::vector<uint8_t> signature_inputs_;
   uint64_t copies_ = 0;
+  bool has_stretches_ = false;
 };
 
 }  // namespace gantry

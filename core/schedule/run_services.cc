@@ -56,8 +56,7 @@ gantry_error* output_shrink(gantry_run* run, uint32_t index, const int64_t* shap
   return guard([&] {
     const uint32_t slot = output_slot(run, index);
     const Step& step = step_of(run);
-    if (event)
-      throw_if(run->frame->context().space(step.space).api->event_synchronize(event), step.label);
+    if (event) run->frame->context().wait(step.space, event, step.label);
     run->frame->shrink(slot, shape);
   });
 }

@@ -35,8 +35,7 @@ void note_origins(const json& value, const std::string& pointer, const std::stri
 // What the schema knows because the design does, and this version does not do: ignoring it would be
 // a lie.
 void check_supported(const json& document, const std::string& subject) {
-  for (const char* pointer :
-       {"/providers/isolation", "/session/memory_limit_bytes", "/session/profile"}) {
+  for (const char* pointer : {"/providers/isolation", "/session/profile"}) {
     if (document.contains(json::json_pointer(pointer)))
       refuse(subject, pointer, "this version of gantry does not implement it");
   }
@@ -125,6 +124,10 @@ void fill(const json& root, Config& config) {
   config.session.threads = session.value("threads", 0);
   config.session.optimization = to_optimization(session.value("optimization", "all"));
   config.session.disable_passes = texts(root, "/session/disable_passes");
+  config.session.memory_limit_bytes =
+      session.value("memory_limit_bytes", config.session.memory_limit_bytes);
+  config.session.capture = session.value("capture", config.session.capture);
+  config.session.stop_grace_ms = session.value("stop_grace_ms", config.session.stop_grace_ms);
   config.text = root.dump(2);
 }
 

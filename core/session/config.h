@@ -44,6 +44,9 @@ struct Config {
     int threads = 0;  ///< 0: one for each core that the process may use
     Optimization optimization = Optimization::kAll;
     std::vector<std::string> disable_passes;
+    uint64_t memory_limit_bytes = UINT64_MAX;  ///< see MemoryBudget; absent: no limit
+    bool capture = true;            ///< of kernels on devices that can; see Executor::Options
+    uint64_t stop_grace_ms = 2000;  ///< for devices to come to rest when a run is stopped
   } session;
   /// JSON pointer of every member that is set -> where from: "GANTRY_CONFIG", "runtime", "session".
   std::map<std::string, std::string> origins;

@@ -57,7 +57,7 @@ std::vector<ValueRef> evaluate_on_cpu(ProviderRegistry& registry, const Config& 
     if (!placement->complete()) return {};
     auto devices = std::make_shared<DeviceTable>();
     auto program = std::make_unique<Program>(*placement, *devices, host.owners, BuildOptions{});
-    Executor executor(std::move(program), std::move(devices), hardware_threads(), false);
+    Executor executor(std::move(program), std::move(devices), hardware_threads(), false, {});
     std::vector<ValueRef> outputs(graph.outputs.size());
     executor.run({}, outputs, {});
     return outputs;

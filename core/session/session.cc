@@ -7,6 +7,7 @@
 #include "plugin/host.h"
 #include "schedule/executor.h"
 #include "schedule/thread_pool.h"
+#include "session/build_program.h"
 #include "session/plan_model.h"
 #include "session/session_impl.h"
 
@@ -58,19 +59,19 @@ Session::Impl::Impl(Runtime& runtime, const ModelSource& source, const SessionOp
   try {
     planned_ = plan_model(shared.registry, config, preference, source, true);
     require_complete(planned_, preference);
-    placement = describe(planned_);
     inputs = infos_of(planned_.graph->inputs);
     outputs = infos_of(planned_.graph->outputs);
-    auto devices = std::make_shared<DeviceTable>();
-    auto program =
-        std::make_unique<Program>(*planned_.placement, *devices, preference.owners, BuildOptions{});
+    BuiltProgram built = build_program(planned_, preference, config, BuildOptions{});
+    placement = describe(planned_);
     const uint32_t threads = config.session.threads > 0
                                  ? static_cast<uint32_t>(config.session.threads)
                                  : hardware_threads();
-    placement.copies = program->copies();
+    placement.copies = built.program->copies();
     planned_.placement.reset();  // its views were for the providers
-    executor = std::make_unique<Executor>(std::move(program), std::move(devices), threads,
-                                          options.profile);
+    executor = std::make_unique<Executor>(
+        std::move(built.program), std::move(built.devices), threads, options.profile,
+        Executor::Options{.stop_grace_ms = config.session.stop_grace_ms,
+                          .capture = config.session.capture});
   } catch (const Error& error) {
     throw error.message().starts_with(subject_of(source)) ? error : error.in(subject_of(source));
   }

@@ -101,9 +101,6 @@ TEST(Config, RefusesWhatIsWrong) {
       {R"({"providers": {"isolation": {"x": "process"}}})",
        Code::kUnsupported,
        {"/providers/isolation"}},
-      {R"({"session": {"memory_limit_bytes": 5}})",
-       Code::kUnsupported,
-       {"/session/memory_limit_bytes"}},
       {R"({"session": {"profile": "t.json"}})", Code::kUnsupported, {"/session/profile"}},
       {R"({"session": {"precision": "bf16"}})", Code::kUnsupported, {"/session/precision", "f32"}},
   };

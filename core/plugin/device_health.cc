@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/device_health.h"
+
+namespace gantry {
+
+std::atomic<bool> DeviceHealth::any_blocked_{false};
+
+std::string DeviceHealth::reason() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return reason_;
+}
+
+void DeviceHealth::block(State state, const std::string& reason) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!is_good()) return;
+  reason_ = reason;
+  state_.store(state, std::memory_order_release);
+  any_blocked_ = true;
+}
+
+}  // namespace gantry

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether an opened device can still be trusted. Any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+namespace gantry {
+
+/// Good until something says otherwise, then never again while its provider is
+/// open.
+class DeviceHealth {
+ public:
+  enum class State : uint32_t {
+    kGood,
+    kLost,  ///< the provider said so: only destroy, free and close functions are
+            ///< called for it
+    kHung,  ///< it did not come to rest: nothing is called for it, and what it
+            ///< may use is kept
+  };
+
+  [[nodiscard]] State state() const noexcept { return state_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool is_good() const noexcept { return state() == State::kGood; }
+  [[nodiscard]] bool is_hung() const noexcept { return state() == State::kHung; }
+  /// One sentence without a final stop; empty while it is good.
+  [[nodiscard]] std::string reason() const;
+  /// The first call counts.
+  void block(State state, const std::string& reason);
+
+  /// True once any device of the process is not good: the one thing that a run
+  /// looks at.
+  static bool any_blocked() noexcept { return any_blocked_.load(std::memory_order_relaxed); }
+
+ private:
+  static std::atomic<bool> any_blocked_;
+  std::atomic<State> state_{State::kGood};
+  mutable std::mutex mutex_;
+  std::string reason_;
+};
+
+}  // namespace gantry

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/build_program.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace gantry {
+
+BuiltProgram build_program(PlannedModel& planned, const Preference& preference,
+                           const Config& config, const BuildOptions& options) {
+  PlacementPolicy policy = preference.policy;
+  for (;;) {
+    BuiltProgram built;
+    built.devices = std::make_shared<DeviceTable>(
+        std::make_shared<MemoryBudget>(config.session.memory_limit_bytes));
+    try {
+      built.program = std::make_unique<const Program>(*planned.placement, *built.devices,
+                                                      preference.owners, options);
+      return built;
+    } catch (const CompileFailure& failure) {
+      // Each round rules out one set of nodes of one provider, so that this
+      // ends.
+      policy.failed.push_back(failure.claim);
+      std::sort(policy.failed.back().nodes.begin(), policy.failed.back().nodes.end());
+      planned.placement = place(*planned.graph, preference.candidates, policy);
+      if (!planned.placement->complete()) throw Error(failure.code(), failure.message());
+    }
+  }
+}
+
+}  // namespace gantry
