@@ -58,13 +58,13 @@ const std::vector<Pass>& passes() {
   return kPasses;
 }
 
-void run_passes(Graph& graph, const PassContext& context, const PipelineOptions& options) {
+bool run_passes(Graph& graph, const PassContext& context, const PipelineOptions& options) {
   check_names(options.disabled);
   int changes = 0;
   for (int round = 0; round < kMaxRounds; ++round) {
     bool changed = false;
     for (const Pass& pass : passes()) {
-      if (options.stop_after >= 0 && changes >= options.stop_after) return;
+      if (options.stop_after >= 0 && changes >= options.stop_after) return changes > 0;
       if (std::find(options.disabled.begin(), options.disabled.end(), pass.name) !=
           options.disabled.end())
         continue;
@@ -77,8 +77,9 @@ void run_passes(Graph& graph, const PassContext& context, const PipelineOptions&
       changed = true;
       ++changes;
     }
-    if (!changed) return;
+    if (!changed) break;
   }
+  return changes > 0;
 }
 
 }  // namespace gantry

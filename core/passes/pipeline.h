@@ -40,7 +40,7 @@ struct PipelineOptions {
 
 /// Passes keep the names and order of the inputs and outputs of the main graph.
 /// Runs all passes on the graph and its bodies until nothing changes (at most 4 rounds). Errors
-/// name the pass.
-void run_passes(Graph& graph, const PassContext& context, const PipelineOptions& options = {});
+/// name the pass. True if something changed.
+bool run_passes(Graph& graph, const PassContext& context, const PipelineOptions& options = {});
 
 }  // namespace gantry

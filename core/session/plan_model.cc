@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/log.h"
 #include "passes/pipeline.h"
 #include "plugin/host.h"
 #include "schedule/executor.h"
@@ -79,6 +80,26 @@ uint64_t count_copies(const GraphPlacement& placement) {
   return copies;
 }
 
+// Who has a node, for messages.
+std::string owner_of(const GraphPlacement& placement, uint32_t node) {
+  const int owner = placement.owner[node];
+  if (owner < 0) return "nobody";
+  const Claim& claim = placement.claims[static_cast<size_t>(owner)];
+  return "provider \"" + claim.candidate->provider->name() + "\" with " + claim.kernel;
+}
+
+// Two placements of one graph by the same devices: claims are pure, so they are the same.
+void warn_of_other_answers(const GraphPlacement& before, const GraphPlacement& now) {
+  for (const auto& node : now.graph->nodes()) {
+    const std::string first = owner_of(before, node->id);
+    const std::string second = owner_of(now, node->id);
+    if (first == second) continue;
+    log(LogLevel::kWarning, node->label() + " was taken by " + first + ", and by " + second +
+                                " when the same question was asked again; a claim must not change");
+    return;
+  }
+}
+
 }  // namespace
 
 Preference resolve_preference(ProviderRegistry& registry, const Config& config,
@@ -126,10 +147,11 @@ PlannedModel plan_model(ProviderRegistry& registry, const Config& config,
   context.is_nondeterministic = is_nondeterministic;
   if (fold)
     context.evaluate = [&](const Graph& graph) { return evaluate_on_cpu(registry, config, graph); };
-  planned.placement.reset();
-  run_passes(*planned.graph, context, pipeline_options(config));
+  const std::unique_ptr<GraphPlacement> before = std::move(planned.placement);
+  const bool has_changed = run_passes(*planned.graph, context, pipeline_options(config));
   planned.graph->renumber();
   planned.placement = place(*planned.graph, preference.candidates, preference.policy);
+  if (!has_changed) warn_of_other_answers(*before, *planned.placement);
   return planned;
 }
 

@@ -16,6 +16,7 @@ namespace {
 enum Mode : uint64_t {
   kGood,
   kClaimThrows,
+  kClaimChanges,
   kCompileFails,
   kCompileThrows,
   kNoRun,
@@ -28,10 +29,10 @@ enum Mode : uint64_t {
   kNegativeExtent,
   kOtherSlot,
 };
-constexpr const char* kNames[] = {"good",       "claim_throws", "compile_fails", "compile_throws",
-                                  "no_run",     "throws",       "returns_error", "never_asks",
-                                  "asks_twice", "other_type",   "other_rank",    "negative_extent",
-                                  "other_slot"};
+constexpr const char* kNames[] = {
+    "good",       "claim_throws", "claim_changes",   "compile_fails", "compile_throws",
+    "no_run",     "throws",       "returns_error",   "never_asks",    "asks_twice",
+    "other_type", "other_rank",   "negative_extent", "other_slot"};
 
 const gantry_host* host = nullptr;
 gantry_provider_api table = {};
@@ -61,6 +62,8 @@ gantry_error* devices(gantry_provider*, const gantry_device_sink* sink) {
 gantry_error* claim(gantry_provider*, const gantry_claim_request* request) {
   const uint64_t mode = mode_of(request->options);
   if (mode == kClaimThrows) throw std::runtime_error("thrown in claim");
+  static int questions = 0;
+  if (mode == kClaimChanges && ++questions % 2 == 0) return nullptr;
   for (uint32_t node = 0; node < request->graph->node_count; ++node) {
     const gantry_str op_type = request->graph->nodes[node]->op_type;
     if (std::string_view(op_type.data, op_type.length) != "Relu") {

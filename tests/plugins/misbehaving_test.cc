@@ -124,5 +124,17 @@ INSTANTIATE_TEST_SUITE_P(
                {"Relu \"r\" on FAKE:0", "the kernel has no run function"}}),
     [](const testing::TestParamInfo<Breach>& info) { return std::string(info.param.mode); });
 
+TEST(MisbehavingClaim, ThatChangesIsAWarning) {
+  MisbehavingProvider provider;
+  testing::internal::CaptureStderr();
+  provider.session("claim_changes", "allow");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::AllOf(testing::HasSubstr("Relu \"r\""), testing::HasSubstr("misbehaving"),
+                             testing::HasSubstr("a claim must not change")));
+  testing::internal::CaptureStderr();
+  provider.session("good", "allow");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
 }  // namespace
 }  // namespace gantry
