@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/memory_space.h"
 
-#include <gantry/provider.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
 
 #include "base/value.h"
+#include "plugin/provider.h"
 
 namespace gantry {
 
