@@ -3,6 +3,8 @@
 // environment when called.
 #pragma once
 
+#include <gantry/runtime.h>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,27 +13,39 @@ namespace gantry {
 
 /// A manifest file to look at, or a place that was named and is not there.
 struct ManifestFile {
+  enum class Place { kConfiguration, kEnvironment, kUser, kSite, kBundled };
   std::string path;     ///< absolute
-  std::string origin;   ///< "configuration", "GANTRY_PROVIDER_FILES", "user", "site", "bundled" ...
+  std::string origin;   ///< "the configuration", "GANTRY_PROVIDER_FILES", "user", "site" ...
   std::string problem;  ///< not empty: why there is nothing to read
+  Place place = Place::kConfiguration;
 };
 
-/// Folders and variables that discovery reads; tests give their own.
+/// Files, folders and variables that finding and loading depend on; tests give their own.
 struct SearchEnvironment {
+  bool is_elevated = false;                       ///< setuid, setgid or file capabilities
   std::optional<std::string> provider_files;      ///< GANTRY_PROVIDER_FILES
   std::optional<std::string> add_provider_files;  ///< GANTRY_ADD_PROVIDER_FILES
   std::vector<std::string> user;                  ///< folders
   std::vector<std::string> site;
   std::vector<std::string> bundled;
+  std::optional<std::vector<std::string>> select;  ///< patterns of names; only these are used
+  std::vector<std::string> disable;                ///< patterns of names, over `select`
+  bool is_strict = false;                          ///< GANTRY_STRICT
+  std::string loader_log;                          ///< GANTRY_LOADER_LOG
+  std::string report_file;                         ///< GANTRY_LOADER_REPORT; empty: none
+  std::string policy_file;                         ///< empty: none
+  std::string cache_folder;                        ///< of probes and marks; empty: none
+  std::string probe_helper;                        ///< path of gantry-probe
+  std::vector<EnvironmentVariable> variables;      ///< what became of each
 
-  /// Of this process. With raised privileges (setuid, file capabilities) the environment and the
-  /// user's folders are left out.
+  /// Of this process. With raised privileges every variable and the user's folders are left out.
   static SearchEnvironment of_process();
+  /// Says of a variable that it is ignored, and why; what it set is for the caller to undo.
+  void ignore(const std::string& name, const std::string& reason);
 };
 
 /// All manifest files in search order. Entries of `configured` and of the variables are files or
-/// folders; a folder stands for its
-/// *.json files by name.
+/// folders; a folder stands for its *.json files by name.
 std::vector<ManifestFile> find_manifests(const std::vector<std::string>& configured,
                                          const SearchEnvironment& environment);
 

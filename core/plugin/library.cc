@@ -46,7 +46,7 @@ std::string similar_exports(const std::string& path) {
 
 }  // namespace
 
-gantry_provider_entry open_library(const std::string& absolute_path) {
+gantry_provider_entry open_library(const std::string& absolute_path, const FileIdentity& checked) {
   static std::mutex mutex;
   const std::lock_guard<std::mutex> lock(mutex);
   boost::dll::shared_library library;
@@ -64,6 +64,12 @@ gantry_provider_entry open_library(const std::string& absolute_path) {
   // Kept open even when refused: its initialisers have run, and may have started what closing would
   // pull the ground from.
   open_libraries().push_back(std::move(library));
+  if (FileIdentity::of(absolute_path) != checked) {
+    throw Error(Code::kUnavailable,
+                absolute_path +
+                    ": the file was replaced while it was being opened; nothing "
+                    "of it is used. Try again when its installation is over");
+  }
   if (!entry) {
     throw Error(Code::kAbiMismatch, absolute_path + ": expected the exported symbol " + kEntry +
                                         ", found none" + similar_exports(absolute_path) +

@@ -7,10 +7,13 @@
 
 #include <string>
 
+#include "plugin/library_file.h"
+
 namespace gantry {
 
 /// Opens the library (again: no effect) and returns its entry. UNAVAILABLE: the loader refused,
-/// with its text. ABI_MISMATCH: no gantry_provider_v1; lists exports that look like it.
-gantry_provider_entry open_library(const std::string& absolute_path);
+/// with its text, or the file is not `checked` any more. ABI_MISMATCH: no gantry_provider_v1; lists
+/// exports that look like it.
+gantry_provider_entry open_library(const std::string& absolute_path, const FileIdentity& checked);
 
 }  // namespace gantry

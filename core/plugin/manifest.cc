@@ -4,6 +4,7 @@
 #include <gantry/device.h>
 
 #include <algorithm>
+#include <cctype>
 #include <fstream>
 #include <limits>
 
@@ -70,10 +71,39 @@ class Reader {
     }
     return result;
   }
+  std::string digest(const std::string& pointer) const {
+    const json* found = find(pointer);
+    if (!found) return {};
+    std::string text = found->is_string() ? found->get<std::string>() : std::string();
+    const auto is_hex = [](char c) {
+      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    };
+    if (text.size() != 64 || !std::all_of(text.begin(), text.end(), is_hex))
+      fail(pointer, "a SHA-256 of 64 hexadecimal digits", describe_json(*found));
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return text;
+  }
+  // Names, each a string or an object with the name and what to do where it is missing.
+  std::vector<std::string> libraries(const std::string& pointer,
+                                     std::map<std::string, std::string>& hints) const {
+    const json* found = find(pointer);
+    if (!found) return {};
+    if (!found->is_array()) fail(pointer, "an array of file names", describe_json(*found));
+    std::vector<std::string> names;
+    for (size_t i = 0; i < found->size(); ++i) {
+      const std::string here = json_pointer(pointer, std::to_string(i));
+      const bool is_object = (*found)[i].is_object();
+      names.push_back(text(is_object ? here + "/name" : here,
+                           "a file name, or an object with \"name\" and \"hint\"", true));
+      if (is_object) hints[names.back()] = text(here + "/hint", "a string", true);
+    }
+    return names;
+  }
   std::string choice(const std::string& pointer, const std::vector<std::string>& choices) const {
     const json* found = find(pointer);
     if (!found) return choices[0];
-    const std::string given = found->is_string() ? found->get<std::string>() : std::string();
+    std::string given = found->is_string() ? found->get<std::string>() : std::string();
     if (std::find(choices.begin(), choices.end(), given) == choices.end()) {
       fail(pointer, "one of " + list_names(choices), describe_json(*found));
     }
@@ -97,9 +127,10 @@ class Reader {
   const std::string& file_;
 };
 
-const std::vector<std::string> kMembers = {
-    "manifest_version", "name",     "vendor",  "version", "library", "abi",     "devices",
-    "priority",         "requires", "options", "threads", "unload",  "critical"};
+const std::vector<std::string> kMembers = {"manifest_version", "name",    "vendor",   "version",
+                                           "library",          "abi",     "devices",  "priority",
+                                           "requires",         "options", "threads",  "unload",
+                                           "critical",         "sha256",  "variants", "probe"};
 
 void check_version(const Reader& reader, const json& root, const std::string& file) {
   const json& version = reader.need("/manifest_version", std::to_string(kManifestVersion));
@@ -115,7 +146,7 @@ void check_version(const Reader& reader, const json& root, const std::string& fi
         !root.contains(member)) {
       throw Error(
           Code::kAbiMismatch,
-          file + ": /critical: the member \"" + member +
+          std::string(file).append(": /critical: the member \"").append(member) +
               "\" must be understood and is not known here; the manifest needs a newer gantry");
     }
   }
@@ -164,17 +195,60 @@ void read_devices(const Reader& reader, Manifest& manifest) {
   }
 }
 
+void read_requirements(const Reader& reader, const std::string& pointer, Manifest& manifest,
+                       Variant& build) {
+  if (const json* needed = reader.find(pointer); needed && !needed->is_object())
+    reader.fail(pointer, "an object", describe_json(*needed));
+  build.required_libraries = reader.libraries(pointer + "/libraries", manifest.library_hints);
+  build.required_cpu_features = reader.texts(pointer + "/cpu_features");
+  reader.warn_of_unknown(pointer, {"libraries", "cpu_features"}, manifest.warnings);
+}
+
+void read_builds(const Reader& reader, Manifest& manifest) {
+  Variant own;
+  read_requirements(reader, "/requires", manifest, own);
+  manifest.required_libraries = own.required_libraries;
+  manifest.required_cpu_features = own.required_cpu_features;
+  manifest.sha256 = reader.digest("/sha256");
+  const json* variants = reader.find("/variants");
+  if (!variants) return;
+  if (!variants->is_array() || variants->empty())
+    reader.fail("/variants", "an array of at least one build", describe_json(*variants));
+  for (size_t i = 0; i < variants->size(); ++i) {
+    const std::string pointer = json_pointer("/variants", std::to_string(i));
+    if (!(*variants)[i].is_object())
+      reader.fail(pointer, "an object", describe_json((*variants)[i]));
+    Variant variant;
+    variant.library =
+        reader.text(pointer + "/library", "a file name relative to the manifest", true);
+    variant.sha256 = reader.digest(pointer + "/sha256");
+    read_requirements(reader, pointer + "/requires", manifest, variant);
+    reader.warn_of_unknown(pointer, {"library", "sha256", "requires"}, manifest.warnings);
+    manifest.variants.push_back(std::move(variant));
+  }
+}
+
+void read_probe(const Reader& reader, Manifest& manifest) {
+  const json* probe = reader.find("/probe");
+  if (!probe) return;
+  if (!probe->is_object()) reader.fail("/probe", "an object", describe_json(*probe));
+  const std::string mode = reader.choice("/probe/mode", {"auto", "always", "never"});
+  manifest.probe = mode == "always"  ? ProbeMode::kAlways
+                   : mode == "never" ? ProbeMode::kNever
+                                     : ProbeMode::kAuto;
+  if (reader.find("/probe/timeout_ms")) {
+    manifest.probe_timeout_ms = reader.number("/probe/timeout_ms");
+    if (manifest.probe_timeout_ms == 0) reader.fail("/probe/timeout_ms", "at least 1", "0");
+  }
+  reader.warn_of_unknown("/probe", {"mode", "timeout_ms"}, manifest.warnings);
+}
+
 void read_rest(const Reader& reader, const std::string& file, Manifest& manifest) {
   if (const json* priority = reader.find("/priority")) {
     if (!priority->is_number_integer())
       reader.fail("/priority", "a whole number", describe_json(*priority));
     manifest.priority = priority->get<int64_t>();
   }
-  if (const json* needed = reader.find("/requires"); needed && !needed->is_object()) {
-    reader.fail("/requires", "an object", describe_json(*needed));
-  }
-  manifest.required_libraries = reader.texts("/requires/libraries");
-  manifest.required_cpu_features = reader.texts("/requires/cpu_features");
   manifest.own_threads = reader.choice("/threads", {"host", "own"}) == "own";
   reader.choice("/unload", {"never", "tested"});
   manifest.options_schema = R"({"type": "object", "additionalProperties": false})";
@@ -185,7 +259,12 @@ void read_rest(const Reader& reader, const std::string& file, Manifest& manifest
   }
   reader.warn_of_unknown("", kMembers, manifest.warnings);
   reader.warn_of_unknown("/abi", {"major", "minor"}, manifest.warnings);
-  reader.warn_of_unknown("/requires", {"libraries", "cpu_features"}, manifest.warnings);
+  read_builds(reader, manifest);
+  read_probe(reader, manifest);
+}
+
+void append(std::vector<std::string>& to, const std::vector<std::string>& more) {
+  to.insert(to.end(), more.begin(), more.end());
 }
 
 }  // namespace
@@ -197,10 +276,24 @@ Manifest parse_manifest(const std::string& text, const std::string& file, bool n
   check_version(reader, root, file);
   Manifest manifest;
   manifest.text = text;
-  read_identity(reader, needs_library, manifest);
+  read_identity(reader, needs_library && !reader.find("/variants"), manifest);
   read_devices(reader, manifest);
   read_rest(reader, file, manifest);
   return manifest;
+}
+
+std::vector<Manifest> builds_of(const Manifest& manifest) {
+  std::vector<Manifest> builds;
+  for (const Variant& variant : manifest.variants) {
+    Manifest& build = builds.emplace_back(manifest);
+    build.library = variant.library;
+    build.sha256 = variant.sha256;
+    append(build.required_libraries, variant.required_libraries);
+    append(build.required_cpu_features, variant.required_cpu_features);
+  }
+  if (!manifest.library.empty()) builds.push_back(manifest);
+  for (Manifest& build : builds) build.variants.clear();
+  return builds;
 }
 
 Manifest read_manifest(const std::string& file) {

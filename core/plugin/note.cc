@@ -4,95 +4,20 @@
 #include <gantry/error.h>
 
 #include <array>
-#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <elf.h>
-#include <fstream>
 #include <string>
-#include <system_error>
 #include <vector>
 
 namespace gantry {
 namespace {
 
-static_assert(sizeof(void*) == 8, "the note reader knows 64-bit ELF files, as the host is one");
-
-#if defined(__x86_64__)
-constexpr uint16_t kHostMachine = EM_X86_64;
-constexpr const char* kHostMachineName = "x86-64";
-#elif defined(__aarch64__)
-constexpr uint16_t kHostMachine = EM_AARCH64;
-constexpr const char* kHostMachineName = "AArch64";
-#else
-#error "name the ELF machine of this processor here"
-#endif
-
 constexpr const char* kSection = ".note.gantry";
 
-// A file read in pieces: a library may be large, and its headers are all that is wanted.
-class ElfFile {
- public:
-  explicit ElfFile(const std::string& path)
-      : path_(path), stream_(path, std::ios::binary | std::ios::ate) {
-    if (!stream_)
-      throw Error(Code::kNotFound,
-                  path + ": the library cannot be read: " + std::generic_category().message(errno));
-    size_ = static_cast<uint64_t>(stream_.tellg());
-  }
-
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error(Code::kInvalidArgument, path_ + ": expected a provider library, found " + what);
-  }
-  [[nodiscard]] uint64_t size() const { return size_; }
-
-  void read(uint64_t offset, void* target, uint64_t bytes) {
-    if (offset > size_ || bytes > size_ - offset)
-      fail("a truncated ELF file of " + std::to_string(size_) + " bytes");
-    stream_.seekg(static_cast<std::streamoff>(offset));
-    stream_.read(static_cast<char*>(target), static_cast<std::streamsize>(bytes));
-    if (!stream_) fail("a file that cannot be read to its end");
-  }
-  template <class T>
-  T read(uint64_t offset) {
-    T value;
-    read(offset, &value, sizeof(value));
-    return value;
-  }
-
- private:
-  const std::string& path_;
-  std::ifstream stream_;
-  uint64_t size_ = 0;
-};
-
-Elf64_Ehdr read_header(ElfFile& file, const std::string& path) {
-  std::array<unsigned char, EI_NIDENT> identity = {};
-  if (file.size() < identity.size())
-    file.fail("a file of " + std::to_string(file.size()) + " bytes that is not an ELF file");
-  file.read(0, identity.data(), identity.size());
-  if (std::memcmp(identity.data(), ELFMAG, SELFMAG) != 0)
-    file.fail("a file that is not an ELF file");
-  const std::string wrong_machine =
-      path + ": expected a library for 64-bit " + kHostMachineName + ", found one for ";
-  if (identity[EI_CLASS] != ELFCLASS64 || identity[EI_DATA] != ELFDATA2LSB) {
-    throw Error(Code::kAbiMismatch,
-                wrong_machine + (identity[EI_CLASS] == ELFCLASS32 ? "a 32-bit processor"
-                                                                  : "another byte order"));
-  }
-  const auto header = file.read<Elf64_Ehdr>(0);
-  if (header.e_machine != kHostMachine) {
-    throw Error(Code::kAbiMismatch,
-                wrong_machine + "ELF machine " + std::to_string(header.e_machine));
-  }
-  if (header.e_type != ET_DYN)
-    file.fail("an ELF file that is not a shared library (type " + std::to_string(header.e_type) +
-              ")");
-  return header;
-}
-
 // The section's header; its name is compared within the string table only.
-bool find_section(ElfFile& file, const Elf64_Ehdr& header, Elf64_Shdr& found) {
+bool find_section(const LibraryFile& file, Elf64_Shdr& found) {
+  const auto header = file.read<Elf64_Ehdr>(0);
   if (header.e_shoff == 0 || header.e_shnum == 0) return false;
   if (header.e_shentsize != sizeof(Elf64_Shdr))
     file.fail("an ELF file with section headers of another size");
@@ -127,11 +52,10 @@ const char* sanitizer_name(uint32_t sanitizer) {
 
 }  // namespace
 
-gantry_note read_note(const std::string& library) {
-  ElfFile file(library);
-  const Elf64_Ehdr header = read_header(file, library);
+gantry_note read_note(const LibraryFile& file) {
+  check_elf(file);
   Elf64_Shdr section = {};
-  if (!find_section(file, header, section)) {
+  if (!find_section(file, section)) {
     file.fail(
         "a library without the note section .note.gantry (GANTRY_PROVIDER_NOTE in one of its "
         "source files makes it)");

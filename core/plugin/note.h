@@ -8,11 +8,13 @@
 
 #include <string>
 
+#include "plugin/library_file.h"
+
 namespace gantry {
 
-/// Reads the note of a library file. NOT_FOUND: no such file. ABI_MISMATCH: built for another
-/// processor. INVALID_ARGUMENT: not an ELF shared library, truncated, or without a note.
-gantry_note read_note(const std::string& library);
+/// Reads the note of a library file. ABI_MISMATCH: built for another processor. INVALID_ARGUMENT:
+/// not an ELF shared library, truncated, or without a note.
+gantry_note read_note(const LibraryFile& file);
 
 /// Checks that this host can open a library with that note. ABI_MISMATCH: another major, layout or
 /// sanitizer; both sides and which of them must be rebuilt.

@@ -8,6 +8,10 @@
 #include <map>
 #include <mutex>
 
+#include "base/log.h"
+#include "plugin/host.h"
+#include "plugin/registry.h"
+
 namespace gantry {
 namespace {
 
@@ -33,6 +37,15 @@ void free_slot(const std::string& key) {
   const std::lock_guard<std::mutex> lock(all.mutex);
   all.slots.erase(key);
   all.freed.notify_all();
+}
+
+// Whose the bytes are is only known of the last one.
+void warn_of_leaks(const std::string& name) {
+  OpenProviders& all = open_providers();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  if (!all.slots.empty() || provider_bytes() == 0 || is_forked()) return;
+  log(LogLevel::kWarning, "provider \"" + name + "\" is closed and did not release " +
+                              std::to_string(provider_bytes()) + " bytes of the host's memory");
 }
 
 std::shared_ptr<PluginProvider> find_or_take(const std::string& key) {
@@ -70,8 +83,10 @@ std::shared_ptr<PluginProvider> open_provider(const Manifest& manifest,
   try {
     std::shared_ptr<PluginProvider> opened(new PluginProvider(manifest, origin, stage),
                                            [key](PluginProvider* provider) {
+                                             const std::string name = provider->name();
                                              delete provider;
                                              free_slot(key);
+                                             warn_of_leaks(name);
                                            });
     OpenProviders& all = open_providers();
     const std::lock_guard<std::mutex> lock(all.mutex);
@@ -82,6 +97,13 @@ std::shared_ptr<PluginProvider> open_provider(const Manifest& manifest,
     free_slot(key);
     throw;
   }
+}
+
+bool is_provider_open(const std::string& library) {
+  OpenProviders& all = open_providers();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  const auto slot = all.slots.find(library);
+  return slot != all.slots.end() && !slot->second.provider.expired();
 }
 
 }  // namespace gantry

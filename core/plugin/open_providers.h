@@ -17,4 +17,7 @@ std::shared_ptr<PluginProvider> open_provider(const Manifest& manifest,
                                               const PluginProvider::Origin& origin,
                                               std::string& stage);
 
+/// Whether the provider of that library is open in this process.
+bool is_provider_open(const std::string& library);
+
 }  // namespace gantry

@@ -45,7 +45,10 @@ std::string text_of(gantry_str text) { return std::string(to_view(text)); }
 }  // namespace
 
 PluginProvider::PluginProvider(Manifest manifest, const Origin& origin, std::string& stage)
-    : manifest_(std::move(manifest)), options_(origin.options), library_(origin.library) {
+    : manifest_(std::move(manifest)),
+      options_(origin.options),
+      library_(origin.library),
+      mark_(origin.mark) {
   watch_forks();
   try {
     stage = "negotiate";
@@ -76,7 +79,10 @@ void PluginProvider::negotiate(const Origin& origin) {
   offer.options = to_str(options_);
   gantry_accept accept = {};
   accept.size = sizeof(accept);
-  call_provider(who, [&] { return origin.entry(&offer, &accept); });
+  {
+    const CallMark mark(mark_, MarkedCall::kNegotiate);
+    call_provider(who, [&] { return origin.entry(&offer, &accept); });
+  }
   if (!accept.api)
     throw Error(Code::kAbiMismatch, who + ": expected a table of functions, found null");
   // Taken over before it is judged, so that close() can call the provider's destroy.
@@ -139,6 +145,7 @@ void PluginProvider::enumerate() {
   };
   const std::string who = "provider \"" + name() + "\"";
   try {
+    const CallMark mark(mark_, MarkedCall::kEnumerate);
     call_provider(who, [&] { return api_.devices(api_.self, &table); });
   } catch (...) {
     release_error(sink.error);
@@ -189,6 +196,7 @@ gantry_device* PluginProvider::open_device(uint32_t index) {
     throw Error(Code::kUnavailable, who + " is " + now.state + ": " + now.reason);
   if (device.has_host_memory() || opened_[index]) return opened_[index];
   gantry_device* handle = nullptr;
+  const CallMark mark(mark_, MarkedCall::kOpenDevice);
   call_provider(who, [&] { return api_.device_open(api_.self, index, &handle); });
   if (!handle)
     throw Error(Code::kInternal, who + ": device_open gave neither an error nor a device");
@@ -208,6 +216,7 @@ DeviceInfo PluginProvider::info(uint32_t index) const {
 void PluginProvider::close() {
   // In a forked child the provider's threads do not exist, and waiting for them would never end.
   if (is_forked()) return;
+  const CallMark mark(mark_, MarkedCall::kDestroy);
   for (gantry_device*& device : opened_) {
     if (device) api_.device_close(std::exchange(device, nullptr));
   }

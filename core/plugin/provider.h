@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "plugin/crash_marks.h"
 #include "plugin/device_health.h"
 #include "plugin/manifest.h"
 
@@ -33,6 +34,7 @@ class PluginProvider {
     gantry_provider_entry entry = nullptr;
     std::string library;  ///< absolute path, or empty
     std::string options;  ///< JSON object, already checked
+    MarkNumber mark = 0;
   };
 
   /// Negotiates, checks the table, enumerates. On failure the provider's own destroy has run and
@@ -52,6 +54,8 @@ class PluginProvider {
   [[nodiscard]] const std::string& options() const { return options_; }
   /// Every device it reported, by index.
   [[nodiscard]] const std::vector<PluginDevice>& devices() const { return devices_; }
+  /// As which crash marks name it.
+  [[nodiscard]] MarkNumber mark() const { return mark_; }
   /// Whether a device can still be used; one object for as long as the provider
   /// is open.
   [[nodiscard]] const std::shared_ptr<DeviceHealth>& health(uint32_t index) const {
@@ -74,6 +78,7 @@ class PluginProvider {
   Manifest manifest_;
   std::string options_;
   std::string library_;
+  MarkNumber mark_ = 0;
   gantry_provider_api api_ = {};
   std::vector<PluginDevice> devices_;
   std::mutex mutex_;

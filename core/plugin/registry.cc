@@ -2,117 +2,134 @@
 #include "plugin/registry.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
-#include <set>
 #include <utility>
 
-#include "base/log.h"
 #include "base/names.h"
-#include "plugin/library.h"
-#include "plugin/note.h"
-#include "plugin/open_providers.h"
-#include "plugin/requirements.h"
+#include "plugin/crash_marks.h"
 
 namespace gantry {
-
-struct ProviderRegistry::Candidate {
-  ProviderReport row;
-  Manifest manifest;  // name is empty if it could not be read
-  gantry_provider_entry entry = nullptr;
-  std::shared_ptr<PluginProvider> provider;
-
-  [[nodiscard]] bool is_usable() const { return row.state == "ready" || row.state == "not opened"; }
-  [[nodiscard]] bool lists(const std::string& type) const {
-    return std::find(manifest.devices.begin(), manifest.devices.end(), type) !=
-           manifest.devices.end();
-  }
-};
-
 namespace {
 
-std::string hint_for(const ProviderReport& row) {
-  if (row.code == Code::kAbiMismatch)
-    return "rebuild the provider with the SDK of this gantry, or take matching releases";
-  if (row.stage == "policy") return "take its name out of /providers/disable to use it";
-  if (row.stage == "parsed") return "correct the manifest; docs/MANIFEST.md describes its members";
-  if (row.stage == "file checks") return "install the provider again, or remove its manifest";
-  if (row.stage == "requirements")
-    return "install what it needs; without that hardware the row can be ignored";
-  if (row.stage == "load") return "ldd " + row.library + " shows which libraries it misses";
-  return {};
+bool matches_any(const std::vector<std::string>& patterns, const std::string& name) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& pattern) { return matches_pattern(pattern, name); });
 }
 
-void reject(ProviderReport& row, const Error& error) {
-  row.state = "rejected";
-  row.code = error.code();
-  row.message = error.message();
-  row.hint = hint_for(row);
+double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+std::unique_ptr<LoaderLog> make_log(SearchEnvironment& environment) {
+  try {
+    return std::make_unique<LoaderLog>(environment.loader_log);
+  } catch (const Error& error) {
+    environment.ignore("GANTRY_LOADER_LOG", error.message());
+    return std::make_unique<LoaderLog>("");
+  }
 }
 
 }  // namespace
 
-ProviderRegistry::ProviderRegistry(ProviderSettings settings, const SearchEnvironment& environment)
-    : settings_(std::move(settings)) {
-  for (const ManifestFile& file : find_manifests(settings_.search, environment)) consider(file);
+ProviderRegistry::ProviderRegistry(ProviderSettings settings, SearchEnvironment environment)
+    : settings_(std::move(settings)),
+      environment_(std::move(environment)),
+      policy_(SitePolicy::read(environment_.policy_file, environment_.is_elevated)),
+      log_(make_log(environment_)) {
+  apply_policy_to_environment();
+  Machine machine;
+  for (const ManifestFile& file : find_manifests(settings_.search, environment_))
+    consider(file, machine);
+  warn_of_crashes();
   check_options(settings_.options);
+  write_report_file();
 }
 
 ProviderRegistry::~ProviderRegistry() = default;
 
-void ProviderRegistry::consider(const ManifestFile& file) {
-  auto candidate = std::make_unique<Candidate>();
+// A variable that replaces all other places must not count in part.
+void ProviderRegistry::apply_policy_to_environment() {
+  if (policy_.allow_env) return;
+  const std::string reason =
+      "the site policy " + policy_.file + " does not let the environment name manifests";
+  environment_.provider_files.reset();
+  environment_.add_provider_files.reset();
+  environment_.ignore("GANTRY_PROVIDER_FILES", reason);
+  environment_.ignore("GANTRY_ADD_PROVIDER_FILES", reason);
+}
+
+void ProviderRegistry::consider(const ManifestFile& file, Machine& machine) {
+  const auto start = std::chrono::steady_clock::now();
+  auto candidate = std::make_unique<ProviderCandidate>();
   ProviderReport& row = candidate->row;
+  candidate->file = file;
+  if (settings_.is_search_from_environment && file.place == ManifestFile::Place::kConfiguration)
+    candidate->file.place = ManifestFile::Place::kEnvironment;
   row.name = std::filesystem::path(file.path).filename().string();
   row.manifest = file.path;
+  row.origin = file.origin;
   row.stage = "collected";
   try {
     if (!file.problem.empty()) throw Error(Code::kNotFound, file.path + ": " + file.problem);
-    inspect(*candidate, file.path);
+    inspect(*candidate, machine);
+    if (environment_.is_strict && !row.warnings.empty()) {
+      throw Error(Code::kInvalidArgument,
+                  file.path + ": GANTRY_STRICT makes an error of: " + row.warnings.front());
+    }
     row.state = "not opened";
   } catch (const Error& error) {
-    if (row.state != "shadowed") reject(row, error);
-    log(LogLevel::kInfo, error.message());
+    if (row.state != "shadowed") candidate->reject(error);
+    log_->write(LogLevel::kInfo, row.stage, error.message());
   } catch (const std::exception& error) {
-    reject(row, Error(Code::kInternal, file.path + ": " + error.what()));
+    candidate->reject(Error(Code::kInternal, file.path + ": " + error.what()));
+    log_->write(LogLevel::kWarning, row.stage, row.message);
   }
+  row.check_ms = milliseconds_since(start);
+  log_->write(LogLevel::kDebug, row.stage,
+              row.name + " (" + file.path + "): " + row.state + " after the checks");
   candidates_.push_back(std::move(candidate));
 }
 
 // Every check that runs no code of the provider.
-void ProviderRegistry::inspect(Candidate& candidate, const std::string& file) {
+void ProviderRegistry::inspect(ProviderCandidate& candidate, Machine& machine) {
   ProviderReport& row = candidate.row;
   row.stage = "parsed";
-  candidate.manifest = read_manifest(file);
-  const Manifest& manifest = candidate.manifest;
-  row.name = manifest.name;
-  row.version = manifest.version;
-  for (const std::string& warning : manifest.warnings) {
-    log(LogLevel::kWarning, file + ": " + warning);
-    row.message += (row.message.empty() ? "" : " ") + warning;
-  }
+  candidate.manifest = read_manifest(row.manifest);
+  row.name = candidate.manifest.name;
+  row.version = candidate.manifest.version;
+  row.warnings = candidate.manifest.warnings;
+  set_priority(candidate);
+  for (const std::string& warning : row.warnings)
+    log_->write(LogLevel::kWarning, row.stage, row.manifest + ": " + warning);
   row.stage = "policy";
-  if (is_disabled(manifest.name)) {
-    throw Error(Code::kUnavailable,
-                "provider \"" + manifest.name + "\" is disabled by the configuration");
-  }
-  row.stage = "file checks";
-  row.library = resolve_library(manifest, file);
+  policy_.check_place(candidate.file);
+  check_names(candidate);
+  policy_.check_manifest(candidate.manifest, candidate.is_bundled());
+  check_library(candidate, {policy_, machine, environment_.is_elevated});
   check_rivals(candidate);
-  const gantry_note note = read_note(row.library);
-  check_note(note, row.library);
-  if (manifest.abi_major != note.major || manifest.abi_minor != note.minor) {
-    throw Error(Code::kAbiMismatch,
-                file + ": /abi: expected version " + std::to_string(note.major) + "." +
-                    std::to_string(note.minor) + " as the note of " + row.library +
-                    " says, found " + std::to_string(manifest.abi_major) + "." +
-                    std::to_string(manifest.abi_minor));
-  }
-  row.stage = "requirements";
-  check_requirements(manifest, row.library);
+}
+
+void ProviderRegistry::set_priority(ProviderCandidate& candidate) const {
+  const auto configured = settings_.priority.find(candidate.manifest.name);
+  candidate.priority =
+      configured == settings_.priority.end() ? candidate.manifest.priority : configured->second;
+}
+
+void ProviderRegistry::check_names(const ProviderCandidate& candidate) const {
+  const std::string& name = candidate.manifest.name;
+  const std::string subject = "provider \"" + name + "\" is ";
+  if (matches_any(settings_.disable, name))
+    throw Error(Code::kUnavailable, subject + "disabled by the configuration");
+  if (matches_any(environment_.disable, name))
+    throw Error(Code::kUnavailable, subject + "disabled by GANTRY_PROVIDERS_DISABLE");
+  if (environment_.select && !matches_any(*environment_.select, name))
+    throw Error(Code::kUnavailable, subject + "not among those that GANTRY_PROVIDERS_SELECT names");
 }
 
 // The first usable manifest of a name wins, and a library serves one name only.
-void ProviderRegistry::check_rivals(Candidate& candidate) const {
+void ProviderRegistry::check_rivals(ProviderCandidate& candidate) const {
   for (const auto& other : candidates_) {
     if (!other->is_usable()) continue;
     if (other->manifest.name == candidate.manifest.name) {
@@ -121,7 +138,8 @@ void ProviderRegistry::check_rivals(Candidate& candidate) const {
                               other->row.manifest;
       throw Error(Code::kUnavailable, candidate.row.manifest + ": " + candidate.row.message);
     }
-    if (other->row.library == candidate.row.library && !candidate.row.library.empty()) {
+    if (!other->entry && other->library.is_same_file(candidate.library)) {
+      candidate.row.stage = "file checks";
       throw Error(Code::kInvalidArgument, candidate.row.manifest +
                                               ": /library: expected a library of its own, found " +
                                               candidate.row.library + ", which serves \"" +
@@ -130,61 +148,26 @@ void ProviderRegistry::check_rivals(Candidate& candidate) const {
   }
 }
 
-bool ProviderRegistry::is_disabled(const std::string& name) const {
-  return std::any_of(settings_.disable.begin(), settings_.disable.end(),
-                     [&](const std::string& pattern) { return matches_pattern(pattern, name); });
-}
-
-void ProviderRegistry::open_or_throw(Candidate& candidate) {
-  ProviderReport& row = candidate.row;
-  PluginProvider::Origin origin;
-  origin.library = row.library;
-  origin.entry = candidate.entry;
-  const auto options = settings_.options.find(candidate.manifest.name);
-  origin.options = options == settings_.options.end() ? "{}" : options->second;
-  if (!origin.entry) {
-    row.stage = "load";
-    origin.entry = open_library(row.library);
-  }
-  candidate.provider = open_provider(candidate.manifest, origin, row.stage);
-  row.stage = "ready";
-  row.state = "ready";
-}
-
-void ProviderRegistry::open(Candidate& candidate) {
-  if (candidate.row.state != "not opened") return;
-  try {
-    open_or_throw(candidate);
-  } catch (const Error& error) {
-    reject(candidate.row, error);
-  } catch (const std::exception& error) {
-    reject(candidate.row,
-           Error(Code::kInternal, "provider \"" + candidate.manifest.name + "\": " + error.what()));
-  }
-  if (candidate.row.state == "rejected") log(LogLevel::kWarning, candidate.row.message);
-}
-
-void ProviderRegistry::open_all() {
-  for (const auto& candidate : candidates_) open(*candidate);
-}
-
 void ProviderRegistry::add(gantry_provider_entry entry, const std::string& manifest) {
   require_not_forked();
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!entry)
     throw Error(Code::kInvalidArgument, "add_provider: expected an entry function, found null");
-  auto added = std::make_unique<Candidate>();
+  auto added = std::make_unique<ProviderCandidate>();
   added->row.manifest = "<code>";
+  added->row.origin = "code";
   added->entry = entry;
   added->manifest = parse_manifest(manifest, "<code>", false);
   added->row.name = added->manifest.name;
   added->row.version = added->manifest.version;
+  set_priority(*added);
   for (const auto& other : candidates_) {
     if (other->manifest.name == added->manifest.name && (other->provider || other->entry)) {
       throw Error(Code::kInvalidArgument, "add_provider: provider \"" + added->manifest.name +
                                               "\" is there already, from " + other->row.manifest);
     }
   }
+  policy_.check_manifest(added->manifest, true);  // its code is in the process already
   const auto options = settings_.options.find(added->manifest.name);
   if (options != settings_.options.end()) gantry::check_options(added->manifest, options->second);
   open_or_throw(*added);
@@ -199,26 +182,20 @@ void ProviderRegistry::add(gantry_provider_entry entry, const std::string& manif
   candidates_.insert(found, std::move(added));
 }
 
-std::vector<ProviderRegistry::Candidate*> ProviderRegistry::candidates_of(
-    const std::string& type) const {
-  std::vector<Candidate*> result;
-  for (const auto& candidate : candidates_) {
-    if (candidate->lists(type) && candidate->row.state != "shadowed")
-      result.push_back(candidate.get());
+void ProviderRegistry::warn_of_crashes() {
+  for (const CrashRecord& record : read_crashes(environment_.cache_folder)) {
+    for (const auto& candidate : candidates_) {
+      ProviderReport& row = candidate->row;
+      if (row.library != record.library) continue;
+      row.warnings.push_back(
+          "Process " + std::to_string(record.process) + " ended while code of this provider ran (" +
+          record.call +
+          "), perhaps by a crash in it: it should run isolated, in a process of its "
+          "own, which this version of gantry cannot do yet; GANTRY_PROVIDERS_DISABLE=" +
+          row.name + " goes without it.");
+      log_->write(LogLevel::kInfo, "collected", row.name + ": " + row.warnings.back());
+    }
   }
-  std::stable_sort(result.begin(), result.end(), [](const Candidate* a, const Candidate* b) {
-    return a->manifest.priority > b->manifest.priority;
-  });
-  return result;
-}
-
-std::vector<std::string> ProviderRegistry::known_types() const {
-  std::set<std::string> types;
-  for (const auto& candidate : candidates_) {
-    if (candidate->is_usable())
-      types.insert(candidate->manifest.devices.begin(), candidate->manifest.devices.end());
-  }
-  return {types.begin(), types.end()};
 }
 
 std::vector<std::string> ProviderRegistry::device_types() {
@@ -226,84 +203,32 @@ std::vector<std::string> ProviderRegistry::device_types() {
   return known_types();
 }
 
-std::vector<DeviceProvider> ProviderRegistry::find(const Device& device) {
-  require_not_forked();
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const std::vector<Candidate*> candidates = candidates_of(device.type);
-  if (candidates.empty()) fail_unknown_type(device);
-  std::vector<DeviceProvider> result;
-  for (Candidate* candidate : candidates) {
-    open(*candidate);
-    if (!candidate->provider) continue;
-    for (const PluginDevice& found : candidate->provider->devices()) {
-      if (found.info.device == device && candidate->provider->info(found.index).state == "ready")
-        result.push_back({candidate->provider, found.index});
-    }
-  }
-  if (result.empty()) fail_not_ready(device, candidates);
-  return result;
-}
-
-void ProviderRegistry::fail_unknown_type(const Device& device) const {
-  const std::vector<std::string> types = known_types();
-  std::string message =
-      "device \"" + device.to_string() + "\": no provider offers devices of type " + device.type;
-  message +=
-      types.empty() ? "; no usable provider was found at all" : "; there are " + list_names(types);
-  throw Error(Code::kNotFound, message + "." + did_you_mean(device.type, types) +
-                                   " gantry doctor lists all providers");
-}
-
-void ProviderRegistry::fail_not_ready(const Device& device,
-                                      const std::vector<Candidate*>& candidates) {
-  std::vector<std::string> ids;
-  std::string reasons;
-  bool is_reported = false;
-  for (const Candidate* candidate : candidates) {
-    if (!candidate->provider) {
-      reasons += "; " + candidate->row.message;
-      continue;
-    }
-    for (const PluginDevice& other : candidate->provider->devices()) {
-      if (other.info.device == device) {
-        is_reported = true;
-        const DeviceInfo now = candidate->provider->info(other.index);
-        reasons += "; it is " + now.state + ": " + now.reason;
-      } else if (other.info.device.type == device.type) {
-        ids.push_back(other.info.device.to_string());
-      }
-    }
-  }
-  const std::string subject = "device \"" + device.to_string() + "\"";
-  const bool was_asked = std::any_of(candidates.begin(), candidates.end(),
-                                     [](const Candidate* c) { return c->provider != nullptr; });
-  if (!is_reported && was_asked) {
-    throw Error(Code::kNotFound, subject + ": there is no such device; devices of that type: " +
-                                     list_names(ids) + reasons);
-  }
-  throw Error(Code::kUnavailable, subject + " cannot be used" + reasons);
-}
-
-std::vector<DeviceInfo> ProviderRegistry::devices() {
-  require_not_forked();
-  const std::lock_guard<std::mutex> lock(mutex_);
-  open_all();
-  std::vector<DeviceInfo> result;
-  for (const auto& candidate : candidates_) {
-    if (!candidate->provider) continue;
-    for (const PluginDevice& device : candidate->provider->devices())
-      result.push_back(candidate->provider->info(device.index));
-  }
-  return result;
-}
-
 std::vector<ProviderReport> ProviderRegistry::report(bool open) {
   if (open) require_not_forked();
   const std::lock_guard<std::mutex> lock(mutex_);
   if (open) open_all();
-  std::vector<ProviderReport> rows;
-  for (const auto& candidate : candidates_) rows.push_back(candidate->row);
-  return rows;
+  return make_report().providers;
+}
+
+std::string ProviderRegistry::report_json(bool open) {
+  if (open) require_not_forked();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (open) open_all();
+  return to_json(make_report());
+}
+
+LoaderReport ProviderRegistry::make_report() const {
+  LoaderReport report;
+  for (const auto& candidate : candidates_) report.providers.push_back(candidate->row);
+  report.environment = environment_.variables;
+  report.is_elevated = environment_.is_elevated;
+  report.is_strict = environment_.is_strict;
+  report.policy = policy_.file;
+  return report;
+}
+
+void ProviderRegistry::write_report_file() const {
+  if (!environment_.report_file.empty()) write_report(make_report(), environment_.report_file);
 }
 
 void ProviderRegistry::check_options(const std::map<std::string, std::string>& options) {
@@ -321,9 +246,9 @@ void ProviderRegistry::check_options(const std::map<std::string, std::string>& o
       gantry::check_options(candidate->manifest, text);
     }
     if (is_known) continue;
-    log(LogLevel::kWarning, "configuration: /providers/options/" + name +
-                                ": no provider of that name was found." +
-                                did_you_mean(name, names));
+    log_->write(LogLevel::kWarning, "policy",
+                "configuration: /providers/options/" + name +
+                    ": no provider of that name was found." + did_you_mean(name, names));
   }
 }
 

@@ -13,9 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "plugin/candidate.h"
 #include "plugin/discovery.h"
-#include "plugin/manifest.h"
+#include "plugin/loader_log.h"
 #include "plugin/provider.h"
+#include "plugin/report_json.h"
+#include "plugin/site_policy.h"
 
 namespace gantry {
 
@@ -24,6 +27,9 @@ struct ProviderSettings {
   std::vector<std::string> search;             ///< files or folders
   std::vector<std::string> disable;            ///< names, with * and ? as wild cards
   std::map<std::string, std::string> options;  ///< by name: a JSON object as text
+  std::map<std::string, int64_t> priority;     ///< by name, over the manifest's
+  std::string probe;  ///< "auto", "always" or "never", over the manifests'; empty: as they say
+  bool is_search_from_environment = false;  ///< a variable named the file that has `search`
 };
 
 /// A provider of a wanted device, and which of its devices that is.
@@ -35,8 +41,9 @@ struct DeviceProvider {
 
 class ProviderRegistry {
  public:
+  /// Throws what is wrong with the site policy, or with the options of a provider.
   explicit ProviderRegistry(ProviderSettings settings,
-                            const SearchEnvironment& environment = SearchEnvironment::of_process());
+                            SearchEnvironment environment = SearchEnvironment::of_process());
   ~ProviderRegistry();
 
   /// The providers of a device that is ready, the highest priority first (the first owns its memory
@@ -47,6 +54,9 @@ class ProviderRegistry {
   /// Opens all and lists their devices, those of rejected providers not.
   std::vector<DeviceInfo> devices();
   std::vector<ProviderReport> report(bool open);
+  std::vector<EnvironmentVariable> environment() const { return environment_.variables; }
+  /// Rows and variables as JSON.
+  std::string report_json(bool open);
   /// Adds a provider from code in front of the others. Throws what its row would say and adds
   /// nothing then.
   void add(gantry_provider_entry entry, const std::string& manifest);
@@ -59,23 +69,36 @@ class ProviderRegistry {
   void check_options(const std::map<std::string, std::string>& options);
 
  private:
-  struct Candidate;
-  void consider(const ManifestFile& file);
-  void inspect(Candidate& candidate, const std::string& file);
-  void check_rivals(Candidate& candidate) const;
-  [[nodiscard]] bool is_disabled(const std::string& name) const;
-  void open(Candidate& candidate);
-  void open_or_throw(Candidate& candidate);
+  void apply_policy_to_environment();
+  void warn_of_crashes();
+  void consider(const ManifestFile& file, Machine& machine);
+  void inspect(ProviderCandidate& candidate, Machine& machine);
+  void check_names(const ProviderCandidate& candidate) const;
+  void check_rivals(ProviderCandidate& candidate) const;
+  void set_priority(ProviderCandidate& candidate) const;
+  void open(ProviderCandidate& candidate);
+  void open_or_throw(ProviderCandidate& candidate);
   void open_all();
-  [[nodiscard]] std::vector<Candidate*> candidates_of(const std::string& type) const;
+  void check_again(ProviderCandidate& candidate);
+  [[nodiscard]] bool wants_probe(const ProviderCandidate& candidate) const;
+  void probe(ProviderCandidate& candidate);
+  void warn_of_tie(const std::vector<DeviceProvider>& found);
+  void require_strict() const;
+  [[nodiscard]] std::string options_of(const std::string& name) const;
+  [[nodiscard]] std::vector<ProviderCandidate*> candidates_of(const std::string& type) const;
   [[nodiscard]] std::vector<std::string> known_types() const;
+  [[nodiscard]] LoaderReport make_report() const;
+  void write_report_file() const;
   [[noreturn]] void fail_unknown_type(const Device& device) const;
   [[noreturn]] static void fail_not_ready(const Device& device,
-                                          const std::vector<Candidate*>& candidates);
+                                          const std::vector<ProviderCandidate*>& candidates);
 
   ProviderSettings settings_;
+  SearchEnvironment environment_;
+  SitePolicy policy_;
+  std::unique_ptr<LoaderLog> log_;
   mutable std::mutex mutex_;
-  std::vector<std::unique_ptr<Candidate>> candidates_;  // in search order
+  std::vector<std::unique_ptr<ProviderCandidate>> candidates_;  // in search order
 };
 
 /// Throws UNAVAILABLE in a process that was forked after a provider had been opened: its threads

@@ -1,88 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin/requirements.h"
 
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <set>
-#include <sstream>
-#include <system_error>
-#include <vector>
+#include <gantry/error.h>
 
-#include "base/names.h"
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <system_error>
+
+#include "base/log.h"
+#include "plugin/trusted_path.h"
 
 namespace gantry {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Whoever can replace the file runs code in this process. A folder that all may write is as bad,
-// unless its sticky bit keeps files to their owners.
-void check_writers(const fs::path& file) {
-  constexpr fs::perms kEverybody = fs::perms::others_write;
-  for (const fs::path& path : {file, file.parent_path()}) {
-    std::error_code error;
-    const fs::perms permissions = fs::status(path, error).permissions();
-    const bool is_sticky = path != file && (permissions & fs::perms::sticky_bit) != fs::perms::none;
-    if (!error && (permissions & kEverybody) != fs::perms::none && !is_sticky) {
-      throw Error(
-          Code::kUnavailable,
-          path.string() +
-              ": expected that only its owner and group may write it, found that everybody may; " +
-              "chmod o-w " + path.string());
-    }
-  }
-}
-
-std::string read_file(const char* path) {
-  std::ifstream stream(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-}
-
-std::set<std::string> cpu_features() {
-  std::set<std::string> features;
-  std::istringstream lines(read_file("/proc/cpuinfo"));
-  std::string line;
-  while (features.empty() && std::getline(lines, line)) {
-    if (line.rfind("flags", 0) != 0 && line.rfind("Features", 0) != 0) continue;
-    std::istringstream words(line.substr(std::min(line.find(':'), line.size() - 1) + 1));
-    features.insert(std::istream_iterator<std::string>(words),
-                    std::istream_iterator<std::string>());
-  }
-  return features;
-}
-
-// The loader's cache, its variable and folders, and the provider's own folder. Asking the loader
-// itself would run the library.
-bool is_library_found(const std::string& name, const fs::path& own_folder) {
-  std::vector<std::string> folders = {own_folder.string(), "/lib",          "/usr/lib", "/lib64",
-                                      "/usr/lib64",        "/usr/local/lib"};
-  if (const char* path = secure_getenv("LD_LIBRARY_PATH")) {
-    std::istringstream parts(path);
-    for (std::string part; std::getline(parts, part, ':');) folders.push_back(part);
-  }
-  const bool is_in_folder =
-      std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
-        std::error_code error;
-        return !folder.empty() && fs::exists(fs::path(folder) / name, error);
-      });
-  if (is_in_folder) return true;
-  // A table of names and paths; a name may be stored as the end of its path.
-  const std::string cache = read_file("/etc/ld.so.cache");
-  const std::string end = name + '\0';
-  return cache.find('/' + end) != std::string::npos || cache.find('\0' + end) != std::string::npos;
-}
-
 bool leaves_folder(const fs::path& relative) {
   return relative.is_absolute() ||
          std::find(relative.begin(), relative.end(), fs::path("..")) != relative.end();
 }
 
+// Refused for what somebody may have meant by it: not only in a report.
+[[noreturn]] void refuse(const std::string& message) {
+  log(LogLevel::kWarning, message);
+  throw Error(Code::kInvalidArgument, message);
+}
+
+// The folders that a library names itself. `is_complete` is false if one of them can only be known
+// by the loader.
+std::vector<std::string> named_folders(const DynamicSection& section, const std::string& origin,
+                                       bool& is_complete) {
+  std::vector<std::string> folders;
+  std::string rest = section.runpath.empty() ? section.rpath : section.runpath;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find(':'), rest.size());
+    std::string folder = rest.substr(0, end);
+    rest.erase(0, end + 1);
+    for (const std::string name : {"$ORIGIN", "${ORIGIN}"}) {
+      if (folder.rfind(name, 0) == 0) folder.replace(0, name.size(), origin);
+    }
+    if (folder.find('$') != std::string::npos) is_complete = false;
+    folders.push_back(folder);
+  }
+  return folders;
+}
+
+std::string with_hint(const Manifest& manifest, const std::string& name) {
+  const auto hint = manifest.library_hints.find(name);
+  return "the library " + name +
+         (hint == manifest.library_hints.end() ? "" : " (" + hint->second + ")");
+}
+
 }  // namespace
 
-std::string resolve_library(const Manifest& manifest, const std::string& manifest_file) {
+std::string resolve_library(const Manifest& manifest, const std::string& manifest_file,
+                            bool is_elevated) {
   std::error_code error;
   // A link in a providers.d stands for the manifest it points to: the library lies beside that one.
   const fs::path real_manifest = fs::canonical(manifest_file, error);
@@ -92,41 +65,89 @@ std::string resolve_library(const Manifest& manifest, const std::string& manifes
   const std::string rule = manifest_file +
                            ": /library: expected a path below the manifest's folder, found \"" +
                            manifest.library + "\"";
-  if (leaves_folder(relative)) throw Error(Code::kInvalidArgument, rule);
+  if (leaves_folder(relative)) refuse(rule);
   const fs::path library = fs::canonical(folder / relative, error);
   if (error) {
     throw Error(Code::kNotFound, manifest_file + ": /library: expected the file " +
                                      (folder / relative).string() + ", found: " + error.message());
   }
-  if (leaves_folder(library.lexically_relative(folder))) {
-    throw Error(Code::kInvalidArgument, rule + ", which links to " + library.string());
-  }
+  if (leaves_folder(library.lexically_relative(folder)))
+    refuse(rule + ", which links to " + library.string());
   if (!fs::is_regular_file(library, error)) {
     throw Error(
         Code::kInvalidArgument,
         library.string() + ": expected a provider library, found something that is not a file");
   }
-  check_writers(real_manifest);
-  check_writers(library);
+  check_trusted(real_manifest.string(), is_elevated);
+  check_trusted(library.string(), is_elevated);
+  const fs::path listed_in = fs::canonical(fs::path(manifest_file).parent_path(), error);
+  if (!error && listed_in != folder)  // who may change the link decides what it means
+    check_trusted((listed_in / fs::path(manifest_file).filename()).string(), is_elevated);
   return library.string();
 }
 
-void check_requirements(const Manifest& manifest, const std::string& library) {
+void check_digest(const Manifest& manifest, const std::string& manifest_file,
+                  const LibraryFile& library) {
+  if (manifest.sha256.empty()) return;
+  const std::string found = library.sha256();
+  if (found != manifest.sha256) {
+    refuse(manifest_file + ": /sha256: expected " + library.path() + " to have the digest " +
+           manifest.sha256 + ", found " + found);
+  }
+}
+
+std::vector<std::string> missing_cpu_features(const Manifest& manifest, Machine& machine) {
   std::vector<std::string> missing;
-  if (!manifest.required_cpu_features.empty()) {
-    const std::set<std::string> features = cpu_features();
-    for (const std::string& feature : manifest.required_cpu_features) {
-      if (!features.count(feature)) missing.push_back("the processor feature " + feature);
+  for (const std::string& feature : manifest.required_cpu_features) {
+    if (!machine.cpu_features().count(feature))
+      missing.push_back("the processor feature " + feature);
+  }
+  return missing;
+}
+
+std::vector<std::string> missing_libraries(const Manifest& manifest, const std::string& library,
+                                           const DynamicSection& section, Machine& machine) {
+  const std::string own_folder = fs::path(library).parent_path().string();
+  std::vector<std::string> missing;
+  for (const std::string& name : manifest.required_libraries) {
+    // Providers open these themselves, and may look beside them.
+    if (machine.find_library(name, {own_folder}).empty() && loaded_library(name).empty())
+      missing.push_back(with_hint(manifest, name));
+  }
+  bool is_complete = true;
+  const std::vector<std::string> folders = named_folders(section, own_folder, is_complete);
+  for (const std::string& name : section.needed) {
+    if (!is_complete || !machine.find_library(name, folders).empty() ||
+        !loaded_library(name).empty())
+      continue;
+    const std::string text = with_hint(manifest, name);
+    if (std::find(missing.begin(), missing.end(), text) == missing.end()) missing.push_back(text);
+  }
+  return missing;
+}
+
+std::vector<std::string> library_clashes(const std::string& library,
+                                         const DynamicSection& section) {
+  std::vector<std::string> clashes;
+  bool is_complete = true;
+  const std::vector<std::string> folders =
+      named_folders(section, fs::path(library).parent_path().string(), is_complete);
+  for (const std::string& name : section.needed) {
+    const std::string loaded = loaded_library(name);
+    if (loaded.empty()) continue;
+    for (const std::string& folder : folders) {
+      const std::string own = (fs::path(folder) / name).string();
+      const FileIdentity identity = FileIdentity::of(own);
+      if (identity == FileIdentity()) continue;
+      if (!identity.is_same_file(FileIdentity::of(loaded))) {
+        std::string clash = library;
+        clash.append(" brings ").append(own).append(", but the process has ").append(loaded);
+        clashes.push_back(clash + " of that name already and the provider gets that one.");
+      }
+      break;
     }
   }
-  for (const std::string& name : manifest.required_libraries) {
-    if (!is_library_found(name, fs::path(library).parent_path()))
-      missing.push_back("the library " + name);
-  }
-  if (!missing.empty()) {
-    throw Error(Code::kUnavailable, "provider \"" + manifest.name + "\" needs " +
-                                        list_names(missing) + ", not found on this machine");
-  }
+  return clashes;
 }
 
 }  // namespace gantry

@@ -5,17 +5,34 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "plugin/library_file.h"
+#include "plugin/machine.h"
 #include "plugin/manifest.h"
 
 namespace gantry {
 
 /// The library of a manifest file: absolute, links resolved. INVALID_ARGUMENT: the path leaves the
-/// manifest's folder. NOT_FOUND: no such file. UNAVAILABLE: everybody may write the manifest or the
-/// library.
-std::string resolve_library(const Manifest& manifest, const std::string& manifest_file);
+/// manifest's folder. NOT_FOUND: no such file. UNAVAILABLE: somebody else could replace the
+/// manifest or the library (check_trusted).
+std::string resolve_library(const Manifest& manifest, const std::string& manifest_file,
+                            bool is_elevated = false);
 
-/// UNAVAILABLE: the processor lacks a feature, or a library is not to be found; all of them named.
-void check_requirements(const Manifest& manifest, const std::string& library);
+/// INVALID_ARGUMENT: the manifest has a digest and the file another one; both of them.
+void check_digest(const Manifest& manifest, const std::string& manifest_file,
+                  const LibraryFile& library);
+
+/// What the processor lacks and the manifest requires, as "the processor feature amx_tile".
+std::vector<std::string> missing_cpu_features(const Manifest& manifest, Machine& machine);
+
+/// Libraries that the manifest requires or that the library is linked with, and that the dynamic
+/// loader would not find: "the library libcuda.so.1 (install the driver)".
+std::vector<std::string> missing_libraries(const Manifest& manifest, const std::string& library,
+                                           const DynamicSection& section, Machine& machine);
+
+/// Libraries that the provider brings in its own folders and would not get, because the process has
+/// another file of that name: a sentence for each.
+std::vector<std::string> library_clashes(const std::string& library, const DynamicSection& section);
 
 }  // namespace gantry

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <exception>
 
+#include "plugin/crash_marks.h"
 #include "plugin/error.h"
 
 namespace gantry {
@@ -108,6 +109,7 @@ ClaimAnswers ask_claims(const Candidate& candidate, const GraphView& view) {
   request.options = {candidate.options.data(), candidate.options.size()};
   request.sink = &table;
   const gantry_provider_api& api = candidate.provider->api();
+  const CallMark mark(candidate.provider->mark(), MarkedCall::kClaim);
   try {
     throw_if(api.claim(api.self, &request), "claim");
     if (!sink.failure.empty()) throw Error(Code::kInternal, "claim: " + sink.failure);

@@ -101,6 +101,7 @@ ExecutionContext* Executor::acquire(const RunLimits& limits) {
 }
 
 void Executor::release(ExecutionContext* context) {
+  context->mark->store(0, std::memory_order_relaxed);
   std::unique_ptr<ExecutionContext> abandoned;
   {
     const std::lock_guard lock(mutex_);

@@ -484,6 +484,7 @@ void Frame::run_kernel(const Step& step, StepCall& call) {
     if (slot != kNoSlot) slots_[slot].is_set = false;
   }
   const gantry_kernel& kernel = step.kernel.raw();
+  context_.mark->store(step.mark, std::memory_order_relaxed);
   gantry_error* error =
       contain([&] { return kernel.run(kernel.self, call.kernel_context, &call.call); });
   if (error) [[unlikely]] {

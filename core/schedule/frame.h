@@ -16,6 +16,7 @@
 
 #include "base/value.h"
 #include "gantry/session.h"
+#include "plugin/crash_marks.h"
 #include "schedule/capture.h"
 #include "schedule/memory_plan.h"
 #include "schedule/memory_pool.h"
@@ -250,7 +251,8 @@ class ExecutionContext {
   GiveBack give_back_others;          ///< called when this context has no more to give back
   std::vector<ValueRef> kept_inputs;  ///< of the run in which it was abandoned
   bool profile = false;
-  std::vector<ValueRef> bound_outputs;  ///< by graph output; null: made by the run
+  std::atomic<uint64_t>* const mark = mark_cell();  ///< whose kernel runs now
+  std::vector<ValueRef> bound_outputs;              ///< by graph output; null: made by the run
 
  private:
   gantry_event* mark_end(uint32_t space);

@@ -8,6 +8,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "plugin/crash_marks.h"
 #include "plugin/error.h"
 #include "schedule/transfers.h"
 
@@ -313,6 +314,8 @@ class ProgramBuilder {
     gantry_kernel& kernel = step.kernel.raw();
     kernel.size = sizeof(kernel);
     const gantry_provider_api& api = claim.candidate->provider->api();
+    step.mark = mark_of(claim.candidate->provider->mark(), MarkedCall::kRun);
+    const CallMark mark(claim.candidate->provider->mark(), MarkedCall::kCompile);
     gantry_error* error = contain([&] { return api.compile(api.self, &args, &kernel); });
     if (!error && !kernel.run) {
       error = make_error(Code::kAbiMismatch, "the kernel has no run function");

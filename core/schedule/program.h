@@ -63,6 +63,7 @@ struct Step {
   uint32_t space = 0;                     ///< where the kernel runs; of a copy the device's space
   std::shared_ptr<PluginProvider> owner;  ///< outlives the kernel, so it stands before it
   CompiledKernel kernel;
+  uint64_t mark = 0;              ///< that its kernel runs, for a process that ends in it
   std::vector<uint32_t> inputs;   ///< slots, or kNoSlot
   std::vector<uint32_t> outputs;  ///< slots, or kNoSlot
   std::vector<Port> output_ports;

@@ -114,6 +114,9 @@ void fill(const json& root, Config& config) {
     for (const auto& [name, value] : root[options].items())
       config.providers.options[name] = value.dump();
   }
+  const json providers = root.value("providers", json::object());
+  config.providers.priority = providers.value("priority", std::map<std::string, int64_t>());
+  config.providers.probe = providers.value("probe", "");
   config.placement.prefer = texts(root, "/placement/prefer");
   const json placement = root.value("placement", json::object());
   config.placement.fallback = to_fallback(placement.value("fallback", "error"));
@@ -149,6 +152,9 @@ Config Config::parse(const std::vector<Document>& documents) {
     note_origins(root, "", document.origin, config.origins);
   }
   fill(merged, config);
+  const auto search = config.origins.find("/providers/search");
+  config.providers.is_search_from_environment =
+      search != config.origins.end() && search->second.rfind("GANTRY_CONFIG", 0) == 0;
   return config;
 }
 

@@ -25,8 +25,10 @@ Runtime::Impl::Impl(const RuntimeOptions& options)
 Config Runtime::Impl::session_config(const std::string& config_json) {
   if (config_json.empty()) return config;
   const Config own = Config::parse({{"session", config_json}});
-  for (const char* pointer : {"/providers/search", "/providers/disable"}) {
-    if (own.origins.count(pointer)) {
+  for (const char* pointer :
+       {"/providers/search", "/providers/disable", "/providers/priority", "/providers/probe"}) {
+    const auto first = own.origins.lower_bound(pointer);
+    if (first != own.origins.end() && first->first.rfind(pointer, 0) == 0) {
       throw Error(
           Code::kInvalidArgument,
           std::string("configuration (session): ") + pointer +
@@ -55,6 +57,12 @@ bool Runtime::supports_device(std::string_view device) {
 }
 
 std::vector<ProviderReport> Runtime::report(bool open) { return impl_->registry.report(open); }
+
+std::vector<EnvironmentVariable> Runtime::environment() const {
+  return impl_->registry.environment();
+}
+
+std::string Runtime::report_json(bool open) { return impl_->registry.report_json(open); }
 
 void Runtime::add_provider(void* entry, const std::string& manifest) {
   impl_->registry.add(reinterpret_cast<gantry_provider_entry>(entry), manifest);

@@ -80,3 +80,29 @@ def test_library_that_is_no_provider(model, tmp_path):
     for part in ("libbroken.so", "expected a provider library", "GANTRY_PROVIDER_NOTE"):
         assert part in row["message"]
     assert "BROKEN" in complaint("run", model, "--random", "--dim", "n=2", "--device", "BROKEN", env=env)
+
+
+def test_doctor_tells_what_became_of_variables(tmp_path):
+    env = {"GANTRY_STRICT": "yes", "GANTRY_PROVIDERS_DISABLE": "sim", "GANTRY_LOADER_REPORT": str(tmp_path / "report.json"),
+           "GANTRY_ISOLATION": "all"}
+    report = facts("doctor", env=env)
+    variables = {row["name"]: row for row in report["environment"]}
+    assert variables["GANTRY_STRICT"]["state"] == "ignored"
+    assert "0 or 1" in variables["GANTRY_STRICT"]["reason"]
+    assert variables["GANTRY_ISOLATION"]["state"] == "ignored"
+    assert variables["GANTRY_PROVIDERS_DISABLE"] == {"name": "GANTRY_PROVIDERS_DISABLE", "value": "sim", "state": "used", "reason": ""}
+    assert variables["GANTRY_PROVIDER_FILES"]["state"] == "not set"
+    (sim,) = [row for row in report["providers"] if row["name"] == "sim"]
+    assert (sim["state"], sim["stage"]) == ("rejected", "policy")
+    assert not report["elevated"] and not report["strict"]
+    written = json.loads((tmp_path / "report.json").read_text())
+    assert [row["state"] for row in written["providers"]] == [row["state"] for row in report["providers"]]
+
+
+def test_a_provider_that_others_may_write_is_broken(tmp_path):
+    folder = tmp_path / "providers.d"
+    env = add_candidate(folder, manifest(), b"")
+    (folder / "libbroken.so").chmod(0o666)
+    (row,) = [row for row in rows_of(facts("doctor", status=NO, env=env)) if row["name"] == "broken"]
+    assert row["code"] == "UNAVAILABLE"
+    assert f"{folder / 'libbroken.so'}: expected that only its owner may write it" in row["message"]

@@ -3,9 +3,13 @@
 // below. Against the C header alone, as a provider of another language would be.
 #include <gantry/provider.h>
 
+#include <chrono>
 #include <cstddef>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <thread>
 
 #define GOOD 0
 #define NO_SYMBOL 1
@@ -28,8 +32,20 @@
 #define UNDEFINED_SYMBOL 18
 #define ABSENT_DEVICE 19
 #define LARGER_TABLE 20
+#define OLDER_TABLE 21
+#define NEWER_NOTE 22
+#define GARBAGE_VERSION 23
+#define OWN_MEMORY 24
+#define CRASH_INIT 25
+#define HANG_INIT 26
+#define CRASH_ENTRY 27
+#define CRASH_EXIT 28
+#define THREAD_ALIVE 29
+#define LEAKS 30
+#define NEEDS_LIBRARY 31
 
-#if GANTRY_FAKE == OTHER_LAYOUT || GANTRY_FAKE == OTHER_MAJOR || GANTRY_FAKE == SANITIZED
+#if GANTRY_FAKE == OTHER_LAYOUT || GANTRY_FAKE == OTHER_MAJOR || GANTRY_FAKE == SANITIZED || \
+    GANTRY_FAKE == NEWER_NOTE
 __attribute__((section(".note.gantry"), used, aligned(4))) static const gantry_note fake_note = {
     7,
     sizeof(gantry_note) - offsetof(gantry_note, major),
@@ -37,7 +53,7 @@ __attribute__((section(".note.gantry"), used, aligned(4))) static const gantry_n
     "gantry",
     GANTRY_FAKE == OTHER_MAJOR ? 2 : GANTRY_ABI_MAJOR,
     GANTRY_FAKE == OTHER_LAYOUT ? ~GANTRY_ABI_LAYOUT : GANTRY_ABI_LAYOUT,
-    GANTRY_ABI_MINOR,
+    GANTRY_FAKE == NEWER_NOTE ? GANTRY_ABI_MINOR + 1 : GANTRY_ABI_MINOR,
     GANTRY_FAKE == SANITIZED ? 2 - GANTRY_SANITIZER / 2 : GANTRY_SANITIZER};
 #elif GANTRY_FAKE != NO_NOTE
 GANTRY_PROVIDER_NOTE
@@ -47,10 +63,15 @@ GANTRY_PROVIDER_NOTE
 extern "C" void gantry_fake_symbol_that_nobody_defines();
 #endif
 
+#if GANTRY_FAKE == NEEDS_LIBRARY
+extern "C" int gantry_fake_dependency();
+#endif
+
 // How often the provider was made and destroyed: read by the tests.
 extern "C" {
 GANTRY_EXPORT int gantry_fake_entered = 0;
 GANTRY_EXPORT int gantry_fake_destroyed = 0;
+GANTRY_EXPORT int gantry_fake_late_calls = 0;
 }
 
 namespace {
@@ -62,6 +83,34 @@ struct Table {
 };
 Table table = {};
 const gantry_host* host = nullptr;
+
+#if GANTRY_FAKE == CRASH_INIT
+const int crashed = [] {
+  std::fprintf(stderr, "the fake driver gives up\nwhile it starts\n");
+  std::abort();
+  return 0;
+}();
+#elif GANTRY_FAKE == HANG_INIT
+const int hung = [] {
+  for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+  return 0;
+}();
+#elif GANTRY_FAKE == CRASH_EXIT
+struct CrashAtExit {
+  ~CrashAtExit() { std::abort(); }
+} crash_at_exit;
+#elif GANTRY_FAKE == THREAD_ALIVE
+// Goes on calling the host after destroy, against the rules.
+void call_on() {
+  for (int i = 0; i < 200; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    host->release(nullptr);
+    host->error_release(host->error_create(GANTRY_INTERNAL, {"late", 4}));
+    host->value_release(nullptr);
+    if (gantry_fake_destroyed > 0) ++gantry_fake_late_calls;
+  }
+}
+#endif
 
 gantry_str text(const char* characters) { return {characters, std::strlen(characters)}; }
 
@@ -86,7 +135,7 @@ gantry_error* devices(gantry_provider*, [[maybe_unused]] const gantry_device_sin
 #elif GANTRY_FAKE == SAME_ID_TWICE
   report(sink, "FAKE", 0, GANTRY_DEVICE_READY, GANTRY_DEVICE_HOST_MEMORY);
   report(sink, "FAKE", 0, GANTRY_DEVICE_READY, GANTRY_DEVICE_HOST_MEMORY);
-#elif GANTRY_FAKE == NO_MEMORY_SLOTS
+#elif GANTRY_FAKE == NO_MEMORY_SLOTS || GANTRY_FAKE == OWN_MEMORY
   report(sink, "FAKE", 0, GANTRY_DEVICE_READY, 0);
 #elif GANTRY_FAKE == ABSENT_DEVICE
   report(sink, "FAKE", 0, GANTRY_DEVICE_ABSENT, 0);
@@ -121,6 +170,14 @@ extern "C" GANTRY_EXPORT gantry_error* gantry_provider_v1(const gantry_offer* of
   return host->error_create(GANTRY_UNAVAILABLE, text("the fake driver is too old"));
 #elif GANTRY_FAKE == UNDEFINED_SYMBOL
 gantry_fake_symbol_that_nobody_defines();
+#elif GANTRY_FAKE == CRASH_ENTRY
+std::abort();
+#elif GANTRY_FAKE == THREAD_ALIVE
+std::thread(call_on).detach();
+#elif GANTRY_FAKE == LEAKS
+(void)host->allocate(4711, 64);
+#elif GANTRY_FAKE == NEEDS_LIBRARY
+if (gantry_fake_dependency() != 4711) std::abort();
 #endif
   table.api.size = GANTRY_FAKE == SHORT_TABLE ? offsetof(gantry_provider_api, compile)
                                               : sizeof(gantry_provider_api);
@@ -130,7 +187,37 @@ gantry_fake_symbol_that_nobody_defines();
   table.api.claim = GANTRY_FAKE == NULL_SLOT ? nullptr : claim;
   table.api.compile = compile;
   table.api.destroy = destroy;
+#if GANTRY_FAKE == OLDER_TABLE
+  // As a provider has it that knew nothing of what comes after destroy.
+  table.api.size = offsetof(gantry_provider_api, device_open);
+  table.api.device_open = [](gantry_provider*, uint32_t, gantry_device**) -> gantry_error* {
+    std::abort();
+  };
+#elif GANTRY_FAKE == OWN_MEMORY
+  // Slots that are there, and never called by the tests.
+  table.api.device_open = [](gantry_provider*, uint32_t, gantry_device** device) -> gantry_error* {
+    *device = reinterpret_cast<gantry_device*>(&table);
+    return nullptr;
+  };
+  table.api.device_close = [](gantry_device*) {};
+  table.api.memory_allocate = [](gantry_device*, uint64_t, void**) -> gantry_error* {
+    return nullptr;
+  };
+  table.api.memory_free = [](gantry_device*, void*) {};
+  table.api.stream_create = [](gantry_device*, gantry_stream**) -> gantry_error* {
+    return nullptr;
+  };
+  table.api.stream_destroy = [](gantry_stream*) {};
+  table.api.stream_synchronize = [](gantry_stream*) -> gantry_error* { return nullptr; };
+  table.api.copy = [](gantry_stream*, const gantry_copy*) -> gantry_error* { return nullptr; };
+  table.api.event_create = [](gantry_device*, gantry_event**) -> gantry_error* { return nullptr; };
+  table.api.event_destroy = [](gantry_event*) {};
+  table.api.event_record = [](gantry_event*, gantry_stream*) -> gantry_error* { return nullptr; };
+  table.api.event_wait = [](gantry_event*, gantry_stream*) -> gantry_error* { return nullptr; };
+  table.api.event_synchronize = [](gantry_event*) -> gantry_error* { return nullptr; };
+#endif
   accept->minor = GANTRY_FAKE == NEWER_MINOR ? offer->minor + 1 : offer->minor;
+  if (GANTRY_FAKE == GARBAGE_VERSION) accept->minor = UINT32_MAX;
   accept->layout = GANTRY_FAKE == LAYOUT_LIES ? ~GANTRY_ABI_LAYOUT : GANTRY_ABI_LAYOUT;
   accept->api = GANTRY_FAKE == NULL_TABLE ? nullptr : &table.api;
   return nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Libraries that are broken on purpose: each leaves the right report row, one clear sentence, and
 // nothing half registered.
+#include <chrono>
 #include <dlfcn.h>
 #include <filesystem>
 #include <thread>
@@ -93,6 +94,11 @@ INSTANTIATE_TEST_SUITE_P(
                Code::kAbiMismatch,
                {"at most minor version 0", "found 1"},
                true},
+        Broken{"garbage_version",
+               "negotiate",
+               Code::kAbiMismatch,
+               {"at most minor version 0", "found 4294967295"},
+               true},
         Broken{"foreign_type", "enumerate", Code::kInternal, {"OTHER:0", "/devices"}, true},
         Broken{"same_id_twice", "enumerate", Code::kInternal, {"FAKE:0", "twice"}, true},
         Broken{"throws_later",
@@ -171,6 +177,41 @@ TEST(Library, ALargerTableIsUnderstood) {
   EXPECT_NE(found[0].provider->api().claim, nullptr);
 }
 
+TEST(Library, AnOlderTableLacksSlotsAndRuns) {
+  const test::ProviderFolder folder;
+  folder.add("older_table", "older");
+  const auto found = folder.registry()->find({"FAKE", 0});
+  const gantry_provider_api& api = found[0].provider->api();
+  EXPECT_NE(api.destroy, nullptr);
+  EXPECT_EQ(api.device_open, nullptr) << "what lies behind its size is not there";
+  EXPECT_EQ(api.native_handle, nullptr);
+}
+
+TEST(Library, ANewerMinorVersionIsSpokenDownTo) {
+  const test::ProviderFolder folder;
+  folder.add("newer_note", "newer", {{"abi", {{"major", 1}, {"minor", 1}}}});
+  EXPECT_EQ(folder.registry()->report(true)[0].state, "ready");
+}
+
+TEST(Library, MemoryThatIsLeftIsSaid) {
+  const test::ProviderFolder folder;
+  folder.add("leaks", "leaky");
+  testing::internal::CaptureStderr();
+  folder.registry()->find({"FAKE", 0});
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::AllOf(testing::HasSubstr("\"leaky\""), testing::HasSubstr("4711 bytes")));
+}
+
+TEST(Library, CallsAfterDestroyAreSurvivedAndNothingIsUnmapped) {
+  const test::ProviderFolder folder;
+  const std::string library = folder.add("thread_alive", "late", {{"unload", "tested"}});
+  folder.registry()->find({"FAKE", 0});
+  ASSERT_EQ(counter(library, "gantry_fake_destroyed"), 1);
+  for (int i = 0; i < 500 && counter(library, "gantry_fake_late_calls") < 5; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  EXPECT_GE(counter(library, "gantry_fake_late_calls"), 5) << "its thread still has its code";
+}
+
 TEST(Devices, ZeroDevicesAreNoError) {
   const test::ProviderFolder folder;
   folder.add("zero_devices", "zero");
@@ -214,6 +255,39 @@ TEST(Devices, TheHigherPriorityComesFirst) {
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0].provider->name(), "b-fast");
   EXPECT_EQ(found[1].provider->name(), "a-slow");
+}
+
+TEST(Devices, TheConfigurationsPriorityCounts) {
+  const test::ProviderFolder folder;
+  folder.add("good", "a", 5);
+  folder.add("good", "b", 9);
+  ProviderSettings settings;
+  settings.priority = {{"a", 10}};
+  const auto found = folder.registry(settings)->find({"FAKE", 0});
+  EXPECT_EQ(found[0].provider->name(), "a");
+  EXPECT_EQ(found[1].provider->name(), "b");
+}
+
+TEST(Devices, ATieForTheirMemoryIsReported) {
+  const test::ProviderFolder folder;
+  folder.add("own_memory", "a", 5);
+  folder.add("own_memory", "b", 5);
+  const auto registry = folder.registry();
+  EXPECT_EQ(registry->find({"FAKE", 0})[0].provider->name(), "a") << "by the order of search";
+  const auto rows = registry->report(false);
+  ASSERT_EQ(rows[1].warnings.size(), 1U);
+  EXPECT_THAT(rows[1].warnings[0], testing::AllOf(testing::HasSubstr("\"a\" and \"b\""),
+                                                  testing::HasSubstr("/providers/priority")));
+  SearchEnvironment strict = folder.environment();
+  strict.is_strict = true;
+  test::expect_error(Code::kInvalidArgument, {"GANTRY_STRICT", "same priority"}, [&] {
+    folder.registry(strict)->find({"FAKE", 0});
+  });
+  ProviderSettings settings;
+  settings.priority = {{"b", 6}};
+  const auto decided = folder.registry(strict, settings);
+  EXPECT_EQ(decided->find({"FAKE", 0})[0].provider->name(), "b");
+  EXPECT_TRUE(decided->report(false)[0].warnings.empty());
 }
 
 }  // namespace

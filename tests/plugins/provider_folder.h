@@ -3,6 +3,7 @@
 // nothing else.
 #pragma once
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -23,12 +24,24 @@ class ProviderFolder {
   }
   /// Puts a fake there under `name`; a copy, so that no other test has opened it.
   std::string add(const std::string& fake, const std::string& name, int priority = 0) const {
-    const std::string library =
-        folder_.copy(std::string(GANTRY_FAKES) + "/" + fake + ".so", name + ".so");
+    std::string library = copy(fake + ".so", name + ".so");
     nlohmann::json content = manifest(name, name + ".so");
     content["priority"] = priority;
     write(name + ".json", content.dump());
     return library;
+  }
+  /// The same with more members in its manifest.
+  std::string add(const std::string& fake, const std::string& name,
+                  const nlohmann::json& members) const {
+    std::string library = add(fake, name);
+    nlohmann::json content = manifest(name, name + ".so");
+    content.update(members);
+    write(name + ".json", content.dump());
+    return library;
+  }
+  /// Copies a built file.
+  std::string copy(const std::string& built, const std::string& file) const {
+    return folder_.copy(std::string(GANTRY_FAKES) + "/" + built, file);
   }
   std::string write(const std::string& file, const std::string& content) const {
     return folder_.write(file, content);
@@ -36,9 +49,17 @@ class ProviderFolder {
   [[nodiscard]] std::string path(const std::string& file) const { return folder_.path(file); }
 
   [[nodiscard]] std::unique_ptr<ProviderRegistry> registry(ProviderSettings settings = {}) const {
+    return std::make_unique<ProviderRegistry>(std::move(settings), environment());
+  }
+  [[nodiscard]] std::unique_ptr<ProviderRegistry> registry(const SearchEnvironment& environment,
+                                                           ProviderSettings settings = {}) const {
+    return std::make_unique<ProviderRegistry>(std::move(settings), environment);
+  }
+  /// One that looks into this folder and nowhere else, for changes.
+  [[nodiscard]] SearchEnvironment environment() const {
     SearchEnvironment environment;
     environment.bundled = {folder_.path()};
-    return std::make_unique<ProviderRegistry>(std::move(settings), environment);
+    return environment;
   }
 
  private:

@@ -11,20 +11,9 @@
 namespace gantry::cli {
 namespace {
 
-Json to_json(const ProviderReport& row) {
-  return {{"name", row.name},
-          {"version", row.version},
-          {"manifest", row.manifest},
-          {"library", row.library},
-          {"stage", row.stage},
-          {"state", row.state},
-          {"code", to_string(row.code)},
-          {"message", row.message},
-          {"hint", row.hint}};
-}
-
 bool is_broken(const ProviderReport& row) {
-  return row.state == "rejected" && row.code != Code::kUnavailable;
+  // A file that somebody else could replace is UNAVAILABLE too, and no matter of this machine.
+  return row.state == "rejected" && (row.code != Code::kUnavailable || row.stage == "file checks");
 }
 
 bool is_healthy(const std::vector<ProviderReport>& rows) {
@@ -48,6 +37,14 @@ void print(const ProviderReport& row) {
     print_detail("problem   ", code + row.message);
   }
   print_detail("hint      ", row.hint);
+  for (const std::string& warning : row.warnings) print_detail("warning   ", warning);
+  print_detail("probe     ", row.probe);
+}
+
+void print(const EnvironmentVariable& variable) {
+  if (variable.state == "not set") return;
+  const std::string reason = variable.reason.empty() ? "" : ": " + variable.reason;
+  print_line(variable.name + "=" + variable.value + " (" + variable.state + reason + ")");
 }
 
 Status doctor(const CommonOptions& options) {
@@ -55,13 +52,14 @@ Status doctor(const CommonOptions& options) {
   const std::vector<ProviderReport> rows = runtime->report(true);
   const bool healthy = is_healthy(rows);
   if (options.json) {
-    Json json = Json::array();
-    for (const ProviderReport& row : rows) json.push_back(to_json(row));
-    print_json({{"healthy", healthy}, {"providers", json}});
+    Json json = {{"healthy", healthy}};
+    json.update(Json::parse(runtime->report_json()));
+    print_json(json);
   } else if (rows.empty()) {
     print_line("no provider manifests were found");
   } else {
     for (const ProviderReport& row : rows) print(row);
+    for (const EnvironmentVariable& variable : runtime->environment()) print(variable);
   }
   return healthy ? kGood : kNo;
 }

@@ -25,6 +25,23 @@ struct ProviderReport {
   Code code = Code::kOk;
   std::string message;  ///< one sentence; empty if all is well
   std::string hint;     ///< what to do; may be empty
+  /// What is odd and does no harm yet: unknown members, clashes of libraries or of priorities.
+  std::vector<std::string> warnings;
+  std::string origin;  ///< who named the manifest: "user", "site", "bundled", "GANTRY_..." ...
+  std::string sha256;  ///< of the library, where manifest or policy ask for it
+  /// Of the try in a child process: empty (none was needed), "passed", "refused", "missing
+  /// dependency", "crashed", "timed out"; of those the last two and "passed" may be remembered.
+  std::string probe;
+  double check_ms = 0;  ///< time of all checks before opening
+  double open_ms = 0;   ///< time of probing, opening and enumerating
+};
+
+/// An environment variable that finding and loading providers depends on, and what became of it.
+struct EnvironmentVariable {
+  std::string name;
+  std::string value;
+  std::string state;   ///< "used", "ignored" or "not set"
+  std::string reason;  ///< why it is ignored
 };
 
 struct RuntimeOptions {
@@ -49,6 +66,11 @@ class Runtime {
   [[nodiscard]] bool supports_device(std::string_view device);
   /// A row for every candidate, in search order; `open` tries those that were not needed yet.
   [[nodiscard]] std::vector<ProviderReport> report(bool open = false);
+
+  /// The variables that were looked at when this runtime was made.
+  [[nodiscard]] std::vector<EnvironmentVariable> environment() const;
+  /// Both as a JSON object (docs/command-line.md, doctor).
+  [[nodiscard]] std::string report_json(bool open = false);
 
   /// Adds a provider from code, before the others: `entry` is a gantry_provider_entry
   /// (gantry/provider.h), `manifest` the text of its manifest, whose "library" member may be left

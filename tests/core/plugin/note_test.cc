@@ -59,7 +59,7 @@ class NoteTest : public testing::Test {
   std::string file(const Elf& elf) { return file(elf.bytes()); }
   void expect_refused(Code code, const std::vector<std::string>& parts, const std::string& bytes) {
     const std::string path = file(bytes);
-    test::expect_error(code, parts, [&] { read_note(path); });
+    test::expect_error(code, parts, [&] { read_note(LibraryFile(path)); });
   }
 
   test::TempFolder folder_;
@@ -68,14 +68,14 @@ class NoteTest : public testing::Test {
 
 TEST_F(NoteTest, ReadsAndAccepts) {
   const std::string path = file(Elf());
-  const gantry_note note = read_note(path);
+  const gantry_note note = read_note(LibraryFile(path));
   EXPECT_EQ(note.major, static_cast<uint32_t>(GANTRY_ABI_MAJOR));
   check_note(note, path);
 }
 
 TEST_F(NoteTest, RefusesFilesThatAreNoLibrary) {
   test::expect_error(Code::kNotFound, {folder_.path("gone.so")},
-                     [&] { read_note(folder_.path("gone.so")); });
+                     [&] { read_note(LibraryFile(folder_.path("gone.so"))); });
   expect_refused(Code::kInvalidArgument, {"0 bytes", "not an ELF file"}, "");
   expect_refused(Code::kInvalidArgument, {"not an ELF file"}, std::string(500, 'x'));
   expect_refused(Code::kInvalidArgument, {"not an ELF file"}, "/* GNU ld script */ INPUT(libx.so)");
@@ -127,7 +127,7 @@ TEST_F(NoteTest, SurvivesAnyByteInAnyPlace) {
     bytes[place] = static_cast<char>(~bytes[place]);
     const std::string path = folder_.write("mutant.so", bytes);
     try {
-      check_note(read_note(path), path);
+      check_note(read_note(LibraryFile(path)), path);
     } catch (const Error&) {
       continue;  // refused is as good as read; what counts is that nothing else happens
     }
@@ -139,7 +139,7 @@ TEST_F(NoteTest, RefusesOtherVersions) {
   newer.note.major = GANTRY_ABI_MAJOR + 1;
   const std::string path = file(newer);
   test::expect_error(Code::kAbiMismatch, {path, "major version 1", "found 2", "upgrade gantry"},
-                     [&] { check_note(read_note(path), path); });
+                     [&] { check_note(read_note(LibraryFile(path)), path); });
   Elf older;
   older.note.major = 0;
   test::expect_error(Code::kAbiMismatch, {"rebuild the provider"},

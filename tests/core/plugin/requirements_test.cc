@@ -66,22 +66,60 @@ TEST_F(RequirementsTest, RefusesWhatEverybodyMayWrite) {
   fs::permissions(folder_.path("d"), fs::perms::others_write, fs::perm_options::add);
   test::expect_error(Code::kUnavailable, {folder_.path("d"), "everybody"},
                      [&] { resolve("lib/libx.so"); });
+  // A sticky bit keeps the files to their owners, and still lets others put files beside them.
   fs::permissions(folder_.path("d"), fs::perms::sticky_bit, fs::perm_options::add);
-  EXPECT_EQ(resolve("lib/libx.so"), library);
+  test::expect_error(Code::kUnavailable, {folder_.path("d"), "everybody"},
+                     [&] { resolve("lib/libx.so"); });
 }
 
 TEST_F(RequirementsTest, NamesEverythingThatIsMissing) {
   Manifest manifest;
   manifest.name = "x";
   manifest.required_libraries = {"libgantry-no-such.so.9", "libc.so.6"};
+  manifest.library_hints = {{"libgantry-no-such.so.9", "install the driver"}};
   manifest.required_cpu_features = {"gantry-no-such-feature"};
-  test::expect_error(Code::kUnavailable,
-                     {"\"x\"", "the processor feature gantry-no-such-feature",
-                      "the library libgantry-no-such.so.9"},
-                     [&] { check_requirements(manifest, folder_.path("d/lib/libx.so")); });
+  Machine machine;
+  const std::string library = folder_.path("d/lib/libx.so");
+  EXPECT_THAT(missing_cpu_features(manifest, machine),
+              testing::ElementsAre("the processor feature gantry-no-such-feature"));
+  EXPECT_THAT(missing_libraries(manifest, library, {}, machine),
+              testing::ElementsAre("the library libgantry-no-such.so.9 (install the driver)"));
   manifest.required_libraries = {"libc.so.6", "libx.so"};
-  manifest.required_cpu_features.clear();
-  check_requirements(manifest, folder_.path("d/lib/libx.so"));
+  EXPECT_THAT(missing_libraries(manifest, library, {}, machine), testing::IsEmpty());
+}
+
+TEST_F(RequirementsTest, FindsLinkedLibrariesAsTheLoaderDoes) {
+  Manifest manifest;
+  Machine machine;
+  const std::string library = folder_.path("d/lib/libx.so");
+  folder_.write("d/lib/libbeside.so.1", "");
+  folder_.write("d/more/libmore.so.1", "");
+  DynamicSection needs;
+  needs.needed = {"libbeside.so.1", "libmore.so.1", "libc.so.6"};
+  EXPECT_THAT(missing_libraries(manifest, library, needs, machine),
+              testing::ElementsAre("the library libbeside.so.1", "the library libmore.so.1"))
+      << "a library beside it is not found unless its RUNPATH says so";
+  needs.runpath = "$ORIGIN:${ORIGIN}/../more";
+  EXPECT_THAT(missing_libraries(manifest, library, needs, machine), testing::IsEmpty());
+  needs.runpath.clear();
+  needs.rpath = "$ORIGIN:$ORIGIN/../more";
+  EXPECT_THAT(missing_libraries(manifest, library, needs, machine), testing::IsEmpty());
+  needs.runpath = "/nowhere";  // makes the rpath count for nothing
+  EXPECT_EQ(missing_libraries(manifest, library, needs, machine).size(), 2U);
+  needs.runpath = "/nowhere/$PLATFORM";  // only the loader knows
+  EXPECT_THAT(missing_libraries(manifest, library, needs, machine), testing::IsEmpty());
+}
+
+TEST_F(RequirementsTest, ComparesDigests) {
+  Manifest manifest;
+  const LibraryFile library(folder_.path("d/lib/libx.so"));
+  check_digest(manifest, "x.json", library);
+  manifest.sha256 = std::string(64, '0');
+  test::expect_error(Code::kInvalidArgument,
+                     {"x.json: /sha256", manifest.sha256, library.path(), library.sha256()},
+                     [&] { check_digest(manifest, "x.json", library); });
+  manifest.sha256 = library.sha256();
+  check_digest(manifest, "x.json", library);
 }
 
 }  // namespace

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/crash_marks.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <mutex>
+#include <new>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "plugin/mark_file.h"
+
+namespace gantry {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Stands in without a file, so that a mark needs no test.
+MarkFile nowhere;
+
+struct Marks {
+  std::mutex mutex;
+  bool has_begun = false;
+  std::atomic<MarkFile*> file{&nowhere};
+  std::atomic<uint32_t> next_cell{0};
+  std::string path;
+  pid_t process = 0;
+};
+
+// Never destroyed: marks are set until the process ends.
+Marks& marks() {
+  static auto* const instance = new Marks;
+  return *instance;
+}
+
+// An orderly end leaves nothing behind; a forked child must not end its parent's file.
+void remove_file() {
+  if (marks().process == getpid()) unlink(marks().path.c_str());
+}
+
+MarkFile* map_file(const std::string& path) {
+  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (descriptor < 0) return nullptr;
+  // Allocated now: a disk that is full then must not end the process at a mark. The lock goes with
+  // the process, and its descriptor stays open for that.
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  void* memory = MAP_FAILED;
+  if (posix_fallocate(descriptor, 0, sizeof(MarkFile)) == 0 &&
+      fcntl(descriptor, F_SETLK, &lock) == 0) {
+    memory = mmap(nullptr, sizeof(MarkFile), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  }
+  if (memory != MAP_FAILED) return new (memory) MarkFile;
+  unlink(path.c_str());
+  close(descriptor);
+  return nullptr;
+}
+
+void begin(const std::string& folder) {
+  Marks& all = marks();
+  all.has_begun = true;
+  const fs::path place = fs::path(folder) / kMarkFolder;
+  fs::create_directories(place);
+  fs::permissions(folder, fs::perms::owner_all);
+  all.process = getpid();
+  // Numbers of processes repeat, over time and between containers that share a folder.
+  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+  all.path = (place / (std::to_string(all.process) + "-" + std::to_string(now))).string();
+  MarkFile* file = map_file(all.path);
+  if (!file) return;
+  file->process = all.process;
+  std::atexit(remove_file);
+  all.file.store(file);
+}
+
+std::atomic<uint64_t>* next_cell() {
+  Marks& all = marks();
+  MarkFile& file = *all.file.load();
+  return &file.cells[all.next_cell++ % file.cells.size()].mark;
+}
+
+}  // namespace
+
+MarkNumber mark_provider(const std::string& folder, const std::string& name,
+                         const std::string& library) noexcept {
+  if (folder.empty()) return 0;
+  try {
+    Marks& all = marks();
+    const std::lock_guard<std::mutex> lock(all.mutex);
+    if (!all.has_begun) begin(folder);
+    MarkFile& file = *all.file.load();
+    if (&file == &nowhere) return 0;
+    for (uint32_t i = 0; i < file.providers.size(); ++i) {
+      MarkFile::Provider& provider = file.providers[i];
+      if (library.compare(provider.library.data()) == 0 && provider.name[0] != '\0') return i + 1;
+      if (provider.name[0] != '\0') continue;
+      if (library.size() >= provider.library.size()) return 0;
+      std::memcpy(provider.library.data(), library.c_str(), library.size() + 1);
+      std::memcpy(provider.name.data(), name.c_str(),
+                  std::min(name.size() + 1, provider.name.size()));
+      return i + 1;
+    }
+  } catch (const std::exception& error) {
+    log(LogLevel::kInfo, std::string("no marks of running providers are kept: ") + error.what());
+  }
+  return 0;
+}
+
+std::string own_mark_file() {
+  const std::lock_guard<std::mutex> lock(marks().mutex);
+  return marks().path;
+}
+
+std::atomic<uint64_t>* mark_cell() noexcept { return next_cell(); }
+
+CallMark::CallMark(MarkNumber provider, MarkedCall call) noexcept {
+  thread_local std::atomic<uint64_t>* cell = nullptr;
+  thread_local const MarkFile* file = nullptr;
+  if (file != marks().file.load()) {
+    file = marks().file.load();
+    cell = next_cell();
+  }
+  cell_ = cell;
+  before_ = cell_->exchange(mark_of(provider, call), std::memory_order_relaxed);
+}
+
+CallMark::~CallMark() { cell_->store(before_, std::memory_order_relaxed); }
+
+}  // namespace gantry

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "plugin/crash_marks.h"
+#include "plugin/digest.h"
+#include "plugin/library_file.h"
+#include "plugin/mark_file.h"
+
+namespace gantry {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* kRecordFolder = "crashes";
+constexpr int64_t kSecondsOfAWeek = 7 * 24 * 3600;
+constexpr int64_t kNanosecondsPerSecond = 1000000000;
+
+constexpr std::array<const char*, 9> kCalls = {
+    "nothing", "load", "negotiate", "enumerate", "open", "claim", "compile", "run", "destroy"};
+
+// The marks of a process that is gone: its lock went with it.
+std::unique_ptr<MarkFile> read_left(const fs::path& file, int64_t& time) {
+  const int descriptor = open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (descriptor < 0) return nullptr;
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  struct stat facts = {};
+  auto marks = std::make_unique<MarkFile>();
+  const bool is_left = fcntl(descriptor, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK &&
+                       fstat(descriptor, &facts) == 0 &&
+                       pread(descriptor, static_cast<void*>(marks.get()), sizeof(MarkFile), 0) ==
+                           static_cast<ssize_t>(sizeof(MarkFile)) &&
+                       marks->magic == MarkFile::kMagic;
+  close(descriptor);
+  time = facts.st_mtim.tv_sec;
+  return is_left ? std::move(marks) : nullptr;
+}
+
+std::string text_of(const char* data, size_t capacity) { return {data, strnlen(data, capacity)}; }
+
+void keep(const fs::path& folder, const CrashRecord& record) {
+  fs::create_directories(folder);
+  std::ofstream stream(folder / (sha256_of(record.library) + ".json"), std::ios::binary);
+  const json document = {{"provider", record.provider},
+                         {"library", record.library},
+                         {"call", record.call},
+                         {"process", record.process},
+                         {"time", record.time}};
+  stream << document.dump(2, ' ', false, json::error_handler_t::replace) << '\n';
+}
+
+void collect(const fs::path& folder, const fs::path& records) {
+  const std::string own = own_mark_file();  // opening it would take its lock away
+  std::error_code none;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, none)) {
+    int64_t time = 0;
+    if (entry.path() == own) continue;
+    const std::unique_ptr<MarkFile> marks = read_left(entry.path(), time);
+    if (!marks) continue;
+    for (const MarkFile::Cell& cell : marks->cells) {
+      const uint64_t mark = cell.mark.load();
+      const uint64_t number = mark >> 8;
+      const uint64_t call = mark & 0xff;
+      if (number == 0 || number > marks->providers.size() || call >= kCalls.size()) continue;
+      const MarkFile::Provider& provider = marks->providers[number - 1];
+      keep(records, {text_of(provider.name.data(), provider.name.size()),
+                     text_of(provider.library.data(), provider.library.size()), kCalls[call],
+                     marks->process, time});
+    }
+    fs::remove(entry.path(), none);
+  }
+}
+
+}  // namespace
+
+std::vector<CrashRecord> read_crashes(const std::string& folder) noexcept {
+  std::vector<CrashRecord> found;
+  if (folder.empty()) return found;
+  try {
+    const fs::path records = fs::path(folder) / kRecordFolder;
+    collect(fs::path(folder) / kMarkFolder, records);
+    const auto now = std::chrono::duration_cast<std::chrono::seconds>(
+                         std::chrono::system_clock::now().time_since_epoch())
+                         .count();
+    std::error_code none;
+    for (const fs::directory_entry& entry : fs::directory_iterator(records, none)) {
+      std::ifstream stream(entry.path(), std::ios::binary);
+      const json kept = json::parse(stream, nullptr, false);
+      if (!kept.is_object()) continue;
+      CrashRecord record = {kept.value("provider", ""), kept.value("library", ""),
+                            kept.value("call", ""), kept.value("process", int64_t{0}),
+                            kept.value("time", int64_t{0})};
+      const int64_t changed = FileIdentity::of(record.library).modified_ns / kNanosecondsPerSecond;
+      if (now - record.time > kSecondsOfAWeek || changed > record.time) {
+        fs::remove(entry.path(), none);
+        continue;
+      }
+      found.push_back(std::move(record));
+    }
+  } catch (const std::exception& error) {
+    log(LogLevel::kInfo,
+        std::string("marks of earlier processes could not be read: ") + error.what());
+  }
+  return found;
+}
+
+}  // namespace gantry

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mapped file of crash_marks: a process writes it, a later one on the same machine reads it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+namespace gantry {
+
+inline constexpr const char* kMarkFolder = "running";
+
+struct MarkFile {
+  static constexpr uint64_t kMagic = 0x316b72616d746e67;  // "gntmark1"
+  struct Provider {
+    std::array<char, 64> name = {};  // cut off if it is longer
+    std::array<char, 448> library = {};
+  };
+  struct alignas(64) Cell {  // of one thread or context: no two share a cache line
+    std::atomic<uint64_t> mark{0};
+  };
+
+  uint64_t magic = kMagic;
+  int64_t process = 0;
+  std::array<Provider, 32> providers = {};
+  std::array<Cell, 64> cells = {};
+};
+
+/// Path of this process's file; empty: it has none.
+std::string own_mark_file();
+
+static_assert(std::atomic<uint64_t>::is_always_lock_free);
+
+}  // namespace gantry

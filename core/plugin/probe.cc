@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/probe.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+namespace gantry {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using nlohmann::json;
+
+constexpr size_t kMostWords = 1000;     // of standard error, from its end
+constexpr size_t kMostBytes = 1 << 20;  // of anything that a child says
+
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() { reset(); }
+  void reset() {
+    if (number_ >= 0) close(std::exchange(number_, -1));
+  }
+  [[nodiscard]] int get() const { return number_; }
+
+ private:
+  int number_ = -1;
+};
+
+[[noreturn]] void fail(const ProbeRequest& request, const std::string& what, int reason) {
+  throw Error(Code::kUnavailable, "provider \"" + request.name +
+                                      "\": it is to be tried in a child process first, and " +
+                                      what + ": " + std::generic_category().message(reason) +
+                                      "; it is not opened untried");
+}
+
+// Above the numbers that the child's descriptors get, so that none of them overwrites another.
+Descriptor raised(const ProbeRequest& request, int number) {
+  const Descriptor low(number);
+  constexpr int kFirst = 10;
+  Descriptor high(fcntl(low.get(), F_DUPFD_CLOEXEC, kFirst));
+  if (high.get() < 0) fail(request, "there is no descriptor for it", errno);
+  return high;
+}
+
+struct Pipe {
+  Descriptor read;
+  Descriptor write;
+  explicit Pipe(const ProbeRequest& request) {
+    std::array<int, 2> ends = {};
+    if (pipe2(ends.data(), O_CLOEXEC) != 0) fail(request, "there is no pipe for it", errno);
+    read = raised(request, ends[0]);
+    write = raised(request, ends[1]);
+    fcntl(read.get(), F_SETFL, O_NONBLOCK);
+  }
+};
+
+// In memory and not through a pipe: a child that does not read must not make us wait.
+Descriptor request_file(const ProbeRequest& request) {
+  const json document = {{"manifest_file", request.manifest_file},
+                         {"manifest", request.manifest},
+                         {"library", request.library},
+                         {"options", request.options}};
+  const std::string text = document.dump(-1, ' ', false, json::error_handler_t::replace);
+  Descriptor file = raised(request, memfd_create("gantry-probe", MFD_CLOEXEC));
+  if (write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+      lseek(file.get(), 0, SEEK_SET) != 0)
+    fail(request, "there is no memory for it", errno);
+  return file;
+}
+
+pid_t start(const ProbeRequest& request, const Pipe& verdict, const Pipe& words) {
+  const Descriptor input = request_file(request);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, input.get(), 0);
+  posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, words.write.get(), 2);
+  posix_spawn_file_actions_adddup2(&actions, verdict.write.get(), 3);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t signals;
+  sigemptyset(&signals);
+  posix_spawnattr_setsigmask(&attributes, &signals);
+  sigfillset(&signals);
+  posix_spawnattr_setsigdefault(&attributes, &signals);
+  posix_spawnattr_setpgroup(&attributes, 0);  // so that its own children can be ended with it
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  std::string program = request.helper;
+  std::array<char*, 2> arguments = {program.data(), nullptr};
+  pid_t child = -1;
+  const int status =
+      posix_spawn(&child, program.c_str(), &actions, &attributes, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (status != 0) fail(request, "its helper " + request.helper + " cannot be started", status);
+  return child;
+}
+
+void drain(const Descriptor& from, std::string& to) {
+  std::array<char, 4096> piece = {};
+  for (;;) {
+    const ssize_t got = read(from.get(), piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return;
+    to.append(piece.data(), static_cast<size_t>(got));
+    if (to.size() > kMostBytes) to.erase(0, to.size() - kMostBytes);
+  }
+}
+
+struct Outcome {
+  bool has_ended = false;  // by itself, in time
+  siginfo_t how = {};
+  std::string verdict;  // lines of JSON
+  std::string words;    // standard error
+};
+
+Outcome watch(const ProbeRequest& request, pid_t child, const Pipe& verdict, const Pipe& words) {
+  Outcome outcome;
+  const Descriptor death(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
+  const auto deadline = Clock::now() + std::chrono::milliseconds(request.timeout_ms);
+  std::array<pollfd, 3> waits = {pollfd{death.get(), POLLIN, 0},
+                                 pollfd{verdict.read.get(), POLLIN, 0},
+                                 pollfd{words.read.get(), POLLIN, 0}};
+  while (!outcome.has_ended) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    if (left <= 0) break;
+    constexpr int64_t kLongest = 60000;
+    if (poll(waits.data(), waits.size(), static_cast<int>(std::min(left + 1, kLongest))) < 0 &&
+        errno != EINTR)
+      break;
+    drain(verdict.read, outcome.verdict);
+    drain(words.read, outcome.words);
+    for (size_t i = 1; i < waits.size(); ++i)
+      if (waits[i].revents & POLLHUP) waits[i].fd = -1;  // closed: nothing more to wait for
+    outcome.has_ended = (waits[0].revents & (POLLIN | POLLNVAL)) != 0;
+  }
+  kill(-child, SIGKILL);  // before it is reaped, while the number is surely its own
+  waitid(P_PID, static_cast<id_t>(child), &outcome.how, WEXITED);
+  drain(verdict.read, outcome.verdict);
+  drain(words.read, outcome.words);
+  return outcome;
+}
+
+// One line, its end: there stands why a process died.
+std::string last_words(const std::string& words) {
+  std::string text = words.substr(words.size() - std::min(words.size(), kMostWords));
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  for (size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at))
+    text.replace(at, 1, " | ");
+  return text.empty() ? text : "; it wrote: " + text;
+}
+
+std::string describe_end(const siginfo_t& how) {
+  if (how.si_code == CLD_EXITED)
+    return "ended by itself with status " + std::to_string(how.si_status);
+  const char* name = strsignal(how.si_status);
+  return "was ended by signal " + std::to_string(how.si_status) + " (" + (name ? name : "unknown") +
+         ")";
+}
+
+ProbeVerdict judge(const ProbeRequest& request, const Outcome& outcome) {
+  std::string stage = "start";
+  std::optional<json> verdict;
+  for (size_t begin = 0; begin < outcome.verdict.size();) {
+    const size_t end = std::min(outcome.verdict.find('\n', begin), outcome.verdict.size());
+    const json line = json::parse(outcome.verdict.substr(begin, end - begin), nullptr, false);
+    begin = end + 1;
+    if (!line.is_object()) continue;
+    if (line.contains("stage") && line["stage"].is_string()) stage = line["stage"];
+    if (line.contains("code") && line["code"].is_number_unsigned() && line.contains("message") &&
+        line["message"].is_string())
+      verdict = line;
+  }
+  const std::string who = "provider \"" + request.name + "\": its trial in a child process ";
+  const std::string words = last_words(outcome.words);
+  if (!outcome.has_ended) {
+    return {"timed out", Code::kDeadlineExceeded,
+            who + "did not end within " + std::to_string(request.timeout_ms) +
+                " ms and was ended at the stage " + stage + words};
+  }
+  const bool is_orderly = outcome.how.si_code == CLD_EXITED && outcome.how.si_status == 0;
+  if (!is_orderly || !verdict) {
+    const std::string when = verdict ? " after its last call" : " at the stage " + stage;
+    return {"crashed", Code::kProviderCrashed, who + describe_end(outcome.how) + when + words};
+  }
+  const auto code = static_cast<Code>((*verdict)["code"].get<uint32_t>());
+  if (code == Code::kOk) return {"passed", Code::kOk, {}};
+  const std::string said = (*verdict)["message"];
+  const bool is_missing = said.find("cannot open shared object file") != std::string::npos;
+  return {is_missing ? "missing dependency" : "refused", code,
+          said + " (in a child process, at the stage " + stage + ")" + words};
+}
+
+}  // namespace
+
+ProbeVerdict probe_in_child(const ProbeRequest& request) {
+  if (request.helper.empty() || access(request.helper.c_str(), X_OK) != 0) {
+    fail(request,
+         "its helper " + (request.helper.empty() ? "gantry-probe" : request.helper) +
+             " is not there",
+         request.helper.empty() ? ENOENT : errno);
+  }
+  Pipe verdict(request);
+  Pipe words(request);
+  const pid_t child = start(request, verdict, words);
+  verdict.write.reset();
+  words.write.reset();
+  return judge(request, watch(request, child, verdict, words));
+}
+
+}  // namespace gantry

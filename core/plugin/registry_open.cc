@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "base/names.h"
+#include "plugin/crash_marks.h"
+#include "plugin/library.h"
+#include "plugin/open_providers.h"
+#include "plugin/probe.h"
+#include "plugin/registry.h"
+#include "plugin/requirements.h"
+
+namespace gantry {
+
+std::string ProviderRegistry::options_of(const std::string& name) const {
+  const auto options = settings_.options.find(name);
+  return options == settings_.options.end() ? "{}" : options->second;
+}
+
+// The file may have been replaced since it was checked: what is opened is what was looked at.
+void ProviderRegistry::check_again(ProviderCandidate& candidate) {
+  Machine machine;
+  if (FileIdentity::of(candidate.row.library) != candidate.library)
+    check_library(candidate, {policy_, machine, environment_.is_elevated});
+  for (std::string& clash : library_clashes(candidate.row.library, candidate.needs)) {
+    log_->write(LogLevel::kWarning, "requirements", candidate.row.name + ": " + clash);
+    candidate.row.warnings.push_back(std::move(clash));
+  }
+}
+
+// What a manifest asks for, or the configuration in its place. Bundled providers were tried when
+// they were built; one that is open here has shown itself.
+bool ProviderRegistry::wants_probe(const ProviderCandidate& candidate) const {
+  if (candidate.entry || is_provider_open(candidate.row.library)) return false;
+  if (settings_.probe == "always") return true;
+  if (settings_.probe == "never") return false;
+  const bool is_auto = settings_.probe == "auto" || candidate.manifest.probe == ProbeMode::kAuto;
+  return is_auto ? !candidate.is_bundled() : candidate.manifest.probe == ProbeMode::kAlways;
+}
+
+void ProviderRegistry::probe(ProviderCandidate& candidate) {
+  ProviderReport& row = candidate.row;
+  row.stage = "probe";
+  const Manifest& manifest = candidate.manifest;
+  const ProbeRequest request = {environment_.probe_helper,
+                                manifest.name,
+                                row.manifest,
+                                manifest.text,
+                                row.library,
+                                options_of(manifest.name),
+                                manifest.probe_timeout_ms};
+  const ProbeCache cache(environment_.cache_folder);
+  std::optional<ProbeVerdict> verdict = cache.find(request);
+  const bool is_remembered = verdict.has_value();
+  if (!verdict) {
+    verdict = probe_in_child(request);
+    cache.store(request, *verdict);
+  }
+  row.probe = verdict->cause;
+  log_->write(LogLevel::kInfo, row.stage,
+              row.name + ": " + row.probe + (is_remembered ? ", as remembered" : ""));
+  if (verdict->has_passed()) return;
+  if (verdict->is_sticky() && !environment_.cache_folder.empty()) {
+    verdict->message +=
+        "; it is tried again an hour later, when library, manifest or options "
+        "change, or without " +
+        cache.file_of(request);
+  }
+  throw Error(verdict->code, verdict->message);
+}
+
+void ProviderRegistry::open_or_throw(ProviderCandidate& candidate) {
+  ProviderReport& row = candidate.row;
+  PluginProvider::Origin origin;
+  origin.entry = candidate.entry;
+  origin.options = options_of(candidate.manifest.name);
+  if (!origin.entry) {
+    check_again(candidate);
+    if (wants_probe(candidate)) probe(candidate);
+    origin.library = row.library;
+    row.stage = "load";
+    origin.mark = mark_provider(environment_.cache_folder, row.name, row.library);
+    const CallMark mark(origin.mark, MarkedCall::kLoad);
+    origin.entry = open_library(row.library, candidate.library);
+  }
+  candidate.provider = open_provider(candidate.manifest, origin, row.stage);
+  row.stage = "ready";
+  row.state = "ready";
+}
+
+void ProviderRegistry::open(ProviderCandidate& candidate) {
+  ProviderReport& row = candidate.row;
+  if (row.state != "not opened") return;
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    open_or_throw(candidate);
+  } catch (const Error& error) {
+    candidate.reject(error);
+  } catch (const std::exception& error) {
+    candidate.reject(
+        Error(Code::kInternal, "provider \"" + candidate.manifest.name + "\": " + error.what()));
+  }
+  row.open_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  const bool is_rejected = row.state == "rejected";
+  log_->write(is_rejected ? LogLevel::kWarning : LogLevel::kDebug, row.stage,
+              is_rejected ? row.message : row.name + ": opened");
+  write_report_file();
+}
+
+void ProviderRegistry::open_all() {
+  for (const auto& candidate : candidates_) open(*candidate);
+}
+
+std::vector<ProviderCandidate*> ProviderRegistry::candidates_of(const std::string& type) const {
+  std::vector<ProviderCandidate*> result;
+  for (const auto& candidate : candidates_) {
+    if (candidate->lists(type) && candidate->row.state != "shadowed")
+      result.push_back(candidate.get());
+  }
+  std::stable_sort(result.begin(), result.end(),
+                   [](const ProviderCandidate* a, const ProviderCandidate* b) {
+                     return a->priority > b->priority;
+                   });
+  return result;
+}
+
+std::vector<std::string> ProviderRegistry::known_types() const {
+  std::set<std::string> types;
+  for (const auto& candidate : candidates_) {
+    if (candidate->is_usable())
+      types.insert(candidate->manifest.devices.begin(), candidate->manifest.devices.end());
+  }
+  return {types.begin(), types.end()};
+}
+
+// Strict: whoever asked for it wants to know of a broken candidate before relying on the others.
+// What a policy leaves out is as it should be.
+void ProviderRegistry::require_strict() const {
+  if (!environment_.is_strict) return;
+  for (const auto& candidate : candidates_) {
+    const ProviderReport& row = candidate->row;
+    if (row.state == "rejected" && row.stage != "policy")
+      throw Error(row.code, "GANTRY_STRICT: a provider candidate was rejected: " + row.message);
+  }
+}
+
+// Any order of them works, but memory and streams are the first one's: by the order of search,
+// which nobody chose for that.
+void ProviderRegistry::warn_of_tie(const std::vector<DeviceProvider>& found) {
+  if (found.size() < 2 || found[0].device().has_host_memory()) return;
+  const auto candidate_of = [&](const DeviceProvider& provider) {
+    return std::find_if(
+               candidates_.begin(), candidates_.end(),
+               [&](const auto& candidate) { return candidate->provider == provider.provider; })
+        ->get();
+  };
+  const ProviderCandidate& first = *candidate_of(found[0]);
+  ProviderCandidate& second = *candidate_of(found[1]);
+  if (first.priority != second.priority) return;
+  const std::string message =
+      "devices of type " + found[0].device().info.device.type + ": \"" + first.row.name +
+      "\" and \"" + second.row.name + "\" have the same priority, " +
+      std::to_string(first.priority) + ", and \"" + first.row.name +
+      "\", which was found first, owns their memory; /providers/priority in the configuration "
+      "decides.";
+  if (environment_.is_strict) throw Error(Code::kInvalidArgument, "GANTRY_STRICT: " + message);
+  std::vector<std::string>& warnings = second.row.warnings;
+  if (std::find(warnings.begin(), warnings.end(), message) != warnings.end()) return;
+  warnings.push_back(message);
+  log_->write(LogLevel::kWarning, "enumerate", message);
+}
+
+std::vector<DeviceProvider> ProviderRegistry::find(const Device& device) {
+  require_not_forked();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const std::vector<ProviderCandidate*> candidates = candidates_of(device.type);
+  if (candidates.empty()) fail_unknown_type(device);
+  std::vector<DeviceProvider> result;
+  for (ProviderCandidate* candidate : candidates) open(*candidate);
+  require_strict();
+  for (const ProviderCandidate* candidate : candidates) {
+    if (!candidate->provider) continue;
+    for (const PluginDevice& found : candidate->provider->devices()) {
+      if (found.info.device == device && candidate->provider->info(found.index).state == "ready")
+        result.push_back({candidate->provider, found.index});
+    }
+  }
+  if (result.empty()) fail_not_ready(device, candidates);
+  warn_of_tie(result);
+  return result;
+}
+
+void ProviderRegistry::fail_unknown_type(const Device& device) const {
+  const std::vector<std::string> types = known_types();
+  std::string message =
+      "device \"" + device.to_string() + "\": no provider offers devices of type " + device.type;
+  message +=
+      types.empty() ? "; no usable provider was found at all" : "; there are " + list_names(types);
+  throw Error(Code::kNotFound, message + "." + did_you_mean(device.type, types) +
+                                   " gantry doctor lists all providers");
+}
+
+void ProviderRegistry::fail_not_ready(const Device& device,
+                                      const std::vector<ProviderCandidate*>& candidates) {
+  std::vector<std::string> ids;
+  std::string reasons;
+  bool is_reported = false;
+  for (const ProviderCandidate* candidate : candidates) {
+    if (!candidate->provider) {
+      reasons += "; " + candidate->row.message;
+      continue;
+    }
+    for (const PluginDevice& other : candidate->provider->devices()) {
+      if (other.info.device == device) {
+        is_reported = true;
+        const DeviceInfo now = candidate->provider->info(other.index);
+        reasons += "; it is " + now.state + ": " + now.reason;
+      } else if (other.info.device.type == device.type) {
+        ids.push_back(other.info.device.to_string());
+      }
+    }
+  }
+  const std::string subject = "device \"" + device.to_string() + "\"";
+  const bool was_asked =
+      std::any_of(candidates.begin(), candidates.end(),
+                  [](const ProviderCandidate* c) { return c->provider != nullptr; });
+  if (!is_reported && was_asked) {
+    throw Error(Code::kNotFound, subject + ": there is no such device; devices of that type: " +
+                                     list_names(ids) + reasons);
+  }
+  throw Error(Code::kUnavailable, subject + " cannot be used" + reasons);
+}
+
+std::vector<DeviceInfo> ProviderRegistry::devices() {
+  require_not_forked();
+  const std::lock_guard<std::mutex> lock(mutex_);
+  open_all();
+  require_strict();
+  std::vector<DeviceInfo> result;
+  for (const auto& candidate : candidates_) {
+    if (!candidate->provider) continue;
+    for (const PluginDevice& device : candidate->provider->devices())
+      result.push_back(candidate->provider->info(device.index));
+  }
+  return result;
+}
+
+}  // namespace gantry

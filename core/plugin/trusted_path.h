@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who could replace a file that this process is going to run: its owner, the owners of all folders
+// above it, and whoever their permissions let write. docs/MANIFEST.md has the rule, decision 8 the
+// reasons. Reads the file system.
+#pragma once
+
+#include <string>
+
+namespace gantry {
+
+/// Checks `path` (absolute, links resolved) and every folder above it. UNAVAILABLE: somebody else
+/// than root, the running user and the owner of gantry's own library could replace it; names the
+/// offending path. With raised privileges only root may.
+void check_trusted(const std::string& path, bool is_elevated);
+
+}  // namespace gantry

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process that dies in a provider's code leaves its name to the next one.
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "plugin/crash_marks.h"
+#include "provider_folder.h"
+
+namespace gantry {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr const char* kAlone = "needs a process of its own, as ctest gives it";
+
+class MarksTest : public testing::Test {
+ protected:
+  MarksTest() : environment_(folder_.environment()) {
+    environment_.cache_folder = folder_.path("cache");
+  }
+  // Runs `body` in a child and waits for its end. A child of a process that has opened providers
+  // may open none; then false, with a word.
+  template <class Body>
+  static bool in_child(Body&& body) {
+    constexpr int kCannot = 77;
+    const pid_t child = fork();
+    if (child == 0) {
+      if (is_forked()) _exit(kCannot);
+      body();
+      std::exit(0);
+    }
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    return !WIFEXITED(status) || WEXITSTATUS(status) != kCannot;
+  }
+  [[nodiscard]] size_t left() const {
+    std::error_code none;
+    const fs::directory_iterator files(folder_.path("cache/running"), none);
+    return static_cast<size_t>(std::distance(begin(files), end(files)));
+  }
+
+  test::ProviderFolder folder_;
+  SearchEnvironment environment_;
+};
+
+TEST_F(MarksTest, ACrashIsToldByTheNextProcess) {
+  folder_.add("crash_entry", "x");
+  if (!in_child([&] { folder_.registry(environment_)->find({"FAKE", 0}); })) GTEST_SKIP() << kAlone;
+  EXPECT_EQ(left(), 1U);
+  for (int i = 0; i < 2; ++i) {  // and by the ones after that
+    const auto row = folder_.registry(environment_)->report(false)[0];
+    ASSERT_EQ(row.warnings.size(), 1U);
+    EXPECT_THAT(row.warnings[0],
+                testing::AllOf(HasSubstr("(negotiate)"), HasSubstr("isolated"), HasSubstr("=x ")));
+  }
+  EXPECT_EQ(left(), 0U);
+  fs::last_write_time(folder_.path("x.so"),
+                      fs::file_time_type::clock::now() + std::chrono::hours(1));
+  EXPECT_TRUE(folder_.registry(environment_)->report(false)[0].warnings.empty())
+      << "another library is not to blame";
+}
+
+TEST_F(MarksTest, ACrashInARunIsToldToo) {
+  folder_.add("good", "x");
+  if (!in_child([&] {
+        const auto found = folder_.registry(environment_)->find({"FAKE", 0});
+        mark_cell()->store(mark_of(found[0].provider->mark(), MarkedCall::kRun));
+        raise(SIGKILL);
+      }))
+    GTEST_SKIP() << kAlone;
+  const auto row = folder_.registry(environment_)->report(false)[0];
+  ASSERT_EQ(row.warnings.size(), 1U);
+  EXPECT_THAT(row.warnings[0], HasSubstr("(run)"));
+}
+
+TEST_F(MarksTest, AnOrderlyEndLeavesNothing) {
+  folder_.add("good", "x");
+  if (!in_child([&] {
+        folder_.registry(environment_)->find({"FAKE", 0});
+        EXPECT_EQ(left(), 1U);
+      }))
+    GTEST_SKIP() << kAlone;
+  EXPECT_EQ(left(), 0U);
+}
+
+TEST_F(MarksTest, ADeathElsewhereIsNobodysFault) {
+  folder_.add("good", "x");
+  if (!in_child([&] {
+        folder_.registry(environment_)->find({"FAKE", 0});
+        raise(SIGKILL);
+      }))
+    GTEST_SKIP() << kAlone;
+  EXPECT_EQ(left(), 1U);
+  EXPECT_TRUE(folder_.registry(environment_)->report(false)[0].warnings.empty());
+  EXPECT_EQ(left(), 0U);
+}
+
+}  // namespace
+}  // namespace gantry
