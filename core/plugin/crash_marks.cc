@@ -65,8 +65,7 @@ void begin(const std::string& folder) {
   Marks& all = marks();
   all.has_begun = true;
   const fs::path place = fs::path(folder) / kMarkFolder;
-  fs::create_directories(place);
-  fs::permissions(folder, fs::perms::owner_all);
+  if (fs::create_directories(place)) fs::permissions(place, fs::perms::owner_all);
   all.process = getpid();
   // Numbers of processes repeat, over time and between containers that share a folder.
   const auto now = std::chrono::system_clock::now().time_since_epoch().count();

@@ -65,8 +65,9 @@ void ProbeCache::store(const ProbeRequest& request, const ProbeVerdict& verdict)
   if (folder_.empty() || !(verdict.has_passed() || verdict.is_sticky())) return;
   try {
     const fs::path file = file_of(request);
-    fs::create_directories(file.parent_path());
-    fs::permissions(folder_, fs::perms::owner_all);
+    // Only what is made here: the folder that a variable named may be anybody's.
+    if (fs::create_directories(file.parent_path()))
+      fs::permissions(file.parent_path(), fs::perms::owner_all);
     const fs::path draft = file.string() + "." + std::to_string(getpid());
     std::ofstream stream(draft, std::ios::binary);
     const json kept = {{"cause", verdict.cause},
