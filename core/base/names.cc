@@ -9,17 +9,22 @@ namespace {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-// Letters to insert, delete or replace, one row of the table at a time.
+// Letters to insert, delete, replace or swap with their neighbour, one row of the table at a time.
 size_t edit_distance(std::string_view a, std::string_view b) {
+  const auto same = [](char left, char right) { return lower(left) == lower(right); };
+  std::vector<size_t> before(b.size() + 1);  // the row for i - 1, and that for i - 2
+  std::vector<size_t> earlier(b.size() + 1);
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (lower(a[i]) == lower(b[j]) ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    earlier.swap(before);
+    before.swap(row);
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t replaced = before[j - 1] + (same(a[i - 1], b[j - 1]) ? 0 : 1);
+      row[j] = std::min({replaced, before[j] + 1, row[j - 1] + 1});
+      const bool is_swap = i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]);
+      if (is_swap) row[j] = std::min(row[j], earlier[j - 2] + 1);
     }
   }
   return row[b.size()];

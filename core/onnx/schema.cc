@@ -36,6 +36,10 @@ int since_version(const std::string& op_type, const std::string& domain, int ops
   return schema ? schema->SinceVersion() : opset;
 }
 
+bool is_known_operator(const std::string& op_type, const std::string& domain) {
+  return onnx::OpSchemaRegistry::Schema(op_type, normal_domain(domain)) != nullptr;
+}
+
 bool is_nondeterministic(const std::string& op_type, const std::string& domain, int version) {
   const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(op_type, version, domain);
   return !schema ||

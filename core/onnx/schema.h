@@ -21,6 +21,9 @@ std::map<std::string, int> read_opsets(
 /// schema.
 int since_version(const std::string& op_type, const std::string& domain, int opset);
 
+/// True if some version of the domain's operators has that name.
+bool is_known_operator(const std::string& op_type, const std::string& domain);
+
 /// True if equal inputs may give different outputs: random operators by their schema, and
 /// operators without a schema, of which nothing is known.
 bool is_nondeterministic(const std::string& op_type, const std::string& domain, int version);

@@ -2,6 +2,7 @@
 #ifndef VALIJSON_USE_EXCEPTIONS
 #define VALIJSON_USE_EXCEPTIONS 1  // without, a schema that is none would end the process
 #endif
+#include <algorithm>
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
 #include <valijson/schema.hpp>
 #include <valijson/schema_parser.hpp>
@@ -63,46 +64,112 @@ std::string expectation(const json& schema) {
   add("exclusiveMinimum", " greater than ");
   add("exclusiveMaximum", " less than ");
   add("pattern", " that matches ");
-  add("minLength", " of a length of at least ");
+  if (schema.value("minLength", 0) == 1) {
+    text += " that is not empty";
+  } else {
+    add("minLength", " of a length of at least ");
+  }
   add("maxLength", " of a length of at most ");
   add("minItems", " of a length of at least ");
   return text;
 }
 
-// The first member that `required` names and the object lacks; empty if there is none.
-std::string missing_member(const json& schema, const json& value) {
-  if (!value.is_object() || !schema.contains("required") || !schema["required"].is_array())
-    return {};
-  for (const json& member : schema["required"]) {
-    if (member.is_string() && !value.contains(member.get_ref<const std::string&>())) return member;
+// A value as JSON that says what was likely meant where `schema` expects something else; empty: no
+// idea.
+std::string suggestion(const json& schema, const json& value) {
+  if (schema.contains("enum") && value.is_string()) {
+    std::vector<std::string> names;
+    for (const json& choice : schema["enum"]) {
+      if (choice.is_string()) names.push_back(choice);
+    }
+    const std::string nearest = nearest_name(value.get_ref<const std::string&>(), names);
+    return nearest.empty() ? std::string() : json(nearest).dump();
+  }
+  const std::string type = schema.contains("type") && schema["type"].is_string()
+                               ? schema["type"].get<std::string>()
+                               : std::string();
+  if (value.is_string()) {  // 2 and true between quotes
+    const json bare = json::parse(value.get_ref<const std::string&>(), nullptr, false);
+    if ((type == "integer" && bare.is_number_integer()) || (type == "number" && bare.is_number()) ||
+        (type == "boolean" && bare.is_boolean()))
+      return bare.dump();
+  }
+  const json* items = schema_of_item(schema);
+  if (type == "array" && value.is_string() && items && items->contains("type") &&
+      (*items)["type"] == "string")
+    return json::array({value}).dump();
+  return {};
+}
+
+std::string did_you_mean(const std::string& suggested) {
+  return suggested.empty() ? std::string() : ". Did you mean " + suggested + "?";
+}
+
+std::vector<std::string> names_of_members(const json& schema) {
+  std::vector<std::string> names;
+  if (schema.contains("properties")) {
+    for (const auto& [name, unused] : schema["properties"].items()) names.push_back(name);
+  }
+  return names;
+}
+
+// Where else in the schema a member of that name is known; empty: nowhere.
+std::string known_elsewhere(const json& schema, const std::string& member,
+                            const std::string& pointer) {
+  if (!schema.is_object() || !schema.contains("properties")) return {};
+  for (const auto& [name, part] : schema["properties"].items()) {
+    if (name == member) return pointer.empty() ? "/" : pointer;
+    std::string found = known_elsewhere(part, member, json_pointer(pointer, name));
+    if (!found.empty()) return found;
   }
   return {};
 }
 
-// The first member that a closed object does not know. Said before everything else: a misspelt name
-// explains most other breaches.
-void check_members(const json& schema, const json& document, const std::string& subject,
-                   const std::string& pointer) {
+JsonProblem unknown_member(const json& root_schema, const json& schema, const std::string& member,
+                           const std::string& pointer) {
+  const std::vector<std::string> names = names_of_members(schema);
+  const std::string nearest = nearest_name(member, names);
+  JsonProblem problem{pointer, {}, true, nearest.empty() ? nearest : json(nearest).dump()};
+  problem.what =
+      "unknown member; expected " + (names.empty() ? "no members" : "one of " + list_names(names));
+  const std::string elsewhere =
+      nearest.empty() ? known_elsewhere(root_schema, member, {}) : std::string();
+  if (!elsewhere.empty()) problem.what += "; \"" + member + "\" is a member of " + elsewhere;
+  problem.what += did_you_mean(problem.suggestion);
+  return problem;
+}
+
+// Members that a closed object does not know, and those that are missing. The validator says less
+// of them.
+void check_members(const json& root_schema, const json& schema, const json& document,
+                   const std::string& pointer, std::vector<JsonProblem>& problems) {
   if (document.is_array()) {
     const json* items = schema_of_item(schema);
     for (size_t i = 0; items && i < document.size(); ++i) {
-      check_members(*items, document[i], subject, json_pointer(pointer, std::to_string(i)));
+      check_members(root_schema, *items, document[i], json_pointer(pointer, std::to_string(i)),
+                    problems);
     }
   }
   if (!document.is_object() || !schema.is_object()) return;
+  std::vector<std::string> meant;
   for (const auto& [member, value] : document.items()) {
     const std::string here = json_pointer(pointer, member);
     if (const json* known = schema_of_member(schema, member)) {
-      check_members(*known, value, subject, here);
+      check_members(root_schema, *known, value, here, problems);
     } else if (is_closed(schema)) {
-      std::vector<std::string> names;
-      if (schema.contains("properties")) {
-        for (const auto& [name, unused] : schema["properties"].items()) names.push_back(name);
-      }
-      throw Error(Code::kInvalidArgument,
-                  subject + ": " + here + ": unknown member; expected " +
-                      (names.empty() ? "no members" : "one of " + list_names(names)) + "." +
-                      did_you_mean(member, names));
+      problems.push_back(unknown_member(root_schema, schema, member, here));
+      meant.push_back(problems.back().suggestion);
+    }
+  }
+  const auto required = schema.find("required");
+  if (required == schema.end() || !required->is_array()) return;
+  for (const json& member : *required) {
+    const bool is_missing =
+        member.is_string() && !document.contains(member.get_ref<const std::string&>());
+    // A misspelt member is one problem.
+    if (is_missing && std::find(meant.begin(), meant.end(), member.dump()) == meant.end()) {
+      problems.push_back(
+          {json_pointer(pointer, member), "expected this member, found none", false, {}});
     }
   }
 }
@@ -116,9 +183,9 @@ std::vector<std::string> path_of(const std::vector<std::string>& context) {
   return path;
 }
 
-[[noreturn]] void fail_at(const std::vector<std::string>& path, const std::string& description,
-                          const json& root_schema, const json& document, const std::string& subject,
-                          std::string pointer) {
+// What the validator found at `path`, in terms of the schema there.
+JsonProblem problem_at(const std::vector<std::string>& path, const std::string& description,
+                       const json& root_schema, const json& document, std::string pointer) {
   const json* schema = &root_schema;
   const json* value = &document;
   for (const std::string& step : path) {
@@ -133,18 +200,18 @@ std::vector<std::string> path_of(const std::vector<std::string>& context) {
     }
   }
   const bool is_plain = schema && schema->is_object();
-  if (is_plain && value) {
-    const std::string missing = missing_member(*schema, *value);
-    if (!missing.empty()) {
-      throw Error(Code::kInvalidArgument, subject + ": " + json_pointer(pointer, missing) +
-                                              ": expected this member, found none");
-    }
-  }
   const std::string expected = is_plain ? expectation(*schema) : std::string();
-  std::string message = subject + ": " + (pointer.empty() ? "/" : pointer) + ": ";
-  message += expected.empty() ? description : "expected " + expected;
-  if (value) message += (expected.empty() ? " Found " : ", found ") + describe_json(*value);
-  throw Error(Code::kInvalidArgument, message);
+  JsonProblem problem{pointer, expected.empty() ? description : "expected " + expected, false, {}};
+  if (value) {
+    problem.what += (expected.empty() ? " Found " : ", found ") + describe_json(*value);
+    if (is_plain) problem.suggestion = suggestion(*schema, *value);
+  }
+  problem.what += did_you_mean(problem.suggestion);
+  return problem;
+}
+
+bool is_at_or_below(const std::string& pointer, const std::string& top) {
+  return pointer.starts_with(top) && (pointer.size() == top.size() || pointer[top.size()] == '/');
 }
 
 }  // namespace
@@ -168,25 +235,35 @@ JsonSchema::JsonSchema(json schema, const std::string& subject, const std::strin
 
 JsonSchema::~JsonSchema() = default;
 
-void JsonSchema::check(const json& document, const std::string& subject,
-                       const std::string& pointer) const {
-  check_members(schema_, document, subject, pointer);
+std::vector<JsonProblem> JsonSchema::problems(const json& document,
+                                              const std::string& pointer) const {
+  std::vector<JsonProblem> problems;
+  check_members(schema_, schema_, document, pointer, problems);
   valijson::Validator validator;
   valijson::ValidationResults results;
-  bool is_valid = false;
   try {
-    is_valid = validator.validate(compiled_->schema, NlohmannJsonAdapter(document), &results);
+    validator.validate(compiled_->schema, NlohmannJsonAdapter(document), &results);
   } catch (const std::exception& error) {
-    throw Error(Code::kInvalidArgument,
-                subject + ": " + pointer + ": could not be checked: " + error.what());
+    problems.push_back({pointer, std::string("could not be checked: ") + error.what(), false, {}});
+    return problems;
   }
-  if (is_valid) return;
-  valijson::ValidationResults::Error found;
-  valijson::ValidationResults::Error deepest;
-  while (results.popError(found)) {
-    if (found.context.size() > deepest.context.size()) deepest = found;
+  std::vector<JsonProblem> found;
+  valijson::ValidationResults::Error error;
+  while (results.popError(error)) {
+    found.push_back(
+        problem_at(path_of(error.context), error.description, schema_, document, pointer));
   }
-  fail_at(path_of(deepest.context), deepest.description, schema_, document, subject, pointer);
+  // The validator complains of every object around a problem too.
+  std::stable_sort(found.begin(), found.end(), [](const JsonProblem& a, const JsonProblem& b) {
+    return a.pointer.size() > b.pointer.size();
+  });
+  for (JsonProblem& problem : found) {
+    const bool is_explained = std::any_of(
+        problems.begin(), problems.end(),
+        [&](const JsonProblem& known) { return is_at_or_below(known.pointer, problem.pointer); });
+    if (!is_explained) problems.push_back(std::move(problem));
+  }
+  return problems;
 }
 
 }  // namespace gantry

@@ -21,12 +21,20 @@ constexpr int kManifestVersion = 1;
 // One reading of a manifest: takes members out and knows how to complain about them.
 class Reader {
  public:
-  Reader(const json& root, const std::string& file) : root_(root), file_(file) {}
+  Reader(const JsonDocument& document, const std::string& file)
+      : root_(document.root), places_(document.places), file_(file) {}
 
   [[noreturn]] void fail(const std::string& pointer, const std::string& expected,
                          const std::string& found) const {
     throw Error(Code::kInvalidArgument,
-                file_ + ": " + pointer + ": expected " + expected + ", found " + found);
+                at(pointer) + ": expected " + expected + ", found " + found);
+  }
+  /// `file:line:column: pointer`.
+  [[nodiscard]] std::string at(const std::string& pointer) const {
+    return file_at(pointer) + ": " + (pointer.empty() ? "/" : pointer);
+  }
+  [[nodiscard]] std::string file_at(const std::string& pointer) const {
+    return at_position(file_, place_of(places_, pointer).value);
   }
 
   // The member at a pointer of one or two steps; null if it is absent.
@@ -117,13 +125,15 @@ class Reader {
       if (member.rfind("x-", 0) == 0 ||
           std::find(known.begin(), known.end(), member) != known.end())
         continue;
-      warnings.push_back(json_pointer(pointer, member) + ": unknown member, ignored." +
-                         did_you_mean(member, known));
+      const std::string here = json_pointer(pointer, member);
+      warnings.push_back(at_position(file_, place_of(places_, here).name) + ": " + here +
+                         ": unknown member, ignored." + did_you_mean(member, known));
     }
   }
 
  private:
   const json& root_;
+  const JsonPlaces& places_;
   const std::string& file_;
 };
 
@@ -132,13 +142,13 @@ const std::vector<std::string> kMembers = {"manifest_version", "name",    "vendo
                                            "requires",         "options", "threads",  "unload",
                                            "critical",         "sha256",  "variants", "probe"};
 
-void check_version(const Reader& reader, const json& root, const std::string& file) {
+void check_version(const Reader& reader, const json& root) {
   const json& version = reader.need("/manifest_version", std::to_string(kManifestVersion));
   if (!version.is_number_integer())
     reader.fail("/manifest_version", "a whole number", describe_json(version));
   if (version != kManifestVersion) {
     throw Error(Code::kAbiMismatch,
-                file + ": /manifest_version: expected " + std::to_string(kManifestVersion) +
+                reader.at("/manifest_version") + ": expected " + std::to_string(kManifestVersion) +
                     ", found " + version.dump() + "; the manifest needs another version of gantry");
   }
   for (const std::string& member : reader.texts("/critical")) {
@@ -146,7 +156,7 @@ void check_version(const Reader& reader, const json& root, const std::string& fi
         !root.contains(member)) {
       throw Error(
           Code::kAbiMismatch,
-          std::string(file).append(": /critical: the member \"").append(member) +
+          reader.at("/critical") + ": the member \"" + member +
               "\" must be understood and is not known here; the manifest needs a newer gantry");
     }
   }
@@ -243,7 +253,7 @@ void read_probe(const Reader& reader, Manifest& manifest) {
   reader.warn_of_unknown("/probe", {"mode", "timeout_ms"}, manifest.warnings);
 }
 
-void read_rest(const Reader& reader, const std::string& file, Manifest& manifest) {
+void read_rest(const Reader& reader, Manifest& manifest) {
   if (const json* priority = reader.find("/priority")) {
     if (!priority->is_number_integer())
       reader.fail("/priority", "a whole number", describe_json(*priority));
@@ -254,7 +264,7 @@ void read_rest(const Reader& reader, const std::string& file, Manifest& manifest
   manifest.options_schema = R"({"type": "object", "additionalProperties": false})";
   if (const json* options = reader.find("/options")) {
     if (!options->is_object()) reader.fail("/options", "a JSON Schema", describe_json(*options));
-    const JsonSchema compiles(*options, file, "/options");
+    const JsonSchema compiles(*options, reader.file_at("/options"), "/options");
     manifest.options_schema = options->dump();
   }
   reader.warn_of_unknown("", kMembers, manifest.warnings);
@@ -270,15 +280,15 @@ void append(std::vector<std::string>& to, const std::vector<std::string>& more) 
 }  // namespace
 
 Manifest parse_manifest(const std::string& text, const std::string& file, bool needs_library) {
-  const json root = parse_json(text, file, {kMaxManifestBytes, 16});
-  const Reader reader(root, file);
-  if (!root.is_object()) reader.fail("/", "an object", describe_json(root));
-  check_version(reader, root, file);
+  const JsonDocument document = parse_json(text, file, {kMaxManifestBytes, 16});
+  const Reader reader(document, file);
+  if (!document.root.is_object()) reader.fail("", "an object", describe_json(document.root));
+  check_version(reader, document.root);
   Manifest manifest;
   manifest.text = text;
   read_identity(reader, needs_library && !reader.find("/variants"), manifest);
   read_devices(reader, manifest);
-  read_rest(reader, file, manifest);
+  read_rest(reader, manifest);
   return manifest;
 }
 
@@ -307,16 +317,13 @@ Manifest read_manifest(const std::string& file) {
   return parse_manifest(text, file);
 }
 
-void check_options(const Manifest& manifest, const std::string& options) {
-  const std::string subject = "options of provider \"" + manifest.name + "\"";
-  const json document = parse_json(options, subject);
-  const JsonSchema schema(parse_json(manifest.options_schema, subject), subject);
+std::vector<JsonProblem> option_problems(const Manifest& manifest, const json& options) {
   const std::string pointer = json_pointer("/providers/options", manifest.name);
-  if (!document.is_object()) {
-    throw Error(Code::kInvalidArgument, subject + ": " + pointer + ": expected an object, found " +
-                                            describe_json(document));
+  if (!options.is_object()) {
+    return {{pointer, "expected an object, found " + describe_json(options), false, {}}};
   }
-  schema.check(document, subject, pointer);
+  const JsonSchema schema(json::parse(manifest.options_schema), "provider " + manifest.name);
+  return schema.problems(options, pointer);
 }
 
 }  // namespace gantry

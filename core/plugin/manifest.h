@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "plugin/strict_json.h"
+
 namespace gantry {
 
 /// A build of the provider beside or instead of the manifest's own library; what it requires, it
@@ -48,8 +50,8 @@ struct Manifest {
 inline constexpr uint64_t kMaxManifestBytes = 256 * 1024;
 
 /// Parses the text of a manifest; `file` names it in messages. INVALID_ARGUMENT: malformed, too
-/// large or deep, a duplicate member, a member of the wrong type; file, JSON pointer, expected and
-/// found. ABI_MISMATCH: another manifest_version.
+/// large or deep, a duplicate member, a member of the wrong type; file, line, column, JSON pointer,
+/// expected and found. ABI_MISMATCH: another manifest_version.
 Manifest parse_manifest(const std::string& text, const std::string& file,
                         bool needs_library = true);
 
@@ -60,8 +62,8 @@ std::vector<Manifest> builds_of(const Manifest& manifest);
 /// Reads the file first. NOT_FOUND: it cannot be read.
 Manifest read_manifest(const std::string& file);
 
-/// Checks options (a JSON object as text) against the manifest's schema. INVALID_ARGUMENT:
-/// JSON pointer below /providers/options/<name>, expected, found, nearest name.
-void check_options(const Manifest& manifest, const std::string& options);
+/// What is wrong with options of the provider by the manifest's schema; pointers start with
+/// /providers/options/<name>.
+std::vector<JsonProblem> option_problems(const Manifest& manifest, const nlohmann::json& options);
 
 }  // namespace gantry

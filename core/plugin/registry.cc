@@ -43,7 +43,6 @@ ProviderRegistry::ProviderRegistry(ProviderSettings settings, SearchEnvironment 
   for (const ManifestFile& file : find_manifests(settings_.search, environment_))
     consider(file, machine);
   warn_of_crashes();
-  check_options(settings_.options);
   write_report_file();
 }
 
@@ -102,7 +101,7 @@ void ProviderRegistry::inspect(ProviderCandidate& candidate, Machine& machine) {
   row.warnings = candidate.manifest.warnings;
   set_priority(candidate);
   for (const std::string& warning : row.warnings)
-    log_->write(LogLevel::kWarning, row.stage, row.manifest + ": " + warning);
+    log_->write(LogLevel::kWarning, row.stage, warning);
   row.stage = "policy";
   policy_.check_place(candidate.file);
   check_names(candidate);
@@ -169,7 +168,12 @@ void ProviderRegistry::add(gantry_provider_entry entry, const std::string& manif
   }
   policy_.check_manifest(added->manifest, true);  // its code is in the process already
   const auto options = settings_.options.find(added->manifest.name);
-  if (options != settings_.options.end()) gantry::check_options(added->manifest, options->second);
+  if (options != settings_.options.end()) {
+    for (const JsonProblem& problem :
+         option_problems(added->manifest, nlohmann::json::parse(options->second))) {
+      throw Error(Code::kInvalidArgument, describe_problem("configuration", {}, problem));
+    }
+  }
   open_or_throw(*added);
   for (const auto& other : candidates_) {
     if (other->manifest.name != added->manifest.name || !other->is_usable()) continue;
@@ -231,25 +235,15 @@ void ProviderRegistry::write_report_file() const {
   if (!environment_.report_file.empty()) write_report(make_report(), environment_.report_file);
 }
 
-void ProviderRegistry::check_options(const std::map<std::string, std::string>& options) {
+std::vector<KnownProvider> ProviderRegistry::known() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  std::vector<std::string> names;
+  std::vector<KnownProvider> result;
   for (const auto& candidate : candidates_) {
-    if (candidate->row.state != "shadowed" && !candidate->manifest.name.empty())
-      names.push_back(candidate->manifest.name);
+    if (candidate->manifest.name.empty() || candidate->row.state == "shadowed") continue;
+    result.push_back({candidate->manifest, matches_any(settings_.disable, candidate->manifest.name),
+                      candidate->is_usable()});
   }
-  for (const auto& [name, text] : options) {
-    bool is_known = false;
-    for (const auto& candidate : candidates_) {
-      if (candidate->manifest.name != name || candidate->row.state == "shadowed") continue;
-      is_known = true;
-      gantry::check_options(candidate->manifest, text);
-    }
-    if (is_known) continue;
-    log_->write(LogLevel::kWarning, "policy",
-                "configuration: /providers/options/" + name +
-                    ": no provider of that name was found." + did_you_mean(name, names));
-  }
+  return result;
 }
 
 }  // namespace gantry

@@ -39,6 +39,13 @@ struct DeviceProvider {
   [[nodiscard]] const PluginDevice& device() const { return provider->devices()[device_index]; }
 };
 
+/// A provider as its manifest describes it.
+struct KnownProvider {
+  Manifest manifest;
+  bool is_disabled = false;  ///< by the configuration
+  bool is_usable = false;    ///< nothing speaks against opening it, as far as is known
+};
+
 class ProviderRegistry {
  public:
   /// Throws what is wrong with the site policy, or with the options of a provider.
@@ -63,10 +70,9 @@ class ProviderRegistry {
   /// Device types of all usable manifests, sorted.
   std::vector<std::string> device_types();
 
-  /// Checks the options of every provider named in `options`. INVALID_ARGUMENT: as the manifest's
-  /// schema says. Names that no manifest has are logged: a configuration may speak of providers
-  /// that another machine has.
-  void check_options(const std::map<std::string, std::string>& options);
+  /// The providers whose manifest could be read, shadowed ones left out, in search order. Their
+  /// options are not checked here: see provider_findings in session/config_findings.h.
+  std::vector<KnownProvider> known();
 
  private:
   void apply_policy_to_environment();

@@ -198,8 +198,12 @@ void ProviderRegistry::fail_unknown_type(const Device& device) const {
       "device \"" + device.to_string() + "\": no provider offers devices of type " + device.type;
   message +=
       types.empty() ? "; no usable provider was found at all" : "; there are " + list_names(types);
-  throw Error(Code::kNotFound, message + "." + did_you_mean(device.type, types) +
-                                   " gantry doctor lists all providers");
+  std::string nearest = nearest_name(device.type, types);
+  if (!nearest.empty()) {
+    const std::string id = device.id == 0 ? "" : ":" + std::to_string(device.id);
+    nearest = " Did you mean \"" + nearest + id + "\"?";
+  }
+  throw Error(Code::kNotFound, message + "." + nearest + " gantry doctor lists all providers");
 }
 
 void ProviderRegistry::fail_not_ready(const Device& device,

@@ -66,9 +66,11 @@ SitePolicy SitePolicy::read(const std::string& file, bool is_elevated) {
   check_trusted(real.string(), is_elevated);
   const std::string text((std::istreambuf_iterator<char>(stream)),
                          std::istreambuf_iterator<char>());
-  const json root = parse_json(text, file);
+  const JsonDocument document = parse_json(text, file);
+  const json& root = document.root;
   const JsonSchema schema(json::parse(policy_schema()), "configs/policy.schema.json");
-  schema.check(root, file);
+  for (const JsonProblem& problem : schema.problems(root))
+    throw Error(Code::kInvalidArgument, describe_problem(file, document.places, problem));
   policy.file = file;
   policy.allow_env = root.value("allow_env", true);
   policy.allow_user_dir = root.value("allow_user_dir", true);

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON from outside: parsed strictly and checked against a JSON Schema, with messages that say
-// where. Pure functions.
+// JSON from outside: parsed strictly, with the place of every member, and checked against a JSON
+// Schema. Pure functions.
 #pragma once
 
 #include <gantry/error.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace gantry {
 
@@ -18,14 +20,70 @@ struct JsonLimits {
   int max_depth = 16;
 };
 
-/// Parses one JSON document; `subject` names it in messages. INVALID_ARGUMENT: too large or deep, a
-/// member given twice, not UTF-8, anything after the document, any other breach of JSON; with line
-/// and column, or the JSON pointer.
-nlohmann::json parse_json(std::string_view text, const std::string& subject,
-                          const JsonLimits& limits = {});
+/// A place in a text: line and column, in characters, both from 1; 0: not known.
+struct JsonPosition {
+  uint32_t line = 0;
+  uint32_t column = 0;
+};
+
+/// Where a member stands: its name (an item of an array has none: its value) and its value.
+struct JsonPlace {
+  JsonPosition name;
+  JsonPosition value;
+};
+
+/// By JSON pointer; "" is the document.
+using JsonPlaces = std::map<std::string, JsonPlace>;
+
+struct JsonDocument {
+  nlohmann::json root;
+  JsonPlaces places;
+};
+
+/// Something wrong with a document.
+struct JsonProblem {
+  std::string pointer;
+  std::string what;         ///< "expected ..., found ..."
+  bool is_in_name = false;  ///< the member's name is wrong, not its value
+  /// what was most likely meant: a member's name, or a value as JSON; empty: nothing is near
+  std::string suggestion = {};
+};
+
+/// What is no JSON, or more than the limits allow.
+class JsonError : public Error {
+ public:
+  JsonError(const std::string& subject, JsonPosition position, std::string what);
+  [[nodiscard]] JsonPosition position() const noexcept { return position_; }
+  /// Without the subject and the position.
+  [[nodiscard]] const std::string& what_is_wrong() const noexcept { return what_; }
+
+ private:
+  JsonPosition position_;
+  std::string what_;
+};
+
+/// Parses one JSON document; `subject` names it in messages. JsonError (INVALID_ARGUMENT): too
+/// large or deep, a member given twice, not UTF-8, anything after the document, any other breach of
+/// JSON.
+JsonDocument parse_json(std::string_view text, const std::string& subject,
+                        const JsonLimits& limits = {});
 
 /// `pointer` with one more member, escaped as RFC 6901 says.
 std::string json_pointer(const std::string& pointer, const std::string& member);
+
+/// The place of the member, or of the innermost member around it that has one.
+JsonPlace place_of(const JsonPlaces& places, std::string pointer);
+
+/// `subject:line:column`; `subject` if the position is not known.
+std::string at_position(const std::string& subject, JsonPosition position);
+
+/// `subject:line:column: pointer: what`.
+std::string describe_problem(const std::string& subject, const JsonPlaces& places,
+                             const JsonProblem& problem);
+
+/// The line of the text and a caret below the column, each after a line end; for messages that may
+/// have several lines.
+std::string excerpt(std::string_view text, JsonPosition position);
 
 /// What was found, for messages: `the string "x"`, `the number 3`, `an object`.
 std::string describe_json(const nlohmann::json& value);
@@ -39,10 +97,10 @@ class JsonSchema {
   JsonSchema(const JsonSchema&) = delete;
   JsonSchema& operator=(const JsonSchema&) = delete;
 
-  /// INVALID_ARGUMENT: the document breaks the schema; subject, JSON pointer (below `pointer`),
-  /// expected, found, for an unknown member the nearest known one.
-  void check(const nlohmann::json& document, const std::string& subject,
-             const std::string& pointer = {}) const;
+  /// All breaches of the schema, one for each member: expected, found, for unknown names and values
+  /// the nearest known one. Their pointers start with `pointer`.
+  [[nodiscard]] std::vector<JsonProblem> problems(const nlohmann::json& document,
+                                                  const std::string& pointer = {}) const;
 
  private:
   struct Compiled;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration: one JSON document (ARCHITECTURE §7 and §10), checked against
-// configs/gantry.schema.json before anything is loaded, and merged from the GANTRY_CONFIG file, the
-// runtime's document and the session's. Immutable once parsed.
+// The configuration: JSON documents, each checked against configs/gantry.schema.json before
+// anything is loaded, merged over the schema's defaults: the file of GANTRY_CONFIG, the runtime's
+// document, the session's. Immutable once parsed.
 #pragma once
 
+#include <gantry/config.h>
 #include <gantry/error.h>
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "plugin/registry.h"
+#include "session/config_findings.h"
 
 namespace gantry {
 
@@ -48,24 +49,45 @@ struct Config {
     bool capture = true;            ///< of kernels on devices that can; see Executor::Options
     uint64_t stop_grace_ms = 2000;  ///< for devices to come to rest when a run is stopped
   } session;
-  /// JSON pointer of every member that is set -> where from: "GANTRY_CONFIG", "runtime", "session".
-  std::map<std::string, std::string> origins;
-  std::string text;  ///< the merged document, as JSON
+  ConfigOrigins origins;  ///< of every member that a document sets
+  nlohmann::json root;    ///< the merged document, defaults included
 
+  /// `document:line:column: pointer` of a member that a document sets; `configuration: pointer`
+  /// else.
+  [[nodiscard]] std::string where(const std::string& pointer) const;
+
+  /// A document of a merge.
+  struct Document {
+    std::string layer;  ///< "GANTRY_CONFIG", "runtime" or "session"
+    std::string text;
+    std::string file = {};  ///< where the text stands; empty: it was given in code
+    /// How messages name it.
+    [[nodiscard]] std::string name() const;
+  };
   /// Merges the documents, later over earlier, and checks each. Empty texts are left out.
   /// INVALID_ARGUMENT: not JSON, an unknown member (with the nearest name), a wrong type or value;
-  /// each with the JSON pointer. UNSUPPORTED: a member that this version does not implement.
-  struct Document {
-    std::string origin;
-    std::string text;
-  };
+  /// each with its place and JSON pointer, all that are found. UNSUPPORTED: a member that this
+  /// version does not implement.
   static Config parse(const std::vector<Document>& documents);
   /// The file that GANTRY_CONFIG names, as the first document of a merge; empty text: the variable
-  /// is not set. NOT_FOUND: no such file.
+  /// is not set, or the process has raised privileges (`is_elevated`), which is logged. NOT_FOUND:
+  /// no such file.
+  static Document of_environment(bool is_elevated);
   static Document of_environment();
 };
 
-/// The JSON Schema of the configuration, as text.
-const std::string& config_schema();
+/// What a configuration says in vain for a session; loud ones are worth a line in everybody's log.
+struct ConfigWarning {
+  std::string text;
+  bool is_loud = false;
+};
+
+/// Parses one document and says what is wrong with it alone. `document` is empty if it is no JSON.
+struct CheckedDocument {
+  JsonDocument document;
+  ConfigOrigins origins;
+  std::vector<ConfigFinding> findings;
+};
+CheckedDocument check_document(const Config::Document& document);
 
 }  // namespace gantry

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/log.h"
 #include "passes/pipeline.h"
@@ -10,6 +11,7 @@
 #include "schedule/executor.h"
 #include "schedule/thread_pool.h"
 #include "schedule/transfers.h"
+#include "session/rule_use.h"
 
 namespace gantry {
 namespace {
@@ -33,6 +35,26 @@ void add_device(ProviderRegistry& registry, const Config& config, const Device& 
                                      provider_options(config, provider.provider->name())});
   }
   preference.owners.push_back(std::move(providers));
+}
+
+void add_preferred(ProviderRegistry& registry, const Config& config, Preference& preference) {
+  std::vector<std::string> wanted = config.placement.prefer;
+  if (wanted.empty()) wanted.emplace_back("CPU");
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    try {
+      add_device(registry, config, Device::parse(wanted[i]), preference);
+      preference.named += (preference.named.empty() ? "" : ", ") + wanted[i];
+    } catch (const Error& error) {
+      const std::string pointer = json_pointer("/placement/prefer", std::to_string(i));
+      if (!config.origins.contains(pointer)) throw;
+      const Error told = error.in(config.where(pointer));
+      const bool is_absent = error.code() == Code::kNotFound || error.code() == Code::kUnavailable;
+      if (config.placement.fallback == Fallback::kError || !is_absent) throw told;
+      ConfigWarning passed_over{told.message(), config.placement.fallback == Fallback::kWarn};
+      preference.warnings.push_back(std::move(passed_over));
+    }
+  }
+  if (preference.named.empty()) preference.named = "CPU";  // by the fallback policy
 }
 
 // Calls of functions that nobody runs, bodies included.
@@ -107,20 +129,20 @@ Preference resolve_preference(ProviderRegistry& registry, const Config& config,
   Preference preference;
   preference.fallback = config.placement.fallback;
   preference.policy.cost_model = config.placement.cost_model;
-  std::vector<std::string> wanted;
   if (!device.empty()) {
-    wanted.push_back(device);
+    preference.named = device;
+    add_device(registry, config, Device::parse(device), preference);
   } else {
-    wanted = config.placement.prefer;
-    if (wanted.empty()) wanted.emplace_back("CPU");
+    add_preferred(registry, config, preference);
   }
-  for (const std::string& text : wanted) {
-    preference.named += (preference.named.empty() ? "" : ", ") + text;
-    add_device(registry, config, Device::parse(text), preference);
-  }
-  for (const PlacementRule& rule : config.placement.rules) {
+  for (size_t i = 0; i < config.placement.rules.size(); ++i) {
+    const PlacementRule& rule = config.placement.rules[i];
     const Device target = Device::parse(rule.device);
-    add_device(registry, config, target, preference);
+    try {
+      add_device(registry, config, target, preference);
+    } catch (const Error& error) {
+      throw error.in(config.where(json_pointer("/placement/rules", std::to_string(i)) + "/device"));
+    }
     preference.policy.rules.push_back(
         {[rule](const Node& node) { return rule.matches(node.op_type, node.domain, node.name); },
          target});
@@ -134,6 +156,8 @@ PlannedModel plan_model(ProviderRegistry& registry, const Config& config,
   PlannedModel planned;
   planned.model = std::make_unique<OnnxModel>(source);
   planned.graph = planned.model->to_graph();
+  RuleUse rules(config);
+  rules.look_at(*planned.graph);
   for (int round = 0; round < kMostInlinings; ++round) {
     planned.placement = place(*planned.graph, preference.candidates, preference.policy);
     std::set<FunctionCall> calls;
@@ -145,13 +169,16 @@ PlannedModel plan_model(ProviderRegistry& registry, const Config& config,
   }
   PassContext context;
   context.is_nondeterministic = is_nondeterministic;
-  if (fold)
+  if (fold && config.session.optimization == Optimization::kAll)
     context.evaluate = [&](const Graph& graph) { return evaluate_on_cpu(registry, config, graph); };
   const std::unique_ptr<GraphPlacement> before = std::move(planned.placement);
   const bool has_changed = run_passes(*planned.graph, context, pipeline_options(config));
   planned.graph->renumber();
+  rules.look_at(*planned.graph);
   planned.placement = place(*planned.graph, preference.candidates, preference.policy);
   if (!has_changed) warn_of_other_answers(*before, *planned.placement);
+  planned.warnings = preference.warnings;
+  for (ConfigWarning& warning : rules.warnings()) planned.warnings.push_back(std::move(warning));
   return planned;
 }
 
@@ -160,6 +187,7 @@ Placement describe(const PlannedModel& planned) {
   result.compatible = planned.placement->complete();
   describe(*planned.placement, "", result.nodes);
   result.copies = count_copies(*planned.placement);
+  for (const ConfigWarning& warning : planned.warnings) result.warnings.push_back(warning.text);
   return result;
 }
 

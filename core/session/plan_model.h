@@ -20,11 +20,13 @@ struct Preference {
   /// by device: its providers, the owner of its memory first
   std::vector<std::vector<DeviceProvider>> owners;
   PlacementPolicy policy;
-  std::string named;  ///< devices that the user named, for messages
+  std::string named;                    ///< devices that the user named, for messages
+  std::vector<ConfigWarning> warnings;  ///< preferred devices that are absent
   Fallback fallback = Fallback::kError;
 };
 
-/// Resolves device, configured preference, rules and fallback. Errors as ProviderRegistry::find and
+/// Resolves device, configured preference, rules and fallback. A preferred device that is absent is
+/// passed over if the fallback policy is not "error". Errors as ProviderRegistry::find and
 /// Device::parse.
 Preference resolve_preference(ProviderRegistry& registry, const Config& config,
                               const std::string& device);
@@ -34,6 +36,7 @@ struct PlannedModel {
   std::unique_ptr<OnnxModel> model;
   std::unique_ptr<Graph> graph;
   std::unique_ptr<GraphPlacement> placement;
+  std::vector<ConfigWarning> warnings;  ///< of the configuration: what it says in vain
 };
 
 /// Imports and places. Functions that nobody claims are inlined and claimed again. `fold`:

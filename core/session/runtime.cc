@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/log.h"
 #include "schedule/run_services.h"
 #include "session/runtime_impl.h"
 
@@ -10,7 +11,7 @@ namespace gantry {
 namespace {
 
 std::vector<Config::Document> documents_of(const RuntimeOptions& options) {
-  return {Config::of_environment(), {"runtime", options.config_json}};
+  return {Config::of_environment(), {"runtime", options.config_json, options.config_file}};
 }
 
 }  // namespace
@@ -19,26 +20,41 @@ Runtime::Impl::Impl(const RuntimeOptions& options)
     : documents(documents_of(options)),
       config(Config::parse(documents)),
       registry(config.providers) {
+  check_against_manifests(config, {});
   install_run_services_once();
 }
 
-Config Runtime::Impl::session_config(const std::string& config_json) {
-  if (config_json.empty()) return config;
-  const Config own = Config::parse({{"session", config_json}});
+// Throws what is wrong, logs the warnings; of `document` alone if it is not empty: the others' have
+// been logged.
+void Runtime::Impl::check_against_manifests(const Config& checked, const std::string& document) {
+  std::vector<ConfigFinding> findings =
+      provider_findings(checked.root, checked.origins, registry.known());
+  sort_findings(findings);
+  throw_errors_of(findings);
+  for (const ConfigFinding& finding : findings) {
+    // Of devices the session tells that wants them.
+    const bool is_of_providers = finding.pointer.starts_with("/providers/");
+    if (is_of_providers && (document.empty() || finding.document == document))
+      log(LogLevel::kWarning, to_string(finding));
+  }
+}
+
+Config Runtime::Impl::session_config(const SessionOptions& options) {
+  if (options.config_json.empty() && options.config_file.empty()) return config;
+  const Config::Document document{"session", options.config_json, options.config_file};
+  const Config own = Config::parse({document});
   for (const char* pointer :
        {"/providers/search", "/providers/disable", "/providers/priority", "/providers/probe"}) {
-    const auto first = own.origins.lower_bound(pointer);
-    if (first != own.origins.end() && first->first.rfind(pointer, 0) == 0) {
-      throw Error(
-          Code::kInvalidArgument,
-          std::string("configuration (session): ") + pointer +
-              ": belongs to the runtime's configuration, which decides what providers there are");
-    }
+    if (!own.origins.contains(pointer)) continue;
+    throw Error(
+        Code::kInvalidArgument,
+        own.origins.text_of(pointer) + ": " + pointer +
+            ": belongs to the runtime's configuration, which decides what providers there are");
   }
   std::vector<Config::Document> all = documents;
-  all.push_back({"session", config_json});
+  all.push_back(document);
   Config merged = Config::parse(all);
-  registry.check_options(merged.providers.options);
+  check_against_manifests(merged, document.name());
   return merged;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <gantry/runtime.h>
+#include <gantry/session.h>
 
 #include <string>
 #include <vector>
@@ -19,11 +20,14 @@ class Runtime::Impl {
 
   /// The configuration of a session: this runtime's with the session's document over it. Errors as
   /// Config::parse.
-  [[nodiscard]] Config session_config(const std::string& config_json);
+  [[nodiscard]] Config session_config(const SessionOptions& options);
 
   std::vector<Config::Document> documents;
   Config config;
   ProviderRegistry registry;
+
+ private:
+  void check_against_manifests(const Config& checked, const std::string& document);
 };
 
 }  // namespace gantry

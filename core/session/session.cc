@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "base/value.h"
 #include "plugin/host.h"
 #include "schedule/executor.h"
@@ -54,7 +55,7 @@ std::string subject_of(const ModelSource& source) {
 
 Session::Impl::Impl(Runtime& runtime, const ModelSource& source, const SessionOptions& options) {
   Runtime::Impl& shared = runtime.impl();
-  const Config config = shared.session_config(options.config_json);
+  const Config config = shared.session_config(options);
   const Preference preference = resolve_preference(shared.registry, config, options.device);
   try {
     planned_ = plan_model(shared.registry, config, preference, source, true);
@@ -75,6 +76,8 @@ Session::Impl::Impl(Runtime& runtime, const ModelSource& source, const SessionOp
   } catch (const Error& error) {
     throw error.message().starts_with(subject_of(source)) ? error : error.in(subject_of(source));
   }
+  for (const ConfigWarning& warning : planned_.warnings)
+    log(warning.is_loud ? LogLevel::kWarning : LogLevel::kInfo, warning.text);
   if (preference.fallback == Fallback::kWarn) warn_of_fallback(options.device);
   for (size_t i = 0; i < inputs.size(); ++i) input_index.emplace(inputs[i].name, i);
   for (size_t i = 0; i < outputs.size(); ++i) output_index.emplace(outputs[i].name, i);
@@ -241,7 +244,7 @@ Value Binding::result(const std::string& name) const {
 
 Placement check(Runtime& runtime, const ModelSource& model, const SessionOptions& options) {
   Runtime::Impl& shared = runtime.impl();
-  const Config config = shared.session_config(options.config_json);
+  const Config config = shared.session_config(options);
   const Preference preference = resolve_preference(shared.registry, config, options.device);
   return describe(plan_model(shared.registry, config, preference, model, false));
 }

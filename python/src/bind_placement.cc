@@ -33,6 +33,9 @@ void bind_placement(nb::module_& module) {
       .def_ro("compatible", &Placement::compatible, "Every node has a device.")
       .def_ro("nodes", &Placement::nodes, "A row for each node, bodies of control flow included.")
       .def_ro("copies", &Placement::copies, "Copies between memory spaces in a run.")
+      .def_ro("warnings", &Placement::warnings,
+              "What the configuration says in vain: preferred devices that are absent, rules that "
+              "no node matches.")
       .def("__repr__", [](nb::handle placement) {
         const auto& self = nb::cast<const Placement&>(placement);
         return std::string("Placement(compatible=") + (self.compatible ? "True" : "False") +
@@ -49,7 +52,8 @@ void bind_placement(nb::module_& module) {
       },
       nb::arg("model").none(), nb::arg("device") = nb::none(), nb::arg("config") = nb::none(),
       nb::sig("def check(model: str | os.PathLike[str] | bytes | onnx.ModelProto, device: str | "
-              "None = None, config: dict[str, typing.Any] | None = None) -> Placement"),
+              "None = None, config: dict[str, typing.Any] | str | os.PathLike[str] | None = None) "
+              "-> Placement"),
       "Whether the device runs the model, and a verdict and a reason for each node. Compiles "
       "nothing.\n\nThe arguments are those of Session. Raises InvalidModelError; NotFoundError or "
       "UnavailableError if there is no such file or device.\n\n"

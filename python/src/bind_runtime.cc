@@ -35,11 +35,18 @@ void bind_devices(nb::module_& module) {
       });
   module.def(
       "devices",
-      [] {
+      [](nb::handle config) {
+        const GivenConfig given = given_config(config);
         const nb::gil_scoped_release unlocked;
-        return runtime().devices();
+        if (given.json.empty() && given.file.empty()) return runtime().devices();
+        return Runtime({given.json, given.file}).devices();
       },
+      nb::arg("config") = nb::none(),
+      nb::sig("def devices(config: dict[str, typing.Any] | str | os.PathLike[str] | None = None) "
+              "-> list[Device]"),
       "Every device of every provider, absent ones with the reason. Opens all providers.\n\n"
+      "config: a configuration of the runtime for this answer alone, as a dict, JSON text or the "
+      "path of a JSON file.\n\n"
       ">>> [str(device) for device in gantry.devices() if device.state == \"ready\"]");
   module.def(
       "supports_device",

@@ -87,7 +87,8 @@ constexpr const char* kSessionDoc =
     "model: a path, the bytes of a serialized model, or an onnx.ModelProto. A model with external "
     "data is given by its path.\n"
     "device: \"TYPE\" or \"TYPE:id\"; None: what the configuration prefers, else \"CPU\".\n"
-    "config: members that override the process's configuration, as a dict.\n"
+    "config: members that override the process's configuration, as a dict, JSON text or the path "
+    "of a JSON file.\n"
     "profile: take the time of each node in every run; see profile().\n\n"
     "Raises NotFoundError: no such file or device; InvalidModelError; UnsupportedError: the nodes "
     "that the device refuses, each with the reason; UnavailableError: the device is absent; "
@@ -124,7 +125,8 @@ void bind_session(nb::module_& module) {
           nb::arg("model").none(), nb::arg("device") = nb::none(), nb::arg("config") = nb::none(),
           nb::arg("profile") = false,
           nb::sig("def __init__(self, model: str | os.PathLike[str] | bytes | onnx.ModelProto, "
-                  "device: str | None = None, config: dict[str, typing.Any] | None = None, "
+                  "device: str | None = None, config: dict[str, typing.Any] | str | "
+                  "os.PathLike[str] | None = None, "
                   "profile: bool = False) -> None"))
       .def_prop_ro(
           "inputs", [](const PySession& self) { return self.session().inputs(); },

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_source.h"
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <nanobind/stl/string.h>
 #include <span>
 #include <utility>
@@ -19,13 +22,30 @@ GivenModel bytes_model(nb::object bytes) {
   return {std::move(bytes), std::move(source)};
 }
 
-GivenModel path_model(nb::handle path) {
+std::string path_text(nb::handle path) {
   PyObject* encoded = nullptr;
   if (PyUnicode_FSConverter(path.ptr(), &encoded) == 0) throw nb::python_error();
   const nb::object bytes = nb::steal(encoded);
-  return {{},
-          ModelSource(std::string(PyBytes_AS_STRING(encoded),
-                                  static_cast<size_t>(PyBytes_GET_SIZE(encoded))))};
+  return {PyBytes_AS_STRING(encoded), static_cast<size_t>(PyBytes_GET_SIZE(encoded))};
+}
+
+std::string json_of(nb::handle config) {
+  try {
+    return nb::cast<std::string>(nb::module_::import_("json").attr("dumps")(config));
+  } catch (nb::python_error& error) {
+    throw Error(Code::kInvalidArgument, "config: it cannot be written as JSON: " +
+                                            nb::cast<std::string>(nb::str(error.value())));
+  }
+}
+
+GivenConfig read_config(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream || std::filesystem::is_directory(file)) {
+    throw Error(Code::kNotFound, "config: the file \"" + file +
+                                     "\" cannot be opened; expected a dict, JSON text that starts "
+                                     "with {, or the path of a JSON file");
+  }
+  return {{std::istreambuf_iterator<char>(stream), {}}, file};
 }
 
 }  // namespace
@@ -37,7 +57,8 @@ Runtime& runtime() {
 
 GivenModel given_model(nb::handle model) {
   if (PyBytes_Check(model.ptr())) return bytes_model(nb::borrow(model));
-  if (PyUnicode_Check(model.ptr()) || nb::hasattr(model, "__fspath__")) return path_model(model);
+  if (PyUnicode_Check(model.ptr()) || nb::hasattr(model, "__fspath__"))
+    return {{}, ModelSource(path_text(model))};
   if (nb::hasattr(model, "SerializeToString"))
     return bytes_model(model.attr("SerializeToString")());
   if (PyObject_CheckBuffer(model.ptr()) != 0) {
@@ -49,6 +70,21 @@ GivenModel given_model(nb::handle model) {
               "model: expected a path, bytes or an onnx.ModelProto, found " + described(model));
 }
 
+GivenConfig given_config(nb::handle config) {
+  if (config.is_none()) return {};
+  if (PyDict_Check(config.ptr())) return {json_of(config), {}};
+  const bool is_text = PyUnicode_Check(config.ptr());
+  if (is_text) {
+    const auto text = nb::cast<std::string>(config);
+    const size_t start = text.find_first_not_of(" \t\r\n");
+    if (start != std::string::npos && text[start] == '{') return {text, "config"};
+  }
+  if (is_text || nb::hasattr(config, "__fspath__")) return read_config(path_text(config));
+  throw Error(
+      Code::kInvalidArgument,
+      "config: expected a dict, JSON text or the path of a JSON file, found " + described(config));
+}
+
 SessionOptions session_options(const std::optional<std::string>& device, nb::handle config) {
   SessionOptions options;
   if (device) {
@@ -56,15 +92,9 @@ SessionOptions session_options(const std::optional<std::string>& device, nb::han
     if (device->empty()) Device::parse(*device);
     options.device = *device;
   }
-  if (config.is_none()) return options;
-  if (!PyDict_Check(config.ptr()))
-    throw Error(Code::kInvalidArgument, "config: expected a dict, found " + described(config));
-  try {
-    options.config_json = nb::cast<std::string>(nb::module_::import_("json").attr("dumps")(config));
-  } catch (nb::python_error& error) {
-    throw Error(Code::kInvalidArgument, "config: it cannot be written as JSON: " +
-                                            nb::cast<std::string>(nb::str(error.value())));
-  }
+  GivenConfig given = given_config(config);
+  options.config_json = std::move(given.json);
+  options.config_file = std::move(given.file);
   return options;
 }
 

@@ -27,7 +27,18 @@ struct GivenModel {
 /// interpreter's lock.
 GivenModel given_model(nanobind::handle model);
 
-/// INVALID_ARGUMENT: `device` is an empty text, `config` no dict or one that JSON cannot express.
+/// A configuration document as the user gave it.
+struct GivenConfig {
+  std::string json;  ///< empty: None
+  std::string file;  ///< as in RuntimeOptions::config_file
+};
+
+/// None, a dict, JSON text (a str that starts with a brace) or the path of a JSON file (str,
+/// os.PathLike). INVALID_ARGUMENT: something else, or a dict that JSON cannot express. NOT_FOUND:
+/// no such file. Needs the interpreter's lock.
+GivenConfig given_config(nanobind::handle config);
+
+/// INVALID_ARGUMENT: `device` is an empty text. Otherwise errors as given_config.
 SessionOptions session_options(const std::optional<std::string>& device, nanobind::handle config);
 
 }  // namespace gantry::python

@@ -194,8 +194,8 @@ def test_errors_have_classes_and_codes():
     for wrong in (5, None, [add_model()]):
         with pytest.raises(gantry.InvalidArgumentError, match="^model: expected a path, bytes or an onnx.ModelProto"):
             gantry.Session(wrong)
-    with pytest.raises(gantry.InvalidArgumentError, match="^config: expected a dict"):
-        gantry.Session(add_model(), config="threads=2")
+    with pytest.raises(gantry.InvalidArgumentError, match="^config: expected a dict, JSON text or the path of a JSON file"):
+        gantry.Session(add_model(), config=2)
     with pytest.raises(gantry.InvalidArgumentError, match='ONNX has no element type for an array of datetime64'):
         session.run({"x": np.zeros((2, 3), "M8[s]"), "y": ONES})
 

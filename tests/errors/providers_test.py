@@ -27,7 +27,7 @@ def manifest(**changes):
 
 # Name -> (manifest, library's bytes or None, stage, what the message must say).
 CANDIDATES = {
-    "malformed": ('{"manifest_version": 1,\n "name": }', None, "parsed", ["line 2"]),
+    "malformed": ('{"manifest_version": 1,\n "name": }', None, "parsed", [":2:10: not valid JSON"]),
     "no object": ("[]", None, "parsed", ["object", "array"]),
     "no name": (manifest(name=None), None, "parsed", ["name"]),
     "wrong type": (manifest(devices="BROKEN"), None, "parsed", ["/devices", "array"]),

@@ -22,7 +22,7 @@ TEST(Manifests, AMalformedOneLeavesARow) {
   EXPECT_EQ(rows[0].state, "rejected");
   EXPECT_EQ(rows[0].code, Code::kInvalidArgument);
   EXPECT_THAT(rows[0].message,
-              testing::AllOf(testing::HasSubstr("bad.json"), testing::HasSubstr("line 2")));
+              testing::AllOf(testing::HasSubstr("bad.json"), testing::HasSubstr("bad.json:2:")));
   EXPECT_FALSE(rows[0].hint.empty());
 }
 

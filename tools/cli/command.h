@@ -26,5 +26,6 @@ void add_check(CLI::App& app, Action& chosen);
 void add_explain(CLI::App& app, Action& chosen);
 void add_bench(CLI::App& app, Action& chosen);
 void add_inspect(CLI::App& app, Action& chosen);
+void add_config(CLI::App& app, Action& chosen);
 
 }  // namespace gantry::cli

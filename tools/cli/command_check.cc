@@ -27,6 +27,7 @@ void print(const Placement& placement, const CheckOptions& options) {
     print_line(fmt::format("not compatible with {}: {} of {} nodes do not run", whom, refused,
                            placement.nodes.size()));
   }
+  print_warnings(placement);
   if (refused == 0 && !options.nodes) return;
   Table table({{"OPERATOR"}, {"DEVICE"}, {"REASON"}, {"NODE"}});
   for (const NodePlacement& node : placement.nodes) {
@@ -46,7 +47,8 @@ Status check_model(const CheckOptions& options) {
     print_json({{"model", options.model},
                 {"device", device_text(options)},
                 {"compatible", placement.compatible},
-                {"nodes", to_json(placement.nodes)}});
+                {"nodes", to_json(placement.nodes)},
+                {"warnings", placement.warnings}});
   } else {
     print(placement, options);
   }

@@ -54,6 +54,7 @@ void print_summary(const Explanation& explanation, const ExplainOptions& options
   print_line(fmt::format("nodes     {} in all", explanation.placement.nodes.size()));
   for (const auto& [place, nodes] : places)
     print_line(fmt::format("          {} {}", nodes, place));
+  print_warnings(explanation.placement);
   if (!explanation.memory) return;
   print_line(
       fmt::format("copies    {} between memory spaces per run", explanation.placement.copies));
@@ -73,7 +74,8 @@ Status explain(const ExplainOptions& options) {
     Json json{{"model", options.model},
               {"device", device_text(options)},
               {"compatible", explanation.placement.compatible},
-              {"nodes", to_json(explanation.placement.nodes)}};
+              {"nodes", to_json(explanation.placement.nodes)},
+              {"warnings", explanation.placement.warnings}};
     if (explanation.memory) {
       json["copies"] = explanation.placement.copies;
       json["memory"] = to_json(*explanation.memory);

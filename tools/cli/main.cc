@@ -22,9 +22,17 @@ Status usage_error(const std::string& message) {
 
 // The command that was being parsed when it failed; the application itself if none was.
 const CLI::App& parsed_command(const CLI::App& app) {
-  const auto commands = app.get_subcommands();
-  return commands.empty() ? app : *commands.front();
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  return *command;
 }
+
+// "gantry config check".
+std::string words_of(const CLI::App& command) {
+  return (command.get_parent() ? words_of(*command.get_parent()) + " " : "") + command.get_name();
+}
+
+bool has_commands(const CLI::App& command) { return !command.get_subcommands(nullptr).empty(); }
 
 std::vector<std::string> names_of(const CLI::App& command) {
   std::vector<std::string> names;
@@ -37,20 +45,19 @@ std::vector<std::string> names_of(const CLI::App& command) {
 
 Status report_usage(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = parsed_command(app);
-  const std::string help =
-      command.get_parent() ? "gantry " + command.get_name() + " --help" : "gantry --help";
+  const std::string help = words_of(command) + " --help";
   const std::vector<std::string> extras = app.remaining(true);
   // A mistyped command is also a missing one, which is what the library complains of first.
-  const bool is_unknown = dynamic_cast<const CLI::ExtrasError*>(&error) || !command.get_parent();
+  const bool is_unknown = dynamic_cast<const CLI::ExtrasError*>(&error) || has_commands(command);
   if (is_unknown && !extras.empty()) {
     const std::string& first = extras.front();
-    const std::string what = first.starts_with('-') ? "option"
-                             : command.get_parent() ? "argument"
-                                                    : "command";
+    const std::string what = first.starts_with('-')  ? "option"
+                             : has_commands(command) ? "command"
+                                                     : "argument";
     return usage_error("unknown " + what + " \"" + first + "\", see " + help +
                        did_you_mean(first, names_of(command)));
   }
-  if (dynamic_cast<const CLI::RequiredError*>(&error) && !command.get_parent()) {
+  if (dynamic_cast<const CLI::RequiredError*>(&error) && has_commands(command)) {
     return usage_error("a command is needed: " + join(names_of(command), ", ", "--") + ", see " +
                        help);
   }
@@ -83,6 +90,7 @@ int run(int argc, char** argv) {
   add_explain(app, action);
   add_bench(app, action);
   add_inspect(app, action);
+  add_config(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

@@ -8,18 +8,6 @@
 #include <nlohmann/json.hpp>
 
 namespace gantry::cli {
-namespace {
-
-std::string read_text(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream || std::filesystem::is_directory(file)) {
-    throw Error(Code::kNotFound, "the configuration file cannot be opened").in(file);
-  }
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-}  // namespace
-
 void add_common_options(CLI::App& command, CommonOptions& options) {
   command.add_flag("--json", options.json, "Print JSON");
   command.add_option("--config", options.config, "Configuration: a JSON document")
@@ -34,18 +22,21 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
       ->type_name("DEVICE");
   command.add_option("--threads", options.threads, "Threads of a run; default: as configured")
       ->type_name("N")
-      ->check(CLI::Range(1, 4096));
+      ->check(CLI::Range(1, 1024));
   add_common_options(command, options);
+}
+
+std::string read_config(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream || std::filesystem::is_directory(file)) {
+    throw Error(Code::kNotFound, "the configuration file cannot be opened").in(file);
+  }
+  return {std::istreambuf_iterator<char>(stream), {}};
 }
 
 std::unique_ptr<Runtime> make_runtime(const CommonOptions& options) {
   if (options.config.empty()) return std::make_unique<Runtime>();
-  const RuntimeOptions runtime{.config_json = read_text(options.config)};
-  try {
-    return std::make_unique<Runtime>(runtime);
-  } catch (const Error& error) {
-    throw error.in(options.config);
-  }
+  return std::make_unique<Runtime>(RuntimeOptions{read_config(options.config), options.config});
 }
 
 SessionOptions session_options(const ModelOptions& options) {

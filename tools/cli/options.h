@@ -25,8 +25,10 @@ struct ModelOptions : CommonOptions {
 };
 void add_model_options(CLI::App& command, ModelOptions& options);
 
+/// The text of a configuration file. NOT_FOUND: it cannot be opened.
+std::string read_config(const std::string& file);
 /// A runtime with the configuration of the file. NOT_FOUND: no such file; INVALID_ARGUMENT: as
-/// Runtime, with the file's name.
+/// Runtime.
 std::unique_ptr<Runtime> make_runtime(const CommonOptions& options);
 SessionOptions session_options(const ModelOptions& options);
 /// The device for people: as given, "CPU" if nothing says otherwise, "configured" if a

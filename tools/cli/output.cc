@@ -167,6 +167,10 @@ Json to_json(const std::vector<NodePlacement>& nodes) {
   return json;
 }
 
+void print_warnings(const Placement& placement) {
+  for (const std::string& warning : placement.warnings) print_line("warning: " + warning);
+}
+
 Json to_json(const MemoryUse& memory) {
   return {{"weights_bytes", memory.weights},
           {"arena_bytes", memory.arena},

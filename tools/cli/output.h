@@ -77,6 +77,8 @@ Json to_json(const ValueInfo& info);
 /// Keys node, op_type, domain, device, provider, kernel, reason.
 Json to_json(const NodePlacement& node);
 Json to_json(const std::vector<NodePlacement>& nodes);
+/// `warning: ...` lines on standard output, of what the configuration says in vain.
+void print_warnings(const Placement& placement);
 /// Keys weights_bytes, arena_bytes, pool_bytes.
 Json to_json(const MemoryUse& memory);
 

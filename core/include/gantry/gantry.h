@@ -2,6 +2,7 @@
 // The public C++ API of gantry, whole.
 #pragma once
 
+#include <gantry/config.h>   // IWYU pragma: export
 #include <gantry/device.h>   // IWYU pragma: export
 #include <gantry/dtype.h>    // IWYU pragma: export
 #include <gantry/error.h>    // IWYU pragma: export

@@ -46,14 +46,17 @@ struct EnvironmentVariable {
 
 struct RuntimeOptions {
   /// Configuration: a JSON document (ARCHITECTURE §10) or empty. Checked before anything is opened.
-  std::string config_json;
+  std::string config_json = {};
+  /// The file that config_json was read from: messages then have its lines; empty: given in code.
+  std::string config_file = {};
 };
 
 /// Finds manifests on construction, opens no library. A library is opened when a device of its type
 /// is first wanted.
 class Runtime {
  public:
-  /// INVALID_ARGUMENT: the configuration is wrong (JSON pointer, expected, found).
+  /// INVALID_ARGUMENT: the configuration is wrong; all that is wrong, a line for each (file, line,
+  /// column, JSON pointer, expected, found). UNSUPPORTED: it wants what this version cannot do.
   explicit Runtime(const RuntimeOptions& options = {});
   ~Runtime();
   Runtime(const Runtime&) = delete;

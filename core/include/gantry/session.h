@@ -37,6 +37,7 @@ struct SessionOptions {
   /// "TYPE" or "TYPE:id"; empty: the configuration's placement.prefer, else "CPU".
   std::string device = {};
   std::string config_json = {};  ///< members override the runtime's configuration; empty: none
+  std::string config_file = {};  ///< as in RuntimeOptions
   bool profile = false;          ///< take per-node times in every run; see Session::profile
 };
 
@@ -69,6 +70,9 @@ struct Placement {
   bool compatible = false;  ///< every node has a device
   std::vector<NodePlacement> nodes;
   uint64_t copies = 0;  ///< copies between memory spaces per run
+  /// what the configuration says in vain: preferred devices that are absent, rules that no node
+  /// matches
+  std::vector<std::string> warnings;
 };
 
 /// Time one node took, added over the runs since the last reset.

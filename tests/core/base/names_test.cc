@@ -11,6 +11,10 @@ TEST(Names, NearestIsAFewLettersAway) {
   EXPECT_EQ(nearest_name("provders", names), "providers");
   EXPECT_EQ(nearest_name("Session", names), "session");
   EXPECT_EQ(nearest_name("latency", names), "latency_us");
+  EXPECT_EQ(nearest_name("smi", {"cpu", "sim"}), "sim");  // two letters swapped are one slip
+  EXPECT_EQ(nearest_name("xim", {"cpu", "sim"}), "sim");
+  EXPECT_EQ(nearest_name("ism_", {"cpu", "sim"}), "sim");
+  EXPECT_EQ(nearest_name("ims", {"cpu", "sim"}), "");
   EXPECT_EQ(nearest_name("xyz", names), "");
   EXPECT_EQ(nearest_name("", names), "");
   EXPECT_EQ(nearest_name(std::string(100000, 'a'), names), "");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/config.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "support/expect_error.h"
@@ -17,7 +18,8 @@ TEST(Config, DefaultsWithoutDocument) {
   EXPECT_EQ(config.session.optimization, Optimization::kAll);
   EXPECT_EQ(config.session.threads, 0);
   EXPECT_TRUE(config.providers.search.empty());
-  EXPECT_TRUE(config.origins.empty());
+  EXPECT_EQ(config.placement.prefer, std::vector<std::string>{"CPU"});
+  EXPECT_EQ(config.origins.text_of("/placement/prefer"), "default");
 }
 
 TEST(Config, ReadsEveryMember) {
@@ -25,7 +27,7 @@ TEST(Config, ReadsEveryMember) {
     "providers": {"search": ["/opt/vendor/providers.d"], "disable": ["cuda"], "options": {"sim": {"latency_us": 1}}},
     "placement": {"prefer": ["CUDA:0", "CPU"], "fallback": "warn",
                   "rules": [{"op_type": "NonMaxSuppression", "device": "CPU"}, {"name": "decoder/*", "domain": "", "device": "CUDA:1"}]},
-    "session": {"threads": 2, "optimization": "basic", "precision": "f32", "disable_passes": ["fold"]}})");
+    "session": {"threads": 2, "optimization": "basic", "precision": "f32", "disable_passes": ["dropout"]}})");
   EXPECT_EQ(config.providers.search, std::vector<std::string>{"/opt/vendor/providers.d"});
   EXPECT_EQ(config.providers.disable, std::vector<std::string>{"cuda"});
   EXPECT_EQ(config.providers.options.at("sim"), R"({"latency_us":1})");
@@ -39,20 +41,80 @@ TEST(Config, ReadsEveryMember) {
   EXPECT_FALSE(config.placement.rules[1].matches("Relu", "", "encoder/x"));
   EXPECT_EQ(config.session.threads, 2);
   EXPECT_EQ(config.session.optimization, Optimization::kBasic);
-  EXPECT_EQ(config.session.disable_passes, std::vector<std::string>{"fold"});
+  EXPECT_EQ(config.session.disable_passes, std::vector<std::string>{"dropout"});
 }
 
 TEST(Config, LaterDocumentsWin) {
   const Config config = Config::parse(
       {{"GANTRY_CONFIG",
-        R"({"session": {"threads": 1, "optimization": "none"}, "placement": {"prefer": ["A", "B"]}})"},
+        "{\"session\": {\"threads\": 1, \"optimization\": \"none\"},\n"
+        " \"placement\": {\"prefer\": [\"A\", \"B\"]},\n"
+        " \"providers\": {\"options\": {\"sim\": {\"latency_us\": 1, \"memory_bytes\": 4096}}}}",
+        "/etc/site.json"},
        {"runtime", ""},
-       {"session", R"({"session": {"threads": 4}, "placement": {"prefer": ["C"]}})"}});
+       {"runtime", R"({"session": {"optimization": "basic", "threads": 2}})", "app.json"},
+       {"session",
+        R"({"session": {"threads": 4}, "placement": {"prefer": ["C"]},
+            "providers": {"options": {"sim": {"latency_us": 2}}}})"}});
   EXPECT_EQ(config.session.threads, 4);
-  EXPECT_EQ(config.session.optimization, Optimization::kNone);
+  EXPECT_EQ(config.session.optimization, Optimization::kBasic);
   EXPECT_EQ(config.placement.prefer, std::vector<std::string>{"C"});
-  EXPECT_EQ(config.origins.at("/session/threads"), "session");
-  EXPECT_EQ(config.origins.at("/session/optimization"), "GANTRY_CONFIG");
+  EXPECT_EQ(config.providers.options.at("sim"), R"({"latency_us":2,"memory_bytes":4096})");
+  EXPECT_EQ(config.origins.text_of("/session/threads"), "configuration (session)");
+  EXPECT_EQ(config.origins.text_of("/session/optimization"), "app.json:1:30");
+  EXPECT_EQ(config.origins.text_of("/providers/options/sim/memory_bytes"),
+            "GANTRY_CONFIG /etc/site.json:3:69");
+  EXPECT_EQ(config.origins.text_of("/providers/options/sim/latency_us"), "configuration (session)");
+  EXPECT_EQ(config.origins.text_of("/placement/prefer/0"), "configuration (session)");
+  EXPECT_EQ(config.origins.text_of("/placement/prefer/1"), "default");  // replaced as a whole
+  EXPECT_EQ(config.origins.text_of("/placement/fallback"), "default");
+}
+
+TEST(Config, SaysAllThatIsWrongByLine) {
+  const std::string text = R"({
+  "sesion": {"threads": 2},
+  "placement": {"prefer": ["CPU", "CUDA:x"], "fallback": "alow"},
+  "session": {
+    "threads": 0,
+    "precision": "bf16",
+    "disable_passes": ["dead_cod"]
+  }
+})";
+  const std::string lines[] = {
+      "c.json:2:3: /sesion: unknown member; ",
+      "c.json:3:35: /placement/prefer/1: device \"CUDA:x\": found the id \"x\"; ",
+      "c.json:3:58: /placement/fallback: expected one of \"error\", \"warn\" and \"allow\"",
+      "c.json:5:16: /session/threads: expected an integer from 1 to 1024, found the number 0\n",
+      "c.json:6:5: /session/precision: this version of gantry implements f32 only; ",
+      "c.json:7:24: /session/disable_passes/0: there is no pass \"dead_cod\"; ",
+  };
+  const std::string suggestions[] = {"\"session\"", "\"CUDA\"", "\"allow\"", "\"dead_code\""};
+  try {
+    Config::parse({{"runtime", text, "c.json"}});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kInvalidArgument);
+    const std::string& message = error.message();
+    size_t start = 0;
+    for (const std::string& line : lines) {
+      EXPECT_EQ(message.substr(start, line.size()), line);
+      start = message.find('\n', start) + 1;
+    }
+    EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 5);
+    for (const std::string& suggestion : suggestions)
+      EXPECT_THAT(message, testing::HasSubstr(". Did you mean " + suggestion + "?"));
+  }
+}
+
+TEST(Config, ShowsWhatIsNoJson) {
+  test::expect_error(
+      Code::kInvalidArgument,
+      {"c.json:2:14: not valid JSON: ", "\n      \"threads\": two\n", "\n                 ^"}, [] {
+        Config::parse({{"runtime", "{\"session\": {\n  \"threads\": two\n}}", "c.json"}});
+      });
+  test::expect_error(Code::kInvalidArgument, {"empty.json:1:1: not valid JSON"}, [] {
+    Config::parse({{"runtime", "", "empty.json"}});
+  });
 }
 
 struct Wrong {
@@ -63,7 +125,7 @@ struct Wrong {
 
 TEST(Config, RefusesWhatIsWrong) {
   const Wrong cases[] = {
-      {"{", Code::kInvalidArgument, {"line 1"}},
+      {"{", Code::kInvalidArgument, {":1:2: not valid JSON"}},
       {"[]", Code::kInvalidArgument, {"an object", "an array"}},
       {"null", Code::kInvalidArgument, {"an object", "null"}},
       {R"({"sesion": {}})", Code::kInvalidArgument, {"/sesion", "Did you mean \"session\"?"}},
@@ -107,7 +169,7 @@ TEST(Config, RefusesWhatIsWrong) {
   for (const Wrong& wrong : cases) {
     SCOPED_TRACE(wrong.text);
     std::vector<std::string> parts = wrong.parts;
-    parts.push_back("configuration (runtime)");
+    parts.emplace_back("configuration (runtime)");
     test::expect_error(wrong.code, parts, [&] { parse(wrong.text); });
   }
 }
@@ -119,9 +181,25 @@ TEST(Config, ReadsTheFileOfTheEnvironment) {
   const std::string file = folder.write("c.json", R"({"session": {"threads": 3}})");
   setenv("GANTRY_CONFIG", file.c_str(), 1);
   EXPECT_EQ(Config::parse({Config::of_environment()}).session.threads, 3);
+  test::expect_error(Code::kInvalidArgument, {"GANTRY_CONFIG " + file + ":1:14: /session/thread: "},
+                     [&] {
+                       folder.write("c.json", R"({"session": {"thread": 3}})");
+                       Config::parse({Config::of_environment()});
+                     });
   setenv("GANTRY_CONFIG", folder.path("gone.json").c_str(), 1);
   test::expect_error(Code::kNotFound, {"GANTRY_CONFIG", "gone.json"},
                      [] { Config::of_environment(); });
+  unsetenv("GANTRY_CONFIG");
+}
+
+TEST(Config, IgnoresTheEnvironmentWithRaisedPrivileges) {
+  const test::TempFolder folder;
+  setenv("GANTRY_CONFIG", folder.write("c.json", R"({"session": {"threads": 3}})").c_str(), 1);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Config::of_environment(true).text, "");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::HasSubstr("GANTRY_CONFIG is ignored"));
+  EXPECT_NE(Config::of_environment(false).text, "");
   unsetenv("GANTRY_CONFIG");
 }
 

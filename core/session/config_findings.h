@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is wrong with a configuration, and where its members come from. Pure functions.
+#pragma once
+
+#include <gantry/config.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "plugin/registry.h"
+#include "plugin/strict_json.h"
+
+namespace gantry {
+
+/// Where a member was set.
+struct ConfigOrigin {
+  std::string document;  ///< as messages name it
+  JsonPlace place;       ///< zeros if the document was given in code
+};
+
+/// By JSON pointer: every member of the documents that have been merged.
+class ConfigOrigins {
+ public:
+  /// Merges a document over those before: the pointers of what it replaces are forgotten.
+  void merge(const JsonDocument& document, const std::string& name, bool has_lines);
+  /// Of the member, or of the innermost one around it; null: nobody set it.
+  [[nodiscard]] const ConfigOrigin* find(std::string pointer) const;
+  [[nodiscard]] bool contains(const std::string& pointer) const {
+    return origins_.contains(pointer);
+  }
+  /// `document:line:column` of the value; "default" if nobody set it or anything around it but the
+  /// document.
+  [[nodiscard]] std::string text_of(const std::string& pointer) const;
+
+ private:
+  void forget(const std::string& pointer);
+  std::map<std::string, ConfigOrigin> origins_;
+};
+
+ConfigFinding to_finding(Code code, const JsonProblem& problem, const ConfigOrigins& origins);
+
+/// What can be said of a document alone: breaches of the schema, members that are not implemented,
+/// malformed devices, names of passes.
+std::vector<ConfigFinding> document_findings(const nlohmann::json& root,
+                                             const ConfigOrigins& origins);
+
+/// What only the manifests tell: options by their schemas; warnings of providers and device types
+/// that nobody has, and of members that contradict each other. Parts of `root` that break the
+/// schema are passed over.
+std::vector<ConfigFinding> provider_findings(const nlohmann::json& root,
+                                             const ConfigOrigins& origins,
+                                             const std::vector<KnownProvider>& providers);
+
+/// By document in the order given, line and column.
+void sort_findings(std::vector<ConfigFinding>& findings);
+
+/// Throws if one is an error: the errors, one in a line.
+void throw_errors_of(const std::vector<ConfigFinding>& findings);
+
+}  // namespace gantry

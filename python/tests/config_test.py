@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configurations from Python: a dict, JSON text or a path; errors say where."""
+
+import json
+import os
+import pathlib
+
+import pytest
+from broken_models import add_model
+
+import gantry
+
+PREFER_SIM = {"placement": {"prefer": ["SIM:1"]}}
+
+
+def device_of(config):
+    (node,) = gantry.Session(add_model(), config=config).placement.nodes
+    return node.device
+
+
+def test_dict_text_and_path(tmp_path):
+    file = tmp_path / "c.json"
+    file.write_text(json.dumps(PREFER_SIM))
+    for config in (PREFER_SIM, json.dumps(PREFER_SIM), "\n " + json.dumps(PREFER_SIM, indent=1), file, str(file)):
+        assert device_of(config) == "SIM:1"
+    assert device_of(None) == device_of({}) == "CPU:0"
+    (node,) = gantry.check(add_model(), config=file).nodes
+    assert node.device == "SIM:1"
+
+
+def test_what_is_named_in_the_call_wins():
+    session = gantry.Session(add_model(), device="CPU", config=PREFER_SIM)
+    assert [node.device for node in session.placement.nodes] == ["CPU:0"]
+
+
+def test_errors_of_a_dict_have_the_pointer():
+    with pytest.raises(gantry.InvalidArgumentError) as raised:
+        gantry.Session(add_model(), config={"session": {"thread": 2}, "placement": {"fallback": "maybe"}})
+    lines = str(raised.value).splitlines()
+    assert len(lines) == 2
+    assert any(line.startswith("configuration (session): /session/thread: unknown member") and
+               line.endswith('Did you mean "threads"?') for line in lines)
+    assert any(line.startswith("configuration (session): /placement/fallback: expected one of") for line in lines)
+
+
+def test_errors_of_text_and_files_have_lines(tmp_path):
+    text = '{\n  "session": {"threads": 0}\n}'
+    with pytest.raises(gantry.InvalidArgumentError, match="^config:2:26: /session/threads: expected an integer from 1 to 1024"):
+        gantry.Session(add_model(), config=text)
+    file = tmp_path / "c.json"
+    file.write_text(text)
+    for path in (file, os.fspath(file)):
+        with pytest.raises(gantry.InvalidArgumentError) as raised:
+            gantry.check(add_model(), config=path)
+        assert str(raised.value).startswith(f"{file}:2:26: /session/threads: ")
+
+
+def test_no_configuration(tmp_path):
+    for wrong, part in ((5, "expected a dict, JSON text or the path"), ([], "found"), ({"session": {1, 2}}, "cannot be written as JSON")):
+        with pytest.raises(gantry.InvalidArgumentError, match=f"^config: .*{part}"):
+            gantry.Session(add_model(), config=wrong)
+    for missing in (tmp_path / "gone.json", "threads=2", pathlib.Path(tmp_path)):
+        with pytest.raises(gantry.NotFoundError, match="cannot be opened; expected a dict, JSON text"):
+            gantry.Session(add_model(), config=missing)
+
+
+def test_devices_of_a_configuration():
+    types = {device.type for device in gantry.devices(config={"providers": {"disable": ["sim"]}})}
+    assert "CPU" in types and "SIM" not in types
+    assert "SIM" in {device.type for device in gantry.devices()}
+    with pytest.raises(gantry.InvalidArgumentError, match=r"/providers/disabel: .*Did you mean \"disable\"\?"):
+        gantry.devices(config={"providers": {"disabel": ["sim"]}})
+
+
+def test_a_placement_tells_of_rules_that_meet_no_node():
+    placement = gantry.check(add_model(), config={"placement": {"rules": [{"op_type": "Ad", "device": "SIM:1"}]}})
+    (warning,) = placement.warnings
+    assert warning.startswith('configuration (session): /placement/rules/0/op_type: no node of the model has the operator "Ad"')
