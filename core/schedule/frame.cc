@@ -13,9 +13,6 @@ bool is_plain_tensor(const gantry_value& value) {
   return value.kind == GANTRY_KIND_TENSOR && value.dtype != DType::kString;
 }
 
-// Asks for memory in steps of the recorded run that lasted to its end.
-constexpr uint32_t kOpen = UINT32_MAX;
-
 }  // namespace
 
 Frame::Frame(const Program& program, ExecutionContext& context)
@@ -159,21 +156,6 @@ void Frame::use_block(uint32_t slot, Block* block) {
   dynamic_.push_back(slot);
 }
 
-Block* Frame::new_block(uint32_t space, uint64_t size_bytes) {
-  Block* block = context_.pool(space).allocate(std::max<uint64_t>(size_bytes, 1));
-  if (recorder_) {
-    block->record = static_cast<int32_t>(recorder_->records.size());
-    recorder_->records.push_back({space, size_bytes, step_, kOpen, 0});
-  }
-  return block;
-}
-
-void Frame::drop_block(Block* block) noexcept {
-  const int32_t record = block->record;
-  if (block->pool->release(block) && recorder_ && record >= 0)
-    recorder_->records[static_cast<size_t>(record)].last = step_;
-}
-
 void Frame::release(uint32_t slot) noexcept {
   Slot& target = slots_[slot];
   if (target.block) {
@@ -202,243 +184,6 @@ void Frame::reset() noexcept {
       for (Slot& slot : *slots) clear_slot(slot);
     }
   }
-}
-
-// ---- Requests
-// -----------------------------------------------------------------------------------------------------------
-
-gantry_tensor* Frame::request(StepCall& call, uint32_t index, DType dtype, uint32_t rank,
-                              const int64_t* shape) {
-  const Step& step = program_.steps()[call.step];
-  if (index >= step.outputs.size() || step.outputs[index] == kNoSlot) [[unlikely]] {
-    throw Error(Code::kInvalidArgument, step.label + ": provider \"" + step.provider +
-                                            "\" asked for output slot " + std::to_string(index) +
-                                            ", which is not there");
-  }
-  Slot& slot = slots_[step.outputs[index]];
-  const gantry_tensor& view = slot.value.view;
-  if (slot.is_planned && !slot.is_set && view.dtype == static_cast<uint32_t>(dtype) &&
-      view.rank == rank && std::equal(shape, shape + rank, view.shape)) [[likely]] {
-    slot.is_set = true;
-    return &slot.value.view;
-  }
-  return request_slow(call, index, step.outputs[index], dtype, rank, shape);
-}
-
-gantry_tensor* Frame::request_slow(StepCall& call, uint32_t index, uint32_t slot_index, DType dtype,
-                                   uint32_t rank, const int64_t* shape) {
-  const Step& step = program_.steps()[call.step];
-  const SlotInfo& info = program_.slots()[slot_index];
-  const auto where = [&] { return step.label + ": output \"" + info.name + "\""; };
-  if (dtype == DType::kString || bits_of(dtype) == 0) {
-    throw Error(Code::kInvalidArgument,
-                where() + " was asked for with element type " + std::string(to_string(dtype)) +
-                    "; only fixed-size types have memory, others are handed over as values");
-  }
-  if (info.type->kind == Kind::kTensor && info.type->dtype != DType::kUndefined &&
-      info.type->dtype != dtype) {
-    throw Error(Code::kInvalidArgument, where() + " was asked for as " +
-                                            std::string(to_string(dtype)) + ", the model says " +
-                                            std::string(to_string(info.type->dtype)));
-  }
-  if (info.type->kind == Kind::kTensor && info.type->has_rank && info.type->shape.size() != rank) {
-    throw Error(Code::kInvalidArgument, where() + " was asked for with rank " +
-                                            std::to_string(rank) + ", the model says " +
-                                            std::to_string(info.type->shape.size()));
-  }
-  Slot& slot = slots_[slot_index];
-  if (slot.is_set) throw Error(Code::kInvalidArgument, where() + " was asked for twice in one run");
-  if (slot.is_planned) {
-    slot.is_planned = false;
-    has_diverged_ = true;
-  }
-  if (slot.block || slot.ref) release(slot_index);
-  if (info.output != kNoSlot) return request_output(slot_index, dtype, rank, shape);
-  const uint64_t size_bytes = bytes_of(dtype, element_count({shape, rank}));
-  if (reuse_input(step, index, slot_index, dtype, size_bytes)) {
-    show(slot_index, dtype, rank, shape, slot.value.view.data, size_bytes);
-  } else {
-    Block* block = new_block(info.space, size_bytes);
-    use_block(slot_index, block);
-    show(slot_index, dtype, rank, shape, block->data, size_bytes);
-    note_slot(slot_index, PlannedSlot::Kind::kArena, block->record, kNoSlot);
-  }
-  return &slot.value.view;
-}
-
-// A value that leaves the session: the caller's memory, or new memory that the caller will own.
-gantry_tensor* Frame::request_output(uint32_t slot_index, DType dtype, uint32_t rank,
-                                     const int64_t* shape) {
-  const SlotInfo& info = program_.slots()[slot_index];
-  const ValueRef& bound = context_.bound_outputs[info.output];
-  if (!bound) {
-    set_ref(slot_index, make_tensor(dtype, std::vector<int64_t>(shape, shape + rank)));
-  } else {
-    if (bound->dtype != dtype || bound->shape.size() != rank ||
-        !std::equal(shape, shape + rank, bound->shape.begin())) {
-      throw Error(Code::kInvalidArgument,
-                  "output \"" + info.name + "\": the bound tensor is " + gantry::describe(*bound) +
-                      ", this run makes " +
-                      gantry::describe(dtype, std::vector<int64_t>(shape, shape + rank)));
-    }
-    set_ref(slot_index, bound);
-  }
-  return &slots_[slot_index].ref->view;
-}
-
-// Lets an output use an input's memory where its port allows and the input's lifetime grants it.
-// Leaves the address in the target's view.
-bool Frame::reuse_input(const Step& step, uint32_t index, uint32_t target, DType dtype,
-                        uint64_t size_bytes) {
-  const Port& port = step.output_ports[index];
-  const auto candidate = [&](uint32_t input) -> Slot* {
-    if (input >= step.inputs.size() || step.inputs[input] == kNoSlot) return nullptr;
-    Slot& slot = slots_[step.inputs[input]];
-    const bool fits = !slot.ref && slot.value.view.size_bytes == size_bytes &&
-                      program_.slots()[step.inputs[input]].space == program_.slots()[target].space;
-    return fits ? &slot : nullptr;
-  };
-  const auto share = [&](Slot& source) {
-    ++source.block->users;
-    use_block(target, source.block);
-    slots_[target].value.view.data = source.value.view.data;
-    note_slot(target, PlannedSlot::Kind::kArena, source.block->record, kNoSlot);
-    return true;
-  };
-  if (Slot* source = candidate(port.repeats)) {
-    if (source->block) return share(*source);
-    if (!source->is_planned) {
-      slots_[target].value.view.data = source->value.view.data;
-      note_slot(target, PlannedSlot::Kind::kRepeats, -1, step.inputs[port.repeats]);
-      return true;
-    }
-  }
-  for (uint32_t input = 0; input < step.inputs.size() && input < 64; ++input) {
-    if (!(port.overwrites >> input & 1) || !step.ends_here[input]) continue;
-    Slot* source = candidate(input);
-    // Element by element: six 8-byte numbers that are broadcast are not 48 booleans.
-    const bool fits = source && bits_of(source->value.dtype) == bits_of(dtype);
-    if (fits && source->block && source->block->users == 1) return share(*source);
-  }
-  return false;
-}
-
-void Frame::note_slot(uint32_t slot, PlannedSlot::Kind kind, int32_t record, uint32_t source) {
-  if (!recorder_) return;
-  PlannedSlot& planned = recorder_->slots[slot];
-  planned.kind =
-      kind == PlannedSlot::Kind::kArena && record < 0 ? PlannedSlot::Kind::kDynamic : kind;
-  planned.record = record;
-  planned.source = source;
-}
-
-gantry_tensor* Frame::allocate(uint32_t slot, DType dtype, uint32_t rank, const int64_t* shape) {
-  if (slots_[slot].block || slots_[slot].ref) release(slot);
-  if (program_.slots()[slot].output != kNoSlot) return request_output(slot, dtype, rank, shape);
-  const uint64_t size_bytes = bytes_of(dtype, element_count({shape, rank}));
-  Block* block =
-      context_.pool(program_.slots()[slot].space).allocate(std::max<uint64_t>(size_bytes, 1));
-  use_block(slot, block);
-  show(slot, dtype, rank, shape, block->data, size_bytes);
-  return &slots_[slot].value.view;
-}
-
-void Frame::shrink(uint32_t slot, const int64_t* shape) {
-  Slot& target = slots_[slot];
-  const gantry_value& value = target.get();
-  for (uint32_t i = 0; i < value.view.rank; ++i) {
-    if (shape[i] < 0 || shape[i] > value.view.shape[i]) {
-      throw Error(Code::kInvalidArgument, "output \"" + program_.slots()[slot].name +
-                                              "\" was asked for as " + gantry::describe(value) +
-                                              " and cannot become larger on axis " +
-                                              std::to_string(i));
-    }
-  }
-  std::vector<int64_t> extents(shape, shape + value.view.rank);
-  const uint64_t size_bytes = bytes_of(value.dtype, element_count(extents));
-  if (target.ref) {  // memory that leaves the session: the caller gets a tensor of the right size
-    set_ref(slot,
-            view_tensor(value.dtype, std::move(extents), value.view.data, size_bytes, target.ref));
-  } else {
-    has_diverged_ = has_diverged_ || target.is_planned;
-    target.is_planned = false;
-    show(slot, value.dtype, value.view.rank, extents.data(), value.view.data, size_bytes);
-    note_slot(slot, PlannedSlot::Kind::kDynamic, -1, kNoSlot);
-  }
-}
-
-void* Frame::request_scratch(StepCall& call, uint32_t space, uint64_t size_bytes) {
-  const uint32_t number = call.scratch_next++;
-  if (plan_ && number < plan_->scratch[call.step].size()) {
-    const PlannedScratch& planned = plan_->scratch[call.step][number];
-    if (planned.space == space && size_bytes <= planned.size_bytes) {
-      return context_.arena(space).reserve(0) +
-             plan_->records[static_cast<size_t>(planned.record)].offset;
-    }
-  }
-  Block* block = new_block(space, size_bytes);
-  call.scratch.push_back(block);
-  if (recorder_) recorder_->scratch[call.step].push_back({block->record, space, size_bytes});
-  return block->data;
-}
-
-// ---- Plans
-// --------------------------------------------------------------------------------------------------------------
-
-void Frame::bind(const MemoryPlan* plan) {
-  plan_ = plan;
-  has_diverged_ = false;
-  moving_.clear();
-  for (Slot& slot : slots_) slot.is_planned = false;
-  if (!plan) return;
-  for (uint32_t space = 0; space < plan->arena_bytes.size(); ++space) {
-    context_.arena(space).reserve(plan->arena_bytes[space]);
-  }
-  const auto bind_slot = [&](uint32_t i) {
-    const PlannedSlot& planned = plan->slots[i];
-    if (planned.kind == PlannedSlot::Kind::kDynamic) return;
-    std::byte* data = nullptr;
-    if (planned.kind == PlannedSlot::Kind::kArena) {
-      data = context_.arena(program_.slots()[i].space).reserve(0) +
-             plan->records[static_cast<size_t>(planned.record)].offset;
-    } else {
-      moving_.push_back(i);
-    }
-    show(i, planned.dtype, static_cast<uint32_t>(planned.shape.size()), planned.shape.data(), data,
-         planned.size_bytes);
-    slots_[i].is_planned = true;
-  };
-  for (const Step& step : program_.steps()) {
-    for (const uint32_t slot : step.outputs) {
-      if (slot != kNoSlot) bind_slot(slot);
-    }
-  }
-}
-
-void Frame::rebind() {
-  for (const uint32_t slot : moving_)
-    slots_[slot].value.view.data = slots_[plan_->slots[slot].source].value.view.data;
-}
-
-std::shared_ptr<const MemoryPlan> Frame::make_plan(Recorder& recorder, Signature signature) const {
-  auto plan = std::make_shared<MemoryPlan>();
-  plan->signature = std::move(signature);
-  plan->records = std::move(recorder.records);
-  const auto last = static_cast<uint32_t>(program_.steps().size());
-  for (MemoryRecord& record : plan->records) {
-    if (record.last == kOpen) record.last = last;
-  }
-  plan->arena_bytes = pack(plan->records, context_.space_count());
-  plan->scratch = std::move(recorder.scratch);
-  plan->slots = std::move(recorder.slots);
-  for (uint32_t i = 0; i < slots_.size(); ++i) {
-    PlannedSlot& planned = plan->slots[i];
-    if (planned.kind == PlannedSlot::Kind::kDynamic) continue;
-    planned.dtype = slots_[i].value.dtype;
-    planned.shape = slots_[i].value.shape;
-    planned.size_bytes = slots_[i].value.view.size_bytes;
-  }
-  return plan;
 }
 
 // ---- Running
@@ -488,7 +233,7 @@ void Frame::run_kernel(const Step& step, StepCall& call) {
   gantry_error* error =
       contain([&] { return kernel.run(kernel.self, call.kernel_context, &call.call); });
   if (error) [[unlikely]] {
-    const bool is_named = message_of(error).find(step.node) != std::string_view::npos;
+    const bool is_named = message_of(error).find("\"" + step.node + "\"") != std::string_view::npos;
     context_.space(step.space).check(error, is_named ? std::string() : step.label);
   }
   for (size_t i = 0; i < step.outputs.size(); ++i) {

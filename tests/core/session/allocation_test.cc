@@ -238,14 +238,16 @@ TEST_P(Allocation, NoneWhenKnownShapesAlternate) {
   }
 }
 
-// Copies, queued kernels, events and waits, too; the accelerator is the simulated one.
+// Copies, queued kernels, events, waits and a captured stretch, too; the accelerator is the
+// simulated one.
 TEST_P(Allocation, NoneOnADeviceWithStreams) {
   ModelBuilder model;
   model.input("x", {-1, 4});
   model.output("y", {-1, 4});
   model.weight("w", {4, 4});
   model.node("MatMul", {"x", "w"}, {"product"});
-  model.node("Tanh", {"product"}, {"bent"});  // on the CPU, between two of the device
+  model.node("Add", {"product", "x"}, {"sum"});
+  model.node("Tanh", {"sum"}, {"bent"});  // on the CPU, between two of the device
   model.node("Relu", {"bent"}, {"y"});
   const std::string bytes = model.bytes();
   Runtime runtime;
