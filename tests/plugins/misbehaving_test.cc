@@ -110,18 +110,17 @@ TEST_P(MisbehavingLoad, FallsBackWithTheReasonOrFails) {
 
 INSTANTIATE_TEST_SUITE_P(
     Modes, MisbehavingLoad,
-    testing::Values(
-        Breach{"claim_throws", Code::kUnsupported, {"Relu \"r\"", "FAKE:0", "thrown in claim"}},
-        Breach{"compile_fails",
-               Code::kUnsupported,
-               {"Relu \"r\" on FAKE:0", "\"misbehaving\"", "compile failed",
-                "the fake assembler gave up"}},
-        Breach{"compile_throws",
-               Code::kInternal,
-               {"Relu \"r\" on FAKE:0", "let an exception cross", "thrown in compile"}},
-        Breach{"no_run",
-               Code::kAbiMismatch,
-               {"Relu \"r\" on FAKE:0", "the kernel has no run function"}}),
+    testing::Values(Breach{"claim_throws", Code::kUnsupported, {"FAKE:0", "thrown in claim"}},
+                    Breach{"compile_fails",
+                           Code::kUnsupported,
+                           {"Relu \"r\" on FAKE:0", "\"misbehaving\"", "compile failed",
+                            "the fake assembler gave up"}},
+                    Breach{"compile_throws",
+                           Code::kInternal,
+                           {"Relu \"r\" on FAKE:0", "let an exception cross", "thrown in compile"}},
+                    Breach{"no_run",
+                           Code::kAbiMismatch,
+                           {"Relu \"r\" on FAKE:0", "the kernel has no run function"}}),
     [](const testing::TestParamInfo<Breach>& info) { return std::string(info.param.mode); });
 
 TEST(MisbehavingClaim, ThatChangesIsAWarning) {

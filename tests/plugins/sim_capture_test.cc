@@ -32,8 +32,7 @@ class Captured {
     }
   }
   sim::Journal& journal() { return sim_.journal(); }
-  Session& session() { return session_; }
-  Session& cpu() { return cpu_; }
+  Session other() { return sim_.session(kFour, placed({})); }
 
  private:
   SimRuntime sim_;
@@ -84,10 +83,14 @@ TEST(Capture, BelongsToAShapeAndToTheMemoryItWasRecordedIn) {
   Captured captured("{}");
   captured.run(2, 5);
   EXPECT_EQ(captured.journal().captures, 1U);
-  captured.run(64, 5);  // needs a larger arena
+  // Another session's memory lies behind the arena, so that it has to move to grow.
+  Session other = captured.other();
+  other.run({{"x", numbers({1, 4})}});
+  other.run({{"x", numbers({1, 4})}});
+  captured.run(64, 5);
   EXPECT_EQ(captured.journal().captures, 2U);
-  captured.run(2, 5);  // so this one's addresses are gone
-  EXPECT_EQ(captured.journal().captures, 3U);
+  captured.run(2, 5);
+  EXPECT_EQ(captured.journal().captures, 3U) << "the addresses of the first are gone";
   EXPECT_EQ(captured.journal().captures_alive, 2U);
   const uint64_t launches = captured.journal().launches;
   for (int i = 0; i < 4; ++i) {
