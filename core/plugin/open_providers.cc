@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "base/log.h"
 #include "plugin/host.h"
@@ -24,6 +25,7 @@ struct OpenProviders {
   std::mutex mutex;
   std::condition_variable freed;
   std::map<std::string, Slot> slots;
+  uint64_t left_bytes = 0;  // by providers that are closed
 };
 
 // Never destroyed: the last runtime may be a static object.
@@ -39,13 +41,16 @@ void free_slot(const std::string& key) {
   all.freed.notify_all();
 }
 
-// Whose the bytes are is only known of the last one.
+// Whose the bytes are is only known of the last one. What was left before is not said again.
 void warn_of_leaks(const std::string& name) {
   OpenProviders& all = open_providers();
   const std::lock_guard<std::mutex> lock(all.mutex);
-  if (!all.slots.empty() || provider_bytes() == 0 || is_forked()) return;
+  if (!all.slots.empty() || is_forked()) return;
+  const uint64_t left = provider_bytes();
+  const uint64_t known = std::exchange(all.left_bytes, left);
+  if (left <= known) return;
   log(LogLevel::kWarning, "provider \"" + name + "\" is closed and did not release " +
-                              std::to_string(provider_bytes()) + " bytes of the host's memory");
+                              std::to_string(left - known) + " bytes of the host's memory");
 }
 
 std::shared_ptr<PluginProvider> find_or_take(const std::string& key) {

@@ -76,6 +76,7 @@ TEST_F(PolicyTest, ThePolicyStandsAboveTheEnvironment) {
   environment_.user.clear();
   ProviderSettings settings;
   settings.search = {folder_.path("vendor-a.json")};
+  settings.probe = "never";
   EXPECT_THAT(states(settings), testing::ElementsAre("ready"));
   settings.is_search_from_environment = true;
   EXPECT_THAT(states(settings), testing::ElementsAre("rejected policy"));
@@ -95,7 +96,7 @@ TEST_F(PolicyTest, ThePolicyHoldsForCodeToo) {
 TEST_F(PolicyTest, AWrongPolicyOpensNothing) {
   policy({{"alow", json::array()}});
   test::expect_error(Code::kInvalidArgument, {"site/policy", "/alow", "\"allow\""},
-                     [&] { folder_.registry(environment_); });
+                     [&] { (void)folder_.registry(environment_); });
 }
 
 TEST_F(PolicyTest, StrictMakesErrorsOfWarningsAndRejections) {
@@ -154,7 +155,7 @@ TEST_F(PolicyTest, TheLoaderLogHasLevelsSubjectsAndAFile) {
   std::ifstream stream(file);
   const std::string text((std::istreambuf_iterator<char>(stream)),
                          std::istreambuf_iterator<char>());
-  EXPECT_THAT(text, HasSubstr("gantry loader debug [ready] vendor-a: opened\n"));
+  EXPECT_THAT(text, HasSubstr("gantry loader debug [ready]: vendor-a: opened\n"));
   EXPECT_THAT(text, testing::Not(HasSubstr("[requirements]")));
   environment_.loader_log = "loud";
   environment_.variables = {{"GANTRY_LOADER_LOG", "loud", "used", ""}};
