@@ -3,7 +3,7 @@
 
 namespace gantry {
 
-std::atomic<bool> DeviceHealth::any_blocked_{false};
+std::atomic<bool> DeviceHealth::is_any_blocked{false};
 
 std::string DeviceHealth::reason() const {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -15,7 +15,7 @@ void DeviceHealth::block(State state, const std::string& reason) {
   if (!is_good()) return;
   reason_ = reason;
   state_.store(state, std::memory_order_release);
-  any_blocked_ = true;
+  is_any_blocked = true;
 }
 
 }  // namespace gantry

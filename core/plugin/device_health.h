@@ -31,10 +31,10 @@ class DeviceHealth {
 
   /// True once any device of the process is not good: the one thing that a run
   /// looks at.
-  static bool any_blocked() noexcept { return any_blocked_.load(std::memory_order_relaxed); }
+  static bool any_blocked() noexcept { return is_any_blocked.load(std::memory_order_relaxed); }
 
  private:
-  static std::atomic<bool> any_blocked_;
+  static std::atomic<bool> is_any_blocked;
   std::atomic<State> state_{State::kGood};
   mutable std::mutex mutex_;
   std::string reason_;

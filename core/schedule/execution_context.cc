@@ -67,16 +67,14 @@ MemoryUse ExecutionContext::memory() const {
   return use;
 }
 
-RunLimits::RunLimits(const RunOptions& options)
-    : cancel(options.cancel), has_deadline(options.timeout_ns.has_value()) {
-  if (!has_deadline) return;
+void RunLimits::set_deadline(uint64_t timeout_ns) {
   const uint64_t most =
       static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::hours(24 * 365)).count());
-  deadline = std::chrono::steady_clock::now() +
-             std::chrono::nanoseconds(std::min(*options.timeout_ns, most));
+  deadline =
+      std::chrono::steady_clock::now() + std::chrono::nanoseconds(std::min(timeout_ns, most));
 }
 
-Code RunLimits::stop_code() const noexcept {
+Code RunLimits::asked_code() const noexcept {
   if (cancel && cancel->load(std::memory_order_relaxed)) return Code::kCancelled;
   if (has_deadline && std::chrono::steady_clock::now() > deadline) return Code::kDeadlineExceeded;
   return Code::kOk;

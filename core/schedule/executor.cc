@@ -72,7 +72,7 @@ void Executor::wait_for_place(std::unique_lock<std::mutex>& lock, const RunLimit
 ExecutionContext* Executor::acquire(const RunLimits& limits) {
   {
     std::unique_lock lock(mutex_);
-    wait_for_place(lock, limits);
+    if (free_.empty()) wait_for_place(lock, limits);
     if (!free_.empty()) {
       ExecutionContext* context = free_.back();
       free_.pop_back();
@@ -132,14 +132,14 @@ void Executor::run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs
   const RunLimits limits(options);
   Lease lease(*this, limits);
   ExecutionContext& context = *lease;
-  context.limits = limits;
+  if (limits.can_stop()) context.limits = limits;
   std::copy(outputs.begin(), outputs.end(), context.bound_outputs.begin());
   try {
     execute(context, inputs, outputs);
   } catch (...) {
     fail(context, inputs);
   }
-  context.limits = {};
+  if (limits.can_stop()) context.limits = {};
   std::fill(context.bound_outputs.begin(), context.bound_outputs.end(), nullptr);
 }
 
@@ -294,6 +294,7 @@ std::vector<NodeTime> Executor::profile() const {
     }
   }
   std::vector<NodeTime> sorted;
+  sorted.reserve(times.size());
   for (auto& [step, time] : times) sorted.push_back(std::move(time));
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const NodeTime& a, const NodeTime& b) { return a.total_ns > b.total_ns; });

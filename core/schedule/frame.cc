@@ -281,11 +281,6 @@ void Frame::finish_step(const Step& step, StepCall& call) {
   release_ended(step);
 }
 
-void Frame::release_ended(const Step& step) noexcept {
-  if (dynamic_.empty()) return;
-  for (const uint32_t slot : step.releases) release(slot);
-}
-
 // The device's own memory is reused in the order of its stream; host memory it
 // may still be reading or writing, until the run ends.
 void Frame::release_scratch(const Step& step, StepCall& call) noexcept {

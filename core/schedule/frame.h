@@ -156,7 +156,10 @@ class Frame {
   void run_copy(const Step& step, StepCall& call);
   void finish_step(const Step& step, StepCall& call);
   void release_scratch(const Step& step, StepCall& call) noexcept;
-  void release_ended(const Step& step) noexcept;
+  void release_ended(const Step& step) noexcept {
+    if (dynamic_.empty()) return;
+    for (const uint32_t slot : step.releases) release(slot);
+  }
   bool run_stretch(const Step& head);
   gantry_capture* record_stretch(const Step& head);
   bool run_recording(const Step& head);
@@ -198,10 +201,17 @@ struct RunLimits {
   bool has_deadline = false;
 
   RunLimits() = default;
-  explicit RunLimits(const RunOptions& options);
+  explicit RunLimits(const RunOptions& options)
+      : cancel(options.cancel), has_deadline(options.timeout_ns.has_value()) {
+    if (has_deadline) set_deadline(*options.timeout_ns);
+  }
   [[nodiscard]] bool can_stop() const noexcept { return cancel || has_deadline; }
   /// 0, or the code with which the run is to stop.
-  [[nodiscard]] Code stop_code() const noexcept;
+  [[nodiscard]] Code stop_code() const noexcept { return can_stop() ? asked_code() : Code::kOk; }
+
+ private:
+  void set_deadline(uint64_t timeout_ns);
+  [[nodiscard]] Code asked_code() const noexcept;
 };
 
 /// Memory, streams and kernel state of one run at a time.
