@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Run at installation: copies the shared libraries that `libraries`, `executables` and `modules` need into gantry/lib under the name
 # they are asked for by. The C and C++ run-time is the system's. Licences come from the Debian packages, those of what is linked in too.
-set(packages libboost1.74-dev libcli11-dev libopenblas-serial-dev libvalijson-dev nlohmann-json3-dev)
+set(packages libboost1.74-dev libcli11-dev libopenblas-serial-dev libstb-dev libvalijson-dev nlohmann-json3-dev)
 file(GET_RUNTIME_DEPENDENCIES
   LIBRARIES ${libraries} EXECUTABLES ${executables} MODULES ${modules}
   RESOLVED_DEPENDENCIES_VAR found

@@ -10,10 +10,10 @@
 #include <onnx/inliner/inliner.h>
 #include <optional>
 #include <set>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "onnx/gradient.h"
 #include "onnx/payload.h"
 #include "onnx/schema.h"
 
@@ -22,8 +22,6 @@ namespace {
 
 // Domain of the functions that bodies from schemas become on their way through the inliner.
 constexpr char kSchemaBodies[] = "gantry.schema_bodies";
-
-using Types = std::unordered_map<std::string, const onnx::TypeProto*>;
 
 FunctionCall call_of(const onnx::NodeProto& node) {
   return {node.domain(), node.op_type(), node.overload()};
@@ -62,7 +60,7 @@ class SchemaBodies {
   }
 
  private:
-  void graph(onnx::GraphProto& graph, Types types) {
+  void graph(onnx::GraphProto& graph, ValueTypes types) {
     for (const auto& info : graph.value_info()) types[info.name()] = &info.type();
     for (const auto& info : graph.input()) types[info.name()] = &info.type();
     for (const auto& info : graph.output()) types[info.name()] = &info.type();
@@ -73,7 +71,7 @@ class SchemaBodies {
         for (onnx::GraphProto& body : *attribute.mutable_graphs()) this->graph(body, types);
       }
       const FunctionCall call = call_of(node);
-      if (!find_local(model_, call) && wanted_(call)) replace(node, call, types);
+      if (!find_local(model_, call) && wanted_(call)) replace(graph, node, call, types);
     }
   }
 
@@ -87,8 +85,11 @@ class SchemaBodies {
     return made_types_.back().get();
   }
 
-  void replace(onnx::NodeProto& node, const FunctionCall& call, const Types& types) {
-    std::optional<onnx::FunctionProto> body = build(node, call, types);
+  void replace(const onnx::GraphProto& graph, onnx::NodeProto& node, const FunctionCall& call,
+               const ValueTypes& types) {
+    std::optional<onnx::FunctionProto> body =
+        is_gradient(call) ? gradient_body(graph, node, types, opsets_.at(""))
+                          : build(node, call, types);
     if (!body) return;
     body->set_domain(kSchemaBodies);
     body->set_name(call.op_type + "_" + std::to_string(count_++));
@@ -103,7 +104,7 @@ class SchemaBodies {
   }
 
   std::optional<onnx::FunctionProto> build(const onnx::NodeProto& node, const FunctionCall& call,
-                                           const Types& types) {
+                                           const ValueTypes& types) {
     const onnx::OpSchema* schema = find_schema(opsets_, call);
     if (!schema) return std::nullopt;
     const int opset = opsets_.at(call.domain);
@@ -197,7 +198,7 @@ void add_default_attributes(onnx::ModelProto& model) {
 
 bool has_function(const onnx::ModelProto& model, const std::map<std::string, int>& opsets,
                   const FunctionCall& call) {
-  if (find_local(model, call)) return true;
+  if (find_local(model, call) || is_gradient(call)) return true;
   const onnx::OpSchema* schema = find_schema(opsets, call);
   if (!schema) return false;
   if (schema->HasContextDependentFunction()) return true;

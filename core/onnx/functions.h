@@ -17,8 +17,8 @@ namespace gantry {
 /// body refers to them, and the library binds only what the call says.
 void add_default_attributes(onnx::ModelProto& model);
 
-/// True if a call has a body: a function of the model, or one in the operator's schema under this
-/// opset.
+/// True if a call has a body: a function of the model, one in the operator's schema under this
+/// opset, or the one that gradient.h derives from the graph.
 bool has_function(const onnx::ModelProto& model, const std::map<std::string, int>& opsets,
                   const FunctionCall& call);
 

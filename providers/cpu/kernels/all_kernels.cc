@@ -8,6 +8,7 @@ std::vector<sdk::KernelTable> all_kernels() {
   return {
       activation_kernels(),
       arg_reduce_kernels(),
+      attention_kernels(),
       batch_norm_kernels(),
       binary_kernels(),
       bitwise_kernels(),

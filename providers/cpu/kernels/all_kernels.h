@@ -11,6 +11,7 @@ namespace gantry::cpu {
 
 sdk::KernelTable activation_kernels();
 sdk::KernelTable arg_reduce_kernels();
+sdk::KernelTable attention_kernels();
 sdk::KernelTable batch_norm_kernels();
 sdk::KernelTable binary_kernels();
 sdk::KernelTable bitwise_kernels();

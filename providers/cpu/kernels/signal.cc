@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spectra: DFT, STFT, MelWeightMatrix. Transforms are computed in f64, whatever the element type.
+// Spectra: DFT, STFT, MelWeightMatrix. Transforms of f64, and those of lengths that need a
+// convolution, are computed in f64, others in f32.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstdint>
 #include <string>
 
@@ -16,31 +18,42 @@
 namespace gantry::cpu {
 namespace {
 
-using Complex = Fourier::Complex;
-
 /// A line is refused above this length, so that the sizes derived from it cannot overflow.
 constexpr int64_t kMostPoints = int64_t{1} << 32;
 
-template <class T>
-double load(const T* data, int64_t index) {
-  return static_cast<double>(static_cast<Compute<T>>(data[index]));
+template <class R, class T>
+R load(const T* data, int64_t index) {
+  return static_cast<R>(static_cast<Compute<T>>(data[index]));
 }
-template <class T>
-void store(T* data, int64_t index, double value) {
+template <class T, class R>
+void store(T* data, int64_t index, R value) {
   data[index] = static_cast<T>(static_cast<Compute<T>>(value));
 }
 
-/// Transforms of many lines, each thread with memory of its own:
-/// line(index, in, out) fills `in`, calls transform() and reads `out`.
+/// Calls f(Type<R>{}) with the type in which transforms of T of this length are computed.
+template <class T, class F>
+void dispatch_precision(int64_t points, F f) {
+  if constexpr (std::is_same_v<T, double>) {
+    f(Type<double>{});
+  } else if (is_smooth_length(points)) {
+    f(Type<float>{});
+  } else {
+    f(Type<double>{});
+  }
+}
+
+/// Transforms of many lines, each thread with memory of its own.
+template <class R>
 class Lines {
  public:
-  Lines(sdk::Call& call, const Fourier& plan, int64_t points, int64_t lines)
+  using Complex = std::complex<R>;
+
+  Lines(sdk::Call& call, const Fourier<R>& plan, int64_t points, int64_t lines)
       : call_(call), plan_(plan), points_(points), lines_(lines) {
     const int64_t grain = std::max<int64_t>(1, 4096 / points);
     parts_ = std::clamp<int64_t>(lines / grain, 1, call.thread_count());
     per_part_ = 2 * points + plan.work_size();
-    memory_ =
-        static_cast<Complex*>(static_cast<void*>(call.scratch<double>(2 * parts_ * per_part_)));
+    memory_ = static_cast<Complex*>(static_cast<void*>(call.scratch<R>(2 * parts_ * per_part_)));
   }
 
   /// fill(line, in) and take(line, out).
@@ -61,13 +74,21 @@ class Lines {
 
  private:
   sdk::Call& call_;
-  const Fourier& plan_;
+  const Fourier<R>& plan_;
   int64_t points_;
   int64_t lines_;
   int64_t parts_;
   int64_t per_part_;
   Complex* memory_;
 };
+
+/// The first number of the spectrum of a real signal, and the one at half its length, are real;
+/// rounding would leave a trace of an imaginary part.
+template <class R>
+void make_ends_real(std::complex<R>* spectrum, int64_t points) {
+  spectrum[0] = spectrum[0].real();
+  if (points % 2 == 0) spectrum[points / 2] = spectrum[points / 2].real();
+}
 
 /// Version 17 has the axis as an attribute, version 20 as an input.
 class Dft final : public NodeKernel {
@@ -103,7 +124,10 @@ class Dft final : public NodeKernel {
     const Layout layout = {x.count(axis + 1, x.rank - 1), given, points, kept, parts};
     dispatch<FloatTypes>(call.input(0).dtype, [&](auto type) {
       using T = typename decltype(type)::type;
-      transform(call, layout, x.count(0, axis) * layout.inner, static_cast<T*>(output.data));
+      dispatch_precision<T>(points, [&](auto real) {
+        transform<typename decltype(real)::type>(call, layout, x.count(0, axis) * layout.inner,
+                                                 static_cast<T*>(output.data));
+      });
     });
   }
 
@@ -116,12 +140,13 @@ class Dft final : public NodeKernel {
     int64_t parts;   ///< numbers of a point of the input
   };
 
-  template <class T>
+  template <class R, class T>
   void transform(sdk::Call& call, const Layout& e, int64_t lines, T* y) const {
+    using Complex = std::complex<R>;
     const T* x = call.data<T>(0);
     const bool is_half = is_onesided_ && is_inverse_;
-    const double scale = is_inverse_ ? 1.0 / static_cast<double>(e.points) : 1.0;
-    const Fourier plan(e.points, is_inverse_);
+    const R scale = is_inverse_ ? R{1} / static_cast<R>(e.points) : R{1};
+    const Fourier<R> plan(e.points, is_inverse_);
     const auto fill = [&](int64_t line, Complex* in) {
       const T* source = x + (line / e.inner * e.given * e.inner + line % e.inner) * e.parts;
       // Of a spectrum of a real signal the second half mirrors the first.
@@ -129,14 +154,15 @@ class Dft final : public NodeKernel {
       const int64_t count = std::min(e.given, wanted);
       for (int64_t i = 0; i < count; ++i) {
         const T* point = source + i * e.inner * e.parts;
-        in[i] = Complex(load(point, 0), e.parts == 2 ? load(point, 1) : 0.0);
+        in[i] = Complex(load<R>(point, 0), e.parts == 2 ? load<R>(point, 1) : R{0});
       }
       std::fill(in + count, in + e.points, Complex());
       for (int64_t i = 1; is_half && i < (e.points + 1) / 2; ++i)
         in[e.points - i] = std::conj(in[i]);
     };
     const int64_t out_parts = is_half ? 1 : 2;
-    const auto take = [&](int64_t line, const Complex* out) {
+    const auto take = [&](int64_t line, Complex* out) {
+      if (e.parts == 1) make_ends_real(out, e.points);
       T* target = y + (line / e.inner * e.kept * e.inner + line % e.inner) * out_parts;
       for (int64_t i = 0; i < e.kept; ++i) {
         T* point = target + i * e.inner * out_parts;
@@ -144,7 +170,7 @@ class Dft final : public NodeKernel {
         if (out_parts == 2) store(point, 1, out[i].imag() * scale);
       }
     };
-    Lines(call, plan, e.points, lines).run(fill, take);
+    Lines<R>(call, plan, e.points, lines).run(fill, take);
   }
 
   int64_t axis_;
@@ -191,8 +217,10 @@ class Stft final : public NodeKernel {
     if (count_of({shape, 4}) == 0) return;
     dispatch<FloatTypes>(call.input(0).dtype, [&](auto type) {
       using T = typename decltype(type)::type;
-      transform(call, {x[1], shape[1], points, step, bins, parts}, x[0] * shape[1],
-                static_cast<T*>(output.data));
+      dispatch_precision<T>(points, [&](auto real) {
+        transform<typename decltype(real)::type>(call, {x[1], shape[1], points, step, bins, parts},
+                                                 x[0] * shape[1], static_cast<T*>(output.data));
+      });
     });
   }
 
@@ -206,26 +234,28 @@ class Stft final : public NodeKernel {
     int64_t parts;
   };
 
-  template <class T>
+  template <class R, class T>
   static void transform(sdk::Call& call, const Layout& e, int64_t lines, T* y) {
+    using Complex = std::complex<R>;
     const T* x = call.data<T>(0);
     const T* window = call.has_input(2) ? call.data<T>(2) : nullptr;
-    const Fourier plan(e.points, false);
+    const Fourier<R> plan(e.points, false);
     const auto fill = [&](int64_t line, Complex* in) {
       const T* frame = x + (line / e.frames * e.length + line % e.frames * e.step) * e.parts;
       for (int64_t i = 0; i < e.points; ++i) {
-        const double factor = window ? load(window, i) : 1.0;
-        in[i] = Complex(load(frame, i * e.parts) * factor,
-                        e.parts == 2 ? load(frame, i * 2 + 1) * factor : 0.0);
+        const R factor = window ? load<R>(window, i) : R{1};
+        in[i] = Complex(load<R>(frame, i * e.parts) * factor,
+                        e.parts == 2 ? load<R>(frame, i * 2 + 1) * factor : R{0});
       }
     };
-    const auto take = [&](int64_t line, const Complex* out) {
+    const auto take = [&](int64_t line, Complex* out) {
+      if (e.parts == 1) make_ends_real(out, e.points);
       for (int64_t i = 0; i < e.bins; ++i) {
         store(y, (line * e.bins + i) * 2, out[i].real());
         store(y, (line * e.bins + i) * 2 + 1, out[i].imag());
       }
     };
-    Lines(call, plan, e.points, lines).run(fill, take);
+    Lines<R>(call, plan, e.points, lines).run(fill, take);
   }
 
   bool is_onesided_;
@@ -281,7 +311,7 @@ class MelWeightMatrix final : public NodeKernel {
     }
     double value = 0;
     dispatch<FloatTypes>(call.input(slot).dtype, [&](auto type) {
-      value = load(call.data<typename decltype(type)::type>(slot), 0);
+      value = load<double>(call.data<typename decltype(type)::type>(slot), 0);
     });
     return value;
   }

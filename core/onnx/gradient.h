@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradient (ai.onnx.preview.training): a function of its inputs that computes the differentiated
+// part of the graph once more, and then the derivatives, from its target back to its variables.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+
+#include "onnx/functions.h"
+#include "onnx/proto.h"
+
+namespace gantry {
+
+/// Types of the values of a graph, by name.
+using ValueTypes = std::unordered_map<std::string, const onnx::TypeProto*>;
+
+bool is_gradient(const FunctionCall& call);
+
+/// The body of a Gradient node of `graph`; what the differentiated part reads beyond the node's
+/// variables is appended to its inputs. `opset`: the imported version of the default domain.
+/// UNSUPPORTED: an operator without a rule here, or shapes that inference does not know where
+/// broadcasting has to be undone. INVALID_MODEL: attributes that name no such part.
+onnx::FunctionProto gradient_body(const onnx::GraphProto& graph, onnx::NodeProto& node,
+                                  const ValueTypes& types, int opset);
+
+}  // namespace gantry
