@@ -16,7 +16,8 @@ foreach(target IN ITEMS gantry_python gantry_core gantry gantry_probe ${gantry_p
 endforeach()
 
 install(TARGETS gantry_python LIBRARY DESTINATION gantry COMPONENT python)
-install(FILES ${gantry_python_copies} ${gantry_python_dir}/_core.pyi DESTINATION gantry COMPONENT python)
+install(DIRECTORY ${gantry_python_dir} DESTINATION . COMPONENT python FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN py.typed
+  PATTERN __pycache__ EXCLUDE)
 install(TARGETS gantry_core LIBRARY DESTINATION gantry/lib COMPONENT python)
 install(TARGETS gantry RUNTIME DESTINATION gantry/bin COMPONENT python)
 install(TARGETS gantry_probe RUNTIME DESTINATION gantry/lib/gantry COMPONENT python)

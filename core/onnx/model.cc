@@ -125,6 +125,11 @@ const std::map<std::string, std::string>& OnnxModel::metadata() const { return i
 const std::map<std::string, int>& OnnxModel::opsets() const { return impl_->opsets; }
 int64_t OnnxModel::ir_version() const { return impl_->ir_version; }
 
+ModelDescription OnnxModel::description() const {
+  const onnx::ModelProto& proto = impl_->proto;
+  return {proto.producer_name(), proto.domain(), proto.doc_string(), proto.graph().doc_string(),
+          proto.model_version()};
+}
 std::string OnnxModel::producer() const {
   const std::string& version = impl_->proto.producer_version();
   return version.empty() ? impl_->proto.producer_name()

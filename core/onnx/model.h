@@ -4,6 +4,7 @@
 // inliner see the same model with their bytes left out. One thread at a time.
 #pragma once
 
+#include <gantry/model.h>
 #include <gantry/session.h>
 
 #include <functional>
@@ -50,6 +51,7 @@ class OnnxModel {
   [[nodiscard]] const std::map<std::string, int>& opsets() const;  ///< domain -> version
   [[nodiscard]] int64_t ir_version() const;
   [[nodiscard]] std::string producer() const;
+  [[nodiscard]] ModelDescription description() const;
   /// Bytes of constants that are views onto maps.
   [[nodiscard]] uint64_t mapped_bytes() const;
 

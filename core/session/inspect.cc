@@ -47,6 +47,7 @@ ModelSummary summarise(const ModelSource& source) {
   const std::unique_ptr<Graph> graph = model.to_graph();
   ModelSummary summary;
   summary.name = graph->name;
+  summary.description = model.description();
   summary.producer = model.producer();
   summary.ir_version = model.ir_version();
   summary.opsets = model.opsets();

@@ -9,6 +9,7 @@ Nothing is opened on import; providers are found when first asked for and shared
 """
 
 from gantry._core import (
+    CancelToken,
     Device,
     MemoryUse,
     NodePlacement,
@@ -42,6 +43,7 @@ from gantry.errors import (
 
 __all__ = [
     "AbiMismatchError",
+    "CancelToken",
     "CancelledError",
     "DeadlineExceededError",
     "Device",

@@ -105,17 +105,26 @@ constexpr const char* kRunDoc =
     "sequence is a list, an optional None or its value, a map a dict. Arrays that are contiguous, "
     "aligned and in the machine's byte order are read in place.\n"
     "outputs: names of those wanted, in that order; None: all, in the model's order.\n"
-    "timeout: in seconds.\n\n"
+    "timeout: in seconds.\n"
+    "cancel: a token by which another thread ends the run.\n\n"
     "Returns new arrays, which own their memory. The interpreter's lock is released while the "
     "model runs; Ctrl-C ends the run.\n\n"
     "Raises InvalidArgumentError: an input is missing, unknown, or not what the model declares; "
-    "DeadlineExceededError after the timeout; KeyboardInterrupt; what the devices report.\n\n"
+    "DeadlineExceededError after the timeout; CancelledError; KeyboardInterrupt; what the devices "
+    "report.\n\n"
     ">>> session.run({\"x\": x})[\"y\"]";
 
 }  // namespace
 
 void bind_session(nb::module_& module) {
   bind_rows(module);
+  nb::class_<CancelToken>(module, "CancelToken",
+                          "Ends the runs that were given it.\n\n"
+                          ">>> token = gantry.CancelToken(); session.run(inputs, cancel=token)")
+      .def(nb::init<>())
+      .def("cancel", &CancelToken::cancel, "Ends them, from any thread, and those to come.")
+      .def("reset", &CancelToken::reset, "Lets runs be again.")
+      .def_prop_ro("cancelled", &CancelToken::cancelled, "Whether cancel() was called.");
   nb::class_<PySession>(module, "Session", kSessionDoc)
       .def(
           "__init__",
@@ -149,10 +158,10 @@ void bind_session(nb::module_& module) {
            ">>> gantry.Session(\"model.onnx\", profile=True).profile()")
       .def("reset_profile", &PySession::reset_profile, "Starts the times anew.")
       .def("run", &PySession::run, nb::arg("inputs").none(), nb::arg("outputs") = nb::none(),
-           nb::kw_only(), nb::arg("timeout") = nb::none(),
+           nb::kw_only(), nb::arg("timeout") = nb::none(), nb::arg("cancel") = nb::none(),
            nb::sig("def run(self, inputs: dict[str, typing.Any], outputs: "
-                   "collections.abc.Sequence[str] | None = None, *, timeout: float | None = None) "
-                   "-> dict[str, typing.Any]"),
+                   "collections.abc.Sequence[str] | None = None, *, timeout: float | None = None, "
+                   "cancel: CancelToken | None = None) -> dict[str, typing.Any]"),
            kRunDoc)
       .def("__repr__", [](const PySession& self) {
         const Placement& placement = self.session().placement();

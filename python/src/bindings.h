@@ -11,6 +11,8 @@ namespace gantry::python {
 
 /// Devices, provider reports, device strings.
 void bind_runtime(nanobind::module_& module);
+/// Element types and numpy.dtypes by name and by number, and inspect(): for gantry.onnxruntime.
+void bind_inspection(nanobind::module_& module);
 /// Placement, and check(), which makes one without a session.
 void bind_placement(nanobind::module_& module);
 /// Session and the rows that it answers with.

@@ -9,13 +9,15 @@ namespace {
 namespace nb = nanobind;
 
 // Read by a signal handler, so plain statics: initialised before any code runs.
-std::atomic<bool> g_interrupted{false};
+std::atomic<std::atomic<bool>*> g_cancel{nullptr};
 struct sigaction g_previous;
 
 static_assert(std::atomic<bool>::is_always_lock_free, "set by a signal handler");
+static_assert(std::atomic<std::atomic<bool>*>::is_always_lock_free, "read by a signal handler");
 
 void on_interrupt(int signal, siginfo_t* info, void* context) {
-  g_interrupted.store(true, std::memory_order_relaxed);
+  if (std::atomic<bool>* cancel = g_cancel.load(std::memory_order_relaxed))
+    cancel->store(true, std::memory_order_relaxed);
   if ((g_previous.sa_flags & SA_SIGINFO) != 0) {
     g_previous.sa_sigaction(signal, info, context);
   } else {
@@ -30,10 +32,10 @@ bool has_handler(const struct sigaction& action) {
 
 }  // namespace
 
-InterruptScope::InterruptScope(bool is_main_thread) {
+InterruptScope::InterruptScope(bool is_main_thread, std::atomic<bool>& cancel) {
   if (!is_main_thread) return;
-  g_interrupted.store(false, std::memory_order_relaxed);
   if (sigaction(SIGINT, nullptr, &g_previous) != 0 || !has_handler(g_previous)) return;
+  g_cancel.store(&cancel, std::memory_order_relaxed);
   struct sigaction own = {};
   own.sa_sigaction = on_interrupt;
   own.sa_flags = SA_SIGINFO | (g_previous.sa_flags & (SA_RESTART | SA_ONSTACK));
@@ -42,10 +44,10 @@ InterruptScope::InterruptScope(bool is_main_thread) {
 }
 
 InterruptScope::~InterruptScope() {
-  if (installed_) sigaction(SIGINT, &g_previous, nullptr);
+  if (!installed_) return;
+  sigaction(SIGINT, &g_previous, nullptr);
+  g_cancel.store(nullptr, std::memory_order_relaxed);
 }
-
-const std::atomic<bool>* InterruptScope::cancel() { return &g_interrupted; }
 
 bool is_main_thread() {
   // The identity of a thread is kept by the C library for as long as the thread lives.

@@ -8,18 +8,16 @@
 
 namespace gantry::python {
 
-/// While it lives, an interrupt sets `cancel()` and then does what it did before. Takes effect on
-/// the thread that runs Python's signal handlers, where one lives at a time; elsewhere it does
-/// nothing. Costs three short system calls.
+/// While it lives, an interrupt sets `cancel` and then does what it did before. Takes effect on the
+/// thread that runs Python's signal handlers, where one lives at a time; elsewhere it does nothing.
+/// Costs three short system calls.
 class InterruptScope {
  public:
-  explicit InterruptScope(bool is_main_thread);
+  /// `cancel` lives longer than the scope.
+  InterruptScope(bool is_main_thread, std::atomic<bool>& cancel);
   ~InterruptScope();
   InterruptScope(const InterruptScope&) = delete;
   InterruptScope& operator=(const InterruptScope&) = delete;
-
-  /// For RunOptions::cancel.
-  [[nodiscard]] static const std::atomic<bool>* cancel();
 
  private:
   bool installed_ = false;

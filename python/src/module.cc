@@ -24,6 +24,7 @@ NB_MODULE(_core, module) {
   module.attr("version") = GANTRY_VERSION;
   register_errors();
   bind_runtime(module);
+  bind_inspection(module);
   bind_placement(module);
   bind_session(module);
 }

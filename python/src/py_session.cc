@@ -47,12 +47,14 @@ PySession::PySession(nb::handle model, const std::optional<std::string>& device,
   session_.emplace(runtime(), given_.source, options);
 }
 
-nb::dict PySession::run(nb::handle inputs, nb::handle outputs, std::optional<double> timeout) {
+nb::dict PySession::run(nb::handle inputs, nb::handle outputs, std::optional<double> timeout,
+                        CancelToken* token) {
   const std::vector<size_t> wanted = to_outputs(outputs);
   const Inputs values = to_inputs(inputs);
   RunOptions options;
   if (timeout) options.timeout_ns = nanoseconds(*timeout);
-  const std::vector<Value> results = run_interruptibly(values, options);
+  CancelToken own;
+  const std::vector<Value> results = run_interruptibly(values, options, token ? *token : own);
   nb::dict named;
   for (const size_t index : wanted)
     named[session_->outputs()[index].name.c_str()] = to_python(results[index]);
@@ -117,17 +119,22 @@ std::vector<size_t> PySession::to_outputs(nb::handle outputs) const {
   return indices;
 }
 
-std::vector<Value> PySession::run_interruptibly(const Inputs& values, RunOptions& options) {
-  const bool is_main = is_main_thread();
-  if (is_main) options.cancel = InterruptScope::cancel();
+std::vector<Value> PySession::run_interruptibly(const Inputs& values, RunOptions& options,
+                                                CancelToken& token) {
+  options.cancel = &token.flag();
+  const bool was_cancelled = token.cancelled();
   try {
+    const bool is_main = is_main_thread();
     const nb::gil_scoped_release unlocked;
-    const InterruptScope scope(is_main);
+    const InterruptScope scope(is_main, token.flag());
     return session_->run_values(values, options);
   } catch (const Error& error) {
     // Python's own handler turns the interrupt that ended the run into KeyboardInterrupt, or
-    // whatever the program wants.
-    if (error.code() == Code::kCancelled && PyErr_CheckSignals() != 0) throw nb::python_error();
+    // whatever the program wants. The token goes back to what the program made of it.
+    if (error.code() == Code::kCancelled && PyErr_CheckSignals() != 0) {
+      if (!was_cancelled) token.reset();
+      throw nb::python_error();
+    }
     throw;
   }
 }

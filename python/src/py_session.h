@@ -6,6 +6,7 @@
 
 #include <gantry/session.h>
 
+#include <atomic>
 #include <cstdint>
 #include <nanobind/nanobind.h>
 #include <optional>
@@ -16,6 +17,18 @@
 
 namespace gantry::python {
 
+/// Ends the runs that were given it, from any thread; stays set until it is reset.
+class CancelToken {
+ public:
+  void cancel() { flag_.store(true); }
+  void reset() { flag_.store(false); }
+  [[nodiscard]] bool cancelled() const { return flag_.load(); }
+  std::atomic<bool>& flag() { return flag_; }
+
+ private:
+  std::atomic<bool> flag_{false};
+};
+
 class PySession {
  public:
   /// Errors as Session.
@@ -25,10 +38,10 @@ class PySession {
   [[nodiscard]] const Session& session() const { return *session_; }
 
   /// `inputs`: a dict from names to values. `outputs`: None or a sequence of names. `timeout`:
-  /// seconds. The result is a dict from names to values. Errors as Session::run, and
-  /// KeyboardInterrupt.
+  /// seconds. `token`: may be null. The result is a dict from names to values. Errors as
+  /// Session::run, and KeyboardInterrupt.
   nanobind::dict run(nanobind::handle inputs, nanobind::handle outputs,
-                     std::optional<double> timeout);
+                     std::optional<double> timeout, CancelToken* token);
 
   /// INVALID_ARGUMENT: made without a profile.
   [[nodiscard]] std::vector<NodeTime> profile() const;
@@ -37,7 +50,8 @@ class PySession {
  private:
   [[nodiscard]] Inputs to_inputs(nanobind::handle inputs) const;
   [[nodiscard]] std::vector<size_t> to_outputs(nanobind::handle outputs) const;
-  std::vector<Value> run_interruptibly(const Inputs& values, RunOptions& options);
+  std::vector<Value> run_interruptibly(const Inputs& values, RunOptions& options,
+                                       CancelToken& token);
 
   GivenModel given_;
   bool has_profile_;

@@ -182,6 +182,30 @@ def test_optionals():
     assert session.run({"o": np.ones(2, np.float32)})["y"].item() is True
 
 
+def ml_model(node, given, made):
+    model = make_model([node], [helper.make_value_info("x", given)], [helper.make_value_info("y", made)])
+    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 1))
+    return model
+
+
+def test_maps():
+    numbers = helper.make_tensor_type_proto(TensorProto.FLOAT, [None, 2])
+    map_type = helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+    zip_map = helper.make_node("ZipMap", ["x"], ["y"], domain="ai.onnx.ml", classlabels_strings=["cat", "dog"])
+    session = gantry.Session(ml_model(zip_map, numbers, helper.make_sequence_type_proto(map_type)))
+    result = session.run({"x": np.array([[0.25, 0.75], [1, 0]], np.float32)})["y"]
+    assert result == [{"cat": 0.25, "dog": 0.75}, {"cat": 1, "dog": 0}]
+
+    vectorize = helper.make_node("DictVectorizer", ["x"], ["y"], domain="ai.onnx.ml", string_vocabulary=["a", "b", "c"])
+    given = helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+    session = gantry.Session(ml_model(vectorize, given, helper.make_tensor_type_proto(TensorProto.FLOAT, None)))
+    assert session.inputs[0].kind == "map"
+    assert session.run({"x": {"c": 3.0, "a": 1.0}})["y"].ravel().tolist() == [1, 0, 3]
+    for wrong in ([1.0], None, np.ones(1)):
+        with pytest.raises(gantry.InvalidArgumentError, match='input "x": expected a dict, found '):
+            session.run({"x": wrong})
+
+
 def test_errors_have_classes_and_codes():
     session = gantry.Session(add_model())
     with pytest.raises(gantry.InvalidArgumentError) as raised:
@@ -198,6 +222,44 @@ def test_errors_have_classes_and_codes():
         gantry.Session(add_model(), config=2)
     with pytest.raises(gantry.InvalidArgumentError, match='ONNX has no element type for an array of datetime64'):
         session.run({"x": np.zeros((2, 3), "M8[s]"), "y": ONES})
+
+
+def test_chosen_outputs():
+    model = make_model([helper.make_node("Split", ["x"], ["a", "b"], axis=1)], [value("x", shape=(1, 4))],
+                       [value("a", shape=(1, 2)), value("b", shape=(1, 2))])
+    session = gantry.Session(model)
+    x = np.array([[1, 2, 3, 4]], np.float32)
+    assert list(session.run({"x": x})) == ["a", "b"]
+    assert list(session.run({"x": x}, ["b", "a"])) == ["b", "a"]
+    assert session.run({"x": x}, ("b",))["b"].tolist() == [[3, 4]]
+    assert session.run({"x": x}, []) == {}
+    with pytest.raises(gantry.InvalidArgumentError, match='output "c": the model has no such output; it has "a", "b"'):
+        session.run({"x": x}, ["c"])
+    for wrong in ("a", 5, [5]):
+        with pytest.raises(gantry.InvalidArgumentError, match="^outputs: expected"):
+            session.run({"x": x}, wrong)
+
+
+def test_profile_and_memory():
+    session = gantry.Session(add_model(), profile=True)
+    for _ in range(3):
+        session.run({"x": ONES, "y": ONES})
+    (row,) = session.profile()
+    assert (row.node, row.op_type, row.device, row.runs) == ("plus", "Add", "CPU:0", 3)
+    assert row.total_ns > 0
+    session.reset_profile()
+    assert sum(row.runs for row in session.profile()) == 0
+    assert session.memory.weights >= 0
+    with pytest.raises(gantry.InvalidArgumentError, match="make it with profile=True"):
+        gantry.Session(add_model()).profile()
+
+
+def test_devices_and_report():
+    assert "CPU:0" in [str(device) for device in gantry.devices() if device.state == "ready"]
+    rows = {row.name: row for row in gantry.report()}
+    assert (rows["cpu"].state, rows["cpu"].code, rows["cpu"].message) == ("ready", "OK", "")
+    assert gantry.supports_device("CPU")
+    assert not gantry.supports_device("CPU:")
 
 
 def test_timeout():
@@ -232,6 +294,40 @@ def test_interrupt_ends_a_run():
     assert time.monotonic() - start < 10
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     session.run({"x": x, "count": 1})
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_tokens_end_runs():
+    session = gantry.Session(loop_model())
+    inputs = {"x": np.zeros((512, 512), np.float32), "count": 10**9}
+    token = gantry.CancelToken()
+    assert not token.cancelled
+    threading.Timer(0.2, token.cancel).start()
+    with pytest.raises(gantry.CancelledError):
+        session.run(inputs, timeout=60, cancel=token)
+    with pytest.raises(gantry.CancelledError):
+        session.run(inputs, timeout=60, cancel=token)
+    token.reset()
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        session.run(inputs, timeout=60, cancel=token)
+    assert not token.cancelled
+    session.run({**inputs, "count": 1}, cancel=token)
+
+    worker_said = []
+
+    def work():
+        try:
+            session.run(inputs, timeout=60, cancel=token)
+        except gantry.Error as error:
+            worker_said.append(type(error))
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    time.sleep(0.2)
+    token.cancel()
+    worker.join(30)
+    assert worker_said == [gantry.CancelledError]
 
 
 def test_others_run_meanwhile():

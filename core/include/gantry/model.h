@@ -28,8 +28,18 @@ struct WeightInfo {
   uint64_t size_bytes = 0;  ///< 0 for strings
 };
 
+/// What a model says of itself.
+struct ModelDescription {
+  std::string producer_name;  ///< without its version
+  std::string domain;
+  std::string text;        ///< of the model
+  std::string graph_text;  ///< of its graph
+  int64_t version = 0;
+};
+
 struct ModelSummary {
   std::string name;  ///< of the graph
+  ModelDescription description;
   std::string producer;
   int64_t ir_version = 0;
   std::map<std::string, int> opsets;  ///< domain -> version

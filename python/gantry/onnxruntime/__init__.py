@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The part of ONNX Runtime's Python API that its users use, on gantry's devices.
+
+    import gantry.onnxruntime as ort
+
+    session = ort.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
+    (y,) = session.run(["y"], {"x": x})
+
+A device TYPE of gantry is the provider "TYPEExecutionProvider": "CPUExecutionProvider" is CPU, "CUDAExecutionProvider" CUDA. What is asked for
+and cannot be done is an error, or a warning where the results are the same. docs/python.md lists what there is.
+"""
+
+from typing import Any
+
+from gantry import __version__
+from gantry.onnxruntime import capi
+from gantry.onnxruntime.binding import IOBinding
+from gantry.onnxruntime.options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions
+from gantry.onnxruntime.session import InferenceSession, ModelMetadata, NodeArg, get_available_providers, get_device
+from gantry.onnxruntime.values import OrtValue
+
+__all__ = [
+    "ExecutionMode",
+    "GraphOptimizationLevel",
+    "IOBinding",
+    "InferenceSession",
+    "ModelMetadata",
+    "NodeArg",
+    "OrtValue",
+    "RunOptions",
+    "SessionOptions",
+    "__version__",
+    "capi",
+    "get_all_providers",
+    "get_available_providers",
+    "get_device",
+    "get_version_string",
+]
+
+get_all_providers = get_available_providers
+
+
+def get_version_string() -> str:
+    """gantry's version."""
+    return __version__
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"gantry.onnxruntime has no {name}; it has {', '.join(sorted(__all__))}")

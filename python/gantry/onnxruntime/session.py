@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""InferenceSession, and which of gantry's devices an execution provider is."""
+
+import dataclasses
+import json
+import os
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import gantry
+from gantry._core import inspect
+from gantry.errors import InvalidArgumentError
+from gantry.onnxruntime.binding import IOBinding
+from gantry.onnxruntime.options import RunOptions, SessionOptions
+from gantry.onnxruntime.values import OrtValue, type_name
+
+__all__ = ["InferenceSession", "ModelMetadata", "NodeArg", "get_available_providers", "get_device"]
+
+_SUFFIX = "ExecutionProvider"
+_HOST = "CPUExecutionProvider"
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeArg:
+    """An input or output: `type` as "tensor(float)", `shape` with numbers, names, and None for what neither is known of."""
+
+    name: str
+    type: str
+    shape: list[int | str | None]
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelMetadata:
+    """What a model says of itself."""
+
+    producer_name: str
+    graph_name: str
+    domain: str
+    description: str
+    graph_description: str
+    version: int
+    custom_metadata_map: dict[str, str]
+
+
+def get_available_providers() -> list[str]:
+    """A name for each type of device that is ready, "CPUExecutionProvider" last."""
+    types = dict.fromkeys(device.type for device in gantry.devices() if device.state == "ready")
+    names = [kind + _SUFFIX for kind in types]
+    return sorted(names, key=lambda name: name == _HOST)
+
+
+def get_device() -> str:
+    """ "GPU" if a CUDA device is ready, else "CPU"."""
+    return "GPU" if "CUDA" + _SUFFIX in get_available_providers() else "CPU"
+
+
+def _warn(text: str) -> None:
+    warnings.warn(f"gantry.onnxruntime: {text}", UserWarning, stacklevel=4)
+
+
+def _provider_rows(providers: Any, provider_options: Any) -> list[tuple[str, dict[str, Any]]]:
+    """(name, options) for each provider asked for, in order."""
+    if providers is None:
+        return []
+    if isinstance(providers, str) or not isinstance(providers, Sequence):
+        raise InvalidArgumentError(f"providers: expected a list of names or of (name, options), found a {type(providers).__name__}")
+    if provider_options is not None and len(provider_options) != len(providers):
+        raise InvalidArgumentError(f"provider_options: expected one dict for each of the {len(providers)} providers, found "
+                                   f"{len(provider_options)}")
+    rows = []
+    for index, item in enumerate(providers):
+        name, options = (item, {}) if isinstance(item, str) else tuple(item) if isinstance(item, (tuple, list)) and len(item) == 2 else (None, {})
+        if not isinstance(name, str) or not isinstance(options, Mapping):
+            raise InvalidArgumentError(f"providers[{index}]: expected a name or (name, options), found {item!r}")
+        rows.append((name, {**options, **(provider_options[index] if provider_options else {})}))
+    return rows
+
+
+def _device(name: str, options: Mapping[str, Any]) -> str | None:
+    """The device of a provider, as "TYPE:id"; None, and a warning, if there is none."""
+    ignored = sorted(set(options) - {"device_id"})
+    if ignored:
+        _warn(f"{name}: no effect of the options {', '.join(ignored)}; gantry's own go into the configuration")
+    device = f"{name.removesuffix(_SUFFIX)}:{options.get('device_id', 0)}"
+    if name.endswith(_SUFFIX) and gantry.supports_device(device):
+        return device
+    _warn(f"{name}: no device {device} is ready; available providers: {', '.join(get_available_providers())}")
+    return None
+
+
+class InferenceSession:
+    """A model ready to run.
+
+    path_or_bytes: a path, the bytes of a model, or an onnx.ModelProto. sess_options: see SessionOptions. providers: names, or
+    (name, options) with the option "device_id", most preferred first; nodes that one refuses go to the next, and to the CPU last. A
+    provider that is not there is warned of and left out.
+
+    Raises gantry.Error, whose classes gantry.onnxruntime.capi.onnxruntime_pybind11_state has under ONNX Runtime's names.
+
+    >>> InferenceSession("model.onnx", providers=[("CUDAExecutionProvider", {"device_id": 1}), "CPUExecutionProvider"])
+    """
+
+    def __init__(
+        self,
+        path_or_bytes: Any,
+        sess_options: SessionOptions | None = None,
+        providers: Sequence[Any] | None = None,
+        provider_options: Sequence[Mapping[str, Any]] | None = None,
+    ) -> None:
+        self._options = sess_options if sess_options is not None else SessionOptions()
+        config = self._options.config()
+        if not_obeyed := self._options.not_obeyed():
+            _warn(f"no effect of the session options {', '.join(not_obeyed)}")
+        rows = _provider_rows(providers, provider_options)
+        devices = {name: device for name, options in rows if (device := _device(name, options))}
+        devices.setdefault(_HOST, "CPU:0")
+        self._providers = list(devices)
+        self._provider_options = {name: {"device_id": device.split(":")[1]} for name, device in devices.items()}
+        config["placement"] = {"prefer": list(devices.values()), "fallback": "allow"}
+        self._model = path_or_bytes
+        self._session = gantry.Session(path_or_bytes, config=config, profile=self._options.enable_profiling)
+        self._started = time.time_ns()
+
+    def run(
+        self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None
+    ) -> list[Any]:
+        """Runs the model: a list of the outputs that are named, in that order; None or []: all.
+
+        Raises InvalidArgumentError, which is a ValueError too: an input is missing, unknown, or of another type or shape than declared.
+
+        >>> session.run(["y"], {"x": x})
+        """
+        feed = {name: value.value if isinstance(value, OrtValue) else value for name, value in input_feed.items()}
+        token = run_options.token if run_options is not None else None
+        names = [info.name for info in self._session.outputs]
+        results = self._session.run(feed, list(output_names) if output_names else None, cancel=token)
+        return [results[name] for name in (output_names or names)]
+
+    def run_with_ort_values(
+        self, output_names: Sequence[str] | None, input_dict_ort_values: Mapping[str, OrtValue], run_options: RunOptions | None = None
+    ) -> list[OrtValue]:
+        """As run(), of OrtValues."""
+        return [OrtValue(value) for value in self.run(output_names, input_dict_ort_values, run_options)]
+
+    def io_binding(self) -> IOBinding:
+        """Inputs and outputs bound once for many runs; see run_with_iobinding."""
+        return IOBinding([info.name for info in self._session.inputs], [info.name for info in self._session.outputs])
+
+    def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
+        """Runs on what is bound. Outputs that are bound to memory are copied there."""
+        names = iobinding.output_names()
+        iobinding.take(dict(zip(names, self.run(names, iobinding.feed(), run_options), strict=True)))
+
+    def get_inputs(self) -> list[NodeArg]:
+        return [NodeArg(info.name, type_name(info.kind, info.dtype), info.shape or []) for info in self._session.inputs]
+
+    def get_outputs(self) -> list[NodeArg]:
+        return [NodeArg(info.name, type_name(info.kind, info.dtype), info.shape or []) for info in self._session.outputs]
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """None: an initializer is a constant to gantry."""
+        return []
+
+    def get_providers(self) -> list[str]:
+        """Those in use, most preferred first; the CPU is always among them."""
+        return list(self._providers)
+
+    def get_provider_options(self) -> dict[str, dict[str, str]]:
+        return {name: dict(options) for name, options in self._provider_options.items()}
+
+    def get_session_options(self) -> SessionOptions:
+        return self._options
+
+    def get_modelmeta(self) -> ModelMetadata:
+        """Reads the model once more."""
+        summary = inspect(self._model)
+        return ModelMetadata(summary.producer, summary.name, summary.domain, summary.description, summary.graph_description, summary.version,
+                             dict(summary.metadata))
+
+    def end_profiling(self) -> str:
+        """Writes the time of each node to a file, and returns its name: a trace of one event per node, over all runs, in microseconds.
+
+        Raises InvalidArgumentError if the session was made without enable_profiling.
+        """
+        events = []
+        start = 0.0
+        for row in self._session.profile():
+            events.append({"name": row.node, "cat": "Node", "ph": "X", "pid": os.getpid(), "tid": 0, "ts": start, "dur": row.total_ns / 1000,
+                           "args": {"op_name": row.op_type, "provider": row.provider, "device": row.device, "runs": row.runs}})
+            start += row.total_ns / 1000
+        name = f"{self._options.profile_file_prefix}_{time.strftime('%Y-%m-%d_%H-%M-%S')}.json"
+        with open(name, "w", encoding="utf-8") as file:
+            json.dump(events, file)
+        self._session.reset_profile()
+        return name
+
+    def get_profiling_start_time_ns(self) -> int:
+        return self._started

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gantry.onnxruntime against ONNX Runtime: the same program on both modules says the same."""
+
+import importlib
+import json
+import threading
+import warnings
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from broken_models import add_model, make_model, value
+from onnx import TensorProto, helper
+
+import gantry
+import gantry.onnxruntime
+
+MODULES = ["gantry.onnxruntime", "onnxruntime"]
+CPU = ["CPUExecutionProvider"]
+ONES = np.ones((2, 3), np.float32)
+
+
+@pytest.fixture(params=MODULES)
+def ort(request):
+    return importlib.import_module(request.param)
+
+
+def described_model():
+    model = add_model()
+    model.producer_name, model.producer_version, model.domain, model.doc_string, model.model_version = "tester", "2", "org.test", "Adds.", 7
+    model.graph.doc_string = "x and y"
+    helper.set_model_props(model, {"author": "nobody"})
+    return model
+
+
+def typed_model(element_type, shape):
+    return make_model([helper.make_node("Identity", ["x"], ["y"])], [value("x", element_type, shape)], [value("y", element_type, shape)])
+
+
+def test_runs_a_path_bytes_and_options(ort, tmp_path):
+    file = tmp_path / "add.onnx"
+    onnx.save(add_model(), file)
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 2
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    for model in (str(file), file, file.read_bytes()):
+        session = ort.InferenceSession(model, options, providers=CPU)
+        for names in (["z"], None, []):
+            (z,) = session.run(names, {"x": ONES, "y": ONES})
+            np.testing.assert_array_equal(z, 2 * ONES)
+        assert session.get_session_options().intra_op_num_threads == 2
+
+
+def test_describes_inputs_and_outputs(ort):
+    session = ort.InferenceSession(add_model().SerializeToString(), providers=CPU)
+    rows = [(arg.name, arg.type, arg.shape) for arg in [*session.get_inputs(), *session.get_outputs()]]
+    assert rows == [("x", "tensor(float)", ["n", 3]), ("y", "tensor(float)", ["n", 3]), ("z", "tensor(float)", ["n", 3])]
+    assert session.get_overridable_initializers() == []
+    assert session.get_providers() == CPU
+
+
+@pytest.mark.parametrize("element_type", ["FLOAT", "DOUBLE", "FLOAT16", "INT8", "INT64", "UINT16", "BOOL", "STRING"])
+@pytest.mark.parametrize("shape", [(), (1,), (None, "n", 2)])
+def test_types_are_named_alike(element_type, shape):
+    content = typed_model(getattr(TensorProto, element_type), shape).SerializeToString()
+    (ours,), (theirs,) = (module.InferenceSession(content, providers=CPU).get_inputs() for module in (gantry.onnxruntime, onnxruntime))
+    assert (ours.name, ours.type, ours.shape) == (theirs.name, theirs.type, theirs.shape)
+
+
+def test_sequences_are_named_alike(ort):
+    model = make_model(
+        [helper.make_node("SequenceInsert", ["s", "x"], ["t"])],
+        [helper.make_tensor_sequence_value_info("s", TensorProto.FLOAT, None), value("x", shape=("n",))],
+        [helper.make_tensor_sequence_value_info("t", TensorProto.FLOAT, None)],
+    )
+    session = ort.InferenceSession(model.SerializeToString(), providers=CPU)
+    assert [arg.type for arg in session.get_inputs()] == ["seq(tensor(float))", "tensor(float)"]
+    (items,) = session.run(None, {"s": [np.ones(1, np.float32)], "x": np.zeros(2, np.float32)})
+    assert [item.tolist() for item in items] == [[1], [0, 0]]
+
+
+def test_metadata(ort):
+    meta = ort.InferenceSession(described_model().SerializeToString(), providers=CPU).get_modelmeta()
+    found = (meta.producer_name, meta.graph_name, meta.domain, meta.description, meta.graph_description, meta.version)
+    assert found == ("tester", described_model().graph.name, "org.test", "Adds.", "x and y", 7)
+    assert meta.custom_metadata_map == {"author": "nobody"}
+
+
+def test_io_binding(ort):
+    session = ort.InferenceSession(add_model().SerializeToString(), providers=CPU)
+    binding = session.io_binding()
+    x, y = ONES.copy(), ort.OrtValue.ortvalue_from_numpy(ONES.copy())
+    binding.bind_cpu_input("x", x)
+    binding.bind_ortvalue_input("y", y)
+    binding.bind_output("z")
+    session.run_with_iobinding(binding)
+    (z,) = binding.copy_outputs_to_cpu()
+    np.testing.assert_array_equal(z, 2 * ONES)
+    (result,) = binding.get_outputs()
+    assert (result.shape(), result.data_type(), result.device_name()) == ([2, 3], "tensor(float)", "cpu")
+
+    # Into memory of the caller: an OrtValue, and a pointer.
+    target = ort.OrtValue.ortvalue_from_shape_and_type([2, 3], np.float32)
+    binding.clear_binding_outputs()
+    binding.bind_ortvalue_output("z", target)
+    y.update_inplace(2 * ONES)
+    binding.synchronize_inputs()
+    session.run_with_iobinding(binding)
+    binding.synchronize_outputs()
+    np.testing.assert_array_equal(target.numpy(), 3 * ONES)
+    memory = np.zeros((2, 3), np.float32)
+    binding.clear_binding_outputs()
+    binding.bind_output("z", "cpu", 0, np.float32, [2, 3], memory.ctypes.data)
+    binding.bind_input("x", "cpu", 0, np.float32, [2, 3], x.ctypes.data)
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(memory, 3 * ONES)
+
+
+def test_ort_values(ort):
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    held = ort.OrtValue.ortvalue_from_numpy(array)
+    assert (held.shape(), held.data_type(), held.element_type(), held.device_name()) == ([2, 3], "tensor(float)", 1, "cpu")
+    assert (held.has_value(), held.is_tensor(), held.is_tensor_sequence(), held.is_sparse_tensor()) == (True, True, False, False)
+    assert (held.data_ptr(), held.tensor_size_in_bytes()) == (array.ctypes.data, 24)
+    np.testing.assert_array_equal(held.numpy(), array)
+    np.testing.assert_array_equal(np.from_dlpack(held), array)
+    np.testing.assert_array_equal(np.asarray(held), array)
+    made = ort.OrtValue.ortvalue_from_shape_and_type([2], np.int64)
+    assert (made.shape(), made.data_type()) == ([2], "tensor(int64)")
+    session = ort.InferenceSession(add_model().SerializeToString(), providers=CPU)
+    (z,) = session.run_with_ort_values(["z"], {"x": held, "y": held})
+    np.testing.assert_array_equal(z.numpy(), 2 * array)
+
+
+def test_errors_are_caught_alike(ort, tmp_path):
+    errors = ort.capi.onnxruntime_pybind11_state
+    with pytest.raises(errors.NoSuchFile):
+        ort.InferenceSession(str(tmp_path / "none.onnx"), providers=CPU)
+    with pytest.raises(errors.InvalidProtobuf):
+        ort.InferenceSession(b"no model", providers=CPU)
+    session = ort.InferenceSession(add_model().SerializeToString(), providers=CPU)
+    for wrong in ({"x": ONES, "y": ONES.astype(np.int64)}, {"x": ONES, "y": ONES[0]}):
+        with pytest.raises(errors.InvalidArgument):
+            session.run(None, wrong)
+    with pytest.raises(ValueError, match="y"):
+        session.run(None, {"x": ONES})
+    with pytest.raises(errors.InvalidArgument):
+        session.run(["nothing"], {"x": ONES, "y": ONES})
+
+
+def test_module_functions(ort):
+    assert "CPUExecutionProvider" in ort.get_available_providers()
+    assert ort.get_available_providers()[-1] == "CPUExecutionProvider"
+    assert ort.get_device() == "CPU"
+    assert ort.get_version_string() == ort.__version__
+
+
+def test_profile(ort, tmp_path):
+    options = ort.SessionOptions()
+    options.enable_profiling = True
+    options.profile_file_prefix = str(tmp_path / "trace")
+    session = ort.InferenceSession(add_model().SerializeToString(), options, providers=CPU)
+    session.run(None, {"x": ONES, "y": ONES})
+    file = session.end_profiling()
+    assert file.startswith(str(tmp_path / "trace"))
+    with open(file, encoding="utf-8") as opened:
+        events = json.load(opened)
+    assert any(event["cat"] == "Node" and event["args"].get("op_name") == "Add" for event in events)
+
+
+def test_terminate(ort):
+    step = helper.make_graph(
+        [helper.make_node("Identity", ["go"], ["go_on"]), helper.make_node("MatMul", ["before", "before"], ["after"])],
+        "step",
+        [value("i", TensorProto.INT64, ()), value("go", TensorProto.BOOL, ()), value("before", shape=(128, 128))],
+        [value("go_on", TensorProto.BOOL, ()), value("after", shape=(128, 128))],
+    )
+    node = helper.make_node("Loop", ["count", "", "x"], ["y"], body=step)
+    model = make_model([node], [value("count", TensorProto.INT64, ()), value("x", shape=(128, 128))], [value("y", shape=(128, 128))])
+    session = ort.InferenceSession(model.SerializeToString(), providers=CPU)
+    options = ort.RunOptions()
+    feed = {"count": np.array(10**9), "x": np.zeros((128, 128), np.float32)}
+    threading.Timer(0.2, lambda: setattr(options, "terminate", True)).start()
+    with pytest.raises(ort.capi.onnxruntime_pybind11_state.Fail):
+        session.run(None, feed, options)
+    options.terminate = False
+    session.run(None, {**feed, "count": np.array(1)}, options)
+
+
+def test_missing_providers_are_warned_of(ort):
+    with pytest.warns(UserWarning, match="NopeExecutionProvider"):
+        session = ort.InferenceSession(add_model().SerializeToString(), providers=["NopeExecutionProvider", "CPUExecutionProvider"])
+    assert session.get_providers() == CPU
+
+
+def test_gantrys_devices_are_providers():
+    if not gantry.supports_device("SIM:1"):
+        pytest.skip("no simulated device is ready")
+    session = gantry.onnxruntime.InferenceSession(add_model(), providers=[("SIMExecutionProvider", {"device_id": 1})])
+    assert session.get_providers() == ["SIMExecutionProvider", "CPUExecutionProvider"]
+    assert session.get_provider_options()["SIMExecutionProvider"] == {"device_id": "1"}
+    np.testing.assert_array_equal(session.run(None, {"x": ONES, "y": ONES})[0], 2 * ONES)
+
+
+def test_what_cannot_be_obeyed_is_said():
+    options = gantry.onnxruntime.SessionOptions()
+    options.inter_op_num_threads = 3
+    options.enable_mem_pattern = False
+    options.add_session_config_entry("session.set_denormal_as_zero", "1")
+    with pytest.warns(UserWarning, match="enable_mem_pattern=False, inter_op_num_threads=3, session.set_denormal_as_zero='1'"):
+        gantry.onnxruntime.InferenceSession(add_model(), options)
+    with pytest.warns(UserWarning, match="CPUExecutionProvider: no effect of the options arena"):
+        gantry.onnxruntime.InferenceSession(add_model(), providers=[("CPUExecutionProvider", {"arena": 1})])
+    options = gantry.onnxruntime.SessionOptions()
+    options.optimized_model_filepath = "out.onnx"
+    with pytest.raises(gantry.UnsupportedError, match="optimized_model_filepath"):
+        gantry.onnxruntime.InferenceSession(add_model(), options)
+    with pytest.raises(AttributeError):
+        options.intra_op_threads = 2
+    with pytest.raises(gantry.UnsupportedError, match='device_type "cuda"'):
+        gantry.onnxruntime.OrtValue.ortvalue_from_numpy(ONES, "cuda", 0)
+    with pytest.raises(AttributeError, match="has no SparseTensor; it has .*InferenceSession"):
+        _ = gantry.onnxruntime.SparseTensor
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gantry.onnxruntime.InferenceSession(add_model(), gantry.onnxruntime.SessionOptions(), CPU)
+
+
+def test_bindings_are_checked():
+    session = gantry.onnxruntime.InferenceSession(add_model())
+    binding = session.io_binding()
+    with pytest.raises(gantry.InvalidArgumentError, match='input "w": the model has no such input; it has "x", "y"'):
+        binding.bind_cpu_input("w", ONES)
+    with pytest.raises(gantry.InvalidArgumentError, match="no output is bound"):
+        session.run_with_iobinding(binding)
+    binding.bind_cpu_input("x", ONES)
+    binding.bind_cpu_input("y", ONES)
+    binding.bind_ortvalue_output("z", gantry.onnxruntime.OrtValue.ortvalue_from_numpy(np.zeros(2, np.float32)))
+    with pytest.raises(gantry.InvalidArgumentError, match='output "z": expected float32\\[2\\], found float32\\[2, 3\\]'):
+        session.run_with_iobinding(binding)
