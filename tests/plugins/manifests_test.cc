@@ -3,6 +3,7 @@
 #include <gantry/runtime.h>
 
 #include <cstring>
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,11 +51,12 @@ TEST(Manifests, ABadOptionSchemaLeavesARow) {
 
 TEST(Manifests, WrongOptionsFailBeforeAnythingIsOpened) {
   const test::ProviderFolder folder;
-  folder.add("good", "x");
-  ProviderSettings settings;
-  settings.options["x"] = R"({"speed": 3})";
-  test::expect_error(Code::kInvalidArgument, {"\"x\"", "/providers/options/x/speed"},
-                     [&] { (void)folder.registry(settings); });
+  const std::string library = folder.add("good", "x");
+  const nlohmann::json config = {
+      {"providers", {{"search", {folder.path("")}}, {"options", {{"x", {{"speed", 3}}}}}}}};
+  test::expect_error(Code::kInvalidArgument, {"/providers/options/x/speed"},
+                     [&] { Runtime wrong({.config_json = config.dump()}); });
+  EXPECT_EQ(dlopen(library.c_str(), RTLD_NOW | RTLD_NOLOAD), nullptr);
 }
 
 TEST(Manifests, OtherVersionThanTheNote) {
