@@ -68,6 +68,7 @@ bool run_passes(Graph& graph, const PassContext& context, const PipelineOptions&
       if (std::find(options.disabled.begin(), options.disabled.end(), pass.name) !=
           options.disabled.end())
         continue;
+      const TraceSpan span(context.trace, "pass", pass.name);
       try {
         if (!run_everywhere(pass, graph, context)) continue;
         if (options.verify) verify(graph);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/trace.h"
 #include "graph/graph.h"
 
 namespace gantry {
@@ -21,6 +22,7 @@ struct PassContext {
   /// True if a node may give different outputs for equal inputs; such nodes are never folded or
   /// merged.
   std::function<bool(const Node&)> is_nondeterministic;
+  Trace* trace = nullptr;  ///< takes a span for each pass
 };
 
 struct Pass {

@@ -32,7 +32,10 @@ void pass_captures(Frame& frame, const Step& step, Frame& body) {
 
 void run_if(Frame& frame, uint32_t step_index) {
   const Step& step = frame.program().steps()[step_index];
-  Frame& body = frame.child(step_index, scalar<uint8_t>(frame, step, 0, "the condition") ? 0 : 1);
+  const bool condition = scalar<uint8_t>(frame, step, 0, "the condition") != 0;
+  Frame& body = frame.child(step_index, condition ? 0 : 1);
+  const TraceSpan span(frame.context().trace(), "control flow",
+                       condition ? "then_branch" : "else_branch");
   pass_captures(frame, step, body);
   body.run();
   body.wait_for_outputs();
@@ -183,6 +186,7 @@ class LoopRun {
     body_.set_view(inputs[1], state_.condition);
     for (size_t i = 0; i < carried_count_; ++i) body_.set_from(inputs[2 + i], state_.carried[i]);
     pass_captures(frame_, step_, body_);
+    const TraceSpan span(frame_.context().trace(), "control flow", "iteration");
     body_.run();
     body_.wait_for_outputs();
 

@@ -59,10 +59,14 @@ gantry_event* ExecutionContext::mark_end(uint32_t space) {
 }
 
 void ExecutionContext::synchronize() {
+  const TraceSpan span(streams_.size() > 1 ? trace_ : nullptr, "wait", "wait for the devices");
   for (uint32_t i = 1; i < streams_.size(); ++i) {
     const MemorySpace& at = devices_.space(i);
     if (limits.can_stop() && at.api->event_query) wait(i, mark_end(i), at.name());
     at.check(at.api->stream_synchronize(streams_[i]), at.name());
+  }
+  for (const auto& clock : clocks_) {
+    if (clock) clock->drain();
   }
 }
 

@@ -34,6 +34,7 @@ ExecutionContext::ExecutionContext(const Program& program, const DeviceTable& de
 ExecutionContext::~ExecutionContext() {
   quiesce();
   captures_.reset();
+  clocks_.clear();
   main_.reset();
   for (uint32_t i = 1; i < streams_.size(); ++i) {
     const gantry_provider_api& api = *devices_.space(i).api;

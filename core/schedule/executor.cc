@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
+#include <functional>
 #include <new>
 #include <optional>
+#include <unordered_map>
 
 #include "plugin/registry.h"
 #include "schedule/thread_pool.h"
@@ -28,12 +29,12 @@ class Executor::Lease {
 };
 
 Executor::Executor(std::unique_ptr<const Program> program,
-                   std::shared_ptr<const DeviceTable> devices, uint32_t threads, bool profile,
+                   std::shared_ptr<const DeviceTable> devices, uint32_t threads, Trace* trace,
                    const Options& options)
     : devices_(std::move(devices)),
       program_(std::move(program)),
       threads_(std::max(1U, threads)),
-      profile_(profile),
+      trace_(trace),
       options_(options),
       most_contexts_(std::max(2U, hardware_threads())) {}
 
@@ -83,6 +84,7 @@ ExecutionContext* Executor::acquire(const RunLimits& limits) {
   }
   std::unique_ptr<ExecutionContext> made;
   try {
+    const TraceSpan span(trace_, "run", "make a context");
     made = std::make_unique<ExecutionContext>(*program_, *devices_, threads_);
   } catch (...) {
     const std::lock_guard lock(mutex_);
@@ -90,12 +92,12 @@ ExecutionContext* Executor::acquire(const RunLimits& limits) {
     freed_.notify_one();
     throw;
   }
-  made->profile = profile_;
   made->grace_ms = options_.stop_grace_ms;
   made->give_back_others = [this] { give_back_idle(); };
   const std::lock_guard lock(mutex_);
   free_.reserve(most_contexts_);
   const auto place = std::find(contexts_.begin(), contexts_.end(), nullptr);
+  if (trace_) made->attach(*trace_, static_cast<size_t>(place - contexts_.begin()));
   *place = std::move(made);
   return place->get();
 }
@@ -127,6 +129,7 @@ void Executor::give_back_idle() noexcept {
 void Executor::run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs,
                    const RunOptions& options) {
   require_not_forked();
+  const TraceSpan span(trace_, "run", "run");
   if (DeviceHealth::any_blocked()) [[unlikely]]
     devices_->require_good();
   const RunLimits limits(options);
@@ -156,11 +159,12 @@ void Executor::execute(ExecutionContext& context, std::span<const ValueRef> inpu
   }
   write_signature(inputs, context.signature);
   if (!context.plan || frame.has_diverged() || context.plan->signature != context.signature) {
+    const TraceSpan span(trace_, "run", "find the memory plan");
     context.plan = find_plan(context.signature);
     if (context.plan) context.trim();
     frame.bind(context.plan.get());
   }
-  const bool captures = context.plan && options_.capture && !profile_ && program_->has_stretches();
+  const bool captures = context.plan && options_.capture && !trace_ && program_->has_stretches();
   frame.use(captures ? &context.captures().of(context.plan) : nullptr);
   if (context.plan) {
     run_planned(context);
@@ -230,6 +234,7 @@ void Executor::run_planned(ExecutionContext& context) {
 }
 
 void Executor::run_recorded(ExecutionContext& context) {
+  const TraceSpan span(trace_, "run", "first run of these shapes");
   Frame& frame = context.main();
   Recorder recorder;
   recorder.slots.resize(program_->slots().size());
@@ -277,35 +282,47 @@ void Executor::collect_outputs(ExecutionContext& context, std::span<ValueRef> ou
   }
 }
 
+namespace {
+
+// Every call of the frame and of the frames of its bodies.
+void for_each_call(Frame& frame, const std::function<void(const Step&, StepCall&)>& take) {
+  const std::vector<Step>& steps = frame.program().steps();
+  for (uint32_t i = 0; i < steps.size(); ++i) {
+    take(steps[i], frame.calls()[i]);
+    for (uint32_t body = 0; body < steps[i].bodies.size(); ++body)
+      for_each_call(frame.child(i, body), take);
+  }
+}
+
+}  // namespace
+
 std::vector<NodeTime> Executor::profile() const {
-  std::map<uint32_t, NodeTime> times;
+  std::vector<NodeTime> times;
+  if (!trace_) return times;
+  std::unordered_map<const Step*, size_t> rows;
+  for_each_step(*program_, [&](const Step& step, const std::string& name, uint32_t depth) {
+    rows[&step] = times.size();
+    times.push_back({name, step.op_type, step.provider, step.device, 0, 0, depth});
+  });
   const std::lock_guard lock(mutex_);
   for (const auto& context : contexts_) {
     if (!context) continue;
-    for (const StepCall& call : context->main().calls()) {
-      const Step& step = program_->steps()[call.step];
-      NodeTime& time = times[call.step];
-      time.node = step.node;
-      time.op_type = step.op_type;
-      time.provider = step.provider;
-      time.device = step.device;
-      time.runs += call.runs;
-      time.total_ns += call.total_ns;
-    }
+    for_each_call(context->main(), [&](const Step& step, const StepCall& call) {
+      times[rows[&step]].runs += call.runs;
+      times[rows[&step]].total_ns += call.total_ns;
+    });
   }
-  std::vector<NodeTime> sorted;
-  sorted.reserve(times.size());
-  for (auto& [step, time] : times) sorted.push_back(std::move(time));
-  std::stable_sort(sorted.begin(), sorted.end(),
+  std::stable_sort(times.begin(), times.end(),
                    [](const NodeTime& a, const NodeTime& b) { return a.total_ns > b.total_ns; });
-  return sorted;
+  return times;
 }
 
 void Executor::reset_profile() {
   const std::lock_guard lock(mutex_);
   for (const auto& context : contexts_) {
     if (!context) continue;
-    for (StepCall& call : context->main().calls()) call.total_ns = call.runs = 0;
+    for_each_call(context->main(),
+                  [](const Step&, StepCall& call) { call.total_ns = call.runs = 0; });
   }
 }
 

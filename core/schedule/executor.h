@@ -20,11 +20,12 @@ class Executor {
  public:
   struct Options {
     uint64_t stop_grace_ms = 2000;  ///< see ExecutionContext::quiesce
-    bool capture = true;            ///< where devices can; see CaptureCache
+    bool capture = true;            ///< where devices can, without a trace; see CaptureCache
   };
-  /// `threads`: that one run may use. `profile`: take a time for every step.
+  /// `threads`: that one run may use. `trace`: times every step and may keep records; null: none;
+  /// must outlive the executor.
   Executor(std::unique_ptr<const Program> program, std::shared_ptr<const DeviceTable> devices,
-           uint32_t threads, bool profile, const Options& options);
+           uint32_t threads, Trace* trace, const Options& options);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
@@ -37,6 +38,7 @@ class Executor {
            const RunOptions& options);
 
   [[nodiscard]] const Program& program() const { return *program_; }
+  /// Times of the steps, bodies included; empty without a trace.
   [[nodiscard]] std::vector<NodeTime> profile() const;
   void reset_profile();
   [[nodiscard]] MemoryUse memory() const;
@@ -62,7 +64,7 @@ class Executor {
   std::shared_ptr<const DeviceTable> devices_;
   std::shared_ptr<const Program> program_;
   uint32_t threads_;
-  bool profile_;
+  Trace* trace_;
   Options options_;
   mutable std::mutex mutex_;
   std::condition_variable freed_;

@@ -191,7 +191,7 @@ void Frame::reset() noexcept {
 
 void Frame::run() {
   const std::vector<Step>& steps = program_.steps();
-  const bool profile = context_.profile;
+  Trace* const trace = context_.trace();
   for (step_ = 0; step_ < steps.size(); ++step_) {
     if (const Code code = context_.stop_code(); code != Code::kOk) [[unlikely]] {
       throw stop_error(code);
@@ -199,12 +199,8 @@ void Frame::run() {
     const Step& step = steps[step_];
     if (captures_ && step.stretch > 0 && run_stretch(step)) continue;
     StepCall& call = calls_[step_];
-    for (const uint32_t slot : step.waits) {
-      if (slots_[slot].event)
-        context_.wait(program_.slots()[slot].event_space, slots_[slot].event, step.label);
-    }
-    const auto start =
-        profile ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+    if (!step.waits.empty()) wait_for_inputs(step);
+    const uint64_t start_ns = trace ? Trace::now() : 0;
     switch (step.kind) {
       case StepKind::kKernel:
         run_kernel(step, call);
@@ -216,11 +212,17 @@ void Frame::run() {
         run_control_flow(*this, step_);
         break;
     }
-    if (profile) {
-      call.total_ns += static_cast<uint64_t>((std::chrono::steady_clock::now() - start).count());
-      ++call.runs;
-    }
+    if (trace) [[unlikely]]
+      note_step(step, call, start_ns);
     finish_step(step, call);
+  }
+}
+
+void Frame::wait_for_inputs(const Step& step) {
+  const TraceSpan span(context_.trace(), "wait", "wait for the device");
+  for (const uint32_t slot : step.waits) {
+    if (slots_[slot].event)
+      context_.wait(program_.slots()[slot].event_space, slots_[slot].event, step.label);
   }
 }
 

@@ -4,6 +4,7 @@
 // prepared stays for the next.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/trace.h"
 #include "base/value.h"
 #include "gantry/session.h"
 #include "plugin/crash_marks.h"
@@ -21,6 +23,7 @@
 #include "schedule/memory_plan.h"
 #include "schedule/memory_pool.h"
 #include "schedule/program.h"
+#include "schedule/stream_clock.h"
 
 namespace gantry {
 
@@ -64,7 +67,7 @@ struct StepCall {
   uint32_t step = 0;
   uint32_t scratch_next = 0;    ///< how often scratch was asked for in this run
   std::vector<Block*> scratch;  ///< blocks beside the plan, until the step ends
-  uint64_t total_ns = 0;        ///< when profiling
+  uint64_t total_ns = 0;        ///< when there is a trace
   uint64_t runs = 0;
 };
 
@@ -154,6 +157,8 @@ class Frame {
   void point_uses_at(Slot& slot, const gantry_tensor* tensor, const gantry_value* value);
   void run_kernel(const Step& step, StepCall& call);
   void run_copy(const Step& step, StepCall& call);
+  void wait_for_inputs(const Step& step);
+  void note_step(const Step& step, StepCall& call, uint64_t start_ns);
   void finish_step(const Step& step, StepCall& call);
   void release_scratch(const Step& step, StepCall& call) noexcept;
   void release_ended(const Step& step) noexcept {
@@ -251,6 +256,15 @@ class ExecutionContext {
   [[nodiscard]] bool is_abandoned() const { return is_abandoned_; }
   [[nodiscard]] MemoryUse memory() const;
 
+  /// Times every step from now on, and records what happens if `trace` keeps records. `number`: of
+  /// this context in its session. The trace must outlive the context.
+  void attach(Trace& trace, size_t number);
+  [[nodiscard]] Trace* trace() const { return trace_; }
+  /// For the trace: the stream of the step's device has work of it that began at `issued_ns`.
+  void note_on_stream(const Step& step, uint64_t issued_ns);
+  /// For the trace: the sizes of arenas and pools, where they changed.
+  void note_memory() noexcept;
+
   /// 0, or the code with which the run is to stop.
   [[nodiscard]] Code stop_code() const noexcept { return limits.stop_code(); }
 
@@ -260,7 +274,6 @@ class ExecutionContext {
   uint64_t grace_ms = 2000;
   GiveBack give_back_others;          ///< called when this context has no more to give back
   std::vector<ValueRef> kept_inputs;  ///< of the run in which it was abandoned
-  bool profile = false;
   std::atomic<uint64_t>* const mark = mark_cell();  ///< whose kernel runs now
   std::vector<ValueRef> bound_outputs;              ///< by graph output; null: made by the run
 
@@ -275,6 +288,10 @@ class ExecutionContext {
   std::vector<gantry_event*> ends_;  // by space, made when first wanted
   bool is_abandoned_ = false;
   uint32_t threads_;
+  Trace* trace_ = nullptr;
+  std::vector<std::unique_ptr<StreamClock>> clocks_;  // by space, if there are records
+  std::vector<uint32_t> memory_tracks_;               // likewise
+  std::vector<std::array<int64_t, 2>> noted_memory_;  // likewise
   std::unique_ptr<Frame> main_;
   std::unique_ptr<CaptureCache> captures_;
 };

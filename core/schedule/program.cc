@@ -8,6 +8,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/trace.h"
 #include "plugin/crash_marks.h"
 #include "plugin/error.h"
 #include "schedule/transfers.h"
@@ -168,6 +169,7 @@ class ProgramBuilder {
                                           "\" is no tensor of numbers and cannot be copied to " +
                                           devices_.device(space).to_string());
     }
+    const TraceSpan span(options_.trace, "load", "upload", value->name);
     const MemorySpace& memory = devices_.space(space);
     const uint64_t bytes = std::max<uint64_t>(host.view.size_bytes, 1);
     std::shared_ptr<void> data(memory.allocate(bytes),
@@ -253,6 +255,8 @@ class ProgramBuilder {
     step.label = node.label();
     step.node = node.name;
     step.op_type = claim.nodes.size() == 1 ? node.op_type : claim.kernel;
+    step.nodes.assign(claim.nodes.begin(), claim.nodes.end());
+    step.kernel_name = claim.kernel;
     step.provider = claim.candidate->provider->name();
     step.device = claim.candidate->device.to_string();
     step.owner = claim.candidate->provider;
@@ -286,6 +290,8 @@ class ProgramBuilder {
   }
 
   void compile(const Claim& claim, const ClaimSlots& slots, Step& step) const {
+    const std::string span_name = options_.trace ? "compile " + step.label : std::string();
+    const TraceSpan span(options_.trace, "compile", span_name, step.provider);
     const auto ids = [](const auto& values) {
       std::vector<uint32_t> ids;
       ids.reserve(values.size());
@@ -358,7 +364,8 @@ class ProgramBuilder {
     step.output_ports.resize(node.outputs.size());
     for (const Graph* body : bodies_by_role(node)) {
       step.bodies.push_back(std::make_unique<Program>(
-          *placement_.bodies.at(body), devices_, owners_, BuildOptions{.leaves_session = false}));
+          *placement_.bodies.at(body), devices_, owners_,
+          BuildOptions{.leaves_session = false, .trace = options_.trace}));
     }
     program_.steps_.push_back(std::move(step));
   }
@@ -479,6 +486,26 @@ uint64_t Program::constant_bytes() const {
     for (const auto& body : step.bodies) bytes += body->constant_bytes();
   }
   return bytes;
+}
+
+namespace {
+
+void visit_steps(const Program& program, const std::string& prefix, uint32_t depth,
+                 const std::function<void(const Step&, const std::string&, uint32_t)>& take) {
+  for (const Step& step : program.steps()) {
+    take(step, prefix + step.node, depth);
+    for (size_t i = 0; i < step.bodies.size(); ++i) {
+      const char* role = step.op_type != "If" ? "body" : i == 0 ? "then_branch" : "else_branch";
+      visit_steps(*step.bodies[i], prefix + step.node + "/" + role + "/", depth + 1, take);
+    }
+  }
+}
+
+}  // namespace
+
+void for_each_step(const Program& program,
+                   const std::function<void(const Step&, const std::string&, uint32_t)>& take) {
+  visit_steps(program, "", 0, take);
 }
 
 }  // namespace gantry

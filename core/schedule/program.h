@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 namespace gantry {
 
 class Program;
+class Trace;
 
 inline constexpr uint32_t kNoSlot = UINT32_MAX;
 
@@ -55,10 +57,12 @@ enum class StepKind : uint8_t { kKernel, kCopy, kControlFlow };
 
 struct Step {
   StepKind kind = StepKind::kKernel;
-  std::string label;  ///< of the nodes, for messages: `Conv "c3"`
-  std::string node;   ///< name of the first node, for profiles
+  std::string label;               ///< of the nodes, for messages: `Conv "c3"`
+  std::string node;                ///< name of the first node, for profiles
+  std::vector<const Node*> nodes;  ///< of a kernel; borrowed from the graph
   std::string op_type;
   std::string provider;
+  std::string kernel_name;  ///< the provider's
   std::string device;
   uint32_t space = 0;                     ///< where the kernel runs; of a copy the device's space
   std::shared_ptr<PluginProvider> owner;  ///< outlives the kernel, so it stands before it
@@ -89,6 +93,7 @@ struct OutputSource {
 struct BuildOptions {
   /// outputs get memory of their own (the main graph); bodies hand theirs to the node
   bool leaves_session = true;
+  Trace* trace = nullptr;  ///< takes a span for each kernel that is compiled
 };
 
 /// A provider could not compile what it had claimed.
@@ -133,5 +138,11 @@ class Program {
   uint64_t copies_ = 0;
   bool has_stretches_ = false;
 };
+
+/// Every step, bodies after the step that runs them, with the name that a placement gives to its
+/// first node ("outer/body/inner") and how many bodies it is in.
+void for_each_step(
+    const Program& program,
+    const std::function<void(const Step&, const std::string& name, uint32_t depth)>& take);
 
 }  // namespace gantry

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/run_services.h"
 
+#include <array>
 #include <mutex>
 
 #include "plugin/error.h"
@@ -71,15 +72,48 @@ gantry_error* scratch_host(gantry_run* run, uint64_t size_bytes, void** out_memo
   return guard([&] { *out_memory = run->frame->request_scratch(*run->call, 0, size_bytes); });
 }
 
+// A body of parallel_for that leaves a record of each part.
+struct TracedBody {
+  Trace* trace;
+  const Step* step;
+  int64_t count;
+  void (*body)(void*, int64_t, int64_t);
+  void* arg;
+
+  static void run_part(void* self, int64_t begin, int64_t end) {
+    const TracedBody& traced = *static_cast<TracedBody*>(self);
+    const uint64_t start_ns = Trace::now();
+    traced.body(traced.arg, begin, end);
+    if (end - begin == traced.count) return;  // not parted: it is the step itself
+    const std::array<int64_t, 2> range = {begin, end};
+    traced.trace->add(TraceKind::kPart, traced.step, 0, start_ns, Trace::now(), range);
+  }
+};
+
 void run_parallel_for(gantry_run* run, int64_t count, int64_t grain,
                       void (*body)(void*, int64_t, int64_t), void* arg) {
-  parallel_for(run->frame->context().threads(), count, grain, body, arg);
+  const uint32_t threads = run->frame->context().threads();
+  Trace* const trace = run->frame->context().trace();
+  if (!trace || !trace->keeps_records()) [[likely]] {
+    parallel_for(threads, count, grain, body, arg);
+    return;
+  }
+  TracedBody traced{trace, &step_of(run), count, body, arg};
+  parallel_for(threads, count, grain, TracedBody::run_part, &traced);
 }
 
 uint32_t thread_count(gantry_run* run) { return run->frame->context().threads(); }
 
 uint32_t should_stop(gantry_run* run) {
   return static_cast<uint32_t>(run->frame->context().stop_code());
+}
+
+void trace_begin(gantry_run* run, gantry_str name) {
+  if (Trace* trace = run->frame->context().trace()) trace->open(to_view(name));
+}
+
+void trace_end(gantry_run* run) {
+  if (Trace* trace = run->frame->context().trace()) trace->close();
 }
 
 }  // namespace
@@ -96,6 +130,8 @@ void install_run_services_once() {
     services.parallel_for = run_parallel_for;
     services.thread_count = thread_count;
     services.should_stop = should_stop;
+    services.trace_begin = trace_begin;
+    services.trace_end = trace_end;
     install_run_services(services);
   });
 }

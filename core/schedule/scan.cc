@@ -200,6 +200,7 @@ class ScanRun {
       if (captures[i] != kNoSlot)
         body_.set_from(captures[i], frame_.slot(step_.inputs[node_.inputs.size() + i]));
     }
+    const TraceSpan span(frame_.context().trace(), "control flow", "iteration");
     body_.run();
     body_.wait_for_outputs();
     const std::vector<OutputSource>& outputs = body_.program().outputs();

@@ -68,6 +68,7 @@ void fill(const json& root, Config& config) {
   const json& session = root["session"];
   config.session.threads = session.value("threads", 0);
   config.session.optimization = to_optimization(session["optimization"]);
+  config.session.profile = session.value("profile", "");
   config.session.disable_passes = texts(root, "/session/disable_passes");
   config.session.memory_limit_bytes =
       session.value("memory_limit_bytes", config.session.memory_limit_bytes);

@@ -48,6 +48,7 @@ struct Config {
     uint64_t memory_limit_bytes = UINT64_MAX;  ///< see MemoryBudget; absent: no limit
     bool capture = true;            ///< of kernels on devices that can; see Executor::Options
     uint64_t stop_grace_ms = 2000;  ///< for devices to come to rest when a run is stopped
+    std::string profile;            ///< file for a trace; empty: none is taken
   } session;
   ConfigOrigins origins;  ///< of every member that a document sets
   nlohmann::json root;    ///< the merged document, defaults included

@@ -80,7 +80,7 @@ std::vector<ValueRef> evaluate_on_cpu(ProviderRegistry& registry, const Config& 
     if (!placement->complete()) return {};
     auto devices = std::make_shared<DeviceTable>();
     auto program = std::make_unique<Program>(*placement, *devices, host.owners, BuildOptions{});
-    Executor executor(std::move(program), std::move(devices), hardware_threads(), false, {});
+    Executor executor(std::move(program), std::move(devices), hardware_threads(), nullptr, {});
     std::vector<ValueRef> outputs(graph.outputs.size());
     executor.run({}, outputs, {});
     return outputs;
@@ -152,30 +152,44 @@ Preference resolve_preference(ProviderRegistry& registry, const Config& config,
 }
 
 PlannedModel plan_model(ProviderRegistry& registry, const Config& config,
-                        const Preference& preference, const ModelSource& source, bool fold) {
+                        const Preference& preference, const ModelSource& source, bool fold,
+                        Trace* trace) {
   PlannedModel planned;
-  planned.model = std::make_unique<OnnxModel>(source);
-  planned.graph = planned.model->to_graph();
+  {
+    const TraceSpan span(trace, "load", "import");
+    planned.model = std::make_unique<OnnxModel>(source);
+    planned.graph = planned.model->to_graph();
+  }
   RuleUse rules(config);
   rules.look_at(*planned.graph);
-  for (int round = 0; round < kMostInlinings; ++round) {
+  const auto place_graph = [&] {
+    const TraceSpan span(trace, "load", "placement");
     planned.placement = place(*planned.graph, preference.candidates, preference.policy);
+  };
+  for (int round = 0; round < kMostInlinings; ++round) {
+    place_graph();
     std::set<FunctionCall> calls;
     find_unclaimed_functions(*planned.model, *planned.placement, calls);
     if (calls.empty()) break;
+    const TraceSpan span(trace, "load", "inline functions");
     planned.placement.reset();
     planned.model->inline_functions([&](const FunctionCall& call) { return calls.contains(call); });
     planned.graph = planned.model->to_graph();
   }
   PassContext context;
   context.is_nondeterministic = is_nondeterministic;
+  context.trace = trace;
   if (fold && config.session.optimization == Optimization::kAll)
     context.evaluate = [&](const Graph& graph) { return evaluate_on_cpu(registry, config, graph); };
   const std::unique_ptr<GraphPlacement> before = std::move(planned.placement);
-  const bool has_changed = run_passes(*planned.graph, context, pipeline_options(config));
-  planned.graph->renumber();
+  bool has_changed = false;
+  {
+    const TraceSpan span(trace, "load", "passes");
+    has_changed = run_passes(*planned.graph, context, pipeline_options(config));
+    planned.graph->renumber();
+  }
   rules.look_at(*planned.graph);
-  planned.placement = place(*planned.graph, preference.candidates, preference.policy);
+  place_graph();
   if (!has_changed) warn_of_other_answers(*before, *planned.placement);
   planned.warnings = preference.warnings;
   for (ConfigWarning& warning : rules.warnings()) planned.warnings.push_back(std::move(warning));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/trace.h"
 #include "gantry/session.h"
 #include "onnx/model.h"
 #include "schedule/placement.h"
@@ -40,9 +41,11 @@ struct PlannedModel {
 };
 
 /// Imports and places. Functions that nobody claims are inlined and claimed again. `fold`:
-/// constants are folded with the kernels of `CPU`; without it nothing is compiled.
+/// constants are folded with the kernels of `CPU`; without it nothing is compiled. `trace`: takes a
+/// span for each phase; may be null.
 PlannedModel plan_model(ProviderRegistry& registry, const Config& config,
-                        const Preference& preference, const ModelSource& source, bool fold);
+                        const Preference& preference, const ModelSource& source, bool fold,
+                        Trace* trace);
 
 /// The placement as users see it.
 Placement describe(const PlannedModel& planned);

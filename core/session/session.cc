@@ -11,6 +11,7 @@
 #include "session/build_program.h"
 #include "session/plan_model.h"
 #include "session/session_impl.h"
+#include "session/trace_file.h"
 
 namespace gantry {
 namespace {
@@ -53,16 +54,34 @@ std::string subject_of(const ModelSource& source) {
   return source.bytes.empty() ? source.path.string() : std::string("model in memory");
 }
 
-Session::Impl::Impl(Runtime& runtime, const ModelSource& source, const SessionOptions& options) {
+Session::Impl::Impl(Runtime& runtime, const ModelSource& source, const SessionOptions& options)
+    : subject_(subject_of(source)) {
   Runtime::Impl& shared = runtime.impl();
   const Config config = shared.session_config(options);
-  const Preference preference = resolve_preference(shared.registry, config, options.device);
+  if (!config.session.profile.empty()) {
+    trace_file_ = claim_trace_file(config.session.profile);
+    trace_ = std::make_unique<Trace>();
+  } else if (options.profile) {
+    trace_ = std::make_unique<Trace>(0);
+  }
+  load(shared, config, source, options.device);
+  for (size_t i = 0; i < inputs.size(); ++i) input_index.emplace(inputs[i].name, i);
+  for (size_t i = 0; i < outputs.size(); ++i) output_index.emplace(outputs[i].name, i);
+}
+
+void Session::Impl::load(Runtime::Impl& shared, const Config& config, const ModelSource& source,
+                         const std::string& device) {
+  const TraceSpan span(trace_.get(), "load", "load", subject_);
+  const Preference preference = resolve_preference(shared.registry, config, device);
   try {
-    planned_ = plan_model(shared.registry, config, preference, source, true);
+    planned_ = plan_model(shared.registry, config, preference, source, true, trace_.get());
     require_complete(planned_, preference);
     inputs = infos_of(planned_.graph->inputs);
     outputs = infos_of(planned_.graph->outputs);
-    BuiltProgram built = build_program(planned_, preference, config, BuildOptions{});
+    const TraceSpan compiling(trace_.get(), "load", "compile");
+    BuildOptions build;
+    build.trace = trace_.get();
+    BuiltProgram built = build_program(planned_, preference, config, build);
     placement = describe(planned_);
     const uint32_t threads = config.session.threads > 0
                                  ? static_cast<uint32_t>(config.session.threads)
@@ -70,17 +89,36 @@ Session::Impl::Impl(Runtime& runtime, const ModelSource& source, const SessionOp
     placement.copies = built.program->copies();
     planned_.placement.reset();  // its views were for the providers
     executor = std::make_unique<Executor>(
-        std::move(built.program), std::move(built.devices), threads, options.profile,
+        std::move(built.program), std::move(built.devices), threads, trace_.get(),
         Executor::Options{.stop_grace_ms = config.session.stop_grace_ms,
                           .capture = config.session.capture});
   } catch (const Error& error) {
-    throw error.message().starts_with(subject_of(source)) ? error : error.in(subject_of(source));
+    throw error.message().starts_with(subject_) ? error : error.in(subject_);
   }
   for (const ConfigWarning& warning : planned_.warnings)
     log(warning.is_loud ? LogLevel::kWarning : LogLevel::kInfo, warning.text);
-  if (preference.fallback == Fallback::kWarn) warn_of_fallback(options.device);
-  for (size_t i = 0; i < inputs.size(); ++i) input_index.emplace(inputs[i].name, i);
-  for (size_t i = 0; i < outputs.size(); ++i) output_index.emplace(outputs[i].name, i);
+  if (preference.fallback == Fallback::kWarn) warn_of_fallback(device);
+}
+
+Session::Impl::~Impl() {
+  if (trace_file_.empty() || !executor) return;
+  try {
+    write_trace(trace_file_);
+  } catch (const std::exception& error) {
+    log(LogLevel::kError, error.what());
+  }
+}
+
+void Session::Impl::write_trace(const std::filesystem::path& file) const {
+  if (!trace_ || !trace_->keeps_records()) {
+    throw Error(Code::kInvalidArgument,
+                "there is no trace to write; set session.profile in the configuration to a file");
+  }
+  write_trace_file(file, *trace_, executor->program(), subject_);
+  if (trace_->dropped() > 0) {
+    log(LogLevel::kWarning, file.string() + ": the trace was full; its last " +
+                                std::to_string(trace_->dropped()) + " records are missing");
+  }
 }
 
 void Session::Impl::warn_of_fallback(const std::string& device) const {
@@ -148,6 +186,7 @@ const std::map<std::string, std::string>& Session::metadata() const {
 const Placement& Session::placement() const { return impl_->placement; }
 std::vector<NodeTime> Session::profile() const { return impl_->executor->profile(); }
 void Session::reset_profile() { impl_->executor->reset_profile(); }
+void Session::write_trace(const std::filesystem::path& file) const { impl_->write_trace(file); }
 MemoryUse Session::memory() const { return impl_->executor->memory(); }
 std::string Session::graph_text() const { return to_text(*impl_->planned().graph); }
 
@@ -246,7 +285,7 @@ Placement check(Runtime& runtime, const ModelSource& model, const SessionOptions
   Runtime::Impl& shared = runtime.impl();
   const Config config = shared.session_config(options);
   const Preference preference = resolve_preference(shared.registry, config, options.device);
-  return describe(plan_model(shared.registry, config, preference, model, false));
+  return describe(plan_model(shared.registry, config, preference, model, false, nullptr));
 }
 
 }  // namespace gantry

@@ -2,11 +2,13 @@
 // What a Session holds: the model and graph that its program borrows from, and the executor.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/trace.h"
 #include "gantry/session.h"
 #include "schedule/executor.h"
 #include "session/plan_model.h"
@@ -19,6 +21,10 @@ std::string subject_of(const ModelSource& source);
 class Session::Impl {
  public:
   Impl(Runtime& runtime, const ModelSource& source, const SessionOptions& options);
+  /// Writes the trace file, if there is to be one; a failure is logged.
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   [[nodiscard]] const PlannedModel& planned() const { return planned_; }
   /// INVALID_ARGUMENT: no such name; lists those that are there.
@@ -26,9 +32,16 @@ class Session::Impl {
   [[nodiscard]] size_t index_of_output(const std::string& name) const;
   /// INVALID_ARGUMENT: kind, element type, rank or an extent differs from the model's.
   void check_input(size_t index, const Value& value) const;
+  /// INVALID_ARGUMENT: the configuration names no trace file; else as Session::write_trace.
+  void write_trace(const std::filesystem::path& file) const;
 
  private:
+  void load(Runtime::Impl& shared, const Config& config, const ModelSource& source,
+            const std::string& device);
   void warn_of_fallback(const std::string& device) const;
+  std::string subject_;
+  std::filesystem::path trace_file_;  // empty: none
+  std::unique_ptr<Trace> trace_;      // before the executor, which records in it
   PlannedModel planned_;
 
  public:

@@ -188,6 +188,7 @@ class MatMul final : public SimKernel {
  public:
   using SimKernel::SimKernel;
   void run(Call& call) const override {
+    const sdk::Span span = call.span("plan and enqueue");
     const Argument a = call.input(0);
     const Argument b = call.input(1);
     if (a.shape.empty() || b.shape.empty())

@@ -42,8 +42,10 @@ std::unique_ptr<Runtime> make_runtime(const CommonOptions& options) {
 SessionOptions session_options(const ModelOptions& options) {
   SessionOptions session;
   session.device = options.device;
-  if (options.threads > 0)
-    session.config_json = nlohmann::json{{"session", {{"threads", options.threads}}}}.dump();
+  nlohmann::json config = nlohmann::json::object();
+  if (options.threads > 0) config["session"]["threads"] = options.threads;
+  if (!options.profile.empty()) config["session"]["profile"] = options.profile;
+  if (!config.empty()) session.config_json = config.dump();
   return session;
 }
 

@@ -20,8 +20,9 @@ void add_common_options(CLI::App& command, CommonOptions& options);
 /// MODEL, --device, --threads, and the common ones.
 struct ModelOptions : CommonOptions {
   std::string model;
-  std::string device;  ///< empty: as the configuration prefers, which is CPU if it says nothing
-  int threads = 0;     ///< 0: as the configuration says
+  std::string device;   ///< empty: as the configuration prefers, which is CPU if it says nothing
+  int threads = 0;      ///< 0: as the configuration says
+  std::string profile;  ///< file for a trace; empty: as the configuration says
 };
 void add_model_options(CLI::App& command, ModelOptions& options);
 

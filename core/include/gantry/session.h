@@ -38,7 +38,9 @@ struct SessionOptions {
   std::string device = {};
   std::string config_json = {};  ///< members override the runtime's configuration; empty: none
   std::string config_file = {};  ///< as in RuntimeOptions
-  bool profile = false;          ///< take per-node times in every run; see Session::profile
+  /// take per-node times in every run; see Session::profile. The configuration's session.profile
+  /// takes them too.
+  bool profile = false;
 };
 
 /// An input or output of a model.
@@ -75,14 +77,16 @@ struct Placement {
   std::vector<std::string> warnings;
 };
 
-/// Time one node took, added over the runs since the last reset.
+/// Time one step took on the host (for a device that works on its own: to hand it over), added
+/// over the runs since the last reset.
 struct NodeTime {
-  std::string node;
+  std::string node;  ///< of several nodes run as one kernel the first; else as in NodePlacement
   std::string op_type;
   std::string provider;
   std::string device;
   uint64_t runs = 0;
-  uint64_t total_ns = 0;
+  uint64_t total_ns = 0;  ///< of a control-flow node its bodies included
+  uint32_t depth = 0;     ///< how many bodies the node is in
 };
 
 /// Memory that a session holds, in bytes.
@@ -124,9 +128,14 @@ class Session {
   std::vector<Value> run_values(const Inputs& inputs, const RunOptions& options = {});
 
   [[nodiscard]] const Placement& placement() const;
-  /// Per-node times, if SessionOptions::profile; sorted by total time, longest first.
+  /// Per-node times, if SessionOptions::profile or the configuration's session.profile is set;
+  /// bodies included; sorted by total time, longest first.
   [[nodiscard]] std::vector<NodeTime> profile() const;
   void reset_profile();
+  /// Writes the trace taken so far, as JSON in the Trace Event Format, which Perfetto and Chrome
+  /// read. The destructor does so with the file that session.profile names. INVALID_ARGUMENT:
+  /// session.profile is not set. UNAVAILABLE: the file cannot be written.
+  void write_trace(const std::filesystem::path& file) const;
   [[nodiscard]] MemoryUse memory() const;
   /// The graph as it runs, as text.
   [[nodiscard]] std::string graph_text() const;

@@ -163,7 +163,6 @@ TEST(Config, RefusesWhatIsWrong) {
       {R"({"providers": {"isolation": {"x": "process"}}})",
        Code::kUnsupported,
        {"/providers/isolation"}},
-      {R"({"session": {"profile": "t.json"}})", Code::kUnsupported, {"/session/profile"}},
       {R"({"session": {"precision": "bf16"}})", Code::kUnsupported, {"/session/precision", "f32"}},
   };
   for (const Wrong& wrong : cases) {

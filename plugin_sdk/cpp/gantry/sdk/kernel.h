@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <string_view>
 #include <type_traits>
 
 namespace gantry::sdk {
@@ -37,6 +38,25 @@ struct Shape {
     return true;
   }
   friend bool operator!=(const Shape& a, const Shape& b) { return !(a == b); }
+};
+
+/// A named span in the trace, if one is being taken, from here to the end of the block; on one
+/// thread. Ask for it where a kernel has parts that are worth telling apart, outside inner loops.
+class Span {
+ public:
+  Span(const gantry_host* host, gantry_run* run, std::string_view name)
+      : host_(host->trace_begin ? host : nullptr), run_(run) {
+    if (host_) host_->trace_begin(run_, {name.data(), name.size()});
+  }
+  ~Span() {
+    if (host_) host_->trace_end(run_);
+  }
+  Span(const Span&) = delete;
+  Span& operator=(const Span&) = delete;
+
+ private:
+  const gantry_host* host_;
+  gantry_run* run_;
 };
 
 /// One run of a kernel, as the host described it. Lives on the stack of the trampoline; used by the
@@ -103,6 +123,9 @@ class Call {
   [[nodiscard]] int thread_count() const {
     return static_cast<int>(host_->thread_count(call_->run));
   }
+
+  /// A span in the trace; see Span. [any thread of a parallel_for body too]
+  [[nodiscard]] Span span(std::string_view name) const { return {host_, call_->run, name}; }
 
   /// Throws CANCELLED or DEADLINE_EXCEEDED if the run is to stop; for long loops.
   void poll() const {

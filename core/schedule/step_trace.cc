@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule/step_trace.h"
+
+#include <array>
+
+#include "base/trace.h"
+#include "schedule/frame.h"
+
+namespace gantry {
+namespace {
+
+constexpr size_t kMostTensors = 32;
+constexpr size_t kMostRank = 16;
+constexpr int64_t kNoTensor = -1;
+
+/// Numbers in the making, on the stack: recording allocates nothing.
+struct Payload {
+  std::array<int64_t, 2 + kMostTensors*(2 + kMostRank)> numbers;
+  size_t count = 0;
+
+  void add(int64_t number) { numbers[count++] = number; }
+  void add(const gantry_tensor* tensor) {
+    if (!tensor || tensor->rank > kMostRank) {
+      add(kNoTensor);
+      return;
+    }
+    add(static_cast<int64_t>(tensor->dtype));
+    add(static_cast<int64_t>(tensor->rank));
+    for (uint32_t i = 0; i < tensor->rank; ++i) add(tensor->shape[i]);
+  }
+};
+
+std::optional<TracedTensor> read_tensor(std::span<const int64_t> payload, size_t& at) {
+  const int64_t dtype = payload[at++];
+  if (dtype == kNoTensor) return std::nullopt;
+  const auto rank = static_cast<size_t>(payload[at++]);
+  TracedTensor tensor{static_cast<DType>(dtype), {}};
+  for (size_t i = 0; i < rank; ++i) tensor.shape.push_back(payload[at++]);
+  return tensor;
+}
+
+}  // namespace
+
+TracedCall read_call(std::span<const int64_t> payload) {
+  TracedCall call;
+  size_t at = 2;
+  call.inputs.resize(static_cast<size_t>(payload[0]));
+  call.outputs.resize(static_cast<size_t>(payload[1]));
+  for (auto& input : call.inputs) input = read_tensor(payload, at);
+  for (auto& output : call.outputs) output = read_tensor(payload, at);
+  return call;
+}
+
+void Frame::note_step(const Step& step, StepCall& call, uint64_t start_ns) {
+  Trace& trace = *context_.trace();
+  const uint64_t end_ns = Trace::now();
+  call.total_ns += end_ns - start_ns;
+  ++call.runs;
+  if (!trace.keeps_records()) return;
+  const size_t inputs = std::min(step.inputs.size(), kMostTensors / 2);
+  const size_t outputs = std::min(step.outputs.size(), kMostTensors / 2);
+  Payload payload;
+  payload.add(static_cast<int64_t>(inputs));
+  payload.add(static_cast<int64_t>(outputs));
+  const auto add_slot = [&](uint32_t slot) {
+    const gantry_value* value = slot == kNoSlot ? nullptr : &slots_[slot].get();
+    payload.add(value && value->kind == GANTRY_KIND_TENSOR ? &value->view : nullptr);
+  };
+  for (size_t i = 0; i < inputs; ++i) add_slot(step.inputs[i]);
+  for (size_t i = 0; i < outputs; ++i) add_slot(step.wanted[i] ? step.outputs[i] : kNoSlot);
+  trace.add(TraceKind::kStep, &step, 0, start_ns, end_ns, {payload.numbers.data(), payload.count});
+  if (step.space != 0) context_.note_on_stream(step, start_ns);
+  context_.note_memory();
+}
+
+void ExecutionContext::attach(Trace& trace, size_t number) {
+  trace_ = &trace;
+  if (!trace.keeps_records()) return;
+  std::string context;
+  if (number > 0) context.append(" (context ").append(std::to_string(number)).append(")");
+  noted_memory_.resize(space_count());
+  for (uint32_t i = 0; i < space_count(); ++i) {
+    std::string device = i == 0 ? "host" : devices_.device(i).to_string();
+    std::string memory = device;
+    memory.append(" memory").append(context);
+    memory_tracks_.push_back(trace.add_track({"", std::move(memory)}));
+    if (i == 0) {
+      clocks_.push_back(nullptr);
+    } else {
+      const uint32_t track = trace.add_track({std::move(device), "stream" + context});
+      clocks_.push_back(std::make_unique<StreamClock>(space(i), streams_[i], trace, track));
+    }
+  }
+}
+
+void ExecutionContext::note_on_stream(const Step& step, uint64_t issued_ns) {
+  clocks_[step.space]->mark(&step, issued_ns);
+}
+
+void ExecutionContext::note_memory() noexcept {
+  const uint64_t now_ns = Trace::now();
+  for (uint32_t i = 0; i < memory_tracks_.size(); ++i) {
+    const std::array<int64_t, 2> sizes = {static_cast<int64_t>(arenas_[i]->size_bytes()),
+                                          static_cast<int64_t>(pools_[i]->held_bytes())};
+    if (sizes == noted_memory_[i]) continue;
+    noted_memory_[i] = sizes;
+    trace_->add(TraceKind::kMemory, nullptr, memory_tracks_[i], now_ns, now_ns, sizes);
+  }
+}
+
+}  // namespace gantry
