@@ -294,34 +294,4 @@ std::unique_ptr<GraphPlacement> place(const Graph& graph, const std::vector<Cand
   return Placer(graph, candidates, policy).run();
 }
 
-void describe(const GraphPlacement& placement, const std::string& prefix,
-              std::vector<NodePlacement>& rows) {
-  for (const auto& node : placement.graph->nodes()) {
-    NodePlacement row;
-    row.node = prefix + node->name;
-    row.op_type = node->op_type;
-    row.domain = node->domain;
-    row.reason = placement.reasons[node->id];
-    const int owner = placement.owner[node->id];
-    if (owner >= 0) {
-      const Claim& claim = placement.claims[static_cast<size_t>(owner)];
-      row.device = claim.candidate->device.to_string();
-      row.provider = claim.candidate->provider->name();
-      row.kernel = claim.kernel;
-    } else if (owner == GraphPlacement::kCore) {
-      row.device = "CPU:0";
-      row.provider = "core";
-      row.kernel = "control flow";
-    }
-    rows.push_back(std::move(row));
-    if (owner != GraphPlacement::kCore) continue;
-    for (const Attribute& attribute : node->attributes) {
-      if (const auto* body = std::get_if<std::unique_ptr<Graph>>(&attribute.value)) {
-        describe(*placement.bodies.at(body->get()),
-                 prefix + node->name + "/" + attribute.name + "/", rows);
-      }
-    }
-  }
-}
-
 }  // namespace gantry

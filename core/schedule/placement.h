@@ -99,9 +99,7 @@ struct GraphPlacement {
 std::unique_ptr<GraphPlacement> place(const Graph& graph, const std::vector<Candidate>& candidates,
                                       const PlacementPolicy& policy);
 
-/// The placement as users see it: a row per node, bodies included, `prefix` in front of their
-/// names.
-void describe(const GraphPlacement& placement, const std::string& prefix,
-              std::vector<NodePlacement>& rows);
+/// The placement as users see it, bodies included; `wanted` and `fallback` are left empty.
+Placement describe(const GraphPlacement& placement);
 
 }  // namespace gantry

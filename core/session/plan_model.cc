@@ -10,7 +10,6 @@
 #include "plugin/host.h"
 #include "schedule/executor.h"
 #include "schedule/thread_pool.h"
-#include "schedule/transfers.h"
 #include "session/rule_use.h"
 
 namespace gantry {
@@ -96,10 +95,16 @@ PipelineOptions pipeline_options(const Config& config) {
   return options;
 }
 
-uint64_t count_copies(const GraphPlacement& placement) {
-  uint64_t copies = transfers_of(placement).size();
-  for (const auto& [graph, body] : placement.bodies) copies += count_copies(*body);
-  return copies;
+const char* name_of(Fallback fallback) {
+  switch (fallback) {
+    case Fallback::kError:
+      return "error";
+    case Fallback::kWarn:
+      return "warn";
+    case Fallback::kAllow:
+      return "allow";
+  }
+  return "";
 }
 
 // Who has a node, for messages.
@@ -196,19 +201,17 @@ PlannedModel plan_model(ProviderRegistry& registry, const Config& config,
   return planned;
 }
 
-Placement describe(const PlannedModel& planned) {
-  Placement result;
-  result.compatible = planned.placement->complete();
-  describe(*planned.placement, "", result.nodes);
-  result.copies = count_copies(*planned.placement);
+Placement describe(const PlannedModel& planned, const Preference& preference) {
+  Placement result = describe(*planned.placement);
+  result.wanted = preference.named;
+  result.fallback = name_of(preference.fallback);
   for (const ConfigWarning& warning : planned.warnings) result.warnings.push_back(warning.text);
   return result;
 }
 
 void require_complete(const PlannedModel& planned, const Preference& preference) {
   if (planned.placement->complete()) return;
-  std::vector<NodePlacement> rows;
-  describe(*planned.placement, "", rows);
+  const std::vector<NodePlacement> rows = describe(*planned.placement).nodes;
   size_t refused = 0;
   std::string list;
   for (const NodePlacement& row : rows) {

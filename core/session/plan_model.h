@@ -48,7 +48,7 @@ PlannedModel plan_model(ProviderRegistry& registry, const Config& config,
                         Trace* trace);
 
 /// The placement as users see it.
-Placement describe(const PlannedModel& planned);
+Placement describe(const PlannedModel& planned, const Preference& preference);
 
 /// Throws UNSUPPORTED with the nodes that nobody runs, each with the reasons.
 void require_complete(const PlannedModel& planned, const Preference& preference);

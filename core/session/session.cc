@@ -82,7 +82,7 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
     BuildOptions build;
     build.trace = trace_.get();
     BuiltProgram built = build_program(planned_, preference, config, build);
-    placement = describe(planned_);
+    placement = describe(planned_, preference);
     const uint32_t threads = config.session.threads > 0
                                  ? static_cast<uint32_t>(config.session.threads)
                                  : hardware_threads();
@@ -285,7 +285,8 @@ Placement check(Runtime& runtime, const ModelSource& model, const SessionOptions
   Runtime::Impl& shared = runtime.impl();
   const Config config = shared.session_config(options);
   const Preference preference = resolve_preference(shared.registry, config, options.device);
-  return describe(plan_model(shared.registry, config, preference, model, false, nullptr));
+  return describe(plan_model(shared.registry, config, preference, model, false, nullptr),
+                  preference);
 }
 
 }  // namespace gantry

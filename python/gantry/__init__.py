@@ -10,6 +10,7 @@ Nothing is opened on import; providers are found when first asked for and shared
 
 from gantry._core import (
     CancelToken,
+    CopyPlacement,
     Device,
     MemoryUse,
     NodePlacement,
@@ -45,6 +46,7 @@ __all__ = [
     "AbiMismatchError",
     "CancelToken",
     "CancelledError",
+    "CopyPlacement",
     "DeadlineExceededError",
     "Device",
     "DeviceError",

@@ -26,13 +26,32 @@ void bind_placement(nb::module_& module) {
       .def_ro("reason", &NodePlacement::reason,
               "Why here and not on a more preferred device; if nobody runs it, what each provider "
               "said.")
+      .def_ro("memory", &NodePlacement::memory,
+              "The device whose memory it works in; \"CPU:0\" is the host's.")
+      .def_ro("inputs", &NodePlacement::inputs,
+              "Names of the values it reads, what its bodies read from outside last; \"\": absent.")
+      .def_ro("outputs", &NodePlacement::outputs, "Names of the values it makes; \"\": absent.")
+      .def_ro("parent", &NodePlacement::parent,
+              "Row of the node in whose body it is; -1: it is in the main graph.")
+      .def_ro("body", &NodePlacement::body, "That body: \"then_branch\".")
       .def("__repr__", [](nb::handle row) {
         return repr(row, {"node", "op_type", "device", "provider", "reason"});
+      });
+  nb::class_<CopyPlacement>(module, "CopyPlacement",
+                            "A value that is copied between memory spaces in every run.")
+      .def_ro("value", &CopyPlacement::value, "Its name.")
+      .def_ro("source", &CopyPlacement::from,
+              "The device whose memory it leaves; \"CPU:0\" is the host's.")
+      .def_ro("target", &CopyPlacement::to, "The device whose memory it comes to.")
+      .def_ro("size_bytes", &CopyPlacement::size_bytes, "0: not known before the run.")
+      .def("__repr__", [](nb::handle row) {
+        return repr(row, {"value", "source", "target", "size_bytes"});
       });
   nb::class_<Placement>(module, "Placement", "Where each node of a model runs.")
       .def_ro("compatible", &Placement::compatible, "Every node has a device.")
       .def_ro("nodes", &Placement::nodes, "A row for each node, bodies of control flow included.")
-      .def_ro("copies", &Placement::copies, "Copies between memory spaces in a run.")
+      .def_ro("transfers", &Placement::transfers, "The copies between memory spaces in a run.")
+      .def_ro("copies", &Placement::copies, "How many copies between memory spaces a run makes.")
       .def_ro("warnings", &Placement::warnings,
               "What the configuration says in vain: preferred devices that are absent, rules that "
               "no node matches.")

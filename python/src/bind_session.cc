@@ -69,7 +69,9 @@ void bind_rows(nb::module_& module) {
       .def_ro("provider", &NodeTime::provider, "Name of the provider that ran it.")
       .def_ro("device", &NodeTime::device, "\"CPU:0\".")
       .def_ro("runs", &NodeTime::runs, "How often it ran.")
-      .def_ro("total_ns", &NodeTime::total_ns, "Nanoseconds, over all runs.")
+      .def_ro("total_ns", &NodeTime::total_ns,
+              "Nanoseconds, over all runs; of control flow its bodies included.")
+      .def_ro("depth", &NodeTime::depth, "How many bodies it is in.")
       .def("__repr__", [](nb::handle row) {
         return repr(row, {"node", "op_type", "device", "runs", "total_ns"});
       });

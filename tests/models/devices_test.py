@@ -64,7 +64,8 @@ def test_same_results_as_the_cpu(config, devices):
     mixed, cpu = gantry.Session(model, config=config), gantry.Session(model, device="CPU")
     placed = devices_of(mixed)
     assert {name: placed[name] for name in devices} == devices
-    assert mixed.placement.copies > 0
+    assert mixed.placement.copies == len(mixed.placement.transfers) > 0
+    assert {copy.source for copy in mixed.placement.transfers} | {"CPU:0"} == set(placed.values())
     assert cpu.placement.copies == 0
     for rows in (1, 5, 1, 64, 5):  # dynamic shapes, and plans that are used again
         x = numbers(rows, 16)

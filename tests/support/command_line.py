@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The `gantry` command line as a user calls it."""
 
+import fcntl
 import json
 import os
 import pathlib
+import pty
+import struct
 import subprocess
+import termios
 
 BINARY = pathlib.Path(os.environ.get("GANTRY_BINARY", pathlib.Path(__file__).parents[2] / "build" / "release" / "bin" / "gantry"))
 
@@ -18,6 +22,27 @@ def gantry(*arguments, status=GOOD, env=None):
                             env={**os.environ, **(env or {})}, check=False)
     assert result.returncode == status, f"{command} ended with {result.returncode}:\n{result.stdout}\n{result.stderr}"
     return result.stdout, result.stderr
+
+
+def on_terminal(*arguments, columns=80, env=None):
+    """What a command prints on a terminal of that width, colors and all; requires that it succeeds."""
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    environment = {**{key: text for key, text in os.environ.items() if key != "NO_COLOR"}, "TERM": "xterm", **(env or {})}
+    process = subprocess.Popen([str(BINARY), *(str(argument) for argument in arguments)], stdin=subprocess.DEVNULL, stdout=its, env=environment)
+    os.close(its)
+    output = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # how a terminal says that nobody writes any more
+            break
+        if not part:
+            break
+        output += part
+    os.close(ours)
+    assert process.wait(timeout=120) == GOOD
+    return output.decode().replace("\r\n", "\n")
 
 
 def facts(*arguments, status=GOOD, env=None):

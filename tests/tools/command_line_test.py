@@ -6,7 +6,7 @@ import json
 import numpy as np
 import onnx
 import pytest
-from command_line import ERROR, NO, USAGE, complaint, facts, gantry
+from command_line import ERROR, NO, USAGE, complaint, facts, gantry, on_terminal
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
@@ -119,7 +119,40 @@ def test_explain_shows_placement_and_memory(add_model):
     assert explanation["nodes"][0]["kernel"] and explanation["nodes"][0]["device"] == "CPU:0"
     assert explanation["memory"]["weights_bytes"] == 12
     output, _ = gantry("explain", add_model)
-    assert "1 on CPU:0 by cpu" in output and "weights   12 B" in output
+    assert "1  on CPU:0 by cpu" in output and "weights   12 B" in output
+
+
+def split_by_policy(model, tmp_path):
+    """Arguments that send what the accelerator refuses to the CPU."""
+    (tmp_path / "config.json").write_text(json.dumps({
+        "placement": {"prefer": ["SIM:0", "CPU"], "fallback": "allow"}, "providers": {"options": {"sim": {"operators": ["MatMul"]}}}}))
+    return [model, "--config", tmp_path / "config.json"]
+
+
+def test_explain_begins_with_what_fell_back(add_model, tmp_path):
+    lines = gantry("explain", *split_by_policy(add_model, tmp_path))[0].splitlines()
+    assert lines[:3] == [
+        f"model     {add_model}",
+        "verdict   runs on SIM:0, CPU",
+        "fallback  allow; 1 of 1 nodes are not where they were preferred:",
+    ]
+    assert lines[3].split(maxsplit=1)[0] == "1" and 'operator Add is not in the option "operators"' in lines[3]
+    assert "fallback  error; nothing had to" in gantry("explain", add_model)[0]
+
+
+def test_terminals_get_colors_and_lines_that_fit(add_model, tmp_path):
+    arguments = ["explain", *split_by_policy(add_model, tmp_path)]
+    piped = gantry(*arguments)[0]
+    assert "\x1b" not in piped and "\u2026" not in piped and max(map(len, piped.splitlines())) > 100
+    shown = on_terminal(*arguments)
+    assert "\x1b[32mruns\x1b[0m" in shown and "\u2026" in shown
+    table = shown.splitlines()[shown.splitlines().index("") + 1 :]
+    assert all(len(line) <= 80 for line in table), table
+    for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        assert "\x1b" not in on_terminal(*arguments, env=env)
+    wide = on_terminal(*arguments, columns=400, env={"NO_COLOR": "1"})
+    assert wide == piped
+    assert "\x1b[32mready\x1b[0m" in on_terminal("devices")
 
 
 def test_explain_of_a_model_that_nobody_runs_is_no_error(unknown_model):

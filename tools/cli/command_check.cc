@@ -21,20 +21,21 @@ void print(const Placement& placement, const CheckOptions& options) {
   const std::string device = device_text(options);
   const std::string whom = device == "configured" ? "the configured devices" : "device " + device;
   if (placement.compatible) {
-    print_line(
-        fmt::format("compatible with {}: every node runs ({})", whom, placement.nodes.size()));
+    print_line(fmt::format("{} with {}: every node runs ({})", paint("compatible", Color::kGood),
+                           whom, placement.nodes.size()));
   } else {
-    print_line(fmt::format("not compatible with {}: {} of {} nodes do not run", whom, refused,
+    print_line(fmt::format("{} with {}: {} of {} nodes do not run",
+                           paint("not compatible", Color::kBad), whom, refused,
                            placement.nodes.size()));
   }
   print_warnings(placement);
   if (refused == 0 && !options.nodes) return;
-  Table table({{"OPERATOR"}, {"DEVICE"}, {"REASON"}, {"NODE"}});
+  Table table({{"OPERATOR"}, {"DEVICE"}, {"NODE"}, {"REASON"}});
   for (const NodePlacement& node : placement.nodes) {
     if (options.nodes || is_refused(node)) {
       const std::string domain = node.domain.empty() ? "" : node.domain + "::";
       table.add(
-          {domain + node.op_type, is_refused(node) ? "none" : node.device, node.reason, node.node});
+          {domain + node.op_type, is_refused(node) ? "none" : node.device, node.node, node.reason});
     }
   }
   table.print();

@@ -29,7 +29,8 @@ void print(const std::vector<DeviceInfo>& devices) {
                {"MEMORY", Table::Align::kRight},
                {"REASON"}});
   for (const DeviceInfo& device : devices) {
-    table.add({device.device.to_string(), device.state, device.provider, device.name,
+    const Color color = device.state == "ready" ? Color::kGood : Color::kBad;
+    table.add({device.device.to_string(), paint(device.state, color), device.provider, device.name,
                device.memory_bytes == 0 ? "" : format_bytes(device.memory_bytes), device.reason});
   }
   table.print();

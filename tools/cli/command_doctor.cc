@@ -29,7 +29,10 @@ void print_detail(const char* label, const std::string& text) {
 void print(const ProviderReport& row) {
   const std::string name = row.version.empty() ? row.name : row.name + " " + row.version;
   const std::string stage = row.stage == row.state ? "" : ", reached stage \"" + row.stage + "\"";
-  print_line(name + ": " + row.state + stage);
+  const Color color = row.state == "ready" ? Color::kGood
+                      : is_broken(row)     ? Color::kBad
+                                           : Color::kQuiet;
+  print_line(name + ": " + paint(row.state, color) + stage);
   print_detail("manifest  ", row.manifest);
   print_detail("library   ", row.library);
   if (row.code != Code::kOk || !row.message.empty()) {
@@ -47,6 +50,18 @@ void print(const EnvironmentVariable& variable) {
   print_line(variable.name + "=" + variable.value + " (" + variable.state + reason + ")");
 }
 
+void print_summary(const std::vector<ProviderReport>& rows) {
+  const auto count = [&](const auto& is_counted) {
+    return std::count_if(rows.begin(), rows.end(), is_counted);
+  };
+  const auto ready = count([](const ProviderReport& row) { return row.state == "ready"; });
+  const auto broken = count(is_broken);
+  const std::string problems =
+      broken > 0 ? ", " + paint(std::to_string(broken) + " broken", Color::kBad) : std::string();
+  print_line(std::to_string(ready) + " of " + std::to_string(rows.size()) + " providers ready" +
+             problems);
+}
+
 Status doctor(const CommonOptions& options) {
   const auto runtime = make_runtime(options);
   const std::vector<ProviderReport> rows = runtime->report(true);
@@ -58,6 +73,7 @@ Status doctor(const CommonOptions& options) {
   } else if (rows.empty()) {
     print_line("no provider manifests were found");
   } else {
+    print_summary(rows);
     for (const ProviderReport& row : rows) print(row);
     for (const EnvironmentVariable& variable : runtime->environment()) print(variable);
   }

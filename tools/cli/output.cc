@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <fmt/core.h>
+#include <optional>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -14,15 +16,67 @@ namespace {
 constexpr int kBarWidth = 30;
 constexpr auto kLongWork = std::chrono::milliseconds(500);
 
+constexpr const char* kEllipsis = "\u2026";
+constexpr size_t kLeastColumn = 12;  // a column is not cut below that
+
+// Calls visit(first byte, bytes, columns on the screen) for each character; colors take no column.
+template <class Visit>
+void for_each_character(const std::string& text, Visit&& visit) {
+  for (size_t i = 0; i < text.size();) {
+    size_t end = i + 1;
+    const bool is_color = text[i] == '\x1b';
+    if (is_color) {
+      end = std::min(text.size(), text.find('m', i) + 1);
+    } else {
+      while (end < text.size() && (text[end] & 0xC0) == 0x80) ++end;
+    }
+    if (!visit(i, end - i, is_color ? 0 : 1)) return;
+    i = end;
+  }
+}
+
 // Columns on the screen: code points, not bytes.
 size_t width_of(const std::string& text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+  size_t width = 0;
+  for_each_character(text, [&](size_t, size_t, size_t columns) {
+    width += columns;
+    return true;
+  });
+  return width;
+}
+
+std::string cut(const std::string& text, size_t most) {
+  if (width_of(text) <= most) return text;
+  std::string kept;
+  size_t width = 0;
+  for_each_character(text, [&](size_t at, size_t bytes, size_t columns) {
+    if (columns > 0 && width + 1 >= most) return columns == 0;
+    kept.append(text, at, bytes);
+    width += columns;
+    return true;
+  });
+  return kept +
+         (text.find('\x1b') == std::string::npos ? kEllipsis : std::string(kEllipsis) + "\x1b[0m");
 }
 
 std::string padded(const std::string& text, size_t width, Table::Align align) {
   const std::string space(width - std::min(width, width_of(text)), ' ');
   return align == Table::Align::kLeft ? text + space : space + text;
+}
+
+// Columns of the terminal; none: standard output is no terminal.
+std::optional<size_t> terminal_width() {
+  if (isatty(STDOUT_FILENO) != 1) return std::nullopt;
+  winsize size = {};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return size.ws_col;
+}
+
+bool has_color() {
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  return isatty(STDOUT_FILENO) == 1 && (!no_color || !*no_color) &&
+         !(terminal && std::string_view(terminal) == "dumb");
 }
 
 }  // namespace
@@ -35,20 +89,48 @@ void print_json(const Json& document) {
   fmt::print("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
-void Table::print() const {
+std::string paint(const std::string& text, Color color) {
+  static const bool kHasColor = has_color();
+  if (!kHasColor) return text;
+  const char* code = color == Color::kGood ? "32" : color == Color::kBad ? "31" : "2";
+  return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
+}
+
+std::string fitted(const std::string& line) {
+  const std::optional<size_t> width = terminal_width();
+  return width ? cut(line, *width) : line;
+}
+
+std::vector<size_t> Table::widths() const {
   std::vector<size_t> widths(columns_.size(), 0);
   for (const auto& row : rows_) {
     for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
   }
-  std::vector<std::string> titles;
+  size_t total = 0;
   for (size_t i = 0; i < columns_.size(); ++i) {
     if (widths[i] != 0) widths[i] = std::max(widths[i], width_of(columns_[i].title));
-    titles.push_back(columns_[i].title);
+    if (widths[i] != 0) total += widths[i] + 2;
   }
+  const std::optional<size_t> terminal = terminal_width();
+  while (terminal && total > *terminal + 2) {
+    size_t& widest = *std::max_element(widths.begin(), widths.end());
+    if (widest <= kLeastColumn) break;
+    --widest;
+    --total;
+  }
+  return widths;
+}
+
+void Table::print() const {
+  const std::vector<size_t> widths = this->widths();
+  std::vector<std::string> titles;
+  titles.reserve(columns_.size());
+  for (const Column& column : columns_) titles.push_back(column.title);
   const auto print_row = [&](const std::vector<std::string>& row) {
     std::string line;
     for (size_t i = 0; i < row.size(); ++i) {
-      if (widths[i] != 0) line += padded(row[i], widths[i], columns_[i].align) + "  ";
+      if (widths[i] != 0)
+        line += padded(cut(row[i], widths[i]), widths[i], columns_[i].align) + "  ";
     }
     line.resize(line.find_last_not_of(' ') + 1);
     print_line(line);
@@ -156,9 +238,12 @@ Json to_json(const ValueInfo& info) {
 }
 
 Json to_json(const NodePlacement& node) {
-  return {{"node", node.node},     {"op_type", node.op_type},   {"domain", node.domain},
-          {"device", node.device}, {"provider", node.provider}, {"kernel", node.kernel},
-          {"reason", node.reason}};
+  Json json{{"node", node.node},     {"op_type", node.op_type},   {"domain", node.domain},
+            {"device", node.device}, {"provider", node.provider}, {"kernel", node.kernel},
+            {"reason", node.reason}, {"memory", node.memory},     {"parent", node.parent},
+            {"body", node.body},     {"inputs", node.inputs},     {"outputs", node.outputs}};
+  if (node.time_ns >= 0) json["estimated_us"] = node.time_ns / 1e3;
+  return json;
 }
 
 Json to_json(const std::vector<NodePlacement>& nodes) {

@@ -24,7 +24,14 @@ void print_line(const std::string& text);
 /// The document on standard output, indented. Text that is no UTF-8 gets replacement characters.
 void print_json(const Json& document);
 
-/// Rows under a header, columns as wide as they need. Columns without any text are left out.
+enum class Color { kGood, kBad, kQuiet };
+/// The text in a color, if standard output is a terminal that has some and NO_COLOR is not set.
+std::string paint(const std::string& text, Color color);
+/// A line cut to the width of the terminal; as it is if standard output is none.
+std::string fitted(const std::string& line);
+
+/// Rows under a header, columns as wide as they need; columns without any text are left out. On a
+/// terminal that is too narrow the widest columns are cut, marked with an ellipsis.
 class Table {
  public:
   enum class Align { kLeft, kRight };
@@ -38,6 +45,7 @@ class Table {
   void print() const;
 
  private:
+  [[nodiscard]] std::vector<size_t> widths() const;
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
@@ -74,7 +82,8 @@ std::string describe(const ValueInfo& info);
 std::string describe(DType dtype, const std::vector<int64_t>& shape);
 /// Keys name, kind, dtype, shape (null: unknown extent; absent: unknown rank), symbols, required.
 Json to_json(const ValueInfo& info);
-/// Keys node, op_type, domain, device, provider, kernel, reason.
+/// Keys node, op_type, domain, device, provider, kernel, reason, memory, parent, body, inputs,
+/// outputs, and estimated_us if the provider gave an estimate.
 Json to_json(const NodePlacement& node);
 Json to_json(const std::vector<NodePlacement>& nodes);
 /// `warning: ...` lines on standard output, of what the configuration says in vain.

@@ -66,12 +66,45 @@ struct NodePlacement {
   std::string kernel;
   /// why here and not on a more preferred device; for an unplaced node every provider's refusal
   std::string reason;
+  /// the device whose memory it works in; "CPU:0": host memory
+  std::string memory;
+  /// names of the values it reads, what its bodies read from outside last; "": absent
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;  ///< likewise
+  int64_t parent = -1;               ///< row of the node whose body it is in; -1: the main graph
+  std::string body;                  ///< that body: "then_branch"
+  /// the provider's estimate for one run; of nodes run as one kernel on the first; negative: none
+  double time_ns = -1;
+};
+
+/// A value that nodes pass on.
+struct ValuePlacement {
+  ValueInfo info;           ///< its name; of a value in a body "outer/attribute/inner"
+  uint64_t size_bytes = 0;  ///< 0: not known before the run
+  bool is_constant = false;
+  bool is_input = false;   ///< of its graph; of a body also what it reads from outside
+  bool is_output = false;  ///< of its graph
+  int64_t parent = -1;     ///< as in NodePlacement
+  std::string body;        ///< likewise
+};
+
+/// A copy between memory spaces in every run. Between two devices a value goes through host memory,
+/// in two copies.
+struct CopyPlacement {
+  std::string value;
+  std::string from;         ///< the device whose memory it leaves; "CPU:0": host memory
+  std::string to;           ///< likewise
+  uint64_t size_bytes = 0;  ///< 0: not known before the run
 };
 
 struct Placement {
   bool compatible = false;  ///< every node has a device
+  std::string wanted;       ///< devices that were asked for, most preferred first: "SIM:0, CPU"
+  std::string fallback;     ///< what is done about nodes that they refuse: "error", "warn", "allow"
   std::vector<NodePlacement> nodes;
-  uint64_t copies = 0;  ///< copies between memory spaces per run
+  std::vector<ValuePlacement> values;  ///< constants that only folding read are not among them
+  std::vector<CopyPlacement> transfers;
+  uint64_t copies = 0;  ///< how many copies between memory spaces a run makes
   /// what the configuration says in vain: preferred devices that are absent, rules that no node
   /// matches
   std::vector<std::string> warnings;

@@ -45,9 +45,7 @@ class PlacementTest : public testing::Test {
 
   std::vector<NodePlacement> place_now(const std::vector<NodeRule>& rules = {}) {
     placement_ = place(graph_, candidates_, {.rules = rules});
-    std::vector<NodePlacement> rows;
-    describe(*placement_, "", rows);
-    return rows;
+    return describe(*placement_).nodes;
   }
 
   ProviderRegistry registry_;

@@ -44,9 +44,7 @@ class RelocationTest : public testing::Test {
   std::vector<NodePlacement> place_now(const PlacementPolicy& policy = {}) {
     graph_.renumber();
     placement_ = place(graph_, candidates_, policy);
-    std::vector<NodePlacement> rows;
-    describe(*placement_, "", rows);
-    return rows;
+    return describe(*placement_).nodes;
   }
 
   ProviderRegistry registry_;

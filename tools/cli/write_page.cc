@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fstream>
+#include <string_view>
+
+#include "explanation.h"
+#include "page.h"
+
+namespace gantry::cli {
+namespace {
+
+// A document inside a script element: `<` would end it or begin a comment.
+std::string embedded(const Json& document) {
+  const std::string text = document.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string safe;
+  safe.reserve(text.size());
+  for (const char c : text) {
+    if (c == '<') {
+      safe += "\\u003c";
+    } else {
+      safe += c;
+    }
+  }
+  return safe;
+}
+
+}  // namespace
+
+void write_page(const std::filesystem::path& file, const Explanation& explanation) {
+  const std::string facts = embedded(to_json(explanation));
+  std::ofstream stream(file, std::ios::binary | std::ios::trunc);
+  std::string_view rest = kPage;
+  const auto put = [&](std::string_view mark, std::string_view part) {
+    const size_t at = rest.find(mark);
+    stream << rest.substr(0, at) << part;
+    rest.remove_prefix(at + mark.size());
+  };
+  put("/*STYLE*/", kPageStyle);
+  put("/*FACTS*/", facts);
+  put("/*SCRIPT*/", kPageScript);
+  stream << rest;
+  stream.close();
+  if (!stream) throw Error(Code::kUnavailable, "the page cannot be written").in(file.string());
+}
+
+}  // namespace gantry::cli
