@@ -95,7 +95,7 @@ void print_fallback(const Placement& placement) {
   for (size_t i = 0; i < std::min(refusals.size(), kMostReasons); ++i)
     print_line(fitted(fmt::format("          {:>5}  {}", refusals[i].nodes, refusals[i].reason)));
   if (refusals.size() > kMostReasons)
-    print_line(fmt::format("          and {} more reasons", refusals.size() - kMostReasons));
+    print_line(fmt::format("          and {} more", refusals.size() - kMostReasons));
 }
 
 void print_devices(const Placement& placement) {
@@ -119,7 +119,10 @@ void print_copies(const Placement& placement) {
       placement.transfers.begin(), placement.transfers.end(), uint64_t{0},
       [](uint64_t sum, const CopyPlacement& copy) { return sum + copy.size_bytes; });
   std::string sizes = bytes > 0 ? ", " + format_bytes(bytes) : "";
-  if (unknown > 0) sizes += fmt::format(", {} of a size that the run decides", unknown);
+  if (unknown > 0) {
+    sizes += bytes == 0 ? ", of sizes that the run decides"
+                        : fmt::format(", {} of them of sizes that the run decides", unknown);
+  }
   print_line(fmt::format("copies    {} between memory spaces per run{}", placement.copies, sizes));
 }
 

@@ -27,7 +27,7 @@ class Panel {
     const bytes = facts.transfers.reduce((sum, copy) => sum + copy.size_bytes, 0);
     const unknown = facts.transfers.filter((copy) => !copy.size_bytes).length;
     const copies = facts.transfers.length
-      ? [facts.transfers.length, bytes ? bytesText(bytes) : '', unknown ? `${unknown} of a size that the run decides` : ''].filter(Boolean).join(', ') : 'none';
+      ? [facts.transfers.length, bytes ? bytesText(bytes) : '', !unknown ? '' : bytes ? `${unknown} of them of sizes that the run decides` : 'of sizes that the run decides'].filter(Boolean).join(', ') : 'none';
     byId('summary').replaceChildren(element('h2', 'Model'), this.list([
       ['nodes', String(facts.nodes.length)],
       ['asked for', facts.wanted],
