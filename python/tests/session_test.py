@@ -225,7 +225,7 @@ def test_errors_have_classes_and_codes():
 
 
 def test_chosen_outputs():
-    model = make_model([helper.make_node("Split", ["x"], ["a", "b"], axis=1)], [value("x", shape=(1, 4))],
+    model = make_model([helper.make_node("Split", ["x"], ["a", "b"], axis=1, num_outputs=2)], [value("x", shape=(1, 4))],
                        [value("a", shape=(1, 2)), value("b", shape=(1, 2))])
     session = gantry.Session(model)
     x = np.array([[1, 2, 3, 4]], np.float32)
