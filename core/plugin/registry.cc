@@ -167,13 +167,6 @@ void ProviderRegistry::add(gantry_provider_entry entry, const std::string& manif
     }
   }
   policy_.check_manifest(added->manifest, true);  // its code is in the process already
-  const auto options = settings_.options.find(added->manifest.name);
-  if (options != settings_.options.end()) {
-    for (const JsonProblem& problem :
-         option_problems(added->manifest, nlohmann::json::parse(options->second))) {
-      throw Error(Code::kInvalidArgument, describe_problem("configuration", {}, problem));
-    }
-  }
   open_or_throw(*added);
   for (const auto& other : candidates_) {
     if (other->manifest.name != added->manifest.name || !other->is_usable()) continue;

@@ -48,7 +48,8 @@ struct KnownProvider {
 
 class ProviderRegistry {
  public:
-  /// Throws what is wrong with the site policy, or with the options of a provider.
+  /// Throws what is wrong with the site policy. A provider whose options are wrong is rejected
+  /// before its library is opened.
   explicit ProviderRegistry(ProviderSettings settings,
                             SearchEnvironment environment = SearchEnvironment::of_process());
   ~ProviderRegistry();
@@ -70,8 +71,7 @@ class ProviderRegistry {
   /// Device types of all usable manifests, sorted.
   std::vector<std::string> device_types();
 
-  /// The providers whose manifest could be read, shadowed ones left out, in search order. Their
-  /// options are not checked here: see provider_findings in session/config_findings.h.
+  /// The providers whose manifest could be read, shadowed ones left out, in search order.
   std::vector<KnownProvider> known();
 
  private:

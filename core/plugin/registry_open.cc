@@ -70,11 +70,28 @@ void ProviderRegistry::probe(ProviderCandidate& candidate) {
   throw Error(verdict->code, verdict->message);
 }
 
+namespace {
+
+// A provider sees options that its schema allows, whoever made the registry. The runtime has looked
+// before, to tell where in the configuration they stand.
+void require_good_options(const Manifest& manifest, const ProviderSettings& settings) {
+  const auto options = settings.options.find(manifest.name);
+  if (options == settings.options.end()) return;
+  for (const JsonProblem& problem :
+       option_problems(manifest, nlohmann::json::parse(options->second))) {
+    throw Error(Code::kInvalidArgument,
+                describe_problem("options of provider \"" + manifest.name + "\"", {}, problem));
+  }
+}
+
+}  // namespace
+
 void ProviderRegistry::open_or_throw(ProviderCandidate& candidate) {
   ProviderReport& row = candidate.row;
   PluginProvider::Origin origin;
   origin.entry = candidate.entry;
   origin.options = options_of(candidate.manifest.name);
+  require_good_options(candidate.manifest, settings_);
   if (!origin.entry) {
     check_again(candidate);
     if (wants_probe(candidate)) probe(candidate);

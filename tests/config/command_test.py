@@ -92,7 +92,7 @@ def test_check_refuses(content, parts, write):
 def test_check_refuses_what_is_not_utf8(tmp_path):
     file = tmp_path / "latin.json"
     file.write_bytes(b'{"session": {"profile": "caf\xe9.json"}}')
-    assert f"{file}:1:29: not valid JSON: invalid string: ill-formed UTF-8 byte" in gantry("config", "check", file, status=NO)[0]
+    assert f"{file}:1:30: not valid JSON: invalid string: ill-formed UTF-8 byte" in gantry("config", "check", file, status=NO)[0]
 
 
 def test_check_of_several_files(write, tmp_path):

@@ -77,6 +77,15 @@ def test_operators_to_a_device(model):
     np.testing.assert_allclose(split.run({"x": x})["y"], cpu.run({"x": x})["y"], rtol=1e-5)
 
 
+def test_profile(model, tmp_path):
+    trace = tmp_path / "trace.json"
+    own = tmp_path / "own.json"
+    own.write_text(SAMPLES["profile"].read_text().replace('"trace.json"', json.dumps(str(trace))))
+    facts("run", model, "--random", "--config", own)
+    names = {event.get("name") for event in json.loads(trace.read_text())["traceEvents"]}
+    assert any("MatMul" in str(name) or "product" in str(name) for name in names), names
+
+
 def test_vendor_folder(model, tmp_path):
     sample = SAMPLES["vendor-folder"]
     (row,) = [row for row in facts("doctor", "--config", sample, status=NO)["providers"] if row["manifest"].startswith("/opt/vendor")]

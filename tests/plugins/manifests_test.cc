@@ -59,6 +59,21 @@ TEST(Manifests, WrongOptionsFailBeforeAnythingIsOpened) {
   EXPECT_EQ(dlopen(library.c_str(), RTLD_NOW | RTLD_NOLOAD), nullptr);
 }
 
+TEST(Manifests, TheRegistryItselfOpensNothingWithWrongOptions) {
+  const test::ProviderFolder folder;
+  folder.add("good", "x");
+  ProviderSettings settings;
+  settings.options["x"] = R"({"speed": 3})";
+  const auto registry = folder.registry(settings);
+  test::expect_error(Code::kUnavailable, {"\"x\"", "/providers/options/x/speed"}, [&] {
+    registry->find({"FAKE", 0});
+  });
+  const ProviderReport row = registry->report(true)[0];
+  EXPECT_EQ(row.state, "rejected");
+  EXPECT_EQ(row.code, Code::kInvalidArgument);
+  EXPECT_EQ(row.stage, "requirements");  // the stage in front of those that run its code
+}
+
 TEST(Manifests, OtherVersionThanTheNote) {
   const test::ProviderFolder folder;
   folder.add("good", "x");
