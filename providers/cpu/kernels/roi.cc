@@ -136,46 +136,56 @@ class RoiAlign final : public NodeKernel {
         fail("region " + std::to_string(i) + " is too large or not a number");
     }
     const int64_t channels = shape[1];
-    const int64_t plane = shape[2] * shape[3];
     const int64_t bins = height_ * width_;
     const int64_t grain = std::max<int64_t>(1, 2048 / std::max<int64_t>(channels, 1));
-    call.parallel_for(count * bins, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t roi = i / bins;
-        const C* box = rois + 4 * roi;
-        const Line<C> columns = line(box[0], box[2], width_);
-        const Line<C> rows = line(box[1], box[3], height_);
-        const int64_t bin = i % bins;
-        T* target = y + roi * channels * bins + bin;
-        const C* source = x + batch[roi] * channels * plane;
-        for (int64_t c = 0; c < channels; ++c) {
-          target[c * bins] = static_cast<T>(
-              pool(source + c * plane, rows, columns, bin / width_, bin % width_, shape));
+    const int64_t units = count * bins;
+    const int64_t parts = std::clamp<int64_t>(units / grain, 1, call.thread_count());
+    auto* memory = call.scratch<C>(parts * channels);
+    call.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        C* pooled = memory + part * channels;
+        for (int64_t i = units * part / parts; i < units * (part + 1) / parts; ++i) {
+          const int64_t roi = i / bins;
+          const C* source = x + batch[roi] * channels * shape[2] * shape[3];
+          pool(source, rois + 4 * roi, i % bins, shape, pooled);
+          T* target = y + roi * channels * bins + i % bins;
+          for (int64_t c = 0; c < channels; ++c) target[c * bins] = static_cast<T>(pooled[c]);
         }
       }
     });
   }
 
+  /// One bin of a region, all channels. Where samples lie is the same for every channel.
   template <class C>
-  C pool(const C* plane, const Line<C>& rows, const Line<C>& columns, int64_t row, int64_t column,
-         sdk::Shape shape) const {
-    C sum = C{0};
-    C largest = C{0};
+  void pool(const C* x, const C* box, int64_t bin, sdk::Shape shape, C* pooled) const {
+    const Line<C> columns = line(box[0], box[2], width_);
+    const Line<C> rows = line(box[1], box[3], height_);
+    const int64_t channels = shape[1];
+    const int64_t plane = shape[2] * shape[3];
+    std::fill_n(pooled, channels, C{0});
     bool is_first = true;
     for (int64_t iy = 0; iy < rows.count; ++iy) {
       for (int64_t ix = 0; ix < columns.count; ++ix) {
-        const Sample<C> s = sample(rows.at(row, iy), columns.at(column, ix), shape[2], shape[3]);
-        C parts[4];
-        for (int k = 0; k < 4; ++k) parts[k] = s.weight[k] * plane[s.place[k]];
-        sum += parts[0] + parts[1] + parts[2] + parts[3];
-        // The standard's maximum is over the weighted neighbours, not over their sums.
-        const C most = std::max(std::max(parts[0], parts[1]), std::max(parts[2], parts[3]));
-        largest = is_first ? most : std::max(largest, most);
+        const Sample<C> s =
+            sample(rows.at(bin / width_, iy), columns.at(bin % width_, ix), shape[2], shape[3]);
+        for (int64_t c = 0; c < channels; ++c) {
+          const C* from = x + c * plane;
+          C parts[4];
+          for (int k = 0; k < 4; ++k) parts[k] = s.weight[k] * from[s.place[k]];
+          if (!takes_largest_) {
+            pooled[c] += parts[0] + parts[1] + parts[2] + parts[3];
+            continue;
+          }
+          // The standard's maximum is over the weighted neighbours, not over their sums.
+          const C most = std::max(std::max(parts[0], parts[1]), std::max(parts[2], parts[3]));
+          pooled[c] = is_first ? most : std::max(pooled[c], most);
+        }
         is_first = false;
       }
     }
-    const int64_t samples = std::max<int64_t>(rows.count * columns.count, 1);
-    return takes_largest_ ? largest : sum / static_cast<C>(samples);
+    if (takes_largest_) return;
+    const auto samples = static_cast<C>(std::max<int64_t>(rows.count * columns.count, 1));
+    for (int64_t c = 0; c < channels; ++c) pooled[c] /= samples;
   }
 
   int64_t height_;
