@@ -88,12 +88,23 @@ std::vector<Refusal> refusals_of(const Placement& placement) {
   return refusals;
 }
 
+namespace {
+
+bool has_known_size(const ValueInfo& info) {
+  return info.kind != Kind::kTensor ||
+         (info.has_rank && std::all_of(info.shape.begin(), info.shape.end(),
+                                       [](int64_t extent) { return extent >= 0; }));
+}
+
+}  // namespace
+
 uint64_t activation_bytes(const Placement& placement) {
   std::unordered_map<std::string, uint64_t> sizes;
   std::unordered_map<std::string, size_t> last;
   uint64_t alive = 0;
   for (const ValuePlacement& value : placement.values) {
     if (value.parent >= 0 || value.is_constant) continue;
+    if (!has_known_size(value.info)) return 0;
     sizes[value.info.name] = value.size_bytes;
     if (value.is_output) last[value.info.name] = placement.nodes.size();
     if (value.is_input) alive += value.size_bytes;

@@ -36,7 +36,7 @@ std::vector<Refusal> refusals_of(const Placement& placement);
 bool is_elsewhere(const NodePlacement& node);
 
 /// The most bytes of values that are alive at once in the main graph, run node by node, weights
-/// left out. Values of unknown size count as nothing.
+/// left out. 0 if the run decides the shape of one of them: what is left would say nothing.
 uint64_t activation_bytes(const Placement& placement);
 
 /// The mean time of each node in a run, from a trace file of `gantry bench --profile` or
