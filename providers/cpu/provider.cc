@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU provider: one device, CPU:0, whose kernels read and write host memory.
 #include <gantry/sdk/provider.h>
+#include <gantry/sdk/work.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <fstream>
 #include <string>
@@ -46,6 +48,16 @@ class CpuProvider final : public sdk::Provider {
     info.name = sdk::to_str(name);
     info.memory_bytes = physical_memory_bytes();
     sink.device(sink.self, &info);
+  }
+
+  // A few cores at half of what they can do: placement needs the order of magnitude.
+  [[nodiscard]] double estimated_ns(const sdk::NodeView& node, uint32_t) const override {
+    constexpr double kStartNs = 500;
+    constexpr double kOperationsPerNs = 50;
+    constexpr double kBytesPerNs = 10;
+    const sdk::Work work = sdk::work_of(node);
+    if (!work.is_known) return -1;
+    return kStartNs + std::max(work.operations / kOperationsPerNs, work.bytes / kBytesPerNs);
   }
 };
 

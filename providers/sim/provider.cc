@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The provider: the devices that the options name, and the slots over memory, streams and captures.
 #include <gantry/sdk/provider.h>
+#include <gantry/sdk/work.h>
 
 #include <algorithm>
 #include <cstring>
@@ -99,6 +100,16 @@ class SimProvider final : public sdk::Provider {
     if (taken.empty() || std::find(taken.begin(), taken.end(), node.op_type()) != taken.end())
       return {};
     return "operator " + std::string(node.op_type()) + " is not in the option \"operators\"";
+  }
+
+  // What an accelerator would say: a launch, then much at a time.
+  [[nodiscard]] double estimated_ns(const sdk::NodeView& node, uint32_t) const override {
+    constexpr double kOperationsPerNs = 5000;
+    constexpr double kBytesPerNs = 500;
+    const sdk::Work work = sdk::work_of(node);
+    if (!work.is_known) return -1;
+    return 1000.0 * static_cast<double>(options_.latency_us) +
+           std::max(work.operations / kOperationsPerNs, work.bytes / kBytesPerNs);
   }
 
  private:

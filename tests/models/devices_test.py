@@ -48,6 +48,12 @@ def layers_model():
     return make_model(nodes, [value("x", shape=("n", 16))], outputs, weights)
 
 
+def product_model(size):
+    """One product of two square matrices."""
+    node = helper.make_node("MatMul", ["a", "b"], ["y"], name="product")
+    return make_model([node], [value(name, shape=(size, size)) for name in "ab"], [value("y", shape=(size, size))], [])
+
+
 def devices_of(session):
     return {node.node: node.device for node in session.placement.nodes}
 
@@ -117,3 +123,18 @@ def test_all_devices_are_listed():
     assert {"CPU:0", "SIM:0", "SIM:1"} <= listed.keys()
     assert listed["SIM:1"].provider == "sim"
     assert (listed["CPU:0"].type, listed["CPU:0"].id, listed["CPU:0"].state, listed["CPU:0"].reason) == ("CPU", 0, "ready", "")
+
+
+@pytest.mark.parametrize(
+    ("size", "cost_model", "device"),
+    [
+        (8, False, "SIM:0"),  # what was preferred
+        (8, True, "CPU:0"),  # three copies and a launch for a thousand operations
+        (2048, True, "SIM:0"),  # 17 billion operations
+    ],
+)
+def test_the_cost_model_weighs_work_against_copies(size, cost_model, device):
+    config = {"placement": {"prefer": ["SIM:0", "CPU"], "fallback": "allow", "cost_model": cost_model}}
+    placement = gantry.check(product_model(size), config=config)
+    assert [node.device for node in placement.nodes] == [device]
+    assert ("estimated" in placement.nodes[0].reason) == (device == "CPU:0")

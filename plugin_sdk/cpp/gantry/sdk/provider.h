@@ -39,6 +39,12 @@ class Provider {
     return {};
   }
 
+  /// Estimated time of one run of a node that is claimed, in nanoseconds; negative: unknown.
+  /// sdk/work.h has what estimates rest on.
+  [[nodiscard]] virtual double estimated_ns(const NodeView&, uint32_t /*device*/) const {
+    return -1;
+  }
+
   [[nodiscard]] const gantry_host* host() const { return host_; }
   [[nodiscard]] const gantry_provider_api* api() const { return &api_; }
 
@@ -111,7 +117,7 @@ class Provider {
     claim.input_count = static_cast<uint32_t>(inputs.size());
     claim.outputs = outputs.data();
     claim.output_count = static_cast<uint32_t>(outputs.size());
-    claim.time_ns = -1;
+    claim.time_ns = estimated_ns(node, request.device);
     claim.kernel = to_str(rows_[row]->kernel ? rows_[row]->kernel : rows_[row]->op_type);
     claim.tag = row;
     request.sink->claim(request.sink->self, &claim);
