@@ -2,10 +2,11 @@
 // The public C++ API of gantry, whole.
 #pragma once
 
-#include <gantry/config.h>   // IWYU pragma: export
-#include <gantry/device.h>   // IWYU pragma: export
-#include <gantry/dtype.h>    // IWYU pragma: export
-#include <gantry/error.h>    // IWYU pragma: export
-#include <gantry/runtime.h>  // IWYU pragma: export
-#include <gantry/session.h>  // IWYU pragma: export
-#include <gantry/tensor.h>   // IWYU pragma: export
+#include <gantry/config.h>     // IWYU pragma: export
+#include <gantry/device.h>     // IWYU pragma: export
+#include <gantry/dtype.h>      // IWYU pragma: export
+#include <gantry/error.h>      // IWYU pragma: export
+#include <gantry/placement.h>  // IWYU pragma: export
+#include <gantry/runtime.h>    // IWYU pragma: export
+#include <gantry/session.h>    // IWYU pragma: export
+#include <gantry/tensor.h>     // IWYU pragma: export

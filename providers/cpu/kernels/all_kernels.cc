@@ -39,6 +39,7 @@ std::vector<sdk::KernelTable> all_kernels() {
       matmul_kernels(),
       ml_feature_kernels(),
       ml_linear_kernels(),
+      ml_label_kernels(),
       ml_map_kernels(),
       ml_svm_kernels(),
       ml_tree_kernels(),

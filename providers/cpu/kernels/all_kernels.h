@@ -42,6 +42,7 @@ sdk::KernelTable matmul_integer_kernels();
 sdk::KernelTable matmul_kernels();
 sdk::KernelTable ml_feature_kernels();
 sdk::KernelTable ml_linear_kernels();
+sdk::KernelTable ml_label_kernels();
 sdk::KernelTable ml_map_kernels();
 sdk::KernelTable ml_svm_kernels();
 sdk::KernelTable ml_tree_kernels();

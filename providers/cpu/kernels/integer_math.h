@@ -20,7 +20,7 @@ T wrap_add(T a, T b) {
     return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
   } else {
     return a + b;
-}
+  }
 }
 template <class T>
 T wrap_sub(T a, T b) {
@@ -28,7 +28,7 @@ T wrap_sub(T a, T b) {
     return static_cast<T>(static_cast<Wrapping<T>>(a) - static_cast<Wrapping<T>>(b));
   } else {
     return a - b;
-}
+  }
 }
 template <class T>
 T wrap_mul(T a, T b) {
@@ -36,7 +36,7 @@ T wrap_mul(T a, T b) {
     return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
   } else {
     return a * b;
-}
+  }
 }
 template <class T>
 T wrap_div(T a, T b) {

@@ -100,4 +100,15 @@ std::vector<V> read_tensor_numbers(const sdk::NodeView& node, const char* name) 
 std::vector<double> read_numbers(const sdk::NodeView& node, const char* tensor,
                                  const char* fallback);
 
+/// A list that must be as long as another.
+template <class T>
+void require_count(const sdk::NodeView& node, const char* name, const std::vector<T>& list,
+                   size_t count) {
+  if (list.size() != count) {
+    node.fail(GANTRY_INVALID_MODEL, "attribute " + std::string(name) + " has " +
+                                        std::to_string(list.size()) + " items, expected " +
+                                        std::to_string(count));
+  }
+}
+
 }  // namespace gantry::cpu

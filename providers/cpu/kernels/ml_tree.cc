@@ -8,322 +8,19 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "kernels/all_kernels.h"
 #include "kernels/ml_common.h"
+#include "kernels/ml_forest.h"
 #include "node_kernel.h"
 
 namespace gantry::cpu {
 namespace {
 
-enum class Branch : uint8_t { kLeq, kLt, kGte, kGt, kEq, kNeq, kMember };
 enum class Aggregate { kAverage, kSum, kMin, kMax };
-
-struct Vote {
-  int64_t target;
-  double weight;
-};
-
-/// Children and roots are positions of nodes, or ~i for the leaf i.
-struct TreeNode {
-  double split = 0;  ///< of kMember: the position of its set
-  int64_t feature = 0;
-  int64_t when_true = 0;
-  int64_t when_false = 0;
-  Branch branch = Branch::kLeq;
-  bool missing_is_true = false;
-};
-
-/// The trees of a model, checked: every position is valid, no path returns to itself.
-class Forest {
- public:
-  std::vector<TreeNode> nodes;
-  std::vector<int64_t> roots;
-  std::vector<std::vector<Vote>> leaves;
-  std::vector<std::vector<double>> sets;  ///< sorted
-  int64_t targets = 1;
-
-  [[nodiscard]] int64_t features() const {
-    int64_t most = 0;
-    for (const TreeNode& node : nodes) most = std::max(most, node.feature + 1);
-    return most;
-  }
-
-  void check(const sdk::NodeView& view) const {
-    const auto node_count = static_cast<int64_t>(nodes.size());
-    const auto leaf_count = static_cast<int64_t>(leaves.size());
-    const auto check_place = [&](int64_t place) {
-      if (place >= node_count || ~place >= leaf_count)
-        view.fail(GANTRY_INVALID_MODEL, "a tree refers to a node or leaf that is not there");
-    };
-    for (const int64_t root : roots) check_place(root);
-    for (const TreeNode& node : nodes) {
-      check_place(node.when_true);
-      check_place(node.when_false);
-      if (node.feature < 0) view.fail(GANTRY_INVALID_MODEL, "a feature id is negative");
-    }
-    for (const auto& leaf : leaves) {
-      for (const Vote& vote : leaf) {
-        if (vote.target < 0 || vote.target >= targets) {
-          view.fail(GANTRY_INVALID_MODEL, "a leaf votes for target " + std::to_string(vote.target) +
-                                              " of " + std::to_string(targets));
-        }
-      }
-    }
-    check_paths(view);
-  }
-
-  /// The leaf that a row of features ends in.
-  [[nodiscard]] int64_t find(int64_t root, const double* x) const {
-    int64_t at = root;
-    while (at >= 0) {
-      const TreeNode& node = nodes[static_cast<size_t>(at)];
-      at = goes_true(node, x[node.feature]) ? node.when_true : node.when_false;
-    }
-    return ~at;
-  }
-
- private:
-  [[nodiscard]] bool goes_true(const TreeNode& node, double x) const {
-    if (node.missing_is_true && std::isnan(x)) return true;
-    switch (node.branch) {
-      case Branch::kLeq:
-        return x <= node.split;
-      case Branch::kLt:
-        return x < node.split;
-      case Branch::kGte:
-        return x >= node.split;
-      case Branch::kGt:
-        return x > node.split;
-      case Branch::kEq:
-        return x == node.split;
-      case Branch::kNeq:
-        return x != node.split;
-      case Branch::kMember: {
-        const std::vector<double>& set = sets[static_cast<size_t>(node.split)];
-        return !std::isnan(x) && std::binary_search(set.begin(), set.end(), x);
-      }
-    }
-    return false;
-  }
-
-  /// Walks every path once, with a stack of its own.
-  void check_paths(const sdk::NodeView& view) const {
-    enum : uint8_t { kNew, kOpen, kDone };
-    std::vector<uint8_t> state(nodes.size(), kNew);
-    std::vector<int64_t> stack;
-    for (const int64_t root : roots) {
-      if (root >= 0) stack.push_back(root);
-      while (!stack.empty()) {
-        const auto at = static_cast<size_t>(stack.back());
-        if (state[at] != kNew) {
-          state[at] = kDone;
-          stack.pop_back();
-          continue;
-        }
-        state[at] = kOpen;
-        for (const int64_t child : {nodes[at].when_true, nodes[at].when_false}) {
-          if (child < 0) continue;
-          if (state[static_cast<size_t>(child)] == kOpen)
-            view.fail(GANTRY_INVALID_MODEL, "a path of a tree returns to itself");
-          if (state[static_cast<size_t>(child)] == kNew) stack.push_back(child);
-        }
-      }
-    }
-  }
-};
-
-Branch read_branch(const sdk::NodeView& node, const std::string& name) {
-  constexpr const char* kNames[] = {"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE",
-                                    "BRANCH_GT",  "BRANCH_EQ", "BRANCH_NEQ"};
-  for (int i = 0; i < 6; ++i) {
-    if (name == kNames[i]) return static_cast<Branch>(i);
-  }
-  node.fail(GANTRY_INVALID_MODEL, "\"" + name + "\" is no mode of a tree's node");
-}
-
-/// A list that must be as long as another.
-template <class T>
-void require_count(const sdk::NodeView& node, const char* name, const std::vector<T>& list,
-                   size_t count) {
-  if (list.size() != count) {
-    node.fail(GANTRY_INVALID_MODEL, "attribute " + std::string(name) + " has " +
-                                        std::to_string(list.size()) + " items, expected " +
-                                        std::to_string(count));
-  }
-}
-
-/// Versions 1 and 3: nodes are named by tree and node ids; votes, in attributes that start with
-/// `votes`, by the same.
-class ListedForest {
- public:
-  ListedForest(const sdk::NodeView& node, const std::string& votes) : node_(node), votes_(votes) {}
-
-  Forest read(int64_t targets) {
-    Forest forest;
-    forest.targets = targets;
-    const std::vector<int64_t> trees = node_.get_ints("nodes_treeids");
-    const std::vector<int64_t> ids = node_.get_ints("nodes_nodeids");
-    const std::vector<std::string> modes = node_.get_strings("nodes_modes");
-    require_count(node_, "nodes_nodeids", ids, trees.size());
-    require_count(node_, "nodes_modes", modes, trees.size());
-    for (size_t i = 0; i < trees.size(); ++i) {
-      const bool is_leaf = modes[i] == "LEAF";
-      const int64_t place = is_leaf ? ~static_cast<int64_t>(forest.leaves.size())
-                                    : static_cast<int64_t>(forest.nodes.size());
-      if (!places_.try_emplace({trees[i], ids[i]}, place).second) {
-        node_.fail(GANTRY_INVALID_MODEL, "node " + std::to_string(ids[i]) + " of tree " +
-                                             std::to_string(trees[i]) + " occurs twice");
-      }
-      if (is_leaf) {
-        forest.leaves.emplace_back();
-      } else {
-        forest.nodes.emplace_back();
-      }
-    }
-    read_nodes(forest, trees, modes);
-    read_roots(forest, trees, ids);
-    read_votes(forest);
-    forest.check(node_);
-    return forest;
-  }
-
- private:
-  void read_nodes(Forest& forest, const std::vector<int64_t>& trees,
-                  const std::vector<std::string>& modes) {
-    const std::vector<int64_t> features = node_.get_ints("nodes_featureids");
-    const std::vector<int64_t> when_true = node_.get_ints("nodes_truenodeids");
-    const std::vector<int64_t> when_false = node_.get_ints("nodes_falsenodeids");
-    const std::vector<int64_t> missing = node_.get_ints("nodes_missing_value_tracks_true");
-    const std::vector<double> splits =
-        read_numbers(node_, "nodes_values_as_tensor", "nodes_values");
-    require_count(node_, "nodes_featureids", features, trees.size());
-    require_count(node_, "nodes_truenodeids", when_true, trees.size());
-    require_count(node_, "nodes_falsenodeids", when_false, trees.size());
-    require_count(node_, "nodes_values", splits, trees.size());
-    if (!missing.empty())
-      require_count(node_, "nodes_missing_value_tracks_true", missing, trees.size());
-    size_t at = 0;
-    for (size_t i = 0; i < trees.size(); ++i) {
-      if (modes[i] == "LEAF") continue;
-      TreeNode& node = forest.nodes[at++];
-      node.branch = read_branch(node_, modes[i]);
-      node.split = splits[i];
-      node.feature = features[i];
-      node.missing_is_true = !missing.empty() && missing[i] != 0;
-      node.when_true = child(trees[i], when_true[i]);
-      node.when_false = child(trees[i], when_false[i]);
-    }
-  }
-  int64_t child(int64_t tree, int64_t id) {
-    const int64_t place = find(tree, id);
-    children_[{tree, id}] = true;
-    return place;
-  }
-  [[nodiscard]] int64_t find(int64_t tree, int64_t id) const {
-    const auto found = places_.find({tree, id});
-    if (found == places_.end()) {
-      node_.fail(GANTRY_INVALID_MODEL,
-                 "tree " + std::to_string(tree) + " has no node " + std::to_string(id));
-    }
-    return found->second;
-  }
-
-  /// What is nobody's child.
-  void read_roots(Forest& forest, const std::vector<int64_t>& trees,
-                  const std::vector<int64_t>& ids) {
-    for (size_t i = 0; i < trees.size(); ++i) {
-      if (children_.find({trees[i], ids[i]}) == children_.end())
-        forest.roots.push_back(find(trees[i], ids[i]));
-    }
-  }
-
-  void read_votes(Forest& forest) const {
-    const std::vector<int64_t> trees = node_.get_ints(votes_ + "_treeids");
-    const std::vector<int64_t> ids = node_.get_ints(votes_ + "_nodeids");
-    const std::vector<int64_t> targets = node_.get_ints(votes_ + "_ids");
-    const std::vector<double> weights =
-        read_numbers(node_, (votes_ + "_weights_as_tensor").c_str(), (votes_ + "_weights").c_str());
-    require_count(node_, (votes_ + "_nodeids").c_str(), ids, trees.size());
-    require_count(node_, (votes_ + "_ids").c_str(), targets, trees.size());
-    require_count(node_, (votes_ + "_weights").c_str(), weights, trees.size());
-    for (size_t i = 0; i < trees.size(); ++i) {
-      const int64_t place = find(trees[i], ids[i]);
-      // A vote at an inner node is never reached.
-      if (place < 0) forest.leaves[static_cast<size_t>(~place)].push_back({targets[i], weights[i]});
-    }
-  }
-
-  const sdk::NodeView& node_;
-  std::string votes_;
-  std::map<std::pair<int64_t, int64_t>, int64_t> places_;
-  std::map<std::pair<int64_t, int64_t>, bool> children_;
-};
-
-/// Version 5: nodes and leaves are named by their positions.
-Forest read_indexed_forest(const sdk::NodeView& node) {
-  Forest forest;
-  forest.targets = node.get_int("n_targets", 1);
-  const std::vector<int64_t> features = node.get_ints("nodes_featureids");
-  const size_t count = features.size();
-  const auto modes = read_tensor_numbers<int64_t>(node, "nodes_modes");
-  const auto splits = read_tensor_numbers<double>(node, "nodes_splits");
-  const std::vector<int64_t> true_ids = node.get_ints("nodes_truenodeids");
-  const std::vector<int64_t> false_ids = node.get_ints("nodes_falsenodeids");
-  const std::vector<int64_t> true_leafs = node.get_ints("nodes_trueleafs");
-  const std::vector<int64_t> false_leafs = node.get_ints("nodes_falseleafs");
-  const std::vector<int64_t> missing = node.get_ints("nodes_missing_value_tracks_true");
-  require_count(node, "nodes_modes", modes, count);
-  require_count(node, "nodes_splits", splits, count);
-  require_count(node, "nodes_truenodeids", true_ids, count);
-  require_count(node, "nodes_falsenodeids", false_ids, count);
-  require_count(node, "nodes_trueleafs", true_leafs, count);
-  require_count(node, "nodes_falseleafs", false_leafs, count);
-  if (!missing.empty()) require_count(node, "nodes_missing_value_tracks_true", missing, count);
-  // Sets stand in the order of their nodes, each ended by a NaN.
-  forest.sets.emplace_back();
-  for (const double member : read_tensor_numbers<double>(node, "membership_values")) {
-    if (std::isnan(member)) {
-      forest.sets.emplace_back();
-    } else {
-      forest.sets.back().push_back(member);
-    }
-  }
-  for (auto& set : forest.sets) std::sort(set.begin(), set.end());
-  size_t set_count = 0;
-  for (size_t i = 0; i < count; ++i) {
-    if (modes[i] < 0 || modes[i] > 6 || true_ids[i] < 0 || false_ids[i] < 0)
-      node.fail(GANTRY_INVALID_MODEL, "a node has a mode above 6 or a negative child");
-    TreeNode& made = forest.nodes.emplace_back();
-    made.branch = static_cast<Branch>(modes[i]);
-    made.split = splits[i];
-    if (made.branch == Branch::kMember) {
-      if (set_count == forest.sets.size()) {
-        node.fail(GANTRY_INVALID_MODEL,
-                  "attribute membership_values has fewer sets than there are nodes of that mode");
-      }
-      made.split = static_cast<double>(set_count++);
-    }
-    made.feature = features[i];
-    made.missing_is_true = !missing.empty() && missing[i] != 0;
-    made.when_true = true_leafs[i] ? ~true_ids[i] : true_ids[i];
-    made.when_false = false_leafs[i] ? ~false_ids[i] : false_ids[i];
-  }
-  const std::vector<int64_t> targets = node.get_ints("leaf_targetids");
-  const auto weights = read_tensor_numbers<double>(node, "leaf_weights");
-  require_count(node, "leaf_weights", weights, targets.size());
-  for (size_t i = 0; i < targets.size(); ++i) forest.leaves.push_back({{targets[i], weights[i]}});
-  forest.roots = node.get_ints("tree_roots");
-  for (const int64_t root : forest.roots) {
-    if (root < 0) node.fail(GANTRY_INVALID_MODEL, "attribute tree_roots has a negative number");
-  }
-  forest.check(node);
-  return forest;
-}
 
 Aggregate read_aggregate(const sdk::NodeView& node) {
   if (node.op_type() == "TreeEnsembleClassifier") return Aggregate::kSum;
@@ -446,7 +143,7 @@ class TreeRegressor final : public TreeKernel {
  private:
   static Forest read(const sdk::NodeView& node) {
     if (node.op_type() == "TreeEnsemble") return read_indexed_forest(node);
-    return ListedForest(node, "target").read(node.get_int("n_targets", 1));
+    return read_listed_forest(node, "target", node.get_int("n_targets", 1));
   }
 
   bool keeps_type_;
@@ -457,7 +154,7 @@ class TreeRegressor final : public TreeKernel {
 class TreeClassifier final : public TreeKernel {
  public:
   explicit TreeClassifier(const sdk::NodeView& node)
-      : TreeKernel(node, ListedForest(node, "class").read(class_count(node))),
+      : TreeKernel(node, read_listed_forest(node, "class", class_count(node))),
         labels_(node, "classlabels_int64s", "classlabels_strings") {
     int64_t voted = -1;
     bool is_one = true;

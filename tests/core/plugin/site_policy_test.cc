@@ -99,7 +99,8 @@ TEST_F(SitePolicyTest, AWrongOneLetsNothingPass) {
                      [&] { policy(R"({"deny": [{"nam": "x"}]})"); });
   test::expect_error(Code::kInvalidArgument, {"policy.json", "/deny/0"},
                      [&] { policy(R"({"deny": [{}]})"); });
-  test::expect_error(Code::kInvalidArgument, {"policy.json:1:2: not valid JSON"}, [&] { policy("{"); });
+  test::expect_error(Code::kInvalidArgument, {"policy.json:1:2: not valid JSON"},
+                     [&] { policy("{"); });
   const std::string file = folder_.write("policy.json", "{}");
   std::filesystem::permissions(file, std::filesystem::perms::others_write,
                                std::filesystem::perm_options::add);

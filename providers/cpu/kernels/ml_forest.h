@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The trees of an ensemble in the one form into which every version is read. Immutable once read.
+#pragma once
+
+#include <gantry/sdk/graph.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace gantry::cpu {
+
+enum class Branch : uint8_t { kLeq, kLt, kGte, kGt, kEq, kNeq, kMember };
+
+struct Vote {
+  int64_t target;
+  double weight;
+};
+
+/// Children and roots are positions of nodes, or ~i for the leaf i.
+struct TreeNode {
+  double split = 0;  ///< of kMember: the position of its set
+  int64_t feature = 0;
+  int64_t when_true = 0;
+  int64_t when_false = 0;
+  Branch branch = Branch::kLeq;
+  bool missing_is_true = false;
+};
+
+/// The trees of a model, checked: every position is valid, no path returns to itself.
+class Forest {
+ public:
+  std::vector<TreeNode> nodes;
+  std::vector<int64_t> roots;
+  std::vector<std::vector<Vote>> leaves;
+  std::vector<std::vector<double>> sets;  ///< sorted
+  int64_t targets = 1;
+
+  [[nodiscard]] int64_t features() const {
+    int64_t most = 0;
+    for (const TreeNode& node : nodes) most = std::max(most, node.feature + 1);
+    return most;
+  }
+
+  void check(const sdk::NodeView& view) const {
+    const auto node_count = static_cast<int64_t>(nodes.size());
+    const auto leaf_count = static_cast<int64_t>(leaves.size());
+    const auto check_place = [&](int64_t place) {
+      if (place >= node_count || ~place >= leaf_count)
+        view.fail(GANTRY_INVALID_MODEL, "a tree refers to a node or leaf that is not there");
+    };
+    for (const int64_t root : roots) check_place(root);
+    for (const TreeNode& node : nodes) {
+      check_place(node.when_true);
+      check_place(node.when_false);
+      if (node.feature < 0) view.fail(GANTRY_INVALID_MODEL, "a feature id is negative");
+    }
+    for (const auto& leaf : leaves) {
+      for (const Vote& vote : leaf) {
+        if (vote.target < 0 || vote.target >= targets) {
+          view.fail(GANTRY_INVALID_MODEL, "a leaf votes for target " + std::to_string(vote.target) +
+                                              " of " + std::to_string(targets));
+        }
+      }
+    }
+    check_paths(view);
+  }
+
+  /// The leaf that a row of features ends in.
+  [[nodiscard]] int64_t find(int64_t root, const double* x) const {
+    int64_t at = root;
+    while (at >= 0) {
+      const TreeNode& node = nodes[static_cast<size_t>(at)];
+      at = goes_true(node, x[node.feature]) ? node.when_true : node.when_false;
+    }
+    return ~at;
+  }
+
+ private:
+  [[nodiscard]] bool goes_true(const TreeNode& node, double x) const {
+    if (node.missing_is_true && std::isnan(x)) return true;
+    switch (node.branch) {
+      case Branch::kLeq:
+        return x <= node.split;
+      case Branch::kLt:
+        return x < node.split;
+      case Branch::kGte:
+        return x >= node.split;
+      case Branch::kGt:
+        return x > node.split;
+      case Branch::kEq:
+        return x == node.split;
+      case Branch::kNeq:
+        return x != node.split;
+      case Branch::kMember: {
+        const std::vector<double>& set = sets[static_cast<size_t>(node.split)];
+        return !std::isnan(x) && std::binary_search(set.begin(), set.end(), x);
+      }
+    }
+    return false;
+  }
+
+  /// Walks every path once, with a stack of its own.
+  void check_paths(const sdk::NodeView& view) const {
+    enum : uint8_t { kNew, kOpen, kDone };
+    std::vector<uint8_t> state(nodes.size(), kNew);
+    std::vector<int64_t> stack;
+    for (const int64_t root : roots) {
+      if (root >= 0) stack.push_back(root);
+      while (!stack.empty()) {
+        const auto at = static_cast<size_t>(stack.back());
+        if (state[at] != kNew) {
+          state[at] = kDone;
+          stack.pop_back();
+          continue;
+        }
+        state[at] = kOpen;
+        for (const int64_t child : {nodes[at].when_true, nodes[at].when_false}) {
+          if (child < 0) continue;
+          if (state[static_cast<size_t>(child)] == kOpen)
+            view.fail(GANTRY_INVALID_MODEL, "a path of a tree returns to itself");
+          if (state[static_cast<size_t>(child)] == kNew) stack.push_back(child);
+        }
+      }
+    }
+  }
+};
+
+/// Versions 1 and 3: nodes are named by tree and node ids; votes, in attributes that start with
+/// `votes`, by the same. INVALID_MODEL: lists that do not fit, nodes that are not there, a cycle.
+Forest read_listed_forest(const sdk::NodeView& node, const std::string& votes, int64_t targets);
+
+/// Version 5: nodes and leaves are named by their positions. INVALID_MODEL likewise.
+Forest read_indexed_forest(const sdk::NodeView& node);
+
+}  // namespace gantry::cpu
