@@ -30,6 +30,8 @@ void receive(void* self, Action&& action) {
   }
 }
 
+// GANTRY_HAS is C and casts like it.
+// NOLINTBEGIN(clang-diagnostic-old-style-cast)
 std::vector<Port> copy_ports(const gantry_port* ports, uint32_t count, uint32_t stride) {
   std::vector<Port> copies(ports ? count : 0);
   for (uint32_t i = 0; i < copies.size(); ++i) {
@@ -84,6 +86,7 @@ void take_row(Sink& sink, const gantry_claim& claim) {
   }
   sink.answers.rows.push_back(std::move(row));
 }
+// NOLINTEND(clang-diagnostic-old-style-cast)
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include "schedule/relocation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -218,6 +219,7 @@ class CostMover {
 
   void consider(const std::vector<size_t>& claims, const std::vector<RowIndex>& rows) {
     std::vector<const Claim*> here;
+    here.reserve(claims.size());
     for (const size_t claim : claims) here.push_back(&placement_.claims[claim]);
     const Candidate& current = *here.front()->candidate;
     double best_cost = cost_of(here, island_[claims.front()]);
@@ -326,7 +328,7 @@ class CostMover {
   }
 
   static std::string microseconds(double ns) {
-    return std::to_string(static_cast<int64_t>(ns / 1000 + 0.5)) + " us";
+    return std::to_string(std::llround(ns / 1000)) + " us";
   }
 
   GraphPlacement& placement_;
