@@ -3,6 +3,7 @@
 // rests on. Pure functions.
 #pragma once
 
+#include <gantry/sdk/bits.h>
 #include <gantry/sdk/graph.h>
 
 #include <cstdint>
@@ -16,40 +17,6 @@ struct Work {
   double operations = 0;
   double bytes = 0;
 };
-
-/// Bits of one element; 0 for strings and unknown types.
-inline uint32_t element_bits(gantry_dtype dtype) {
-  switch (dtype) {
-    case GANTRY_UINT2:
-    case GANTRY_INT2:
-      return 2;
-    case GANTRY_UINT4:
-    case GANTRY_INT4:
-    case GANTRY_FLOAT4E2M1:
-      return 4;
-    case GANTRY_UINT16:
-    case GANTRY_INT16:
-    case GANTRY_FLOAT16:
-    case GANTRY_BFLOAT16:
-      return 16;
-    case GANTRY_FLOAT:
-    case GANTRY_INT32:
-    case GANTRY_UINT32:
-      return 32;
-    case GANTRY_INT64:
-    case GANTRY_UINT64:
-    case GANTRY_DOUBLE:
-    case GANTRY_COMPLEX64:
-      return 64;
-    case GANTRY_COMPLEX128:
-      return 128;
-    case GANTRY_UNDEFINED:
-    case GANTRY_STRING:
-      return 0;
-    default:
-      return 8;
-  }
-}
 
 /// Product of the extents from axis `first` on, unknown ones as 1.
 inline double extents(const ValueView& value, int first = 0) {
@@ -68,7 +35,7 @@ inline Work work_of(const NodeView& node) {
   Work work;
   const auto add = [&](const ValueView& value) {
     if (!value.present()) return;
-    const uint32_t bits = element_bits(value.dtype());
+    const int bits = bits_of(value.dtype());
     if (value.kind() != GANTRY_KIND_TENSOR || value.rank() < 0 || bits == 0) work.is_known = false;
     work.bytes += extents(value) * bits / 8;
   };
