@@ -22,7 +22,8 @@ struct FunctionCall {
   std::string domain;
   std::string op_type;
   std::string overload;
-  auto operator<=>(const FunctionCall&) const = default;
+  auto operator<=>(const FunctionCall&) const =
+      default;  // NOLINT(modernize-use-nullptr): no null is written
 };
 
 /// A checked ONNX model. Deviation from ONNX: an initializer is a constant also where the model

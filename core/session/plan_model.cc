@@ -117,14 +117,15 @@ std::string owner_of(const GraphPlacement& placement, uint32_t node) {
 
 // Two placements of one graph by the same devices: claims are pure, so they are the same.
 void warn_of_other_answers(const GraphPlacement& before, const GraphPlacement& now) {
-  for (const auto& node : now.graph->nodes()) {
-    const std::string first = owner_of(before, node->id);
-    const std::string second = owner_of(now, node->id);
-    if (first == second) continue;
-    log(LogLevel::kWarning, node->label() + " was taken by " + first + ", and by " + second +
-                                " when the same question was asked again; a claim must not change");
-    return;
-  }
+  const auto& nodes = now.graph->nodes();
+  const auto changed = std::find_if(nodes.begin(), nodes.end(), [&](const auto& node) {
+    return owner_of(before, node->id) != owner_of(now, node->id);
+  });
+  if (changed == nodes.end()) return;
+  log(LogLevel::kWarning, (*changed)->label() + " was taken by " +
+                              owner_of(before, (*changed)->id) + ", and by " +
+                              owner_of(now, (*changed)->id) +
+                              " when the same question was asked again; a claim must not change");
 }
 
 }  // namespace

@@ -87,7 +87,8 @@ class NodeView {
   [[nodiscard]] std::vector<int64_t> get_ints(std::string_view attribute,
                                               std::vector<int64_t> fallback = {}) const {
     const auto* a = typed(attribute, GANTRY_ATTRIBUTE_INTS);
-    return a ? std::vector<int64_t>(a->ints, a->ints + a->count) : fallback;
+    if (a) return {a->ints, a->ints + a->count};
+    return fallback;
   }
   [[nodiscard]] std::vector<float> get_floats(std::string_view attribute) const {
     const auto* a = typed(attribute, GANTRY_ATTRIBUTE_FLOATS);

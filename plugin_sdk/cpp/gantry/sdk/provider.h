@@ -17,7 +17,7 @@ namespace gantry::sdk {
 /// destruction are never overlapped by the host; the rest may run concurrently.
 class Provider {
  public:
-  Provider(const gantry_offer& offer, std::string name, std::vector<KernelTable> tables)
+  Provider(const gantry_offer& offer, std::string name, const std::vector<KernelTable>& tables)
       : host_(offer.host), name_(std::move(name)) {
     for (const KernelTable& table : tables) {
       for (size_t i = 0; i < table.count; ++i) {
