@@ -14,16 +14,17 @@ struct Row {
 };
 
 // Indexed by the number of the type.
-constexpr std::array<Row, 27> kRows = {{
+constexpr std::array<Row, 29> kRows = {{
     {"undefined", 0},      {"float32", 32},     {"uint8", 8},          {"int8", 8},
     {"uint16", 16},        {"int16", 16},       {"int32", 32},         {"int64", 64},
     {"string", 0},         {"bool", 8},         {"float16", 16},       {"float64", 64},
     {"uint32", 32},        {"uint64", 64},      {"complex64", 64},     {"complex128", 128},
     {"bfloat16", 16},      {"float8e4m3fn", 8}, {"float8e4m3fnuz", 8}, {"float8e5m2", 8},
     {"float8e5m2fnuz", 8}, {"uint4", 4},        {"int4", 4},           {"float4e2m1", 4},
-    {"float8e8m0", 8},     {"uint2", 2},        {"int2", 2},
+    {"float8e8m0", 8},     {"uint2", 2},        {"int2", 2},           {"float6e2m3", 6},
+    {"float6e3m2", 6},
 }};
-static_assert(kRows.size() == static_cast<size_t>(DType::kInt2) + 1);
+static_assert(kRows.size() == static_cast<size_t>(DType::kFloat6E3M2) + 1);
 
 const Row& row_of(DType dtype) noexcept {
   const auto index = static_cast<size_t>(dtype);
@@ -52,8 +53,7 @@ uint64_t bytes_of(DType dtype, int64_t element_count) {
   const uint64_t bits = bits_of(dtype);
   const auto count = static_cast<uint64_t>(element_count);
   if (bits < 8) {  // 0 bits: strings own their bytes elsewhere
-    const uint64_t per_byte = bits == 0 ? 0 : 8 / bits;
-    return per_byte == 0 ? 0 : count / per_byte + (count % per_byte != 0 ? 1 : 0);
+    return count / 8 * bits + (count % 8 * bits + 7) / 8;
   }
   int64_t bytes = 0;
   if (__builtin_mul_overflow(element_count, static_cast<int64_t>(bits / 8), &bytes)) too_large();

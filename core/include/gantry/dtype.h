@@ -36,6 +36,8 @@ enum class DType : uint32_t {
   kFloat8E8M0 = 24,
   kUint2 = 25,
   kInt2 = 26,
+  kFloat6E2M3 = 27,
+  kFloat6E3M2 = 28,
 };
 
 /// Lower-case name as ONNX and NumPy write it: "float32", "int64", "bfloat16"; "undefined" for
@@ -43,7 +45,7 @@ enum class DType : uint32_t {
 std::string_view to_string(DType dtype) noexcept;
 /// The type of that name; kUndefined if there is none.
 DType dtype_from_string(std::string_view name) noexcept;
-/// Bits of one element: 2, 4, 8 ... 128; 0 for strings and unknown types.
+/// Bits of one element: 2, 4, 6, 8, 16 ... 128; 0 for strings and unknown types.
 uint32_t bits_of(DType dtype) noexcept;
 /// Bytes of `element_count` dense elements, packed types rounded up. Requires element_count >= 0.
 /// INVALID_ARGUMENT: the size does not fit 63 bits.

@@ -49,9 +49,16 @@ extern "C" {
 #define GANTRY_ABI_LAYOUT UINT64_C(0x16312b53e8bb7cd2)
 
 /* True if `member` lies within what the filler of `*object` knew. */
+#ifdef __cplusplus
+#define GANTRY_HAS(object, member)                                                          \
+  ((object)->size >= static_cast<size_t>(reinterpret_cast<const char*>(&(object)->member) - \
+                                         reinterpret_cast<const char*>(object)) +           \
+                         sizeof((object)->member))
+#else
 #define GANTRY_HAS(object, member) \
   ((object)->size >=               \
    (size_t)((const char*)(&(object)->member) - (const char*)(object)) + sizeof((object)->member))
+#endif
 
 /* Result codes. The numbers are part of the ABI. */
 typedef enum gantry_code {
@@ -118,7 +125,10 @@ typedef enum gantry_dtype {
   GANTRY_FLOAT4E2M1 = 23,
   GANTRY_FLOAT8E8M0 = 24,
   GANTRY_UINT2 = 25, /* 2-bit types: four elements a byte, the first in the lowest bits */
-  GANTRY_INT2 = 26
+  GANTRY_INT2 = 26,
+  GANTRY_FLOAT6E2M3 =
+      27, /* 6-bit types: four elements in three bytes, the first in the lowest bits */
+  GANTRY_FLOAT6E3M2 = 28
 } gantry_dtype;
 
 typedef enum gantry_kind {

@@ -18,6 +18,9 @@ constexpr int bits_of(uint32_t dtype) {
     case GANTRY_INT4:
     case GANTRY_FLOAT4E2M1:
       return 4;
+    case GANTRY_FLOAT6E2M3:
+    case GANTRY_FLOAT6E3M2:
+      return 6;
     case GANTRY_UINT8:
     case GANTRY_INT8:
     case GANTRY_BOOL:
