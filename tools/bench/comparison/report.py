@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The comparison as lines of text and as one JSON document."""
+
+import json
+import math
+import os
+import pathlib
+
+from comparison import figures
+
+MEBIBYTE = 1 << 20
+MOST_REASON = 200  # characters of a refusal that are printed
+HEADER = f"{'':14}{'min':>9}{'median':>9}{'p90':>9}{'load':>9}{'first':>9}{'growth':>9}{'peak':>9}{'of best':>9}{'apart':>9}"
+UNITS = f"{'':14}{'ms':>9}{'ms':>9}{'ms':>9}{'ms':>9}{'ms':>9}{'MiB':>9}{'MiB':>9}{'peer':>9}"
+
+
+def number(value):
+    """Three digits that mean something."""
+    if value is None:
+        return ""
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 1 else f"{value:.3f}"
+
+
+def runtime_line(name, result, measurement):
+    if "error" in result:
+        reason = result["error"]  # whole in the JSON
+        return f"  {name:12} did not run it: {reason if len(reason) <= MOST_REASON else reason[:MOST_REASON] + '...'}"
+    peer = measurement["better_peer"]
+    share = result["median_ms"] / measurement["runtimes"][peer]["median_ms"] if peer else None
+    cells = [number(result[key]) for key in ("min_ms", "median_ms", "p90_ms", "load_ms", "first_run_ms")]
+    cells += [number(result[key] / MEBIBYTE) for key in ("growth_bytes", "peak_bytes")]
+    apart = result.get("difference")
+    cells += [number(share), "" if apart is None else f"{apart:.0e}"]
+    unquiet = "" if result["is_quiet"] else "  (its threads did not come to rest between turns)"
+    return f"  {name:12}" + "".join(f"{cell:>9}" for cell in cells) + unquiet
+
+
+def measurement_text(measurement):
+    plural = "" if measurement["threads"] == 1 else "s"
+    lines = [f"{measurement['title']}, {measurement['threads']} thread{plural}"]
+    lines += [runtime_line(name, result, measurement) for name, result in measurement["runtimes"].items()]
+    return "\n".join([*lines, *(f"  {problem}" for problem in problems(measurement))])
+
+
+def problems(measurement):
+    """What makes the comparison fail: outputs that do not agree, and models that gantry does not run."""
+    found = []
+    for name, result in measurement["runtimes"].items():
+        apart = result.get("difference", 0)
+        if apart > measurement["limit"]:
+            found.append(f"DIFFERENT: {name} is {apart:.2g} of the largest value apart from {measurement['compared_with']}, allowed is {measurement['limit']:g}")
+        if name == figures.OURS and "error" in result:
+            found.append(f"FAILED: {name} did not run {measurement['model']}")
+    return found
+
+
+def summary_text(document):
+    """The ratios of all rows, a column for each number of threads, and their geometric means."""
+    threads = list(document["geometric_mean"])
+    by_row = {}
+    for measurement in document["measurements"]:
+        by_row.setdefault(measurement["title"], {})[str(measurement["threads"])] = measurement["ratio"]
+    lines = [f"{'gantry over the better peer':32}" + "".join(f"{f'T{count}':>8}" for count in threads)]
+    lines += [f"  {title:30}" + "".join(f"{number(ratios.get(count)):>8}" for count in threads) for title, ratios in by_row.items()]
+    lines.append(f"  {'geometric mean':30}" + "".join(f"{number(document['geometric_mean'][count]):>8}" for count in threads))
+    return "\n".join(lines)
+
+
+def processor():
+    for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return "unknown"
+
+
+def document(measurements, load_before):
+    """Everything, for JSON. Infinite differences are null there, which JSON has no number for."""
+    threads = sorted({measurement["threads"] for measurement in measurements})
+    versions = {name: result["version"] for measurement in measurements for name, result in measurement["runtimes"].items() if "version" in result}
+    means = {str(count): figures.geometric_mean(m["ratio"] for m in measurements if m["threads"] == count) for count in threads}
+    machine = {"processor": processor(), "cores": len(os.sched_getaffinity(0)), "load_before": load_before, "load_after": os.getloadavg()[0]}
+    return {"machine": machine, "versions": versions, "geometric_mean": means, "measurements": measurements}
+
+
+def finite(value):
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write_json(path, content):
+    path.write_text(json.dumps(finite(content), indent=1) + "\n", encoding="utf-8")
