@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a case is: an operator, inputs that are made when it runs, and the model around it."""
+
+import dataclasses
+import typing
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+OPSET = 21
+F32, F16, F64 = np.float32, np.float16, np.float64
+
+Maker = typing.Callable[[np.random.Generator], np.ndarray]
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """`inputs`: arrays, makers of arrays, or None for absent ones; those at positions in `constants` are initializers.
+
+    `text`: a graph in ONNX's text form in place of one node, fed by position. `covers`: operators beside `op` that the case is for.
+    `is_dense`: a product or convolution. `is_random`: results are not compared.
+    """
+
+    op: str
+    variant: str
+    inputs: tuple = ()
+    outputs: int = 1
+    attributes: dict = dataclasses.field(default_factory=dict)
+    opset: int = OPSET
+    constants: tuple = ()
+    text: str = ""
+    covers: tuple = ()
+    is_dense: bool = False
+    is_random: bool = False
+
+    @property
+    def name(self):
+        return f"{self.op}: {self.variant}"
+
+    def build(self):
+        """The model and its feeds."""
+        generator = np.random.default_rng(3)
+        arrays = [x(generator) if callable(x) else x for x in self.inputs]
+        model = self._text_model() if self.text else self._node_model(arrays)
+        model = onnx.shape_inference.infer_shapes(model, data_prop=True)
+        for output in model.graph.output:
+            if not output.HasField("type"):  # not inferred: then it is like the first input
+                output.type.CopyFrom(model.graph.input[0].type)
+        given = [(i, x) for i, x in enumerate(arrays) if x is not None and i not in self.constants]
+        return model, {f"x{i}": x for i, x in given}
+
+    def _text_model(self):
+        return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : {self.opset}]>\n{self.text}')
+
+    def _node_model(self, arrays):
+        names = ["" if x is None else f"x{i}" for i, x in enumerate(arrays)]
+        node = helper.make_node(self.op, names, [f"y{i}" for i in range(self.outputs)], name="node", **self.attributes)
+        given = [(i, x) for i, x in enumerate(arrays) if x is not None]
+        graph = helper.make_graph(
+            [node], "graph",
+            [helper.make_tensor_value_info(f"x{i}", element_type(x), x.shape) for i, x in given if i not in self.constants],
+            [onnx.ValueInfoProto(name=f"y{i}") for i in range(self.outputs)],
+            [numpy_helper.from_array(x, f"x{i}") for i, x in given if i in self.constants])
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10)
+
+
+def element_type(array):
+    return TensorProto.STRING if array.dtype.kind in "OUS" else helper.np_dtype_to_tensor_dtype(array.dtype)
+
+
+def normal(*shape, dtype=F32):
+    return lambda generator: generator.standard_normal(shape, F32).astype(dtype)
+
+
+def uniform(low, high, *shape, dtype=F32):
+    return lambda generator: generator.uniform(low, high, shape).astype(dtype)
+
+
+def integers(low, high, *shape, dtype=np.int64):
+    """From low to below high."""
+    return lambda generator: generator.integers(low, high, shape).astype(dtype)
+
+
+def flags(*shape):
+    return lambda generator: generator.random(shape, F32) < F32(0.5)
+
+
+def bytes_of(*shape, dtype=np.uint8):
+    """All values of an 8-bit type."""
+    return lambda generator: generator.integers(0, 256, shape).astype(np.uint8).view(dtype)
+
+
+def value(number, dtype=F32):
+    return np.asarray(number, dtype)
+
+
+def ints(*numbers):
+    return np.asarray(numbers, np.int64)
