@@ -70,7 +70,7 @@ class OnnxModel::Impl {
     for (const auto& entry : proto.metadata_props()) metadata[entry.key()] = entry.value();
   }
 
-  void inline_functions(const std::function<bool(const FunctionCall&)>& wanted) {
+  bool inline_functions(const std::function<bool(const FunctionCall&)>& wanted) {
     int rounds = 0;
     while (inline_once(proto, wanted)) {
       if (++rounds > kMaxInlineRounds) {
@@ -79,6 +79,7 @@ class OnnxModel::Impl {
       }
       prepare();
     }
+    return rounds > 0;
   }
 
   void prepare() {
@@ -113,9 +114,9 @@ bool OnnxModel::has_function(const Node& node) const {
                               {node.domain, node.op_type, node.overload});
 }
 
-void OnnxModel::inline_functions(const std::function<bool(const FunctionCall&)>& wanted) {
+bool OnnxModel::inline_functions(const std::function<bool(const FunctionCall&)>& wanted) {
   try {
-    impl_->inline_functions(wanted);
+    return impl_->inline_functions(wanted);
   } catch (const Error& error) {
     throw error.in(impl_->label);
   }

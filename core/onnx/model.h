@@ -45,8 +45,9 @@ class OnnxModel {
   /// body in its schema.
   [[nodiscard]] bool has_function(const Node& node) const;
   /// Replaces the calls for which `wanted` is true by their bodies, nested calls included; checks
-  /// and infers again.
-  void inline_functions(const std::function<bool(const FunctionCall&)>& wanted);
+  /// and infers again. False: nothing was replaced, since a schema may have no body for these types
+  /// and attributes.
+  bool inline_functions(const std::function<bool(const FunctionCall&)>& wanted);
 
   [[nodiscard]] const std::map<std::string, std::string>& metadata() const;
   [[nodiscard]] const std::map<std::string, int>& opsets() const;  ///< domain -> version

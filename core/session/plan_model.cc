@@ -178,10 +178,13 @@ PlannedModel plan_model(ProviderRegistry& registry, const Config& config,
     find_unclaimed_functions(*planned.model, *planned.placement, calls);
     if (calls.empty()) break;
     const TraceSpan span(trace, "load", "inline functions");
+    const auto wanted = [&](const FunctionCall& call) { return calls.contains(call); };
+    // Without a body for these types the refusals stand.
+    if (!planned.model->inline_functions(wanted)) break;
     planned.placement.reset();
-    planned.model->inline_functions([&](const FunctionCall& call) { return calls.contains(call); });
     planned.graph = planned.model->to_graph();
   }
+  if (!planned.placement) place_graph();
   PassContext context;
   context.is_nondeterministic = is_nondeterministic;
   context.trace = trace;

@@ -3,6 +3,7 @@
 wrong, and the process goes on."""
 
 import numpy as np
+import onnx
 import pytest
 from broken_models import BROKEN, add_model, external_weight, filling_model, weighted_model
 from command_line import complaint
@@ -107,3 +108,17 @@ def test_absurd_extents_of_a_run(shape, error):
         with pytest.raises(error, match='ConstantOfShape "fill"'):
             session.run({"shape": np.array(shape, np.int64)})
     assert session.run({"shape": np.array([2, 3], np.int64)})["z"].shape == (2, 3)  # the session goes on
+
+
+@pytest.mark.parametrize("op_type", ["CausalConvWithState", "RotaryEmbedding"])
+def test_a_function_body_that_needs_a_rank(op_type):
+    """A standard operator that runs by its function body, which its schema builds for known ranks only."""
+    counts = {"CausalConvWithState": (2, 2), "RotaryEmbedding": (3, 1)}[op_type]
+    inputs, outputs = ([onnx.helper.make_tensor_value_info(f"{letter}{i}", onnx.TensorProto.FLOAT, None) for i in range(count)]
+                       for letter, count in zip("xy", counts, strict=True))
+    node = onnx.helper.make_node(op_type, [info.name for info in inputs], [info.name for info in outputs], name="f")
+    graph = onnx.helper.make_graph([node], "g", inputs, outputs)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 27)], ir_version=10)
+    assert not gantry.check(model, "CPU").compatible
+    with pytest.raises(gantry.UnsupportedError, match=f'1 of 1 nodes cannot run on CPU: {op_type} "f"'):
+        gantry.Session(model)

@@ -42,7 +42,7 @@ TEST(Functions, LocalOnesAreKnownAndInlinedWithNestedCalls) {
   auto graph = model->to_graph();
   EXPECT_THAT(op_types(*graph), ElementsAre("Twice", "Outer"));
   EXPECT_TRUE(model->has_function(*graph->nodes()[0]));
-  model->inline_functions(local);
+  EXPECT_TRUE(model->inline_functions(local));
   graph = model->to_graph();
   EXPECT_THAT(op_types(*graph), ElementsAre("Mul", "Mul", "Relu"));
   EXPECT_EQ(graph->outputs[0]->name, "y");
@@ -115,8 +115,20 @@ TEST(Functions, OverASmallerOpsetOfTheSameSchemas) {
 TEST(Functions, WithoutABodyNothingHappens) {
   test::TestModel model(test::model_bytes("g (float[N] x) => (float[N] y) { y = Abs(x) }"));
   EXPECT_FALSE(model->has_function(*model->to_graph()->nodes()[0]));
-  model->inline_functions(everything);
+  EXPECT_FALSE(model->inline_functions(everything));
   EXPECT_THAT(op_types(*model->to_graph()), ElementsAre("Abs"));
+}
+
+TEST(Functions, ABodyMayBeThereForSomeTypesOnly) {
+  // Its schema builds a body only if the rank is known.
+  const std::string head = "<ir_version: 10, opset_import: [\"\" : 27]> g ";
+  const std::string nodes = " => (float[] y, float[] s) { y, s = CausalConvWithState(x, w) }";
+  test::TestModel unranked(test::model_bytes(head + "(float[] x, float[] w)" + nodes));
+  EXPECT_FALSE(unranked->inline_functions(everything));
+  EXPECT_THAT(op_types(*unranked->to_graph()), ElementsAre("CausalConvWithState"));
+  test::TestModel ranked(test::model_bytes(head + "(float[1,2,4] x, float[2,1,3] w)" + nodes));
+  EXPECT_TRUE(ranked->inline_functions(everything));
+  EXPECT_THAT(op_types(*ranked->to_graph()), Not(Contains("CausalConvWithState")));
 }
 
 TEST(Functions, MustNotCallThemselves) {
