@@ -116,6 +116,11 @@ ValueRef view_tensor(DType dtype, std::vector<int64_t> shape, const void* data, 
   return value;
 }
 
+bool is_aligned(const gantry_value& tensor) noexcept {
+  const uint64_t alignment = std::clamp<uint64_t>(bits_of(tensor.dtype) / 8, 1, 8);
+  return reinterpret_cast<uintptr_t>(tensor.view.data) % alignment == 0;
+}
+
 ValueRef copy_tensor(const gantry_value& value) {
   ValueRef copy = make_tensor(value.dtype, value.shape);
   copy->strings = value.strings;

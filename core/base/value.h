@@ -45,6 +45,8 @@ ValueRef view_tensor(DType dtype, std::vector<int64_t> shape, const void* data, 
 /// A value that outlives the run: itself if it is shared already, else a deep copy. Requires host
 /// memory, dense.
 ValueRef share(const gantry_value& value);
+/// True if a tensor's elements start where the type's may: at a multiple of their size, at most 8.
+bool is_aligned(const gantry_value& tensor) noexcept;
 /// Deep copy of a tensor in host memory, dense.
 ValueRef copy_tensor(const gantry_value& value);
 /// "float32[2,3]", "sequence(int64)": for messages.

@@ -41,6 +41,7 @@ struct GraphValue {
   Node* producer = nullptr;
   std::vector<Node*> users;  ///< one entry for each use as input or capture
   ValueRef constant;         ///< set: always this value, no producer
+  ValueRef initial;  ///< of an input of the main graph: its value in a run that gives it none
 };
 
 /// An attribute's value. Graphs are owned by the attribute.

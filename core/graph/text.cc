@@ -146,8 +146,9 @@ class Printer {
   explicit Printer(int64_t max_elements) : max_elements_(max_elements) {}
 
   std::string graph(const Graph& graph, const std::string& indent) {
-    std::string text = "graph " + graph.name + "(" + typed_list(graph.inputs) + ")";
-    if (!graph.captures.empty()) text += " captures (" + typed_list(graph.captures) + ")";
+    std::string text = "graph " + graph.name + "(" + typed_list(graph.inputs, max_elements_) + ")";
+    if (!graph.captures.empty())
+      text += " captures (" + typed_list(graph.captures, max_elements_) + ")";
     text += " -> (" + list(graph.outputs) + ") {\n";
     const std::string inner = indent + "  ";
     for (const auto& value : graph.values()) {
@@ -167,11 +168,12 @@ class Printer {
     return text;
   }
 
-  static std::string typed_list(const std::vector<GraphValue*>& values) {
+  static std::string typed_list(const std::vector<GraphValue*>& values, int64_t max_elements) {
     std::string text;
     for (const GraphValue* value : values) {
       text += (text.empty() ? "" : ", ") + name_text(value);
       if (value) text += " : " + type_text(value->type);
+      if (value && value->initial) text += " = " + value_text(*value->initial, max_elements);
     }
     return text;
   }

@@ -35,6 +35,9 @@ class Verifier {
              std::to_string(value->type.symbols.size()) + " symbols for " +
              std::to_string(value->type.shape.size()) + " extents");
       }
+      if (value->initial && (value->constant || value->producer)) {
+        fail(value_label(*value) + " has an initial value, which only an input may have");
+      }
       if (!value->constant) continue;
       if (value->producer) fail(value_label(*value) + " is a constant and has a producer");
       if (value->type.dtype != value->constant->dtype) {

@@ -141,6 +141,20 @@ bool move_constant(onnx::NodeProto& node, onnx::GraphProto& graph) {
   return true;
 }
 
+// Takes the initializers that are inputs too out of the graph.
+void move_defaults(onnx::GraphProto& graph, std::vector<onnx::TensorProto>& defaults) {
+  std::unordered_set<std::string> inputs;
+  for (const auto& input : graph.input()) inputs.insert(input.name());
+  google::protobuf::RepeatedPtrField<onnx::TensorProto> all;
+  all.Swap(graph.mutable_initializer());
+  for (onnx::TensorProto& tensor : all) {
+    if (inputs.contains(tensor.name()))
+      defaults.emplace_back().Swap(&tensor);
+    else
+      graph.add_initializer()->Swap(&tensor);
+  }
+}
+
 void normalize_graph(onnx::GraphProto& graph) {
   google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes;
   nodes.Swap(graph.mutable_node());
@@ -347,7 +361,9 @@ void normalize_domains(onnx::ModelProto& model) {
   onnx::for_each_node(model, normalize);
 }
 
-void normalize_model(onnx::ModelProto& model) {
+void normalize_model(onnx::ModelProto& model, std::vector<onnx::TensorProto>& defaults) {
+  constexpr int64_t kInputsAreDistinct = 4;
+  if (model.ir_version() >= kInputsAreDistinct) move_defaults(*model.mutable_graph(), defaults);
   onnx::for_each_graph(model, normalize_graph);
   // Before IR version 4 every initializer had to be an input as well; they no longer are.
   constexpr int64_t kIrVersion = 10;

@@ -289,13 +289,39 @@ class GraphImporter {
   std::vector<Capture> captures_;
 };
 
+bool fits(const gantry_value& value, const TypeInfo& type) {
+  if (type.kind != Kind::kTensor || value.dtype != type.dtype) return false;
+  if (!type.has_rank) return true;
+  return std::equal(type.shape.begin(), type.shape.end(), value.shape.begin(), value.shape.end(),
+                    [](int64_t declared, int64_t own) { return declared < 0 || declared == own; });
+}
+
+void set_initial(Graph& graph, const onnx::TensorProto& tensor,
+                 const std::vector<Payload>& payloads) {
+  const auto input = std::find_if(graph.inputs.begin(), graph.inputs.end(),
+                                  [&](const auto* value) { return value->name == tensor.name(); });
+  if (input == graph.inputs.end())
+    throw Error(Code::kInternal, "there is no input \"" + tensor.name() + "\" for its initializer");
+  ValueRef value = to_value(tensor, payloads);
+  if (!fits(*value, (*input)->type)) {
+    throw Error(Code::kInvalidModel, "initializer \"" + tensor.name() + "\" is " +
+                                         describe(*value) + ", the input of that name " +
+                                         describe((*input)->type.dtype, (*input)->type.shape) +
+                                         " (-1: any extent); they must agree");
+  }
+  // A run's inputs are aligned; the bytes of a mapped file need not be.
+  (*input)->initial = is_aligned(*value) ? std::move(value) : copy_tensor(*value);
+}
+
 }  // namespace
 
 std::unique_ptr<Graph> import_graph(const onnx::ModelProto& model,
+                                    const std::vector<onnx::TensorProto>& defaults,
                                     const std::map<std::string, int>& opsets,
                                     const std::vector<Payload>& payloads) {
   Context context{opsets, payloads, {}};
   std::unique_ptr<Graph> graph = GraphImporter(context, model.graph(), nullptr).run();
+  for (const onnx::TensorProto& tensor : defaults) set_initial(*graph, tensor, payloads);
   graph->renumber();
   verify(*graph, true);
   return graph;

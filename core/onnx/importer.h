@@ -13,9 +13,11 @@
 namespace gantry {
 
 /// The main graph. Initializers become constants; bodies get constants of their own for the outer
-/// ones they read, and captures for other outer values. INVALID_MODEL: a tensor that does not match
-/// its shape, a shape too large, a value that is not defined.
+/// ones they read, and captures for other outer values. `defaults` are the initial values of the
+/// inputs that they name. INVALID_MODEL: a tensor that does not match its shape or its input, a
+/// shape too large, a value that is not defined.
 std::unique_ptr<Graph> import_graph(const onnx::ModelProto& model,
+                                    const std::vector<onnx::TensorProto>& defaults,
                                     const std::map<std::string, int>& opsets,
                                     const std::vector<Payload>& payloads);
 

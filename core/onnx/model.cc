@@ -85,7 +85,7 @@ class OnnxModel::Impl {
   void prepare() {
     opsets = read_opsets(proto.opset_import());
     check_model(proto, payloads);
-    normalize_model(proto);
+    normalize_model(proto, defaults);
     add_default_attributes(proto);
     infer_types(proto);
   }
@@ -93,6 +93,7 @@ class OnnxModel::Impl {
   std::string label;
   std::vector<Payload> payloads;
   onnx::ModelProto proto;
+  std::vector<onnx::TensorProto> defaults;  // of inputs
   int64_t ir_version = 0;
   std::map<std::string, int> opsets;
   std::map<std::string, std::string> metadata;
@@ -103,7 +104,7 @@ OnnxModel::~OnnxModel() = default;
 
 std::unique_ptr<Graph> OnnxModel::to_graph() const {
   try {
-    return import_graph(impl_->proto, impl_->opsets, impl_->payloads);
+    return import_graph(impl_->proto, impl_->defaults, impl_->opsets, impl_->payloads);
   } catch (const Error& error) {
     throw error.in(impl_->label);
   }

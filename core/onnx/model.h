@@ -26,9 +26,9 @@ struct FunctionCall {
       default;  // NOLINT(modernize-use-nullptr): no null is written
 };
 
-/// A checked ONNX model. Deviation from ONNX: an initializer is a constant also where the model
-/// lists it as an input; a caller cannot override it, since folding and packing build on it. Keeps
-/// the file mapped as long as the model or a constant made from it lives.
+/// A checked ONNX model. An initializer that the main graph lists as an input too is that input's
+/// initial value, from IR version 4 on; before, and everywhere else, it is a constant. Keeps the
+/// file mapped as long as the model or a constant made from it lives.
 class OnnxModel {
  public:
   /// Maps, scans, checks. NOT_FOUND: no such file (model or external data). INVALID_MODEL: not a

@@ -16,14 +16,6 @@
 namespace gantry {
 namespace {
 
-uint64_t alignment_of(DType dtype) {
-  return std::min<uint64_t>(8, std::max<uint64_t>(1, bits_of(dtype) / 8));
-}
-
-bool is_aligned(const gantry_value& value) {
-  return reinterpret_cast<uintptr_t>(value.view.data) % alignment_of(value.dtype) == 0;
-}
-
 // Bodies in the order in which the executor knows them: then, else; body.
 std::vector<const Graph*> bodies_by_role(const Node& node) {
   std::vector<const Graph*> bodies;

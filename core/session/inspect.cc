@@ -17,8 +17,8 @@ std::vector<ValueInfo> infos_of(const std::vector<GraphValue*>& values) {
   std::vector<ValueInfo> infos;
   for (const GraphValue* value : values) {
     const TypeInfo& type = value->type;
-    infos.push_back(
-        {value->name, type.kind, type.dtype, type.has_rank, type.shape, type.symbols, true});
+    infos.push_back({value->name, type.kind, type.dtype, type.has_rank, type.shape, type.symbols,
+                     value->initial == nullptr});
   }
   return infos;
 }
@@ -26,8 +26,8 @@ std::vector<ValueInfo> infos_of(const std::vector<GraphValue*>& values) {
 // Adds what the graph and its bodies hold.
 void count(const Graph& graph, ModelSummary& summary, std::map<Operator, uint64_t>& operators) {
   for (const auto& value : graph.values()) {
-    if (!value->constant) continue;
-    const gantry_value& constant = *value->constant;
+    if (!value->constant && !value->initial) continue;
+    const gantry_value& constant = value->constant ? *value->constant : *value->initial;
     summary.weights.push_back(
         {value->name, constant.dtype, constant.shape, constant.view.size_bytes});
     summary.weight_bytes += constant.view.size_bytes;

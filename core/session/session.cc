@@ -20,8 +20,8 @@ std::vector<ValueInfo> infos_of(const std::vector<GraphValue*>& values) {
   std::vector<ValueInfo> infos;
   for (const GraphValue* value : values) {
     const TypeInfo& type = value->type;
-    infos.push_back(
-        {value->name, type.kind, type.dtype, type.has_rank, type.shape, type.symbols, true});
+    infos.push_back({value->name, type.kind, type.dtype, type.has_rank, type.shape, type.symbols,
+                     value->initial == nullptr});
   }
   return infos;
 }
@@ -77,6 +77,7 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
     planned_ = plan_model(shared.registry, config, preference, source, true, trace_.get());
     require_complete(planned_, preference);
     inputs = infos_of(planned_.graph->inputs);
+    for (const GraphValue* input : planned_.graph->inputs) initial.push_back(input->initial);
     outputs = infos_of(planned_.graph->outputs);
     const TraceSpan compiling(trace_.get(), "load", "compile");
     BuildOptions build;
@@ -98,6 +99,28 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
   for (const ConfigWarning& warning : planned_.warnings)
     log(warning.is_loud ? LogLevel::kWarning : LogLevel::kInfo, warning.text);
   if (preference.fallback == Fallback::kWarn) warn_of_fallback(device);
+  tell_of_initial_values();
+}
+
+void Session::Impl::tell_of_initial_values() const {
+  // Weights cost speed when they are no constants; a position or a flag does not.
+  constexpr uint64_t kMany = uint64_t{1} << 20;
+  std::vector<ValueInfo> replaceable;
+  uint64_t size_bytes = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!initial[i]) continue;
+    replaceable.push_back(inputs[i]);
+    size_bytes += initial[i]->view.size_bytes;
+  }
+  if (replaceable.empty()) return;
+  const size_t count = replaceable.size();
+  replaceable.resize(std::min<size_t>(count, 3));
+  log(size_bytes < kMany ? LogLevel::kInfo : LogLevel::kWarning,
+      subject_ + ": a run may replace initializers that are inputs too, " + std::to_string(count) +
+          " with " + std::to_string(size_bytes) + " bytes (" + names_of(replaceable) +
+          (count > 3 ? ", ..." : "") +
+          "), so nothing is computed from them at load time. If no run does, take them out of the "
+          "model's inputs");
 }
 
 Session::Impl::~Impl() {
@@ -191,7 +214,7 @@ MemoryUse Session::memory() const { return impl_->executor->memory(); }
 std::string Session::graph_text() const { return to_text(*impl_->planned().graph); }
 
 std::vector<Value> Session::run_values(const Inputs& inputs, const RunOptions& options) {
-  std::vector<ValueRef> given(impl_->inputs.size());
+  std::vector<ValueRef> given = impl_->initial;
   for (const auto& [name, value] : inputs) {
     const size_t index = impl_->index_of_input(name);
     impl_->check_input(index, value);
@@ -231,7 +254,7 @@ class Binding::Impl {
  public:
   explicit Impl(Session::Impl& session)
       : session(session),
-        inputs(session.inputs.size()),
+        inputs(session.initial),
         bound(session.outputs.size()),
         results(session.outputs.size()) {}
 

@@ -39,6 +39,7 @@ class Session::Impl {
   void load(Runtime::Impl& shared, const Config& config, const ModelSource& source,
             const std::string& device);
   void warn_of_fallback(const std::string& device) const;
+  void tell_of_initial_values() const;
   std::string subject_;
   std::filesystem::path trace_file_;  // empty: none
   std::unique_ptr<Trace> trace_;      // before the executor, which records in it
@@ -46,6 +47,7 @@ class Session::Impl {
 
  public:
   std::vector<ValueInfo> inputs;
+  std::vector<ValueRef> initial;  ///< parallel to `inputs`; null: a run has to give a value
   std::vector<ValueInfo> outputs;
   std::map<std::string, size_t> input_index;
   std::map<std::string, size_t> output_index;

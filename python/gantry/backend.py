@@ -75,14 +75,15 @@ class BackendRep(onnx.backend.base.BackendRep):
 
     def __init__(self, session: gantry.Session) -> None:
         self.session = session
-        self._input_names = [info.name for info in session.inputs]
+        self._all_names = [info.name for info in session.inputs]
+        self._input_names = [info.name for info in session.inputs if info.required]
         self._make_outputs = namedtupledict("Outputs", [info.name for info in session.outputs])
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Runs the model once.
 
         inputs: a list or tuple in the order of the model's inputs, a dict by their names, or for a model of one input a single array
-        (numpy, or of any library that speaks DLPack). The elements are what gantry.Session.run takes: arrays of the declared type and
+        (numpy, or of any library that speaks DLPack). Inputs that have a value in the model may be left out, in a list all or none of them. The elements are what gantry.Session.run takes: arrays of the declared type and
         shape, lists for sequences, None or a value for optionals, dicts for maps.
         kwargs: `timeout` in seconds.
 
@@ -101,10 +102,11 @@ class BackendRep(onnx.backend.base.BackendRep):
         if isinstance(inputs, Mapping):
             return dict(inputs)
         if isinstance(inputs, (list, tuple)):
-            if len(inputs) != len(self._input_names):
+            names = self._all_names if len(inputs) == len(self._all_names) else self._input_names
+            if len(inputs) != len(names):
                 raise InvalidArgumentError(f"inputs: expected {_count(len(self._input_names), 'value')}, one for each input of the model "
                                            f"({_names(self._input_names)}), found {len(inputs)}")
-            return dict(zip(self._input_names, inputs, strict=True))
+            return dict(zip(names, inputs, strict=True))
         if not _is_array(inputs):
             raise InvalidArgumentError(f"inputs: expected a list, a tuple, a dict or an array, found a {type(inputs).__name__}")
         if len(self._input_names) != 1:

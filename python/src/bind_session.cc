@@ -60,6 +60,8 @@ void bind_rows(nb::module_& module) {
       .def_prop_ro(
           "shape", shape_of, nb::sig("def shape(self) -> list[int | str | None] | None"),
           "Numbers; names or None for what a run decides. None: of any rank, or no tensor.")
+      .def_ro("required", &ValueInfo::required,
+              "False: an input that has a value in the model, which a run may replace.")
       .def("__repr__", [](nb::handle info) {
         return repr(info, {"name", "kind", "dtype", "shape"});
       });

@@ -8,7 +8,7 @@ import numpy as np
 import onnx.backend.base
 import pytest
 from broken_models import add_model, make_model, value
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import gantry
 from gantry import backend
@@ -113,6 +113,18 @@ def test_wrong_inputs(inputs, said):
     rep = backend.prepare(add_model())
     with pytest.raises(gantry.InvalidArgumentError, match=said):
         rep.run(inputs)
+
+
+def test_inputs_with_a_value_in_the_model():
+    """They may be left out of the list, as the standard's runner does, or be given at their places."""
+    weight = numpy_helper.from_array(np.float32([1, 2]), "w")
+    inputs = [value("w", shape=(2,)), value("x", shape=(2,))]
+    rep = backend.prepare(make_model([helper.make_node("Sub", ["x", "w"], ["y"])], inputs, [value("y", shape=(2,))], [weight]))
+    x, w = np.float32([5, 5]), np.float32([3, 4])
+    assert rep.run([x])[0].tolist() == rep.run(x)[0].tolist() == [4, 3]
+    assert rep.run([w, x])[0].tolist() == rep.run({"x": x, "w": w})[0].tolist() == [2, 1]
+    with pytest.raises(gantry.InvalidArgumentError, match="expected 1 value.*found 0"):
+        rep.run([])
 
 
 def test_names_that_are_no_identifiers():

@@ -60,6 +60,41 @@ def test_describes_inputs_and_outputs(ort):
     assert session.get_providers() == CPU
 
 
+def listed_model(ir_version, listed):
+    """y = x + w; "w" is an initializer, and listed as an input too."""
+    inputs = [value("x", shape=(2,)), *([value("w", shape=(2,))] if listed else [])]
+    weight = onnx.numpy_helper.from_array(np.float32([1, 2]), "w")
+    model = make_model([helper.make_node("Add", ["x", "w"], ["y"])], inputs, [value("y", shape=(2,))], [weight])
+    model.ir_version = ir_version
+    model.opset_import[0].version = 8
+    return model
+
+
+@pytest.mark.parametrize("ir_version, listed", [(3, True), (4, False), (4, True), (8, False), (8, True)])
+def test_initializers_that_are_inputs(ort, ir_version, listed):
+    session = ort.InferenceSession(listed_model(ir_version, listed).SerializeToString(), providers=CPU)
+    x, w = np.float32([5, 5]), np.float32([10, 20])
+    is_overridable = listed and ir_version >= 4
+    assert [arg.name for arg in session.get_inputs()] == ["x"]
+    overridable = [(arg.name, arg.type, arg.shape) for arg in session.get_overridable_initializers()]
+    assert overridable == ([("w", "tensor(float)", [2])] if is_overridable else [])
+    assert session.run(None, {"x": x})[0].tolist() == [6, 7]
+    if not is_overridable:
+        with pytest.raises(Exception, match="w"):
+            session.run(None, {"x": x, "w": w})
+        return
+    assert session.run(None, {"x": x, "w": w})[0].tolist() == [15, 25]
+    binding = session.io_binding()
+    binding.bind_cpu_input("x", x)
+    binding.bind_output("y")
+    session.run_with_iobinding(binding)
+    assert binding.copy_outputs_to_cpu()[0].tolist() == [6, 7]
+    if ort is gantry.onnxruntime:  # the other one binds required inputs only
+        binding.bind_cpu_input("w", w)
+        session.run_with_iobinding(binding)
+        assert binding.copy_outputs_to_cpu()[0].tolist() == [15, 25]
+
+
 @pytest.mark.parametrize("element_type", ["FLOAT", "DOUBLE", "FLOAT16", "INT8", "INT64", "UINT16", "BOOL", "STRING"])
 @pytest.mark.parametrize("shape", [(), (1,), (None, "n", 2)])
 def test_types_are_named_alike(element_type, shape):

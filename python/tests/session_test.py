@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 import pytest
 from broken_models import add_model, make_model, value
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import gantry
 
@@ -377,3 +377,52 @@ def test_process_ends_cleanly():
 def test_names_are_all_public():
     assert sorted(gantry.__all__) == gantry.__all__
     assert all(hasattr(gantry, name) for name in gantry.__all__)
+
+
+def listed_model(ir_version=8, opset=13):
+    """y = (x + (w + 1)) if flag else x; "w" and "flag" are initializers and inputs."""
+    then = helper.make_graph([helper.make_node("Add", ["x", "v"], ["t"])], "then", [], [value("t", shape=("n",))])
+    other = helper.make_graph([helper.make_node("Identity", ["x"], ["e"])], "else", [], [value("e", shape=("n",))])
+    nodes = [helper.make_node("Add", ["w", "one"], ["v"]), helper.make_node("If", ["flag"], ["y"], then_branch=then, else_branch=other)]
+    initializers = [numpy_helper.from_array(np.float32([10, 20]), "w"), numpy_helper.from_array(np.array(True), "flag"),
+                    numpy_helper.from_array(np.float32([1]), "one")]
+    inputs = [value("w", shape=("n",)), value("x", shape=("n",)), value("flag", TensorProto.BOOL, ())]
+    if ir_version < 4:  # when all of them had to be listed
+        inputs.append(value("one", shape=(1,)))
+    model = make_model(nodes, inputs, [value("y", shape=("n",))], initializers)
+    model.ir_version = ir_version
+    model.opset_import[0].version = opset
+    return model
+
+
+def test_inputs_that_have_a_value_in_the_model():
+    session = gantry.Session(listed_model())
+    assert [(info.name, info.required) for info in session.inputs] == [("w", False), ("x", True), ("flag", False)]
+    x = np.float32([1, 2])
+    assert session.run({"x": x})["y"].tolist() == [12, 23]
+    assert session.run({"x": x, "w": np.float32([0, 5])})["y"].tolist() == [2, 8]
+    assert session.run({"x": x, "flag": np.array(False)})["y"].tolist() == [1, 2]
+    assert session.run({"x": x})["y"].tolist() == [12, 23]  # the other runs changed nothing
+    assert session.run({"x": np.ones(3, np.float32), "w": np.float32([1, 2, 3])})["y"].tolist() == [3, 4, 5]
+    with pytest.raises(gantry.InvalidArgumentError, match='input "w": expected float32.n., found int64'):
+        session.run({"x": x, "w": np.int64([1, 2])})
+    with pytest.raises(gantry.InvalidArgumentError, match='input "x" is missing'):
+        session.run({"w": x})
+
+
+def test_old_models_have_to_list_their_initializers():
+    session = gantry.Session(listed_model(ir_version=3, opset=8))
+    assert [info.name for info in session.inputs] == ["x"]
+    assert session.run({"x": np.float32([1, 2])})["y"].tolist() == [12, 23]
+    assert [row.op_type for row in session.placement.nodes] == ["Add"]  # the rest is constant
+    with pytest.raises(gantry.InvalidArgumentError, match="w"):
+        session.run({"x": np.float32([1, 2]), "w": np.float32([1, 2])})
+
+
+@pytest.mark.parametrize("count, level", [(4, ""), (1 << 18, "warning")])
+def test_weights_that_are_inputs_are_warned_of(count, level, capfd):
+    model = make_model([helper.make_node("Add", ["x", "w"], ["y"])], [value("x", shape=(count,)), value("w", shape=(count,))],
+                       [value("y", shape=(count,))], [numpy_helper.from_array(np.zeros(count, np.float32), "w")])
+    gantry.Session(model)
+    said = capfd.readouterr().err
+    assert ('1 with 1048576 bytes ("w")' in said and "warning" in said) if level else "bytes" not in said

@@ -20,7 +20,7 @@ struct OperatorCount {
   uint64_t count = 0;
 };
 
-/// A constant of the model.
+/// A constant of the model, or the initial value of an input.
 struct WeightInfo {
   std::string name;
   DType dtype = DType::kUndefined;

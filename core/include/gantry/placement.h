@@ -19,7 +19,7 @@ struct ValueInfo {
   std::vector<int64_t> shape;  ///< -1: not known before the run
   /// names of unknown extents, "" if unnamed; as long as `shape`
   std::vector<std::string> symbols;
-  bool required = true;  ///< false: an input with a default from the model
+  bool required = true;  ///< false: an input that has a value in the model; see Session::run
 };
 
 /// Where a node runs and why, or why it cannot. One row per node, bodies included.

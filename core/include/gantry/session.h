@@ -88,8 +88,9 @@ class Session {
   [[nodiscard]] const std::vector<ValueInfo>& outputs() const;
   [[nodiscard]] const std::map<std::string, std::string>& metadata() const;
 
-  /// Runs the model: outputs in the model's order, in memory of their own. INVALID_ARGUMENT: an
-  /// input is missing, unknown, or has another type, rank or shape than declared; or an output is
+  /// Runs the model: outputs in the model's order, in memory of their own. An input that is not
+  /// required may be left out and then has the model's value. INVALID_ARGUMENT: a required input is
+  /// missing, or one is unknown, or has another type, rank or shape than declared; or an output is
   /// no tensor (use run_values).
   std::vector<Tensor> run(const Inputs& inputs, const RunOptions& options = {});
   std::vector<Value> run_values(const Inputs& inputs, const RunOptions& options = {});

@@ -154,14 +154,19 @@ class InferenceSession:
         iobinding.take(dict(zip(names, self.run(names, iobinding.feed(), run_options), strict=True)))
 
     def get_inputs(self) -> list[NodeArg]:
-        return [NodeArg(info.name, type_name(info.kind, info.dtype), info.shape or []) for info in self._session.inputs]
+        """Those that a run must give; see get_overridable_initializers for the others."""
+        return self._input_args(required=True)
 
     def get_outputs(self) -> list[NodeArg]:
         return [NodeArg(info.name, type_name(info.kind, info.dtype), info.shape or []) for info in self._session.outputs]
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        """None: an initializer is a constant to gantry."""
-        return []
+        """Initializers that the model lists as inputs too, from IR version 4 on: a run may give them other values."""
+        return self._input_args(required=False)
+
+    def _input_args(self, required: bool) -> list[NodeArg]:
+        return [NodeArg(info.name, type_name(info.kind, info.dtype), info.shape or [])
+                for info in self._session.inputs if info.required == required]
 
     def get_providers(self) -> list[str]:
         """Those in use, most preferred first; the CPU is always among them."""

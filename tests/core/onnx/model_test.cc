@@ -92,7 +92,73 @@ TEST(OnnxModel, SparseConstantsBecomeDense) {
   EXPECT_EQ(static_cast<const float*>(constant->view.data)[1], 4.0f);
 }
 
-TEST(OnnxModel, InitializersAreConstantsAlsoWhereTheyAreInputs) {
+// "w" as input and as initializer, of the type and elements given.
+std::string with_listed_initializer(const std::string& text, const char* name, int32_t data_type,
+                                    const std::vector<int64_t>& dims, const std::string& data) {
+  ModelProto proto = test::parse_model(text);
+  auto* tensor = proto.mutable_graph()->add_initializer();
+  tensor->set_name(name);
+  tensor->set_data_type(data_type);
+  for (const int64_t extent : dims) tensor->add_dims(extent);
+  tensor->set_raw_data(data);
+  return proto.SerializeAsString();
+}
+
+TEST(OnnxModel, InitializersThatAreInputsAreTheirInitialValues) {
+  TestModel model(with_listed_initializer(
+      "<ir_version: 4, opset_import: [\"\" : 9]>"
+      "g (float[2] x, float[2] w) => (float[2] y) { y = Add(x, w) }",
+      "w", TensorProto::FLOAT, {2}, std::string("\0\0\x80\x3F\0\0\0\x40", 8)));
+  for (int round = 0; round < 2; ++round) {
+    const auto graph = model->to_graph();
+    ASSERT_EQ(graph->inputs.size(), 2u);
+    EXPECT_FALSE(graph->inputs[0]->initial);
+    const GraphValue* w = graph->inputs[1];
+    EXPECT_FALSE(w->constant);
+    ASSERT_TRUE(w->initial);
+    EXPECT_EQ(static_cast<const float*>(w->initial->view.data)[1], 2.0f);
+    EXPECT_NE(to_text(*graph).find("%w : float32[2] = float32[2] {1, 2}"), std::string::npos)
+        << to_text(*graph);
+  }
+}
+
+TEST(OnnxModel, NothingIsConcludedFromAnInitialValue) {
+  TestModel model(with_listed_initializer(
+      "<ir_version: 8, opset_import: [\"\" : 18]>"
+      "g (float[6] x, int64[n] shape) => (float[a, b] y) { y = Reshape(x, shape) }",
+      "shape", TensorProto::INT64, {2}, std::string("\2\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0", 16)));
+  const auto graph = model->to_graph();
+  EXPECT_EQ(graph->outputs[0]->type.shape, (std::vector<int64_t>{-1, -1}));
+  ASSERT_EQ(graph->inputs.size(), 2u);
+  EXPECT_EQ(graph->inputs[1]->type.shape, (std::vector<int64_t>{-1}));
+}
+
+TEST(OnnxModel, LargeInitialValuesAreAligned) {
+  // Beside fields of odd lengths, so that the bytes of one of them start anywhere in the model.
+  for (const char* name : {"w", "weight", "w23"}) {
+    const std::string text =
+        "<ir_version: 8, opset_import: [\"\" : 18]> g (float[4096] x, float[4096] " +
+        std::string(name) + ") => (float[4096] y) { y = Add(x, " + name + ") }";
+    TestModel model(with_listed_initializer(text, name, TensorProto::FLOAT, {4096},
+                                            std::string(4 * 4096, '\1')));
+    const auto graph = model->to_graph();
+    ASSERT_TRUE(graph->inputs[1]->initial) << name;
+    EXPECT_TRUE(is_aligned(*graph->inputs[1]->initial)) << name;
+  }
+}
+
+TEST(OnnxModel, AnInitialValueHasToBeWhatItsInputIs) {
+  test::expect_error(Code::kInvalidModel,
+                     {"initializer \"w\" is float32[2]", "the input of that name float32[3]"}, [] {
+                       TestModel model(with_listed_initializer(
+                           "<ir_version: 8, opset_import: [\"\" : 18]>"
+                           "g (float[3] x, float[3] w) => (float[3] y) { y = Add(x, w) }",
+                           "w", TensorProto::FLOAT, {2}, std::string(8, '\0')));
+                       model->to_graph();
+                     });
+}
+
+TEST(OnnxModel, InitializersAreConstantsAlsoWhereOldModelsListThemAsInputs) {
   ModelProto proto = test::parse_model(
       "<ir_version: 3, opset_import: [\"\" : 9]>"
       "g (float[2] x, float[2] w) => (float[2] y) { y = Add(x, w) }");

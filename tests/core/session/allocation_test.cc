@@ -238,6 +238,29 @@ TEST_P(Allocation, NoneWhenKnownShapesAlternate) {
   }
 }
 
+TEST_P(Allocation, NoneForAnInputThatKeepsTheModelsValue) {
+  ModelBuilder model;
+  model.input("x", {-1, 4});
+  model.input("bias", {4});
+  model.output("y", {-1, 4});
+  model.weight("bias", {4});
+  model.node("Add", {"x", "bias"}, {"y"});
+  const std::string bytes = model.bytes();
+  Runtime runtime;
+  Session session(runtime, {std::as_bytes(std::span(bytes)), {}}, with_threads(GetParam()));
+  Binding binding(session);
+  Tensor x(DType::kFloat, {2, 4});
+  binding.input("x", x);
+  const Tensor y(DType::kFloat, {2, 4});
+  binding.output("y", y);
+  for (int i = 0; i < 3; ++i) binding.run();
+  EXPECT_EQ(count(binding, 20), 0u);
+  EXPECT_FLOAT_EQ(y.elements<float>()[5], 1.0f / 7 - 0.4f);
+  binding.input("bias", Tensor({4}, std::vector<float>{1, 2, 3, 4}));
+  binding.run();
+  EXPECT_FLOAT_EQ(y.elements<float>()[5], 2);
+}
+
 // Copies, queued kernels, events, waits and a captured stretch, too; the accelerator is the
 // simulated one.
 TEST_P(Allocation, NoneOnADeviceWithStreams) {
