@@ -221,18 +221,14 @@ class FileOrder {
   bool plain_;
 };
 
-// One byte in the file for each element of 4 or 2 bits.
+// One byte in the file for each element of fewer than 8 bits.
 void pack(const char* items, const FileOrder& order, gantry_value& tensor) {
   const uint32_t bits = bits_of(tensor.dtype);
-  const uint32_t per_byte = 8 / bits;
-  auto* target = static_cast<uint8_t*>(tensor.view.data);
-  std::memset(target, 0, tensor.view.size_bytes);
+  if (tensor.view.size_bytes == 0) return;
+  std::memset(tensor.view.data, 0, tensor.view.size_bytes);
   const auto count = static_cast<size_t>(element_count(tensor.shape));
-  for (size_t i = 0; i < count; ++i) {
-    const auto item = static_cast<uint8_t>(items[order(i)]);
-    target[i / per_byte] |=
-        static_cast<uint8_t>((item & ((1u << bits) - 1)) << (i % per_byte * bits));
-  }
+  for (size_t i = 0; i < count; ++i)
+    fill_packed(tensor.view.data, i, bits, static_cast<uint8_t>(items[order(i)]));
 }
 
 // Elements as they are, save for their order.
@@ -250,12 +246,10 @@ void copy(const char* items, const Header& header, const FileOrder& order, gantr
 
 std::string unpack(const gantry_value& tensor) {
   const uint32_t bits = bits_of(tensor.dtype);
-  const uint32_t per_byte = 8 / bits;
   const bool is_signed = tensor.dtype == DType::kInt4 || tensor.dtype == DType::kInt2;
-  const auto* source = static_cast<const uint8_t*>(tensor.view.data);
   std::string items(static_cast<size_t>(element_count(tensor.shape)), '\0');
   for (size_t i = 0; i < items.size(); ++i) {
-    const uint32_t item = source[i / per_byte] >> (i % per_byte * bits) & ((1u << bits) - 1);
+    const uint32_t item = load_packed(tensor.view.data, i, bits);
     const uint32_t sign = is_signed ? item >> (bits - 1) : 0;
     items[i] = static_cast<char>(item | (sign ? ~0u << bits : 0));
   }

@@ -33,11 +33,9 @@ float float_from_half(uint16_t bits) {
   return sign * std::ldexp(mantissa + 1024.0f, exponent - 25);
 }
 
-// Element of a 4- or 2-bit integer type.
-int packed_integer(const void* data, int64_t index, int bits, bool is_signed) {
-  const int64_t per_byte = 8 / bits;
-  const int byte = load<uint8_t>(data, index / per_byte);
-  const int raw = byte >> (index % per_byte * bits) & ((1 << bits) - 1);
+// Element of a type of fewer than 8 bits, as an integer.
+int packed_integer(const void* data, int64_t index, uint32_t bits, bool is_signed) {
+  const int raw = load_packed(data, static_cast<size_t>(index), bits);
   return is_signed && raw >= 1 << (bits - 1) ? raw - (1 << bits) : raw;
 }
 
@@ -99,7 +97,9 @@ std::string element_text(const gantry_value& value, int64_t i) {
     case DType::kUint2:
       return number(packed_integer(data, i, 2, false));
     case DType::kFloat4E2M1:
-      return "bits" + number(packed_integer(data, i, 4, false));
+    case DType::kFloat6E2M3:
+    case DType::kFloat6E3M2:
+      return "bits" + number(packed_integer(data, i, bits_of(value.dtype), false));
     default:
       return "bits" + number(static_cast<int>(load<uint8_t>(data, i)));  // 8-bit floats
   }

@@ -56,7 +56,7 @@ void fill(const onnx::TensorProto& tensor, const Items& items, gantry_value& val
 
 // 4- and 2-bit types in int32_data: writers put one byte or four bytes of packed elements into each
 // number.
-void fill_packed(const onnx::TensorProto& tensor, gantry_value& value) {
+void fill_bytes(const onnx::TensorProto& tensor, gantry_value& value) {
   const auto bytes = static_cast<int64_t>(value.view.size_bytes);
   const int64_t count = tensor.int32_data_size();
   auto* target = static_cast<uint8_t*>(value.view.data);
@@ -69,6 +69,23 @@ void fill_packed(const onnx::TensorProto& tensor, gantry_value& value) {
     }
   } else {
     wrong_count(tensor, bytes, count, "numbers");
+  }
+}
+
+// 6-bit types in int32_data: one element in each number.
+void fill_codes(const onnx::TensorProto& tensor, gantry_value& value) {
+  const int64_t needed = element_count(value.shape);
+  if (tensor.int32_data_size() != needed)
+    wrong_count(tensor, needed, tensor.int32_data_size(), "elements");
+  if (needed == 0) return;
+  std::memset(value.view.data, 0, value.view.size_bytes);
+  size_t index = 0;
+  for (const int32_t code : tensor.int32_data()) {
+    if (code < 0 || code > 63) {
+      fail(tensor, "has the number " + std::to_string(code) + " for element " +
+                       std::to_string(index) + "; a code of 6 bits is from 0 to 63");
+    }
+    fill_packed(value.view.data, index++, 6, static_cast<uint8_t>(code));
   }
 }
 
@@ -100,8 +117,10 @@ void fill_typed(const onnx::TensorProto& tensor, gantry_value& value) {
       return fill<uint16_t>(tensor, tensor.int32_data(), value);
     case 8:
       return fill<uint8_t>(tensor, tensor.int32_data(), value);
+    case 6:
+      return fill_codes(tensor, value);
     default:
-      return fill_packed(tensor, value);
+      return fill_bytes(tensor, value);
   }
 }
 

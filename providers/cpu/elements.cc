@@ -2,27 +2,18 @@
 #include "elements.h"
 
 #include "broadcast.h"
+#include "float6.h"
 
 namespace gantry::cpu {
 
 namespace {
 
 void unpack(const uint8_t* packed, int bits, int64_t count, std::byte* units) {
-  const int per_byte = 8 / bits;
-  const int mask = (1 << bits) - 1;
-  for (int64_t i = 0; i < count; ++i) {
-    units[i] = static_cast<std::byte>((packed[i / per_byte] >> (i % per_byte * bits)) & mask);
-  }
+  for (int64_t i = 0; i < count; ++i) units[i] = static_cast<std::byte>(load_code(packed, i, bits));
 }
 
 void pack(const std::byte* units, int bits, int64_t count, uint8_t* packed) {
-  const int per_byte = 8 / bits;
-  for (int64_t begin = 0; begin < count; begin += per_byte) {
-    int byte = 0;
-    for (int i = 0; i < per_byte && begin + i < count; ++i)
-      byte |= static_cast<int>(units[begin + i]) << (i * bits);
-    packed[begin / per_byte] = static_cast<uint8_t>(byte);
-  }
+  store_codes(packed, bits, 0, count, [&](int64_t i) { return units[i]; });
 }
 
 }  // namespace
@@ -35,7 +26,7 @@ const std::byte* read_units(sdk::Call& call, const gantry_value* value,
     read_strings(call.host(), value, count, views);
     return reinterpret_cast<const std::byte*>(views);
   }
-  if (!is_packed(tensor.dtype)) return static_cast<const std::byte*>(tensor.data);
+  if (!is_sub_byte(tensor.dtype)) return static_cast<const std::byte*>(tensor.data);
   auto* units = call.scratch<std::byte>(count);
   unpack(static_cast<const uint8_t*>(tensor.data), bits_of(tensor.dtype), count, units);
   return units;
@@ -63,7 +54,7 @@ UnitWriter::UnitWriter(sdk::Call& call, int slot, uint32_t dtype, sdk::Shape sha
                                                &value, &tensor));
     value_.emplace(host, value);
   }
-  if (is_packed(dtype)) {
+  if (is_sub_byte(dtype)) {
     packed_ = static_cast<uint8_t*>(tensor->data);
     units_ = call.scratch<std::byte>(count_);
   } else {

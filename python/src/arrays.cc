@@ -90,20 +90,14 @@ Tensor view_array(nb::object array, DType dtype) {
                         std::move(hold));
 }
 
-/// Packs an array that holds each 4- or 2-bit element in a byte.
+/// Packs an array that holds each element of fewer than 8 bits in a byte.
 Tensor pack_array(const nb::object& array, DType dtype) {
   const nb::object bytes = array.attr("view")(numpy_dtype_of(DType::kUint8));
   const Tensor unpacked = view_array(bytes, DType::kUint8);
   Tensor packed(dtype, unpacked.shape());
   const std::span<const uint8_t> elements = unpacked.elements<uint8_t>();
-  auto* target = static_cast<uint8_t*>(packed.data());
-  const size_t bits = bits_of(dtype);
-  const size_t per_byte = 8 / bits;
-  const auto mask = static_cast<uint8_t>((1U << bits) - 1);
-  for (size_t i = 0; i < elements.size(); ++i) {
-    target[i / per_byte] =
-        static_cast<uint8_t>(target[i / per_byte] | (elements[i] & mask) << (i % per_byte * bits));
-  }
+  const uint32_t bits = bits_of(dtype);
+  for (size_t i = 0; i < elements.size(); ++i) fill_packed(packed.data(), i, bits, elements[i]);
   return packed;
 }
 
@@ -113,15 +107,12 @@ nb::object unpack(const Tensor& tensor) {
   Py_buffer buffer;
   if (PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) != 0)
     throw nb::python_error();
-  const auto* source = static_cast<const uint8_t*>(tensor.data());
   auto* target = static_cast<uint8_t*>(buffer.buf);
-  const size_t bits = bits_of(tensor.dtype());
-  const size_t per_byte = 8 / bits;
-  const auto mask = static_cast<uint8_t>((1U << bits) - 1);
+  const uint32_t bits = bits_of(tensor.dtype());
   const bool is_signed = tensor.dtype() == DType::kInt4 || tensor.dtype() == DType::kInt2;
   const auto sign = static_cast<uint8_t>(is_signed ? 1U << (bits - 1) : 0);
   for (size_t i = 0; i < static_cast<size_t>(buffer.len); ++i) {
-    const auto element = static_cast<uint8_t>(source[i / per_byte] >> (i % per_byte * bits) & mask);
+    const uint8_t element = load_packed(tensor.data(), i, bits);
     target[i] =
         static_cast<uint8_t>((element ^ sign) - sign);  // a sign bit is spread over the byte
   }

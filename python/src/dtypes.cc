@@ -40,6 +40,8 @@ constexpr DtypeRow kRows[] = {
     {DType::kFloat8E5M2Fnuz, true, "float8_e5m2fnuz"},
     {DType::kFloat8E8M0, true, "float8_e8m0fnu"},
     {DType::kFloat4E2M1, true, "float4_e2m1fn"},
+    {DType::kFloat6E2M3, true, "float6_e2m3fn"},
+    {DType::kFloat6E3M2, true, "float6_e3m2fn"},
     {DType::kInt4, true, "int4"},
     {DType::kUint4, true, "uint4"},
     {DType::kInt2, true, "int2"},

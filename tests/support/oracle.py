@@ -28,6 +28,8 @@ NUMPY_OF = {
     "float8e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
     "float8e8m0": ml_dtypes.float8_e8m0fnu,
     "float4e2m1": ml_dtypes.float4_e2m1fn,
+    "float6e2m3": ml_dtypes.float6_e2m3fn,
+    "float6e3m2": ml_dtypes.float6_e3m2fn,
     "int4": ml_dtypes.int4,
     "uint4": ml_dtypes.uint4,
     "int2": ml_dtypes.int2,

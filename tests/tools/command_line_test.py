@@ -224,6 +224,19 @@ def test_random_inputs_of_every_kind_of_type(tmp_path, name):
         assert -1 <= output["min"] <= output["max"] <= 9
 
 
+@pytest.mark.parametrize("name", ["FLOAT6E2M3", "FLOAT6E3M2"])
+def test_random_inputs_and_files_of_6_bit_floats(tmp_path, name):
+    six = getattr(TensorProto, name)
+    nodes = [helper.make_node("Cast", ["x"], ["wide"], to=TensorProto.FLOAT), helper.make_node("Cast", ["wide"], ["y"], to=six)]
+    model = save(tmp_path / "cast.onnx", nodes, [("x", six, [3, 7])], [("y", six, [3, 7]), ("wide", TensorProto.FLOAT, [3, 7])])
+    y, wide = facts("run", model, "--random", "--out", tmp_path / "out")["outputs"]
+    assert -1 <= wide["min"] < wide["max"] <= 1
+    assert (y["min"], y["max"]) == (wide["min"], wide["max"])
+    codes = np.load(y["file"])
+    assert codes.dtype == np.uint8
+    np.testing.assert_array_equal(codes.view(helper.tensor_dtype_to_np_dtype(six)).astype(np.float32), np.load(wide["file"]))
+
+
 @pytest.mark.parametrize("ending", ["png", "jpg"])
 def test_pictures_are_scaled_and_resized(picture_model, tmp_path, ending):
     picture = np.zeros((4, 8, 3), np.uint8)

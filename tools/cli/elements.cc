@@ -36,6 +36,10 @@ std::optional<SmallFloat> small_float(DType dtype) {
       return SmallFloat{5, 2, 16, Special::kNegativeZeroIsNan};
     case DType::kFloat4E2M1:
       return SmallFloat{2, 1, 1, Special::kNone};
+    case DType::kFloat6E2M3:
+      return SmallFloat{2, 3, 1, Special::kNone};
+    case DType::kFloat6E3M2:
+      return SmallFloat{3, 2, 3, Special::kNone};
     default:
       return std::nullopt;
   }
@@ -71,13 +75,12 @@ double decode(uint32_t bits, const SmallFloat& format) {
   return negative ? -value : value;
 }
 
-// Element `index` of a type of 2, 4, 8 or 16 bits.
+// Element `index` of a type of at most 16 bits.
 uint32_t element_bits(const Tensor& tensor, size_t index) {
   const auto* bytes = static_cast<const uint8_t*>(tensor.data());
   const uint32_t bits = bits_of(tensor.dtype());
   if (bits == 16) return static_cast<uint32_t>(bytes[2 * index] | bytes[2 * index + 1] << 8);
-  const uint32_t per_byte = 8 / bits;
-  return bytes[index / per_byte] >> (index % per_byte * bits) & ((1u << bits) - 1);
+  return bits == 8 ? bytes[index] : load_packed(bytes, index, bits);
 }
 
 double small_number(const Tensor& tensor, size_t index) {
@@ -154,9 +157,10 @@ void fill_small(Tensor& tensor, std::mt19937_64& generator) {
     if (bits == 16) {
       bytes[2 * i] = static_cast<uint8_t>(element);
       bytes[2 * i + 1] = static_cast<uint8_t>(element >> 8);
+    } else if (bits == 8) {
+      bytes[i] = static_cast<uint8_t>(element);
     } else {
-      const size_t per_byte = 8 / bits;
-      bytes[i / per_byte] |= static_cast<uint8_t>(element << (i % per_byte * bits));
+      fill_packed(bytes, i, bits, static_cast<uint8_t>(element));
     }
   }
 }

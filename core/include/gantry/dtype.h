@@ -2,6 +2,7 @@
 // Element types of tensors. The numbers are those of ONNX TensorProto.DataType.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -50,6 +51,26 @@ uint32_t bits_of(DType dtype) noexcept;
 /// Bytes of `element_count` dense elements, packed types rounded up. Requires element_count >= 0.
 /// INVALID_ARGUMENT: the size does not fit 63 bits.
 uint64_t bytes_of(DType dtype, int64_t element_count);
+/// Code of element `index` of packed data: types of `bits` < 8 lie one after the other, the first
+/// in the lowest bits of the first byte, so that 6-bit elements may cross bytes. A pure read.
+inline uint8_t load_packed(const void* data, size_t index, uint32_t bits) noexcept {
+  const size_t offset = index % 8 * bits;
+  const uint8_t* byte = static_cast<const uint8_t*>(data) + index / 8 * bits + offset / 8;
+  const size_t shift = offset % 8;
+  uint32_t both = *byte;
+  if (shift + bits > 8) both |= uint32_t{byte[1]} << 8;
+  return static_cast<uint8_t>(both >> shift & ((1U << bits) - 1));
+}
+/// Writes the lowest `bits` of `code` as element `index`, whose bits must be zero; its bytes must
+/// be written by one thread only.
+inline void fill_packed(void* data, size_t index, uint32_t bits, uint8_t code) noexcept {
+  const size_t offset = index % 8 * bits;
+  uint8_t* byte = static_cast<uint8_t*>(data) + index / 8 * bits + offset / 8;
+  const size_t shift = offset % 8;
+  const uint32_t both = (code & ((1U << bits) - 1)) << shift;
+  byte[0] = static_cast<uint8_t>(byte[0] | both);
+  if (shift + bits > 8) byte[1] = static_cast<uint8_t>(byte[1] | both >> 8);
+}
 /// Number of elements of a shape. INVALID_ARGUMENT: a negative extent, or the product does not fit
 /// 63 bits.
 int64_t element_count(std::span<const int64_t> shape);

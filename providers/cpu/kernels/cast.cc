@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "float6.h"
 #include "kernels/all_kernels.h"
 #include "kernels/cast_text.h"
 #include "kernels/elementwise.h"
@@ -16,7 +17,7 @@ namespace gantry::cpu {
 namespace {
 
 using CommonTypes = Concat<NumberTypes, TypeList<Boolean>>;
-using RareTypes = Concat<Float8Types, PackedTypes>;
+using RareTypes = Concat<Float8Types, PackedTypes, Float6Types>;
 
 /// What the node's attributes say about conversions to the 8-bit floats.
 struct CastRules {
@@ -28,10 +29,13 @@ template <class T>
 inline constexpr bool kIsPackedType = requires {
   T::kBits;
 };
+template <class T>
+inline constexpr bool kIsPackedFloat =
+    std::is_same_v<T, Float4E2M1> || std::is_same_v<T, Float6E2M3> || std::is_same_v<T, Float6E3M2>;
 /// Integers, packed ones too; their conversions between each other keep the low bits.
 template <class T>
 inline constexpr bool kIsIntegerLike = std::is_integral_v<T> || std::is_same_v<T, Boolean> ||
-                                       (kIsPackedType<T> && !std::is_same_v<T, Float4E2M1>);
+                                       (kIsPackedType<T> && !kIsPackedFloat<T>);
 
 /// Rounds to f32 such that a further rounding to a narrower float is right: an inexact result gets
 /// an odd last bit.
@@ -71,10 +75,10 @@ To from_float(float x, CastRules rules) {
     return To::from_float(x, rules.round, rules.saturate);
   else if constexpr (std::is_same_v<To, Float4E2M1>)
     return To::from_float(x);
+  else if constexpr (SaturatingFloat<To>)
+    return To::from_float(x, rules.saturate);
   else if constexpr (kIsPackedType<To>)
     return {static_cast<uint8_t>(to_integer<int32_t>(x) & ((1 << To::kBits) - 1))};
-  else if constexpr (requires { To::kMax; })
-    return To::from_float(x, rules.saturate);
   else
     return convert<To>(x);
 }
@@ -97,7 +101,7 @@ template <class From, class Carrier>
 void load(const void* data, int64_t begin, int64_t n, Carrier* block) {
   for (int64_t i = 0; i < n; ++i) {
     if constexpr (kIsPackedType<From>) {
-      const auto element = load_packed<From>(data, begin + i);
+      const From element{load_code(data, begin + i, From::kBits)};
       if constexpr (std::is_same_v<Carrier, float>)
         block[i] = static_cast<float>(element);
       else
@@ -127,14 +131,8 @@ void store(const Carrier* block, void* data, int64_t begin, int64_t n, CastRules
       return from_float<To>(block[i], rules);
   };
   if constexpr (kIsPackedType<To>) {
-    constexpr int kPerByte = 8 / To::kBits;
-    auto* bytes = static_cast<uint8_t*>(data) + begin / kPerByte;
-    for (int64_t i = 0; i < n; i += kPerByte) {
-      int byte = 0;
-      for (int k = 0; k < kPerByte && i + k < n; ++k)
-        byte |= element(i + k).bits << (k * To::kBits);
-      bytes[i / kPerByte] = static_cast<uint8_t>(byte);
-    }
+    store_codes(data, To::kBits, begin, begin + n,
+                [&](int64_t i) { return element(i - begin).bits; });
   } else {
     for (int64_t i = 0; i < n; ++i) static_cast<To*>(data)[begin + i] = element(i);
   }
@@ -247,7 +245,7 @@ class CastKernel : public NodeKernel {
       for (int64_t i = 0; i < count; ++i) {
         std::string_view text;
         if constexpr (kIsPackedType<From>) {
-          const auto element = load_packed<From>(x.data, i);
+          const From element{load_code(x.data, i, From::kBits)};
           if constexpr (kIsIntegerLike<From>)
             text = write_number(static_cast<int64_t>(static_cast<int>(element)), buffer);
           else
@@ -265,16 +263,16 @@ class CastKernel : public NodeKernel {
   void from_texts(sdk::Call& call, const gantry_tensor& y, int64_t count) const {
     dispatch<AllTypes>(y.dtype, [&](auto type) {
       using To = typename decltype(type)::type;
-      for (int64_t i = 0; i < count; ++i) {
+      const auto element = [&](int64_t i) {
         const std::string_view text = sdk::to_view(string_at(call.host(), call.value(0), i));
         const std::optional<Number> number = read_number(text);
         if (!number) fail("the text \"" + std::string(text.substr(0, 40)) + "\" is no number");
-        if constexpr (kIsPackedType<To>) {
-          if (i % (8 / To::kBits) == 0) static_cast<uint8_t*>(y.data)[i / (8 / To::kBits)] = 0;
-          store_packed<To>(y.data, i, from_number<To>(*number));
-        } else {
-          static_cast<To*>(y.data)[i] = from_number<To>(*number);
-        }
+        return from_number<To>(*number);
+      };
+      if constexpr (kIsPackedType<To>) {
+        store_codes(y.data, To::kBits, 0, count, [&](int64_t i) { return element(i).bits; });
+      } else {
+        for (int64_t i = 0; i < count; ++i) static_cast<To*>(y.data)[i] = element(i);
       }
     });
   }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "float6.h"
 #include "kernels/all_kernels.h"
 #include "node_kernel.h"
 #include "strings.h"
@@ -57,9 +58,11 @@ class OptionalHasElement final : public NodeKernel {
 };
 
 constexpr sdk::KernelRow kOptionalRows[] = {
-    {"Optional", 15, sdk::kLatest, sdk::kAllTypes, sdk::make<Optional>},
-    {"OptionalGetElement", 15, sdk::kLatest, sdk::kAllTypes, sdk::make<OptionalGetElement>},
-    {"OptionalHasElement", 15, sdk::kLatest, sdk::kAllTypes, sdk::make<OptionalHasElement>},
+    {"Optional", 15, sdk::kLatest, sdk::kAllTypes | kFloat6s, sdk::make<Optional>},
+    {"OptionalGetElement", 15, sdk::kLatest, sdk::kAllTypes | kFloat6s,
+     sdk::make<OptionalGetElement>},
+    {"OptionalHasElement", 15, sdk::kLatest, sdk::kAllTypes | kFloat6s,
+     sdk::make<OptionalHasElement>},
 };
 
 }  // namespace

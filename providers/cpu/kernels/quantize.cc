@@ -9,12 +9,16 @@
 #include <cstdint>
 #include <string>
 
+#include "float6.h"
 #include "kernels/all_kernels.h"
 #include "kernels/quantization.h"
 #include "node_kernel.h"
 
 namespace gantry::cpu {
 namespace {
+
+/// What these operators quantize to; the products of quantized numbers know fewer types.
+using AllQuantizedTypes = Concat<QuantizedTypes, Float6Types>;
 
 /// Attributes and the check of the inputs that both directions share.
 class Quantizer : public NodeKernel {
@@ -70,8 +74,8 @@ class QuantizeLinear final : public Quantizer {
       using T = typename decltype(type)::type;
       using C = std::conditional_t<std::is_same_v<T, int32_t>, double, float>;
       const C* scales = read_as<ScaleTypes, C>(call, 1);
-      const C* zeros = zero_points<QuantizedTypes, C>(call);
-      dispatch<QuantizedTypes>(dtype, [&](auto out_type) {
+      const C* zeros = zero_points<AllQuantizedTypes, C>(call);
+      dispatch<AllQuantizedTypes>(dtype, [&](auto out_type) {
         using U = typename decltype(out_type)::type;
         convert(call, parts, call.data<T>(0), scales, zeros, output.as<U>());
       });
@@ -137,7 +141,7 @@ class DequantizeLinear final : public Quantizer {
   explicit DequantizeLinear(const sdk::NodeView& node) : Quantizer(node) {}
 
   void run(sdk::Call& call) const override {
-    using Sources = Concat<QuantizedTypes, TypeList<int32_t>>;
+    using Sources = Concat<AllQuantizedTypes, TypeList<int32_t>>;
     if (call.has_input(2) && call.input(2).dtype != call.input(0).dtype)
       fail("the zero point must have the element type of the data");
     const uint32_t dtype = dtype_ == GANTRY_UNDEFINED ? call.input(1).dtype : dtype_;
@@ -232,7 +236,7 @@ class DynamicQuantizeLinear final : public NodeKernel {
 
 constexpr sdk::DTypeSet kToQuantize =
     sdk::dtypes(GANTRY_FLOAT, GANTRY_FLOAT16, GANTRY_BFLOAT16, GANTRY_INT32);
-constexpr sdk::DTypeSet kQuantized = dtype_set(QuantizedTypes{}) | sdk::dtypes(GANTRY_INT32);
+constexpr sdk::DTypeSet kQuantized = dtype_set(AllQuantizedTypes{}) | sdk::dtypes(GANTRY_INT32);
 
 constexpr sdk::KernelRow kQuantizeRows[] = {
     {"QuantizeLinear", 10, sdk::kLatest, kToQuantize, sdk::make<QuantizeLinear>},

@@ -20,6 +20,8 @@ _NAMES = {
     "float8_e5m2": "float8e5m2",
     "float8_e5m2fnuz": "float8e5m2fnuz",
     "float4_e2m1fn": "float4e2m1",
+    "float6_e2m3fn": "float6e2m3",
+    "float6_e3m2fn": "float6e3m2",
 }
 
 

@@ -77,6 +77,23 @@ TEST(Payload, DecodesPackedTypesInBothForms) {
   EXPECT_EQ(decode<uint8_t>(raw), (std::vector<uint8_t>{0x21, 0x03}));
 }
 
+TEST(Payload, PacksTheNumbersOf6BitTypes) {
+  for (const int type : {TensorProto::FLOAT6E2M3, TensorProto::FLOAT6E3M2}) {
+    EXPECT_EQ(decode<uint8_t>(with_int32(type, {5}, {0x3F, 0x01, 0x2A, 0x15, 0x21})),
+              (std::vector<uint8_t>{0x7F, 0xA0, 0x56, 0x21}));
+    EXPECT_EQ(to_value(with_int32(type, {0}, {}), {})->view.size_bytes, 0u);
+    test::expect_error(Code::kInvalidModel, {"number 64", "element 1", "0 to 63"}, [&] {
+      to_value(with_int32(type, {2}, {63, 64}), {});
+    });
+    test::expect_error(Code::kInvalidModel, {"needs 4 elements", "found 3"}, [&] {
+      to_value(with_int32(type, {4}, {1, 2, 3}), {});
+    });
+    TensorProto raw = tensor_of(type, {5});
+    raw.set_raw_data(std::string("\x7F\xA0\x56\x21"));
+    EXPECT_EQ(decode<uint8_t>(raw), (std::vector<uint8_t>{0x7F, 0xA0, 0x56, 0x21}));
+  }
+}
+
 TEST(Payload, DecodesTheOtherFields) {
   TensorProto floats = tensor_of(TensorProto::FLOAT, {2});
   floats.add_float_data(1.5f);

@@ -7,7 +7,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import gantry
-from oracle import NUMPY_OF, compare, element_type, node_model, run_gantry, run_oracle
+from oracle import NUMPY_OF, compare, element_type, node_model, run_gantry, run_oracle, run_reference
 
 NAMES = [name for name in NUMPY_OF if not name.startswith("complex")]
 FLOATS = ["float", "double", "float16", "bfloat16"]
@@ -137,6 +137,70 @@ def test_float4():
     model, feeds = node_model("Cast", [x], [TensorProto.FLOAT4E2M1], 23, {"to": TensorProto.FLOAT4E2M1})
     np.testing.assert_array_equal(run_gantry(model, feeds)[0].astype(np.float32),
                                   x.astype(ml_dtypes.float4_e2m1fn).astype(np.float32))
+
+
+SIX_BIT = ["float6e2m3", "float6e3m2"]
+
+
+@pytest.mark.parametrize("source", ["float", "double", "float16", "bfloat16"])
+@pytest.mark.parametrize("name", SIX_BIT)
+def test_float6(name, source):
+    """Each code, the ties between neighbours, numbers on both sides of them, and what saturates."""
+    codes = np.sort(np.arange(32, dtype=np.uint8).view(NUMPY_OF[name]).astype(np.float64))
+    ties = (codes[1:] + codes[:-1]) / 2
+    values = np.concatenate([codes, ties, ties * 1.01, ties * 0.99, codes[-1:] * [1.03, 1.06, 1.07, 2, 1e4], [np.inf, np.nan]])
+    x = np.concatenate([values, -values, np.random.default_rng(1).normal(size=3001) * 4]).astype(NUMPY_OF[source])
+    model, feeds = node_model("Cast", [x], [onnx_type(name)], 28, {"to": onnx_type(name)})
+    (y,) = run_gantry(model, feeds)
+    assert y.dtype == NUMPY_OF[name]
+    np.testing.assert_array_equal(y.view(np.uint8), x.astype(np.float64).astype(NUMPY_OF[name]).view(np.uint8))
+    np.testing.assert_array_equal(y.view(np.uint8), run_reference(model, feeds)[0].view(np.uint8))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 64, 3 * 64 + 1])
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize("name", SIX_BIT)
+def test_every_float6_to_float(name, constant, count):
+    x = np.resize(np.arange(64, dtype=np.uint8), count).view(NUMPY_OF[name])
+    model, feeds = node_model("Cast", [x], [TensorProto.FLOAT], 28, {"to": TensorProto.FLOAT}, constants=[0] if constant else [])
+    (y,) = run_gantry(model, feeds)
+    np.testing.assert_array_equal(y, x.astype(np.float32))
+    np.testing.assert_array_equal(np.signbit(y), np.signbit(x.astype(np.float32)))
+
+
+def test_threads_do_not_share_groups_of_float6():
+    """Four elements lie in three bytes; parts of the tensor that threads write at once must not cut them."""
+    x = np.random.default_rng(3).normal(size=1_000_003).astype(np.float32)
+    model, feeds = node_model("Cast", [x], [TensorProto.FLOAT6E3M2], 28, {"to": TensorProto.FLOAT6E3M2})
+    expected = x.astype(ml_dtypes.float6_e3m2fn).view(np.uint8)
+    for threads in (1, 4):
+        (y,) = run_gantry(model, feeds, config={"session": {"threads": threads}})
+        np.testing.assert_array_equal(y.view(np.uint8), expected)
+
+
+@pytest.mark.parametrize("name", SIX_BIT)
+def test_float6_in_typed_data(name):
+    """int32_data holds a code in each number."""
+    codes = np.arange(63, dtype=np.uint8).view(NUMPY_OF[name])
+    tensor = helper.make_tensor("x", onnx_type(name), codes.shape, codes.astype(np.float32).tolist())
+    assert len(tensor.int32_data) == 63
+    node = helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT)
+    graph = helper.make_graph([node], "g", [], [helper.make_tensor_value_info("y", TensorProto.FLOAT, [63])], [tensor])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 28)])
+    np.testing.assert_array_equal(run_gantry(model, {})[0], codes.astype(np.float32))
+
+
+@pytest.mark.parametrize("name", SIX_BIT)
+def test_optional_float6(name):
+    x = np.arange(7, dtype=np.uint8).view(NUMPY_OF[name])
+    nodes = [helper.make_node("Optional", ["x"], ["o"]), helper.make_node("OptionalGetElement", ["o"], ["y"]),
+             helper.make_node("OptionalHasElement", ["o"], ["has"])]
+    outputs = [helper.make_tensor_value_info("y", onnx_type(name), [7]), helper.make_tensor_value_info("has", TensorProto.BOOL, [])]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", onnx_type(name), [7])], outputs)
+    y, has = run_gantry(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 28)]), {"x": x})
+    assert has
+    assert y.dtype == x.dtype
+    np.testing.assert_array_equal(y.view(np.uint8), x.view(np.uint8))
 
 
 @pytest.mark.parametrize("text, number", [("3.14", 3.14), ("1e-5", 1e-5), ("1E8", 1e8), ("+INF", np.inf), ("inf", np.inf),

@@ -68,6 +68,24 @@ def test_quantize_to_float8(type_name, saturate):
     np.testing.assert_array_equal(y.astype(np.float32), run_reference(model, feeds)[0].astype(np.float32))
 
 
+@pytest.mark.parametrize("shape, axis, block", GRANULARITIES)
+@pytest.mark.parametrize("type_name", ["float4e2m1", "float6e2m3", "float6e3m2"])
+def test_quantize_to_packed_floats_and_back(type_name, shape, axis, block):
+    rng = np.random.default_rng(11)
+    x = (rng.normal(0, 3, (3, 4, 5)) * rng.choice([1, 1, 20], (3, 4, 5))).astype(np.float32)
+    scale = rng.choice([0.25, 0.5, 1.0, 2.0], shape).astype(np.float32)
+    zero = np.zeros(shape, NUMPY_OF[type_name])
+    wide = spread(scale, x.shape, axis % 3, block)
+    attributes = {"axis": axis, "block_size": block}
+    model, feeds, (y,) = run("QuantizeLinear", [x, scale, zero], [element_type(zero)], 28, attributes)
+    assert y.dtype == NUMPY_OF[type_name]
+    np.testing.assert_array_equal(y.view(np.uint8), (x / wide).astype(NUMPY_OF[type_name]).view(np.uint8))
+    if x.shape[axis] % max(block, 1) == 0:  # the reference wants whole blocks
+        np.testing.assert_array_equal(y.view(np.uint8), run_reference(model, feeds)[0].view(np.uint8))
+    _, _, (z,) = run("DequantizeLinear", [y, scale, zero], [TensorProto.FLOAT], 28, attributes)
+    compare(z, y.astype(np.float32) * wide.astype(np.float32))
+
+
 @pytest.mark.parametrize("opset", [10, 13, 19, 21, 23, 25])
 def test_versions_against_onnx_runtime(opset):
     rng = np.random.default_rng(3)
