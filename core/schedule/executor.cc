@@ -321,8 +321,10 @@ void Executor::reset_profile() {
   const std::lock_guard lock(mutex_);
   for (const auto& context : contexts_) {
     if (!context) continue;
-    for_each_call(context->main(),
-                  [](const Step&, StepCall& call) { call.total_ns = call.runs = 0; });
+    for_each_call(context->main(), [](const Step&, StepCall& call) {
+      call.total_ns = 0;
+      call.runs = 0;
+    });
   }
 }
 

@@ -67,8 +67,9 @@ struct StepCall {
   uint32_t step = 0;
   uint32_t scratch_next = 0;    ///< how often scratch was asked for in this run
   std::vector<Block*> scratch;  ///< blocks beside the plan, until the step ends
-  uint64_t total_ns = 0;        ///< when there is a trace
-  uint64_t runs = 0;
+  /// When there is a trace; read and set to 0 by any thread.
+  std::atomic<uint64_t> total_ns = 0;
+  std::atomic<uint64_t> runs = 0;
 };
 
 /// Notes what a run asks for; see memory_plan.h.

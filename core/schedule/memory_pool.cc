@@ -73,8 +73,6 @@ std::byte* Arena::reserve(uint64_t size_bytes) {
   return static_cast<std::byte*>(data_);
 }
 
-void Arena::drop() noexcept {
-  space_.free(std::exchange(data_, nullptr), std::exchange(size_bytes_, 0));
-}
+void Arena::drop() noexcept { space_.free(std::exchange(data_, nullptr), size_bytes_.exchange(0)); }
 
 }  // namespace gantry

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of one execution context: blocks that are served while a signature runs for the first time
 // and for whatever diverges from its plan, and one arena per memory space for planned runs. One
-// thread at a time.
+// thread at a time; how much is held may be asked by any.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -51,7 +52,7 @@ class MemoryPool {
   std::vector<std::unique_ptr<Block>> blocks_;
   std::map<uint64_t, std::vector<Block*>> free_;
   std::vector<Block*> empty_;  // headers without memory, for reuse
-  uint64_t held_bytes_ = 0;
+  std::atomic<uint64_t> held_bytes_ = 0;
 };
 
 /// One growing allocation.
@@ -72,7 +73,7 @@ class Arena {
   MemorySpace space_;
   GiveBack give_back_;
   void* data_ = nullptr;
-  uint64_t size_bytes_ = 0;
+  std::atomic<uint64_t> size_bytes_ = 0;
 };
 
 }  // namespace gantry

@@ -2,6 +2,7 @@
 // Sessions over simulated devices: copies where memory spaces meet and nowhere else, devices that
 // work at the same time, results that do not depend on how late work is done.
 #include <algorithm>
+#include <atomic>
 #include <random>
 #include <thread>
 
@@ -22,8 +23,8 @@ struct Copies {
   friend Copies operator-(const Copies& a, const Copies& b) { return {a.in - b.in, a.out - b.out}; }
 };
 
-void PrintTo(const Copies& copies, std::ostream* out) {
-  *out << copies.in << " in, " << copies.out << " out";
+std::ostream& operator<<(std::ostream& out, const Copies& copies) {
+  return out << copies.in << " in, " << copies.out << " out";
 }
 
 Copies copies_of(const sim::Journal& journal) { return {journal.copies_in, journal.copies_out}; }
@@ -36,7 +37,7 @@ struct Shape {
   Copies per_run;
 };
 
-void PrintTo(const Shape& shape, std::ostream* out) { *out << shape.name; }
+std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << shape.name; }
 
 class CopiesOf : public testing::TestWithParam<Shape> {};
 
@@ -241,6 +242,7 @@ TEST(SimSession, ManyRunsAtOnceOnASlowDevice) {
   Session session = sim.session(model, placed({{"b", "SIM:1"}, {"e", "SIM:1"}}));
   Session cpu = sim.on_cpu(model);
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (uint32_t i = 0; i < 4; ++i) {
     threads.emplace_back([&, i] {
       for (uint32_t run = 0; run < 5; ++run) {
@@ -250,6 +252,33 @@ TEST(SimSession, ManyRunsAtOnceOnASlowDevice) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+// What ThreadSanitizer is to see: the counters are asked for while runs change them.
+TEST(SimSession, TellsTimesAndMemoryWhileRunsGoOn) {
+  SimRuntime sim(R"({"latency_us": 0, "jitter_us": 100})");
+  const std::string bytes = test::model_bytes(
+      "g (float[n,4] x) => (float[n,4] y) { a = Relu(x) [b] b = Mul(a, x) y = Sub(b, a) }");
+  SessionOptions options;
+  options.config_json = placed({{"b", "SIM:1"}});
+  options.profile = true;
+  Session session(*sim, {test::as_bytes(bytes), {}}, options);
+  std::atomic<bool> is_over = false;
+  std::thread asker([&] {
+    while (!is_over) {
+      (void)session.memory();
+      (void)session.profile();
+      session.reset_profile();
+    }
+  });
+  for (uint32_t run = 0; run < 20; ++run) session.run({{"x", numbers({1 + run % 7, 4}, run)}});
+  is_over = true;
+  asker.join();
+  const MemoryUse held = session.memory();
+  EXPECT_GT(held.arena + held.pool, 0U);
+  session.reset_profile();
+  session.run({{"x", numbers({3, 4})}});
+  for (const NodeTime& node : session.profile()) EXPECT_EQ(node.runs, 1U) << node.node;
 }
 
 TEST(SimSession, BodiesOfControlFlowRunOnDevices) {

@@ -72,8 +72,9 @@ struct RunOptions {
 
 using Inputs = std::map<std::string, Value>;
 
-/// A model ready to run. run() may be called from several threads; each run uses a context from a
-/// capped pool.
+/// A model ready to run. run() may be called from several threads, each run uses a context from a
+/// capped pool; what only asks (profile, memory, write_trace, ...) and reset_profile() may be
+/// called while runs go on, and sees the steps that have ended.
 class Session {
  public:
   /// Loads, checks, places and compiles. NOT_FOUND: no such file or device; INVALID_MODEL;
