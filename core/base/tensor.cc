@@ -51,7 +51,7 @@ bool is_map_key(DType dtype) {
 
 }  // namespace
 
-Value Value::sequence(DType dtype, std::vector<Value> items) {
+Value Value::sequence(DType dtype, const std::vector<Value>& items) {
   return Value(make_list(GANTRY_KIND_SEQUENCE, dtype, items));
 }
 

@@ -85,9 +85,10 @@ class Mapper {
     }
     std::error_code error;
     const std::filesystem::path base = std::filesystem::canonical(folder_, error);
-    if (error)
+    if (error) {
       throw Error(Code::kNotFound, "the model's folder \"" + folder_.string() +
                                        "\" cannot be read: " + error.message());
+    }
     // Symbolic links are resolved before the test; what is opened is the resolved path.
     const std::filesystem::path wanted = std::filesystem::weakly_canonical(base / location, error);
     if (error) fail("\"" + location + "\" cannot be resolved: " + error.message());

@@ -206,9 +206,10 @@ ValueRef to_value(const onnx::SparseTensorProto& sparse, const std::vector<Paylo
   const ValueRef values = to_value(sparse.values(), payloads);
   const std::vector<int64_t> shape(sparse.dims().begin(), sparse.dims().end());
   const uint32_t bits = bits_of(values->dtype);
-  if (bits < 8)
+  if (bits < 8) {
     fail(sparse.values(), "is sparse with elements of " + std::string(to_string(values->dtype)) +
                               ", which is not supported");
+  }
   int64_t count = 0;
   try {
     count = element_count(shape);

@@ -86,7 +86,7 @@ Value sequence_from(const onnx::SequenceProto& sequence, DType dtype) {
   for (const auto& item : sequence.sequence_values()) items.push_back(sequence_from(item, dtype));
   for (const auto& item : sequence.optional_values()) items.push_back(optional_from(item, dtype));
   dtype = element_type(items, dtype);
-  return Value::sequence(dtype, std::move(items));
+  return Value::sequence(dtype, items);
 }
 
 Value optional_from(const onnx::OptionalProto& optional, DType dtype) {

@@ -106,6 +106,7 @@ std::vector<uint64_t> pack(std::vector<MemoryRecord>& records, uint32_t space_co
     records[i].offset = spaces[records[i].space].take(aligned(i));
   }
   std::vector<uint64_t> sizes;
+  sizes.reserve(spaces.size());
   for (const Ranges& space : spaces) sizes.push_back(space.end());
   return sizes;
 }

@@ -200,7 +200,7 @@ Value to_sequence(nb::handle object, const ValueInfo& info) {
   DType dtype = info.dtype;
   if (dtype == DType::kUndefined && !items.empty() && items[0].kind() == Kind::kTensor)
     dtype = items[0].tensor().dtype();
-  return Value::sequence(dtype, std::move(items));
+  return Value::sequence(dtype, items);
 }
 
 Value to_optional(nb::handle object, const ValueInfo& info) {

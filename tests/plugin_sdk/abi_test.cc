@@ -26,7 +26,7 @@ class Layout {
 
 #define MEMBER(type, member)          \
   layout.add(offsetof(type, member)); \
-  layout.add(sizeof(((type*)nullptr)->member))
+  layout.add(sizeof(type::member))
 
 uint64_t hash_of_values() {
   Layout layout;

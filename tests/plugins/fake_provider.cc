@@ -46,7 +46,7 @@
 
 #if GANTRY_FAKE == OTHER_LAYOUT || GANTRY_FAKE == OTHER_MAJOR || GANTRY_FAKE == SANITIZED || \
     GANTRY_FAKE == NEWER_NOTE
-__attribute__((section(".note.gantry"), used, aligned(4))) static const gantry_note fake_note = {
+__attribute__((section(".note.gantry"), used, aligned(4))) static const gantry_note kFakeNote = {
     7,
     sizeof(gantry_note) - offsetof(gantry_note, major),
     1,
@@ -85,13 +85,13 @@ Table table = {};
 const gantry_host* host = nullptr;
 
 #if GANTRY_FAKE == CRASH_INIT
-const int crashed = [] {
+const int kCrashed = [] {
   std::fprintf(stderr, "the fake driver gives up\nwhile it starts\n");
   std::abort();
   return 0;
 }();
 #elif GANTRY_FAKE == HANG_INIT
-const int hung = [] {
+const int kHung = [] {
   for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
   return 0;
 }();

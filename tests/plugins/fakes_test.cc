@@ -31,7 +31,7 @@ struct Broken {
   bool is_destroyed = false;  // the entry had succeeded, so destroy must have run
 };
 
-void PrintTo(const Broken& broken, std::ostream* out) { *out << broken.fake; }
+std::ostream& operator<<(std::ostream& out, const Broken& broken) { return out << broken.fake; }
 
 class BrokenLibrary : public testing::TestWithParam<Broken> {};
 
@@ -161,6 +161,7 @@ TEST(Library, OpensOnceFromManyThreads) {
   const auto registry = folder.registry();
   const auto other = folder.registry();
   std::vector<std::thread> threads;
+  threads.reserve(8);
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&, i] {
       EXPECT_EQ((i % 2 ? registry : other)->find({"FAKE", 0}).size(), 1U);

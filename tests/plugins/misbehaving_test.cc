@@ -53,7 +53,7 @@ struct Breach {
   std::vector<std::string> parts;
 };
 
-void PrintTo(const Breach& breach, std::ostream* out) { *out << breach.mode; }
+std::ostream& operator<<(std::ostream& out, const Breach& breach) { return out << breach.mode; }
 
 class MisbehavingKernel : public testing::TestWithParam<Breach> {};
 

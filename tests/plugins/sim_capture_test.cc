@@ -128,6 +128,7 @@ TEST(Capture, BelongsToOneContext) {
     Session session = sim.session(kFour, placed({}));
     Session cpu = sim.on_cpu(kFour);
     std::vector<std::thread> threads;
+    threads.reserve(3);
     for (uint32_t i = 0; i < 3; ++i) {
       threads.emplace_back([&, i] {
         for (uint32_t run = 0; run < 12; ++run) {

@@ -123,6 +123,7 @@ TEST(LateError, ReachesOneOfManyRuns) {
   Session session = sim.session(kRows, "{}", "SIM:0");
   std::atomic<int> failures = 0;
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (uint32_t i = 0; i < 4; ++i) {
     threads.emplace_back([&, i] {
       for (uint32_t run = 0; run < 5; ++run) {

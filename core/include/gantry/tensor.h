@@ -28,7 +28,7 @@ class Value {
   explicit Value(std::shared_ptr<gantry_value> handle) : handle_(std::move(handle)) {}
 
   /// A sequence of values; `dtype` is the element type of its tensors.
-  static Value sequence(DType dtype, std::vector<Value> items);
+  static Value sequence(DType dtype, const std::vector<Value>& items);
   /// An optional with or without a value.
   static Value optional(DType dtype, Value item);
   /// A map from the elements of `keys` [N] (integers or strings) to those of `values` [N].

@@ -51,8 +51,7 @@ TEST(Device, RefusesEverythingElse) {
       "CPU:4294967296",
       "CPU:1.0",
       "CUDA:0x1",
-      "C\xC3\x9C"
-      "DA",
+      "C\u00DCDA",
       "CPU\n",
       std::string("CPU\0", 4),
       std::string(65, 'A'),

@@ -12,6 +12,7 @@ namespace {
 std::vector<std::string> names_of(const std::vector<ManifestFile>& files,
                                   const test::TempFolder& folder) {
   std::vector<std::string> names;
+  names.reserve(files.size());
   for (const ManifestFile& file : files)
     names.push_back(file.path.substr(folder.path().size() + 1) + (file.problem.empty() ? "" : "!"));
   return names;

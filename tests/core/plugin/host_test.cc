@@ -53,6 +53,7 @@ TEST(Host, MakesPackedDataOncePerKey) {
   const uint64_t before = provider_bytes();
   std::vector<const void*> results(8, nullptr);
   std::vector<std::thread> threads;
+  threads.reserve(results.size());
   for (const void*& result : results) {
     threads.emplace_back([&] {
       throw_if(host().packed_acquire(key, 100, fill, nullptr, &result));

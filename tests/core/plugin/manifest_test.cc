@@ -98,7 +98,7 @@ TEST(Manifest, RefusesWrongMembers) {
     }
     SCOPED_TRACE(std::string(wrong.pointer) + " " + wrong.value.dump());
     std::vector<std::string> parts = wrong.parts;
-    parts.push_back("m.json:1:");
+    parts.emplace_back("m.json:1:");
     test::expect_error(wrong.code, parts, [&] { parse_manifest(manifest.dump(), "m.json"); });
   }
 }

@@ -83,11 +83,12 @@ TEST_F(SitePolicyTest, ForcedIsolationClosesAProvider) {
 TEST_F(SitePolicyTest, KnowsPlaces) {
   const SitePolicy policy = this->policy(R"({"allow_env": false, "allow_user_dir": false})");
   using Place = ManifestFile::Place;
-  for (const Place place : {Place::kUser, Place::kEnvironment})
+  for (const Place place : {Place::kUser, Place::kEnvironment}) {
     test::expect_error(Code::kUnavailable, {"x.json", "does not let manifests come from there"},
                        [&] {
                          policy.check_place({"x.json", "there", "", place});
                        });
+  }
   for (const Place place : {Place::kSite, Place::kBundled, Place::kConfiguration})
     policy.check_place({"x.json", "there", "", place});
 }

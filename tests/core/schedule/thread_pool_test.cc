@@ -65,6 +65,7 @@ TEST(ThreadPool, NestedCallsRunInTheirCaller) {
 TEST(ThreadPool, SeveralApplicationThreadsAtOnce) {
   std::atomic<int64_t> sum = 0;
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int round = 0; round < 50; ++round)
