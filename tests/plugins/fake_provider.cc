@@ -3,6 +3,7 @@
 // below. Against the C header alone, as a provider of another language would be.
 #include <gantry/provider.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
@@ -67,11 +68,11 @@ extern "C" void gantry_fake_symbol_that_nobody_defines();
 extern "C" int gantry_fake_dependency();
 #endif
 
-// How often the provider was made and destroyed: read by the tests.
+// How often the provider was made and destroyed: read by the tests, and by the thread that goes on.
 extern "C" {
-GANTRY_EXPORT int gantry_fake_entered = 0;
-GANTRY_EXPORT int gantry_fake_destroyed = 0;
-GANTRY_EXPORT int gantry_fake_late_calls = 0;
+GANTRY_EXPORT std::atomic<int> gantry_fake_entered = 0;
+GANTRY_EXPORT std::atomic<int> gantry_fake_destroyed = 0;
+GANTRY_EXPORT std::atomic<int> gantry_fake_late_calls = 0;
 }
 
 namespace {

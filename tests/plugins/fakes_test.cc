@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Libraries that are broken on purpose: each leaves the right report row, one clear sentence, and
 // nothing half registered.
+#include <atomic>
 #include <chrono>
 #include <dlfcn.h>
 #include <filesystem>
@@ -18,7 +19,7 @@ int counter(const std::string& library, const char* name) {
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_NOLOAD);
   if (!handle) return -1;
   const void* symbol = dlsym(handle, name);
-  const int count = symbol ? *static_cast<const int*>(symbol) : -1;
+  const int count = symbol ? static_cast<const std::atomic<int>*>(symbol)->load() : -1;
   dlclose(handle);
   return count;
 }
