@@ -198,10 +198,13 @@ struct RandomGraph {
       const auto& b = values[pick(values.size())];
       const bool is_unary = pick(3) == 0;
       const std::string op_type = is_unary ? unary[pick(3)] : binary[pick(5)];
-      nodes += "[" + name + "] " + name + " = " + op_type + "(" + a;
-      nodes += is_unary ? ")\n" : ", " + b + ")\n";
+      std::string inputs = a;
+      if (!is_unary) inputs.append(", ").append(b);
+      nodes.append("[" + name + "] ").append(name).append(" = ").append(op_type);
+      nodes.append("(").append(inputs).append(")\n");
       // Bent, so that products of products stay small.
-      nodes += "[bend" + name + "] bent" + name + " = Tanh(" + name + ")\n";
+      nodes.append("[bend").append(name).append("] bent").append(name);
+      nodes.append(" = Tanh(").append(name).append(")\n");
       values.push_back(pick(2) == 0 ? name : "bent" + name);
       const uint32_t device = pick(4);
       if (device < 3 && op_type != "Max" && op_type != "Tanh")

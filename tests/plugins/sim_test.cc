@@ -144,6 +144,7 @@ TEST_F(SimTest, OutOfMemoryIsAnErrorAndFreeingHelps) {
   EXPECT_EQ(code_of(error), Code::kOutOfMemory);
   release_error(error);
   std::vector<void*> blocks;
+  blocks.reserve(16);
   for (int i = 0; i < 16; ++i) blocks.push_back(allocate(65536));
   error = api().memory_allocate(device_, 1, &memory);
   EXPECT_EQ(code_of(error), Code::kOutOfMemory);
