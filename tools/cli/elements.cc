@@ -135,8 +135,10 @@ uint32_t random_bits(DType dtype, std::mt19937_64& generator) {
     const double fraction = std::frexp(std::abs(value), &exponent);  // in [0.5, 1)
     const int biased = exponent - 1 + format->bias;
     const uint32_t sign = value < 0 ? 1u << (format->exponent_bits + format->mantissa_bits) : 0;
-    if (biased <= 0)
-      return 1u << (format->mantissa_bits - 1);  // too small for a normal number: a fixed small one
+    if (biased <= 0) {  // below the normal numbers, which some types have from 1 on only
+      const int smallest = 1 - format->bias - format->mantissa_bits;
+      return sign | static_cast<uint32_t>(std::ldexp(std::abs(value), -smallest));
+    }
     const auto mantissa =
         static_cast<uint32_t>(std::ldexp(2 * fraction - 1, format->mantissa_bits));
     return sign | static_cast<uint32_t>(biased) << format->mantissa_bits | mantissa;
