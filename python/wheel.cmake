@@ -4,12 +4,14 @@
 
 get_property(gantry_providers GLOBAL PROPERTY GANTRY_PROVIDERS)
 get_property(gantry_manifests GLOBAL PROPERTY GANTRY_MANIFESTS)
+get_property(gantry_beside_providers GLOBAL PROPERTY GANTRY_BESIDE_PROVIDERS)
+get_property(gantry_licences GLOBAL PROPERTY GANTRY_LICENCES)
 
 set_target_properties(gantry_python PROPERTIES INSTALL_RPATH "$ORIGIN/lib")
 set_target_properties(gantry_core PROPERTIES INSTALL_RPATH "$ORIGIN")
 set_target_properties(gantry PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
 set_target_properties(gantry_probe PROPERTIES INSTALL_RPATH "$ORIGIN/..")
-set_target_properties(${gantry_providers} PROPERTIES INSTALL_RPATH "$ORIGIN/../..")
+set_target_properties(${gantry_providers} PROPERTIES INSTALL_RPATH "$ORIGIN:$ORIGIN/../..")
 # DT_RPATH instead of DT_RUNPATH: it counts for the libraries of the carried libraries too.
 foreach(target IN ITEMS gantry_python gantry_core gantry gantry_probe ${gantry_providers})
   target_link_options(${target} PRIVATE LINKER:--disable-new-dtags)
@@ -22,6 +24,8 @@ install(TARGETS gantry_core LIBRARY DESTINATION gantry/lib COMPONENT python)
 install(TARGETS gantry RUNTIME DESTINATION gantry/bin COMPONENT python)
 install(TARGETS gantry_probe RUNTIME DESTINATION gantry/lib/gantry COMPONENT python)
 install(TARGETS ${gantry_providers} LIBRARY DESTINATION gantry/lib/gantry/providers.d COMPONENT python)
+install(PROGRAMS ${gantry_beside_providers} DESTINATION gantry/lib/gantry/providers.d COMPONENT python)
+install(FILES ${gantry_licences} DESTINATION gantry/lib/licences COMPONENT python)
 install(FILES ${gantry_manifests} DESTINATION gantry/lib/gantry/providers.d COMPONENT python)
 
 set(gantry_wheel_modules $<TARGET_FILE:gantry_python>)

@@ -14,6 +14,7 @@ VENV = BUILD / "venv"
 PYTHON = VENV / "bin" / "python"
 MODELS = BUILD / "models"
 ONNX = BUILD / "deps" / "onnx"
+ONEDNN = BUILD / "deps" / "onednn"
 RELEASE = BUILD / "release"
 
 LOG_LINES_SHOWN = 30

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <utility>
 
 void gantry_value::set_tensor(gantry::DType type, const int64_t* extents, size_t rank, void* data,
@@ -119,6 +120,15 @@ ValueRef view_tensor(DType dtype, std::vector<int64_t> shape, const void* data, 
 bool is_aligned(const gantry_value& tensor) noexcept {
   const uint64_t alignment = std::clamp<uint64_t>(bits_of(tensor.dtype) / 8, 1, 8);
   return reinterpret_cast<uintptr_t>(tensor.view.data) % alignment == 0;
+}
+
+void drop_pages(const gantry_value& value) noexcept {
+  if (!value.is_mapped) return;
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(value.view.data);
+  const uintptr_t first = (begin + page - 1) / page * page;  // of the pages that are its alone
+  const uintptr_t end = (begin + value.view.size_bytes) / page * page;
+  if (first < end) madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
 }
 
 ValueRef copy_tensor(const gantry_value& value) {

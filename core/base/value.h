@@ -19,6 +19,7 @@ struct gantry_value : std::enable_shared_from_this<gantry_value> {
   gantry_tensor view = {};                          // kind tensor; its shape points to `shape`
   std::vector<int64_t> shape;
   std::shared_ptr<const void> owner;                 // keeps view.data alive; null: borrowed
+  bool is_mapped = false;                            // data are of a file mapped read-only
   std::vector<std::string> strings;                  // of a string tensor, one for each element
   std::vector<std::shared_ptr<gantry_value>> items;  // sequence, optional, map (keys, values)
   std::shared_ptr<gantry_value> self;  // ownership held by a provider, see value_release
@@ -49,6 +50,9 @@ ValueRef share(const gantry_value& value);
 bool is_aligned(const gantry_value& tensor) noexcept;
 /// Deep copy of a tensor in host memory, dense.
 ValueRef copy_tensor(const gantry_value& value);
+/// Gives back the memory of a constant of a mapped file that nobody is going to read soon; the next
+/// reader has the file read again. Nothing for other values.
+void drop_pages(const gantry_value& value) noexcept;
 /// "float32[2,3]", "sequence(int64)": for messages.
 std::string describe(const gantry_value& value);
 std::string describe(DType dtype, const std::vector<int64_t>& shape);

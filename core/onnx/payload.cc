@@ -184,7 +184,10 @@ ValueRef to_value(const onnx::TensorProto& tensor, const std::vector<Payload>& p
       wrong_count(tensor, static_cast<int64_t>(needed), static_cast<int64_t>(payload.size_bytes),
                   "bytes");
     }
-    return view_tensor(dtype, shape_of(tensor), payload.data, payload.size_bytes, payload.owner);
+    ValueRef view =
+        view_tensor(dtype, shape_of(tensor), payload.data, payload.size_bytes, payload.owner);
+    view->is_mapped = payload.owner != nullptr;
+    return view;
   }
   const uint64_t stored = tensor.ByteSizeLong();
   if (!tensor.has_raw_data() && needed / 16 > stored)

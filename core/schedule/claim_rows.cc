@@ -30,8 +30,8 @@ void receive(void* self, Action&& action) {
   }
 }
 
-// GANTRY_HAS is C and casts like it.
-// NOLINTBEGIN(clang-diagnostic-old-style-cast)
+constexpr uint32_t kMostFormats = 16;  // of a port that are looked at
+
 std::vector<Port> copy_ports(const gantry_port* ports, uint32_t count, uint32_t stride) {
   std::vector<Port> copies(ports ? count : 0);
   for (uint32_t i = 0; i < copies.size(); ++i) {
@@ -40,6 +40,9 @@ std::vector<Port> copy_ports(const gantry_port* ports, uint32_t count, uint32_t 
     copies[i].flags = port->flags;
     if (GANTRY_HAS(port, overwrites)) copies[i].overwrites = port->overwrites;
     if (GANTRY_HAS(port, repeats)) copies[i].repeats = port->repeats;
+    if (!GANTRY_HAS(port, formats) || !port->formats) continue;
+    const uint32_t formats = std::min(port->format_count, kMostFormats);
+    for (uint32_t k = 0; k < formats; ++k) copies[i].formats.push_back(*port->formats[k]);
   }
   return copies;
 }
@@ -86,7 +89,6 @@ void take_row(Sink& sink, const gantry_claim& claim) {
   }
   sink.answers.rows.push_back(std::move(row));
 }
-// NOLINTEND(clang-diagnostic-old-style-cast)
 
 }  // namespace
 

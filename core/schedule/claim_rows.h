@@ -31,6 +31,7 @@ struct Port {
   uint32_t flags = 0;
   uint64_t overwrites = 0;
   uint32_t repeats = UINT32_MAX;
+  std::vector<gantry_format> formats;  ///< beyond the dense one, preferred first
 };
 
 /// The host's copy of gantry_claim.

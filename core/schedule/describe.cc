@@ -105,6 +105,9 @@ class Describer {
       row.device = device.to_string();
       row.provider = claim.candidate->provider->name();
       row.kernel = claim.kernel;
+      const Candidate* passed_over = placement.passed_over[node.id];
+      if (passed_over && passed_over->device != device)
+        row.instead_of = passed_over->device.to_string();
       row.memory = (claim.candidate->has_host_memory() ? Device{} : device).to_string();
       if (claim.nodes.front() == &node) row.time_ns = claim.time_ns;
     } else if (owner == GraphPlacement::kCore) {

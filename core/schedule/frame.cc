@@ -103,7 +103,17 @@ void Frame::show(uint32_t slot, DType dtype, uint32_t rank, const int64_t* shape
     point_uses_at(target, &target.value.view, &target.value);
   }
   target.value.set_tensor(dtype, shape, rank, data, size_bytes);
-  target.value.view.device = program_.slots()[slot].space;
+  const SlotInfo& info = program_.slots()[slot];
+  target.value.view.device = info.space;
+  if (info.format) {
+    int64_t stride = 1;
+    for (uint32_t i = rank; i-- > 0;) {
+      target.strides[info.format->order[i]] = stride;
+      stride *= shape[info.format->order[i]];
+    }
+    target.value.view.strides = target.strides.data();
+    target.value.view.format = info.format.get();
+  }
   target.is_set = true;
 }
 
@@ -208,6 +218,9 @@ void Frame::run() {
       case StepKind::kCopy:
         run_copy(step, call);
         break;
+      case StepKind::kReorder:
+        run_reorder(step, call);
+        break;
       case StepKind::kControlFlow:
         run_control_flow(*this, step_);
         break;
@@ -265,6 +278,19 @@ void Frame::run_copy(const Step& step, StepCall& call) {
       source.size_bytes};
   const MemorySpace& space = context_.space(step.space);
   space.check(space.api->copy(context_.stream(step.space), &copy), step.label);
+}
+
+void Frame::run_reorder(const Step& step, StepCall& call) {
+  const gantry_tensor& source = slots_[step.inputs[0]].get().view;
+  slots_[step.outputs[0]].is_set = false;
+  gantry_tensor* target =
+      request(call, 0, static_cast<DType>(source.dtype), source.rank, source.shape);
+  if (source.size_bytes == 0) return;
+  const gantry_provider_api& api = step.owner->api();
+  context_.mark->store(step.mark, std::memory_order_relaxed);
+  gantry_error* error =
+      contain([&] { return api.reorder(api.self, &call.run, call.call.stream, &source, target); });
+  if (error) context_.space(step.space).check(error, step.label);
 }
 
 void Frame::finish_step(const Step& step, StepCall& call) {

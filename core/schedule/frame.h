@@ -41,6 +41,7 @@ struct Slot {
   gantry_event* event = nullptr;
   bool is_planned = false;  ///< `value` is what the plan says; asking for just that is free
   bool is_set = false;
+  std::array<int64_t, 8> strides = {};  ///< in elements, of a slot in another format than the dense
   /// Where calls point to this slot; patched when it changes between `value` and `ref`.
   std::vector<std::pair<const gantry_tensor**, const gantry_value**>> uses;
 
@@ -158,6 +159,7 @@ class Frame {
   void point_uses_at(Slot& slot, const gantry_tensor* tensor, const gantry_value* value);
   void run_kernel(const Step& step, StepCall& call);
   void run_copy(const Step& step, StepCall& call);
+  void run_reorder(const Step& step, StepCall& call);
   void wait_for_inputs(const Step& step);
   void note_step(const Step& step, StepCall& call, uint64_t start_ns);
   void finish_step(const Step& step, StepCall& call);

@@ -3,6 +3,7 @@
 // plan that is made from what the first run of a signature asked for.
 #include <algorithm>
 
+#include "schedule/formats.h"
 #include "schedule/frame.h"
 
 namespace gantry {
@@ -118,8 +119,12 @@ bool Frame::reuse_input(const Step& step, uint32_t index, uint32_t target, DType
   const auto candidate = [&](uint32_t input) -> Slot* {
     if (input >= step.inputs.size() || step.inputs[input] == kNoSlot) return nullptr;
     Slot& slot = slots_[step.inputs[input]];
+    const SlotInfo& from = program_.slots()[step.inputs[input]];
+    const SlotInfo& to = program_.slots()[target];
+    const bool is_same_order =
+        from.format && to.format ? is_same(*from.format, *to.format) : !from.format && !to.format;
     const bool fits = !slot.ref && slot.value.view.size_bytes == size_bytes &&
-                      program_.slots()[step.inputs[input]].space == program_.slots()[target].space;
+                      from.space == to.space && is_same_order;
     return fits ? &slot : nullptr;
   };
   const auto share = [&](Slot& source) {

@@ -33,6 +33,7 @@ class Placer {
     result_->view = std::make_unique<GraphView>(graph);
     result_->owner.assign(graph.nodes().size(), GraphPlacement::kNobody);
     result_->reasons.resize(graph.nodes().size());
+    result_->passed_over.resize(graph.nodes().size());
     for (const auto& node : graph.nodes()) ruled_.push_back(rule_for(*node, policy.rules));
   }
 
@@ -107,6 +108,7 @@ class Placer {
   void note(uint32_t node, const Candidate& candidate, const std::string& reason) {
     add_reason(result_->reasons[node],
                candidate.provider->name() + " on " + candidate.device.to_string() + ": " + reason);
+    if (!result_->passed_over[node]) result_->passed_over[node] = &candidate;
   }
 
   void keep_refusals(const Candidate& candidate, const ClaimAnswers& answers) {

@@ -84,6 +84,8 @@ struct GraphPlacement {
   std::vector<int> owner;  ///< by node id: index into claims, kNobody or kCore
   /// by node id: refusals of the candidates that came before the owner
   std::vector<std::string> reasons;
+  /// by node id: the first candidate that comes before the owner and does not run it; null: none
+  std::vector<const Candidate*> passed_over;
   std::map<const Graph*, std::unique_ptr<GraphPlacement>> bodies;  ///< of kCore nodes
 
   /// True if every node here and in the bodies has an owner.

@@ -5,11 +5,13 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
 #include "base/trace.h"
 #include "plugin/crash_marks.h"
 #include "plugin/error.h"
+#include "schedule/formats.h"
 #include "schedule/groups.h"
 #include "schedule/transfers.h"
 
@@ -41,7 +43,10 @@ class ProgramBuilder {
         placement_(placement),
         devices_(devices),
         owners_(owners),
-        options_(options) {}
+        options_(options) {
+    for (const auto& [value, format] : assign_formats(placement))
+      formats_.emplace(value, std::make_shared<const gantry_format>(format));
+  }
 
   void run() {
     const Graph& graph = *placement_.graph;
@@ -67,21 +72,35 @@ class ProgramBuilder {
   }
 
  private:
-  uint32_t new_slot(const GraphValue* value, uint32_t space) {
+  using Format = std::shared_ptr<const gantry_format>;
+
+  uint32_t new_slot(const GraphValue* value, uint32_t space, const Format& format = nullptr) {
     const auto slot = static_cast<uint32_t>(program_.slots_.size());
-    program_.slots_.push_back({value->name, &value->type, space, nullptr, kNoSlot, 0});
-    slots_[{value, space}] = slot;
+    program_.slots_.push_back({value->name, &value->type, space, nullptr, kNoSlot, 0, format});
+    slots_[{value, space, format != nullptr}] = slot;
     return slot;
   }
 
-  uint32_t made_slot(const GraphValue* value, uint32_t space) {
-    return *made_.insert(new_slot(value, space)).first;
+  uint32_t made_slot(const GraphValue* value, uint32_t space, const Format& format = nullptr) {
+    return *made_.insert(new_slot(value, space, format)).first;
   }
 
   uint32_t new_constant(const GraphValue* value, uint32_t space, ValueRef constant) {
     const uint32_t slot = static_cast<uint32_t>(program_.slots_.size());
-    program_.slots_.push_back({value->name, &value->type, space, std::move(constant), kNoSlot, 0});
+    program_.slots_.push_back(
+        {value->name, &value->type, space, std::move(constant), kNoSlot, 0, nullptr});
     return slot;
+  }
+
+  [[nodiscard]] Format format_of(const GraphValue* value) const {
+    const auto found = formats_.find(value);
+    return found == formats_.end() ? nullptr : found->second;
+  }
+
+  // The slot of a value in one space and in the dense order or its format; kNoSlot: none yet.
+  [[nodiscard]] uint32_t find_slot(const GraphValue* value, uint32_t space, bool in_format) const {
+    const auto found = slots_.find({value, space, in_format});
+    return found == slots_.end() ? kNoSlot : found->second;
   }
 
   // Slot of a constant in host memory. Mapped files place constants at any byte; kernels that do
@@ -98,7 +117,7 @@ class ProgramBuilder {
 
   // Slot of a constant in a device's memory, uploaded once when the program is built.
   uint32_t constant_on_device(const GraphValue* value, uint32_t space) {
-    if (const auto found = slots_.find({value, space}); found != slots_.end()) return found->second;
+    if (const uint32_t slot = find_slot(value, space, false); slot != kNoSlot) return slot;
     const gantry_value& host = *value->constant;
     if (host.kind != GANTRY_KIND_TENSOR || host.dtype == DType::kString) {
       throw Error(Code::kUnsupported, "constant \"" + value->name +
@@ -122,21 +141,23 @@ class ProgramBuilder {
     ValueRef constant = view_tensor(host.dtype, host.shape, data.get(), host.view.size_bytes, data);
     constant->view.device = space;
     const uint32_t slot = new_constant(value, space, std::move(constant));
-    slots_[{value, space}] = slot;
+    slots_[{value, space, false}] = slot;
     return slot;
   }
 
-  // The slot in which `value` can be read in `space`; adds the copy that brings it there.
+  // The slot in which `value` can be read in `space` in the dense order; adds the copy or the
+  // reorder that brings it there.
   uint32_t readable(const GraphValue* value, uint32_t space, bool may_be_unaligned = false) {
     if (value->constant) {
       return space == 0 ? constant_on_host(value, may_be_unaligned)
                         : constant_on_device(value, space);
     }
-    if (const auto found = slots_.find({value, space}); found != slots_.end()) return found->second;
+    if (const uint32_t slot = find_slot(value, space, false); slot != kNoSlot) return slot;
+    if (const uint32_t slot = find_slot(value, space, true); slot != kNoSlot)
+      return add_reorder(value, slot);
     // Between two devices the way leads through host memory.
-    const uint32_t home = home_of(value);
-    const uint32_t source =
-        program_.slots_[home].space != 0 && space != 0 ? readable(value, 0) : home;
+    const uint32_t home = program_.slots_[home_of(value)].space;
+    const uint32_t source = readable(value, home != 0 && space != 0 ? 0 : home);
     return add_copy(value, source, space);
   }
 
@@ -146,14 +167,16 @@ class ProgramBuilder {
     if (!value || is_unread) return kNoSlot;
     const bool is_anywhere = (port.flags & GANTRY_PORT_SHAPE_ONLY) != 0;
     if (is_anywhere && !value->constant) return home_of(value);
+    const uint32_t formatted = is_host_port(port) ? kNoSlot : find_slot(value, space, true);
+    if (formatted != kNoSlot && accepts(port, *program_.slots_[formatted].format)) return formatted;
     return readable(value, is_host_port(port) || is_anywhere ? 0 : space,
                     is_anywhere || (port.flags & GANTRY_PORT_UNALIGNED) != 0);
   }
 
   // The slot in which a value is made, or a copy of it in host memory.
   uint32_t home_of(const GraphValue* value) const {
-    const auto home = slots_.lower_bound({value, 0});
-    if (home == slots_.end() || home->first.first != value)
+    const auto home = slots_.lower_bound({value, 0, false});
+    if (home == slots_.end() || std::get<0>(home->first) != value)
       throw Error(Code::kInternal, "value \"" + value->name + "\" is read before it is made");
     return home->second;
   }
@@ -175,6 +198,28 @@ class ProgramBuilder {
     step.provider = "core";
     step.space = from != 0 ? from : space;
     step.device = devices_.device(step.space).to_string();
+    step.inputs = {source};
+    step.outputs = {target};
+    step.wanted = {1};
+    step.output_ports.resize(1);
+    program_.steps_.push_back(std::move(step));
+    return target;
+  }
+
+  uint32_t add_reorder(const GraphValue* value, uint32_t source) {
+    const Claim& maker = *makers_.at(source);
+    const uint32_t space = program_.slots_[source].space;
+    const uint32_t target = made_slot(value, space);
+    Step step;
+    step.kind = StepKind::kReorder;
+    step.label = "reorder of \"" + value->name + "\"";
+    step.node = value->name;
+    step.op_type = "reorder";
+    step.provider = maker.candidate->provider->name();
+    step.owner = maker.candidate->provider;
+    step.mark = mark_of(step.owner->mark(), MarkedCall::kRun);
+    step.space = space;
+    step.device = maker.candidate->device.to_string();
     step.inputs = {source};
     step.outputs = {target};
     step.wanted = {1};
@@ -206,7 +251,9 @@ class ProgramBuilder {
     for (size_t i = 0; i < slots.outputs.size(); ++i) {
       const GraphValue* value = slots.outputs[i];
       const bool on_host = (claim.outputs[i].flags & GANTRY_PORT_HOST) != 0;
-      const uint32_t slot = value ? made_slot(value, on_host ? 0 : space) : kNoSlot;
+      const uint32_t slot =
+          value ? made_slot(value, on_host ? 0 : space, format_of(value)) : kNoSlot;
+      if (value) makers_[slot] = &claim;
       if (value && on_host) program_.slots_[slot].event_space = space;
       step.outputs.push_back(slot);
       step.wanted.push_back(
@@ -238,7 +285,14 @@ class ProgramBuilder {
     for (const Node* node : claim.nodes) nodes.push_back(node->id);
     const std::vector<uint32_t> inputs = ids(slots.inputs);
     const std::vector<uint32_t> outputs = ids(slots.outputs);
-    const std::vector<const gantry_format*> dense(std::max(inputs.size(), outputs.size()), nullptr);
+    const auto formats = [&](const std::vector<uint32_t>& of) {
+      std::vector<const gantry_format*> granted;
+      for (const uint32_t slot : of)
+        granted.push_back(slot == kNoSlot ? nullptr : program_.slots_[slot].format.get());
+      return granted;
+    };
+    const std::vector<const gantry_format*> input_formats = formats(step.inputs);
+    const std::vector<const gantry_format*> output_formats = formats(step.outputs);
     gantry_compile args = {};
     args.size = sizeof(args);
     args.device = claim.candidate->device_index;
@@ -249,8 +303,9 @@ class ProgramBuilder {
     args.input_count = static_cast<uint32_t>(inputs.size());
     args.outputs = outputs.data();
     args.output_count = static_cast<uint32_t>(outputs.size());
-    args.input_formats = dense.data();
-    args.output_formats = dense.data();
+    args.threads = options_.threads;
+    args.input_formats = input_formats.data();
+    args.output_formats = output_formats.data();
     args.tag = claim.tag;
     args.options = to_str(claim.candidate->options);
     gantry_kernel& kernel = step.kernel.raw();
@@ -263,6 +318,11 @@ class ProgramBuilder {
       error = make_error(Code::kAbiMismatch, "the kernel has no run function");
     }
     if (error) fail_compile(claim, step, nodes, error);
+    for (size_t i = 0; i < slots.inputs.size(); ++i) {
+      const bool is_used_up = (claim.inputs[i].flags & GANTRY_PORT_COMPILE_ONLY) != 0;
+      if (is_used_up && slots.inputs[i] && slots.inputs[i]->constant)
+        drop_pages(*slots.inputs[i]->constant);
+    }
   }
 
   [[noreturn]] void fail_compile(const Claim& claim, const Step& step,
@@ -301,7 +361,8 @@ class ProgramBuilder {
     for (const Graph* body : bodies_by_role(node)) {
       step.bodies.push_back(std::make_unique<Program>(
           *placement_.bodies.at(body), devices_, owners_,
-          BuildOptions{.leaves_session = false, .trace = options_.trace}));
+          BuildOptions{
+              .leaves_session = false, .trace = options_.trace, .threads = options_.threads}));
     }
     program_.steps_.push_back(std::move(step));
   }
@@ -399,8 +460,11 @@ class ProgramBuilder {
   DeviceTable& devices_;
   const std::vector<std::vector<DeviceProvider>>& owners_;
   const BuildOptions& options_;
-  std::map<std::pair<const GraphValue*, uint32_t>, uint32_t> slots_;
-  std::set<uint32_t> made_;  // slots that a step writes
+  std::unordered_map<const GraphValue*, Format> formats_;
+  /// by value, space, and whether it is in the value's format
+  std::map<std::tuple<const GraphValue*, uint32_t, bool>, uint32_t> slots_;
+  std::unordered_map<uint32_t, const Claim*> makers_;  // by slot
+  std::set<uint32_t> made_;                            // slots that a step writes
   std::unordered_map<const GraphValue*, uint32_t> host_constants_;
   std::unordered_map<const GraphValue*, uint32_t> aligned_constants_;
 };

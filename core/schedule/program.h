@@ -32,6 +32,7 @@ struct SlotInfo {
   uint32_t output = kNoSlot;
   /// host memory written by the device of this space: readers wait for its event
   uint32_t event_space = 0;
+  std::shared_ptr<const gantry_format> format;  ///< null: dense
 };
 
 /// A compiled kernel; owns it.
@@ -53,7 +54,8 @@ class CompiledKernel {
   gantry_kernel kernel_ = {};
 };
 
-enum class StepKind : uint8_t { kKernel, kCopy, kControlFlow };
+/// A reorder brings a value into the dense order, by the provider that made it.
+enum class StepKind : uint8_t { kKernel, kCopy, kReorder, kControlFlow };
 
 struct Step {
   StepKind kind = StepKind::kKernel;
@@ -94,6 +96,7 @@ struct BuildOptions {
   /// outputs get memory of their own (the main graph); bodies hand theirs to the node
   bool leaves_session = true;
   Trace* trace = nullptr;  ///< takes a span for each kernel that is compiled
+  uint32_t threads = 0;    ///< that a run may use; 0: not known
 };
 
 /// A provider could not compile what it had claimed.

@@ -57,11 +57,13 @@ class RowIndex {
 // Puts `claims` in the place of the claim `index`, the first of them over it.
 void replace(GraphPlacement& placement, size_t index, std::vector<Claim> claims,
              const std::string& reason) {
+  const Candidate* const before = placement.claims[index].candidate;
   for (size_t i = 0; i < claims.size(); ++i) {
     const size_t target = i == 0 ? index : placement.claims.size();
     for (const Node* node : claims[i].nodes) {
       placement.owner[node->id] = static_cast<int>(target);
       add_reason(placement.reasons[node->id], reason);
+      if (!placement.passed_over[node->id]) placement.passed_over[node->id] = before;
     }
     if (i == 0) {
       placement.claims[index] = std::move(claims[i]);

@@ -41,6 +41,10 @@ gantry_error* output_value(gantry_run* run, uint32_t index, const gantry_value* 
       throw Error(Code::kInvalidArgument, step_of(run).label + ": output \"" + info.name +
                                               "\" lives on a device and cannot be a value");
     }
+    if (info.format) {
+      throw Error(Code::kInvalidArgument, step_of(run).label + ": output \"" + info.name +
+                                              "\" was granted a format and cannot be a value");
+    }
     const auto kind = static_cast<Kind>(value->kind);
     if (info.type->kind != Kind::kUnknown && info.type->kind != kind) {
       throw Error(Code::kInvalidArgument, step_of(run).label + ": output \"" + info.name +

@@ -78,7 +78,8 @@ std::vector<ValueRef> evaluate_on_cpu(ProviderRegistry& registry, const Config& 
     const std::unique_ptr<GraphPlacement> placement = place(graph, host.candidates, {});
     if (!placement->complete()) return {};
     auto devices = std::make_shared<DeviceTable>();
-    auto program = std::make_unique<Program>(*placement, *devices, host.owners, BuildOptions{});
+    auto program = std::make_unique<Program>(*placement, *devices, host.owners,
+                                             BuildOptions{.threads = hardware_threads()});
     Executor executor(std::move(program), std::move(devices), hardware_threads(), nullptr, {});
     std::vector<ValueRef> outputs(graph.outputs.size());
     executor.run({}, outputs, {});

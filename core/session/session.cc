@@ -80,13 +80,14 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
     for (const GraphValue* input : planned_.graph->inputs) initial.push_back(input->initial);
     outputs = infos_of(planned_.graph->outputs);
     const TraceSpan compiling(trace_.get(), "load", "compile");
-    BuildOptions build;
-    build.trace = trace_.get();
-    BuiltProgram built = build_program(planned_, preference, config, build);
-    placement = describe(planned_, preference);
     const uint32_t threads = config.session.threads > 0
                                  ? static_cast<uint32_t>(config.session.threads)
                                  : hardware_threads();
+    BuildOptions build;
+    build.threads = threads;
+    build.trace = trace_.get();
+    BuiltProgram built = build_program(planned_, preference, config, build);
+    placement = describe(planned_, preference);
     placement.copies = built.program->copies();
     planned_.placement.reset();  // its views were for the providers
     executor = std::make_unique<Executor>(
@@ -145,9 +146,9 @@ void Session::Impl::write_trace(const std::filesystem::path& file) const {
 }
 
 void Session::Impl::warn_of_fallback(const std::string& device) const {
-  const auto elsewhere = std::count_if(
-      placement.nodes.begin(), placement.nodes.end(),
-      [](const NodePlacement& row) { return !row.reason.empty() && row.provider != "core"; });
+  const auto elsewhere =
+      std::count_if(placement.nodes.begin(), placement.nodes.end(),
+                    [](const NodePlacement& row) { return !row.instead_of.empty(); });
   if (elsewhere == 0) return;
   const std::string message = std::to_string(elsewhere) + " of " +
                               std::to_string(placement.nodes.size()) + " nodes do not run on " +

@@ -38,6 +38,8 @@ const char* category_of(StepKind kind) {
       return "kernel";
     case StepKind::kCopy:
       return "copy";
+    case StepKind::kReorder:
+      return "reorder";
     case StepKind::kControlFlow:
       return "control flow";
   }

@@ -24,8 +24,10 @@ void bind_placement(nb::module_& module) {
       .def_ro("provider", &NodePlacement::provider, "Name of the provider that runs it.")
       .def_ro("kernel", &NodePlacement::kernel, "As the provider calls what runs it.")
       .def_ro("reason", &NodePlacement::reason,
-              "Why here and not on a more preferred device; if nobody runs it, what each provider "
-              "said.")
+              "Why here and not on a more preferred device or with a more preferred provider; if "
+              "nobody runs it, what each provider said.")
+      .def_ro("instead_of", &NodePlacement::instead_of,
+              "The device that was preferred, if it is another; \"\": this one was.")
       .def_ro("memory", &NodePlacement::memory,
               "The device whose memory it works in; \"CPU:0\" is the host's.")
       .def_ro("inputs", &NodePlacement::inputs,

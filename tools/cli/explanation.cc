@@ -72,7 +72,7 @@ class NodeTimes {
 }  // namespace
 
 bool is_elsewhere(const NodePlacement& node) {
-  return !node.device.empty() && !node.reason.empty() && node.provider != "core";
+  return !node.instead_of.empty();
 }
 
 std::vector<Refusal> refusals_of(const Placement& placement) {

@@ -31,8 +31,10 @@ struct NodePlacement {
   std::string provider;
   /// the provider's name of the kernel; "control flow" for If, Loop, Scan run by the core
   std::string kernel;
-  /// why here and not on a more preferred device; for an unplaced node every provider's refusal
+  /// why here and not on a more preferred device or with a more preferred provider of this one; for
+  /// an unplaced node every provider's refusal
   std::string reason;
+  std::string instead_of;  ///< the device that was preferred, if it is another; "": this one was
   /// the device whose memory it works in; "CPU:0": host memory
   std::string memory;
   /// names of the values it reads, what its bodies read from outside last; "": absent

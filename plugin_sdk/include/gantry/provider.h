@@ -397,7 +397,7 @@ typedef struct gantry_compile {
   const uint32_t* inputs;  /* value of each input slot, or GANTRY_NONE; constants can be read now */
   const uint32_t* outputs; /* value of each output slot, or GANTRY_NONE */
   uint32_t output_count;
-  uint32_t reserved;
+  uint32_t threads; /* that a run may use at most, by which layouts can be chosen; 0: not known */
   const gantry_format* const* input_formats;  /* granted, by slot; a null entry: dense */
   const gantry_format* const* output_formats; /* granted, by slot; a null entry: dense */
   uint64_t tag;                               /* of the claim */
@@ -637,12 +637,14 @@ typedef struct gantry_provider_api {
   gantry_error* (*capture_launch)(gantry_capture* capture, gantry_stream* stream);
   void (*capture_destroy)(gantry_capture* capture);
 
-  /* Private formats: bytes of a tensor in a format, and the copy of a tensor into another format.
-   */
+  /* Bytes of a tensor in a private format; formats without it are orders of the dimensions. */
   gantry_error* (*format_bytes)(gantry_provider* self, const gantry_format* format, uint32_t dtype,
                                 uint32_t rank, const int64_t* shape, uint64_t* out_bytes);
-  gantry_error* (*reorder)(gantry_stream* stream, const gantry_tensor* source,
-                           gantry_tensor* target);
+  /* Copies a tensor in a format that this provider was granted into dense order, on the stream if
+   * there is one. With it a value can have a format though some of its readers want it dense;
+   * without it only if all take the format. [any] */
+  gantry_error* (*reorder)(gantry_provider* self, gantry_run* run, gantry_stream* stream,
+                           const gantry_tensor* source, gantry_tensor* target);
 
   /* The device's or stream's own handle for another provider of the same device (kind
    * "cuda.stream"); null: no such kind. */

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <string_view>
 #include <type_traits>
 
@@ -57,6 +58,16 @@ class Span {
  private:
   const gantry_host* host_;
   gantry_run* run_;
+};
+
+/// Mutable state of a kernel, one for each of the host's execution contexts: never used by two runs
+/// at a time.
+class KernelContext {
+ public:
+  KernelContext() = default;
+  KernelContext(const KernelContext&) = delete;
+  KernelContext& operator=(const KernelContext&) = delete;
+  virtual ~KernelContext() = default;
 };
 
 /// One run of a kernel, as the host described it. Lives on the stack of the trampoline; used by the
@@ -138,7 +149,7 @@ class Call {
   [[nodiscard]] gantry_stream* stream() const { return call_->stream; }
   [[nodiscard]] gantry_run* run() const { return call_->run; }
   /// What the kernel's make_context returned; null without one.
-  [[nodiscard]] void* context() const { return context_; }
+  [[nodiscard]] KernelContext* context() const { return static_cast<KernelContext*>(context_); }
 
  private:
   const gantry_host* host_;
@@ -155,6 +166,8 @@ class Kernel {
   Kernel& operator=(const Kernel&) = delete;
   virtual ~Kernel() = default;
   virtual void run(Call& call) const = 0;
+  /// State for one execution context, found in Call::context; null: none is needed.
+  [[nodiscard]] virtual std::unique_ptr<KernelContext> make_context() const { return nullptr; }
 };
 
 }  // namespace gantry::sdk

@@ -13,8 +13,9 @@
 
 namespace gantry::sdk {
 
-/// A provider whose claims are single nodes taken from tables of rows. Thread rules: devices() and
-/// destruction are never overlapped by the host; the rest may run concurrently.
+/// A provider whose claims are single nodes taken from tables of rows, unless it overrides claim()
+/// and compile(). Thread rules: devices() and destruction are never overlapped by the host; the
+/// rest may run concurrently.
 class Provider {
  public:
   Provider(const gantry_offer& offer, std::string name, const std::vector<KernelTable>& tables)
@@ -45,6 +46,30 @@ class Provider {
     return -1;
   }
 
+  /// Answers the claim question; see gantry_provider_api.claim. By default from the rows.
+  virtual void claim(const gantry_claim_request& request) const {
+    for (uint32_t i = 0; i < request.graph->node_count; ++i) {
+      const NodeView node(host_, request.graph, request.graph->nodes[i]);
+      std::string reason;
+      const size_t row = select(node, request.device, reason);
+      if (row == kNoRow) {
+        request.sink->refuse(request.sink->self, i, to_str(reason));
+      } else {
+        claim_node(request, i, node, row);
+      }
+    }
+  }
+
+  /// The kernel of a claim that was granted; see gantry_provider_api.compile. By default from the
+  /// row that claimed it.
+  [[nodiscard]] virtual std::unique_ptr<Kernel> compile(const gantry_compile& args) const {
+    if (args.node_count != 1 || args.tag >= rows_.size()) {
+      throw Error(GANTRY_INVALID_ARGUMENT,
+                  name_ + ": asked to compile a claim that it did not make");
+    }
+    return rows_[args.tag]->factory(NodeView(host_, args.graph, args.graph->nodes[args.nodes[0]]));
+  }
+
   [[nodiscard]] const gantry_host* host() const { return host_; }
   [[nodiscard]] const gantry_provider_api* api() const { return &api_; }
 
@@ -64,24 +89,11 @@ class Provider {
       return guard(of(self)->host_, [&] { of(self)->claim(*request); });
     };
     api_.compile = [](gantry_provider* self, const gantry_compile* args, gantry_kernel* out) {
-      return guard(of(self)->host_, [&] { of(self)->compile(*args, *out); });
+      return guard(of(self)->host_, [&] { of(self)->fill_kernel(of(self)->compile(*args), *out); });
     };
     api_.destroy = [](gantry_provider* self) { delete of(self); };
   }
   static Provider* of(gantry_provider* self) { return reinterpret_cast<Provider*>(self); }
-
-  void claim(const gantry_claim_request& request) const {
-    for (uint32_t i = 0; i < request.graph->node_count; ++i) {
-      const NodeView node(host_, request.graph, request.graph->nodes[i]);
-      std::string reason;
-      const size_t row = select(node, request.device, reason);
-      if (row == kNoRow) {
-        request.sink->refuse(request.sink->self, i, to_str(reason));
-      } else {
-        claim_node(request, i, node, row);
-      }
-    }
-  }
 
   void claim_node(const gantry_claim_request& request, uint32_t index, const NodeView& node,
                   size_t row) const {
@@ -123,26 +135,27 @@ class Provider {
     request.sink->claim(request.sink->self, &claim);
   }
 
-  void compile(const gantry_compile& args, gantry_kernel& out) const {
-    if (args.node_count != 1 || args.tag >= rows_.size()) {
-      throw Error(GANTRY_INVALID_ARGUMENT,
-                  name_ + ": asked to compile a claim that it did not make");
-    }
-    const NodeView node(host_, args.graph, args.graph->nodes[args.nodes[0]]);
-    struct Compiled {
-      const gantry_host* host;
-      std::unique_ptr<Kernel> kernel;
-    };
-    auto compiled = std::make_unique<Compiled>(Compiled{host_, rows_[args.tag]->factory(node)});
+  struct Compiled {
+    const gantry_host* host;
+    std::unique_ptr<Kernel> kernel;
+  };
+  static const Compiled* compiled(void* self) { return static_cast<const Compiled*>(self); }
+
+  void fill_kernel(std::unique_ptr<Kernel> kernel, gantry_kernel& out) const {
+    auto owned = std::make_unique<Compiled>(Compiled{host_, std::move(kernel)});
     out.run = [](void* self, void* context, const gantry_call* call) {
-      const auto* compiled = static_cast<const Compiled*>(self);
-      return guard(compiled->host, [&] {
-        Call view(compiled->host, call, context);
-        compiled->kernel->run(view);
+      return guard(compiled(self)->host, [&] {
+        Call view(compiled(self)->host, call, context);
+        compiled(self)->kernel->run(view);
       });
     };
     out.destroy = [](void* self) { delete static_cast<Compiled*>(self); };
-    out.self = compiled.release();
+    out.context_create = [](void* self, void** out_context) {
+      return guard(compiled(self)->host,
+                   [&] { *out_context = compiled(self)->kernel->make_context().release(); });
+    };
+    out.context_destroy = [](void*, void* context) { delete static_cast<KernelContext*>(context); };
+    out.self = owned.release();
   }
 
   static constexpr size_t kNoRow = static_cast<size_t>(-1);

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "chain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "constants.h"
+
+namespace gantry::onednn {
+namespace {
+
+constexpr size_t kMostActivations = 2;
+
+class Grower {
+ public:
+  Grower(const GraphIndex& index, const AnchorTraits& traits,
+         const std::function<bool(uint32_t)>& may_take)
+      : index_(index), traits_(traits), may_take_(may_take) {}
+
+  Chain run(uint32_t anchor) {
+    chain_.nodes = {anchor};
+    chain_.output = index_.raw(anchor).outputs[0];
+    while (grow()) {
+    }
+    std::sort(chain_.nodes.begin(), chain_.nodes.end());
+    return std::move(chain_);
+  }
+
+ private:
+  bool grow() {
+    if (index_.is_output(chain_.output)) return false;
+    const std::vector<uint32_t> readers = index_.readers(chain_.output);
+    if (readers.size() == 1) {
+      const uint32_t next = readers[0];
+      return take_scaling(next) || take_activation(next) || take_addition(next);
+    }
+    return readers.size() == 2 && take_gate(readers);
+  }
+
+  [[nodiscard]] bool is_allowed(uint32_t node) const {
+    return may_take_(node) && index_.raw(node).domain.length == 0 &&
+           index_.raw(node).output_count > 0;
+  }
+
+  void take(std::initializer_list<uint32_t> nodes, uint32_t last) {
+    chain_.nodes.insert(chain_.nodes.end(), nodes);
+    chain_.output = index_.raw(last).outputs[0];
+  }
+
+  // ---- Scale and shift by channel, folded into weights and bias
+  // ------------------------------------
+
+  bool take_scaling(uint32_t next) {
+    if (traits_.channels == 0 || !chain_.steps.empty() || !is_allowed(next)) return false;
+    const sdk::NodeView node = index_.node(next);
+    const std::string_view op = node.op_type();
+    if (op == "BatchNormalization") return take_normalization(next, node);
+    if (node.input_count() != 2 || (op != "Add" && op != "Mul" && op != "Sub" && op != "Div"))
+      return false;
+    if (node.since_version() < 7) return false;  // broadcasts by an attribute
+    const bool is_first = index_.raw(next).inputs[0] == chain_.output;
+    const sdk::ValueView other = node.input(is_first ? 1 : 0);
+    if (!is_first && (op == "Sub" || op == "Div")) return false;
+    auto numbers = along_axis(other, traits_.rank, traits_.channel_axis, traits_.channels);
+    if (!numbers) return false;
+    const size_t count = numbers->size();
+    std::vector<float> ones(count, 1);
+    std::vector<float> zeros(count, 0);
+    if (op == "Add") {
+      apply(ones, *numbers);
+    } else if (op == "Sub") {
+      for (float& x : *numbers) x = -x;
+      apply(ones, *numbers);
+    } else {
+      if (op == "Div") {
+        for (float& x : *numbers) x = 1 / x;
+      }
+      apply(*numbers, zeros);
+    }
+    take({next}, next);
+    return true;
+  }
+
+  bool take_normalization(uint32_t next, const sdk::NodeView& node) {
+    if (index_.raw(next).inputs[0] != chain_.output) return false;
+    const std::optional<Scaling> scaling = normalization_of(node, traits_.channels);
+    if (!scaling) return false;
+    apply(scaling->scale, scaling->shift);
+    take({next}, next);
+    return true;
+  }
+
+  void apply(const std::vector<float>& scale, const std::vector<float>& shift) {
+    if (chain_.scale.empty()) {
+      chain_.scale = scale;
+      chain_.shift = shift;
+      return;
+    }
+    for (size_t i = 0; i < scale.size(); ++i) {
+      chain_.scale[i] *= scale[i];
+      chain_.shift[i] = chain_.shift[i] * scale[i] + shift[i];
+    }
+  }
+
+  // ---- Steps
+  // ---------------------------------------------------------------------------------------------
+
+  [[nodiscard]] size_t activations() const {
+    return static_cast<size_t>(
+        std::count_if(chain_.steps.begin(), chain_.steps.end(),
+                      [](const EpilogueStep& step) { return step.activation.has_value(); }));
+  }
+
+  bool take_activation(uint32_t next) {
+    if (!is_allowed(next) || index_.raw(next).inputs[0] != chain_.output ||
+        activations() == kMostActivations)
+      return false;
+    const std::optional<Activation> activation = activation_of(index_.node(next));
+    if (!activation) return false;
+    chain_.steps.push_back({activation, GANTRY_NONE});
+    take({next}, next);
+    return true;
+  }
+
+  bool take_addition(uint32_t next) {
+    const gantry_node& node = index_.raw(next);
+    const sdk::NodeView view = index_.node(next);
+    const bool adds = (view.op_type() == "Add" && view.since_version() >= 7) ||
+                      (view.op_type() == "Sum" && view.since_version() >= 8);
+    if (!is_allowed(next) || !traits_.adds_tensors || !adds || node.input_count != 2 ||
+        chain_.addend() != GANTRY_NONE)
+      return false;
+    const uint32_t other = node.inputs[0] == chain_.output ? node.inputs[1] : node.inputs[0];
+    if (other == GANTRY_NONE || index_.value(other).is_constant() ||
+        index_.value(other).dtype() != GANTRY_FLOAT ||
+        !has_same_shape(index_, other, chain_.output))
+      return false;
+    chain_.steps.push_back({std::nullopt, other});
+    take({next}, next);
+    return true;
+  }
+
+  // x * f(x), where f is a sigmoid of some kind: Swish and HardSwish as exporters write them.
+  bool take_gate(const std::vector<uint32_t>& readers) {
+    for (const bool swapped : {false, true}) {
+      const uint32_t gate = readers[swapped ? 1 : 0];
+      const uint32_t product = readers[swapped ? 0 : 1];
+      if (!is_allowed(gate) || !is_allowed(product)) continue;
+      const sdk::NodeView node = index_.node(gate);
+      const bool is_plain = node.op_type() == "Sigmoid";
+      const bool is_hard = node.op_type() == "HardSigmoid" &&
+                           std::abs(node.get_float("alpha", 0.2F) - 1.0F / 6.0F) < 1e-6F &&
+                           node.get_float("beta", 0.5F) == 0.5F;
+      if ((!is_plain && !is_hard) || index_.node(product).op_type() != "Mul" ||
+          index_.only_reader(index_.raw(gate).outputs[0]) != product ||
+          activations() == kMostActivations)
+        continue;
+      const Activation activation =
+          is_plain ? Activation{dnnl::algorithm::eltwise_swish, 1, 0}
+                   : Activation{dnnl::algorithm::eltwise_hardswish, 1.0F / 6.0F, 0.5F};
+      chain_.steps.push_back({activation, GANTRY_NONE});
+      take({gate, product}, product);
+      return true;
+    }
+    return false;
+  }
+
+  const GraphIndex& index_;
+  const AnchorTraits& traits_;
+  const std::function<bool(uint32_t)>& may_take_;
+  Chain chain_;
+};
+
+}  // namespace
+
+uint32_t Chain::addend() const {
+  for (const EpilogueStep& step : steps) {
+    if (!step.activation) return step.addend;
+  }
+  return GANTRY_NONE;
+}
+
+std::optional<Scaling> normalization_of(const sdk::NodeView& node, int64_t channels) {
+  for (int i = 1; i < node.output_count(); ++i) {
+    if (node.output(i).present()) return std::nullopt;
+  }
+  if (node.get_int("training_mode", 0) != 0 || node.get_int("spatial", 1) != 1 ||
+      (node.since_version() < 7 && node.get_int("is_test", 0) == 0))
+    return std::nullopt;
+  for (int i = 1; i < 5; ++i) {
+    const sdk::ValueView value = node.input(i);
+    if (!is_constant_f32(value) || element_count(value) != channels) return std::nullopt;
+  }
+  Scaling result{floats_of(node.input(1)), floats_of(node.input(2))};
+  const std::vector<float> mean = floats_of(node.input(3));
+  const std::vector<float> variance = floats_of(node.input(4));
+  const double epsilon = node.get_float("epsilon", 1e-5F);
+  for (size_t i = 0; i < result.scale.size(); ++i) {
+    const double factor = result.scale[i] / std::sqrt(variance[i] + epsilon);
+    result.shift[i] = static_cast<float>(result.shift[i] - mean[i] * factor);
+    result.scale[i] = static_cast<float>(factor);
+  }
+  return result;
+}
+
+Chain chain_of(const GraphIndex& index, uint32_t anchor, const AnchorTraits& traits,
+               const std::function<bool(uint32_t)>& may_take) {
+  return Grower(index, traits, may_take).run(anchor);
+}
+
+bool has_same_shape(const GraphIndex& index, uint32_t a, uint32_t b) {
+  const gantry_value_info& first = *index.graph().values[a];
+  const gantry_value_info& second = *index.graph().values[b];
+  if (first.rank < 0 || first.rank != second.rank) return false;
+  for (int32_t i = 0; i < first.rank; ++i) {
+    if (first.shape[i] != second.shape[i]) return false;
+    if (first.shape[i] >= 0) continue;
+    const auto symbol = [&](const gantry_value_info& info) {
+      return info.symbols ? sdk::to_view(info.symbols[i]) : std::string_view();
+    };
+    if (symbol(first).empty() || symbol(first) != symbol(second)) return false;
+  }
+  return true;
+}
+
+}  // namespace gantry::onednn

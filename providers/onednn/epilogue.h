@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// A chain's steps as oneDNN's post-operations, bound to the tensors of a run.
+#pragma once
+
+#include "chain.h"
+#include "plan.h"
+
+namespace gantry::onednn {
+
+/// The steps of a chain behind a primitive whose output has `desc`. An addend is read where it
+/// stands, or, `in_place`, from the memory that the output overwrites.
+struct Epilogue {
+  dnnl::post_ops ops;
+  int addend_argument = 0;  ///< number of the addend's argument; 0: there is none to bind
+
+  Epilogue(const std::vector<EpilogueStep>& steps, const Desc& desc, bool in_place);
+};
+
+}  // namespace gantry::onednn

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// MaxPool, AveragePool, GlobalMaxPool and GlobalAveragePool (ai.onnx, every version) in f32,
+// channels innermost.
+#include <gantry/sdk/error.h>
+
+#include <algorithm>
+
+#include "kernels/kernels.h"
+#include "plan.h"
+#include "window.h"
+
+namespace gantry::onednn {
+namespace {
+
+struct Shape {
+  Window window;
+  bool is_global = false;
+  dnnl::algorithm algorithm = dnnl::algorithm::pooling_max;
+  std::string fault;
+
+  Shape(const GraphIndex& index, uint32_t node) { fault = read(index.node(node)); }
+
+ private:
+  std::string read(const sdk::NodeView& node) {
+    const std::string_view op = node.op_type();
+    const int rank = node.input(0).rank();
+    if (node.input(0).dtype() != GANTRY_FLOAT) return "only float32 is taken";
+    if (rank < 3 || rank > 5) return "only inputs of rank 3 to 5 are taken";
+    if (node.output(1).present()) return "indices are not made";
+    is_global = op.rfind("Global", 0) == 0;
+    const bool is_average = op == "AveragePool" || op == "GlobalAveragePool";
+    const bool counts_padding = node.get_int("count_include_pad", 0) != 0;
+    if (is_average) {
+      algorithm = counts_padding ? dnnl::algorithm::pooling_avg_include_padding
+                                 : dnnl::algorithm::pooling_avg_exclude_padding;
+    }
+    if (is_global) return {};
+    if (std::string fault = window.read(node, static_cast<size_t>(rank) - 2); !fault.empty())
+      return fault;
+    // What is beyond the padding counts as padding in the library and not in ONNX.
+    if (counts_padding && window.rounds_up) return "ceil_mode and count_include_pad together";
+    for (size_t i = 0; i < window.kernel.size(); ++i) {
+      const int64_t extent = window.dilations[i] * (window.kernel[i] - 1) + 1;
+      if (window.pads_begin[i] >= extent || window.pads_end[i] >= extent)
+        return "the padding is as large as the window";
+    }
+    return {};
+  }
+};
+
+struct Plan {
+  Dims output;
+  bool is_empty = false;
+  Operand source;
+  Operand target;
+  Scratchpad scratchpad;
+  Launch launch;
+};
+
+class PoolKernel final : public sdk::Kernel {
+ public:
+  explicit PoolKernel(const KernelArgs& args)
+      : shape_(args.index, args.nodes[0]),
+        source_is_formatted_(args.is_input_formatted(0)),
+        target_is_formatted_(args.is_output_formatted(0)),
+        label_(args.index.node(args.nodes[0]).label()) {}
+
+  [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
+    return std::make_unique<PlanCache<Plan>>();
+  }
+
+  void run(sdk::Call& call) const override {
+    auto& cache = static_cast<PlanCache<Plan>&>(*call.context());
+    const sdk::Shape input = call.shape(0);
+    const int threads = call.thread_count();
+    cache.key.assign(input.data, input.data + input.rank);
+    cache.key.push_back(threads);
+    Plan& plan = cache.get([&] {
+      Plan made;
+      with_threads(threads, [&] { made = make_plan({input.data, input.data + input.rank}); });
+      return made;
+    });
+    gantry_tensor& target =
+        call.output(0, GANTRY_FLOAT, {plan.output.data(), static_cast<int>(plan.output.size())});
+    if (plan.is_empty) return;
+    plan.source.place(call, const_cast<float*>(call.data<float>(0)));
+    plan.target.place(call, target.data);
+    plan.scratchpad.place(call);
+    with_threads(threads, [&] {
+      plan.source.run(cache.stream);
+      plan.launch.run(cache.stream);
+      plan.target.run(cache.stream);
+    });
+  }
+
+ private:
+  [[nodiscard]] Plan make_plan(const Dims& input) const {
+    const Dims spatial(input.begin() + 2, input.end());
+    Window window = shape_.window;
+    if (shape_.is_global) {
+      window.kernel = spatial;
+      window.strides = window.dilations = Dims(spatial.size(), 1);
+      window.pads_begin = window.pads_end = Dims(spatial.size(), 0);
+    }
+    if (*std::min_element(spatial.begin(), spatial.end()) == 0) {
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                       label_ +
+                           ": the input has a spatial extent of 0, over which there is nothing "
+                           "to pool");
+    }
+    const Window::Placed placed = window.place(spatial);
+    Plan plan;
+    plan.output = {input[0], input[1]};
+    for (const int64_t extent : placed.output) plan.output.push_back(std::max<int64_t>(extent, 0));
+    plan.is_empty = *std::min_element(plan.output.begin(), plan.output.end()) == 0;
+    if (plan.is_empty) return plan;
+    const dnnl::pooling_forward::primitive_desc pd = describe(input, plan.output, window, placed);
+    plan.source = Operand::input(desc_of(input, source_is_formatted_), pd.src_desc());
+    plan.target = Operand::output(desc_of(plan.output, target_is_formatted_), pd.dst_desc());
+    plan.scratchpad = Scratchpad(pd.scratchpad_desc());
+    plan.launch =
+        Launch(dnnl::pooling_forward(pd), {{DNNL_ARG_SRC, plan.source.memory()},
+                                           {DNNL_ARG_DST, plan.target.memory()},
+                                           {DNNL_ARG_SCRATCHPAD, plan.scratchpad.memory()}});
+    return plan;
+  }
+
+  // In the order of the input, unless the library is slow in that.
+  [[nodiscard]] dnnl::pooling_forward::primitive_desc describe(const Dims& input,
+                                                               const Dims& output,
+                                                               const Window& window,
+                                                               const Window::Placed& placed) const {
+    Dims dilations = window.dilations;
+    for (int64_t& dilation : dilations) --dilation;
+    const auto in = [&](Tag tag) {
+      return dnnl::pooling_forward::primitive_desc(
+          engine(), dnnl::prop_kind::forward_inference, shape_.algorithm, desc_f32(input, tag),
+          desc_f32(output, tag), window.strides, window.kernel, dilations, placed.pads_begin,
+          placed.pads_end, attributes());
+    };
+    if (!source_is_formatted_ && !target_is_formatted_) {
+      dnnl::pooling_forward::primitive_desc pd = in(dense(input.size()));
+      if (is_fast(pd)) return pd;
+    }
+    return in(channels_last(input.size()));
+  }
+
+  Shape shape_;
+  bool source_is_formatted_;
+  bool target_is_formatted_;
+  std::string label_;
+};
+
+}  // namespace
+
+std::string pool_refusal(const GraphIndex& index, uint32_t node) {
+  return Shape(index, node).fault;
+}
+
+std::unique_ptr<sdk::Kernel> make_pool(const KernelArgs& args) {
+  return std::make_unique<PoolKernel>(args);
+}
+
+}  // namespace gantry::onednn

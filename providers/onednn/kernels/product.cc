@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// MatMul (ai.onnx 1, 9, 13) and Gemm (7, 9, 11, 13) of f32 whose right-hand matrix is constant: it
+// is packed when the model is loaded, and what follows (bias, activation, another tensor added) is
+// done before the result is stored.
+#include <gantry/sdk/error.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+
+#include "constants.h"
+#include "epilogue.h"
+#include "kernels/kernels.h"
+#include "packed_weights.h"
+
+namespace gantry::onednn {
+namespace {
+
+constexpr int64_t kGuessedRows = 64;  // of the left-hand matrix, if they are not known before
+
+struct Variant {
+  Operand source;
+  Operand addend;
+  Operand target;
+  Scratchpad scratchpad;
+  Launch launch;
+};
+
+struct Plan {
+  std::array<std::optional<Variant>, 2> variants;  // by whether it adds in place
+};
+
+class ProductKernel final : public sdk::Kernel {
+ public:
+  ProductKernel(const KernelArgs& args, uint32_t anchor)
+      : chain_(args.chain(product_traits(args.index, anchor))),
+        source_slot_(static_cast<int>(args.slot_of(args.index.raw(anchor).inputs[0]))),
+        label_(args.index.node(anchor).label()) {
+    const std::vector<uint32_t> outputs = output_slots(args.index, chain_.nodes);
+    while (outputs[output_slot_] != chain_.output) ++output_slot_;
+    if (chain_.addend() != GANTRY_NONE)
+      addend_slot_ = static_cast<int>(args.slot_of(chain_.addend()));
+    pack(args.index.node(anchor), args.threads());
+  }
+
+  [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
+    return std::make_unique<PlanCache<Plan>>();
+  }
+
+  void run(sdk::Call& call) const override {
+    auto& cache = static_cast<PlanCache<Plan>&>(*call.context());
+    const sdk::Shape input = call.shape(source_slot_);
+    if (input.rank < 2 || input[input.rank - 1] != inner_) {
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                       label_ + ": the last extent of input 0 was expected to be " +
+                           std::to_string(inner_) + ", that of the rows of input 1, and is " +
+                           (input.rank > 0 ? std::to_string(input[input.rank - 1]) : "absent"));
+    }
+    std::array<int64_t, 8> extents{};
+    std::copy(input.data, input.data + input.rank, extents.begin());
+    extents[static_cast<size_t>(input.rank) - 1] = columns_;
+    const sdk::Shape output(extents.data(), input.rank);
+    gantry_tensor& target = call.output(static_cast<int>(output_slot_), GANTRY_FLOAT, output);
+    const int64_t rows = input.count(0, input.rank - 1);
+    if (rows == 0) return;
+    const void* addend = addend_slot_ >= 0 ? call.input(addend_slot_).data : nullptr;
+    if (addend && call.shape(addend_slot_) != output) {
+      throw sdk::Error(
+          GANTRY_INVALID_ARGUMENT,
+          label_ + ": the tensor added to the result has another shape than the result");
+    }
+    const bool in_place = addend && addend == target.data;
+    const int threads = call.thread_count();
+    cache.key.assign({rows, threads});
+    std::optional<Variant>& variant = cache.get([] { return Plan(); }).variants[in_place ? 1 : 0];
+    if (!variant) with_threads(threads, [&] { variant = make_variant(rows, in_place); });
+    variant->source.place(call, const_cast<float*>(call.data<float>(source_slot_)));
+    variant->target.place(call, target.data);
+    if (addend && !in_place) variant->addend.place(call, const_cast<void*>(addend));
+    variant->scratchpad.place(call);
+    with_threads(threads, [&] { variant->launch.run(cache.stream); });
+  }
+
+ private:
+  struct Described {
+    dnnl::matmul::primitive_desc primitive;
+    int addend_argument = 0;
+  };
+
+  [[nodiscard]] Described describe(int64_t rows, const Desc& weights, bool in_place) const {
+    const Desc target = desc_f32({rows, columns_}, Tag::ab);
+    const Epilogue epilogue(chain_.steps, target, in_place);
+    const Desc source = desc_f32({rows, inner_}, Tag::ab);
+    const dnnl::primitive_attr attr = attributes(epilogue.ops);
+    if (!has_bias_) return {{engine(), source, weights, target, attr}, epilogue.addend_argument};
+    const Desc bias = desc_f32({1, columns_}, Tag::ab);
+    return {{engine(), source, weights, bias, target, attr}, epilogue.addend_argument};
+  }
+
+  [[nodiscard]] Variant make_variant(int64_t rows, bool in_place) const {
+    const Described described = describe_with(
+        packed_, any_, [&](const Desc& weights) { return describe(rows, weights, in_place); });
+    const Desc source = described.primitive.src_desc();
+    const Desc target = described.primitive.dst_desc();
+    Variant variant;
+    variant.source = Operand::input(source, source);
+    variant.target = Operand::output(target, target);
+    variant.scratchpad = Scratchpad(described.primitive.scratchpad_desc());
+    variant.launch = Launch(dnnl::matmul(described.primitive),
+                            {{DNNL_ARG_SRC, variant.source.memory()},
+                             {DNNL_ARG_WEIGHTS, packed_.in(described.primitive.weights_desc())},
+                             {DNNL_ARG_DST, variant.target.memory()},
+                             {DNNL_ARG_SCRATCHPAD, variant.scratchpad.memory()}});
+    if (has_bias_) variant.launch.add(DNNL_ARG_BIAS, bias_);
+    if (described.addend_argument != 0) {
+      variant.addend = Operand::input(target, target);
+      variant.launch.add(described.addend_argument, variant.addend.memory());
+    }
+    return variant;
+  }
+
+  void pack(const sdk::NodeView& node, int threads) {
+    const bool is_gemm = node.op_type() == "Gemm";
+    const bool is_transposed = is_gemm && node.get_int("transB", 0) != 0;
+    const sdk::ValueView matrix = node.input(1);
+    inner_ = matrix.extent(is_transposed ? 1 : 0);
+    columns_ = matrix.extent(is_transposed ? 0 : 1);
+    const float alpha = is_gemm ? node.get_float("alpha", 1) : 1;
+    const float beta = is_gemm ? node.get_float("beta", 1) : 1;
+    const auto columns = static_cast<size_t>(columns_);
+    std::vector<float> scale(columns, alpha);
+    std::vector<float> bias(columns, 0);
+    if (is_gemm && node.input(2).present()) {
+      bias = *along_axis(node.input(2), 2, 1, columns_);
+      for (float& x : bias) x *= beta;
+    }
+    for (size_t i = 0; i < chain_.scale.size(); ++i) {
+      scale[i] *= chain_.scale[i];
+      bias[i] = bias[i] * chain_.scale[i] + chain_.shift[i];
+    }
+    has_bias_ = std::any_of(bias.begin(), bias.end(), [](float x) { return x != 0; });
+    int64_t rows = 1;
+    const sdk::ValueView left = node.input(0);
+    for (int i = 0; i + 1 < left.rank(); ++i) rows *= std::max<int64_t>(left.extent(i), -1);
+    if (rows <= 0) rows = kGuessedRows;
+    any_ = desc_f32({inner_, columns_}, Tag::any);
+    Desc layout;
+    with_threads(threads, [&] { layout = describe(rows, any_, false).primitive.weights_desc(); });
+    const void* data = matrix.constant()->data;
+    std::vector<float> scaled;
+    const bool is_scaled = std::any_of(scale.begin(), scale.end(), [](float x) { return x != 1; });
+    if (is_scaled || reinterpret_cast<uintptr_t>(data) % alignof(float) != 0) {
+      scaled = floats_of(matrix);
+      for (size_t i = 0; is_scaled && i < scaled.size(); ++i)
+        scaled[i] *= scale[is_transposed ? i / static_cast<size_t>(inner_) : i % columns];
+      data = scaled.data();
+    }
+    packed_.pack(layout, {desc_f32({inner_, columns_}, is_transposed ? Tag::ba : Tag::ab), engine(),
+                          const_cast<void*>(data)});
+    if (!has_bias_) return;
+    bias_ = dnnl::memory(desc_f32({1, columns_}, Tag::ab), engine());
+    std::memcpy(bias_.get_data_handle(), bias.data(), bias.size() * sizeof(float));
+  }
+
+  Chain chain_;
+  int source_slot_;
+  std::string label_;
+  int addend_slot_ = -1;
+  size_t output_slot_ = 0;
+  int64_t inner_ = 0;
+  int64_t columns_ = 0;
+  bool has_bias_ = false;
+  Desc any_;  // of the matrix
+  PackedWeights packed_;
+  dnnl::memory bias_;
+};
+
+}  // namespace
+
+std::string product_refusal(const GraphIndex& index, uint32_t node) {
+  const sdk::NodeView view = index.node(node);
+  const bool is_gemm = view.op_type() == "Gemm";
+  const sdk::ValueView left = view.input(0);
+  const sdk::ValueView right = view.input(1);
+  if (left.dtype() != GANTRY_FLOAT) return "only float32 is taken";
+  if (!is_constant_f32(right) || right.rank() != 2) return "the second matrix is not constant";
+  if (left.rank() < 2 || left.rank() > 8) return "the first tensor is not of rank 2 to 8";
+  if (right.extent(0) < 1 || right.extent(1) < 1) return "the second matrix is empty";
+  if (is_gemm && (view.since_version() < 7 || view.get_int("transA", 0) != 0))
+    return "the first matrix is transposed";
+  const bool is_transposed = is_gemm && view.get_int("transB", 0) != 0;
+  const int64_t inner = left.extent(left.rank() - 1);
+  if (inner >= 0 && inner != right.extent(is_transposed ? 1 : 0))
+    return "its shapes do not fit each other";
+  if (is_gemm && view.input(2).present() &&
+      !along_axis(view.input(2), 2, 1, right.extent(is_transposed ? 0 : 1)))
+    return "the third matrix is not a constant row";
+  return {};
+}
+
+AnchorTraits product_traits(const GraphIndex& index, uint32_t node) {
+  const sdk::NodeView view = index.node(node);
+  const bool is_transposed = view.op_type() == "Gemm" && view.get_int("transB", 0) != 0;
+  const int rank = view.input(0).rank();
+  return {rank, rank - 1, view.input(1).extent(is_transposed ? 0 : 1)};
+}
+
+std::unique_ptr<sdk::Kernel> make_product(const KernelArgs& args) {
+  return std::make_unique<ProductKernel>(args, args.nodes[0]);
+}
+
+}  // namespace gantry::onednn

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "library.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace gantry::onednn {
+
+std::string version() {
+  const dnnl_version_t* version = dnnl_version();
+  return std::to_string(version->major) + "." + std::to_string(version->minor) + "." +
+         std::to_string(version->patch);
+}
+
+const dnnl::engine& engine() {
+  // Outlives threads that still run at exit.
+  static const auto& instance = *new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return instance;
+}
+
+oneapi::tbb::task_arena& arena(int threads) {
+  static std::mutex mutex;
+  static auto& arenas = *new std::vector<std::unique_ptr<oneapi::tbb::task_arena>>;
+  const std::lock_guard lock(mutex);
+  const auto index = static_cast<size_t>(threads);
+  if (arenas.size() <= index) arenas.resize(index + 1);
+  if (!arenas[index]) arenas[index] = std::make_unique<oneapi::tbb::task_arena>(threads);
+  return *arenas[index];
+}
+
+Tag dense(size_t rank) {
+  constexpr std::array<Tag, 7> kTags = {Tag::undef, Tag::a,     Tag::ab,    Tag::abc,
+                                        Tag::abcd,  Tag::abcde, Tag::abcdef};
+  return kTags.at(rank);
+}
+
+Tag channels_last(size_t rank) {
+  constexpr std::array<Tag, 6> kTags = {Tag::undef, Tag::undef, Tag::undef,
+                                        Tag::acb,   Tag::acdb,  Tag::acdeb};
+  return kTags.at(rank);
+}
+
+Desc desc_of(const Dims& dims, bool is_channels_last) {
+  const bool is_either = dims[1] == 1 || std::all_of(dims.begin() + 2, dims.end(),
+                                                     [](int64_t extent) { return extent == 1; });
+  return desc_f32(dims,
+                  is_channels_last || is_either ? channels_last(dims.size()) : dense(dims.size()));
+}
+
+void Launch::run(const dnnl::stream& stream) const {
+  dnnl::error::wrap_c_api(
+      dnnl_primitive_execute(primitive_.get(), stream.get(), static_cast<int>(arguments_.size()),
+                             arguments_.data()),
+      "could not execute a primitive");
+}
+
+bool is_fast(const dnnl::primitive_desc_base& description) {
+  const std::string name = description.impl_info_str();
+  return name.rfind("ref", 0) != 0 && name.rfind("gemm", 0) != 0;
+}
+
+}  // namespace gantry::onednn

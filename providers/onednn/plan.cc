@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan.h"
+
+namespace gantry::onednn {
+
+Operand::Operand(const Desc& given, const Desc& wanted, bool is_input)
+    : outer_(memory_of(given)), inner_(given == wanted ? outer_ : memory_of(wanted)) {
+  if (given == wanted) return;
+  const dnnl::memory& from = is_input ? outer_ : inner_;
+  const dnnl::memory& to = is_input ? inner_ : outer_;
+  const dnnl::reorder::primitive_desc pd(from, to, attributes());
+  reorder_ = Launch(dnnl::reorder(pd), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+}
+
+void Operand::place(sdk::Call& call, void* data) {
+  outer_.set_data_handle(data);
+  if (reorder_.is_set())
+    inner_.set_data_handle(
+        call.scratch<std::byte>(static_cast<int64_t>(inner_.get_desc().get_size())));
+}
+
+void Scratchpad::place(sdk::Call& call) {
+  const auto size_bytes = static_cast<int64_t>(memory_.get_desc().get_size());
+  if (size_bytes > 0) memory_.set_data_handle(call.scratch<std::byte>(size_bytes));
+}
+
+dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops) {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (post_ops.len() > 0) attr.set_post_ops(post_ops);
+  return attr;
+}
+
+}  // namespace gantry::onednn

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is made once for each shape that a kernel meets: a primitive, its memories, and the reorders
+// around it where a tensor arrives or leaves in another layout than the primitive's. Plans belong
+// to a kernel's context: one run at a time.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <utility>
+#include <vector>
+
+#include "library.h"
+
+namespace gantry::onednn {
+
+/// A tensor between the host and a primitive.
+class Operand {
+ public:
+  Operand() = default;
+  /// An input that arrives as `given`.
+  static Operand input(const Desc& given, const Desc& wanted) {
+    return {given, wanted, /*is_input=*/true};
+  }
+  /// An output that leaves as `given`.
+  static Operand output(const Desc& given, const Desc& wanted) {
+    return {given, wanted, /*is_input=*/false};
+  }
+
+  /// As the primitive sees it.
+  [[nodiscard]] const dnnl::memory& memory() const { return inner_; }
+  /// Says where the tensor is in this run; asks for scratch memory if it has to be reordered.
+  void place(sdk::Call& call, void* data);
+  /// The reorder, if there is one.
+  void run(const dnnl::stream& stream) const {
+    if (reorder_.is_set()) reorder_.run(stream);
+  }
+
+ private:
+  Operand(const Desc& given, const Desc& wanted, bool is_input);
+
+  dnnl::memory outer_;
+  dnnl::memory inner_;
+  Launch reorder_;
+};
+
+/// The temporary memory of a primitive.
+class Scratchpad {
+ public:
+  Scratchpad() = default;
+  explicit Scratchpad(const Desc& desc) : memory_(memory_of(desc)) {}
+  [[nodiscard]] const dnnl::memory& memory() const { return memory_; }
+  void place(sdk::Call& call);
+
+ private:
+  dnnl::memory memory_;
+};
+
+/// Attributes that every primitive here has: its temporary memory comes from the host.
+dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops = {});
+
+/// The plans of one context, most recently used first.
+template <class Plan>
+class PlanCache final : public sdk::KernelContext {
+ public:
+  using Key = std::vector<int64_t>;
+  /// Where kernels put together the key of a run; kept so that a known shape allocates nothing.
+  Key key;
+  const dnnl::stream stream{engine()};
+
+  /// The plan of `key`, made by `make` if there is none yet.
+  template <class Make>
+  Plan& get(Make&& make) {
+    for (auto it = plans_.begin(); it != plans_.end(); ++it) {
+      if (it->first != key) continue;
+      plans_.splice(plans_.begin(), plans_, it);
+      return plans_.front().second;
+    }
+    plans_.emplace_front(key, make());
+    if (plans_.size() > kMostPlans) plans_.pop_back();
+    return plans_.front().second;
+  }
+
+ private:
+  static constexpr size_t kMostPlans = 16;
+  std::list<std::pair<Key, Plan>> plans_;
+};
+
+}  // namespace gantry::onednn

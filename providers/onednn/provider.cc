@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// The provider "onednn": the second one of the device CPU, before `cpu` in preference, in the same
+// memory. It takes what oneDNN makes fast (convolutions, products with constant matrices, pooling)
+// with what can be done in the same pass, and keeps tensors channels-last from one to the next.
+#include <gantry/sdk/provider.h>
+#include <gantry/sdk/work.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "chain.h"
+#include "graph_index.h"
+#include "kernels/kernels.h"
+#include "library.h"
+#include "reorder.h"
+
+namespace gantry::onednn {
+namespace {
+
+/// A family of kernels.
+struct Family {
+  const char* kernel;  // name shown to users
+  std::string (*refusal)(const GraphIndex& index, uint32_t node);
+  /// of anchors that take the nodes behind them along; null: they do not
+  AnchorTraits (*traits)(const GraphIndex& index, uint32_t node);
+  std::unique_ptr<sdk::Kernel> (*make)(const KernelArgs& args);
+  /// whether an input of the anchor that is constant is read when the claim is compiled
+  bool (*is_parameter)(const GraphIndex& index, uint32_t node, uint32_t position);
+  bool has_channels;   // its tensors can stand channels-last
+  bool starts_format;  // its output is channels-last whatever the input is
+  bool needs_format;   // worth taking only where an input stands channels-last
+};
+
+bool is_not_first(const GraphIndex&, uint32_t, uint32_t position) { return position > 0; }
+bool is_never(const GraphIndex&, uint32_t, uint32_t) { return false; }
+
+constexpr std::array<Family, 5> kFamilies = {{
+    {"onednn.conv", conv_refusal, conv_traits, make_conv, is_not_first, true, true, false},
+    {"onednn.product", product_refusal, product_traits, make_product, is_not_first, false, false,
+     false},
+    {"onednn.pool", pool_refusal, nullptr, make_pool, is_never, true, false, false},
+    {"onednn.concat", concat_refusal, nullptr, make_concat, is_never, true, false, true},
+    {"onednn.pointwise", pointwise_refusal, pointwise_traits, make_pointwise,
+     is_pointwise_parameter, true, false, true},
+}};
+
+size_t family_of(std::string_view op_type) {
+  if (op_type == "Conv") return 0;
+  if (op_type == "MatMul" || op_type == "Gemm") return 1;
+  if (op_type == "Concat") return 3;
+  constexpr std::array kPools = {"MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool"};
+  return std::find(kPools.begin(), kPools.end(), op_type) != kPools.end() ? 2 : 4;
+}
+
+/// Channels-last of ranks 3 to 5, as the boundary says it.
+const gantry_format& format_of(int rank) {
+  static const auto formats = [] {
+    std::array<gantry_format, 6> all{};
+    for (uint32_t rank = 3; rank < all.size(); ++rank) {
+      gantry_format& format = all[rank];
+      format.size = sizeof(format);
+      format.rank = rank;
+      for (uint32_t i = 1; i + 1 < rank; ++i) format.order[i] = i + 1;
+      format.order[rank - 1] = 1;
+    }
+    return all;
+  }();
+  return formats.at(static_cast<size_t>(rank));
+}
+
+/// Answers the claim question for one graph.
+class Claimer {
+ public:
+  Claimer(const gantry_host* host, const gantry_claim_request& request)
+      : request_(request),
+        index_(host, *request.graph),
+        is_taken_(request.graph->node_count, false),
+        is_channels_last_(request.graph->value_count, false) {}
+
+  void run() {
+    for (uint32_t node = 0; node < request_.graph->node_count; ++node) {
+      if (!is_taken_[node]) take(node);
+    }
+  }
+
+ private:
+  void take(uint32_t node) {
+    const sdk::NodeView view = index_.node(node);
+    if (!view.domain().empty() || index_.raw(node).output_count == 0 ||
+        index_.raw(node).input_count == 0) {
+      return refuse(node, "no kernel for operator " + std::string(view.op_type()));
+    }
+    const size_t number = family_of(view.op_type());
+    const Family& family = kFamilies[number];
+    if (std::string reason = family.refusal(index_, node); !reason.empty())
+      return refuse(node, reason);
+    const bool arrives = std::any_of(
+        index_.raw(node).inputs, index_.raw(node).inputs + index_.raw(node).input_count,
+        [&](uint32_t value) { return value != GANTRY_NONE && is_channels_last_[value]; });
+    if (family.needs_format && !arrives)
+      return refuse(node, "taken only behind a kernel whose result is channels-last");
+    Chain chain;
+    chain.nodes = {node};
+    chain.output = index_.raw(node).outputs[0];
+    const bool leaves = family.starts_format || arrives;
+    if (family.traits) {
+      const Chain longest = chain_of(index_, node, family.traits(index_, node),
+                                     [&](uint32_t other) { return !is_taken_[other]; });
+      if (longest.nodes.size() > 1) {
+        claim(number, longest, family.has_channels && leaves);
+        for (const uint32_t n : longest.nodes) is_taken_[n] = true;
+        is_channels_last_[longest.output] = family.has_channels && leaves;
+      }
+    }
+    // By itself too, for when the set is not granted.
+    claim(number, chain, family.has_channels && leaves);
+    is_taken_[node] = true;
+    is_channels_last_[chain.output] = family.has_channels && leaves;
+  }
+
+  void refuse(uint32_t node, const std::string& reason) {
+    request_.sink->refuse(request_.sink->self, node, sdk::to_str(reason));
+  }
+
+  /// A port that also takes the channels-last order of the value's rank.
+  gantry_port port_of(uint32_t value, bool has_format) {
+    gantry_port port = {};
+    port.size = sizeof(port);
+    port.repeats = GANTRY_NONE;
+    const int rank = index_.value(value).rank();
+    if (has_format && rank >= 3 && rank <= 5) {
+      formats_.push_back(&format_of(rank));
+      port.format_count = 1;
+    }
+    return port;
+  }
+
+  void claim(size_t family, const Chain& chain, bool leaves_channels_last) {
+    const std::vector<InputSlot> slots = input_slots(index_, chain.nodes);
+    const std::vector<uint32_t> results = output_slots(index_, chain.nodes);
+    formats_.clear();
+    formats_.reserve(slots.size() + results.size());  // ports point into it
+    std::vector<gantry_port> inputs;
+    std::vector<gantry_port> outputs;
+    uint64_t overwrites = 0;
+    for (size_t i = 0; i < slots.size(); ++i) {
+      const bool is_constant = index_.value(slots[i].value).is_constant();
+      gantry_port& port = inputs.emplace_back(
+          port_of(slots[i].value, kFamilies[family].has_channels && !is_constant));
+      // What stands behind an anchor takes constants only.
+      if (is_constant && (slots[i].node != chain.nodes[0] ||
+                          kFamilies[family].is_parameter(index_, slots[i].node, slots[i].position)))
+        port.flags = GANTRY_PORT_COMPILE_ONLY | GANTRY_PORT_UNALIGNED;
+      // Not where the anchor reads the same value, which it does until its last element is made.
+      const auto is_addend = [&](const InputSlot& slot) { return slot.value == chain.addend(); };
+      if (is_addend(slots[i]) && i < 64 &&
+          std::count_if(slots.begin(), slots.end(), is_addend) == 1)
+        overwrites |= uint64_t{1} << i;
+    }
+    for (const uint32_t value : results) {
+      gantry_port& port =
+          outputs.emplace_back(port_of(value, leaves_channels_last && value == chain.output));
+      if (value == chain.output) port.overwrites = overwrites;
+    }
+    size_t next = 0;
+    for (auto* ports : {&inputs, &outputs}) {
+      for (gantry_port& port : *ports) {
+        if (port.format_count > 0) port.formats = &formats_[next++];
+      }
+    }
+    gantry_claim row = {};
+    row.size = sizeof(row);
+    row.nodes = chain.nodes.data();
+    row.node_count = static_cast<uint32_t>(chain.nodes.size());
+    row.port_size = sizeof(gantry_port);
+    row.inputs = inputs.data();
+    row.input_count = static_cast<uint32_t>(inputs.size());
+    row.outputs = outputs.data();
+    row.output_count = static_cast<uint32_t>(outputs.size());
+    row.time_ns = estimated_ns(chain);
+    const std::string name = name_of(family, chain);
+    row.kernel = sdk::to_str(name);
+    row.tag = family;
+    request_.sink->claim(request_.sink->self, &row);
+  }
+
+  /// "onednn.conv+BatchNormalization+Relu"
+  [[nodiscard]] std::string name_of(size_t family, const Chain& chain) const {
+    std::string name = kFamilies[family].kernel;
+    for (size_t i = 1; i < chain.nodes.size(); ++i)
+      name += "+" + std::string(index_.node(chain.nodes[i]).op_type());
+    return name;
+  }
+
+  // Near what the cores can do: what is behind the anchor costs next to nothing.
+  [[nodiscard]] double estimated_ns(const Chain& chain) const {
+    constexpr double kStartNs = 500;
+    constexpr double kOperationsPerNs = 150;
+    constexpr double kBytesPerNs = 15;
+    const sdk::Work work = sdk::work_of(index_.node(chain.nodes[0]));
+    if (!work.is_known) return -1;
+    return kStartNs + std::max(work.operations / kOperationsPerNs, work.bytes / kBytesPerNs);
+  }
+
+  const gantry_claim_request& request_;
+  GraphIndex index_;
+  std::vector<bool> is_taken_;          // by node
+  std::vector<bool> is_channels_last_;  // by value
+  std::vector<const gantry_format*> formats_;
+};
+
+class OnednnProvider final : public sdk::Provider {
+ public:
+  explicit OnednnProvider(const gantry_offer& offer) : Provider(offer, "onednn", {}) {
+    api_.reorder = [](gantry_provider* self, gantry_run* run, gantry_stream*,
+                      const gantry_tensor* source, gantry_tensor* target) {
+      const auto* provider =
+          static_cast<const OnednnProvider*>(reinterpret_cast<const sdk::Provider*>(self));
+      return sdk::guard(provider->host(),
+                        [&] { bring_to_dense(provider->host(), run, *source, *target); });
+    };
+  }
+
+  void devices(const gantry_device_sink& sink) override {
+    gantry_device_info info = {};
+    info.size = sizeof(info);
+    info.state = GANTRY_DEVICE_READY;
+    info.type = sdk::to_str("CPU");
+    info.flags = GANTRY_DEVICE_HOST_MEMORY;
+    info.name = sdk::to_str("oneDNN " + version());
+    sink.device(sink.self, &info);
+  }
+
+  void claim(const gantry_claim_request& request) const override { Claimer(host(), request).run(); }
+
+  [[nodiscard]] std::unique_ptr<sdk::Kernel> compile(const gantry_compile& args) const override {
+    if (args.tag >= kFamilies.size() || args.node_count == 0) {
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                       "onednn: asked to compile a claim that it did not make");
+    }
+    std::vector<uint32_t> nodes(args.nodes, args.nodes + args.node_count);
+    std::sort(nodes.begin(), nodes.end());
+    const GraphIndex index(host(), *args.graph, nodes);
+    const KernelArgs kernel{index, args, std::move(nodes)};
+    return kFamilies[args.tag].make(kernel);
+  }
+};
+
+}  // namespace
+}  // namespace gantry::onednn
+
+GANTRY_DEFINE_PROVIDER(gantry::onednn::OnednnProvider)

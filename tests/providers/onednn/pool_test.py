@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pools over windows and whole planes, alone and behind a convolution."""
+
+import numpy as np
+import pytest
+
+from oracle import node_model
+from pool_cases import CEILED, DILATED, WINDOWS
+from small_graph import small_graph
+
+
+def random(*shape, seed=0):
+    return np.random.default_rng(seed + len(shape)).standard_normal(shape, np.float32)
+
+
+@pytest.mark.parametrize("case", WINDOWS | CEILED | DILATED)
+def test_max_pool(agrees, case):
+    shape, attributes = (WINDOWS | CEILED | DILATED)[case]
+    model, feeds = node_model("MaxPool", [random(*shape)], [1], 12, attributes)
+    agrees(model, feeds, ["onednn.pool"])
+
+
+@pytest.mark.parametrize("counts", [0, 1])
+@pytest.mark.parametrize("case", WINDOWS | CEILED)
+def test_average_pool(agrees, case, counts):
+    shape, attributes = (WINDOWS | CEILED)[case]
+    model, feeds = node_model("AveragePool", [random(*shape)], [1], 19, {**attributes, "count_include_pad": counts})
+    is_left = counts and case in CEILED
+    agrees(model, feeds, ["AveragePool" if is_left else "onednn.pool"])
+
+
+@pytest.mark.parametrize("op_type", ["GlobalMaxPool", "GlobalAveragePool"])
+@pytest.mark.parametrize("shape", [(2, 5, 7, 9), (1, 33, 1, 1), (3, 4, 40), (1, 2, 3, 4, 5)])
+def test_global_pool(agrees, op_type, shape):
+    model, feeds = node_model(op_type, [random(*shape)], [1], 1)
+    agrees(model, feeds, ["onednn.pool"])
+
+
+@pytest.mark.parametrize("pool", ["MaxPool<kernel_shape=[3,3], strides=[2,2]>", "AveragePool<kernel_shape=[2,2]>", "GlobalAveragePool"])
+def test_behind_a_convolution(agrees, pool):
+    model, feeds = small_graph(f"a = Conv(x, w)\n b = {pool}(a)\n y = Conv(b, v)", {"x": random(2, 3, 16, 17)},
+                               {"w": random(20, 3, 3, 3), "v": random(7, 20, 1, 1)})
+    agrees(model, feeds, ["onednn.conv", "onednn.pool", "onednn.conv"])
