@@ -29,6 +29,7 @@ class Dims {
   }
   Dims(const Dims& other) : Dims() { *this = other; }
   Dims& operator=(const Dims& other) {
+    if (this == &other) return *this;
     rank_ = other.rank_;
     for (int i = 0; i < rank_; ++i) data_[i] = other.data_[i];
     return *this;

@@ -99,9 +99,10 @@ void set_taps(const ResizeRule& rule, const ResizeAxis& axis, float coordinate, 
   const double distance = center - base;
   const double stretch = filter_scale(rule, axis);
   const double last = static_cast<double>(axis.input - 1);
+  const int64_t before = taps / 2 - 1;  // taps to the left of the base
   double sum = 0;
   for (int64_t i = 0; i < taps; ++i) {
-    const auto offset = static_cast<double>(i + 1 - taps / 2);
+    const auto offset = static_cast<double>(i - before);
     const double place = base + offset;
     const double x = (offset - distance) * stretch;
     double weight =

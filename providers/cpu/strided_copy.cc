@@ -40,10 +40,11 @@ struct UnitOf<8> {
 };
 template <>
 struct UnitOf<16> {
-  struct type {
+  struct Pair {
     UnitOf<8>::type low;
     UnitOf<8>::type high;
   };
+  using type = Pair;
 };
 
 /// The box with merged axes; strides in bytes.
