@@ -9,12 +9,14 @@
 
 // OpenBLAS's build without threads takes its working buffers from a table without a lock, so that
 // two threads could get the same one. The linker (--wrap) sends every request through here.
+// NOLINTBEGIN(readability-identifier-naming): --wrap makes the names
 extern "C" {
 void* __real_blas_memory_alloc(int kind);
 void __real_blas_memory_free(void* buffer);
 void* __wrap_blas_memory_alloc(int kind);
 void __wrap_blas_memory_free(void* buffer);
 }
+// NOLINTEND(readability-identifier-naming)
 
 namespace {
 

@@ -89,19 +89,21 @@ class ClipByInputs final : public NodeKernel {
   /// An absent bound is the type's largest finite number, so that infinities become finite.
   template <class T>
   static Compute<T> highest() {
-    if constexpr (std::is_same_v<T, Float16>)
+    if constexpr (std::is_same_v<T, Float16>) {
       return 65504.0F;
-    else if constexpr (std::is_same_v<T, BFloat16>)
+    } else if constexpr (std::is_same_v<T, BFloat16>) {
       return static_cast<float>(BFloat16::from_bits(0x7F7F));
-    else
+    } else {
       return std::numeric_limits<T>::max();
+    }
   }
   template <class T>
   static Compute<T> lowest() {
-    if constexpr (std::is_integral_v<T>)
+    if constexpr (std::is_integral_v<T>) {
       return std::numeric_limits<T>::min();
-    else
+    } else {
       return -highest<T>();
+    }
   }
 };
 
