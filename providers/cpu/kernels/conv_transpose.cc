@@ -41,9 +41,10 @@ class ConvTranspose final : public NodeKernel {
         output_padding_(node.get_ints("output_padding")),
         output_shape_(node.get_ints("output_shape")),
         swaps_halves_(node.since_version() < 11) {
-    if (groups_ < 1)
+    if (groups_ < 1) {
       node.fail(GANTRY_INVALID_MODEL,
                 "attribute group is " + std::to_string(groups_) + ", expected at least 1");
+    }
     for (const auto* values : {&output_padding_, &output_shape_}) {
       for (const int64_t value : *values) {
         if (value >= 0 && value <= kMaxExtent) continue;
@@ -94,11 +95,12 @@ class ConvTranspose final : public NodeKernel {
            std::to_string(w[0]) + ", a multiple of the groups");
     }
     if (call.input(1).dtype != call.input(0).dtype) fail("the inputs must have one element type");
-    if (__builtin_mul_overflow_p(w[1], groups_, int64_t{0}))
+    int64_t channels = 0;
+    if (__builtin_mul_overflow(w[1], groups_, &channels))
       fail("the weights have too many output channels");
-    if (call.has_input(2) && (call.shape(2).rank != 1 || call.shape(2)[0] != w[1] * groups_)) {
+    if (call.has_input(2) && (call.shape(2).rank != 1 || call.shape(2)[0] != channels)) {
       fail("the bias has shape " + to_string(call.shape(2)) + ", needs [" +
-           std::to_string(w[1] * groups_) + "]");
+           std::to_string(channels) + "]");
     }
     Deconvolution shape = {};
     shape.batch = x[0];

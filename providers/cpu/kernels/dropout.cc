@@ -59,9 +59,10 @@ void drop(sdk::Call& call, double ratio, uint32_t seed) {
   std::mt19937 generator(seed);
   for (int64_t i = 0; i < count; ++i) {
     const bool is_kept = uniform(generator) >= ratio;
-    if (target)
+    if (target) {
       target[i] =
           static_cast<T>(is_kept ? static_cast<Compute<T>>(source[i]) * scale : Compute<T>{0});
+    }
     if (mask) mask[i] = static_cast<M>(static_cast<Compute<M>>(is_kept));
   }
 }
