@@ -56,9 +56,10 @@ struct Norm {
   explicit Norm(const sdk::NodeView& node)
       : p(node.since_version() == 1 ? node.get_float("p", 2.0F)
                                     : static_cast<float>(node.get_int("p", 2))) {
-    if (!(p > 0))
+    if (!(p > 0)) {
       node.fail(GANTRY_INVALID_MODEL,
                 "attribute p is " + std::to_string(p) + ", expected a positive number");
+    }
   }
   template <class T>
   Compute<T> operator()(const T* x, int64_t count) const {

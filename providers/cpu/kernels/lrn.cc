@@ -26,9 +26,10 @@ class Lrn final : public NodeKernel {
         alpha_(node.get_float("alpha", 0.0001F)),
         beta_(node.get_float("beta", 0.75F)),
         bias_(node.get_float("bias", 1.0F)) {
-    if (size_ < 1)
+    if (size_ < 1) {
       node.fail(GANTRY_INVALID_MODEL,
                 "attribute size is " + std::to_string(size_) + ", expected at least 1");
+    }
   }
 
   void run(sdk::Call& call) const override {

@@ -288,9 +288,10 @@ std::unique_ptr<sdk::Kernel> make_instance_norm(const sdk::NodeView& node) {
 /// Version 18 has a scale for each group, version 21 one for each channel.
 std::unique_ptr<sdk::Kernel> make_group_norm(const sdk::NodeView& node) {
   const int64_t groups = node.get_int("num_groups", 0);
-  if (groups < 1)
+  if (groups < 1) {
     node.fail(GANTRY_INVALID_MODEL,
               "attribute num_groups is " + std::to_string(groups) + ", expected at least 1");
+  }
   const bool is_old = node.since_version() < 21;
   return std::make_unique<GroupNorm>(
       node, groups, is_old ? GroupNorm::Scale::kPerGroup : GroupNorm::Scale::kPerChannel);
@@ -362,7 +363,8 @@ class MeanVarianceNorm final : public NodeKernel {
     const int64_t groups = shape.shape().element_count();
     auto* mean = call.scratch<double>(groups);
     auto* spread = call.scratch<double>(groups);
-    const double count = static_cast<double>(x.element_count() / groups);
+    const int64_t share = x.element_count() / groups;
+    const auto count = static_cast<double>(share);
     dispatch<FloatTypes>(call.input(0).dtype, [&](auto type) {
       using T = typename decltype(type)::type;
       const T* source = call.data<T>(0);

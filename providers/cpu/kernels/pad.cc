@@ -246,7 +246,7 @@ class PadByAttribute final : public PadKernel {
     Dims after;
     for (int i = 0; i < rank; ++i) {
       before.push(pads_[static_cast<size_t>(i)]);
-      after.push(pads_[static_cast<size_t>(i + rank)]);
+      after.push(pads_[static_cast<size_t>(i) + static_cast<size_t>(rank)]);
     }
     dispatch<FloatTypes>(call.input(0).dtype, [&](auto type) {
       const auto fill = static_cast<typename decltype(type)::type>(value_);

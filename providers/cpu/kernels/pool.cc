@@ -78,9 +78,10 @@ struct AverageOp {
 float read_power(const sdk::NodeView& node) {
   const float p = node.since_version() == 1 ? node.get_float("p", 2.0F)
                                             : static_cast<float>(node.get_int("p", 2));
-  if (!(p > 0))
+  if (!(p > 0)) {
     node.fail(GANTRY_INVALID_MODEL,
               "attribute p is " + std::to_string(p) + ", expected a positive number");
+  }
   return p;
 }
 

@@ -63,7 +63,8 @@ class Recurrent : public NodeKernel {
   void require_state(sdk::Call& call, int slot, const Sizes& sizes) const;
 
   [[nodiscard]] const Activation& activation(int direction, int index) const {
-    return activations_[static_cast<size_t>(direction * activation_count_ + index)];
+    const int place = direction * activation_count_ + index;
+    return activations_[static_cast<size_t>(place)];
   }
   [[nodiscard]] bool is_reverse(int direction) const { return direction == 1 || starts_reverse_; }
 
