@@ -237,7 +237,7 @@ class Resize final : public ResizeKernel {
       ResizeAxis& axis = plan.axes[axes[i]];
       const double exact = common * static_cast<double>(axis.input);
       if (!(exact < 9e18)) fail("the sizes that keep the aspect ratio are too large");
-      axis.output = static_cast<int64_t>(exact + 0.5);
+      axis.output = static_cast<int64_t>(std::floor(exact + 0.5));
       axis.exact_output = static_cast<float>(exact);
       axis.scale = static_cast<float>(common);
     }

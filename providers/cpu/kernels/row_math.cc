@@ -53,13 +53,13 @@ HWY_INLINE RowVec fold(const float* x, int64_t count, float start, float rest, S
   return join(join(a, b), join(c, e));
 }
 
-float Sum(const float* x, int64_t count) {
+float sum(const float* x, int64_t count) {
   const RowTag d;
   const auto add = [](auto a, auto v) HWY_ATTR { return hn::Add(a, v); };
   return hn::GetLane(hn::SumOfLanes(d, fold(x, count, 0.0F, 0.0F, add, add)));
 }
 
-float SumOfSquares(const float* x, int64_t count, float center) {
+float sum_of_squares(const float* x, int64_t count, float center) {
   const RowTag d;
   const RowVec middle = hn::Set(d, center);
   const auto step = [middle](auto a, auto v) HWY_ATTR {
@@ -70,7 +70,7 @@ float SumOfSquares(const float* x, int64_t count, float center) {
   return hn::GetLane(hn::SumOfLanes(d, fold(x, count, 0.0F, center, step, add)));
 }
 
-float Largest(const float* x, int64_t count) {
+float largest(const float* x, int64_t count) {
   const RowTag d;
   constexpr float kLowest = -std::numeric_limits<float>::infinity();
   const auto step = [](auto a, auto v) HWY_ATTR { return or_nan(a, or_nan(v, hn::Max(a, v))); };
@@ -85,7 +85,7 @@ float Largest(const float* x, int64_t count) {
   return result;
 }
 
-float ExpShifted(const float* x, float* y, int64_t count, float shift) {
+float exp_shifted(const float* x, float* y, int64_t count, float shift) {
   const RowTag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const RowVec top = hn::Set(d, shift);
@@ -108,7 +108,7 @@ float ExpShifted(const float* x, float* y, int64_t count, float shift) {
   return result;
 }
 
-void Affine(const float* x, float* y, int64_t count, float scale, float offset) {
+void affine(const float* x, float* y, int64_t count, float scale, float offset) {
   const RowTag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const RowVec factor = hn::Set(d, scale);
@@ -116,12 +116,13 @@ void Affine(const float* x, float* y, int64_t count, float scale, float offset) 
   int64_t i = 0;
   for (; i + lanes <= count; i += lanes)
     hn::StoreU(hn::MulAdd(hn::LoadU(d, x + i), factor, shift), d, y + i);
-  if (i < count)
+  if (i < count) {
     store_first(d, hn::MulAdd(load_first(d, x + i, count - i, 0.0F), factor, shift), y + i,
                 count - i);
+  }
 }
 
-void Normalize(const float* x, float* y, int64_t count, float center, float factor,
+void normalize(const float* x, float* y, int64_t count, float center, float factor,
                const float* scale, const float* bias) {
   const RowTag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -140,7 +141,7 @@ void Normalize(const float* x, float* y, int64_t count, float center, float fact
   }
 }
 
-void Taps(const float* x, const int64_t* offsets, const float* weights, int64_t tap_count,
+void taps(const float* x, const int64_t* offsets, const float* weights, int64_t tap_count,
           float bias, float* y, int64_t count) {
   const RowTag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -183,34 +184,34 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gantry::cpu {
 
-HWY_EXPORT(Sum);
-HWY_EXPORT(SumOfSquares);
-HWY_EXPORT(Largest);
-HWY_EXPORT(ExpShifted);
-HWY_EXPORT(Affine);
-HWY_EXPORT(Normalize);
-HWY_EXPORT(Taps);
+HWY_EXPORT(sum);
+HWY_EXPORT(sum_of_squares);
+HWY_EXPORT(largest);
+HWY_EXPORT(exp_shifted);
+HWY_EXPORT(affine);
+HWY_EXPORT(normalize);
+HWY_EXPORT(taps);
 
-float simd::sum(const float* x, int64_t count) { return HWY_DYNAMIC_DISPATCH(Sum)(x, count); }
+float simd::sum(const float* x, int64_t count) { return HWY_DYNAMIC_DISPATCH(sum)(x, count); }
 float simd::sum_of_squares(const float* x, int64_t count, float center) {
-  return HWY_DYNAMIC_DISPATCH(SumOfSquares)(x, count, center);
+  return HWY_DYNAMIC_DISPATCH(sum_of_squares)(x, count, center);
 }
 float simd::largest(const float* x, int64_t count) {
-  return HWY_DYNAMIC_DISPATCH(Largest)(x, count);
+  return HWY_DYNAMIC_DISPATCH(largest)(x, count);
 }
 float simd::exp_shifted(const float* x, float* y, int64_t count, float shift) {
-  return HWY_DYNAMIC_DISPATCH(ExpShifted)(x, y, count, shift);
+  return HWY_DYNAMIC_DISPATCH(exp_shifted)(x, y, count, shift);
 }
 void simd::affine(const float* x, float* y, int64_t count, float scale, float offset) {
-  HWY_DYNAMIC_DISPATCH(Affine)(x, y, count, scale, offset);
+  HWY_DYNAMIC_DISPATCH(affine)(x, y, count, scale, offset);
 }
 void simd::normalize(const float* x, float* y, int64_t count, float center, float factor,
                      const float* scale, const float* bias) {
-  HWY_DYNAMIC_DISPATCH(Normalize)(x, y, count, center, factor, scale, bias);
+  HWY_DYNAMIC_DISPATCH(normalize)(x, y, count, center, factor, scale, bias);
 }
 void simd::taps(const float* x, const int64_t* offsets, const float* weights, int64_t tap_count,
                 float bias, float* y, int64_t count) {
-  HWY_DYNAMIC_DISPATCH(Taps)(x, offsets, weights, tap_count, bias, y, count);
+  HWY_DYNAMIC_DISPATCH(taps)(x, offsets, weights, tap_count, bias, y, count);
 }
 
 }  // namespace gantry::cpu

@@ -124,9 +124,10 @@ class TopK final : public NodeKernel {
 
 std::unique_ptr<sdk::Kernel> make_with_attribute(const sdk::NodeView& node) {
   const int64_t k = node.get_int("k", -1);
-  if (k < 0)
+  if (k < 0) {
     node.fail(GANTRY_INVALID_MODEL,
               "attribute k is " + std::to_string(k) + ", expected a number from 0 on");
+  }
   return std::make_unique<TopK>(node, k);
 }
 std::unique_ptr<sdk::Kernel> make_with_input(const sdk::NodeView& node) {

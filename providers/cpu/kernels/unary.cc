@@ -14,22 +14,24 @@ namespace {
 struct Abs {
   template <class T>
   T operator()(T x) const {
-    if constexpr (std::is_floating_point_v<T>)
+    if constexpr (std::is_floating_point_v<T>) {
       return std::fabs(x);
-    else if constexpr (std::is_unsigned_v<T>)
+    } else if constexpr (std::is_unsigned_v<T>) {
       return x;
-    else
+    } else {
       return x < 0 ? wrap_sub(T{0}, x) : x;
+    }
   }
   void map(const float* x, float* y, int64_t n) const { simd::abs(x, y, n, nullptr); }
 };
 struct Neg {
   template <class T>
   T operator()(T x) const {
-    if constexpr (std::is_floating_point_v<T>)
+    if constexpr (std::is_floating_point_v<T>) {
       return -x;
-    else
+    } else {
       return wrap_sub(T{0}, x);
+    }
   }
   void map(const float* x, float* y, int64_t n) const { simd::neg(x, y, n, nullptr); }
 };
@@ -37,10 +39,11 @@ struct Sign {
   template <class T>
   T operator()(T x) const {
     const auto sign = static_cast<T>((x > 0) - (x < 0));
-    if constexpr (std::is_floating_point_v<T>)
+    if constexpr (std::is_floating_point_v<T>) {
       return x != x ? x : sign;
-    else
+    } else {
       return sign;
+    }
   }
 };
 
@@ -109,10 +112,11 @@ struct Erf {
   static constexpr bool kSlow = true;
   template <class T>
   T operator()(T x) const {
-    if constexpr (std::is_floating_point_v<T>)
+    if constexpr (std::is_floating_point_v<T>) {
       return std::erf(x);
-    else
+    } else {
       return static_cast<T>(std::erf(static_cast<float>(x)));
+    }
   }
   void map(const float* x, float* y, int64_t n) const { simd::erf(x, y, n, nullptr); }
 };

@@ -54,9 +54,10 @@ HWY_INLINE void zip(const float* a, int64_t a_stride, const float* b, int64_t b_
     for (int64_t i = 0; i < whole; i += lanes) {
       hn::StoreU(function(d, hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, y + i);
     }
-    if (rest)
+    if (rest) {
       store_tail(d, function(d, load_tail(d, a + whole, rest), load_tail(d, b + whole, rest)),
                  y + whole, rest);
+    }
   } else if (a_stride) {
     const V32 scalar = hn::Set(d, *b);
     for (int64_t i = 0; i < whole; i += lanes)
@@ -143,7 +144,7 @@ GANTRY_ZIP(Minimum, (void)d; return or_nan(v, or_nan(u, hn::Min(u, v))))
 #undef GANTRY_MAP
 #undef GANTRY_ZIP
 
-void Select(const uint8_t* condition, const float* a, int64_t a_stride, const float* b,
+void select(const uint8_t* condition, const float* a, int64_t a_stride, const float* b,
             int64_t b_stride, float* y, int64_t count) {
   const F32 d;
   const hn::RebindToSigned<F32> di;
@@ -161,7 +162,7 @@ void Select(const uint8_t* condition, const float* a, int64_t a_stride, const fl
 }
 
 /// Where the machine has instructions for it (AVX2 and up); elsewhere Float16 converts by itself.
-void Widen(const uint16_t* half, float* y, int64_t count) {
+void widen(const uint16_t* half, float* y, int64_t count) {
   int64_t i = 0;
 #if HWY_TARGET <= HWY_AVX2
   const F32 d;
@@ -174,7 +175,7 @@ void Widen(const uint16_t* half, float* y, int64_t count) {
 #endif
   for (; i < count; ++i) y[i] = static_cast<float>(Float16::from_bits(half[i]));
 }
-void Narrow(const float* x, uint16_t* half, int64_t count) {
+void narrow(const float* x, uint16_t* half, int64_t count) {
   int64_t i = 0;
 #if HWY_TARGET <= HWY_AVX2
   const F32 d;
@@ -242,19 +243,19 @@ GANTRY_EXPORT_ZIP(div, Div)
 GANTRY_EXPORT_ZIP(prelu, Prelu)
 GANTRY_EXPORT_ZIP(maximum, Maximum)
 GANTRY_EXPORT_ZIP(minimum, Minimum)
-HWY_EXPORT(Select);
+HWY_EXPORT(select);
 void simd::select(const uint8_t* condition, const float* a, int64_t a_stride, const float* b,
                   int64_t b_stride, float* y, int64_t count) {
-  HWY_DYNAMIC_DISPATCH(Select)(condition, a, a_stride, b, b_stride, y, count);
+  HWY_DYNAMIC_DISPATCH(select)(condition, a, a_stride, b, b_stride, y, count);
 }
 
-HWY_EXPORT(Widen);
+HWY_EXPORT(widen);
 void simd::widen(const uint16_t* half, float* y, int64_t count) {
-  HWY_DYNAMIC_DISPATCH(Widen)(half, y, count);
+  HWY_DYNAMIC_DISPATCH(widen)(half, y, count);
 }
-HWY_EXPORT(Narrow);
+HWY_EXPORT(narrow);
 void simd::narrow(const float* x, uint16_t* half, int64_t count) {
-  HWY_DYNAMIC_DISPATCH(Narrow)(x, half, count);
+  HWY_DYNAMIC_DISPATCH(narrow)(x, half, count);
 }
 
 #undef GANTRY_EXPORT_MAP
