@@ -61,12 +61,12 @@ def run(step: str, *commands: list, env: dict = None, show: bool = False) -> Non
                 raise Failure("\n".join([*end, f"The step \"{step}\" failed: {command[0]} ended with status {status}.{said}"]))
 
 
-def build(*options: str) -> None:
-    """Configures the preset `release` with the options and builds all of it; quick when nothing changed."""
+def build(*options: str, preset: str = "release") -> None:
+    """Configures the preset with the options and builds all of it into build/PRESET; quick when nothing changed."""
     start = time.monotonic()
-    run("configure", ["cmake", "--preset", "release", *options])
-    say("build: compiling into build/release")
-    run("build", ["cmake", "--build", "--preset", "release", "--parallel", jobs()], show=True)
+    run("configure", ["cmake", "--preset", preset, *options])
+    say(f"build: compiling into build/{preset}")
+    run("build", ["cmake", "--build", "--preset", preset, "--parallel", jobs()], show=True)
     say(f"build: done in {duration(time.monotonic() - start)}")
 
 
