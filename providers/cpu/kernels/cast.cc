@@ -58,10 +58,11 @@ To convert(From x) {
   } else if constexpr (std::is_same_v<From, Boolean>) {
     return static_cast<To>(static_cast<Compute<To>>(x.byte != 0));
   } else if constexpr (kIsHalf<To>) {
-    if constexpr (std::is_same_v<From, double>)
+    if constexpr (std::is_same_v<From, double>) {
       return To(round_to_odd(x));
-    else
+    } else {
       return To(static_cast<float>(x));
+    }
   } else if constexpr (std::is_integral_v<To> && kIsFloat<From>) {
     return to_integer<To>(static_cast<Compute<From>>(x));
   } else {
@@ -71,23 +72,25 @@ To convert(From x) {
 
 template <class To>
 To from_float(float x, CastRules rules) {
-  if constexpr (std::is_same_v<To, Float8E8M0>)
+  if constexpr (std::is_same_v<To, Float8E8M0>) {
     return To::from_float(x, rules.round, rules.saturate);
-  else if constexpr (std::is_same_v<To, Float4E2M1>)
+  } else if constexpr (std::is_same_v<To, Float4E2M1>) {
     return To::from_float(x);
-  else if constexpr (SaturatingFloat<To>)
+  } else if constexpr (SaturatingFloat<To>) {
     return To::from_float(x, rules.saturate);
-  else if constexpr (kIsPackedType<To>)
+  } else if constexpr (kIsPackedType<To>) {
     return {static_cast<uint8_t>(to_integer<int32_t>(x) & ((1 << To::kBits) - 1))};
-  else
+  } else {
     return convert<To>(x);
+  }
 }
 template <class To>
 To from_integer(int64_t x) {
-  if constexpr (kIsPackedType<To>)
+  if constexpr (kIsPackedType<To>) {
     return {static_cast<uint8_t>(x & ((1 << To::kBits) - 1))};
-  else
+  } else {
     return convert<To>(x);
+  }
 }
 
 /// A conversion with a rare type on a side: elements [begin, begin + n) to or from a block.
@@ -102,18 +105,19 @@ void load(const void* data, int64_t begin, int64_t n, Carrier* block) {
   for (int64_t i = 0; i < n; ++i) {
     if constexpr (kIsPackedType<From>) {
       const From element{load_code(data, begin + i, From::kBits)};
-      if constexpr (std::is_same_v<Carrier, float>)
+      if constexpr (std::is_same_v<Carrier, float>) {
         block[i] = static_cast<float>(element);
-      else
+      } else {
         block[i] = static_cast<int>(element);
+      }
     } else {
       const From element = static_cast<const From*>(data)[begin + i];
-      if constexpr (std::is_same_v<From, Boolean>)
+      if constexpr (std::is_same_v<From, Boolean>) {
         block[i] = element.byte != 0;
-      else if constexpr (std::is_same_v<Carrier, int64_t>)
+      } else if constexpr (std::is_same_v<Carrier, int64_t>) {
         block[i] = static_cast<int64_t>(element);
-      else if constexpr (std::is_same_v<From, double> ||
-                         (std::is_integral_v<From> && sizeof(From) >= 4)) {
+      } else if constexpr (std::is_same_v<From, double> ||
+                           (std::is_integral_v<From> && sizeof(From) >= 4)) {
         block[i] = round_to_odd(static_cast<double>(element));
       } else {
         block[i] = static_cast<float>(static_cast<Compute<From>>(element));
@@ -125,10 +129,11 @@ void load(const void* data, int64_t begin, int64_t n, Carrier* block) {
 template <class To, class Carrier>
 void store(const Carrier* block, void* data, int64_t begin, int64_t n, CastRules rules) {
   const auto element = [&](int64_t i) {
-    if constexpr (std::is_same_v<Carrier, int64_t>)
+    if constexpr (std::is_same_v<Carrier, int64_t>) {
       return from_integer<To>(block[i]);
-    else
+    } else {
       return from_float<To>(block[i], rules);
+    }
   };
   if constexpr (kIsPackedType<To>) {
     store_codes(data, To::kBits, begin, begin + n,
@@ -204,11 +209,11 @@ class CastKernel : public NodeKernel {
   explicit CastKernel(const sdk::NodeView& node) : NodeKernel(node) {
     rules_.saturate = node.get_int("saturate", 1) != 0;
     const std::string round = node.get_string("round_mode", "up");
-    if (round == "down")
+    if (round == "down") {
       rules_.round = Float8E8M0::Round::kDown;
-    else if (round == "nearest")
+    } else if (round == "nearest") {
       rules_.round = Float8E8M0::Round::kNearest;
-    else if (round != "up") {
+    } else if (round != "up") {
       node.fail(GANTRY_INVALID_MODEL,
                 "attribute round_mode is \"" + round + "\", must be up, down or nearest");
     }
@@ -246,10 +251,11 @@ class CastKernel : public NodeKernel {
         std::string_view text;
         if constexpr (kIsPackedType<From>) {
           const From element{load_code(x.data, i, From::kBits)};
-          if constexpr (kIsIntegerLike<From>)
+          if constexpr (kIsIntegerLike<From>) {
             text = write_number(static_cast<int64_t>(static_cast<int>(element)), buffer);
-          else
+          } else {
             text = write_number(static_cast<float>(element), buffer);
+          }
         } else {
           text =
               write_number(static_cast<Compute<From>>(static_cast<const From*>(x.data)[i]), buffer);
@@ -279,18 +285,19 @@ class CastKernel : public NodeKernel {
 
   template <class To>
   To from_number(const Number& number) const {
-    if constexpr (std::is_same_v<To, double>)
+    if constexpr (std::is_same_v<To, double>) {
       return number.real;
-    else if constexpr (std::is_same_v<To, float>)
+    } else if constexpr (std::is_same_v<To, float>) {
       return static_cast<float>(number.real);
-    else if constexpr (std::is_same_v<To, Boolean>)
+    } else if constexpr (std::is_same_v<To, Boolean>) {
       return Boolean(number.real != 0);
-    else if constexpr (kIsIntegerLike<To>) {
+    } else if constexpr (kIsIntegerLike<To>) {
       if (number.is_integer) return from_integer<To>(number.integer);
-      if constexpr (kIsPackedType<To>)
+      if constexpr (kIsPackedType<To>) {
         return from_integer<To>(to_integer<int64_t>(number.real));
-      else
+      } else {
         return to_integer<To>(number.real);
+      }
     } else {
       return from_float<To>(round_to_odd(number.real), rules_);
     }
