@@ -1,60 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
-// To quantized numbers and back: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear. Quotients
-// and products are formed in f32 (int32 inputs: f64) and rounded to 16-bit floats where the
-// operator's precision is one.
+// QuantizeLinear. Quotients are formed in f32 (of int32 inputs: f64) and rounded to 16-bit floats
+// where the operator's precision is one; then they become the quantized type. The two steps meet in
+// a block, so that there are as many loops as types and not as pairs of types; from f32 to whole
+// bytes they are one.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <string>
+#include <type_traits>
 
-#include "float6.h"
 #include "kernels/all_kernels.h"
-#include "kernels/quantization.h"
-#include "node_kernel.h"
+#include "kernels/element_loops.h"
+#include "kernels/quantize_math.h"
+#include "kernels/quantizer.h"
+#include "kernels/vector_math.h"
 
 namespace gantry::cpu {
 namespace {
 
-/// What these operators quantize to; the products of quantized numbers know fewer types.
-using AllQuantizedTypes = Concat<QuantizedTypes, Float6Types>;
+/// Quotients that are made at a time.
+constexpr int64_t kBlock = 512;
 
-/// Attributes and the check of the inputs that both directions share.
-class Quantizer : public NodeKernel {
- protected:
-  explicit Quantizer(const sdk::NodeView& node)
-      : NodeKernel(node),
-        axis_(node.get_int("axis", 1)),
-        block_(node.get_int("block_size", 0)),
-        dtype_(static_cast<uint32_t>(node.get_int("output_dtype", 0))) {
-    if (block_ < 0) {
-      node.fail(GANTRY_INVALID_MODEL,
-                "attribute block_size is " + std::to_string(block_) + ", expected at least 0");
-    }
+/// Rounds an array of quotients to a 16-bit float type.
+template <class Half, class C>
+void round_to(C* x, int64_t count) {
+  Half halves[kBlock];
+  if constexpr (std::is_same_v<C, float>) {
+    narrow_elements(x, halves, count);
+    widen_elements(halves, x, count);
+  } else {
+    for (int64_t i = 0; i < count; ++i) x[i] = static_cast<float>(Half(static_cast<float>(x[i])));
   }
+}
 
-  [[nodiscard]] Granularity granularity(sdk::Call& call) const {
-    if (call.has_input(2) && call.shape(2).element_count() != call.shape(1).element_count()) {
-      fail("the zero point has shape " + to_string(call.shape(2)) + " and the scale " +
-           to_string(call.shape(1)) + "; they must be equal");
-    }
-    return {call.shape(0), call.shape(1), axis_, block_, label()};
+/// y[i] = x[i] / scale[i * step]
+template <class T, class C>
+void divide(const T* x, const C* scale, int64_t step, C* y, int64_t count) {
+  if constexpr (std::is_same_v<T, float>) {
+    simd::div(x, 1, scale, step, y, count);
+  } else if constexpr (std::is_same_v<C, float>) {
+    widen_elements(x, y, count);
+    simd::div(y, 1, scale, step, y, count);
+  } else {
+    for (int64_t i = 0; i < count; ++i) y[i] = static_cast<C>(x[i]) / scale[i * step];
   }
-  /// Zeros where there is no zero point.
-  template <class Types, class C>
-  static const C* zero_points(sdk::Call& call) {
-    if (call.has_input(2)) return read_as<Types, C>(call, 2);
-    const int64_t count = call.shape(1).element_count();
-    auto* zeros = call.scratch<C>(count);
-    std::fill_n(zeros, count, C{0});
-    return zeros;
-  }
+}
 
-  int64_t axis_;
-  int64_t block_;
-  uint32_t dtype_;  ///< of the output; GANTRY_UNDEFINED: follows from the inputs
-};
+/// What becomes of a block of quotients.
+template <class C>
+using Store = void (*)(const C* quotients, const C* zero, int64_t step, std::byte* y, int64_t count,
+                       bool saturates);
+template <class U, class C>
+void store(const C* quotients, const C* zero, int64_t step, std::byte* y, int64_t count,
+           bool saturates) {
+  auto* target = reinterpret_cast<U*>(y);
+  if constexpr (kIsVectorQuantized<U> && std::is_same_v<C, float>) {
+    simd::quantize(quotients, nullptr, zero, step != 0, target, count);
+  } else {
+    for (int64_t i = 0; i < count; ++i)
+      target[i] = quantize<U>(quotients[i], zero[i * step], saturates);
+  }
+}
 
 class QuantizeLinear final : public Quantizer {
  public:
@@ -75,10 +81,7 @@ class QuantizeLinear final : public Quantizer {
       using C = std::conditional_t<std::is_same_v<T, int32_t>, double, float>;
       const C* scales = read_as<ScaleTypes, C>(call, 1);
       const C* zeros = zero_points<AllQuantizedTypes, C>(call);
-      dispatch<AllQuantizedTypes>(dtype, [&](auto out_type) {
-        using U = typename decltype(out_type)::type;
-        convert(call, parts, call.data<T>(0), scales, zeros, output.as<U>());
-      });
+      convert(call, parts, call.data<T>(0), scales, zeros, dtype, output.data());
     });
     output.finish();
   }
@@ -91,42 +94,52 @@ class QuantizeLinear final : public Quantizer {
                                                       : uint32_t{GANTRY_FLOAT};
   }
 
-  template <class T, class C, class U>
+  template <class T, class C>
   void convert(sdk::Call& call, const Granularity& parts, const T* x, const C* scales,
-               const C* zeros, U* y) const {
-    switch (precision(call)) {
-      case GANTRY_FLOAT16:
-        return convert_runs(call, parts, x, scales, zeros, y, [](C quotient) {
-          return static_cast<C>(static_cast<float>(Float16(static_cast<float>(quotient))));
-        });
-      case GANTRY_BFLOAT16:
-        return convert_runs(call, parts, x, scales, zeros, y, [](C quotient) {
-          return static_cast<C>(static_cast<float>(BFloat16(static_cast<float>(quotient))));
-        });
-      default:
-        return convert_runs(call, parts, x, scales, zeros, y, [](C quotient) { return quotient; });
-    }
+               const C* zeros, uint32_t dtype, std::byte* y) const {
+    const uint32_t rounded_to = precision(call);
+    const bool is_plain = rounded_to != GANTRY_FLOAT16 && rounded_to != GANTRY_BFLOAT16;
+    dispatch<AllQuantizedTypes>(dtype, [&](auto out_type) {
+      using U = typename decltype(out_type)::type;
+      static_assert(sizeof(U) == 1 || std::is_integral_v<U>, "units of less than a byte take one");
+      if constexpr (kIsVectorQuantized<U> && std::is_same_v<T, float>) {
+        if (is_plain)
+          return convert_at_once(call, parts, x, scales, zeros, reinterpret_cast<U*>(y));
+      }
+      convert_blocks(call, parts, x, scales, zeros, rounded_to, y, sizeof(U), store<U, C>);
+    });
   }
 
-  template <class T, class C, class U, class Round>
-  void convert_runs(sdk::Call& call, const Granularity& parts, const T* x, const C* scales,
-                    const C* zeros, U* y, Round round) const {
-    const int64_t step = parts.step();
+  template <class U>
+  static void convert_at_once(sdk::Call& call, const Granularity& parts, const float* x,
+                              const float* scales, const float* zeros, U* y) {
+    const bool each = parts.step() != 0;
     call.parallel_for(parts.runs(), parts.grain(), [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) {
         const Granularity::Run run = parts.run(r);
-        const C* scale = scales + run.scale;
-        const C* zero = zeros + run.scale;
-        const T* source = x + run.begin;
-        U* target = y + run.begin;
-        const auto one = [&](int64_t i, int64_t at) {
-          const C value = static_cast<C>(static_cast<Compute<T>>(source[i]));
-          target[i] = quantize<U>(round(value / scale[at]), zero[at], saturate_);
-        };
-        if (step == 0) {
-          for (int64_t i = 0; i < run.count; ++i) one(i, 0);
-        } else {
-          for (int64_t i = 0; i < run.count; ++i) one(i, i);
+        simd::quantize(x + run.begin, scales + run.scale, zeros + run.scale, each, y + run.begin,
+                       run.count);
+      }
+    });
+  }
+
+  template <class T, class C>
+  void convert_blocks(sdk::Call& call, const Granularity& parts, const T* x, const C* scales,
+                      const C* zeros, uint32_t rounded_to, std::byte* y, int64_t unit,
+                      Store<C> store) const {
+    const int64_t step = parts.step();
+    call.parallel_for(parts.runs(), parts.grain(), [&](int64_t begin, int64_t end) {
+      C block[kBlock];
+      for (int64_t r = begin; r < end; ++r) {
+        const Granularity::Run run = parts.run(r);
+        for (int64_t i = 0; i < run.count; i += kBlock) {
+          const int64_t count = std::min(kBlock, run.count - i);
+          const int64_t at = run.begin + i;
+          const int64_t scale = run.scale + i * step;
+          divide(x + at, scales + scale, step, block, count);
+          if (rounded_to == GANTRY_FLOAT16) round_to<Float16>(block, count);
+          if (rounded_to == GANTRY_BFLOAT16) round_to<BFloat16>(block, count);
+          store(block, zeros + scale, step, y + at * unit, count, saturate_);
         }
       }
     });
@@ -136,113 +149,11 @@ class QuantizeLinear final : public Quantizer {
   uint32_t precision_;
 };
 
-class DequantizeLinear final : public Quantizer {
- public:
-  explicit DequantizeLinear(const sdk::NodeView& node) : Quantizer(node) {}
-
-  void run(sdk::Call& call) const override {
-    using Sources = Concat<AllQuantizedTypes, TypeList<int32_t>>;
-    if (call.has_input(2) && call.input(2).dtype != call.input(0).dtype)
-      fail("the zero point must have the element type of the data");
-    const uint32_t dtype = dtype_ == GANTRY_UNDEFINED ? call.input(1).dtype : dtype_;
-    const Granularity parts = granularity(call);
-    gantry_tensor& output = call.output(0, dtype, call.shape(0));
-    const float* scales = read_as<ScaleTypes, float>(call, 1);
-    const float* zeros = zero_points<Sources, float>(call);
-    const std::byte* units = read_units(call, 0);
-    dispatch<Sources>(call.input(0).dtype, [&](auto type) {
-      using T = typename decltype(type)::type;
-      dispatch<TypeList<float, Float16, BFloat16>>(dtype, [&](auto out_type) {
-        using U = typename decltype(out_type)::type;
-        convert(call, parts, reinterpret_cast<const T*>(units), scales, zeros,
-                static_cast<U*>(output.data));
-      });
-    });
-  }
-
- private:
-  template <class T, class U>
-  static void convert(sdk::Call& call, const Granularity& parts, const T* x, const float* scales,
-                      const float* zeros, U* y) {
-    const int64_t step = parts.step();
-    call.parallel_for(parts.runs(), parts.grain(), [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) {
-        const Granularity::Run run = parts.run(r);
-        const float* scale = scales + run.scale;
-        const float* zero = zeros + run.scale;
-        const T* source = x + run.begin;
-        U* target = y + run.begin;
-        const auto one = [&](int64_t i, int64_t at) {
-          const auto value = static_cast<float>(static_cast<Compute<T>>(source[i]));
-          target[i] = static_cast<U>((value - zero[at]) * scale[at]);
-        };
-        if (step == 0) {
-          for (int64_t i = 0; i < run.count; ++i) one(i, 0);
-        } else {
-          for (int64_t i = 0; i < run.count; ++i) one(i, i);
-        }
-      }
-    });
-  }
-};
-
-/// To u8 with the scale and zero point that the range of the data, widened to hold 0, asks for.
-class DynamicQuantizeLinear final : public NodeKernel {
- public:
-  explicit DynamicQuantizeLinear(const sdk::NodeView& node) : NodeKernel(node) {}
-
-  void run(sdk::Call& call) const override {
-    const int64_t count = call.shape(0).element_count();
-    const auto* x = call.data<float>(0);
-    float least = 0;
-    float greatest = 0;
-    range(call, x, count, least, greatest);
-    // A tensor of zeros has any scale.
-    const float scale = greatest > least ? (greatest - least) / 255.0F : 1.0F;
-    const auto zero = quantize<uint8_t>(-least / scale, 0.0F, true);
-    auto* y = static_cast<uint8_t*>(call.output(0, GANTRY_UINT8, call.shape(0)).data);
-    if (call.wants(1)) *static_cast<float*>(call.output(1, GANTRY_FLOAT, {}).data) = scale;
-    if (call.wants(2)) *static_cast<uint8_t*>(call.output(2, GANTRY_UINT8, {}).data) = zero;
-    call.parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        y[i] = quantize<uint8_t>(x[i] / scale, static_cast<float>(zero), true);
-    });
-  }
-
- private:
-  static constexpr int64_t kGrain = 16384;
-
-  static void range(sdk::Call& call, const float* x, int64_t count, float& least, float& greatest) {
-    const int64_t parts = std::clamp<int64_t>(count / kGrain, 1, call.thread_count());
-    auto* bounds = call.scratch<float>(2 * parts);
-    call.parallel_for(parts, 1, [&](int64_t first, int64_t last) {
-      for (int64_t part = first; part < last; ++part) {
-        float low = 0;
-        float high = 0;
-        for (int64_t i = count * part / parts; i < count * (part + 1) / parts; ++i) {
-          low = x[i] < low ? x[i] : low;
-          high = x[i] > high ? x[i] : high;
-        }
-        bounds[2 * part] = low;
-        bounds[2 * part + 1] = high;
-      }
-    });
-    for (int64_t part = 0; part < parts; ++part) {
-      least = std::min(least, bounds[2 * part]);
-      greatest = std::max(greatest, bounds[2 * part + 1]);
-    }
-  }
-};
-
 constexpr sdk::DTypeSet kToQuantize =
     sdk::dtypes(GANTRY_FLOAT, GANTRY_FLOAT16, GANTRY_BFLOAT16, GANTRY_INT32);
-constexpr sdk::DTypeSet kQuantized = dtype_set(AllQuantizedTypes{}) | sdk::dtypes(GANTRY_INT32);
 
 constexpr sdk::KernelRow kQuantizeRows[] = {
     {"QuantizeLinear", 10, sdk::kLatest, kToQuantize, sdk::make<QuantizeLinear>},
-    {"DequantizeLinear", 10, sdk::kLatest, kQuantized, sdk::make<DequantizeLinear>},
-    {"DynamicQuantizeLinear", 11, sdk::kLatest, sdk::dtypes(GANTRY_FLOAT),
-     sdk::make<DynamicQuantizeLinear>},
 };
 
 }  // namespace

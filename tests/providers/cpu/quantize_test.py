@@ -198,3 +198,28 @@ def test_what_does_not_fit_is_said():
         run("MatMulInteger", [np.zeros((2, 3), np.uint8), np.zeros((2, 3), np.uint8)], [TensorProto.INT32], 10)
     with pytest.raises(gantry.Error, match="neither one number nor one for each row"):
         run("MatMulInteger", [np.zeros((2, 3), np.uint8), np.zeros((3, 3), np.uint8), np.zeros(7, np.uint8)], [TensorProto.INT32], 10)
+
+
+@pytest.mark.parametrize("type_name", ["uint8", "int8", "uint16", "int16"])
+def test_rows_of_any_width(type_name):
+    """Vectors and what is left of them, with one scale and with a scale for each element; halves, limits, infinities and NaN among them."""
+    rng = np.random.default_rng(5)
+    low, high = RANGES[type_name]
+    for width in [*range(1, 36), 63, 64, 65, 700]:
+        x = (rng.integers(2 * low - 9, 2 * high + 9, (3, width)) / 2).astype(np.float32)
+        x[0, rng.integers(width)] = rng.choice([np.inf, -np.inf, np.nan, 3e9, -3e9])
+        for scale in (np.float32(0.5), rng.choice([0.25, 0.5, 1.0], width).astype(np.float32)):
+            zero = np.full(np.shape(scale), 3, NUMPY_OF[type_name])
+            quotient = np.rint(np.nan_to_num(x / scale, nan=-1e9, posinf=1e9, neginf=-1e9)) + 3
+            _, _, (y,) = run("QuantizeLinear", [x, np.asarray(scale), zero], [element_type(zero)], 21)
+            expected = np.clip(quotient, low, high).astype(NUMPY_OF[type_name])
+            np.testing.assert_array_equal(y, expected)
+            _, _, (back,) = run("DequantizeLinear", [y, np.asarray(scale), zero], [1], 21)
+            np.testing.assert_array_equal(back, (y.astype(np.float32) - 3) * scale)
+
+
+@pytest.mark.parametrize("width", [1, 7, 16, 33, 100])
+def test_dynamic_range_of_any_width(width):
+    x = np.linspace(-3, 5, width).astype(np.float32)[np.random.default_rng(width).permutation(width)]
+    model, feeds, y = run("DynamicQuantizeLinear", [x], [2, 1, 2], 11)
+    compare(y, run_ort(model, feeds))

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/quantize_math.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/quantize_math.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace gantry::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using QuantTag = hn::ScalableTag<float>;
+using QuantVec = hn::Vec<QuantTag>;
+
+constexpr size_t kMostLanes = HWY_MAX_BYTES / sizeof(float);
+
+/// One vector of quotients, rounded, moved and saturated.
+template <class U>
+HWY_INLINE auto rounded(QuantVec quotient, QuantVec zero) {
+  const QuantTag d;
+  const hn::RebindToSigned<QuantTag> di;
+  // Beyond 2^21 every type is saturated; the comparison is written so that NaN fails it.
+  const QuantVec limit = hn::Set(d, 2097152.0F);
+  const QuantVec above = hn::IfThenElse(hn::Gt(quotient, hn::Neg(limit)), quotient, hn::Neg(limit));
+  const auto whole = hn::NearestInt(hn::Min(above, limit));
+  return hn::DemoteTo(hn::Rebind<U, QuantTag>(), hn::Add(whole, hn::ConvertTo(di, zero)));
+}
+
+/// With a scale and a zero for each element, or (`each` false) the ones given.
+template <bool kEach, bool kDivides, class U>
+HWY_INLINE void quantize_loop(const float* x, const float* scale, const float* zero, U* y,
+                              int64_t count) {
+  const QuantTag d;
+  const hn::Rebind<U, QuantTag> du;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const QuantVec one_scale = hn::Set(d, kDivides ? *scale : 1.0F);
+  const QuantVec one_zero = hn::Set(d, *zero);
+  const auto at = [&](int64_t i) HWY_ATTR {
+    QuantVec v = hn::LoadU(d, x + i);
+    if constexpr (kDivides) v = hn::Div(v, kEach ? hn::LoadU(d, scale + i) : one_scale);
+    hn::StoreU(rounded<U>(v, kEach ? hn::LoadU(d, zero + i) : one_zero), du, y + i);
+  };
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) at(i);
+  if (i < count) at(count - lanes);  // overlaps what is done: the same values once more
+}
+
+/// Fewer elements than a vector has: through buffers of whole vectors.
+template <class Loop, class In, class Out>
+HWY_INLINE void through_buffers(const Loop& loop, const In* x, const float* scale,
+                                const float* zero, bool each, Out* y, int64_t count) {
+  In x_buffer[kMostLanes] = {};
+  float scale_buffer[kMostLanes];
+  float zero_buffer[kMostLanes];
+  Out y_buffer[kMostLanes];
+  std::copy_n(x, count, x_buffer);
+  std::fill_n(scale_buffer, kMostLanes, scale ? *scale : 1.0F);
+  std::fill_n(zero_buffer, kMostLanes, *zero);
+  if (each && scale) std::copy_n(scale, count, scale_buffer);
+  if (each) std::copy_n(zero, count, zero_buffer);
+  loop(x_buffer, scale ? scale_buffer : nullptr, zero_buffer, y_buffer,
+       static_cast<int64_t>(hn::Lanes(QuantTag())));
+  std::copy_n(y_buffer, count, y);
+}
+
+template <class U>
+HWY_INLINE void quantize_any(const float* x, const float* scale, const float* zero, bool each, U* y,
+                             int64_t count) {
+  const auto loop = [each](const float* from, const float* scales, const float* zeros, U* to,
+                           int64_t n) HWY_ATTR {
+    if (scales) {
+      each ? quantize_loop<true, true>(from, scales, zeros, to, n)
+           : quantize_loop<false, true>(from, scales, zeros, to, n);
+    } else {
+      each ? quantize_loop<true, false>(from, scales, zeros, to, n)
+           : quantize_loop<false, false>(from, scales, zeros, to, n);
+    }
+  };
+  if (count >= static_cast<int64_t>(hn::Lanes(QuantTag()))) return loop(x, scale, zero, y, count);
+  through_buffers(loop, x, scale, zero, each, y, count);
+}
+
+template <bool kEach, class T>
+HWY_INLINE void dequantize_loop(const T* x, const float* scale, const float* zero, float* y,
+                                int64_t count) {
+  const QuantTag d;
+  const hn::RebindToSigned<QuantTag> di;
+  const hn::Rebind<T, QuantTag> dt;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const QuantVec one_scale = hn::Set(d, *scale);
+  const QuantVec one_zero = hn::Set(d, *zero);
+  const auto at = [&](int64_t i) HWY_ATTR {
+    hn::Vec<decltype(di)> whole;
+    if constexpr (sizeof(T) == 4) {
+      whole = hn::LoadU(di, x + i);
+    } else {
+      whole = hn::PromoteTo(di, hn::LoadU(dt, x + i));
+    }
+    const QuantVec v = hn::Sub(hn::ConvertTo(d, whole), kEach ? hn::LoadU(d, zero + i) : one_zero);
+    hn::StoreU(hn::Mul(v, kEach ? hn::LoadU(d, scale + i) : one_scale), d, y + i);
+  };
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) at(i);
+  if (i < count) at(count - lanes);
+}
+
+template <class T>
+HWY_INLINE void dequantize_any(const T* x, const float* scale, const float* zero, bool each,
+                               float* y, int64_t count) {
+  const auto loop = [each](const T* from, const float* scales, const float* zeros, float* to,
+                           int64_t n) HWY_ATTR {
+    each ? dequantize_loop<true>(from, scales, zeros, to, n)
+         : dequantize_loop<false>(from, scales, zeros, to, n);
+  };
+  if (count >= static_cast<int64_t>(hn::Lanes(QuantTag()))) return loop(x, scale, zero, y, count);
+  through_buffers(loop, x, scale, zero, each, y, count);
+}
+
+#define GANTRY_QUANTIZE(Name, U)                                                          \
+  void Name(const float* x, const float* s, const float* z, bool each, U* y, int64_t n) { \
+    quantize_any(x, s, z, each, y, n);                                                    \
+  }
+#define GANTRY_DEQUANTIZE(Name, T)                                                        \
+  void Name(const T* x, const float* s, const float* z, bool each, float* y, int64_t n) { \
+    dequantize_any(x, s, z, each, y, n);                                                  \
+  }
+GANTRY_QUANTIZE(ToU8, uint8_t)
+GANTRY_QUANTIZE(ToI8, int8_t)
+GANTRY_QUANTIZE(ToU16, uint16_t)
+GANTRY_QUANTIZE(ToI16, int16_t)
+GANTRY_DEQUANTIZE(FromU8, uint8_t)
+GANTRY_DEQUANTIZE(FromI8, int8_t)
+GANTRY_DEQUANTIZE(FromU16, uint16_t)
+GANTRY_DEQUANTIZE(FromI16, int16_t)
+GANTRY_DEQUANTIZE(FromI32, int32_t)
+#undef GANTRY_QUANTIZE
+#undef GANTRY_DEQUANTIZE
+
+void RangeWithZero(const float* x, int64_t count, float* least, float* greatest) {
+  const QuantTag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  QuantVec low[2] = {hn::Zero(d), hn::Zero(d)};
+  QuantVec high[2] = {hn::Zero(d), hn::Zero(d)};
+  const auto take = [&](int k, int64_t i) HWY_ATTR {
+    const QuantVec v = hn::LoadU(d, x + i);
+    low[k] = hn::IfThenElse(hn::Lt(v, low[k]), v, low[k]);
+    high[k] = hn::IfThenElse(hn::Gt(v, high[k]), v, high[k]);
+  };
+  int64_t i = 0;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    take(0, i);
+    take(1, i + lanes);
+  }
+  for (; i + lanes <= count; i += lanes) take(0, i);
+  *least = hn::GetLane(hn::MinOfLanes(d, hn::Min(low[0], low[1])));
+  *greatest = hn::GetLane(hn::MaxOfLanes(d, hn::Max(high[0], high[1])));
+  for (; i < count; ++i) {
+    *least = x[i] < *least ? x[i] : *least;
+    *greatest = x[i] > *greatest ? x[i] : *greatest;
+  }
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace gantry::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gantry::cpu {
+
+#define GANTRY_EXPORT(Name, function, In, Out)                                               \
+  HWY_EXPORT(Name);                                                                          \
+  void simd::function(const In* x, const float* scale, const float* zero, bool each, Out* y, \
+                      int64_t count) {                                                       \
+    HWY_DYNAMIC_DISPATCH(Name)(x, scale, zero, each, y, count);                              \
+  }
+GANTRY_EXPORT(ToU8, quantize, float, uint8_t)
+GANTRY_EXPORT(ToI8, quantize, float, int8_t)
+GANTRY_EXPORT(ToU16, quantize, float, uint16_t)
+GANTRY_EXPORT(ToI16, quantize, float, int16_t)
+GANTRY_EXPORT(FromU8, dequantize, uint8_t, float)
+GANTRY_EXPORT(FromI8, dequantize, int8_t, float)
+GANTRY_EXPORT(FromU16, dequantize, uint16_t, float)
+GANTRY_EXPORT(FromI16, dequantize, int16_t, float)
+GANTRY_EXPORT(FromI32, dequantize, int32_t, float)
+#undef GANTRY_EXPORT
+
+HWY_EXPORT(RangeWithZero);
+void simd::range_with_zero(const float* x, int64_t count, float* least, float* greatest) {
+  HWY_DYNAMIC_DISPATCH(RangeWithZero)(x, count, least, greatest);
+}
+
+}  // namespace gantry::cpu
+#endif  // HWY_ONCE
