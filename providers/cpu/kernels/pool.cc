@@ -13,6 +13,7 @@
 
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
+#include "kernels/pool_math.h"
 #include "kernels/vector_math.h"
 #include "kernels/window.h"
 #include "node_kernel.h"
@@ -43,8 +44,11 @@ struct MaxOp {
     const C larger = b > a ? b : a;
     return b != b ? b : larger;
   }
-  static void join_row(float* row, const float* x, int64_t count) {
-    simd::maximum(row, 1, x, 1, row, count);
+  [[nodiscard]] static bool has_rows() { return true; }
+  static void join_row(float* row, const float* x, int64_t count) { simd::raise(row, x, count); }
+  static void slide(const float* row, const simd::Slide& slide, int64_t /*divisor*/, float* y,
+                    int64_t count) {
+    simd::slide_maximum(row, slide, y, count);
   }
   template <class C>
   C finish(C joined, int64_t /*count*/) const {
@@ -65,8 +69,15 @@ struct AverageOp {
   C join(C a, C b) const {
     return a + b;
   }
+  [[nodiscard]] static bool has_rows() { return true; }
   static void join_row(float* row, const float* x, int64_t count) {
     simd::add(row, 1, x, 1, row, count);
+  }
+  static void slide(const float* row, const simd::Slide& slide, int64_t divisor, float* y,
+                    int64_t count) {
+    simd::slide_sum(row, slide, y, count);
+    const auto elements = static_cast<float>(divisor);
+    simd::div(y, 1, &elements, 0, y, count);
   }
   template <class C>
   C finish(C joined, int64_t count) const {
@@ -99,18 +110,22 @@ struct LpOp {
   C join(C a, C b) const {
     return a + b;
   }
+  /// Powers other than 2 go element by element.
+  [[nodiscard]] bool has_rows() const { return p == 2.0F; }
+  static void join_row(float* row, const float* x, int64_t count) {
+    simd::add_squares(row, x, count);
+  }
+  static void slide(const float* row, const simd::Slide& slide, int64_t /*divisor*/, float* y,
+                    int64_t count) {
+    simd::slide_sum(row, slide, y, count);
+    simd::sqrt(y, y, count, nullptr);
+  }
   template <class C>
   C finish(C joined, int64_t /*count*/) const {
     if (p == 2.0F) return std::sqrt(joined);
     return p == 1.0F ? joined : std::pow(joined, C{1} / static_cast<C>(p));
   }
   float p;
-};
-
-/// Has a loop of its own that joins a row of f32.
-template <class Op>
-concept HasRow = requires(float* row) {
-  Op::join_row(row, row, int64_t{1});
 };
 
 /// Extents of outputs and kernels of the axes before the innermost, as an odometer wants them.
@@ -205,7 +220,7 @@ class Pool : public PoolKernel {
     const WindowAxis& inner = window[outer.rank];
     const int64_t lines_per_plane = window.output_count(0, outer.rank);
     const int64_t lines = plan.planes * lines_per_plane;
-    const int64_t width = std::max<int64_t>(inner.input, 1);
+    const int64_t width = inner.input + 1;  // sliding reads one element more
     const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(line_work(window), 1));
     const int64_t parts = std::clamp<int64_t>(lines / grain, 1, call.thread_count());
     C* rows = call.scratch<C>(parts * width);
@@ -227,7 +242,7 @@ class Pool : public PoolKernel {
   void join_rows(const Window& window, const OuterAxes& outer, const Odometer& at, const T* plane,
                  C* row) const {
     const int64_t width = window[outer.rank].input;
-    std::fill_n(row, width, Op::template kStart<C>);
+    std::fill_n(row, width + 1, Op::template kStart<C>);
     int64_t low[kMaxWindowAxes];
     int64_t taps[kMaxWindowAxes];
     int64_t total = 1;
@@ -245,12 +260,14 @@ class Pool : public PoolKernel {
                  (low[i] + tap[i]) * window[i].dilation;
       }
       const T* source = plane + offset * width;
-      if constexpr (HasRow<Op> && std::is_same_v<T, float>) {
-        Op::join_row(row, source, width);
-      } else {
-        for (int64_t i = 0; i < width; ++i) {
-          row[i] = op_.template join<C>(row[i], op_.template lift<C>(static_cast<C>(source[i])));
+      if constexpr (std::is_same_v<T, float>) {
+        if (op_.has_rows()) {
+          op_.join_row(row, source, width);
+          continue;
         }
+      }
+      for (int64_t i = 0; i < width; ++i) {
+        row[i] = op_.template join<C>(row[i], op_.template lift<C>(static_cast<C>(source[i])));
       }
     }
   }
@@ -273,9 +290,22 @@ class Pool : public PoolKernel {
     const int64_t inside = axis.first_window(0);
     const int64_t end = std::max(inside, axis.end_window(axis.kernel - 1));
     for (int64_t o = 0; o < inside; ++o) join_window(axis, row, outer_count, o, y);
+    if (end > inside)
+      join_whole(axis, row + axis.start(inside), outer_count, y + inside, end - inside);
+    for (int64_t o = end; o < axis.output; ++o) join_window(axis, row, outer_count, o, y);
+  }
+  /// `count` windows that have all taps; `row` is where the first begins.
+  template <class T, class C>
+  void join_whole(const WindowAxis& axis, const C* row, int64_t outer_count, T* y,
+                  int64_t count) const {
+    if constexpr (std::is_same_v<T, float>) {
+      const simd::Slide slide = {axis.stride, axis.dilation, axis.kernel};
+      if (op_.has_rows() && slide.is_vector())
+        return op_.slide(row, slide, outer_count * axis.kernel, y, count);
+    }
     const auto place = [&](auto taps) {
-      for (int64_t o = inside; o < end; ++o) {
-        const C* source = row + axis.start(o);
+      for (int64_t o = 0; o < count; ++o) {
+        const C* source = row + o * axis.stride;
         C joined = *source;
         for (int64_t k = 1; k < taps; ++k)
           joined = op_.template join<C>(joined, source[k * axis.dilation]);
@@ -290,7 +320,6 @@ class Pool : public PoolKernel {
     } else {
       place(axis.kernel);
     }
-    for (int64_t o = end; o < axis.output; ++o) join_window(axis, row, outer_count, o, y);
   }
   /// A window that may reach into the padding.
   template <class T, class C>
@@ -358,21 +387,34 @@ class MaxPool final : public Pool<MaxOp> {
     }
     C best = lowest<C>();
     index = 0;
-    bool is_first = true;
-    Odometer tap(taps, total > 0 ? window.rank() : 0);
-    for (int64_t t = 0; t < total; ++t, tap.next()) {
-      int64_t offset = 0;
-      for (int i = 0; i < window.rank(); ++i) {
-        offset = offset * window[i].input + window[i].start(at[i]) +
-                 (low[i] + tap[i]) * window[i].dilation;
+    if (total == 0) {
+      value = static_cast<T>(best);
+      return;
+    }
+    const int last = window.rank() - 1;
+    int64_t found = -1;
+    Odometer tap(taps, last);
+    for (int64_t t = 0; t < total / taps[last]; ++t, tap.next()) {
+      int64_t line = 0;
+      for (int i = 0; i < last; ++i) {
+        line = line * window[i].input + window[i].start(at[i]) +
+               (low[i] + tap[i]) * window[i].dilation;
       }
-      const C candidate = static_cast<C>(plane[offset]);
-      if (is_first || candidate > best || (candidate != candidate && best == best)) {
-        best = candidate;
-        index = is_column_major_ ? column_major(window, offset) : offset;
-        is_first = false;
+      line = line * window[last].input + window[last].start(at[last]) +
+             low[last] * window[last].dilation;
+      for (int64_t k = 0; k < taps[last]; ++k) {
+        const int64_t offset = line + k * window[last].dilation;
+        const C candidate = static_cast<C>(plane[offset]);
+        // Without branches, which the data would mislead. Of equals the first stays, and so does
+        // NaN.
+        const bool is_better =
+            (static_cast<int>(found < 0) | static_cast<int>(candidate > best) |
+             (static_cast<int>(candidate != candidate) & static_cast<int>(best == best))) != 0;
+        best = is_better ? candidate : best;
+        found = is_better ? offset : found;
       }
     }
+    index = is_column_major_ ? column_major(window, found) : found;
     value = static_cast<T>(best);
   }
 

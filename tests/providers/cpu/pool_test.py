@@ -111,3 +111,26 @@ def test_refuses(attributes):
         dim.Clear()
     with pytest.raises(gantry.Error):
         run_gantry(model, feeds)
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("taps", [1, 2, 3, 5, 6])
+@pytest.mark.parametrize("op_type", ["MaxPool", "AveragePool", "LpPool"])
+def test_rows_of_any_width(op_type, taps, stride):
+    """Vectors of every length and what is left of them."""
+    for width in [*range(taps, 24), 31, 33, 48, 70, 71]:
+        check(op_type, random(1, 2, 3, width), {"kernel_shape": [2, taps], "strides": [1, stride], "pads": [0, taps // 2, 0, 0]}, 22 if op_type == "LpPool" else 12)
+
+
+@pytest.mark.parametrize("width", [7, 40])
+def test_max_pool_hands_nan_on(width):
+    """To every window that has one, and to no other."""
+    for at in (0, 3, width - 1):
+        x = random(1, 1, 2, width)
+        x[0, 0, 1, at] = np.nan
+        for stride in (1, 2):
+            attributes = {"kernel_shape": [2, 3], "strides": [1, stride], "pads": [0, 1, 0, 1]}
+            (y,) = run_gantry(*node_model("MaxPool", [x], [1], 12, attributes))
+            windows = range(-1, width - 1, stride)
+            expected = [any(o + k == at for k in range(3)) for o in windows][: y.shape[3]]
+            np.testing.assert_array_equal(np.isnan(y[0, 0, 0]), expected)
