@@ -7,6 +7,7 @@ std::vector<sdk::KernelTable> all_kernels() {
   // clang-format off
   return {
       activation_kernels(),
+      affine_grid_kernels(),
       arg_reduce_kernels(),
       attention_kernels(),
       batch_norm_kernels(),

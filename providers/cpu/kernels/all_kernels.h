@@ -10,6 +10,7 @@
 namespace gantry::cpu {
 
 sdk::KernelTable activation_kernels();
+sdk::KernelTable affine_grid_kernels();
 sdk::KernelTable arg_reduce_kernels();
 sdk::KernelTable attention_kernels();
 sdk::KernelTable batch_norm_kernels();

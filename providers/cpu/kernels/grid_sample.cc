@@ -14,6 +14,7 @@
 #include "elements.h"
 #include "kernels/all_kernels.h"
 #include "kernels/integer_math.h"
+#include "kernels/tap_math.h"
 #include "node_kernel.h"
 
 namespace gantry::cpu {
@@ -127,6 +128,17 @@ struct SampleTaps {
 
   /// The product of the taps of each axis; what is padding is left out.
   void combine(const AxisTaps<C>* axes, const int64_t* extents, int rank) {
+    combine_all(axes, extents, rank);
+    int kept = 0;
+    for (int i = 0; i < count; ++i) {
+      if (place[i] < 0) continue;
+      place[kept] = place[i];
+      weight[kept++] = weight[i];
+    }
+    count = kept;
+  }
+  /// Likewise; what is padding has place -1.
+  void combine_all(const AxisTaps<C>* axes, const int64_t* extents, int rank) {
     count = 1;
     place[0] = 0;
     weight[0] = C{1};
@@ -147,13 +159,21 @@ struct SampleTaps {
       }
       count = used;
     }
-    int kept = 0;
-    for (int i = 0; i < count; ++i) {
-      if (place[i] < 0) continue;
-      place[kept] = place[i];
-      weight[kept++] = weight[i];
+  }
+};
+
+/// The taps of some neighbouring points in arrays, tap by tap, for sum_taps.
+struct PointBlock {
+  static constexpr int64_t kPoints = 64;
+  static constexpr int kMostTaps = 64;
+  int32_t places[kMostTaps * kPoints];
+  float weights[kMostTaps * kPoints];
+
+  void set(int64_t point, const SampleTaps<float>& taps) {
+    for (int t = 0; t < taps.count; ++t) {
+      places[t * kPoints + point] = static_cast<int32_t>(taps.place[t]);
+      weights[t * kPoints + point] = taps.weight[t];
     }
-    count = kept;
   }
 };
 
@@ -228,6 +248,10 @@ class GridSample final : public NodeKernel {
         });
       });
     }
+    if constexpr (std::is_same_v<G, float>) {
+      if (dtype == GANTRY_FLOAT && fits_blocks(call.shape(0)))
+        return sample_blocks(call, call.data<float>(0), output.as<float>());
+    }
     dispatch<Concat<NumberTypes, ComplexTypes>>(dtype, [&](auto type) {
       using T = typename decltype(type)::type;
       using C = std::conditional_t<std::is_integral_v<T> || std::is_same_v<T, double>, double,
@@ -257,6 +281,52 @@ class GridSample final : public NodeKernel {
         sum += static_cast<R>(taps.weight[i]) * source[taps.place[i]];
       return sum;
     }
+  }
+
+  [[nodiscard]] bool fits_blocks(sdk::Shape x) const {
+    const double taps = std::pow(mode_ == Mode::kCubic ? 4 : 2, x.rank - 2);
+    return taps <= PointBlock::kMostTaps && x.count(2, x.rank) <= (int64_t{1} << 31) - 1;
+  }
+
+  /// f32 between elements: a block of points at a time, each channel in vectors.
+  void sample_blocks(sdk::Call& call, const float* x, float* y) const {
+    const sdk::Shape shape = call.shape(0);
+    const sdk::Shape grid = call.shape(1);
+    const int rank = shape.rank - 2;
+    const int64_t channels = shape[1];
+    const int64_t plane = shape.count(2, shape.rank);
+    const int64_t points = grid.count(1, grid.rank - 1);
+    const int64_t blocks = (points + PointBlock::kPoints - 1) / PointBlock::kPoints;
+    const auto* coordinates = call.data<float>(1);
+    const int64_t work = PointBlock::kPoints * std::max<int64_t>(channels, 1);
+    call.parallel_for(shape[0] * blocks, std::max<int64_t>(1, kGrain / work),
+                      [&](int64_t begin, int64_t end) {
+                        PointBlock block;
+                        SampleTaps<float> taps;
+                        for (int64_t i = begin; i < end; ++i) {
+                          const int64_t batch = i / blocks;
+                          const int64_t first = i % blocks * PointBlock::kPoints;
+                          const int64_t count = std::min(PointBlock::kPoints, points - first);
+                          for (int64_t p = 0; p < count; ++p) {
+                            find_taps(coordinates + (batch * points + first + p) * rank,
+                                      shape.data + 2, rank, taps);
+                            block.set(p, taps);
+                          }
+                          const simd::PointTaps all = {block.places, block.weights,
+                                                       PointBlock::kPoints, taps.count};
+                          for (int64_t c = batch * channels; c < (batch + 1) * channels; ++c)
+                            simd::sum_taps(x + c * plane, all, y + c * points + first, count);
+                        }
+                      });
+  }
+  /// The taps of one point, whose coordinates come innermost axis first.
+  void find_taps(const float* coordinates, const int64_t* extents, int rank,
+                 SampleTaps<float>& taps) const {
+    const Sampler<float> sampler = {mode_, padding_, aligns_corners_};
+    AxisTaps<float> axes[kMaxAxes];
+    for (int axis = 0; axis < rank; ++axis)
+      axes[axis] = sampler.taps(coordinates[rank - 1 - axis], extents[axis]);
+    taps.combine_all(axes, extents, rank);
   }
 
   /// store(taps, first element of the plane, output element) for every output element.

@@ -58,6 +58,24 @@ def test_grid_sample_survives_any_grid():
             run("GridSample", [x, grid], 20, {"mode": mode, "padding_mode": padding})
 
 
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_grid_sample_of_many_points(mode):
+    """More than a block of points, in several channels and pictures."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(2, 3, 9, 11)).astype(np.float32)
+    grid = rng.uniform(-1.2, 1.2, (2, 13, 17, 2)).astype(np.float32)
+    model, feeds, y = run("GridSample", [x, grid], 20, {"mode": mode})
+    compare(y, run_ort(model, feeds), 1e-4, 1e-5)
+
+
+def test_grid_sample_beside_infinity():
+    """Padding is 0 whatever the elements are."""
+    x = np.full((1, 1, 4, 4), np.inf, np.float32)
+    grid = np.full((1, 1, 40, 2), -3, np.float32)
+    _, _, (y,) = run("GridSample", [x, grid], 20, {"mode": "linear"})
+    np.testing.assert_array_equal(y, 0)
+
+
 @pytest.mark.parametrize("mode", ["avg", "max"])
 @pytest.mark.parametrize("ratio", [0, 2])
 @pytest.mark.parametrize("place, opset", [(None, 10), ("half_pixel", 16), ("output_half_pixel", 16)])
@@ -151,3 +169,18 @@ def test_det(dtype, shape):
     singular = np.ones((3, 3), dtype)
     _, _, (y,) = run("Det", [singular], 11)
     assert y == 0
+
+
+@pytest.mark.parametrize("size", [(2, 3, 5, 7), (2, 1, 3, 4, 5)])
+@pytest.mark.parametrize("align", [0, 1])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_affine_grid(size, align, dtype):
+    axes = len(size) - 2
+    theta = np.random.default_rng(6).normal(size=(2, axes, axes + 1)).astype(dtype)
+    model, feeds, y = run("AffineGrid", [theta, np.array(size)], 20, {"align_corners": align})
+    compare(y, [expected.astype(dtype) for expected in run_reference(model, feeds)], 1e-5, 1e-5)  # it answers in f32
+
+
+def test_affine_grid_refuses_other_sizes():
+    with pytest.raises(gantry.Error, match="do not fit a size"):
+        run("AffineGrid", [np.zeros((2, 2, 3), np.float32), np.array([3, 1, 4, 4])], 20)

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/tap_math.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/tap_math.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace gantry::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+void SumTaps(const float* x, const simd::PointTaps& points, float* y, int64_t count) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t p = 0;
+  for (; p + lanes <= count; p += lanes) {
+    auto sum = hn::Zero(d);
+    for (int64_t t = 0; t < points.taps; ++t) {
+      const auto place = hn::LoadU(di, points.places + t * points.pitch + p);
+      const auto inside = hn::RebindMask(d, hn::Gt(place, hn::Set(di, -1)));
+      // Element 0 stands in for padding: a weight of 0 would not do, it may be infinite.
+      const auto element = hn::GatherIndex(d, x, hn::Max(place, hn::Zero(di)));
+      const auto weight = hn::LoadU(d, points.weights + t * points.pitch + p);
+      sum = hn::MulAdd(weight, hn::IfThenElseZero(inside, element), sum);
+    }
+    hn::StoreU(sum, d, y + p);
+  }
+  for (; p < count; ++p) {
+    float sum = 0;
+    for (int64_t t = 0; t < points.taps; ++t) {
+      const int32_t place = points.places[t * points.pitch + p];
+      if (place >= 0) sum += points.weights[t * points.pitch + p] * x[place];
+    }
+    y[p] = sum;
+  }
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace gantry::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gantry::cpu {
+
+HWY_EXPORT(SumTaps);
+void simd::sum_taps(const float* x, const PointTaps& points, float* y, int64_t count) {
+  HWY_DYNAMIC_DISPATCH(SumTaps)(x, points, y, count);
+}
+
+}  // namespace gantry::cpu
+#endif  // HWY_ONCE
