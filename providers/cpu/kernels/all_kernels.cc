@@ -58,6 +58,7 @@ std::vector<sdk::KernelTable> all_kernels() {
       reshape_kernels(),
       resize_kernels(),
       roi_kernels(),
+      rotary_embedding_kernels(),
       scatter_kernels(),
       select_kernels(),
       sequence_kernels(),

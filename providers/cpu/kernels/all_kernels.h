@@ -61,6 +61,7 @@ sdk::KernelTable reduce_kernels();
 sdk::KernelTable reshape_kernels();
 sdk::KernelTable resize_kernels();
 sdk::KernelTable roi_kernels();
+sdk::KernelTable rotary_embedding_kernels();
 sdk::KernelTable scatter_kernels();
 sdk::KernelTable select_kernels();
 sdk::KernelTable sequence_kernels();
