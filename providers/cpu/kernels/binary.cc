@@ -79,15 +79,6 @@ struct Raise {
     }
   }
 };
-/// f32 to a power that one vector instruction or two can give.
-struct Squared {
-  template <class T>
-  T operator()(T x) const {
-    return x * x;
-  }
-  void map(const float* x, float* y, int64_t n) const { simd::square(x, y, n, nullptr); }
-};
-
 using BaseTypes = Concat<FloatTypes, TypeList<int32_t, int64_t>>;
 
 class Pow final : public NodeKernel {
@@ -98,7 +89,7 @@ class Pow final : public NodeKernel {
   void run(sdk::Call& call) const override {
     const gantry_tensor& base = call.input(0);
     const gantry_tensor& exponent = call.input(1);
-    if (run_square(call, base, exponent)) return;
+    if (run_product(call, base, exponent)) return;
     int64_t extents[kMaxRank];
     const sdk::Shape shape(base);
     const Broadcast<2> plan(
@@ -115,19 +106,20 @@ class Pow final : public NodeKernel {
   }
 
  private:
-  /// The square of f32, by far the most frequent power. False if this is another.
-  static bool run_square(sdk::Call& call, const gantry_tensor& base,
-                         const gantry_tensor& exponent) {
+  /// The square and the cube of f32, by far the most frequent powers. False if this is another.
+  static bool run_product(sdk::Call& call, const gantry_tensor& base,
+                          const gantry_tensor& exponent) {
     if (base.dtype != GANTRY_FLOAT || exponent.dtype != GANTRY_FLOAT || exponent.rank > base.rank)
       return false;
-    if (sdk::Shape(exponent).element_count() != 1 ||
-        *static_cast<const float*>(exponent.data) != 2.0F)
-      return false;
+    if (sdk::Shape(exponent).element_count() != 1) return false;
+    const float power = *static_cast<const float*>(exponent.data);
+    if (power != 2.0F && power != 3.0F) return false;
+    simd::Map* map = power == 2.0F ? &simd::square : &simd::cube;
     const sdk::Shape shape(base);
     const auto* x = static_cast<const float*>(base.data);
     auto* y = static_cast<float*>(call.output(0, GANTRY_FLOAT, shape).data);
     call.parallel_for(shape.element_count(), kPlainGrain, [&](int64_t begin, int64_t end) {
-      map_elements(Squared(), x + begin, y + begin, end - begin);
+      map(x + begin, y + begin, end - begin, nullptr);
     });
     return true;
   }

@@ -50,6 +50,19 @@ T wrap_div(T a, T b) {
     return a / b;
   }
 }
+/// std::fmod, exact as it is, but for quotients below 2^29 by one division in f64: what is
+/// subtracted then has no more than 53 bits.
+inline float remainder_of(float a, float b) {
+  const double divisor = b;
+  const double quotient = a / divisor;
+  // Also an infinite or zero divisor, and NaN.
+  if (!(std::fabs(quotient) < 0x1p29) || !(std::fabs(b) <= std::numeric_limits<float>::max()))
+    return std::fmod(a, b);
+  double rest = a - static_cast<double>(static_cast<int32_t>(quotient)) * divisor;
+  // The quotient may have been rounded to the next whole number.
+  if (a > 0 ? rest < 0 : rest > 0) rest += std::copysign(divisor, static_cast<double>(a));
+  return std::copysign(static_cast<float>(rest), a);
+}
 /// Remainder with the sign of `a`.
 template <class T>
 T truncated_mod(T a, T b) {
@@ -59,6 +72,8 @@ T truncated_mod(T a, T b) {
       if (b == -1) return 0;
     }
     return static_cast<T>(a % b);
+  } else if constexpr (std::is_same_v<T, float>) {
+    return remainder_of(a, b);
   } else {
     return std::fmod(a, b);
   }

@@ -6,6 +6,7 @@
 #include "kernels/all_kernels.h"
 #include "kernels/elementwise.h"
 #include "kernels/integer_math.h"
+#include "kernels/trigonometry.h"
 #include "kernels/vector_math.h"
 
 namespace gantry::cpu {
@@ -19,7 +20,9 @@ struct Abs {
     } else if constexpr (std::is_unsigned_v<T>) {
       return x;
     } else {
-      return x < 0 ? wrap_sub(T{0}, x) : x;
+      // All ones where x is negative; without a branch, which random signs would mislead.
+      const auto sign = static_cast<T>(x >> (8 * sizeof(T) - 1));
+      return wrap_sub(static_cast<T>(x ^ sign), sign);
     }
   }
   void map(const float* x, float* y, int64_t n) const { simd::abs(x, y, n, nullptr); }
@@ -130,18 +133,30 @@ struct Erf {
       return std::function(x);          \
     }                                   \
   }
-GANTRY_LIBM(Sin, sin);
-GANTRY_LIBM(Cos, cos);
 GANTRY_LIBM(Tan, tan);
-GANTRY_LIBM(Asin, asin);
-GANTRY_LIBM(Acos, acos);
-GANTRY_LIBM(Atan, atan);
 GANTRY_LIBM(Sinh, sinh);
 GANTRY_LIBM(Cosh, cosh);
 GANTRY_LIBM(Asinh, asinh);
 GANTRY_LIBM(Acosh, acosh);
 GANTRY_LIBM(Atanh, atanh);
 #undef GANTRY_LIBM
+
+/// Those that have vectors for f32.
+#define GANTRY_VECTORS(Name, function)                                                        \
+  struct Name {                                                                               \
+    static constexpr bool kSlow = true;                                                       \
+    template <class T>                                                                        \
+    T operator()(T x) const {                                                                 \
+      return std::function(x);                                                                \
+    }                                                                                         \
+    void map(const float* x, float* y, int64_t n) const { simd::function(x, y, n, nullptr); } \
+  }
+GANTRY_VECTORS(Sin, sin);
+GANTRY_VECTORS(Cos, cos);
+GANTRY_VECTORS(Asin, asin);
+GANTRY_VECTORS(Acos, acos);
+GANTRY_VECTORS(Atan, atan);
+#undef GANTRY_VECTORS
 
 struct IsNaN {
   template <class T>
@@ -156,7 +171,9 @@ struct IsInf {
   template <class T>
   bool operator()(T x) const {
     constexpr T kInfinity = std::numeric_limits<T>::infinity();
-    return (positive && x == kInfinity) || (negative && x == -kInfinity);
+    // Without branches, so that loops over it become vectors.
+    return static_cast<bool>((static_cast<int>(positive) & static_cast<int>(x == kInfinity)) |
+                             (static_cast<int>(negative) & static_cast<int>(x == -kInfinity)));
   }
   bool positive;
   bool negative;

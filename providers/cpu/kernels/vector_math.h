@@ -11,7 +11,7 @@ namespace gantry::cpu::simd {
 /// y[i] = f(x[i]); `p` holds the parameters that the function names in brackets.
 using Map = void(const float* x, float* y, int64_t count, const float* p);
 
-Map abs, neg, relu, sqrt, reciprocal, ceil, floor, round, square;
+Map abs, neg, relu, sqrt, reciprocal, ceil, floor, round, square, cube;
 Map exp, log, tanh, sigmoid, erf, softplus, softsign, mish, gelu, gelu_tanh, hard_swish;
 Map leaky_relu;        // [alpha]
 Map thresholded_relu;  // [alpha]

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where: each element from one of two inputs. Elements are only moved, so types differ by size
 // alone, and by being texts.
+#include <type_traits>
+
 #include "elements.h"
 #include "kernels/all_kernels.h"
 #include "kernels/elementwise.h"
@@ -34,7 +36,13 @@ void select(const uint8_t* c, int64_t c_stride, const U* a, int64_t a_stride, co
   for (int64_t i = 0; i < count; ++i) {
     const U from_a = a[i * a_stride];
     const U from_b = b[i * b_stride];
-    y[i] = c[i] ? from_a : from_b;
+    if constexpr (std::is_integral_v<U>) {
+      // By a mask, and not by a branch, which a random condition would mislead.
+      const auto mask = static_cast<U>(U{0} - static_cast<U>(c[i] != 0));
+      y[i] = static_cast<U>(from_b ^ ((from_a ^ from_b) & mask));
+    } else {
+      y[i] = c[i] ? from_a : from_b;
+    }
   }
 }
 
