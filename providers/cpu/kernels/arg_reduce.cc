@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <type_traits>
 
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
@@ -70,41 +72,104 @@ class ArgReduce final : public NodeKernel {
     int64_t inner;
   };
 
-  /// Whether `x` takes the place of `best`, which stands before it.
+  /// Whether `x` takes the place of `best`, which stands before it. Without branches, so that loops
+  /// over it become vectors.
   template <bool kLast, class C>
   static bool replaces(C x, C best) {
-    if (best != best) return kLast && x != x;
-    if (x != x) return true;
-    return kLast ? !Order::before(best, x) : Order::before(x, best);
+    const int is_nan = static_cast<int>(x != x);
+    const int was_number = static_cast<int>(best == best);
+    if constexpr (kLast)
+      return (is_nan | (was_number & static_cast<int>(!Order::before(best, x)))) != 0;
+    return ((is_nan | static_cast<int>(Order::before(x, best))) & was_number) != 0;
+  }
+
+  /// Places are counted in a type as wide as the elements where it is enough.
+  template <class C>
+  using Place = std::conditional_t<sizeof(C) <= 4, int32_t, int64_t>;
+
+  /// For each of `width` columns the best of rows [0, extent), `step` apart.
+  template <bool kLast, class T, class C>
+  static void scan(const T* source, int64_t extent, int64_t step, int64_t width, C* __restrict best,
+                   Place<C>* __restrict place) {
+    for (int64_t k = 0; k < width; ++k) {
+      best[k] = static_cast<C>(source[k]);
+      place[k] = 0;
+    }
+    for (int64_t n = 1; n < extent; ++n) {
+      source += step;
+      const auto at = static_cast<Place<C>>(n);
+      for (int64_t k = 0; k < width; ++k) {
+        const auto value = static_cast<C>(source[k]);
+        const bool is_better = replaces<kLast>(value, best[k]);
+        best[k] = is_better ? value : best[k];
+        place[k] = is_better ? at : place[k];
+      }
+    }
   }
 
   template <class T, bool kLast>
-  static void find(sdk::Call& call, const Lines& lines, int64_t* y) {
-    using C = Compute<T>;
+  void find(sdk::Call& call, const Lines& lines, int64_t* y) const {
     const T* x = call.data<T>(0);
+    if (lines.inner == 1) {
+      const int64_t grain = std::max<int64_t>(1, kGrain / lines.extent);
+      call.parallel_for(lines.outer, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+          y[i] = find_in_row<T, kLast>(x + i * lines.extent, lines.extent);
+      });
+      return;
+    }
+    find_in_columns<T, kLast>(call, lines, x, y);
+  }
+
+  template <class T, bool kLast>
+  void find_in_columns(sdk::Call& call, const Lines& lines, const T* x, int64_t* y) const {
+    using C = Compute<T>;
+    if (lines.extent > std::numeric_limits<int32_t>::max()) {
+      fail("the axis has " + std::to_string(lines.extent) + " elements, expected less than 2^31",
+           GANTRY_UNSUPPORTED);
+    }
     const int64_t blocks = (lines.inner + kColumns - 1) / kColumns;
     const int64_t grain =
         std::max<int64_t>(1, kGrain / (lines.extent * std::min(kColumns, lines.inner)));
     call.parallel_for(lines.outer * blocks, grain, [&](int64_t begin, int64_t end) {
       C best[kColumns];
+      Place<C> place[kColumns];
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % blocks * kColumns;
         const int64_t count = std::min(kColumns, lines.inner - first);
-        const T* source = x + i / blocks * lines.extent * lines.inner + first;
-        int64_t* place = y + i / blocks * lines.inner + first;
-        for (int64_t k = 0; k < count; ++k) best[k] = static_cast<C>(source[k]);
-        std::fill_n(place, count, 0);
-        for (int64_t n = 1; n < lines.extent; ++n) {
-          source += lines.inner;
-          for (int64_t k = 0; k < count; ++k) {
-            const auto value = static_cast<C>(source[k]);
-            const bool is_better = replaces<kLast>(value, best[k]);
-            best[k] = is_better ? value : best[k];
-            place[k] = is_better ? n : place[k];
-          }
-        }
+        scan<kLast>(x + i / blocks * lines.extent * lines.inner + first, lines.extent, lines.inner,
+                    count, best, place);
+        std::copy_n(place, count, y + i / blocks * lines.inner + first);
       }
     });
+  }
+
+  /// A row is seen as lines of kLanes, which are scanned as columns; then the columns compete.
+  template <class T, bool kLast>
+  static int64_t find_in_row(const T* x, int64_t extent) {
+    using C = Compute<T>;
+    constexpr int64_t kLanes = 16;
+    C best[kLanes];
+    Place<C> place[kLanes];
+    const int64_t lanes = extent >= 2 * kLanes ? kLanes : 1;
+    const int64_t rows = extent / lanes;
+    scan<kLast>(x, rows, lanes, lanes, best, place);
+    C winner = best[0];
+    int64_t at = place[0] * lanes;
+    for (int64_t lane = 1; lane < lanes; ++lane)
+      challenge<kLast>(best[lane], place[lane] * lanes + lane, winner, at);
+    for (int64_t i = rows * lanes; i < extent; ++i)
+      challenge<kLast>(static_cast<C>(x[i]), i, winner, at);
+    return at;
+  }
+  /// `x` of place `from` against the winner so far, which may stand before or after it.
+  template <bool kLast, class C>
+  static void challenge(C x, int64_t from, C& winner, int64_t& at) {
+    const bool is_equal = x == winner || (x != x && winner != winner);
+    const bool wins = is_equal ? (from < at) != kLast : replaces<false>(x, winner);
+    if (!wins) return;
+    winner = x;
+    at = from;
   }
 
   int64_t axis_;

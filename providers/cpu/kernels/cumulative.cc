@@ -17,7 +17,7 @@ namespace {
 /// Elements that one thread accumulates at least.
 constexpr int64_t kGrain = 16384;
 /// Columns that are accumulated together where the axis is not the innermost.
-constexpr int64_t kColumns = 128;
+constexpr int64_t kColumns = 1024;
 
 using CumulativeTypes = Concat<FloatTypes, TypeList<int32_t, int64_t, uint32_t, uint64_t>>;
 
@@ -80,27 +80,40 @@ class Cumulative final : public NodeKernel {
   template <class T>
   void accumulate(sdk::Call& call, const Lines& lines, const T* x, T* y) const {
     using A = Acc<T>;
-    const int64_t blocks = (lines.inner + kColumns - 1) / kColumns;
+    // Long pieces of rows are read fastest, but each thread needs one.
+    const int64_t width = std::clamp<int64_t>(lines.inner / call.thread_count(), 128, kColumns);
+    const int64_t blocks = (lines.inner + width - 1) / width;
     const int64_t grain =
-        std::max<int64_t>(1, kGrain / (lines.extent * std::min(kColumns, lines.inner)));
+        std::max<int64_t>(1, kGrain / (lines.extent * std::min(width, lines.inner)));
     const int64_t step = is_reverse_ ? -lines.inner : lines.inner;
     call.parallel_for(lines.outer * blocks, grain, [&](int64_t begin, int64_t end) {
       A total[kColumns];
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t first = i % blocks * kColumns;
-        const int64_t count = std::min(kColumns, lines.inner - first);
+        const int64_t first = i % blocks * width;
+        const int64_t count = std::min(width, lines.inner - first);
         int64_t at = i / blocks * lines.extent * lines.inner + first +
                      (is_reverse_ ? (lines.extent - 1) * lines.inner : 0);
         std::fill_n(total, count, Op::template start<A>());
-        for (int64_t n = 0; n < lines.extent; ++n, at += step) {
-          for (int64_t k = 0; k < count; ++k) {
-            const A next = Op::template join<A>(total[k], static_cast<A>(x[at + k]));
-            y[at + k] = static_cast<T>(is_exclusive_ ? total[k] : next);
-            total[k] = next;
-          }
-        }
+        for (int64_t n = 0; n < lines.extent; ++n, at += step)
+          step_row(x + at, y + at, total, count);
       }
     });
+  }
+
+  /// One element of each of `count` lines; kept apart so that the loops become vectors.
+  template <class T, class A>
+  void step_row(const T* __restrict x, T* __restrict y, A* __restrict total, int64_t count) const {
+    if (is_exclusive_) {
+      for (int64_t k = 0; k < count; ++k) {
+        y[k] = static_cast<T>(total[k]);
+        total[k] = Op::template join<A>(total[k], static_cast<A>(x[k]));
+      }
+    } else {
+      for (int64_t k = 0; k < count; ++k) {
+        total[k] = Op::template join<A>(total[k], static_cast<A>(x[k]));
+        y[k] = static_cast<T>(total[k]);
+      }
+    }
   }
 
   bool is_exclusive_;

@@ -23,7 +23,7 @@ namespace {
 /// Elements that one thread folds at least.
 constexpr int64_t kGrain = 32768;
 /// Columns whose accumulators stay on the stack together.
-constexpr int64_t kColumns = 128;
+constexpr int64_t kColumns = 1024;
 
 /// The integer that a double stands for, without the undefined cases.
 template <class T>
@@ -113,6 +113,7 @@ struct MinOp {
   static Acc fold(Acc a, Acc x) { return x < a || x != x ? x : a; }
   static Acc join(Acc a, Acc b) { return a != a ? a : fold(a, b); }
   static T finish(Acc a, int64_t /*count*/) { return static_cast<T>(a); }
+  static float row(const float* x, int64_t count) { return simd::smallest(x, count); }
 };
 template <class T>
 struct L1Op : SumOp<T> {
@@ -354,14 +355,16 @@ class Reduce final : public NodeKernel {
   template <class T>
   static void fold_columns(sdk::Call& call, const Plan& plan, const T* x, T* y) {
     const int64_t rows = plan.reduced.places();
-    const int64_t blocks = (plan.row + kColumns - 1) / kColumns;
+    // Long pieces of rows are read fastest, but each thread needs one.
+    const int64_t width = std::clamp<int64_t>(plan.row / call.thread_count(), 128, kColumns);
+    const int64_t blocks = (plan.row + width - 1) / width;
     const int64_t grain =
-        std::max<int64_t>(1, kGrain / (plan.reduced_count * std::min(kColumns, plan.row)));
+        std::max<int64_t>(1, kGrain / (plan.reduced_count * std::min(width, plan.row)));
     call.parallel_for(plan.kept.places() * blocks, grain, [&](int64_t begin, int64_t end) {
       typename Op<T>::Acc totals[kColumns];
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t first = i % blocks * kColumns;
-        const int64_t count = std::min(kColumns, plan.row - first);
+        const int64_t first = i % blocks * width;
+        const int64_t count = std::min(width, plan.row - first);
         const T* base = x + Walk(plan.kept, i / blocks).offset() + first;
         std::fill_n(totals, count, Op<T>::start());
         Walk row(plan.reduced);

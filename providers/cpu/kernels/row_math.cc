@@ -70,19 +70,32 @@ float sum_of_squares(const float* x, int64_t count, float center) {
   return hn::GetLane(hn::SumOfLanes(d, fold(x, count, 0.0F, center, step, add)));
 }
 
+/// `v` where it comes before `a` or is NaN; a NaN in `a` stays.
+template <class Before>
+HWY_INLINE RowVec extreme_of(RowVec a, RowVec v, Before before) {
+  return hn::IfThenElse(hn::Or(before(v, a), hn::IsNaN(v)), v, a);
+}
+
 float largest(const float* x, int64_t count) {
   const RowTag d;
   constexpr float kLowest = -std::numeric_limits<float>::infinity();
-  const auto step = [](auto a, auto v) HWY_ATTR { return or_nan(a, or_nan(v, hn::Max(a, v))); };
+  const auto step = [](auto a, auto v) HWY_ATTR {
+    return extreme_of(a, v, [](auto p, auto q) HWY_ATTR { return hn::Gt(p, q); });
+  };
   const RowVec folded = fold(x, count, kLowest, kLowest, step, step);
-  HWY_ALIGN float buffer[HWY_MAX_BYTES / sizeof(float)];
-  hn::Store(folded, d, buffer);
-  float result = buffer[0];
-  for (size_t i = 1; i < hn::Lanes(d); ++i) {
-    if (buffer[i] > result || buffer[i] != buffer[i]) result = buffer[i];
-    if (result != result) break;
-  }
-  return result;
+  if (!hn::AllFalse(d, hn::IsNaN(folded))) return std::numeric_limits<float>::quiet_NaN();
+  return hn::GetLane(hn::MaxOfLanes(d, folded));
+}
+
+float smallest(const float* x, int64_t count) {
+  const RowTag d;
+  constexpr float kHighest = std::numeric_limits<float>::infinity();
+  const auto step = [](auto a, auto v) HWY_ATTR {
+    return extreme_of(a, v, [](auto p, auto q) HWY_ATTR { return hn::Lt(p, q); });
+  };
+  const RowVec folded = fold(x, count, kHighest, kHighest, step, step);
+  if (!hn::AllFalse(d, hn::IsNaN(folded))) return std::numeric_limits<float>::quiet_NaN();
+  return hn::GetLane(hn::MinOfLanes(d, folded));
 }
 
 float exp_shifted(const float* x, float* y, int64_t count, float shift) {
@@ -187,6 +200,7 @@ namespace gantry::cpu {
 HWY_EXPORT(sum);
 HWY_EXPORT(sum_of_squares);
 HWY_EXPORT(largest);
+HWY_EXPORT(smallest);
 HWY_EXPORT(exp_shifted);
 HWY_EXPORT(affine);
 HWY_EXPORT(normalize);
@@ -198,6 +212,9 @@ float simd::sum_of_squares(const float* x, int64_t count, float center) {
 }
 float simd::largest(const float* x, int64_t count) {
   return HWY_DYNAMIC_DISPATCH(largest)(x, count);
+}
+float simd::smallest(const float* x, int64_t count) {
+  return HWY_DYNAMIC_DISPATCH(smallest)(x, count);
 }
 float simd::exp_shifted(const float* x, float* y, int64_t count, float shift) {
   return HWY_DYNAMIC_DISPATCH(exp_shifted)(x, y, count, shift);

@@ -14,6 +14,8 @@ float sum(const float* x, int64_t count);
 float sum_of_squares(const float* x, int64_t count, float center);
 /// Largest element; NaN if there is one; -infinity if count is 0.
 float largest(const float* x, int64_t count);
+/// The least of x, infinity if there is none; NaN if there is one.
+float smallest(const float* x, int64_t count);
 /// y = exp(x - shift), returns the sum of y. For shift >= x; y may be x.
 float exp_shifted(const float* x, float* y, int64_t count, float shift);
 /// y = x * scale + offset; y may be x.

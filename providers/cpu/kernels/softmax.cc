@@ -124,7 +124,12 @@ struct LogSoftmax {
 struct Hardmax {
   template <class C>
   static void line(const C* x, C* y, int64_t n) {
-    const int64_t best = std::max_element(x, x + n) - x;
+    int64_t best = 0;
+    if constexpr (std::is_same_v<C, float>) {
+      best = std::find(x, x + n, simd::largest(x, n)) - x;
+    }
+    // The search finds nothing if an element is NaN.
+    if (!std::is_same_v<C, float> || best == n) best = std::max_element(x, x + n) - x;
     std::fill_n(y, n, C{0});
     y[best] = C{1};
   }

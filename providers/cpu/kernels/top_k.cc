@@ -26,8 +26,7 @@ struct Entry {
 /// A strict order of entries, also with NaN.
 template <class C>
 bool is_less(C a, C b) {
-  if (b != b) return a == a;
-  return a < b;
+  return ((static_cast<int>(b != b) & static_cast<int>(a == a)) | static_cast<int>(a < b)) != 0;
 }
 template <bool kLargest, class C>
 bool stands_before(const Entry<C>& a, const Entry<C>& b) {
@@ -89,9 +88,13 @@ class TopK final : public NodeKernel {
       Entry<C>* own = entries + begin * lines.extent;
       for (int64_t i = count * begin / parts; i < count * end / parts; ++i) {
         const T* source = x + i / lines.inner * lines.extent * lines.inner + i % lines.inner;
-        for (int64_t n = 0; n < lines.extent; ++n)
-          own[n] = {static_cast<C>(source[n * lines.inner]), n};
-        sort_first<kLargest>(own, lines.extent, lines.k);
+        if (lines.k <= lines.extent / 4) {
+          find_few<kLargest>(source, lines, own);
+        } else {
+          for (int64_t n = 0; n < lines.extent; ++n)
+            own[n] = {static_cast<C>(source[n * lines.inner]), n};
+          sort_first<kLargest>(own, lines.extent, lines.k);
+        }
         const int64_t at = i / lines.inner * lines.k * lines.inner + i % lines.inner;
         for (int64_t n = 0; n < lines.k; ++n) {
           if (values) values[at + n * lines.inner] = static_cast<T>(own[n].value);
@@ -101,20 +104,38 @@ class TopK final : public NodeKernel {
     });
   }
 
-  /// Puts the first k in order to the front. An order is one of the allowed results where none is
-  /// asked for.
+  /// Puts the first k of a line in order, k being few. They are kept in a heap whose top is the
+  /// last of them, so that one comparison dismisses most elements.
+  template <bool kLargest, class T, class C>
+  static void find_few(const T* source, const Lines& lines, Entry<C>* few) {
+    const auto order = [](const Entry<C>& a, const Entry<C>& b) {
+      return stands_before<kLargest>(a, b);
+    };
+    for (int64_t n = 0; n < lines.k; ++n) few[n] = {static_cast<C>(source[n * lines.inner]), n};
+    std::make_heap(few, few + lines.k, order);
+    C last = few->value;
+    for (int64_t n = lines.k; n < lines.extent; ++n) {
+      const auto value = static_cast<C>(source[n * lines.inner]);
+      // Of equals the earlier one stays.
+      if (kLargest ? !is_less(last, value) : !is_less(value, last)) continue;
+      std::pop_heap(few, few + lines.k, order);
+      few[lines.k - 1] = {value, n};
+      std::push_heap(few, few + lines.k, order);
+      last = few->value;
+    }
+    std::sort_heap(few, few + lines.k, order);
+  }
+
+  /// Puts the first k in order to the front, k being many. An order is one of the allowed results
+  /// where none is asked for.
   template <bool kLargest, class C>
   static void sort_first(Entry<C>* entries, int64_t count, int64_t k) {
     const auto order = [](const Entry<C>& a, const Entry<C>& b) {
       return stands_before<kLargest>(a, b);
     };
-    if (k > count / 4) {
-      // Selecting first saves the order of the rest.
-      if (k < count) std::nth_element(entries, entries + k, entries + count, order);
-      std::sort(entries, entries + k, order);
-    } else {
-      std::partial_sort(entries, entries + k, entries + count, order);
-    }
+    // Selecting first saves the order of the rest.
+    if (k < count) std::nth_element(entries, entries + k, entries + count, order);
+    std::sort(entries, entries + k, order);
   }
 
   int64_t k_;  ///< -1: the second input
