@@ -6,6 +6,7 @@
 
 #include <gantry/sdk/kernel.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -32,6 +33,10 @@ class Indices {
     const int64_t index = (*this)[i];
     return index >= -extent && index < extent;
   }
+  /// The same of the first `count`; without branches, so that it costs little to ask first.
+  [[nodiscard]] bool are_within(int64_t count, int64_t extent) const {
+    return wide_ ? are_within(wide_, count, extent) : are_within(narrow_, count, extent);
+  }
   /// Index in [0, extent). Requires is_within(i, extent).
   [[nodiscard]] int64_t wrapped(int64_t i, int64_t extent) const {
     const int64_t index = (*this)[i];
@@ -39,6 +44,15 @@ class Indices {
   }
 
  private:
+  template <class I>
+  static bool are_within(const I* indices, int64_t count, int64_t extent) {
+    const auto span = 2 * static_cast<uint64_t>(extent);
+    uint64_t outside = 0;
+    for (int64_t i = 0; i < count; ++i)
+      outside |= static_cast<uint64_t>(static_cast<uint64_t>(indices[i] + extent) >= span);
+    return outside == 0;
+  }
+
   const int64_t* wide_;
   const int32_t* narrow_;
 };
@@ -69,13 +83,21 @@ class ElementPlaces {
       rest /= shape_[i];
       base += i == axis_ ? 0 : index[i] * strides_[i];
     }
-    for (int64_t i = begin; i < end; ++i) {
-      visit(i, base + indices.wrapped(i, extent_) * strides_[axis_]);
-      for (int k = last; k >= 0; --k) {
-        const int64_t stride = k == axis_ ? 0 : strides_[k];
-        base += stride;
+    const int64_t step = last == axis_ ? 0 : strides_[last];
+    const int64_t stride = strides_[axis_];
+    for (int64_t i = begin; i < end;) {
+      // What is left of a line along the last axis.
+      const int64_t count = std::min(end - i, shape_[last] - index[last]);
+      for (int64_t k = 0; k < count; ++k)
+        visit(i + k, base + k * step + indices.wrapped(i + k, extent_) * stride);
+      i += count;
+      base -= index[last] * step;
+      index[last] = 0;
+      for (int k = last - 1; k >= 0; --k) {
+        const int64_t outer = k == axis_ ? 0 : strides_[k];
+        base += outer;
         if (++index[k] < shape_[k]) break;
-        base -= shape_[k] * stride;
+        base -= shape_[k] * outer;
         index[k] = 0;
       }
     }

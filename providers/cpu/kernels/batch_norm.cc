@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <string>
 
 #include "dispatch.h"
@@ -137,13 +138,19 @@ class BatchNorm final : public NodeKernel {
   }
   template <class T, class Term>
   static double fold(const Layout& layout, const T* x, int64_t channel, Term term) {
-    double total = 0;
+    // Several sums at once: one would wait for itself at every step.
+    constexpr int64_t kLanes = 8;
+    double lanes[kLanes] = {};
+    const auto wide = [&](T v) { return term(static_cast<double>(static_cast<Compute<T>>(v))); };
     for (int64_t n = 0; n < layout.batch; ++n) {
       const T* plane = x + (n * layout.channels + channel) * layout.plane;
-      for (int64_t i = 0; i < layout.plane; ++i)
-        total += term(static_cast<double>(static_cast<Compute<T>>(plane[i])));
+      int64_t i = 0;
+      for (; i + kLanes <= layout.plane; i += kLanes) {
+        for (int64_t k = 0; k < kLanes; ++k) lanes[k] += wide(plane[i + k]);
+      }
+      for (; i < layout.plane; ++i) lanes[0] += wide(plane[i]);
     }
-    return total;
+    return std::accumulate(lanes, lanes + kLanes, 0.0);
   }
 
   template <class Value>

@@ -2,6 +2,7 @@
 // Dropout. Without training it is an identity whose mask keeps everything. In training the mask is
 // what numpy's legacy generator gives for the seed, as in ONNX's own definition by example; without
 // a seed each run draws anew.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -57,13 +58,19 @@ void drop(sdk::Call& call, double ratio, uint32_t seed) {
   auto* mask = call.wants(1) ? static_cast<M*>(call.output(1, kDType<M>, shape).data) : nullptr;
   const auto scale = static_cast<Compute<T>>(1.0 / (1.0 - ratio));
   std::mt19937 generator(seed);
-  for (int64_t i = 0; i < count; ++i) {
-    const bool is_kept = uniform(generator) >= ratio;
-    if (target) {
-      target[i] =
-          static_cast<T>(is_kept ? static_cast<Compute<T>>(source[i]) * scale : Compute<T>{0});
+  // The draws are apart from what becomes of them, so that no branch waits for chance.
+  constexpr int64_t kBlock = 512;
+  bool is_kept[kBlock];
+  for (int64_t first = 0; first < count; first += kBlock) {
+    const int64_t n = std::min(kBlock, count - first);
+    for (int64_t i = 0; i < n; ++i) is_kept[i] = uniform(generator) >= ratio;
+    for (int64_t i = 0; target && i < n; ++i) {
+      const Compute<T> choices[2] = {Compute<T>{0},
+                                     static_cast<Compute<T>>(source[first + i]) * scale};
+      target[first + i] = static_cast<T>(choices[static_cast<int>(is_kept[i])]);
     }
-    if (mask) mask[i] = static_cast<M>(static_cast<Compute<M>>(is_kept));
+    for (int64_t i = 0; mask && i < n; ++i)
+      mask[first + i] = static_cast<M>(static_cast<Compute<M>>(is_kept[i]));
   }
 }
 

@@ -5,29 +5,21 @@
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <type_traits>
-#include <vector>
 
 #include "dims.h"
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
 #include "kernels/blas.h"
+#include "kernels/einsum_equation.h"
+#include "kernels/vector_math.h"
 #include "node_kernel.h"
 #include "strided_copy.h"
 
 namespace gantry::cpu {
 namespace {
-
-/// Letters are 0 to 51; the axes of an ellipsis follow, counted from the right.
-constexpr int kLetters = 52;
-constexpr int kLabels = kLetters + kMaxRank;
-constexpr int kEllipsis = -1;
-
-using Labels = std::vector<int>;
 
 /// Axis labels of a tensor on the stack, with the extents and strides that they have in it.
 struct View {
@@ -59,93 +51,30 @@ struct View {
   }
 };
 
-/// "ij,jk->ik", read once.
-struct Equation {
-  explicit Equation(const sdk::NodeView& node) {
-    std::string text = node.get_string("equation", "");
-    text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
-    const size_t arrow = text.find("->");
-    std::string_view left = std::string_view(text).substr(0, arrow);
-    for (;;) {
-      const size_t comma = left.find(',');
-      terms.push_back(read(node, left.substr(0, comma)));
-      if (comma == std::string_view::npos) break;
-      left.remove_prefix(comma + 1);
-    }
-    if (static_cast<int>(terms.size()) != node.input_count()) {
-      node.fail(GANTRY_INVALID_MODEL, "the equation \"" + text + "\" has " +
-                                          std::to_string(terms.size()) + " terms for " +
-                                          std::to_string(node.input_count()) + " inputs");
-    }
-    if (arrow == std::string::npos) {
-      imply_output();
-      return;
-    }
-    output = read(node, std::string_view(text).substr(arrow + 2));
-    for (size_t i = 0; i < output.size(); ++i) {
-      bool is_known = output[i] == kEllipsis;
-      for (const Labels& term : terms)
-        is_known |= std::find(term.begin(), term.end(), output[i]) != term.end();
-      const auto rest = output.begin() + static_cast<std::ptrdiff_t>(i) + 1;
-      if (!is_known || std::find(rest, output.end(), output[i]) != output.end()) {
-        node.fail(GANTRY_INVALID_MODEL, "the output of the equation \"" + text +
-                                            "\" has a letter that no input has, or one twice");
-      }
-    }
-  }
-
-  std::vector<Labels> terms;
-  Labels output;
-
- private:
-  static Labels read(const sdk::NodeView& node, std::string_view term) {
-    Labels labels;
-    for (size_t i = 0; i < term.size(); ++i) {
-      const char c = term[i];
-      if (c >= 'A' && c <= 'Z') {
-        labels.push_back(c - 'A');
-      } else if (c >= 'a' && c <= 'z') {
-        labels.push_back(26 + c - 'a');
-      } else if (term.substr(i, 3) == "..." &&
-                 std::find(labels.begin(), labels.end(), kEllipsis) == labels.end()) {
-        labels.push_back(kEllipsis);
-        i += 2;
-      } else {
-        node.fail(GANTRY_INVALID_MODEL, "the term \"" + std::string(term) +
-                                            "\" of the equation is no list of letters with at "
-                                            "most one ellipsis");
-      }
-    }
-    return labels;
-  }
-
-  /// The ellipsis, then what occurs once, in the order of the letters' codes.
-  void imply_output() {
-    int count[kLetters] = {};
-    bool has_ellipsis = false;
-    for (const Labels& term : terms) {
-      for (const int label : term) {
-        has_ellipsis |= label == kEllipsis;
-        if (label != kEllipsis) ++count[label];
-      }
-    }
-    if (has_ellipsis) output.push_back(kEllipsis);
-    for (int i = 0; i < kLetters; ++i) {
-      if (count[i] == 1) output.push_back(i);
-    }
-  }
-};
-
 template <class T>
 using EinsumCompute =
     std::conditional_t<std::is_integral_v<T> && sizeof(T) < 4,
                        std::conditional_t<std::is_signed_v<T>, int32_t, uint32_t>, Compute<T>>;
+
+/// Where the last join may leave its result: the output's memory and the order of its axes.
+struct Final {
+  const int* labels;
+  int rank;
+  void* memory;
+
+  [[nodiscard]] bool takes(const View& view) const {
+    return view.rank == rank && std::equal(labels, labels + rank, view.label);
+  }
+};
 
 /// The joins of one run.
 template <class C>
 class Joiner {
  public:
   explicit Joiner(sdk::Call& call) : call_(call) {}
+
+  /// From here on a join whose result has the output's axes is written to the output.
+  void set_final(const Final* final) { final_ = final; }
 
   /// `view` with its axes in the order of `order` (labels that it has), dense.
   View arranged(const View& view, const int* order, int rank) const {
@@ -185,6 +114,8 @@ class Joiner {
       if (keeps(view.label[i])) order[kept++] = view.label[i];
     }
     if (kept == view.rank) return view;
+    if (kept == view.rank - 1 && is_dense(view) && keeps(view.label[view.rank - 1]))
+      return summed_rows(view, keeps);
     int used = kept;
     for (int i = 0; i < view.rank; ++i) {
       if (!keeps(view.label[i])) order[used++] = view.label[i];
@@ -256,13 +187,64 @@ class Joiner {
       result.stride[i] = step;
     const auto* left = static_cast<const C*>(arranged(a, order_a, rank_a).data);
     const auto* right = static_cast<const C*>(arranged(b, order_b, rank_b).data);
-    auto* target = call_.scratch<C>(checked_count(result.extent, result.rank, "Einsum"));
+    const int64_t count = checked_count(result.extent, result.rank, "Einsum");
+    C* target =
+        final_ && final_->takes(result) ? static_cast<C*>(final_->memory) : call_.scratch<C>(count);
     multiply_all(e, left, right, target);
     result.data = target;
     return result;
   }
 
  private:
+  static bool is_dense(const View& view) {
+    int64_t step = 1;
+    for (int i = view.rank - 1; i >= 0; step *= view.extent[i--]) {
+      if (view.stride[i] != step && view.extent[i] != 1) return false;
+    }
+    return true;
+  }
+
+  /// Sums the one axis that `keeps` refuses of a dense view, of which it is not the last: rows are
+  /// added to rows where they lie.
+  template <class Keeps>
+  View summed_rows(const View& view, Keeps keeps) const {
+    View result;
+    int64_t outer = 1;
+    int64_t extent = 1;
+    int64_t inner = 1;
+    for (int i = 0, is_past = 0; i < view.rank; ++i) {
+      if (!keeps(view.label[i])) {
+        extent = view.extent[i];
+        is_past = 1;
+        continue;
+      }
+      (is_past ? inner : outer) *= view.extent[i];
+      result.push(view.label[i], view.extent[i], 0);
+    }
+    for (int64_t i = result.rank - 1, step = 1; i >= 0; step *= result.extent[i--])
+      result.stride[i] = step;
+    const auto* source = static_cast<const C*>(view.data);
+    auto* target = call_.scratch<C>(outer * inner);
+    const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(extent * inner, 1));
+    call_.parallel_for(outer, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        C* sums = target + i * inner;
+        std::fill_n(sums, inner, C{0});
+        for (int64_t k = 0; k < extent; ++k)
+          add_row(source + (i * extent + k) * inner, sums, inner);
+      }
+    });
+    result.data = target;
+    return result;
+  }
+  static void add_row(const C* x, C* sums, int64_t count) {
+    if constexpr (std::is_same_v<C, float>) {
+      simd::add(sums, 1, x, 1, sums, count);
+    } else {
+      for (int64_t i = 0; i < count; ++i) sums[i] += x[i];
+    }
+  }
+
   struct Extents {
     int64_t batch = 1;
     int64_t m = 1;
@@ -273,6 +255,7 @@ class Joiner {
   void multiply_all(const Extents& e, const C* a, const C* b, C* y) const {
     if (e.batch * e.m * e.n == 0) return;
     check_product(e.m, e.n, e.k, "Einsum");
+    if (e.k == 1 && e.n > 1) return multiply_outer(e, a, b, y);
     const int64_t work = e.m * e.n * std::max<int64_t>(e.k, 1);
     if (e.batch == 1 || (work >= 2 * kProductGrain && e.batch < call_.thread_count())) {
       for (int64_t i = 0; i < e.batch; ++i) multiply(call_, product(e, a, b, y, i));
@@ -291,6 +274,20 @@ class Joiner {
       }
     });
   }
+  /// Nothing is summed: each row of the result is a row of `b` times a number.
+  void multiply_outer(const Extents& e, const C* a, const C* b, C* y) const {
+    const int64_t grain = std::max<int64_t>(1, 16384 / e.n);
+    call_.parallel_for(e.batch * e.m, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const C* from = b + row / e.m * e.n;
+        if constexpr (std::is_same_v<C, float>) {
+          simd::mul(a + row, 0, from, 1, y + row * e.n, e.n);
+        } else {
+          for (int64_t i = 0; i < e.n; ++i) y[row * e.n + i] = a[row] * from[i];
+        }
+      }
+    });
+  }
   static Product<C> product(const Extents& e, const C* a, const C* b, C* y, int64_t i) {
     return dense_product<C>(e.m, e.n, e.k, a + i * e.m * e.k, b + i * e.k * e.n, y + i * e.m * e.n);
   }
@@ -305,6 +302,7 @@ class Joiner {
   }
 
   sdk::Call& call_;
+  const Final* final_ = nullptr;
 };
 
 class Einsum final : public NodeKernel {
@@ -408,7 +406,8 @@ class Einsum final : public NodeKernel {
     for (int i = 0; i < rank; ++i) ++uses[output[i]];
     for (int slot = 0; slot < count; ++slot)
       count_uses(view_of(call, slot, extents, nullptr), uses, 1);
-    const Joiner<C> joiner(call);
+    Joiner<C> joiner(call);
+    const Final final = {output, rank, target.data};
     const auto keeps = [&](int label) { return uses[label] > 0; };
     View result;
     for (int slot = 0; slot < count; ++slot) {
@@ -422,9 +421,11 @@ class Einsum final : public NodeKernel {
           joiner.summed(next, [&](int label) { return keeps(label) || result.find(label) >= 0; });
       result =
           joiner.summed(result, [&](int label) { return keeps(label) || next.find(label) >= 0; });
+      if (std::is_same_v<T, C> && slot == count - 1) joiner.set_final(&final);
       result = joiner.joined(result, next, keeps);
     }
     const View dense = joiner.arranged(result, output, rank);
+    if (dense.data == target.data) return;
     const auto* source = static_cast<const C*>(dense.data);
     auto* y = static_cast<T*>(target.data);
     call.parallel_for(dense.count(), 32768, [&](int64_t begin, int64_t end) {

@@ -110,7 +110,8 @@ class GatherElements final : public NodeKernel {
     if (count > 0) {
       const ElementPlaces places(data, indices, axis);
       const Indices values(call, 1);
-      for (int64_t i = 0; i < count; ++i) {
+      const bool are_within = values.are_within(count, data[axis]);
+      for (int64_t i = 0; !are_within && i < count; ++i) {
         if (!values.is_within(i, data[axis])) {
           fail("index " + std::to_string(values[i]) + " is outside axis " + std::to_string(axis) +
                ", whose extent is " + std::to_string(data[axis]));

@@ -370,11 +370,12 @@ class MeanVarianceNorm final : public NodeKernel {
       const T* source = call.data<T>(0);
       auto* target = static_cast<T*>(output.data);
       measure(plan, source, groups, count, mean, spread);
-      const int64_t grain = kGrain;
-      call.parallel_for(plan.count(), grain, [&](int64_t begin, int64_t end) {
-        visit(plan, begin, end, [&](int64_t i, int64_t group) {
-          target[i] = static_cast<T>(
-              static_cast<Compute<T>>((wide(source[i]) - mean[group]) * spread[group]));
+      call.parallel_for(plan.count(), kGrain, [&](int64_t begin, int64_t end) {
+        plan.for_each_run(begin, end, [&](const auto& run) {
+          const double* center = mean + run.inputs[1];
+          const double* factor = spread + run.inputs[1];
+          standardize_run(source + run.output, target + run.output, run.count, center, factor,
+                          plan.inner_stride(1));
         });
       });
     });
@@ -388,11 +389,39 @@ class MeanVarianceNorm final : public NodeKernel {
   static double wide(T x) {
     return static_cast<double>(static_cast<Compute<T>>(x));
   }
-  template <class Visit>
-  static void visit(const Broadcast<2>& plan, int64_t begin, int64_t end, Visit&& one) {
-    plan.for_each_run(begin, end, [&](const auto& run) {
-      for (int64_t i = 0; i < run.count; ++i)
-        one(run.output + i, run.inputs[1] + i * plan.inner_stride(1));
+  template <class T>
+  static void standardize_run(const T* x, T* y, int64_t count, const double* center,
+                              const double* factor, int64_t step) {
+    const auto one = [&](int64_t i, double middle, double scale) {
+      y[i] = static_cast<T>(static_cast<Compute<T>>((wide(x[i]) - middle) * scale));
+    };
+    if (step != 0) {
+      for (int64_t i = 0; i < count; ++i) one(i, center[i], factor[i]);
+    } else {
+      const double middle = *center;
+      const double scale = *factor;
+      for (int64_t i = 0; i < count; ++i) one(i, middle, scale);
+    }
+  }
+  /// Adds value(x, group) of every element to its group's total.
+  template <class T, class Value>
+  static void add_up(const Broadcast<2>& plan, const T* x, double* totals, Value&& value) {
+    plan.for_each_run(0, plan.count(), [&](const auto& run) {
+      const T* from = x + run.output;
+      const int64_t group = run.inputs[1];
+      if (plan.inner_stride(1) != 0) {
+        for (int64_t i = 0; i < run.count; ++i) totals[group + i] += value(from[i], group + i);
+        return;
+      }
+      // Several sums at once: one would wait for itself at every step.
+      constexpr int64_t kLanes = 8;
+      double lanes[kLanes] = {};
+      int64_t i = 0;
+      for (; i + kLanes <= run.count; i += kLanes) {
+        for (int64_t k = 0; k < kLanes; ++k) lanes[k] += value(from[i + k], group);
+      }
+      for (; i < run.count; ++i) lanes[0] += value(from[i], group);
+      for (const double lane : lanes) totals[group] += lane;
     });
   }
   /// mean, and 1 / deviation in `spread`.
@@ -401,11 +430,11 @@ class MeanVarianceNorm final : public NodeKernel {
                       double* mean, double* spread) {
     std::fill_n(mean, groups, 0.0);
     std::fill_n(spread, groups, 0.0);
-    visit(plan, 0, plan.count(), [&](int64_t i, int64_t group) { mean[group] += wide(x[i]); });
+    add_up(plan, x, mean, [](T element, int64_t /*group*/) { return wide(element); });
     for (int64_t g = 0; g < groups; ++g) mean[g] /= count;
-    visit(plan, 0, plan.count(), [&](int64_t i, int64_t group) {
-      const double difference = wide(x[i]) - mean[group];
-      spread[group] += difference * difference;
+    add_up(plan, x, spread, [mean](T element, int64_t group) {
+      const double difference = wide(element) - mean[group];
+      return difference * difference;
     });
     for (int64_t g = 0; g < groups; ++g)
       spread[g] = 1.0 / (std::sqrt(spread[g] / count) + kEpsilon);

@@ -13,10 +13,12 @@
 #include <numbers>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
+#include "kernels/trigonometry.h"
 #include "node_kernel.h"
 
 namespace gantry::cpu {
@@ -45,6 +47,22 @@ class Stream {
     const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform(2 * i)));
     return radius * std::cos(2.0 * std::numbers::pi * uniform(2 * i + 1));
   }
+  /// The same from `first` on, but for the rounding to f32 of what is between; in vectors.
+  void normals(uint64_t first, float* y, int64_t count) const {
+    float angles[kNormals];
+    for (int64_t i = 0; i < count; ++i) {
+      const uint64_t counter = 2 * (first + static_cast<uint64_t>(i));
+      y[i] = static_cast<float>(1.0 - uniform(counter));
+      angles[i] = static_cast<float>(2.0 * std::numbers::pi * uniform(counter + 1));
+    }
+    const float factor = -2.0F;
+    simd::log(y, y, count, nullptr);
+    simd::mul(y, 1, &factor, 0, y, count);
+    simd::sqrt(y, y, count, nullptr);
+    simd::cos(angles, angles, count, nullptr);
+    simd::mul(y, 1, angles, 1, y, count);
+  }
+  static constexpr int64_t kNormals = 256;  ///< that `normals` makes at most
 
  private:
   uint64_t key_;
@@ -100,6 +118,8 @@ class RandomTensor final : public RandomKernel {
       using T = typename decltype(type)::type;
       auto* output = static_cast<T*>(call.output(0, dtype, shape).data);
       call.parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
+        if constexpr (kDistribution == Distribution::kNormal && std::is_same_v<T, float>)
+          return fill_normal(random, output, begin, end);
         for (int64_t i = begin; i < end; ++i) {
           const auto counter = static_cast<uint64_t>(i);
           const double value = kDistribution == Distribution::kNormal ? random.normal(counter)
@@ -111,6 +131,15 @@ class RandomTensor final : public RandomKernel {
   }
 
  private:
+  void fill_normal(const Stream& random, float* y, int64_t begin, int64_t end) const {
+    for (int64_t i = begin; i < end; i += Stream::kNormals) {
+      const int64_t count = std::min(Stream::kNormals, end - i);
+      random.normals(static_cast<uint64_t>(i), y + i, count);
+      for (int64_t k = i; k < i + count; ++k)
+        y[k] = static_cast<float>(offset_ + scale_ * static_cast<double>(y[k]));
+    }
+  }
+
   std::vector<int64_t> shape_;
   uint32_t dtype_;
   double offset_ = 0;
@@ -136,7 +165,13 @@ class Bernoulli final : public RandomKernel {
         call.parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
             const auto probability = static_cast<double>(static_cast<Compute<P>>(probabilities[i]));
-            output[i] = random.uniform(static_cast<uint64_t>(i)) < probability ? T(1) : T(0);
+            // A number and no branch, which chance would mislead.
+            const bool is_one = random.uniform(static_cast<uint64_t>(i)) < probability;
+            if constexpr (std::is_arithmetic_v<T>) {
+              output[i] = static_cast<T>(is_one);
+            } else {
+              output[i] = is_one ? T(1) : T(0);
+            }
           }
         });
       });

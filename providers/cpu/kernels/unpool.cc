@@ -137,9 +137,14 @@ class MaxUnpool final : public NodeKernel {
       using U = typename decltype(type)::type;
       const auto* source = static_cast<const U*>(call.input(0).data);
       auto* target = static_cast<U*>(output.data);
+      const bool is_same_shape = pooled.shape() == shape.shape();
       for (int64_t i = 0; i < x.element_count(); ++i) {
         int64_t index = indices[i];
         if (index < 0 || index >= pooled_places) fail_index(index, pooled.shape());
+        if (is_same_shape) {
+          target[index] = source[i];
+          continue;
+        }
         // Indices count in the shape that the attributes imply, of which a given one is an
         // extension.
         int64_t place = 0;
