@@ -84,13 +84,13 @@ HWY_INLINE void join_rows(float* row, const float* x, int64_t count, Join join) 
   for (; i < count; ++i) row[i] = join(row[i], x[i]);
 }
 
-void SlideMaximum(const float* row, const simd::Slide& slide, float* y, int64_t count) {
+void slide_maximum(const float* row, const simd::Slide& slide, float* y, int64_t count) {
   slide_any(row, slide, y, count, LargerOf());
 }
-void SlideSum(const float* row, const simd::Slide& slide, float* y, int64_t count) {
+void slide_sum(const float* row, const simd::Slide& slide, float* y, int64_t count) {
   slide_any(row, slide, y, count, SumOf());
 }
-void Raise(float* row, const float* x, int64_t count) { join_rows(row, x, count, LargerOf()); }
+void raise(float* row, const float* x, int64_t count) { join_rows(row, x, count, LargerOf()); }
 
 struct AddSquare {
   template <class V>
@@ -99,7 +99,7 @@ struct AddSquare {
   }
   float operator()(float a, float b) const { return a + b * b; }
 };
-void AddSquares(float* row, const float* x, int64_t count) {
+void add_squares(float* row, const float* x, int64_t count) {
   join_rows(row, x, count, AddSquare());
 }
 
@@ -110,21 +110,21 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gantry::cpu {
 
-HWY_EXPORT(SlideMaximum);
+HWY_EXPORT(slide_maximum);
 void simd::slide_maximum(const float* row, const Slide& slide, float* y, int64_t count) {
-  HWY_DYNAMIC_DISPATCH(SlideMaximum)(row, slide, y, count);
+  HWY_DYNAMIC_DISPATCH(slide_maximum)(row, slide, y, count);
 }
-HWY_EXPORT(SlideSum);
+HWY_EXPORT(slide_sum);
 void simd::slide_sum(const float* row, const Slide& slide, float* y, int64_t count) {
-  HWY_DYNAMIC_DISPATCH(SlideSum)(row, slide, y, count);
+  HWY_DYNAMIC_DISPATCH(slide_sum)(row, slide, y, count);
 }
-HWY_EXPORT(Raise);
+HWY_EXPORT(raise);
 void simd::raise(float* row, const float* x, int64_t count) {
-  HWY_DYNAMIC_DISPATCH(Raise)(row, x, count);
+  HWY_DYNAMIC_DISPATCH(raise)(row, x, count);
 }
-HWY_EXPORT(AddSquares);
+HWY_EXPORT(add_squares);
 void simd::add_squares(float* row, const float* x, int64_t count) {
-  HWY_DYNAMIC_DISPATCH(AddSquares)(row, x, count);
+  HWY_DYNAMIC_DISPATCH(add_squares)(row, x, count);
 }
 
 }  // namespace gantry::cpu

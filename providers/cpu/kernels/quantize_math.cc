@@ -127,19 +127,19 @@ HWY_INLINE void dequantize_any(const T* x, const float* scale, const float* zero
   void Name(const T* x, const float* s, const float* z, bool each, float* y, int64_t n) { \
     dequantize_any(x, s, z, each, y, n);                                                  \
   }
-GANTRY_QUANTIZE(ToU8, uint8_t)
-GANTRY_QUANTIZE(ToI8, int8_t)
-GANTRY_QUANTIZE(ToU16, uint16_t)
-GANTRY_QUANTIZE(ToI16, int16_t)
-GANTRY_DEQUANTIZE(FromU8, uint8_t)
-GANTRY_DEQUANTIZE(FromI8, int8_t)
-GANTRY_DEQUANTIZE(FromU16, uint16_t)
-GANTRY_DEQUANTIZE(FromI16, int16_t)
-GANTRY_DEQUANTIZE(FromI32, int32_t)
+GANTRY_QUANTIZE(to_u8, uint8_t)
+GANTRY_QUANTIZE(to_i8, int8_t)
+GANTRY_QUANTIZE(to_u16, uint16_t)
+GANTRY_QUANTIZE(to_i16, int16_t)
+GANTRY_DEQUANTIZE(from_u8, uint8_t)
+GANTRY_DEQUANTIZE(from_i8, int8_t)
+GANTRY_DEQUANTIZE(from_u16, uint16_t)
+GANTRY_DEQUANTIZE(from_i16, int16_t)
+GANTRY_DEQUANTIZE(from_i32, int32_t)
 #undef GANTRY_QUANTIZE
 #undef GANTRY_DEQUANTIZE
 
-void RangeWithZero(const float* x, int64_t count, float* least, float* greatest) {
+void range_with_zero(const float* x, int64_t count, float* least, float* greatest) {
   const QuantTag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   QuantVec low[2] = {hn::Zero(d), hn::Zero(d)};
@@ -176,20 +176,20 @@ namespace gantry::cpu {
                       int64_t count) {                                                       \
     HWY_DYNAMIC_DISPATCH(Name)(x, scale, zero, each, y, count);                              \
   }
-GANTRY_EXPORT(ToU8, quantize, float, uint8_t)
-GANTRY_EXPORT(ToI8, quantize, float, int8_t)
-GANTRY_EXPORT(ToU16, quantize, float, uint16_t)
-GANTRY_EXPORT(ToI16, quantize, float, int16_t)
-GANTRY_EXPORT(FromU8, dequantize, uint8_t, float)
-GANTRY_EXPORT(FromI8, dequantize, int8_t, float)
-GANTRY_EXPORT(FromU16, dequantize, uint16_t, float)
-GANTRY_EXPORT(FromI16, dequantize, int16_t, float)
-GANTRY_EXPORT(FromI32, dequantize, int32_t, float)
+GANTRY_EXPORT(to_u8, quantize, float, uint8_t)
+GANTRY_EXPORT(to_i8, quantize, float, int8_t)
+GANTRY_EXPORT(to_u16, quantize, float, uint16_t)
+GANTRY_EXPORT(to_i16, quantize, float, int16_t)
+GANTRY_EXPORT(from_u8, dequantize, uint8_t, float)
+GANTRY_EXPORT(from_i8, dequantize, int8_t, float)
+GANTRY_EXPORT(from_u16, dequantize, uint16_t, float)
+GANTRY_EXPORT(from_i16, dequantize, int16_t, float)
+GANTRY_EXPORT(from_i32, dequantize, int32_t, float)
 #undef GANTRY_EXPORT
 
-HWY_EXPORT(RangeWithZero);
+HWY_EXPORT(range_with_zero);
 void simd::range_with_zero(const float* x, int64_t count, float* least, float* greatest) {
-  HWY_DYNAMIC_DISPATCH(RangeWithZero)(x, count, least, greatest);
+  HWY_DYNAMIC_DISPATCH(range_with_zero)(x, count, least, greatest);
 }
 
 }  // namespace gantry::cpu

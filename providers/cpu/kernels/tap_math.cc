@@ -10,7 +10,7 @@ HWY_BEFORE_NAMESPACE();
 namespace gantry::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-void SumTaps(const float* x, const simd::PointTaps& points, float* y, int64_t count) {
+void sum_taps(const float* x, const simd::PointTaps& points, float* y, int64_t count) {
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> di;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -44,9 +44,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gantry::cpu {
 
-HWY_EXPORT(SumTaps);
+HWY_EXPORT(sum_taps);
 void simd::sum_taps(const float* x, const PointTaps& points, float* y, int64_t count) {
-  HWY_DYNAMIC_DISPATCH(SumTaps)(x, points, y, count);
+  HWY_DYNAMIC_DISPATCH(sum_taps)(x, points, y, count);
 }
 
 }  // namespace gantry::cpu

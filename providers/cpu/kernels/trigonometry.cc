@@ -48,12 +48,12 @@ HWY_INLINE void periodic(const float* x, float* y, int64_t count, Vector vector,
   });
 }
 
-void Sine(const float* x, float* y, int64_t count, const float* /*p*/) {
+void sine(const float* x, float* y, int64_t count, const float* /*p*/) {
   periodic(
       x, y, count, [](auto d, auto v) HWY_ATTR { return hn::Sin(d, v); },
       [](float v) { return std::sin(v); });
 }
-void Cosine(const float* x, float* y, int64_t count, const float* /*p*/) {
+void cosine(const float* x, float* y, int64_t count, const float* /*p*/) {
   periodic(
       x, y, count, [](auto d, auto v) HWY_ATTR { return hn::Cos(d, v); },
       [](float v) { return std::cos(v); });
@@ -66,9 +66,9 @@ void Cosine(const float* x, float* y, int64_t count, const float* /*p*/) {
       hn::StoreU(hn::function(d, hn::LoadU(d, from)), d, to);              \
     });                                                                    \
   }
-GANTRY_ARC(ArcSine, Asin)
-GANTRY_ARC(ArcCosine, Acos)
-GANTRY_ARC(ArcTangent, Atan)
+GANTRY_ARC(arc_sine, Asin)
+GANTRY_ARC(arc_cosine, Acos)
+GANTRY_ARC(arc_tangent, Atan)
 #undef GANTRY_ARC
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
@@ -83,11 +83,11 @@ namespace gantry::cpu {
   void simd::name(const float* x, float* y, int64_t count, const float* p) { \
     HWY_DYNAMIC_DISPATCH(Name)(x, y, count, p);                              \
   }
-GANTRY_EXPORT(sin, Sine)
-GANTRY_EXPORT(cos, Cosine)
-GANTRY_EXPORT(asin, ArcSine)
-GANTRY_EXPORT(acos, ArcCosine)
-GANTRY_EXPORT(atan, ArcTangent)
+GANTRY_EXPORT(sin, sine)
+GANTRY_EXPORT(cos, cosine)
+GANTRY_EXPORT(asin, arc_sine)
+GANTRY_EXPORT(acos, arc_cosine)
+GANTRY_EXPORT(atan, arc_tangent)
 #undef GANTRY_EXPORT
 
 }  // namespace gantry::cpu
