@@ -5,6 +5,7 @@ import pathlib
 
 import operator_table as table
 import pytest
+from browser import Browser
 from onnx import defs
 from operator_coverage import Covered, Operator, Use, count, probe_operators, suite_line, uses_of
 from operator_probe import default_types, parse_type, probe_model, variables
@@ -95,6 +96,20 @@ def test_the_page_escapes_and_marks():
     page = table.to_html(some_operators(), "a < b", "onnx 1", (4, 5))
     assert "my.&lt;domain&gt;.Odd" in page and "a &lt; b" in page and "<domain>" not in page
     assert '<td class="number part" title="1, 6">1/3</td>' in page
+
+
+def test_the_page_filters_its_rows(tmp_path):
+    (tmp_path / "page.html").write_text(table.to_html(some_operators(), "a line", "onnx 1", (4, 5)), encoding="utf-8")
+    browser = Browser()
+    try:
+        browser.driver.get((tmp_path / "page.html").as_uri())
+        shown = lambda: [row.text.split()[0] for row in browser.all("tbody tr") if row.is_displayed()]
+        assert shown() == ["Add", "my.<domain>.Odd"]
+        browser.one("#filter").send_keys("NOBODY odd")
+        assert shown() == ["my.<domain>.Odd"]
+        assert browser.complaints() == []
+    finally:
+        browser.close()
 
 
 def test_the_committed_table_is_complete(operators):
