@@ -19,7 +19,8 @@ namespace gantry {
 struct Payload {
   const std::byte* data = nullptr;
   uint64_t size_bytes = 0;
-  std::shared_ptr<const void> owner;  ///< a mapped file; null: borrowed from the caller of the import
+  /// A mapped file; null: borrowed from the caller of the import.
+  std::shared_ptr<const void> owner;
 };
 
 /// The doc_string of a tensor whose payload has that index.

@@ -14,9 +14,10 @@ Operand::Operand(const Desc& given, const Desc& wanted, bool is_input)
 
 void Operand::place(sdk::Call& call, void* data) {
   outer_.set_data_handle(data);
-  if (reorder_.is_set())
+  if (reorder_.is_set()) {
     inner_.set_data_handle(
         call.scratch<std::byte>(static_cast<int64_t>(inner_.get_desc().get_size())));
+  }
 }
 
 void Scratchpad::place(sdk::Call& call) {

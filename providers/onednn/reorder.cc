@@ -28,9 +28,10 @@ struct Job {
       const int64_t last = std::min(first + kTile, channels);
       for (int64_t p = 0; p < pixels; p += kTile) {
         const int64_t end_pixel = std::min(p + kTile, pixels);
-        for (int64_t c = first; c < last; ++c)
+        for (int64_t c = first; c < last; ++c) {
           for (int64_t i = p; i < end_pixel; ++i)
             target[matrix + c * pixels + i] = source[matrix + i * channels + c];
+        }
       }
     }
   }

@@ -71,9 +71,7 @@ class NodeTimes {
 
 }  // namespace
 
-bool is_elsewhere(const NodePlacement& node) {
-  return !node.instead_of.empty();
-}
+bool is_elsewhere(const NodePlacement& node) { return !node.instead_of.empty(); }
 
 std::vector<Refusal> refusals_of(const Placement& placement) {
   std::map<std::string, size_t> counts;
