@@ -2,9 +2,9 @@
 
 # gantry_add_provider(<name> MANIFEST <file> SOURCES <file>... [LIBRARIES <target>...])
 #
-# A provider: the target gantry_provider_<name>, built as libgantry_<name>.so beside its manifest in
-# lib/gantry/providers.d, where the core looks for bundled providers. It sees plugin_sdk and what LIBRARIES name, and exports
-# nothing but gantry_provider_v1.
+# A provider of this repository: the target gantry_provider_<name>, built as libgantry_<name>.so beside its manifest in
+# lib/gantry/providers.d, where the core looks for bundled providers. It is what the SDK's gantry_provider_library makes for
+# anybody, with our warnings and sanitizers.
 function(gantry_add_provider name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "MANIFEST" "SOURCES;LIBRARIES")
   if(NOT arg_MANIFEST OR NOT arg_SOURCES OR arg_UNPARSED_ARGUMENTS)
@@ -12,20 +12,16 @@ function(gantry_add_provider name)
   endif()
   set(folder ${PROJECT_BINARY_DIR}/lib/gantry/providers.d)
   set(target gantry_provider_${name})
-  add_library(${target} MODULE ${arg_SOURCES})
-  set_target_properties(${target} PROPERTIES
-    OUTPUT_NAME gantry_${name}
-    LIBRARY_OUTPUT_DIRECTORY ${folder})
-  target_link_libraries(${target} PRIVATE gantry::plugin_sdk gantry_warnings ${arg_LIBRARIES})
-  # Visibility alone would leave the standard library's templates exported.
-  set(exports ${PROJECT_SOURCE_DIR}/cmake/provider_exports.map)
-  target_link_options(${target} PRIVATE LINKER:-z,defs LINKER:--version-script=${exports})
-  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${exports})
+  gantry_provider_library(${target}
+    MANIFEST ${arg_MANIFEST}
+    SOURCES ${arg_SOURCES}
+    LIBRARIES gantry_warnings ${arg_LIBRARIES}
+    FOLDER ${folder})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME gantry_${name})
   if(GANTRY_SANITIZE)
     # The sanitizer's run-time belongs to the executable; a module leaves its symbols open.
     target_link_options(${target} PRIVATE LINKER:-z,undefs)
   endif()
-  configure_file(${arg_MANIFEST} ${folder}/${name}.json COPYONLY)
   set_property(GLOBAL APPEND PROPERTY GANTRY_PROVIDERS ${target})
   set_property(GLOBAL APPEND PROPERTY GANTRY_MANIFESTS ${folder}/${name}.json)
 endfunction()

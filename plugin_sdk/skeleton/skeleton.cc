@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The smallest provider: one device in host memory, one operator. Copy this folder and change the
-// names.
+// The provider "skeleton": one device in host memory, one operator.
 #include <gantry/sdk/provider.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@ class Relu : public sdk::Kernel {
     const float* x = call.data<float>(0);
     auto* y = static_cast<float*>(call.output(0, GANTRY_FLOAT, call.shape(0)).data);
     call.parallel_for(call.shape(0).element_count(), 16384, [&](int64_t begin, int64_t end) {
+      // In this order a NaN stays one.
       for (int64_t i = begin; i < end; ++i) y[i] = std::max(x[i], 0.0F);
     });
   }
@@ -28,9 +28,10 @@ constexpr sdk::KernelRow kRows[] = {
     {"Relu", 6, sdk::kLatest, sdk::dtypes(GANTRY_FLOAT), sdk::make<Relu>, {.overwrites = 1}},
 };
 
-class Skeleton : public sdk::Provider {
+class SkeletonProvider : public sdk::Provider {
  public:
-  explicit Skeleton(const gantry_offer& offer) : Provider(offer, "skeleton", {sdk::table(kRows)}) {}
+  explicit SkeletonProvider(const gantry_offer& offer)
+      : Provider(offer, "skeleton", {sdk::table(kRows)}) {}
 
   void devices(const gantry_device_sink& sink) override {
     gantry_device_info info = {};
@@ -45,4 +46,4 @@ class Skeleton : public sdk::Provider {
 
 }  // namespace
 
-GANTRY_DEFINE_PROVIDER(Skeleton)
+GANTRY_DEFINE_PROVIDER(SkeletonProvider)
