@@ -26,16 +26,6 @@ constexpr const char* kHostMachineName = "AArch64";
 // More than any library has; a larger number comes from a broken file.
 constexpr uint64_t kMostEntries = 1 << 16;
 
-std::vector<Elf64_Phdr> read_program_headers(const LibraryFile& file) {
-  const auto header = file.read<Elf64_Ehdr>(0);
-  if (header.e_phnum == 0) return {};
-  if (header.e_phentsize != sizeof(Elf64_Phdr))
-    file.fail("an ELF file with program headers of another size");
-  std::vector<Elf64_Phdr> headers(header.e_phnum);
-  file.read(header.e_phoff, headers.data(), headers.size() * sizeof(Elf64_Phdr));
-  return headers;
-}
-
 // The dynamic section speaks of addresses; where they lie in the file is in the segments.
 uint64_t file_offset(const LibraryFile& file, const std::vector<Elf64_Phdr>& segments,
                      uint64_t address) {
@@ -75,6 +65,16 @@ void check_elf(const LibraryFile& file) {
   }
 }
 
+std::vector<Elf64_Phdr> read_program_headers(const LibraryFile& file) {
+  const auto header = file.read<Elf64_Ehdr>(0);
+  if (header.e_phnum == 0) return {};
+  if (header.e_phentsize != sizeof(Elf64_Phdr))
+    file.fail("an ELF file with program headers of another size");
+  std::vector<Elf64_Phdr> headers(header.e_phnum);
+  file.read(header.e_phoff, headers.data(), headers.size() * sizeof(Elf64_Phdr));
+  return headers;
+}
+
 DynamicSection read_dynamic_section(const LibraryFile& file) {
   const std::vector<Elf64_Phdr> segments = read_program_headers(file);
   const auto found = std::find_if(segments.begin(), segments.end(), [](const Elf64_Phdr& segment) {
@@ -107,6 +107,9 @@ DynamicSection read_dynamic_section(const LibraryFile& file) {
     if (entry.d_tag == DT_SONAME) section.soname = text(entry.d_un.d_val);
     if (entry.d_tag == DT_RPATH) section.rpath = text(entry.d_un.d_val);
     if (entry.d_tag == DT_RUNPATH) section.runpath = text(entry.d_un.d_val);
+    if (entry.d_tag == DT_TEXTREL ||
+        (entry.d_tag == DT_FLAGS && (entry.d_un.d_val & DF_TEXTREL) != 0))
+      section.has_text_relocations = true;
   }
   return section;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <elf.h>
 #include <string>
 #include <vector>
 
@@ -60,10 +61,13 @@ struct DynamicSection {
   std::vector<std::string> needed;  ///< names of libraries
   std::string rpath;                ///< folders separated by ':'; counts without a runpath only
   std::string runpath;
+  bool has_text_relocations = false;  ///< the loader has to write into its code
 };
 
 /// ABI_MISMATCH: built for another processor. INVALID_ARGUMENT: not an ELF shared library.
 void check_elf(const LibraryFile& file);
+/// INVALID_ARGUMENT: truncated. Requires check_elf.
+std::vector<Elf64_Phdr> read_program_headers(const LibraryFile& file);
 /// INVALID_ARGUMENT: truncated. Requires check_elf. Without a dynamic section: empty.
 DynamicSection read_dynamic_section(const LibraryFile& file);
 

@@ -3,39 +3,16 @@
 
 #include <gantry/error.h>
 
-#include <array>
 #include <cstddef>
 #include <cstring>
-#include <elf.h>
 #include <string>
-#include <vector>
+
+#include "plugin/elf_sections.h"
 
 namespace gantry {
 namespace {
 
 constexpr const char* kSection = ".note.gantry";
-
-// The section's header; its name is compared within the string table only.
-bool find_section(const LibraryFile& file, Elf64_Shdr& found) {
-  const auto header = file.read<Elf64_Ehdr>(0);
-  if (header.e_shoff == 0 || header.e_shnum == 0) return false;
-  if (header.e_shentsize != sizeof(Elf64_Shdr))
-    file.fail("an ELF file with section headers of another size");
-  if (header.e_shstrndx >= header.e_shnum) file.fail("an ELF file without section names");
-  std::vector<Elf64_Shdr> sections(header.e_shnum);
-  file.read(header.e_shoff, sections.data(), sections.size() * sizeof(Elf64_Shdr));
-  const Elf64_Shdr& names = sections[header.e_shstrndx];
-  std::array<char, sizeof(".note.gantry")> name = {};
-  for (const Elf64_Shdr& section : sections) {
-    if (names.sh_size < name.size() || section.sh_name > names.sh_size - name.size()) continue;
-    file.read(names.sh_offset + section.sh_name, name.data(), name.size());
-    if (std::memcmp(name.data(), kSection, name.size()) == 0) {
-      found = section;
-      return true;
-    }
-  }
-  return false;
-}
 
 const char* sanitizer_name(uint32_t sanitizer) {
   switch (sanitizer) {
@@ -54,16 +31,17 @@ const char* sanitizer_name(uint32_t sanitizer) {
 
 gantry_note read_note(const LibraryFile& file) {
   check_elf(file);
-  Elf64_Shdr section = {};
-  if (!find_section(file, section)) {
+  const ElfSections sections(file);
+  const Elf64_Shdr* section = sections.named(kSection);
+  if (!section) {
     file.fail(
         "a library without the note section .note.gantry (GANTRY_PROVIDER_NOTE in one of its "
         "source files makes it)");
   }
   constexpr uint64_t kKnown = offsetof(gantry_note, sanitizer) + sizeof(gantry_note::sanitizer);
-  if (section.sh_size < kKnown) file.fail("a library whose gantry note is cut short");
+  if (section->sh_size < kKnown) file.fail("a library whose gantry note is cut short");
   gantry_note note = {};
-  file.read(section.sh_offset, &note, sizeof(note) <= section.sh_size ? sizeof(note) : kKnown);
+  file.read(section->sh_offset, &note, sizeof(note) <= section->sh_size ? sizeof(note) : kKnown);
   if (note.name_bytes != sizeof("gantry") || note.type != 1 ||
       std::memcmp(note.name, "gantry", sizeof("gantry")) != 0) {
     file.fail("a library whose section .note.gantry holds something else");

@@ -46,6 +46,13 @@ std::vector<std::string> named_folders(const DynamicSection& section, const std:
   return folders;
 }
 
+// Whether the file is below the folder, links resolved.
+bool is_below(const fs::path& file, const fs::path& folder) {
+  std::error_code error;
+  const fs::path real = fs::canonical(file, error);
+  return !error && !leaves_folder(real.lexically_relative(fs::canonical(folder, error))) && !error;
+}
+
 std::string with_hint(const Manifest& manifest, const std::string& name) {
   const auto hint = manifest.library_hints.find(name);
   return "the library " + name +
@@ -148,6 +155,34 @@ std::vector<std::string> library_clashes(const std::string& library,
     }
   }
   return clashes;
+}
+
+std::vector<BundledLibrary> bundled_libraries(const std::string& library) {
+  std::vector<BundledLibrary> bundled;
+  const std::string home = fs::path(library).parent_path().string();
+  std::set<std::string> seen = {library};
+  for (std::vector<std::string> open = {library}; !open.empty();) {
+    const LibraryFile file(open.back());
+    open.pop_back();
+    check_elf(file);
+    const DynamicSection section = read_dynamic_section(file);
+    bool is_complete = true;
+    const std::vector<std::string> folders =
+        named_folders(section, fs::path(file.path()).parent_path().string(), is_complete);
+    for (const std::string& name : section.needed) {
+      for (const std::string& folder : folders) {
+        std::error_code error;
+        const fs::path path = fs::canonical(fs::path(folder) / name, error);
+        if (error) continue;
+        if (is_below(path, home) && seen.insert(path.string()).second) {
+          bundled.push_back({name, path.string()});
+          open.push_back(path.string());
+        }
+        break;
+      }
+    }
+  }
+  return bundled;
 }
 
 }  // namespace gantry

@@ -35,4 +35,12 @@ std::vector<std::string> missing_libraries(const Manifest& manifest, const std::
 /// another file of that name: a sentence for each.
 std::vector<std::string> library_clashes(const std::string& library, const DynamicSection& section);
 
+/// A library that a provider brings: linked with it, or with another one that it brings, and found
+/// in a folder that the provider's own lies in or above.
+struct BundledLibrary {
+  std::string name;  ///< as it is linked with
+  std::string path;
+};
+std::vector<BundledLibrary> bundled_libraries(const std::string& library);
+
 }  // namespace gantry
