@@ -91,6 +91,7 @@ int run(int argc, char** argv) {
   add_bench(app, action);
   add_inspect(app, action);
   add_config(app, action);
+  add_provider(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

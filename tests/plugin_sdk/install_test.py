@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The SDK as others get it: installed, moved, and used with nothing else of gantry; and what `gantry provider new` writes for it."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import onnx
+import pytest
+from command_line import complaint, facts, gantry
+from onnx import TensorProto, helper
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("GANTRY_BINARY", ROOT / "build" / "release" / "bin" / "gantry")).parents[1]
+WARNINGS = "-Wall -Wextra -Wpedantic -Wold-style-cast -Wshadow -Wnon-virtual-dtor -Werror"
+
+
+def run(*command, folder=None):
+    done = subprocess.run([str(part) for part in command], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def build(source, sdk):
+    """Builds a provider out of tree, with a vendor's warnings as errors; its build folder."""
+    run("cmake", "-S", source, "-B", source / "build", f"-DCMAKE_PREFIX_PATH={sdk}", f"-DCMAKE_CXX_FLAGS={WARNINGS}",
+        "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF")
+    run("cmake", "--build", source / "build")
+    return source / "build"
+
+
+@pytest.fixture(scope="module")
+def sdk(tmp_path_factory):
+    """The installed component, moved from where it was installed."""
+    folder = tmp_path_factory.mktemp("sdk")
+    run("cmake", "--install", BUILD, "--component", "sdk", "--prefix", folder / "first")
+    (folder / "first").rename(folder / "moved")
+    return folder / "moved"
+
+
+def relu(path):
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [4])
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"], name="the_relu")], "g", [x], [y])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+def test_the_package_has_the_sdk_and_nothing_of_the_core(sdk):
+    files = {str(file.relative_to(sdk)) for file in sdk.rglob("*") if file.is_file()}
+    headers = {name for name in files if name.startswith("include/")}
+    assert headers == {f"include/{path.relative_to(folder)}" for folder in (ROOT / "plugin_sdk" / "include", ROOT / "plugin_sdk" / "cpp")
+                       for path in folder.rglob("*.h")}
+    assert {name.rsplit("/", 1)[1] for name in files - headers} == {
+        "CMakeLists.txt", "skeleton.cc", "skeleton.json", "provider_exports.map", "gantry_provider_library.cmake",
+        "gantry_sdkConfig.cmake", "gantry_sdkConfigVersion.cmake", "gantry_sdkTargets.cmake"}
+    for name in files:
+        text = (sdk / name).read_text(encoding="utf-8")
+        assert str(ROOT) not in text and str(BUILD) not in text, f"{name} names the machine it was built on"
+
+
+def test_the_skeleton_builds_against_the_installed_tree(sdk, tmp_path):
+    shutil.copytree(sdk / "share" / "gantry_sdk" / "skeleton", tmp_path / "skeleton")
+    folder = build(tmp_path / "skeleton", sdk)
+    assert (folder / "libskeleton.so").is_file() and (folder / "skeleton.json").is_file()
+    dependencies = run("cmake", "-E", "cat", folder / "CMakeFiles" / "skeleton.dir" / "skeleton.cc.o.d")
+    assert str(sdk / "include" / "gantry" / "provider.h") in dependencies
+    assert str(ROOT) not in dependencies, "a header was taken from the sources and not from the package"
+
+
+def test_the_sdk_is_a_project_of_its_own(tmp_path):
+    shutil.copytree(ROOT / "plugin_sdk", tmp_path / "plugin_sdk")
+    run("cmake", "-S", tmp_path / "plugin_sdk", "-B", tmp_path / "build")
+    run("cmake", "--install", tmp_path / "build", "--prefix", tmp_path / "sdk")
+    assert (tmp_path / "sdk" / "include" / "gantry" / "provider.h").is_file()
+
+
+def test_a_new_provider_builds_loads_and_runs(sdk, tmp_path):
+    made = facts("provider", "new", "my-npu_2", "--dir", tmp_path / "new")
+    assert made["device"] == "MY_NPU_2" and [pathlib.Path(file).name for file in made["files"]] == [
+        "CMakeLists.txt", "my-npu_2.cc", "my-npu_2.json"]
+    written = [pathlib.Path(file).read_text(encoding="utf-8") for file in made["files"]]
+    assert sum(len(text.splitlines()) for text in written) < 150
+    assert not any("skeleton" in text.lower() for text in written)
+
+    folder = build(tmp_path / "new", sdk)
+    environment = {"GANTRY_ADD_PROVIDER_FILES": str(folder / "my-npu_2.json"), "GANTRY_PROBE_CACHE": "off"}
+    devices = facts("devices", env=environment)["devices"]
+    assert [row["state"] for row in devices if row["device"] == "MY_NPU_2:0"] == ["ready"]
+    ran = facts("run", relu(tmp_path / "relu.onnx"), "--device", "MY_NPU_2", "--random", env=environment)
+    assert ran["outputs"][0]["shape"] == [4] and ran["outputs"][0]["min"] >= 0
+
+    run("cmake", "--install", folder, "--prefix", tmp_path / "prefix")
+    home = {"XDG_DATA_HOME": str(tmp_path / "prefix" / "share"), "GANTRY_PROBE_CACHE": "off"}
+    assert any(row["device"] == "MY_NPU_2:0" for row in facts("devices", env=home)["devices"]), "it is found where it installs itself"
+
+
+def test_names_that_cannot_be(tmp_path):
+    for name in ("2npu", "Npu", "", "a b", "x" * 65, "../npu"):
+        said = complaint("provider", "new", name, "--dir", tmp_path / "new", status=2)
+        assert "expected 1 to 64 of a-z, 0-9, _ and -, first a letter" in said
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_folder_with_files_is_left_alone(tmp_path):
+    (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
+    said = complaint("provider", "new", "npu", "--dir", tmp_path)
+    assert "expected a new or empty folder" in said and "--dir" in said
+    assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_the_text_says_what_to_do_next(tmp_path):
+    output, _ = gantry("provider", "new", "npu", "--dir", tmp_path / "npu")
+    assert f"cmake -S {tmp_path}/npu -B {tmp_path}/npu/build" in output and "gantry devices" in output
+    assert json.loads((tmp_path / "npu" / "npu.json").read_text(encoding="utf-8"))["devices"] == ["NPU"]
