@@ -9,6 +9,7 @@ void add_provider(CLI::App& app, Action& chosen) {
   provider->require_subcommand(1);
   add_provider_new(*provider, chosen);
   add_provider_lint(*provider, chosen);
+  add_provider_test(*provider, chosen);
 }
 
 }  // namespace gantry::cli

@@ -8,5 +8,6 @@ namespace gantry::cli {
 
 void add_provider_lint(CLI::App& provider, Action& chosen);
 void add_provider_new(CLI::App& provider, Action& chosen);
+void add_provider_test(CLI::App& provider, Action& chosen);
 
 }  // namespace gantry::cli

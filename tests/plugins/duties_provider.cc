@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// A provider that keeps every rule of docs/ABI.md but one, chosen by the option "breaks"; without
+// it, all. Its device has memory of its own (the host's, really), and streams that do nothing until
+// somebody waits, so that whoever forgets to wait sees old bytes.
+#include <gantry/sdk/provider.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace {
+
+namespace sdk = gantry::sdk;
+
+std::string broken;  // set by the entry, before anything else
+bool breaks(const char* rule) { return broken == rule; }
+
+// One lock for all: the device is slow on purpose.
+std::recursive_mutex& device_lock() {
+  static auto* const mutex = new std::recursive_mutex;
+  return *mutex;
+}
+
+struct Stream {
+  std::deque<std::function<void()>> work;
+  uint64_t given = 0;
+  uint64_t done = 0;
+
+  void put(std::function<void()> item) {
+    const std::lock_guard<std::recursive_mutex> lock(device_lock());
+    ++given;
+    if (breaks("order")) {
+      work.push_front(std::move(item));
+    } else {
+      work.push_back(std::move(item));
+    }
+  }
+  void run_until(uint64_t number) {
+    const std::lock_guard<std::recursive_mutex> lock(device_lock());
+    while (done < number && !work.empty()) {
+      const std::function<void()> item = std::move(work.front());
+      work.pop_front();
+      ++done;
+      item();
+    }
+  }
+};
+
+struct Event {
+  Stream* stream = nullptr;
+  uint64_t number = 0;
+};
+
+Stream& stream_of(gantry_stream* stream) { return *reinterpret_cast<Stream*>(stream); }
+Event& event_of(gantry_event* event) { return *reinterpret_cast<Event*>(event); }
+
+class Relu : public sdk::Kernel {
+ public:
+  explicit Relu(const sdk::NodeView&) {}
+  void run(sdk::Call& call) const override {
+    if (const uint32_t code = call.host()->should_stop(call.run())) {
+      throw sdk::Error(breaks("stop") ? GANTRY_INTERNAL : static_cast<gantry_code>(code),
+                       "stopped");
+    }
+    static std::atomic<int> running{0};
+    const int others = running++;
+    if (breaks("threads")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const float* x = call.data<float>(0);
+    const int64_t count = call.shape(0).element_count();
+    auto* y = static_cast<float*>(output(call));
+    const float shift = breaks("numerics") || (breaks("threads") && others > 0) ? 1.0F : 0.0F;
+    stream_of(call.stream()).put([=] {
+      for (int64_t i = 0; i < count; ++i) y[i] = std::max(x[i], 0.0F) + shift;
+    });
+    --running;
+  }
+
+ private:
+  static void* output(sdk::Call& call) {
+    const sdk::Shape shape = call.shape(0);
+    gantry_tensor* tensor = nullptr;
+    gantry_error* error = call.host()->output(
+        call.run(), 0, GANTRY_FLOAT, static_cast<uint32_t>(shape.rank), shape.data, &tensor);
+    if (error && breaks("refused-output")) std::abort();
+    if (error && breaks("error-kept")) throw sdk::Error(GANTRY_OUT_OF_MEMORY, "no output");
+    sdk::check(call.host(), error);
+    return tensor->data;
+  }
+};
+
+constexpr sdk::KernelRow kRows[] = {
+    {"Relu", 6, sdk::kLatest, sdk::dtypes(GANTRY_FLOAT), sdk::make<Relu>},
+};
+
+void copy_rows(const gantry_copy& copy) {
+  const uint64_t source_pitch = breaks("pitch") ? copy.row_bytes : copy.source_pitch;
+  for (uint64_t row = 0; row < copy.rows; ++row) {
+    std::memcpy(static_cast<char*>(copy.target) + row * copy.target_pitch,
+                static_cast<const char*>(copy.source) + row * source_pitch, copy.row_bytes);
+  }
+}
+
+class Duties : public sdk::Provider {
+ public:
+  explicit Duties(const gantry_offer& offer) : Provider(offer, "duties", {sdk::table(kRows)}) {
+    host_of_all = offer.host;
+    fill_memory();
+    fill_streams();
+    if (breaks("other-version")) api_.claim = nullptr;
+    if (breaks("repeatable") || breaks("kept") || breaks("hostile") || breaks("silent") ||
+        breaks("domain")) {
+      sound_claim = api_.claim;
+      api_.claim = broken_claim;
+    }
+  }
+
+  void devices(const gantry_device_sink& sink) override {
+    gantry_device_info info = {};
+    info.size = sizeof(info);
+    info.state = GANTRY_DEVICE_READY;
+    info.type = sdk::to_str("DUTY");
+    info.name = sdk::to_str(breaks("nameless") ? "" : "a device that waits");
+    sink.device(sink.self, &info);
+    if (!breaks("reasonless")) return;
+    info.id = 1;
+    info.state = GANTRY_DEVICE_ABSENT;
+    sink.device(sink.self, &info);
+  }
+
+ private:
+  static inline decltype(gantry_provider_api::claim) sound_claim = nullptr;
+  static inline const gantry_host* host_of_all = nullptr;
+
+  static gantry_error* broken_claim(gantry_provider* self, const gantry_claim_request* request) {
+    static int questions = 0;
+    const gantry_graph& graph = *request->graph;
+    if (breaks("repeatable") && ++questions % 3 == 0) {
+      for (uint32_t node = 0; node < graph.node_count; ++node)
+        request->sink->refuse(request->sink->self, node, sdk::to_str("not today"));
+      return nullptr;
+    }
+    if (breaks("kept")) (void)host_of_all->allocate(100, 64);
+    if (breaks("silent")) return nullptr;
+    if (breaks("hostile")) {
+      for (uint32_t node = 0; node < graph.node_count; ++node) {
+        const volatile uint32_t first = graph.nodes[node]->inputs[0];  // there may be none
+        if (graph.values[first]->rank > 64) return nullptr;
+      }
+    }
+    if (breaks("domain")) {
+      for (uint32_t node = 0; node < graph.node_count; ++node) claim_node(request, node);
+      return nullptr;
+    }
+    return sound_claim(self, request);
+  }
+
+  // Whatever the domain is.
+  static void claim_node(const gantry_claim_request* request, uint32_t node) {
+    if (sdk::to_view(request->graph->nodes[node]->op_type) != "Relu")
+      return request->sink->refuse(request->sink->self, node, sdk::to_str("only Relu is known"));
+    gantry_claim row = {};
+    row.size = sizeof(row);
+    row.nodes = &node;
+    row.node_count = 1;
+    row.time_ns = -1;
+    row.kernel = sdk::to_str("relu");
+    request->sink->claim(request->sink->self, &row);
+  }
+
+  static gantry_error* allocate(gantry_device*, uint64_t size_bytes, void** out_memory) {
+    constexpr uint64_t kMost = uint64_t{1} << 32;
+    if (size_bytes > kMost) {
+      return host_of_all->error_create(breaks("limit") ? GANTRY_INTERNAL : GANTRY_OUT_OF_MEMORY,
+                                       sdk::to_str("the device has 4 GiB"));
+    }
+    // A front of one line, so that a block can be off by less than that.
+    constexpr uint64_t kLine = 64;
+    auto* block = static_cast<char*>(std::aligned_alloc(kLine, (size_bytes / kLine + 3) * kLine));
+    *out_memory = block + kLine + (breaks("alignment") ? 4 : 0);
+    return nullptr;
+  }
+
+  void fill_memory() {
+    api_.device_open = [](gantry_provider* self, uint32_t, gantry_device** out) -> gantry_error* {
+      *out = reinterpret_cast<gantry_device*>(self);
+      return nullptr;
+    };
+    api_.device_close = [](gantry_device*) {};
+    api_.memory_allocate = allocate;
+    api_.memory_free = [](gantry_device*, void* memory) {
+      if (memory)
+        std::free(reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(memory) - 64) / 64 * 64));
+    };
+    api_.copy = [](gantry_stream* stream, const gantry_copy* copy) -> gantry_error* {
+      stream_of(stream).put([copy = *copy] { copy_rows(copy); });
+      return nullptr;
+    };
+  }
+
+  void fill_streams() {
+    api_.stream_create = [](gantry_device*, gantry_stream** out) -> gantry_error* {
+      *out = reinterpret_cast<gantry_stream*>(new Stream);
+      return nullptr;
+    };
+    api_.stream_destroy = [](gantry_stream* stream) {
+      if (breaks("null")) stream_of(stream).given = 0;
+      delete reinterpret_cast<Stream*>(stream);
+    };
+    api_.stream_synchronize = [](gantry_stream* stream) -> gantry_error* {
+      stream_of(stream).run_until(UINT64_MAX);
+      return nullptr;
+    };
+    api_.event_create = [](gantry_device*, gantry_event** out) -> gantry_error* {
+      *out = reinterpret_cast<gantry_event*>(new Event);
+      return nullptr;
+    };
+    api_.event_destroy = [](gantry_event* event) { delete reinterpret_cast<Event*>(event); };
+    api_.event_record = [](gantry_event* event, gantry_stream* stream) -> gantry_error* {
+      event_of(event) = {&stream_of(stream), stream_of(stream).given};
+      return nullptr;
+    };
+    api_.event_wait = [](gantry_event* event, gantry_stream* stream) -> gantry_error* {
+      if (breaks("wait")) return nullptr;
+      stream_of(stream).put([at = event_of(event)] { at.stream->run_until(at.number); });
+      return nullptr;
+    };
+    api_.event_synchronize = [](gantry_event* event) -> gantry_error* {
+      if (!breaks("completion")) event_of(event).stream->run_until(event_of(event).number);
+      return nullptr;
+    };
+  }
+};
+
+}  // namespace
+
+GANTRY_PROVIDER_NOTE
+
+extern "C" GANTRY_EXPORT gantry_error* gantry_provider_v1(const gantry_offer* offer,
+                                                          gantry_accept* accept) {
+  const std::string_view options = sdk::to_view(offer->options);
+  const std::string_view name = "\"breaks\":";
+  const size_t at = options.find(name);
+  if (at == std::string_view::npos) {
+    broken.clear();
+  } else {
+    const size_t begin = options.find('"', at + name.size()) + 1;
+    broken = options.substr(begin, options.find('"', begin) - begin);
+  }
+  if (breaks("crash")) std::abort();
+  if (breaks("hang")) std::this_thread::sleep_for(std::chrono::hours(1));
+  if (breaks("sizes") && offer->host->size != sizeof(gantry_host)) {
+    return offer->host->error_create(GANTRY_ABI_MISMATCH,
+                                     sdk::to_str("another size of gantry_host"));
+  }
+  if (breaks("leak")) (void)offer->host->allocate(100, 64);
+  if (breaks("throws")) throw 1;
+  gantry_offer own = *offer;
+  if (breaks("layout")) own.layout = GANTRY_ABI_LAYOUT;
+  gantry_error* error = sdk::enter<Duties>(&own, accept);
+  if (breaks("minor")) accept->minor = offer->minor;
+  return error;
+}

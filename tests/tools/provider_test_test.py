@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`gantry provider test`: the bundled providers and a good fake pass; for each rule, one that breaks it fails the check of that rule."""
+
+import json
+import os
+import pathlib
+import xml.etree.ElementTree
+
+import numpy
+import onnx
+import pytest
+from command_line import NO, USAGE, facts, gantry
+from onnx import TensorProto, helper, numpy_helper
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("GANTRY_BINARY", ROOT / "build" / "release" / "bin" / "gantry")).parents[1]
+PROVIDERS = BUILD / "lib" / "gantry" / "providers.d"
+FAKES = BUILD / "tests" / "fakes"
+
+# What duties_provider.cc breaks, the check that has to notice, what becomes of it, and a part of what it says.
+BREACHES = {
+    "throws": ("load.negotiates", "failed", "thrown through the boundary"),
+    "other-version": ("load.negotiates", "failed", "found one absent or null"),
+    "crash": ("load.negotiates", "crashed", "signal 6"),
+    "layout": ("load.refuses-another-layout", "failed", "expected ABI_MISMATCH"),
+    "sizes": ("load.speaks-to-newer-hosts", "failed", "another size of gantry_host"),
+    "minor": ("load.speaks-to-newer-hosts", "failed", "expected at most 0"),
+    "leak": ("load.leaves-nothing", "failed", "100 bytes still held"),
+    "nameless": ("devices.are-described", "failed", "expected a name for DUTY:0"),
+    "reasonless": ("devices.are-described", "failed", "expected a reason why DUTY:1 is not ready"),
+    "alignment": ("memory.is-allocated", "failed", "aligned to 64 bytes"),
+    "limit": ("memory.too-much-is-refused", "failed", "found INTERNAL: the device has 4 GiB"),
+    "pitch": ("copies.have-rows", "failed", "nothing between them"),
+    "order": ("streams.keep-the-order", "failed", "a later copy before an earlier one"),
+    "wait": ("events.wait-across-streams", "failed", "older bytes in round 1"),
+    "completion": ("events.tell-completion", "failed", "found that it is not"),
+    "null": ("destroy.accepts-null", "crashed", "signal 11"),
+    "repeatable": ("claims.are-repeatable", "failed", "found another one"),
+    "kept": ("claims.change-nothing", "failed", "found 400 bytes"),
+    "silent": ("claims.answer-each-node", "failed", "found neither"),
+    "domain": ("claims.answer-unknown-operators", "failed", "com.example::Relu"),
+    "hostile": ("hostile.without-inputs", "crashed", "without inputs"),
+    "threads": ("threads.run", "failed", "on 8 threads"),
+    "refused-output": ("faults.no-memory-for-outputs", "crashed", "signal 6"),
+    "error-kept": ("faults.no-memory-for-outputs", "failed", "1 kept"),
+    "stop": ("faults.stopped-runs", "failed", "found INTERNAL: stopped"),
+    "numerics": ("random.Relu/float32", "failed", "elements differ"),
+}
+
+
+def examine(manifest, *arguments, status=0):
+    return facts("provider", "test", manifest, *arguments, status=status)
+
+
+def by_name(report):
+    return {check["name"]: check for check in report["checks"]}
+
+
+def bad(report):
+    return {check["name"]: check["message"] for check in report["checks"] if check["status"] not in ("passed", "skipped")}
+
+
+@pytest.mark.parametrize("name", ["cpu", "sim"])
+def test_the_bundled_providers_pass(name):
+    report = examine(PROVIDERS / f"{name}.json")
+    assert bad(report) == {} and report["good"] and report["level_reached"] == 5
+    checks = by_name(report)
+    assert checks["random.Relu/float32"]["status"] == "passed"
+    assert sum(check["status"] == "passed" and check["level"] == 4 for check in report["checks"]) >= (5 if name == "sim" else 300)
+    assert checks["copies.have-rows"]["status"] == ("passed" if name == "sim" else "skipped")
+
+
+def test_a_provider_that_keeps_every_rule_passes():
+    report = examine(FAKES / "duties.json")
+    assert bad(report) == {} and report["level_reached"] == 5
+    skipped = {check["name"] for check in report["checks"] if check["status"] == "skipped" and check["level"] != 4}
+    assert skipped == set()
+
+
+@pytest.mark.parametrize("rule", BREACHES)
+def test_a_broken_rule_is_found(rule):
+    check, status, words = BREACHES[rule]
+    report = examine(FAKES / "duties.json", "--options", json.dumps({"breaks": rule}), "--only", check, status=NO)
+    found = by_name(report)[check]
+    assert found["status"] == status and words in found["message"], found
+    assert found["remedy"] and found["duty"] in (ROOT / "docs" / "ABI.md").read_text(encoding="utf-8")
+
+
+def test_every_check_names_a_duty_that_is_described():
+    duties = (ROOT / "docs" / "ABI.md").read_text(encoding="utf-8")
+    for check in examine(FAKES / "duties.json", "--level", "3")["checks"]:
+        assert f"| {check['duty']} |" in duties, check
+
+
+def test_a_hang_is_ended():
+    report = examine(FAKES / "duties.json", "--options", '{"breaks": "hang"}', "--only", "load.negotiates", "--timeout", "1", status=NO)
+    assert by_name(report)["load.negotiates"]["status"] == "timed out"
+
+
+def test_a_crash_does_not_stop_the_other_checks():
+    report = examine(FAKES / "duties.json", "--options", '{"breaks": "hostile"}', "--level", "3", status=NO)
+    checks = by_name(report)
+    assert checks["hostile.without-inputs"]["status"] == "crashed" and checks["hostile.scalars"]["status"] == "passed"
+    assert report["level_reached"] == 2
+
+
+def fake_manifest(folder, fake):
+    (folder / f"{fake}.so").write_bytes((FAKES / f"{fake}.so").read_bytes())
+    file = folder / f"{fake}.json"
+    file.write_text(json.dumps({"manifest_version": 1, "name": fake, "version": "0.1.0", "library": f"{fake}.so", "devices": ["FAKE"],
+                                "abi": {"major": 1, "minor": 0}}), encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize(("fake", "check", "status"), [
+    ("no_note", "load.manifest-and-library", "failed"),
+    ("no_symbol", "load.manifest-and-library", "failed"),
+    ("undefined_symbol", "load.manifest-and-library", "failed"),
+    ("crash_init", "load.manifest-and-library", "crashed"),
+    ("crash_entry", "load.negotiates", "crashed"),
+    ("short_table", "load.negotiates", "failed"),
+    ("null_table", "load.negotiates", "failed"),
+    ("layout_lies", "load.negotiates", "failed"),
+    ("newer_minor", "load.negotiates", "failed"),
+    ("crash_exit", "process.ends-well", "crashed"),
+    ("thread_alive", "load.leaves-nothing", "failed"),
+    ("leaks", "load.leaves-nothing", "failed"),
+    ("foreign_type", "devices.are-described", "failed"),
+    ("same_id_twice", "devices.are-described", "failed"),
+    ("throws_later", "devices.are-described", "failed"),
+])
+def test_fakes_fail_the_check_of_what_they_break(tmp_path, fake, check, status):
+    name = "load.manifest-and-library" if check.startswith("process") else check
+    report = examine(fake_manifest(tmp_path, fake), "--only", name, status=NO)
+    assert by_name(report)[check]["status"] == status, report["checks"]
+
+
+def test_no_device_is_skipped_and_said(tmp_path):
+    report = examine(fake_manifest(tmp_path, "absent_device"), "--only", "copies.*", "--only", "random.Relu/*")
+    assert {check["status"] for check in report["checks"]} == {"skipped"}
+    assert all("the fake cable is not plugged in" in check["message"] for check in report["checks"])
+    assert report["level_reached"] == 0
+
+
+def node_case(folder, shift):
+    """A folder as ONNX's node cases have it, its expected values off by `shift`."""
+    x = numpy.array([-1, 2, 3], dtype=numpy.float32)
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3])])
+    values = folder / "test_data_set_0"
+    values.mkdir(parents=True)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), folder / "model.onnx")
+    for name, value in (("input_0", x), ("output_0", numpy.maximum(x, 0) + numpy.float32(shift))):
+        (values / f"{name}.pb").write_bytes(numpy_helper.from_array(value).SerializeToString())
+
+
+def test_node_cases_are_run_and_compared(tmp_path):
+    node_case(tmp_path / "test_right", 0)
+    node_case(tmp_path / "test_wrong", 0.25)
+    report = examine(FAKES / "duties.json", "--cases", tmp_path, "--only", "case.*", status=NO)
+    checks = by_name(report)
+    assert checks["case.test_right"]["status"] == "passed"
+    wrong = checks["case.test_wrong"]
+    assert wrong["status"] == "failed" and 'output "y": element 0 is 0, expected 0.25' in wrong["message"]
+    assert "3 of 3 elements differ" in wrong["message"] and "float32 may differ by 1e-05 and 0.001 of the value" in wrong["message"]
+    assert f"gantry run {tmp_path}/test_wrong/model.onnx --device DUTY:0 --verify {tmp_path}/test_wrong" in wrong["remedy"]
+    missing = examine(FAKES / "duties.json", "--cases", tmp_path / "nowhere", "--only", "cases", status=NO)
+    assert "expected folders with a model.onnx" in by_name(missing)["cases"]["message"]
+
+
+def test_the_reports_agree(tmp_path):
+    file = tmp_path / "report.xml"
+    arguments = ["--options", '{"breaks": "pitch"}', "--level", "2"]
+    report = examine(FAKES / "duties.json", *arguments, "--junit", file, status=NO)
+    cases = list(xml.etree.ElementTree.parse(file).getroot().iter("testcase"))
+    assert [case.get("name") for case in cases] == [check["name"] for check in report["checks"]]
+    failed = [case for case in cases if case.find("failure") is not None]
+    assert [case.get("name") for case in failed] == ["copies.have-rows"]
+    assert by_name(report)["copies.have-rows"]["remedy"] in failed[0].find("failure").text
+    output, _ = gantry("provider", "test", FAKES / "duties.json", *arguments, status=NO)
+    assert "failed    2 copies.have-rows [P11]: copy of 5 rows" in output
+    assert f"{report['passed']} passed, 1 failed, {report['skipped']} skipped; level 1 of 5" in output
+
+
+def test_usage(tmp_path):
+    gantry("provider", "test", FAKES / "duties.json", "--level", "6", status=USAGE)
+    report = examine(tmp_path / "nowhere.json", "--only", "load.*", status=NO)
+    assert set(bad(report)) >= {"load.manifest-and-library"}

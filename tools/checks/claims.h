@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a provider answers to the claim question, copied, compared and held to the rules of a row.
+// Any thread.
+#pragma once
+
+#include <gantry/provider.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "check.h"
+#include "open_provider.h"
+#include "test_graph.h"
+
+namespace gantry::checks {
+
+struct TestClaim {
+  std::vector<uint32_t> nodes;
+  std::vector<uint32_t> input_flags;  ///< of ports; empty: no wishes
+  std::vector<uint32_t> output_flags;
+  uint32_t flags = 0;
+  double time_ns = -1;
+  uint64_t workspace_bytes = 0;
+  std::string kernel;
+  uint64_t tag = 0;
+  bool operator==(const TestClaim&) const = default;
+};
+
+struct TestAnswer {
+  std::string error;  ///< "CODE: message"; empty: none
+  std::vector<TestClaim> rows;
+  std::vector<std::string> refusals;  ///< by node; empty: none given
+  bool operator==(const TestAnswer&) const = default;
+
+  /// The first row of that one node alone; null: none.
+  [[nodiscard]] const TestClaim* row_of(uint32_t node) const;
+};
+
+/// Asks once. Failure: a row or a refusal that names what is not there.
+TestAnswer ask(const OpenProvider& provider, const Subject& subject, uint32_t device,
+               const gantry_graph* graph);
+
+/// Failure: a node is neither claimed nor refused, a port or an estimate makes no sense.
+void expect_sound(const TestAnswer& answer, const gantry_graph* graph);
+
+}  // namespace gantry::checks

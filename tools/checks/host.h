@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host that drives a provider in the checks: a gantry_host of its own beside gantry's, which
+// counts what it hands out and refuses it on request. One per process, as the table has no place
+// for a pointer. Any thread, except where a member says otherwise.
+#pragma once
+
+#include <gantry/provider.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gantry::checks {
+
+/// A value that the host owns; gantry_value at the boundary.
+struct HostValue {
+  uint32_t kind = GANTRY_KIND_TENSOR;
+  uint32_t dtype = GANTRY_UNDEFINED;
+  std::vector<int64_t> shape;
+  std::vector<std::string> strings;
+  std::vector<std::shared_ptr<HostValue>> items;
+  std::shared_ptr<void> memory;    ///< aligned to 64 bytes
+  gantry_tensor tensor = {};       ///< view of it
+  std::shared_ptr<HostValue> own;  ///< keeps a value alive that a provider holds
+};
+
+/// A tensor of that type and shape, zeroed. Requires extents of at least 0.
+std::shared_ptr<HostValue> make_value(uint32_t dtype, const std::vector<int64_t>& shape);
+inline const gantry_value* to_boundary(const HostValue& value) {
+  return reinterpret_cast<const gantry_value*>(&value);
+}
+
+/// Bytes of elements, packed types rounded up; 0 for strings.
+uint64_t bytes_of(uint32_t dtype, const std::vector<int64_t>& shape);
+/// Memory aligned to 64 bytes, never null; freed with the last share.
+std::shared_ptr<void> aligned_memory(uint64_t size_bytes);
+
+/// What providers hold of the host's now.
+struct HostCounts {
+  int64_t errors = 0;
+  int64_t values = 0;
+  int64_t bytes = 0;
+  int64_t packed = 0;
+};
+
+/// One run of a kernel; gantry_run at the boundary. Filled by the caller, used by one kernel.
+struct HostRun {
+  struct Output {
+    uint32_t dtype = GANTRY_UNDEFINED;
+    std::vector<int64_t> shape;
+    void* data = nullptr;
+    bool is_host = true;
+    gantry_tensor tensor = {};
+    bool is_asked = false;
+  };
+  const gantry_provider_api* api = nullptr;  ///< with `device`: where outputs are allocated
+  gantry_device* device = nullptr;           ///< null: host memory
+  std::vector<Output> outputs;
+  std::vector<void*> device_blocks;  ///< freed by whoever made the run
+  std::vector<std::shared_ptr<void>> host_blocks;
+  std::atomic<uint32_t> stop_code{GANTRY_OK};  ///< what should_stop answers
+  bool refuses_outputs = false;                ///< output answers OUT_OF_MEMORY
+  bool refuses_scratch = false;
+};
+
+/// The table. The same pointer always.
+const gantry_host* host_table();
+HostCounts host_counts();
+
+/// From now on `allocate` and `packed_acquire` succeed `count` times and fail then; negative:
+/// never.
+void fail_allocations_after(int64_t count);
+
+/// Releases an error and gives its text as "CODE: message"; empty for null.
+std::string take_error(gantry_error* error);
+/// Likewise its code; GANTRY_OK for null.
+uint32_t take_code(gantry_error* error);
+
+inline gantry_str to_str(std::string_view text) { return {text.data(), text.size()}; }
+inline std::string to_string(gantry_str text) {
+  return text.data ? std::string(text.data, text.length) : std::string();
+}
+
+}  // namespace gantry::checks

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Level 2, second part: the order of work on streams, and events between them.
+#include "device_copies.h"
+#include "levels.h"
+#include "open_provider.h"
+
+namespace gantry::checks {
+namespace {
+
+constexpr uint64_t kSize = 1 << 18;
+
+// An event that is destroyed with the object.
+class TestEvent {
+ public:
+  explicit TestEvent(const OpenDevice& device) : api_(device.api()) {
+    expect_ok(api_.event_create(device.get(), &event_), "event_create");
+  }
+  ~TestEvent() { api_.event_destroy(event_); }
+  TestEvent(const TestEvent&) = delete;
+  TestEvent& operator=(const TestEvent&) = delete;
+  [[nodiscard]] gantry_event* get() const { return event_; }
+
+ private:
+  const gantry_provider_api& api_;
+  gantry_event* event_ = nullptr;
+};
+
+TestDevice device_with_streams(const OpenProvider& provider) {
+  TestDevice device = provider.device();
+  if (device.has_host_memory())
+    throw Skip(device.label() + " works in host memory: it has no streams");
+  return device;
+}
+
+void keeps_the_order(const Subject& subject) {
+  const OpenProvider provider(subject);
+  const OpenDevice device(provider, device_with_streams(provider).index);
+  const std::vector<char> first = pattern(kSize, 1);
+  const std::vector<char> second = pattern(kSize, 2);
+  std::vector<char> received(kSize);
+  const DeviceCopies copies(device, kSize);
+  copies.copy(GANTRY_COPY_HOST_TO_DEVICE, copies.block(0), first.data(), kSize);
+  copies.copy(GANTRY_COPY_WITHIN_DEVICE, copies.block(1), copies.block(0), kSize);
+  copies.copy(GANTRY_COPY_HOST_TO_DEVICE, copies.block(0), second.data(), kSize);
+  copies.copy(GANTRY_COPY_DEVICE_TO_HOST, received.data(), copies.block(1), kSize);
+  copies.synchronize();
+  expect(received == first,
+         "stream: expected work to complete in the order it was given, found a later copy before "
+         "an earlier one",
+         "run the work of one stream in order");
+}
+
+void waits_across_streams(const Subject& subject) {
+  const OpenProvider provider(subject);
+  const OpenDevice device(provider, device_with_streams(provider).index);
+  const gantry_provider_api& api = device.api();
+  std::vector<char> sent;
+  std::vector<char> received(kSize);
+  const TestEvent event(device);
+  const DeviceCopies one(device, kSize);
+  const DeviceCopies other(device, kSize);
+  for (uint32_t round = 1; round <= 20; ++round) {  // an event is used many times
+    sent = pattern(kSize, round);
+    one.copy(GANTRY_COPY_HOST_TO_DEVICE, one.block(0), sent.data(), kSize);
+    expect_ok(api.event_record(event.get(), one.stream()), "event_record");
+    expect_ok(api.event_wait(event.get(), other.stream()), "event_wait");
+    other.copy(GANTRY_COPY_DEVICE_TO_HOST, received.data(), one.block(0), kSize);
+    other.synchronize();
+    expect(received == sent,
+           "event_wait: expected later work of the waiting stream to come after the event, found "
+           "older bytes in round " +
+               std::to_string(round),
+           "make the stream wait for what was recorded, also when the event is recorded again");
+    one.synchronize();
+  }
+}
+
+void tells_completion(const Subject& subject) {
+  const OpenProvider provider(subject);
+  const OpenDevice device(provider, device_with_streams(provider).index);
+  const gantry_provider_api& api = device.api();
+  const std::vector<char> sent = pattern(kSize, 3);
+  std::vector<char> received(kSize);
+  const TestEvent event(device);
+  const DeviceCopies copies(device, kSize);
+  copies.copy(GANTRY_COPY_HOST_TO_DEVICE, copies.block(0), sent.data(), kSize);
+  copies.copy(GANTRY_COPY_DEVICE_TO_HOST, received.data(), copies.block(0), kSize);
+  expect_ok(api.event_record(event.get(), copies.stream()), "event_record");
+  expect_ok(api.event_synchronize(event.get()), "event_synchronize");
+  expect(received == sent,
+         "event_synchronize: expected the work before the event to be complete, found that it is "
+         "not",
+         "wait until the event's work is done, not until it was handed over");
+  if (!api.event_query) return;
+  uint32_t is_complete = 0;
+  expect_ok(api.event_query(event.get(), &is_complete), "event_query");
+  expect(is_complete == 1,
+         "event_query: expected 1 for an event that was waited for, found " +
+             std::to_string(is_complete),
+         "answer 1 once the event's work is done");
+}
+
+void accepts_null(const Subject& subject) {
+  const OpenProvider provider(subject);
+  const OpenDevice device(provider, device_with_streams(provider).index);
+  device.api().stream_destroy(nullptr);
+  device.api().event_destroy(nullptr);
+  if (device.api().capture_destroy) device.api().capture_destroy(nullptr);
+}
+
+}  // namespace
+
+void add_stream_checks(Checks& checks, const Subject& subject) {
+  const auto add = [&](const char* name, const char* duty, void (*run)(const Subject&)) {
+    checks.push_back({2, name, duty, [run, &subject] { run(subject); }});
+  };
+  add("streams.keep-the-order", "P12", keeps_the_order);
+  add("events.wait-across-streams", "P12", waits_across_streams);
+  add("events.tell-completion", "P12", tells_completion);
+  add("destroy.accepts-null", "P6", accepts_null);
+}
+
+}  // namespace gantry::checks

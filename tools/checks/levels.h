@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lists of checks, a function for each file level<N>_*.cc. The subject is borrowed by the
+// checks.
+#pragma once
+
+#include <vector>
+
+#include "check.h"
+
+namespace gantry::checks {
+
+using Checks = std::vector<Check>;
+
+void add_loading_checks(Checks& checks, const Subject& subject);  ///< level 1
+void add_device_checks(Checks& checks, const Subject& subject);   ///< level 2: devices, memory
+void add_stream_checks(Checks& checks, const Subject& subject);   ///< level 2: streams, events
+void add_claim_checks(Checks& checks, const Subject& subject);    ///< level 3: ordinary graphs
+void add_hostile_checks(Checks& checks, const Subject& subject);  ///< level 3: hostile graphs
+void add_case_checks(Checks& checks, const Subject& subject);     ///< level 4: ONNX node cases
+void add_random_checks(Checks& checks, const Subject& subject);   ///< level 4: random cases
+void add_thread_checks(Checks& checks, const Subject& subject);   ///< level 5: threads
+void add_fault_checks(Checks& checks, const Subject& subject);    ///< level 5: injected faults
+
+/// All of the levels and names that the subject asks for, in the order in which they run. The same
+/// list every time.
+Checks all_checks(const Subject& subject);
+
+}  // namespace gantry::checks

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A serialized ONNX model of one node, written without the ONNX library: what random cases need and
+// no more. Pure functions.
+#pragma once
+
+#include <gantry/tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace gantry::checks {
+
+using AttributeValue = std::variant<int64_t, float, std::string, std::vector<int64_t>>;
+
+struct ModelAttribute {
+  std::string name;
+  AttributeValue value;
+};
+
+struct ModelInput {
+  std::string name;  ///< empty: absent
+  DType dtype = DType::kFloat;
+  std::vector<int64_t> shape;
+  Tensor constant;  ///< an initializer if it holds something, else a graph input
+};
+
+struct OneNodeModel {
+  std::string op_type;
+  std::string domain;
+  int64_t opset = 21;
+  std::vector<ModelInput> inputs;
+  std::vector<DType> outputs;  ///< named y0, y1 ..., of any shape
+  std::vector<ModelAttribute> attributes;
+};
+
+/// A ModelProto.
+std::vector<std::byte> serialize(const OneNodeModel& model);
+
+}  // namespace gantry::checks

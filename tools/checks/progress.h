@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a check is about right now, for whoever has to explain a crash.
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace gantry::checks {
+
+/// Where notes go; set once, before checks run. One thread at a time calls `note_progress`.
+inline std::function<void(const std::string&)>& progress_sink() {
+  static auto* const sink = new std::function<void(const std::string&)>;
+  return *sink;
+}
+
+/// Says what comes next, as "claim of Conv with no inputs".
+inline void note_progress(const std::string& what) {
+  if (progress_sink()) progress_sink()(what);
+}
+
+}  // namespace gantry::checks

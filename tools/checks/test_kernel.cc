@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "test_kernel.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace gantry::checks {
+
+const std::vector<ProbeOperator>& probe_operators() {
+  static const auto* const operators = new std::vector<ProbeOperator>{
+      {"Relu", 14, {{64, 33}}},          {"Add", 14, {{64, 33}, {64, 33}}},
+      {"Mul", 14, {{64, 33}, {64, 33}}}, {"MatMul", 13, {{16, 24}, {24, 8}}},
+      {"Sigmoid", 13, {{64, 33}}},       {"Tanh", 13, {{64, 33}}},
+      {"Identity", 23, {{64, 33}}},      {"Softmax", 13, {{64, 33}}}};
+  return *operators;
+}
+
+gantry_error* compile_node(const OpenProvider& provider, const Subject& subject, uint32_t device,
+                           const gantry_graph* graph, const TestClaim& claim,
+                           gantry_kernel* out_kernel) {
+  const gantry_node& node = *graph->nodes[0];
+  const uint32_t index = 0;
+  const std::vector<const gantry_format*> dense(std::max(node.input_count, node.output_count),
+                                                nullptr);
+  gantry_compile args = {};
+  args.size = sizeof(args);
+  args.device = device;
+  args.graph = graph;
+  args.nodes = &index;
+  args.node_count = 1;
+  args.inputs = node.inputs;
+  args.input_count = node.input_count;
+  args.outputs = node.outputs;
+  args.output_count = node.output_count;
+  args.input_formats = dense.data();
+  args.output_formats = dense.data();
+  args.tag = claim.tag;
+  args.options = to_str(subject.options);
+  *out_kernel = {};
+  out_kernel->size = sizeof(*out_kernel);
+  return provider.api().compile(provider.self(), &args, out_kernel);
+}
+
+namespace {
+
+std::vector<std::shared_ptr<HostValue>> make_inputs(const ProbeOperator& probe) {
+  std::vector<std::shared_ptr<HostValue>> inputs;
+  for (const std::vector<int64_t>& shape : probe.inputs) {
+    inputs.push_back(make_value(GANTRY_FLOAT, shape));
+    auto* elements = static_cast<float*>(inputs.back()->memory.get());
+    const uint64_t count = inputs.back()->tensor.size_bytes / sizeof(float);
+    // Of both signs, exact in few bits.
+    for (uint64_t i = 0; i < count; ++i)
+      elements[i] = static_cast<float>((i * 37 + inputs.size() * 11) % 65) / 16.0F - 2.0F;
+  }
+  return inputs;
+}
+
+}  // namespace
+
+TestKernel::TestKernel(const OpenProvider& provider, const Subject& subject,
+                       const TestDevice& device, std::shared_ptr<OpenDevice> opened)
+    : provider_(provider), device_(std::move(opened)) {
+  for (const ProbeOperator& probe : probe_operators()) {
+    TestGraph graph;
+    std::vector<uint32_t> ids;
+    for (const std::vector<int64_t>& shape : probe.inputs)
+      ids.push_back(graph.add_input(GANTRY_FLOAT, shape));
+    graph.add_node(probe.op_type, "", probe.since_version, ids, 1, GANTRY_FLOAT);
+    const TestAnswer answer = ask(provider, subject, device.index, graph.view());
+    const TestClaim* row = answer.row_of(0);
+    if (!row) continue;
+    op_type_ = probe.op_type;
+    claim_ = *row;
+    graph_ = std::move(graph);
+    inputs_ = make_inputs(probe);
+    break;
+  }
+  if (op_type_.empty())
+    throw Skip(
+        "the device claims none of the operators that this check could use (Relu, Add, ...)");
+  if (!device.has_host_memory() && !device_)
+    device_ = std::make_shared<OpenDevice>(provider, device.index);
+  expect_ok(compile_node(provider, subject, device.index, graph_.view(), claim_, &kernel_),
+            "compile of " + op_type_ + ", which was claimed,");
+  expect(kernel_.run != nullptr,
+         "compile of " + op_type_ +
+             ": expected a kernel with a run slot, "
+             "found null",
+         "set gantry_kernel.run");
+}
+
+TestKernel::~TestKernel() {
+  if (kernel_.destroy) kernel_.destroy(kernel_.self);
+}
+
+// What one run needs, given back when it ends however it ends.
+class TestKernel::Execution {
+ public:
+  explicit Execution(const TestKernel& kernel) : kernel_(kernel) {
+    host_.api = &kernel.provider_.api();
+    host_.outputs.resize(1);
+    const auto& flags = kernel.claim_.output_flags;
+    host_.outputs[0].is_host = !flags.empty() && (flags[0] & GANTRY_PORT_HOST) != 0;
+    if (kernel.device_) {
+      host_.device = kernel.device_->get();
+      expect_ok(api().stream_create(host_.device, &stream_), "stream_create");
+    } else {
+      host_.outputs[0].is_host = true;
+    }
+    if (kernel.kernel_.context_create)
+      expect_ok(kernel.kernel_.context_create(kernel.kernel_.self, &context_), "context_create");
+  }
+  ~Execution() {
+    if (context_ && kernel_.kernel_.context_destroy)
+      kernel_.kernel_.context_destroy(kernel_.kernel_.self, context_);
+    if (stream_) {
+      take_error(api().stream_synchronize(stream_));
+      api().stream_destroy(stream_);
+    }
+    for (void* block : host_.device_blocks) api().memory_free(host_.device, block);
+  }
+  Execution(const Execution&) = delete;
+  Execution& operator=(const Execution&) = delete;
+
+  HostRun& host() { return host_; }
+
+  Result run() {
+    for (size_t slot = 0; slot < kernel_.inputs_.size(); ++slot) add_input(slot);
+    std::vector<const gantry_tensor*> tensors;
+    for (const gantry_tensor& tensor : tensors_) tensors.push_back(&tensor);
+    const uint8_t wanted = 1;
+    gantry_call call = {};
+    call.size = sizeof(call);
+    call.inputs = tensors.data();
+    call.values = values_.data();
+    call.input_count = static_cast<uint32_t>(tensors.size());
+    call.output_count = 1;
+    call.wanted = &wanted;
+    call.run = reinterpret_cast<gantry_run*>(&host_);
+    call.stream = stream_;
+    Result result;
+    take(result, kernel_.kernel_.run(kernel_.kernel_.self, context_, &call));
+    if (stream_ && result.code == GANTRY_OK) take(result, api().stream_synchronize(stream_));
+    if (result.code == GANTRY_OK) read(result);
+    return result;
+  }
+
+ private:
+  [[nodiscard]] const gantry_provider_api& api() const { return kernel_.provider_.api(); }
+
+  static void take(Result& result, gantry_error* error) {
+    result.code = error ? host_table()->error_code(error) : static_cast<uint32_t>(GANTRY_OK);
+    result.error = take_error(error);
+  }
+
+  gantry_error* copy(uint32_t kind, void* target, const void* source, uint64_t size_bytes) {
+    gantry_copy copy = {};
+    copy.size = sizeof(copy);
+    copy.kind = kind;
+    copy.target = target;
+    copy.source = source;
+    copy.rows = 1;
+    copy.row_bytes = copy.target_pitch = copy.source_pitch = size_bytes;
+    return api().copy(stream_, &copy);
+  }
+
+  void add_input(size_t slot) {
+    const HostValue& value = *kernel_.inputs_[slot];
+    const auto& flags = kernel_.claim_.input_flags;
+    const bool is_host = !flags.empty() && (flags[slot] & GANTRY_PORT_HOST) != 0;
+    tensors_.push_back(value.tensor);
+    values_.push_back(to_boundary(value));
+    if (!stream_ || is_host) return;
+    void* memory = nullptr;
+    expect_ok(api().memory_allocate(host_.device, value.tensor.size_bytes, &memory),
+              "memory_allocate");
+    host_.device_blocks.push_back(memory);
+    expect_ok(copy(GANTRY_COPY_HOST_TO_DEVICE, memory, value.tensor.data, value.tensor.size_bytes),
+              "copy to the device");
+    tensors_.back().data = memory;
+    tensors_.back().device = 1;
+  }
+
+  void read(Result& result) {
+    const HostRun::Output& output = host_.outputs[0];
+    expect(output.is_asked,
+           "run of " + kernel_.op_type_ +
+               ": expected it to ask for its output, "
+               "found that it did not",
+           "call gantry_host.output for each output that is wanted");
+    result.shape = output.shape;
+    elements_.resize(output.tensor.size_bytes / sizeof(float));
+    if (output.is_host) {
+      std::memcpy(elements_.data(), output.data, output.tensor.size_bytes);
+      result.elements = elements_;
+      return;
+    }
+    expect_ok(
+        copy(GANTRY_COPY_DEVICE_TO_HOST, elements_.data(), output.data, output.tensor.size_bytes),
+        "copy from the device");
+    expect_ok(api().stream_synchronize(stream_), "stream_synchronize");
+    result.elements = elements_;
+  }
+
+  const TestKernel& kernel_;
+  HostRun host_;
+  gantry_stream* stream_ = nullptr;
+  void* context_ = nullptr;
+  std::vector<gantry_tensor> tensors_;
+  std::vector<const gantry_value*> values_;
+  std::vector<float> elements_;  // a copy may still write here while the destructor waits
+};
+
+TestKernel::Result TestKernel::run(const std::function<void(HostRun&)>& prepare) const {
+  Execution execution(*this);
+  if (prepare) prepare(execution.host());
+  return execution.run();
+}
+
+}  // namespace gantry::checks

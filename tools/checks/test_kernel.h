@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// One operator of a provider, compiled and run by the checks' host: in host memory, or on the
+// device's own with copies and a stream. run() may be called from several threads.
+#pragma once
+
+#include <gantry/provider.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "claims.h"
+#include "open_provider.h"
+#include "test_graph.h"
+
+namespace gantry::checks {
+
+/// An operator of float tensors that has a float result, for checks that need any kernel.
+struct ProbeOperator {
+  const char* op_type;
+  int32_t since_version;
+  std::vector<std::vector<int64_t>> inputs;  ///< shapes
+};
+/// In the order in which they are tried.
+const std::vector<ProbeOperator>& probe_operators();
+
+class TestKernel {
+ public:
+  /// The first probe operator that the provider claims on the device, compiled. A device with
+  /// memory of its own is opened unless it is given. Skip: none is claimed.
+  TestKernel(const OpenProvider& provider, const Subject& subject, const TestDevice& device,
+             std::shared_ptr<OpenDevice> opened = nullptr);
+  ~TestKernel();
+  TestKernel(const TestKernel&) = delete;
+  TestKernel& operator=(const TestKernel&) = delete;
+
+  [[nodiscard]] const std::string& op_type() const { return op_type_; }
+
+  struct Result {
+    uint32_t code = GANTRY_OK;  ///< of the kernel, or of the stream afterwards
+    std::string error;          ///< "CODE: message"
+    std::vector<float> elements;
+    std::vector<int64_t> shape;
+  };
+  /// Runs it on elements that are the same in every run; `prepare` may change what the host does.
+  /// Failure: what the host itself needs (memory, copies) fails.
+  [[nodiscard]] Result run(const std::function<void(HostRun&)>& prepare = {}) const;
+
+ private:
+  class Execution;
+  const OpenProvider& provider_;
+  std::string op_type_;
+  TestGraph graph_;
+  TestClaim claim_;
+  std::vector<std::shared_ptr<HostValue>> inputs_;
+  std::shared_ptr<OpenDevice> device_;  // null: host memory
+  gantry_kernel kernel_ = {};
+};
+
+/// Compiles node 0 of a graph as `claim` has it. The error, or null with a kernel.
+gantry_error* compile_node(const OpenProvider& provider, const Subject& subject, uint32_t device,
+                           const gantry_graph* graph, const TestClaim& claim,
+                           gantry_kernel* out_kernel);
+
+}  // namespace gantry::checks

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far results may be from the expected ones: one row for each element type. The table of
+// docs/write-a-provider.md.
+#pragma once
+
+#include <gantry/tensor.h>
+
+#include <string>
+
+namespace gantry::checks {
+
+/// |found - expected| <= absolute + relative * |expected|.
+struct Tolerance {
+  std::string type;  ///< "float16"
+  double relative = 0;
+  double absolute = 0;
+};
+
+/// Of a tensor's element type; of a sequence, optional or map that of its last item. Integers are
+/// exact, but for those that come from rounding (`is_quantized`).
+Tolerance tolerance_of(const Value& expected, bool is_quantized);
+
+}  // namespace gantry::checks

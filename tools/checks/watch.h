@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the checks in child processes and collects what comes of them: a check in which a child
+// died or hung is a finding, and a new child goes on after it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "check.h"
+
+namespace gantry::checks {
+
+struct CheckResult {
+  int level = 0;
+  std::string name;
+  std::string duty;
+  std::string status;   ///< "passed", "failed", "skipped", "crashed" or "timed out"
+  std::string message;  ///< what was expected and found, or why it is skipped
+  std::string remedy;   ///< what the vendor has to do
+  double ms = 0;
+  [[nodiscard]] bool is_bad() const { return status != "passed" && status != "skipped"; }
+};
+
+struct WatchOptions {
+  std::string program;                 ///< of the child
+  std::vector<std::string> arguments;  ///< its command line, for the checks from 0 on
+  int timeout_ms = 120000;             ///< of one check
+  size_t most_crashes = 50;            ///< after that many the rest is not run
+  std::function<void(const CheckResult&)>
+      seen;  ///< called for each result as it comes; may be empty
+};
+
+/// Runs all of them. The child gets the options --child-fd and --child-from beside its arguments.
+/// UNAVAILABLE: no child can be started.
+std::vector<CheckResult> watch_children(const WatchOptions& options);
+
+}  // namespace gantry::checks

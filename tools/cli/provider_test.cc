@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// gantry provider test: holds a provider to the rules of the boundary, in processes of its own.
+// Status 1: a check failed.
+#include <chrono>
+#include <filesystem>
+#include <fmt/core.h>
+#include <fstream>
+
+#include "../checks/child.h"
+#include "../checks/report.h"
+#include "command_provider.h"
+#include "options.h"
+#include "output.h"
+
+namespace gantry::cli {
+namespace {
+
+using checks::CheckResult;
+
+struct TestOptions {
+  checks::Subject subject;
+  std::string junit;
+  double timeout_s = 120;
+  bool json = false;
+  bool verbose = false;
+  int child_fd = -1;
+  size_t child_from = 0;
+};
+
+// The command line of a child that tests the same.
+std::vector<std::string> arguments_of(const checks::Subject& subject) {
+  std::vector<std::string> words = {"provider", "test", subject.manifest};
+  const auto add = [&](const char* option, const std::string& value) {
+    if (!value.empty()) words.insert(words.end(), {option, value});
+  };
+  add("--options", subject.options);
+  add("--device", subject.device);
+  add("--cases", subject.cases);
+  add("--level", std::to_string(subject.level));
+  add("--seed", std::to_string(subject.seed));
+  for (const std::string& pattern : subject.only) add("--only", pattern);
+  return words;
+}
+
+void print(const CheckResult& result) {
+  const bool is_bad = result.is_bad();
+  print_line(fmt::format("{:<9} {} {} [{}]{}{}",
+                         paint(result.status, is_bad                      ? Color::kBad
+                                              : result.status == "passed" ? Color::kGood
+                                                                          : Color::kQuiet),
+                         result.level, result.name, result.duty, result.message.empty() ? "" : ": ",
+                         result.message));
+  if (is_bad) print_line("          what to do: " + result.remedy);
+}
+
+void write_junit(const std::string& file, const checks::Report& report) {
+  std::ofstream stream(file, std::ios::binary | std::ios::trunc);
+  stream << checks::to_junit(report) << std::flush;
+  if (!stream) throw Error(Code::kUnavailable, file + ": the report cannot be written");
+}
+
+Status test(const TestOptions& options) {
+  if (options.child_fd >= 0) {
+    checks::run_child(options.subject, options.child_from, options.child_fd);
+    return kGood;
+  }
+  checks::WatchOptions watch;
+  watch.program = std::filesystem::canonical("/proc/self/exe");
+  watch.arguments = arguments_of(options.subject);
+  watch.timeout_ms = static_cast<int>(options.timeout_s * 1000);
+  watch.seen = [&](const CheckResult& result) {
+    // Of thousands of cases nobody wants to read that they are well.
+    if (!options.json && (options.verbose || result.is_bad() || result.level != 4)) print(result);
+  };
+  checks::Report report = {options.subject.manifest, options.subject.level, {}};
+  report.results = checks::watch_children(watch);
+  if (!options.junit.empty()) write_junit(options.junit, report);
+  if (options.json) {
+    print_json(checks::to_json(report));
+  } else {
+    const size_t passed = report.count("passed");
+    const size_t skipped = report.count("skipped");
+    print_line(fmt::format("{}: {} passed, {} failed, {} skipped; level {} of 5",
+                           options.subject.manifest, passed,
+                           report.results.size() - passed - skipped, skipped, report.reached()));
+  }
+  return report.is_good() ? kGood : kNo;
+}
+
+}  // namespace
+
+void add_provider_test(CLI::App& provider, Action& chosen) {
+  auto options = std::make_shared<TestOptions>();
+  checks::Subject& subject = options->subject;
+  CLI::App* command = provider.add_subcommand(
+      "test",
+      "Hold a provider to the rules of the boundary: load, memory, claims, numerics, faults");
+  command->add_option("MANIFEST", subject.manifest, "The provider's manifest")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--level", subject.level, "The last level to run")
+      ->type_name("1..5")
+      ->check(CLI::Range(1, 5))
+      ->capture_default_str();
+  command->add_option("--device", subject.device, "TYPE or TYPE:id; default: the first ready one")
+      ->type_name("DEVICE");
+  command->add_option("--options", subject.options, "The provider's options: a JSON object")
+      ->type_name("JSON");
+  command
+      ->add_option("--cases", subject.cases,
+                   "Folder of ONNX's node cases: of folders with a model.onnx and recorded values")
+      ->type_name("DIR");
+  command->add_option("--seed", subject.seed, "Of random elements")->type_name("N");
+  command->add_option("--only", subject.only, "Names of checks, with * and ?")->type_name("NAME");
+  command->add_option("--timeout", options->timeout_s, "Seconds that one check may take")
+      ->type_name("S")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
+  command->add_option("--junit", options->junit, "Write a JUnit report")->type_name("FILE");
+  command->add_flag("--json", options->json, "Print JSON");
+  command->add_flag("--all", options->verbose, "Print every check of level 4, too");
+  command->add_option("--child-fd", options->child_fd)->group("");
+  command->add_option("--child-from", options->child_from)->group("");
+  command->callback([options, &chosen] { chosen = [options] { return test(*options); }; });
+}
+
+}  // namespace gantry::cli
