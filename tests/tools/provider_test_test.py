@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`gantry provider test`: the bundled providers and a good fake pass; for each rule, one that breaks it fails the check of that rule."""
 
+import importlib.machinery
+import importlib.util
 import json
 import os
 import pathlib
@@ -11,6 +13,7 @@ import onnx
 import pytest
 from command_line import NO, USAGE, facts, gantry
 from onnx import TensorProto, helper, numpy_helper
+from onnx.backend.test.case.node import collect_testcases
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("GANTRY_BINARY", ROOT / "build" / "release" / "bin" / "gantry")).parents[1]
@@ -166,6 +169,17 @@ def test_node_cases_are_run_and_compared(tmp_path):
     assert f"gantry run {tmp_path}/test_wrong/model.onnx --device DUTY:0 --verify {tmp_path}/test_wrong" in wrong["remedy"]
     missing = examine(FAKES / "duties.json", "--cases", tmp_path / "nowhere", "--only", "cases", status=NO)
     assert "expected folders with a model.onnx" in by_name(missing)["cases"]["message"]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the cases, as they compute logarithms of 0
+def test_onnx_cases_are_written_as_files(tmp_path):
+    loader = importlib.machinery.SourceFileLoader("node_cases", str(ROOT / "tools" / "node_cases"))
+    script = importlib.util.module_from_spec(importlib.util.spec_from_loader("node_cases", loader))
+    loader.exec_module(script)
+    (case,) = [case for case in collect_testcases("Relu") if case.name == "test_relu"]
+    script.write_case(case, tmp_path)
+    checks = by_name(examine(FAKES / "duties.json", "--cases", tmp_path, "--only", "case.*"))
+    assert checks["case.test_relu"]["status"] == "passed"
 
 
 def test_the_reports_agree(tmp_path):
