@@ -11,7 +11,7 @@
 namespace gantry::checks {
 namespace {
 
-const char* kSeeDevices = "see gantry_device_info in section 5 of provider.h";
+constexpr const char* kSeeDevices = "see gantry_device_info in section 5 of provider.h";
 
 void reports_devices(const Subject& subject) {
   const OpenProvider provider(subject);
