@@ -19,6 +19,9 @@ function(gantry_provider_library target)
     C_VISIBILITY_PRESET hidden
     CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON
+    # What it brings is found beside it, wherever the folder goes.
+    BUILD_RPATH_USE_ORIGIN ON
+    INSTALL_RPATH "$ORIGIN"
     LIBRARY_OUTPUT_DIRECTORY ${arg_FOLDER})
   target_link_libraries(${target} PRIVATE gantry::plugin_sdk ${arg_LIBRARIES})
   # Visibility alone would leave the standard library's templates exported.

@@ -26,6 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kReference = "cpu";  // the provider that random cases are compared with
+
 // Of these only type and shape are the standard's to say.
 const std::set<std::string>& random_operators() {
   static const auto* const operators = new std::set<std::string>{
@@ -47,9 +49,13 @@ class Bench {
  public:
   explicit Bench(const Subject& subject) : name_(describe(subject).name) {
     nlohmann::json config = {{"providers", {{"search", {subject.manifest}}, {"probe", "never"}}}};
+    // No other provider of the device may take what this one is to show.
+    config["providers"]["disable"] = others(config, {name_, kReference});
     const auto options = nlohmann::json::parse(subject.options);
     if (!options.empty()) config["providers"]["options"][name_] = options;
     runtime_ = std::make_unique<Runtime>(RuntimeOptions{config.dump(), {}});
+    const nlohmann::json reference = {{"providers", {{"disable", others(config, {kReference})}}}};
+    reference_ = std::make_unique<Runtime>(RuntimeOptions{reference.dump(), {}});
     std::string seen;
     for (const DeviceInfo& device : runtime_->devices()) {
       if (device.provider != name_) continue;
@@ -80,10 +86,19 @@ class Bench {
     return std::make_unique<Session>(*runtime_, model, options);
   }
   std::unique_ptr<Session> reference(const ModelSource& model) {
-    return std::make_unique<Session>(*runtime_, model, options_on("CPU"));
+    return std::make_unique<Session>(*reference_, model, options_on("CPU"));
   }
 
  private:
+  // Names of the providers that this configuration finds, but for those.
+  static std::vector<std::string> others(const nlohmann::json& config,
+                                         const std::set<std::string>& wanted) {
+    Runtime runtime({config.dump(), {}});
+    std::set<std::string> names;
+    for (const ProviderReport& row : runtime.report())
+      if (wanted.count(row.name) == 0) names.insert(row.name);
+    return {names.begin(), names.end()};
+  }
   // Nothing is computed in advance: constants go through the kernels, too.
   static SessionOptions options_on(const std::string& device) {
     return {.device = device,
@@ -93,6 +108,7 @@ class Bench {
   std::string device_;
   std::string reason_;
   std::unique_ptr<Runtime> runtime_;
+  std::unique_ptr<Runtime> reference_;
 };
 
 Bench& bench(const Subject& subject) {
