@@ -7,9 +7,10 @@ namespace gantry::onednn {
 
 std::string Window::read(const sdk::NodeView& node, size_t spatial_rank) {
   const auto all = [&](const Dims& list, int64_t least, const char* name) -> std::string {
-    if (list.size() != spatial_rank)
+    if (list.size() != spatial_rank) {
       return std::string(name) + " has " + std::to_string(list.size()) + " entries for " +
              std::to_string(spatial_rank) + " spatial axes";
+    }
     constexpr int64_t kMost = 1 << 20;
     const bool fits =
         std::all_of(list.begin(), list.end(), [&](int64_t x) { return x >= least && x <= kMost; });
@@ -24,14 +25,15 @@ std::string Window::read(const sdk::NodeView& node, size_t spatial_rank) {
   if (pads.size() != 2 * spatial_rank) return "pads does not have two entries for each axis";
   pads_begin.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(spatial_rank));
   pads_end.assign(pads.begin() + static_cast<std::ptrdiff_t>(spatial_rank), pads.end());
-  if (mode == "SAME_UPPER")
+  if (mode == "SAME_UPPER") {
     automatic = Auto::kSameUpper;
-  else if (mode == "SAME_LOWER")
+  } else if (mode == "SAME_LOWER") {
     automatic = Auto::kSameLower;
-  else if (mode == "VALID")
+  } else if (mode == "VALID") {
     pads_begin = pads_end = Dims(spatial_rank, 0);
-  else if (mode != "NOTSET")
+  } else if (mode != "NOTSET") {
     return "auto_pad is \"" + mode + "\"";
+  }
   for (const std::string& fault :
        {all(kernel, 1, "kernel_shape"), all(strides, 1, "strides"), all(dilations, 1, "dilations"),
         all(pads_begin, 0, "pads"), all(pads_end, 0, "pads")}) {
