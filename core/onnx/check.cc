@@ -148,10 +148,11 @@ void move_defaults(onnx::GraphProto& graph, std::vector<onnx::TensorProto>& defa
   google::protobuf::RepeatedPtrField<onnx::TensorProto> all;
   all.Swap(graph.mutable_initializer());
   for (onnx::TensorProto& tensor : all) {
-    if (inputs.contains(tensor.name()))
+    if (inputs.contains(tensor.name())) {
       defaults.emplace_back().Swap(&tensor);
-    else
+    } else {
       graph.add_initializer()->Swap(&tensor);
+    }
   }
 }
 
