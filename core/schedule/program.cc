@@ -286,6 +286,7 @@ class ProgramBuilder {
     const std::vector<uint32_t> outputs = ids(slots.outputs);
     const auto formats = [&](const std::vector<uint32_t>& of) {
       std::vector<const gantry_format*> granted;
+      granted.reserve(of.size());
       for (const uint32_t slot : of)
         granted.push_back(slot == kNoSlot ? nullptr : program_.slots_[slot].format.get());
       return granted;
