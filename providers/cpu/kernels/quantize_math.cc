@@ -119,10 +119,12 @@ HWY_INLINE void dequantize_any(const T* x, const float* scale, const float* zero
   through_buffers(loop, x, scale, zero, each, y, count);
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type cannot stand in parentheses
 #define GANTRY_QUANTIZE(Name, U)                                                          \
   void Name(const float* x, const float* s, const float* z, bool each, U* y, int64_t n) { \
     quantize_any(x, s, z, each, y, n);                                                    \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 #define GANTRY_DEQUANTIZE(Name, T)                                                        \
   void Name(const T* x, const float* s, const float* z, bool each, float* y, int64_t n) { \
     dequantize_any(x, s, z, each, y, n);                                                  \
@@ -170,12 +172,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gantry::cpu {
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type cannot stand in parentheses
 #define GANTRY_EXPORT(Name, function, In, Out)                                               \
   HWY_EXPORT(Name);                                                                          \
   void simd::function(const In* x, const float* scale, const float* zero, bool each, Out* y, \
                       int64_t count) {                                                       \
     HWY_DYNAMIC_DISPATCH(Name)(x, scale, zero, each, y, count);                              \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 GANTRY_EXPORT(to_u8, quantize, float, uint8_t)
 GANTRY_EXPORT(to_i8, quantize, float, int8_t)
 GANTRY_EXPORT(to_u16, quantize, float, uint16_t)
