@@ -45,7 +45,7 @@ class Case:
         model = self._text_model() if self.text else self._node_model(arrays)
         model = onnx.shape_inference.infer_shapes(model, data_prop=True)
         for output in model.graph.output:
-            if not output.HasField("type"):  # not inferred: then it is like the first input
+            if output.type.WhichOneof("value") is None:  # not inferred: then it is like the first input
                 output.type.CopyFrom(model.graph.input[0].type)
         given = [(i, x) for i, x in enumerate(arrays) if x is not None and i not in self.constants]
         return model, {f"x{i}": x for i, x in given}
