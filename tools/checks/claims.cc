@@ -36,9 +36,10 @@ void take_row(void* self, const gantry_claim* row) {
   TestClaim claim;
   claim.nodes.assign(row->nodes, row->nodes + row->node_count);
   for (const uint32_t node : claim.nodes) {
-    if (node >= sink.graph->node_count)
+    if (node >= sink.graph->node_count) {
       return note(sink, label + " names node " + std::to_string(node) + " of " +
                             std::to_string(sink.graph->node_count));
+    }
   }
   if ((row->inputs || row->outputs) && row->port_size < sizeof(uint32_t) * 2)
     return note(sink, label + " has a port_size of " + std::to_string(row->port_size));
@@ -54,9 +55,10 @@ void take_row(void* self, const gantry_claim* row) {
 
 void take_refusal(void* self, uint32_t node, gantry_str reason) {
   Sink& sink = *static_cast<Sink*>(self);
-  if (node >= sink.answer.refusals.size())
+  if (node >= sink.answer.refusals.size()) {
     return note(sink, "it refuses node " + std::to_string(node) + " of " +
                           std::to_string(sink.graph->node_count));
+  }
   sink.answer.refusals[node] = to_string(reason);
   if (reason.length == 0) note(sink, "it refuses a node without a reason");
 }
