@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of its kernels OpenBLAS uses. By itself it looks for the CPU's model in a list that ends
+// with its release (Debian 12's knows no CPU of 2022 or later and may fall back to kernels of 2004,
+// a fifth as fast), and before that for OPENBLAS_CORETYPE in the environment, which may be meant
+// for another library or an older machine. It asks when the provider is loaded; the linker (--wrap)
+// sends the question through here, so that the instructions which the CPU has decide, and nobody's
+// environment is changed.
+#include <string_view>
+
+// NOLINTBEGIN(readability-identifier-naming): --wrap makes the names
+extern "C" {
+char* __real_getenv(const char* name);
+char* __wrap_getenv(const char* name);
+}
+
+namespace {
+
+/// The library's name for the kernels; null: it is to choose.
+const char* core_of_this_cpu() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();  // constructors that run before this library's may ask
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    return "SkylakeX";
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "Haswell";
+#endif
+  return nullptr;
+}
+
+}  // namespace
+
+char* __wrap_getenv(const char* name) {
+  if (std::string_view(name) == "OPENBLAS_CORETYPE") return const_cast<char*>(core_of_this_cpu());
+  return __real_getenv(name);
+}
+// NOLINTEND(readability-identifier-naming)
