@@ -25,4 +25,8 @@ CONVOLUTIONS = {
     "depthwise_line": ((2, 6, 200), (6, 1, 9), {"group": 6, "pads": [4, 4]}),
     "depthwise_tall": ((1, 2, 700, 90), (2, 1, 3, 3), {"group": 2, "pads": [1, 1, 1, 1]}),
     "depthwise_volume": ((1, 4, 6, 7, 8), (4, 1, 2, 3, 3), {"group": 4}),
+    "line_along_first": ((2, 12, 40, 1), (9, 12, 5, 1), {"strides": [2, 1], "pads": [2, 0, 1, 0], "dilations": [2, 1]}),
+    "line_along_last": ((2, 12, 1, 40), (9, 12, 1, 5), {"pads": [0, 2, 0, 1]}),
+    "line_grouped": ((1, 8, 30, 1), (8, 1, 3, 1), {"group": 8}),
+    "line_padded_across": ((1, 6, 20, 1), (4, 6, 3, 1), {"pads": [1, 1, 1, 1]}),
 }

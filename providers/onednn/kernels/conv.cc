@@ -157,9 +157,24 @@ class ConvKernel final : public sdk::Kernel {
     for (int64_t& dilation : dilations) --dilation;  // the library counts the gaps
     const Desc bias = desc_f32({shape_.output_channels()}, Tag::a);
     return {{engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
-             source, weights, bias, target, shape_.window.strides, dilations, placed.pads_begin,
-             placed.pads_end, attributes(epilogue.ops)},
+             source, weights, bias, target, cut(shape_.window.strides), cut(dilations),
+             cut(placed.pads_begin), cut(placed.pads_end), attributes(epilogue.ops)},
             epilogue.addend_argument};
+  }
+
+  /// A list with an entry for each axis, without that of the last one if the library does not see
+  /// it.
+  [[nodiscard]] Dims cut(Dims list) const {
+    if (is_line_) list.pop_back();
+    return list;
+  }
+
+  /// Two spatial axes, of which the last has one place in input, window and output. The library
+  /// works along the last axis, so such a tensor is shown to it without that.
+  [[nodiscard]] bool is_line(const sdk::NodeView& node) const {
+    const Window& window = shape_.window;
+    return shape_.spatial_rank() == 2 && node.input(0).extent(3) == 1 && window.kernel[1] == 1 &&
+           window.strides[1] == 1 && window.pads_begin[1] == 0 && window.pads_end[1] == 0;
   }
 
   /// The layouts in which the library is fast. A few channels in dense order (an image) need not be
@@ -197,13 +212,13 @@ class ConvKernel final : public sdk::Kernel {
 
   [[nodiscard]] Variant make_variant(const Plan& plan, bool in_place) const {
     const Described described = describe_with(packed_, any_, [&](const Desc& weights) {
-      return choose(plan.input, plan.output, weights, plan.placed, in_place);
+      return choose(cut(plan.input), cut(plan.output), weights, plan.placed, in_place);
     });
     Variant variant;
-    variant.source =
-        Operand::input(desc_of(plan.input, source_is_formatted_), described.primitive.src_desc());
-    variant.target =
-        Operand::output(desc_of(plan.output, target_is_formatted_), described.primitive.dst_desc());
+    variant.source = Operand::input(desc_of(cut(plan.input), source_is_formatted_),
+                                    described.primitive.src_desc());
+    variant.target = Operand::output(desc_of(cut(plan.output), target_is_formatted_),
+                                     described.primitive.dst_desc());
     variant.scratchpad = Scratchpad(described.primitive.scratchpad_desc());
     variant.launch = Launch(dnnl::convolution_forward(described.primitive),
                             {{DNNL_ARG_SRC, variant.source.memory()},
@@ -212,7 +227,7 @@ class ConvKernel final : public sdk::Kernel {
                              {DNNL_ARG_DST, variant.target.memory()},
                              {DNNL_ARG_SCRATCHPAD, variant.scratchpad.memory()}});
     if (described.addend_argument != 0) {
-      variant.addend = Operand::input(desc_of(plan.output, addend_is_formatted_),
+      variant.addend = Operand::input(desc_of(cut(plan.output), addend_is_formatted_),
                                       described.primitive.dst_desc());
       variant.launch.add(described.addend_argument, variant.addend.memory());
     }
@@ -241,10 +256,12 @@ class ConvKernel final : public sdk::Kernel {
       placed = shape_.window.place({input.begin() + 2, input.end()});
       output = output_of(input, placed);
     }
+    is_line_ = is_line(node);
+    dims = cut(dims);
     any_ = desc_f32(dims, Tag::any);
     Desc layout;
     with_threads(threads, [&] {
-      layout = choose(input, output, any_, placed, false).primitive.weights_desc();
+      layout = choose(cut(input), cut(output), any_, placed, false).primitive.weights_desc();
     });
     std::vector<float> scaled;
     const void* data = node.input(1).constant()->data;
@@ -274,6 +291,7 @@ class ConvKernel final : public sdk::Kernel {
   bool source_is_formatted_ = false;
   bool addend_is_formatted_ = false;
   bool target_is_formatted_ = false;
+  bool is_line_ = false;
   Desc any_;  // of the weights
   PackedWeights packed_;
   dnnl::memory bias_;
