@@ -5,7 +5,7 @@ set(packages libboost1.74-dev libcli11-dev libopenblas-serial-dev libstb-dev lib
 file(GET_RUNTIME_DEPENDENCIES
   LIBRARIES ${libraries} EXECUTABLES ${executables} MODULES ${modules}
   RESOLVED_DEPENDENCIES_VAR found
-  PRE_EXCLUDE_REGEXES "^(ld-linux|libc|libm|libdl|librt|libpthread|libstdc\\+\\+|libgcc_s|libgantry|libgantry_onednn_runtime|libgantry_dnnl)[-.]")
+  PRE_EXCLUDE_REGEXES "^(ld-linux|libc|libm|libdl|librt|libpthread|libstdc\\+\\+|libgcc_s|libgantry|libgantry_onednn_runtime|libgantry_onednn_dnnl)[-.]")
 foreach(library IN LISTS found)
   get_filename_component(name ${library} NAME)
   file(REAL_PATH ${library} real)

@@ -19,10 +19,9 @@ function(gantry_provider_library target)
     C_VISIBILITY_PRESET hidden
     CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON
-    # What it brings is found beside it, wherever the folder goes. Both of one length, else CMake fills the shorter with
-    # colons, and an empty entry is the working directory.
-    BUILD_RPATH_USE_ORIGIN ON
-    BUILD_RPATH "$ORIGIN"
+    # What it brings is found beside it, wherever the folder goes. The same before and after installation: CMake fills a build
+    # path with colons to the other's length, and an empty entry is the working directory.
+    BUILD_WITH_INSTALL_RPATH ON
     INSTALL_RPATH "$ORIGIN"
     LIBRARY_OUTPUT_DIRECTORY ${arg_FOLDER})
   target_link_libraries(${target} PRIVATE gantry::plugin_sdk ${arg_LIBRARIES})
