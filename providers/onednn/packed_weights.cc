@@ -19,6 +19,11 @@ void PackedWeights::pack(const Desc& desc, const dnnl::memory& plain) {
   reorder(plain, layouts_.emplace_back(desc, engine()));
 }
 
+Desc PackedWeights::desc() const {
+  const std::lock_guard lock(mutex_);
+  return layouts_.front().get_desc();
+}
+
 const dnnl::memory& PackedWeights::in(const Desc& desc) const {
   const std::lock_guard lock(mutex_);
   for (const dnnl::memory& layout : layouts_) {

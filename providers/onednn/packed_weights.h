@@ -14,8 +14,8 @@ class PackedWeights {
  public:
   /// Packs `plain`, whose data need not outlive the call, into `desc`, on all cores.
   void pack(const Desc& desc, const dnnl::memory& plain);
-  /// The layout that they were packed in.
-  [[nodiscard]] Desc desc() const { return layouts_.front().get_desc(); }
+  /// The layout that they were packed in. [any]
+  [[nodiscard]] Desc desc() const;
   /// The weights in a layout; the first time that another one than desc() is asked for they are
   /// brought into it and kept. [any]
   const dnnl::memory& in(const Desc& desc) const;

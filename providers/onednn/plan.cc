@@ -25,6 +25,21 @@ void Scratchpad::place(sdk::Call& call) {
   if (size_bytes > 0) memory_.set_data_handle(call.scratch<std::byte>(size_bytes));
 }
 
+void FusedPrimitive::run(sdk::Call& call, int threads, const dnnl::stream& stream, const void* from,
+                         const void* added, void* to) {
+  // The library takes every address as one that it may write to; it reads from inputs.
+  source.place(call, const_cast<void*>(from));
+  target.place(call, to);
+  if (added) addend.place(call, const_cast<void*>(added));
+  scratchpad.place(call);
+  with_threads(threads, [&] {
+    source.run(stream);
+    if (added) addend.run(stream);
+    launch.run(stream);
+    target.run(stream);
+  });
+}
+
 dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops) {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);

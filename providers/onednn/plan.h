@@ -4,8 +4,10 @@
 // to a kernel's context: one run at a time.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <list>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -53,6 +55,37 @@ class Scratchpad {
 
  private:
   dnnl::memory memory_;
+};
+
+/// A primitive with one tensor in, one out and, if its chain has one, a third that is added to the
+/// result, bound to layouts and to a number of threads.
+struct FusedPrimitive {
+  Operand source;
+  Operand addend;
+  Operand target;
+  Scratchpad scratchpad;
+  Launch launch;
+
+  /// Runs it to its end. `added`: where the addend stands; null: there is none, or it stands where
+  /// the result goes.
+  void run(sdk::Call& call, int threads, const dnnl::stream& stream, const void* from,
+           const void* added, void* to);
+};
+
+/// The ways to run one plan, by whether the addend stands where the result goes; each made when it
+/// is first wanted.
+class FusedVariants {
+ public:
+  /// make(in_place) runs where the library sees `threads` threads.
+  template <class Make>
+  FusedPrimitive& get(int threads, bool in_place, Make&& make) {
+    std::optional<FusedPrimitive>& variant = variants_[in_place ? 1 : 0];
+    if (!variant) with_threads(threads, [&] { variant = make(in_place); });
+    return *variant;
+  }
+
+ private:
+  std::array<std::optional<FusedPrimitive>, 2> variants_;
 };
 
 /// Attributes that every primitive here has: its temporary memory comes from the host.

@@ -5,9 +5,7 @@
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <optional>
 
 #include "constants.h"
 #include "epilogue.h"
@@ -55,23 +53,14 @@ struct Shape {
   }
 };
 
-/// The primitive for one shape of input, number of threads and way of adding.
-struct Variant {
-  Operand source;
-  Operand addend;
-  Operand target;
-  Scratchpad scratchpad;
-  Launch launch;
-};
-
 /// One shape of input and number of threads.
 struct Plan {
   Dims input;
   Dims output;
   Window::Placed placed;
   bool is_empty = false;
-  /// by whether the addend stands where the result goes; made when first wanted
-  std::array<std::optional<Variant>, 2> variants;
+  bool is_target_inner = false;  ///< the library writes the output as it leaves
+  FusedVariants variants;
 };
 
 class ConvKernel final : public sdk::Kernel {
@@ -109,20 +98,11 @@ class ConvKernel final : public sdk::Kernel {
     if (plan.is_empty) return;
     const void* addend = addend_slot_ >= 0 ? call.input(addend_slot_).data : nullptr;
     if (addend) check_addend(call.shape(addend_slot_), sdk::Shape(target));
-    const bool in_place = addend && addend == target.data;
-    std::optional<Variant>& variant = plan.variants[in_place ? 1 : 0];
-    if (!variant) with_threads(threads, [&] { variant = make_variant(plan, in_place); });
-    const bool has_addend = addend && !in_place;
-    variant->source.place(call, const_cast<float*>(call.data<float>(source_slot_)));
-    variant->target.place(call, target.data);
-    if (has_addend) variant->addend.place(call, const_cast<void*>(addend));
-    variant->scratchpad.place(call);
-    with_threads(threads, [&] {
-      variant->source.run(cache.stream);
-      if (has_addend) variant->addend.run(cache.stream);
-      variant->launch.run(cache.stream);
-      variant->target.run(cache.stream);
-    });
+    // Where the result is reordered after all, it is not added to what stands in its place.
+    const bool in_place = addend && addend == target.data && plan.is_target_inner;
+    plan.variants.get(threads, in_place, [&](bool adds_there) { return make(plan, adds_there); })
+        .run(call, threads, cache.stream, call.data<float>(source_slot_),
+             in_place ? nullptr : addend, target.data);
   }
 
  private:
@@ -207,31 +187,34 @@ class ConvKernel final : public sdk::Kernel {
     plan.output = output_of(input, plan.placed);
     for (int64_t& extent : plan.output) extent = std::max<int64_t>(extent, 0);
     plan.is_empty = *std::min_element(plan.output.begin(), plan.output.end()) == 0;
+    const Dims seen = cut(plan.output);
+    plan.is_target_inner =
+        desc_of(seen, target_is_formatted_) == desc_f32(seen, channels_last(seen.size()));
     return plan;
   }
 
-  [[nodiscard]] Variant make_variant(const Plan& plan, bool in_place) const {
+  [[nodiscard]] FusedPrimitive make(const Plan& plan, bool in_place) const {
     const Described described = describe_with(packed_, any_, [&](const Desc& weights) {
       return choose(cut(plan.input), cut(plan.output), weights, plan.placed, in_place);
     });
-    Variant variant;
-    variant.source = Operand::input(desc_of(cut(plan.input), source_is_formatted_),
-                                    described.primitive.src_desc());
-    variant.target = Operand::output(desc_of(cut(plan.output), target_is_formatted_),
-                                     described.primitive.dst_desc());
-    variant.scratchpad = Scratchpad(described.primitive.scratchpad_desc());
-    variant.launch = Launch(dnnl::convolution_forward(described.primitive),
-                            {{DNNL_ARG_SRC, variant.source.memory()},
-                             {DNNL_ARG_WEIGHTS, packed_.in(described.primitive.weights_desc())},
-                             {DNNL_ARG_BIAS, bias_},
-                             {DNNL_ARG_DST, variant.target.memory()},
-                             {DNNL_ARG_SCRATCHPAD, variant.scratchpad.memory()}});
+    FusedPrimitive fused;
+    fused.source = Operand::input(desc_of(cut(plan.input), source_is_formatted_),
+                                  described.primitive.src_desc());
+    fused.target = Operand::output(desc_of(cut(plan.output), target_is_formatted_),
+                                   described.primitive.dst_desc());
+    fused.scratchpad = Scratchpad(described.primitive.scratchpad_desc());
+    fused.launch = Launch(dnnl::convolution_forward(described.primitive),
+                          {{DNNL_ARG_SRC, fused.source.memory()},
+                           {DNNL_ARG_WEIGHTS, packed_.in(described.primitive.weights_desc())},
+                           {DNNL_ARG_BIAS, bias_},
+                           {DNNL_ARG_DST, fused.target.memory()},
+                           {DNNL_ARG_SCRATCHPAD, fused.scratchpad.memory()}});
     if (described.addend_argument != 0) {
-      variant.addend = Operand::input(desc_of(cut(plan.output), addend_is_formatted_),
-                                      described.primitive.dst_desc());
-      variant.launch.add(described.addend_argument, variant.addend.memory());
+      fused.addend = Operand::input(desc_of(cut(plan.output), addend_is_formatted_),
+                                    described.primitive.dst_desc());
+      fused.launch.add(described.addend_argument, fused.addend.memory());
     }
-    return variant;
+    return fused;
   }
 
   /// Brings the weights, scaled by channel, into the layout that the library wants of them, and the

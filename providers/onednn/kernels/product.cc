@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <optional>
 
 #include "constants.h"
 #include "epilogue.h"
@@ -18,18 +17,6 @@ namespace gantry::onednn {
 namespace {
 
 constexpr int64_t kGuessedRows = 64;  // of the left-hand matrix, if they are not known before
-
-struct Variant {
-  Operand source;
-  Operand addend;
-  Operand target;
-  Scratchpad scratchpad;
-  Launch launch;
-};
-
-struct Plan {
-  std::array<std::optional<Variant>, 2> variants;  // by whether it adds in place
-};
 
 class ProductKernel final : public sdk::Kernel {
  public:
@@ -45,11 +32,11 @@ class ProductKernel final : public sdk::Kernel {
   }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
-    return std::make_unique<PlanCache<Plan>>();
+    return std::make_unique<PlanCache<FusedVariants>>();
   }
 
   void run(sdk::Call& call) const override {
-    auto& cache = static_cast<PlanCache<Plan>&>(*call.context());
+    auto& cache = static_cast<PlanCache<FusedVariants>&>(*call.context());
     const sdk::Shape input = call.shape(source_slot_);
     if (input.rank < 2 || input[input.rank - 1] != inner_) {
       throw sdk::Error(GANTRY_INVALID_ARGUMENT,
@@ -73,13 +60,10 @@ class ProductKernel final : public sdk::Kernel {
     const bool in_place = addend && addend == target.data;
     const int threads = call.thread_count();
     cache.key.assign({rows, threads});
-    std::optional<Variant>& variant = cache.get([] { return Plan(); }).variants[in_place ? 1 : 0];
-    if (!variant) with_threads(threads, [&] { variant = make_variant(rows, in_place); });
-    variant->source.place(call, const_cast<float*>(call.data<float>(source_slot_)));
-    variant->target.place(call, target.data);
-    if (addend && !in_place) variant->addend.place(call, const_cast<void*>(addend));
-    variant->scratchpad.place(call);
-    with_threads(threads, [&] { variant->launch.run(cache.stream); });
+    cache.get([] { return FusedVariants(); })
+        .get(threads, in_place, [&](bool adds_there) { return make(rows, adds_there); })
+        .run(call, threads, cache.stream, call.data<float>(source_slot_),
+             in_place ? nullptr : addend, target.data);
   }
 
  private:
@@ -98,26 +82,26 @@ class ProductKernel final : public sdk::Kernel {
     return {{engine(), source, weights, bias, target, attr}, epilogue.addend_argument};
   }
 
-  [[nodiscard]] Variant make_variant(int64_t rows, bool in_place) const {
+  [[nodiscard]] FusedPrimitive make(int64_t rows, bool in_place) const {
     const Described described = describe_with(
         packed_, any_, [&](const Desc& weights) { return describe(rows, weights, in_place); });
     const Desc source = described.primitive.src_desc();
     const Desc target = described.primitive.dst_desc();
-    Variant variant;
-    variant.source = Operand::input(source, source);
-    variant.target = Operand::output(target, target);
-    variant.scratchpad = Scratchpad(described.primitive.scratchpad_desc());
-    variant.launch = Launch(dnnl::matmul(described.primitive),
-                            {{DNNL_ARG_SRC, variant.source.memory()},
-                             {DNNL_ARG_WEIGHTS, packed_.in(described.primitive.weights_desc())},
-                             {DNNL_ARG_DST, variant.target.memory()},
-                             {DNNL_ARG_SCRATCHPAD, variant.scratchpad.memory()}});
-    if (has_bias_) variant.launch.add(DNNL_ARG_BIAS, bias_);
+    FusedPrimitive fused;
+    fused.source = Operand::input(source, source);
+    fused.target = Operand::output(target, target);
+    fused.scratchpad = Scratchpad(described.primitive.scratchpad_desc());
+    fused.launch = Launch(dnnl::matmul(described.primitive),
+                          {{DNNL_ARG_SRC, fused.source.memory()},
+                           {DNNL_ARG_WEIGHTS, packed_.in(described.primitive.weights_desc())},
+                           {DNNL_ARG_DST, fused.target.memory()},
+                           {DNNL_ARG_SCRATCHPAD, fused.scratchpad.memory()}});
+    if (has_bias_) fused.launch.add(DNNL_ARG_BIAS, bias_);
     if (described.addend_argument != 0) {
-      variant.addend = Operand::input(target, target);
-      variant.launch.add(described.addend_argument, variant.addend.memory());
+      fused.addend = Operand::input(target, target);
+      fused.launch.add(described.addend_argument, fused.addend.memory());
     }
-    return variant;
+    return fused;
   }
 
   void pack(const sdk::NodeView& node, int threads) {

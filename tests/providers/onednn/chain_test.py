@@ -69,6 +69,15 @@ def test_a_residual_from_outside_in_dense_order(agrees):
     assert set(agrees(model, feeds)) == {"onednn.conv+Add+Relu"}
 
 
+@pytest.mark.parametrize("spatial", [(12, 13), (3, 3)])
+def test_a_residual_whose_memory_the_result_takes_over(agrees, spatial):
+    # Both in dense order: Abs and Neg are another provider's. A window over all of 3 x 3 leaves one place, which is both orders at once.
+    h, w = (extent - 2 for extent in spatial)
+    model, feeds = small_graph("r = Abs(q)\n a = Conv(x, w)\n b = Add(a, r)\n c = Relu(b)\n y = Neg(c)",
+                               {"x": random(2, 6, *spatial), "q": random(2, 8, h, w)}, {"w": W})
+    assert agrees(model, feeds)[1:4] == ["onednn.conv+Add+Relu"] * 3
+
+
 def test_a_residual_that_would_be_broadcast_is_left(agrees):
     model, feeds = small_graph("a = Conv(x, w)\n b = Add(a, r)\n y = Relu(b)", {"x": X, "r": random(2, 8, 1, 11)}, {"w": W})
     assert agrees(model, feeds)[0] == "onednn.conv"
