@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packed types: structs that hold one element of 4 or 2 bits, and access to the bytes that hold
-// several. Pure.
+// The packed types: structs that hold one element of 4 or 2 bits, and sizes of tensors that hold
+// several in a byte. Pure.
 #pragma once
 
 #include <gantry/sdk/bits.h>
@@ -10,8 +10,7 @@
 
 namespace gantry::cpu {
 
-/// Packed types: the struct holds one element's bits; tensors hold several in a byte, see
-/// load_packed.
+/// Packed types: the struct holds one element's bits; tensors hold several in a byte.
 struct UInt4 {
   uint8_t bits;
   static constexpr int kBits = 4;
@@ -59,29 +58,12 @@ struct Float4E2M1 {
   }
 };
 
-/// Element `index` of packed data.
-template <class T>
-T load_packed(const void* data, int64_t index) {
-  constexpr int kPerByte = 8 / T::kBits;
-  const uint8_t byte = static_cast<const uint8_t*>(data)[index / kPerByte];
-  return {static_cast<uint8_t>((byte >> (index % kPerByte * T::kBits)) & ((1 << T::kBits) - 1))};
-}
-/// Replaces element `index`; its byte must be initialised and written by one thread only.
-template <class T>
-void store_packed(void* data, int64_t index, T value) {
-  constexpr int kPerByte = 8 / T::kBits;
-  const int shift = static_cast<int>(index % kPerByte) * T::kBits;
-  uint8_t& byte = static_cast<uint8_t*>(data)[index / kPerByte];
-  byte = static_cast<uint8_t>((byte & ~(((1 << T::kBits) - 1) << shift)) | (value.bits << shift));
-}
-
 using sdk::bits_of;
 constexpr bool is_packed(uint32_t dtype) { return bits_of(dtype) == 2 || bits_of(dtype) == 4; }
 /// Bytes of `count` elements, packed types rounded up.
 constexpr int64_t bytes_of(uint32_t dtype, int64_t count) {
   const int bits = bits_of(dtype);
-  return bits >= 8 ? count * (bits / 8)
-                   : count / (bits ? 8 / bits : 1) + (bits && count % (8 / bits) ? 1 : 0);
+  return bits >= 8 ? count * (bits / 8) : count / 8 * bits + (count % 8 * bits + 7) / 8;
 }
 
 }  // namespace gantry::cpu
