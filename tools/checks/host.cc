@@ -103,9 +103,10 @@ void packed_release(const void* data) {
 }
 
 gantry_error* value_string(const gantry_value* value, uint64_t index, gantry_str* out_string) {
-  if (!value || index >= of(value)->strings.size())
+  if (!value || index >= of(value)->strings.size()) {
     return make_error(GANTRY_INVALID_ARGUMENT,
                       "value_string: expected an element of a string tensor");
+  }
   *out_string = to_str(of(value)->strings[index]);
   return nullptr;
 }
@@ -121,9 +122,10 @@ gantry_error* give(std::shared_ptr<HostValue> value, gantry_value** out_value) {
 gantry_error* value_create_tensor(uint32_t dtype, uint32_t rank, const int64_t* shape,
                                   gantry_value** out_value, gantry_tensor** out_tensor) {
   const std::vector<int64_t> extents(shape, shape + rank);
-  for (const int64_t extent : extents)
+  for (const int64_t extent : extents) {
     if (extent < 0)
       return make_error(GANTRY_INVALID_ARGUMENT, "value_create_tensor: an extent below 0");
+  }
   auto value = make_value(dtype, extents);
   if (out_tensor) *out_tensor = &value->tensor;
   return give(std::move(value), out_value);
@@ -144,9 +146,10 @@ gantry_error* value_append(gantry_value* value, const gantry_value* item) {
 }
 
 gantry_error* value_set_string(gantry_value* value, uint64_t index, gantry_str text) {
-  if (!value || index >= of(value)->strings.size())
+  if (!value || index >= of(value)->strings.size()) {
     return make_error(GANTRY_INVALID_ARGUMENT,
                       "value_set_string: expected an element of a string tensor");
+  }
   of(value)->strings[index] = to_string(text);
   return nullptr;
 }
