@@ -27,7 +27,11 @@ oneapi::tbb::task_arena& arena(int threads) {
   const std::lock_guard lock(mutex);
   const auto index = static_cast<size_t>(threads);
   if (arenas.size() <= index) arenas.resize(index + 1);
-  if (!arenas[index]) arenas[index] = std::make_unique<oneapi::tbb::task_arena>(threads);
+  if (!arenas[index]) {
+    const FlushDenormals flush;  // an arena's workers calculate as the thread did that set it up
+    arenas[index] = std::make_unique<oneapi::tbb::task_arena>(threads);
+    arenas[index]->initialize();
+  }
   return *arenas[index];
 }
 
