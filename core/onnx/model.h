@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "graph/graph.h"
@@ -22,8 +23,10 @@ struct FunctionCall {
   std::string domain;
   std::string op_type;
   std::string overload;
-  auto operator<=>(const FunctionCall&) const =
-      default;  // NOLINT(modernize-use-nullptr): no null is written
+  bool operator<(const FunctionCall& other) const {
+    return std::tie(domain, op_type, overload) <
+           std::tie(other.domain, other.op_type, other.overload);
+  }
 };
 
 /// A checked ONNX model. An initializer that the main graph lists as an input too is that input's
