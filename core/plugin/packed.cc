@@ -13,7 +13,7 @@
 #include <string>
 #include <utility>
 
-#include "base/value.h"
+#include "plugin/packed_memory.h"
 
 namespace gantry {
 namespace {
@@ -48,7 +48,7 @@ std::shared_ptr<Entry> find_or_add(Packed& all, const Key& key, uint64_t size_by
   if (is_new) {
     try {
       auto made = std::make_shared<Entry>();
-      made->memory = allocate_host(size_bytes);
+      made->memory = allocate_packed(size_bytes);
       made->size_bytes = size_bytes;
       all.keys.emplace(made->memory.get(), key);
       entry = std::move(made);

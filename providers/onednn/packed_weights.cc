@@ -1,37 +1,121 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "packed_weights.h"
 
+#include <gantry/sdk/error.h>
+
+#include <cstring>
+#include <exception>
 #include <oneapi/tbb/info.h>
+#include <unordered_map>
+#include <utility>
+
+#include "digest.h"
 
 namespace gantry::onednn {
 namespace {
 
-void reorder(dnnl::memory from, dnnl::memory to) {
-  with_threads(oneapi::tbb::info::default_concurrency(), [&] {
-    dnnl::stream stream(engine());
-    dnnl::reorder(from, to).execute(stream, from, to);
-  });
-}
+/// What brings weights into a layout: made before memory is asked for, as making it can fail.
+class Reorder {
+ public:
+  Reorder(const PlainWeights& plain, const Desc& to) {
+    dnnl::primitive_attr attr;
+    if (!plain.scales.empty()) {
+      attr.set_scales_mask(DNNL_ARG_SRC, plain.scaled_dimensions);
+      scales_ = dnnl::memory(desc_f32({static_cast<int64_t>(plain.scales.size())}, Tag::a),
+                             engine(), const_cast<float*>(plain.scales.data()));
+    }
+    with_threads(oneapi::tbb::info::default_concurrency(), [&] {
+      const dnnl::reorder::primitive_desc description(engine(), plain.desc, engine(), to, attr);
+      primitive_ = dnnl::reorder(description);
+      from_ = dnnl::memory(plain.desc, engine(), readable(plain, description.impl_info_str()));
+    });
+  }
+
+  void operator()(const dnnl::memory& to) const {
+    with_threads(oneapi::tbb::info::default_concurrency(), [&] {
+      dnnl::stream stream(engine());
+      std::unordered_map<int, dnnl::memory> arguments = {{DNNL_ARG_FROM, from_}, {DNNL_ARG_TO, to}};
+      if (scales_) arguments.emplace(DNNL_ARG_ATTR_SCALES | DNNL_ARG_SRC, scales_);
+      primitive_.execute(stream, arguments);
+    });
+  }
+
+ private:
+  /// The data, where the implementation can read them: generated code reads at any byte, compiled
+  /// code may rely on the alignment of the element type.
+  void* readable(const PlainWeights& plain, const std::string& implementation) {
+    const bool is_aligned = reinterpret_cast<uintptr_t>(plain.data) % alignof(float) == 0;
+    if (is_aligned || implementation.rfind("jit", 0) == 0) return const_cast<void*>(plain.data);
+    copy_ = std::make_unique<std::byte[]>(plain.desc.get_size());
+    std::memcpy(copy_.get(), plain.data, plain.desc.get_size());
+    return copy_.get();
+  }
+
+  std::unique_ptr<std::byte[]> copy_;
+  dnnl::memory from_;
+  dnnl::memory scales_;
+  dnnl::reorder primitive_;
+};
+
+/// What the host calls to have memory filled.
+template <class Fill>
+struct FillCall {
+  const Fill& fill;
+  const Desc& desc;
+  std::exception_ptr failure;
+
+  static void run(void* self, void* target) {
+    auto& call = *static_cast<FillCall*>(self);
+    try {
+      call.fill(dnnl::memory(call.desc, engine(), target));
+    } catch (...) {  // may not cross the boundary
+      call.failure = std::current_exception();
+    }
+  }
+};
 
 }  // namespace
 
-void PackedWeights::pack(const Desc& desc, const dnnl::memory& plain) {
-  reorder(plain, layouts_.emplace_back(desc, engine()));
+template <class Fill>
+const dnnl::memory& PackedWeights::add(const Desc& desc, const Fill& fill) const {
+  const Digest form = digest_of(content_.data(), sizeof(content_), text_of(desc));
+  std::array<uint8_t, 32> key{};
+  std::memcpy(key.data(), content_.data(), sizeof(content_));
+  std::memcpy(key.data() + sizeof(content_), form.data(), sizeof(form));
+  FillCall<Fill> call{fill, desc, nullptr};
+  const void* data = nullptr;
+  sdk::check(host_,
+             host_->packed_acquire(key.data(), desc.get_size(), FillCall<Fill>::run, &call, &data));
+  std::shared_ptr<const void> share(
+      data, [host = host_](const void* memory) { host->packed_release(memory); });
+  if (call.failure) std::rethrow_exception(call.failure);
+  // The library takes every address as one that it may write to; it reads from weights.
+  return layouts_.emplace_back(Layout{{desc, engine(), const_cast<void*>(data)}, std::move(share)})
+      .memory;
+}
+
+void PackedWeights::pack(const gantry_host* host, const Desc& desc, const PlainWeights& plain) {
+  host_ = host;
+  const Digest numbers = digest_of(plain.data, plain.desc.get_size(), text_of(plain.desc));
+  content_ = plain.scales.empty()
+                 ? numbers
+                 : digest_of(plain.scales.data(), plain.scales.size() * sizeof(float),
+                             {reinterpret_cast<const char*>(numbers.data()), sizeof(numbers)});
+  add(desc, Reorder(plain, desc));
 }
 
 Desc PackedWeights::desc() const {
   const std::lock_guard lock(mutex_);
-  return layouts_.front().get_desc();
+  return layouts_.front().memory.get_desc();
 }
 
 const dnnl::memory& PackedWeights::in(const Desc& desc) const {
   const std::lock_guard lock(mutex_);
-  for (const dnnl::memory& layout : layouts_) {
-    if (layout.get_desc() == desc) return layout;
+  for (const Layout& layout : layouts_) {
+    if (layout.memory.get_desc() == desc) return layout.memory;
   }
-  dnnl::memory& layout = layouts_.emplace_back(desc, engine());
-  reorder(layouts_.front(), layout);
-  return layout;
+  const dnnl::memory& first = layouts_.front().memory;
+  return add(desc, Reorder({first.get_desc(), first.get_data_handle(), {}, 0}, desc));
 }
 
 }  // namespace gantry::onednn

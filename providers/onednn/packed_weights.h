@@ -1,19 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constant weights in the layouts that primitives want of them. Which layout that is depends on the
-// number of threads and, now and then, on the shape of the other operand.
+// number of threads and, now and then, on the shape of the other operand. Equal weights in equal
+// layouts are held once in the process, whichever sessions use them.
 #pragma once
 
+#include <gantry/sdk/kernel.h>
+
+#include <array>
 #include <list>
+#include <memory>
 #include <mutex>
+#include <string>
+#include <vector>
 
 #include "library.h"
 
 namespace gantry::onednn {
 
+/// Weights as the model has them.
+struct PlainWeights {
+  Desc desc;
+  const void* data = nullptr;  ///< at any byte
+  /// Factors along one or two leading dimensions of `desc` or its last one; empty: none.
+  std::vector<float> scales;
+  int scaled_dimensions = 0;  ///< bit i: dimension i has a factor for each index
+};
+
 class PackedWeights {
  public:
   /// Packs `plain`, whose data need not outlive the call, into `desc`, on all cores.
-  void pack(const Desc& desc, const dnnl::memory& plain);
+  void pack(const gantry_host* host, const Desc& desc, const PlainWeights& plain);
   /// The layout that they were packed in. [any]
   [[nodiscard]] Desc desc() const;
   /// The weights in a layout; the first time that another one than desc() is asked for they are
@@ -21,8 +37,18 @@ class PackedWeights {
   const dnnl::memory& in(const Desc& desc) const;
 
  private:
+  struct Layout {
+    dnnl::memory memory;
+    std::shared_ptr<const void> share;  // of what the memory shows
+  };
+  /// The share of `desc` filled by `reorder`, which runs where the library sees all cores.
+  template <class Reorder>
+  const dnnl::memory& add(const Desc& desc, const Reorder& reorder) const;
+
+  const gantry_host* host_ = nullptr;
+  std::array<uint64_t, 2> content_{};  // digest of the plain weights and their scales
   mutable std::mutex mutex_;
-  mutable std::list<dnnl::memory> layouts_;
+  mutable std::list<Layout> layouts_;
 };
 
 /// The description of a primitive that reads packed weights: `describe` makes it for a layout of

@@ -78,7 +78,7 @@ class ConvKernel final : public sdk::Kernel {
       addend_slot_ = static_cast<int>(args.slot_of(chain_.addend()));
       addend_is_formatted_ = args.is_input_formatted(static_cast<size_t>(addend_slot_));
     }
-    pack(args.index.node(anchor), args.threads());
+    pack(args.index.host(), args.index.node(anchor), args.threads());
   }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
@@ -219,7 +219,7 @@ class ConvKernel final : public sdk::Kernel {
 
   /// Brings the weights, scaled by channel, into the layout that the library wants of them, and the
   /// bias into one vector.
-  void pack(const sdk::NodeView& node, int threads) {
+  void pack(const gantry_host* host, const sdk::NodeView& node, int threads) {
     const Dims& weights = shape_.weights;
     Dims dims = weights;
     if (shape_.groups > 1) {
@@ -246,16 +246,10 @@ class ConvKernel final : public sdk::Kernel {
     with_threads(threads, [&] {
       layout = choose(cut(input), cut(output), any_, placed, false).primitive.weights_desc();
     });
-    std::vector<float> scaled;
-    const void* data = node.input(1).constant()->data;
-    if (!chain_.scale.empty() || reinterpret_cast<uintptr_t>(data) % alignof(float) != 0) {
-      scaled = floats_of(node.input(1));
-      const size_t each = scaled.size() / static_cast<size_t>(weights[0]);
-      for (size_t o = 0; o < chain_.scale.size(); ++o)
-        for (size_t k = 0; k < each; ++k) scaled[o * each + k] *= chain_.scale[o];
-      data = scaled.data();
-    }
-    packed_.pack(layout, {desc_f32(dims, dense(dims.size())), engine(), const_cast<void*>(data)});
+    const bool is_grouped = dims.size() > cut(weights).size();
+    packed_.pack(host, layout,
+                 {desc_f32(dims, dense(dims.size())), node.input(1).constant()->data, chain_.scale,
+                  is_grouped ? 3 : 1});
     std::vector<float> bias = node.input(2).present()
                                   ? floats_of(node.input(2))
                                   : std::vector<float>(static_cast<size_t>(weights[0]), 0);

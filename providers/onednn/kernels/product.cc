@@ -28,7 +28,7 @@ class ProductKernel final : public sdk::Kernel {
     while (outputs[output_slot_] != chain_.output) ++output_slot_;
     if (chain_.addend() != GANTRY_NONE)
       addend_slot_ = static_cast<int>(args.slot_of(chain_.addend()));
-    pack(args.index.node(anchor), args.threads());
+    pack(args.index.host(), args.index.node(anchor), args.threads());
   }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
@@ -104,7 +104,7 @@ class ProductKernel final : public sdk::Kernel {
     return fused;
   }
 
-  void pack(const sdk::NodeView& node, int threads) {
+  void pack(const gantry_host* host, const sdk::NodeView& node, int threads) {
     const bool is_gemm = node.op_type() == "Gemm";
     const bool is_transposed = is_gemm && node.get_int("transB", 0) != 0;
     const sdk::ValueView matrix = node.input(1);
@@ -131,17 +131,10 @@ class ProductKernel final : public sdk::Kernel {
     any_ = desc_f32({inner_, columns_}, Tag::any);
     Desc layout;
     with_threads(threads, [&] { layout = describe(rows, any_, false).primitive.weights_desc(); });
-    const void* data = matrix.constant()->data;
-    std::vector<float> scaled;
-    const bool is_scaled = std::any_of(scale.begin(), scale.end(), [](float x) { return x != 1; });
-    if (is_scaled || reinterpret_cast<uintptr_t>(data) % alignof(float) != 0) {
-      scaled = floats_of(matrix);
-      for (size_t i = 0; is_scaled && i < scaled.size(); ++i)
-        scaled[i] *= scale[is_transposed ? i / static_cast<size_t>(inner_) : i % columns];
-      data = scaled.data();
-    }
-    packed_.pack(layout, {desc_f32({inner_, columns_}, is_transposed ? Tag::ba : Tag::ab), engine(),
-                          const_cast<void*>(data)});
+    if (std::all_of(scale.begin(), scale.end(), [](float x) { return x == 1; })) scale.clear();
+    packed_.pack(host, layout,
+                 {desc_f32({inner_, columns_}, is_transposed ? Tag::ba : Tag::ab),
+                  matrix.constant()->data, std::move(scale), 2});
     if (!has_bias_) return;
     bias_ = dnnl::memory(desc_f32({1, columns_}, Tag::ab), engine());
     std::memcpy(bias_.get_data_handle(), bias.data(), bias.size() * sizeof(float));

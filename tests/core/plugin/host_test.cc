@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin/host.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "plugin/error.h"
@@ -75,6 +77,30 @@ TEST(Host, MakesPackedDataOncePerKey) {
   EXPECT_EQ(fills, 2);
   host().packed_release(again);
   host().packed_release(nullptr);
+}
+
+TEST(Host, PackedDataAreAlignedAndApart) {
+  const auto fill = [](void* size, void* target) {
+    std::memset(target, 5, *static_cast<const uint64_t*>(size));
+  };
+  std::vector<std::pair<const uint8_t*, uint64_t>> blocks;
+  // One byte, several that share a mapping, and some that have their own.
+  for (const uint64_t mib_32nd : {0, 1, 40, 100, 1, 63, 64, 65, 33}) {
+    uint64_t size_bytes = mib_32nd * (1u << 15) + 1;
+    uint8_t key[32] = {9, static_cast<uint8_t>(blocks.size())};
+    const void* data = nullptr;
+    throw_if(host().packed_acquire(key, size_bytes, fill, &size_bytes, &data));
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 64, 0U);
+    blocks.emplace_back(static_cast<const uint8_t*>(data), size_bytes);
+  }
+  std::sort(blocks.begin(), blocks.end());
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const auto& [data, size_bytes] = blocks[i];
+    EXPECT_EQ(data[0], 5);
+    EXPECT_EQ(data[size_bytes - 1], 5);
+    if (i > 0) EXPECT_GE(data, blocks[i - 1].first + blocks[i - 1].second);
+  }
+  for (const auto& block : blocks) host().packed_release(block.first);
 }
 
 TEST(Host, BuildsTensors) {

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/packed_memory.h"
+
+#include <gantry/error.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <mutex>
+#include <string>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace gantry {
+namespace {
+
+constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kHugePage = uint64_t{2} << 20;
+constexpr uint64_t kChunk = 16 * kHugePage;  // mapping that small blocks share
+
+[[noreturn]] void fail(uint64_t size_bytes) {
+  throw Error(Code::kOutOfMemory,
+              "no memory for packed data of " + std::to_string(size_bytes) + " bytes");
+}
+
+uint64_t round_up(uint64_t x, uint64_t unit) { return (x + unit - 1) / unit * unit; }
+
+// A mapping that starts at a huge page. Its end is a small page's, so that the last huge page is
+// not taken whole for a few bytes.
+std::shared_ptr<std::byte> map(uint64_t size_bytes) {
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  if (size_bytes > UINT64_MAX - kHugePage - page) fail(size_bytes);
+  const uint64_t length = round_up(size_bytes, page);
+  void* whole =
+      mmap(nullptr, length + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (whole == MAP_FAILED) fail(size_bytes);
+  auto* first = static_cast<std::byte*>(whole);
+  const uint64_t before =
+      round_up(reinterpret_cast<uintptr_t>(first), kHugePage) - reinterpret_cast<uintptr_t>(first);
+  std::byte* begin = first + before;
+  if (before > 0) munmap(first, before);
+  if (before < kHugePage) munmap(begin + length, kHugePage - before);
+  madvise(begin, length, MADV_HUGEPAGE);  // a wish: failure changes speed only
+  return {begin, [length](std::byte* memory) { munmap(memory, length); }};
+}
+
+struct Chunk {
+  std::mutex mutex;
+  std::weak_ptr<std::byte> memory;  // its blocks own it
+  uint64_t used = 0;
+};
+
+// Never destroyed: providers release during the end of the process.
+Chunk& chunk() {
+  static auto* const instance = new Chunk;
+  return *instance;
+}
+
+}  // namespace
+
+std::shared_ptr<void> allocate_packed(uint64_t size_bytes) {
+  if (size_bytes >= kHugePage) return map(size_bytes);
+  const uint64_t size = round_up(std::max<uint64_t>(size_bytes, 1), kAlignment);
+  Chunk& shared = chunk();
+  const std::lock_guard lock(shared.mutex);
+  std::shared_ptr<std::byte> memory = shared.memory.lock();
+  if (!memory || kChunk - shared.used < size) {
+    memory = map(kChunk);
+    shared.memory = memory;
+    shared.used = 0;
+  }
+  std::byte* block = memory.get() + shared.used;
+  shared.used += size;
+  return {std::move(memory), block};
+}
+
+}  // namespace gantry

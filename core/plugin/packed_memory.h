@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host memory for data that stay as long as a session does (packed weights). It is mapped, not
+// taken from the heap, so that it goes back to the system when it is released and the heap is not
+// left with holes; and it lies in huge pages, of which a model's weights need hundreds, not tens of
+// thousands.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace gantry {
+
+/// `size_bytes` bytes, zero, aligned to 64 bytes. Small blocks share mappings, which live as long
+/// as one of their blocks does. [any] OUT_OF_MEMORY.
+std::shared_ptr<void> allocate_packed(uint64_t size_bytes);
+
+}  // namespace gantry
