@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "onnx/check.h"
+#include "onnx/exporter.h"
 #include "onnx/external_data.h"
 #include "onnx/functions.h"
 #include "onnx/importer.h"
@@ -137,6 +138,8 @@ std::string OnnxModel::producer() const {
   return version.empty() ? impl_->proto.producer_name()
                          : impl_->proto.producer_name() + " " + version;
 }
+
+ModelParts OnnxModel::parts() const { return {impl_->proto, impl_->payloads}; }
 
 uint64_t OnnxModel::mapped_bytes() const {
   uint64_t bytes = 0;

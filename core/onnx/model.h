@@ -18,6 +18,8 @@
 
 namespace gantry {
 
+struct ModelParts;
+
 /// A function of the model or of an operator schema, as one node calls it.
 struct FunctionCall {
   std::string domain;
@@ -57,6 +59,8 @@ class OnnxModel {
   [[nodiscard]] int64_t ir_version() const;
   [[nodiscard]] std::string producer() const;
   [[nodiscard]] ModelDescription description() const;
+  /// For export_fragment; valid until inline_functions.
+  [[nodiscard]] ModelParts parts() const;
   /// Bytes of constants that are views onto maps.
   [[nodiscard]] uint64_t mapped_bytes() const;
 

@@ -36,6 +36,19 @@ int since_version(const std::string& op_type, const std::string& domain, int ops
   return schema ? schema->SinceVersion() : opset;
 }
 
+int last_version(const std::string& op_type, const std::string& domain, int since_version) {
+  const auto& known = onnx::OpSchemaRegistry::DomainToVersionRange::Instance().Map();
+  const auto range = known.find(domain);
+  const auto is_same = [&](int opset) {
+    const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(op_type, opset, domain);
+    return schema && schema->SinceVersion() == since_version;
+  };
+  if (range == known.end() || !is_same(since_version)) return since_version;
+  int last = since_version;
+  while (last < range->second.second && is_same(last + 1)) ++last;
+  return last;
+}
+
 bool is_known_operator(const std::string& op_type, const std::string& domain) {
   return onnx::OpSchemaRegistry::Schema(op_type, normal_domain(domain)) != nullptr;
 }

@@ -21,6 +21,10 @@ std::map<std::string, int> read_opsets(
 /// schema.
 int since_version(const std::string& op_type, const std::string& domain, int opset);
 
+/// The newest opset under which an operator still has the schema of that version; the version
+/// itself if there is no such schema.
+int last_version(const std::string& op_type, const std::string& domain, int since_version);
+
 /// True if some version of the domain's operators has that name.
 bool is_known_operator(const std::string& op_type, const std::string& domain);
 

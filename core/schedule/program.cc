@@ -11,6 +11,7 @@
 #include "plugin/crash_marks.h"
 #include "plugin/error.h"
 #include "schedule/formats.h"
+#include "schedule/fragment.h"
 #include "schedule/groups.h"
 #include "schedule/transfers.h"
 
@@ -293,6 +294,7 @@ class ProgramBuilder {
     };
     const std::vector<const gantry_format*> input_formats = formats(step.inputs);
     const std::vector<const gantry_format*> output_formats = formats(step.outputs);
+    gantry_fragment fragment(claim, slots, options_.model);
     gantry_compile args = {};
     args.size = sizeof(args);
     args.device = claim.candidate->device_index;
@@ -308,6 +310,7 @@ class ProgramBuilder {
     args.output_formats = output_formats.data();
     args.tag = claim.tag;
     args.options = to_str(claim.candidate->options);
+    args.fragment = &fragment;
     gantry_kernel& kernel = step.kernel.raw();
     kernel.size = sizeof(kernel);
     const gantry_provider_api& api = claim.candidate->provider->api();
@@ -359,10 +362,12 @@ class ProgramBuilder {
     }
     step.output_ports.resize(node.outputs.size());
     for (const Graph* body : bodies_by_role(node)) {
-      step.bodies.push_back(std::make_unique<Program>(
-          *placement_.bodies.at(body), devices_, owners_,
-          BuildOptions{
-              .leaves_session = false, .trace = options_.trace, .threads = options_.threads}));
+      step.bodies.push_back(std::make_unique<Program>(*placement_.bodies.at(body), devices_,
+                                                      owners_,
+                                                      BuildOptions{.leaves_session = false,
+                                                                   .trace = options_.trace,
+                                                                   .threads = options_.threads,
+                                                                   .model = options_.model}));
     }
     program_.steps_.push_back(std::move(step));
   }

@@ -16,6 +16,7 @@
 
 namespace gantry {
 
+class OnnxModel;
 class Program;
 class Trace;
 
@@ -97,6 +98,8 @@ struct BuildOptions {
   bool leaves_session = true;
   Trace* trace = nullptr;  ///< takes a span for each kernel that is compiled
   uint32_t threads = 0;    ///< that a run may use; 0: not known
+  /// has the functions that nodes call, for providers that want theirs as a model; null: none
+  const OnnxModel* model = nullptr;
 };
 
 /// A provider could not compile what it had claimed.

@@ -6,6 +6,7 @@
 
 #include "plugin/error.h"
 #include "plugin/host.h"
+#include "schedule/fragment.h"
 #include "schedule/frame.h"
 #include "schedule/thread_pool.h"
 
@@ -126,6 +127,8 @@ void install_run_services_once() {
   static std::once_flag once;
   std::call_once(once, [] {
     RunServices services;
+    services.fragment_model = fragment_model;
+    services.fragment_weight = fragment_weight;
     services.output = output;
     services.output_value = output_value;
     services.output_shrink = output_shrink;

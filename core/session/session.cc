@@ -86,6 +86,7 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
     BuildOptions build;
     build.threads = threads;
     build.trace = trace_.get();
+    build.model = planned_.model.get();
     BuiltProgram built = build_program(planned_, preference, config, build);
     placement = describe(planned_, preference);
     placement.copies = built.program->copies();

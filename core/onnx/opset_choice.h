@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which opsets a model has to import so that each of its nodes means the schema it should. A value
+// type; one thread at a time.
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+
+namespace gantry {
+
+class OpsetChoice {
+ public:
+  /// A node of the model to be: `since_version` is that of its schema, `label` names it in errors.
+  /// UNSUPPORTED: no opset of the domain holds this schema and those of the nodes before; names
+  /// both nodes.
+  void add(const std::string& domain, const std::string& op_type, int since_version,
+           const std::string& label);
+
+  /// A node that means the same under every opset of the domain.
+  void need(const std::string& domain);
+
+  /// Domain -> version.
+  [[nodiscard]] std::map<std::string, int> versions() const;
+
+ private:
+  struct Range {
+    int first = 0;
+    int last = 0;
+    std::string first_label;  // of the node that set the bound
+    std::string last_label;
+  };
+  std::map<std::string, Range> ranges_;  // by domain
+  std::map<std::tuple<std::string, std::string, int>, int> last_;
+};
+
+}  // namespace gantry
