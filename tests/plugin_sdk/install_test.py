@@ -2,42 +2,19 @@
 """The SDK as others get it: installed, moved, and used with nothing else of gantry; and what `gantry provider new` writes for it."""
 
 import json
-import os
 import pathlib
 import shutil
-import subprocess
 
 import onnx
 import pytest
 from command_line import complaint, facts, gantry
+from installed_sdk import BUILD, ROOT, build, install, run
 from onnx import TensorProto, helper
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("GANTRY_BINARY", ROOT / "build" / "release" / "bin" / "gantry")).parents[1]
-WARNINGS = "-Wall -Wextra -Wpedantic -Wold-style-cast -Wshadow -Wnon-virtual-dtor -Werror"
-
-
-def run(*command, folder=None):
-    done = subprocess.run([str(part) for part in command], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{command} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
-def build(source, sdk):
-    """Builds a provider out of tree, with a vendor's warnings as errors; its build folder."""
-    run("cmake", "-S", source, "-B", source / "build", f"-DCMAKE_PREFIX_PATH={sdk}", f"-DCMAKE_CXX_FLAGS={WARNINGS}",
-        "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF")
-    run("cmake", "--build", source / "build")
-    return source / "build"
 
 
 @pytest.fixture(scope="module")
 def sdk(tmp_path_factory):
-    """The installed component, moved from where it was installed."""
-    folder = tmp_path_factory.mktemp("sdk")
-    run("cmake", "--install", BUILD, "--component", "sdk", "--prefix", folder / "first")
-    (folder / "first").rename(folder / "moved")
-    return folder / "moved"
+    return install(tmp_path_factory.mktemp("sdk"))
 
 
 def relu(path):

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <new>
 
+#include "host_fragment.h"
 #include "host_run.h"
 
 namespace gantry::checks {
@@ -198,6 +199,7 @@ gantry_host make_table() {
   table.value_append = value_append;
   table.value_set_string = value_set_string;
   table.value_release = value_release;
+  add_fragment_services(table);
   add_run_services(table);
   return table;
 }

@@ -91,7 +91,10 @@ std::vector<std::byte> serialize(const OneNodeModel& model) {
   Message node;
   Message graph;
   for (const ModelInput& input : model.inputs) node.put(1, input.name);
-  for (size_t i = 0; i < model.outputs.size(); ++i) node.put(2, "y" + std::to_string(i));
+  const auto output_name = [&](size_t i) {
+    return model.output_names.empty() ? "y" + std::to_string(i) : model.output_names[i];
+  };
+  for (size_t i = 0; i < model.outputs.size(); ++i) node.put(2, output_name(i));
   node.put(3, "the_" + model.op_type);
   node.put(4, model.op_type);
   for (const ModelAttribute& one : model.attributes) node.put(5, attribute(one));
@@ -107,7 +110,7 @@ std::vector<std::byte> serialize(const OneNodeModel& model) {
     }
   }
   for (size_t i = 0; i < model.outputs.size(); ++i)
-    graph.put(12, value_info("y" + std::to_string(i), model.outputs[i], nullptr));
+    graph.put(12, value_info(output_name(i), model.outputs[i], nullptr));
   Message opset;
   opset.put(1, model.domain);
   opset.put(2, model.opset);

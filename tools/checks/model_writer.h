@@ -32,7 +32,8 @@ struct OneNodeModel {
   std::string domain;
   int64_t opset = 21;
   std::vector<ModelInput> inputs;
-  std::vector<DType> outputs;  ///< named y0, y1 ..., of any shape
+  std::vector<DType> outputs;             ///< of any shape
+  std::vector<std::string> output_names;  ///< empty: y0, y1 ...
   std::vector<ModelAttribute> attributes;
 };
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "host_fragment.h"
+
 namespace gantry::checks {
 
 const std::vector<ProbeOperator>& probe_operators() {
@@ -36,6 +38,8 @@ gantry_error* compile_node(const OpenProvider& provider, const Subject& subject,
   args.output_formats = dense.data();
   args.tag = claim.tag;
   args.options = to_str(subject.options);
+  HostFragment fragment{graph, index};
+  args.fragment = to_boundary(fragment);
   *out_kernel = {};
   out_kernel->size = sizeof(*out_kernel);
   return provider.api().compile(provider.self(), &args, out_kernel);

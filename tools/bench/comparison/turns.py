@@ -3,6 +3,7 @@
 
 import dataclasses
 import json
+import os
 import pathlib
 import subprocess
 import tempfile
@@ -10,11 +11,19 @@ import tempfile
 import numpy as np
 
 from comparison import figures
-from comparison.packages import environment
 from comparison.rows import prepare
-from workspace import PYTHON
+from workspace import PYTHON, RELEASE, Failure
 
 WORKER = pathlib.Path(__file__).with_name("worker.py")
+
+
+def environment():
+    """For a worker: this checkout's build of gantry comes first, wherever the shared environment points."""
+    module = RELEASE / "python"
+    if not (module / "gantry").is_dir():
+        raise Failure("build/release has no Python module to measure; build it first: tools/quickstart")
+    paths = [str(module), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 class Refused(Exception):

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel of a fragment: OpenVINO's compiled models for the shapes that runs bring, and a
+// request for each of the host's execution contexts.
+#pragma once
+
+#include <gantry/sdk/kernel.h>
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "model.h"
+
+namespace gantry_openvino {
+
+/// Any thread. A fragment with unknown extents is compiled for any shape at once, and for a shape
+/// of its own when that comes a second time; of these the latest few are kept.
+class FragmentKernel : public gantry::sdk::Kernel {
+ public:
+  /// UNSUPPORTED: OpenVINO does not take the fragment, with its reason.
+  FragmentKernel(const Engine& engine, const gantry_host* host, const gantry_compile& args,
+                 Options options);
+
+  void run(gantry::sdk::Call& call) const override;
+  [[nodiscard]] std::unique_ptr<gantry::sdk::KernelContext> make_context() const override;
+
+ private:
+  using Shapes = std::vector<std::vector<int64_t>>;
+  using Compiled = std::shared_ptr<const CompiledModel>;
+  class Context;
+  struct Slot {
+    int index;  ///< as the host counts
+    uint32_t dtype;
+  };
+
+  TensorNames add_slots(const gantry_compile& args);
+  void check_types() const;
+  Compiled choose(gantry::sdk::Call& call, Context& context) const;
+  Compiled compiled_for(const Shapes& shapes) const;
+  void bind_inputs(gantry::sdk::Call& call, const CompiledModel& model,
+                   ov_infer_request_t* request) const;
+  std::vector<bool> bind_outputs(gantry::sdk::Call& call, const CompiledModel& model,
+                                 ov_infer_request_t* request) const;
+  void copy_output(gantry::sdk::Call& call, const Port& port, const Slot& slot,
+                   ov_infer_request_t* request) const;
+
+  const Engine& engine_;
+  const Library& library_;
+  Options options_;
+  uint32_t threads_;
+  std::vector<Slot> inputs_;
+  std::vector<Slot> outputs_;
+  bool is_static_ = true;
+  Compiled general_;  // for the shapes as the graph knows them
+
+  mutable std::mutex mutex_;
+  mutable Model model_;
+  mutable std::list<std::pair<Shapes, Compiled>> special_;  // latest first
+  mutable std::list<Shapes> seen_;                          // once, latest first
+};
+
+}  // namespace gantry_openvino

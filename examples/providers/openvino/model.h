@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// A fragment in OpenVINO's hands: read from the host's model, and compiled for shapes.
+#pragma once
+
+#include <gantry/provider.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "library.h"
+#include "options.h"
+
+namespace gantry_openvino {
+
+/// OpenVINO's core object, made when the first fragment is compiled: it opens plugins. Any thread.
+class Engine {
+ public:
+  explicit Engine(const Library& library) : library_(library) {}
+  [[nodiscard]] const Library& library() const { return library_; }
+  [[nodiscard]] ov_core_t* core() const;
+
+ private:
+  const Library& library_;
+  mutable std::mutex mutex_;
+  mutable Owned<ov_core_t> core_{nullptr, nullptr};
+};
+
+/// An input or output of a compiled fragment.
+struct Port {
+  Owned<ov_output_const_port_t> handle;
+  ov_element_type_e type;
+  bool is_static;
+  std::vector<int64_t> shape;  ///< if it is static
+};
+
+/// A fragment compiled for one set of shapes, or for all. Immutable; any thread.
+struct CompiledModel {
+  Owned<ov_compiled_model_t> handle;
+  std::vector<Port> inputs;   ///< in the order of the names that the fragment was given
+  std::vector<Port> outputs;  ///< likewise
+};
+
+/// Names of the tensors that are shared with the host, in the order of their slots.
+struct TensorNames {
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+};
+
+/// Calls must not overlap.
+class Model {
+ public:
+  /// Reads the fragment of a compile call. UNSUPPORTED: OpenVINO does not take it, with its reason.
+  Model(const Engine& engine, const gantry_host* host, const gantry_compile& args,
+        TensorNames names);
+
+  /// Compiles it as it is; `threads`: of a run, 0: OpenVINO's choice.
+  [[nodiscard]] std::shared_ptr<const CompiledModel> compile(const Options& options,
+                                                             uint32_t threads) const;
+  /// From now on its inputs have these shapes, in the order of the names.
+  void reshape(const std::vector<std::vector<int64_t>>& shapes);
+
+ private:
+  const Engine& engine_;
+  TensorNames names_;
+  Owned<ov_model_t> model_;
+};
+
+}  // namespace gantry_openvino

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""examples/providers/openvino: built with the installed SDK alone, held to the rules of the boundary, and compared with ONNX Runtime on real models."""
+
+import importlib.util
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from broken_models import make_model, value
+from command_line import facts, gantry
+from compare_models import assert_close
+from fill_weights import fill_weights
+from installed_sdk import ROOT, build, install
+from model_files import LIGHT, light_file, model_file
+from onnx import TensorProto, helper, numpy_helper
+
+OPENVINO = importlib.util.find_spec("openvino")
+pytestmark = pytest.mark.skipif(OPENVINO is None, reason="the Python package openvino, which brings OpenVINO's libraries, is not installed; tools/setup does it")
+GENERATOR = np.random.default_rng(11)
+
+
+@pytest.fixture(scope="module")
+def manifest(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("openvino")
+    root = pathlib.Path(OPENVINO.origin).parent
+    return build(ROOT / "examples" / "providers" / "openvino", install(folder), f"-DOPENVINO_ROOT={root}", into=folder / "build") / "openvino.json"
+
+
+def environment(manifest):
+    return {"GANTRY_ADD_PROVIDER_FILES": str(manifest), "GANTRY_PROBE_CACHE": "off"}
+
+
+def run(manifest, model, runs, folder, **options):
+    """What each run makes, OPENVINO before CPU, and provider by node; `options`: of the provider."""
+    folder.mkdir(exist_ok=True)
+    config = {"placement": {"prefer": ["OPENVINO", "CPU"], "fallback": "allow"}, "providers": {"options": {"openvino": options}}}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    for number, feeds in enumerate(runs):
+        np.savez(folder / f"{number}.npz", **feeds)
+    done = subprocess.run([sys.executable, ROOT / "tests" / "support" / "run_session.py", model, folder / "config.json", folder],
+                          env={**os.environ, **environment(manifest)}, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    return [dict(np.load(folder / f"out_{number}.npz")) for number in range(len(runs))], json.loads(done.stdout.splitlines()[-1])
+
+
+def compare(manifest, model, runs, folder, **options):
+    """Requires ONNX Runtime's results; returns the number of nodes by provider."""
+    ours, nodes = run(manifest, model, runs, folder, **options)
+    theirs = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    names = [output.name for output in theirs.get_outputs()]
+    for feeds, mine in zip(runs, ours, strict=True):
+        for name, expected in zip(names, theirs.run(names, feeds), strict=True):
+            assert_close(mine[name], expected, name)
+    providers = [node["provider"] for node in nodes]
+    return {name: providers.count(name) for name in set(providers)}
+
+
+def save(model, folder):
+    onnx.save(model, folder / "model.onnx")
+    return folder / "model.onnx"
+
+
+def test_keeps_the_rules_of_the_boundary(manifest):
+    report = facts("provider", "test", manifest)
+    checks = {check["name"]: check["status"] for check in report["checks"]}
+    assert [name for name, status in checks.items() if status not in ("passed", "skipped")] == []
+    assert report["level_reached"] == 5
+    assert checks["threads.run"] == checks["faults.no-memory-for-outputs"] == checks["random.Conv/float32"] == "passed"
+    assert sum(status == "passed" for status in checks.values()) > 150
+    assert facts("provider", "lint", manifest)["good"]
+
+
+def test_a_machine_without_openvino(manifest, tmp_path):
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"providers": {"options": {"openvino": {"library": "/nowhere/libopenvino_c.so"}}}}), encoding="utf-8")
+    (row,) = [row for row in facts("devices", "--config", config, env=environment(manifest))["devices"] if row["device"] == "OPENVINO:0"]
+    assert row["state"] == "absent"
+    assert "/nowhere/libopenvino_c.so" in row["reason"] and 'option "library"' in row["reason"]
+
+
+def test_options_are_checked_by_the_schema(manifest, tmp_path):
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"providers": {"options": {"openvino": {"num_thread": 1}}}}), encoding="utf-8")
+    _, said = gantry("devices", "--config", config, status=3, env=environment(manifest))
+    assert "/providers/options/openvino/num_thread" in said and "num_threads" in said
+
+
+@pytest.mark.parametrize("name", LIGHT)
+def test_light_models(manifest, name, tmp_path):
+    model = fill_weights(onnx.load(light_file(name)))
+    image = model.graph.input[0]
+    shape = [extent.dim_value for extent in image.type.tensor_type.shape.dim]
+    runs = [{image.name: GENERATOR.standard_normal(shape, np.float32)} for _ in range(2)]
+    assert set(compare(manifest, save(model, tmp_path), runs, tmp_path / "runs")) == {"openvino"}
+
+
+@pytest.mark.parametrize("shapes", [0, 2, 8])
+def test_recognition_of_several_widths(manifest, shapes, tmp_path):
+    """A shape that comes again is compiled for itself, and only the latest few are kept."""
+    model = model_file("rapidocr/rapidocr/models/PP-OCRv6_rec_small.onnx")
+    runs = [{"x": GENERATOR.uniform(-1, 1, (1, 3, 48, width)).astype(np.float32)} for width in (320, 96, 320, 96, 320, 33, 33, 160, 160, 320, 96, 320, 96)]
+    found = compare(manifest, model, runs, tmp_path / "runs", shapes=shapes)
+    assert found["openvino"] > 300
+
+
+def test_magika(manifest, tmp_path):
+    model = model_file("magika/magika/models/standard_v3_3/model.onnx")
+    runs = [{"bytes": GENERATOR.integers(0, 257, (rows, 2048)).astype(np.int32)} for rows in (2, 1, 2, 2)]
+    assert compare(manifest, model, runs, tmp_path / "runs")["openvino"] > 50
+
+
+def test_silero(manifest, tmp_path):
+    """Mixed: the core schedules the Ifs, the CPU provider has what OpenVINO refuses, and bodies are fragments of their own."""
+    model = model_file("silero-vad/silero_vad/data/silero_vad.onnx")
+    runs = [{"input": GENERATOR.standard_normal((1, size), np.float32), "state": GENERATOR.uniform(-1, 1, (2, 1, 128)).astype(np.float32),
+             "sr": np.array(rate, np.int64)} for size, rate in ((576, 16000), (288, 8000), (576, 16000), (576, 16000), (288, 8000))]
+    found = compare(manifest, model, runs, tmp_path / "runs")
+    assert found["openvino"] > 50 and found["cpu"] > 5 and found["core"] > 5
+
+
+def sums_model(folder):
+    nodes = [helper.make_node("Add", ["x", "x"], ["d"], name="double"), helper.make_node("Sub", ["d", "one"], ["y"], name="less")]
+    one = numpy_helper.from_array(np.array([1], np.int64), "one")
+    return save(make_model(nodes, [value("x", TensorProto.INT64, ("n",))], [value("y", TensorProto.INT64, ("n",))], [one]), folder)
+
+
+def test_large_integers_stay_exact(manifest, tmp_path):
+    model = sums_model(tmp_path)
+    runs = [{"x": np.array([2 ** 40, 3], np.int64)}]
+    (exact,), nodes = run(manifest, model, runs, tmp_path / "exact")
+    assert exact["y"].tolist() == [2 ** 41 - 1, 5]
+    assert {node["provider"] for node in nodes} == {"cpu"}
+    assert all('the option "int64"' in node["reason"] for node in nodes if node["node"] == "double")
+    (narrow,), nodes = run(manifest, model, [{"x": np.array([7, 3], np.int64)}], tmp_path / "narrow", int64="narrow")
+    assert narrow["y"].tolist() == [13, 5]
+    assert {node["provider"] for node in nodes} == {"openvino"}
+
+
+def test_compiled_models_are_kept_in_the_cache_folder(manifest, tmp_path):
+    model = fill_weights(onnx.load(light_file("squeezenet")))
+    image = model.graph.input[0]
+    runs = [{image.name: GENERATOR.standard_normal((1, 3, 224, 224), np.float32)}]
+    file = save(model, tmp_path)
+    for _ in range(2):
+        compare(manifest, file, runs, tmp_path / "runs", cache_dir=str(tmp_path / "cache"), num_threads=1)
+    assert list((tmp_path / "cache").glob("*.blob"))
