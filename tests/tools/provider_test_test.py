@@ -63,13 +63,13 @@ def bad(report):
     return {check["name"]: check["message"] for check in report["checks"] if check["status"] not in ("passed", "skipped")}
 
 
-@pytest.mark.parametrize("name", ["cpu", "sim"])
-def test_the_bundled_providers_pass(name):
+@pytest.mark.parametrize(("name", "operator", "computed"), [("cpu", "Relu", 300), ("sim", "Relu", 5), ("onednn", "Conv.5", 10)])
+def test_the_bundled_providers_pass(name, operator, computed):
     report = examine(PROVIDERS / f"{name}.json")
     assert bad(report) == {} and report["good"] and report["level_reached"] == 5
     checks = by_name(report)
-    assert checks["random.Relu/float32"]["status"] == "passed"
-    assert sum(check["status"] == "passed" and check["level"] == 4 for check in report["checks"]) >= (5 if name == "sim" else 300)
+    assert checks[f"random.{operator}/float32"]["status"] == checks["threads.run"]["status"] == "passed"
+    assert sum(check["status"] == "passed" and check["level"] == 4 for check in report["checks"]) >= computed
     assert checks["copies.have-rows"]["status"] == ("passed" if name == "sim" else "skipped")
 
 

@@ -207,17 +207,22 @@ Tensor positive(const Tensor& random) {
 void run_random(const Subject& subject, const RandomCase& random) {
   Bench& with = bench(subject);
   note_progress("loading " + random.name);
-  const std::vector<std::byte> bytes = serialize(random.model);
-  const ModelSource model(bytes, fs::path());
-  const std::unique_ptr<Session> session = with.session(model);
   std::mt19937_64 generator(subject.seed);
+  OneNodeModel node = random.model;
   Inputs inputs;
-  for (size_t i = 0; i < random.model.inputs.size(); ++i) {
-    const ModelInput& input = random.model.inputs[i];
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    ModelInput& input = node.inputs[i];
     if (input.name.empty() || input.constant.kind() == Kind::kTensor) continue;
     const Tensor elements = cli::random_tensor(input.dtype, input.shape, generator);
-    inputs.emplace(input.name, random.is_positive[i] ? positive(elements) : elements);
+    if (random.is_constant[i]) {
+      input.constant = elements;
+    } else {
+      inputs.emplace(input.name, random.is_positive[i] ? positive(elements) : elements);
+    }
   }
+  const std::vector<std::byte> bytes = serialize(node);
+  const ModelSource model(bytes, fs::path());
+  const std::unique_ptr<Session> session = with.session(model);
   note_progress("running " + random.name);
   const std::vector<Value> found = session->run_values(inputs);
   const std::vector<Value> expected = with.reference(model)->run_values(inputs);

@@ -7,9 +7,10 @@
 namespace gantry::checks {
 namespace {
 
-// `inputs`: T[2,3] an input of the row's type, +T[2,3] with positive elements, bool[2] one of that
-// type, i64{2,-1} a constant, - an absent one. `attributes`: axis=1 alpha=0.5 perm=1,0 mode:text;
-// a list of one ends in a comma. `outputs`: types, T the row's.
+// `inputs`: T[2,3] an input of the row's type, +T[2,3] with positive elements, =T[2,3] a constant,
+// bool[2] an input of that type, i64{2,-1} a constant of these, - an absent one. `attributes`:
+// axis=1 alpha=0.5 perm=1,0 mode:text; a list of one ends in a comma. `outputs`: types, T the
+// row's.
 struct Row {
   const char* op_type;
   const char* inputs;
@@ -56,6 +57,10 @@ constexpr Row kRows[] = {
     {"Conv", "T[2,4,8,8] T[6,2,3,3]", "group=2 strides=2,2 dilations=1,2", kReals},
     {"Conv", "T[1,4,11] T[4,1,3]", "group=4 pads=2,0", kReals},
     {"Conv", "T[1,2,4,5,6] T[3,2,2,2,2]", "auto_pad:SAME_UPPER", "float32"},
+    {"Conv", "T[1,3,7,9] =T[4,3,3,3] =T[4]", "pads=1,1,1,1", kReals},
+    {"Conv", "T[2,16,8,8] =T[32,8,3,3]", "group=2 strides=2,2 dilations=1,2", kReals},
+    {"Conv", "T[1,16,11,9] =T[16,1,3,3] =T[16]", "group=16 pads=1,1,1,1", kReals},
+    {"Conv", "T[3,4,11] =T[5,4,3]", "pads=2,0", kReals},
     {"ConvTranspose", "T[1,3,5,4] T[3,2,3,3] T[2]", "strides=2,2 pads=1,1,1,1 output_padding=1,1",
      kReals},
     {"Cos", "T[2,3,5]", "", kReals},
@@ -77,6 +82,8 @@ constexpr Row kRows[] = {
     {"Gelu", "T[2,3,5]", "approximate:tanh", kReals},
     {"Gemm", "T[4,6] T[5,6] T[5]", "transB=1 alpha=0.5 beta=2.0", kReals},
     {"Gemm", "T[6,4] T[6,5]", "transA=1", kReals},
+    {"Gemm", "T[4,6] =T[5,6] =T[5]", "transB=1 alpha=0.5 beta=2.0", kReals},
+    {"Gemm", "T[7,33] =T[33,40] =T[40]", "", kReals},
     {"GlobalAveragePool", "T[2,3,5,4]", "", kReals},
     {"GlobalMaxPool", "T[2,3,5,4]", "", kReals},
     {"Greater", "T[2,3] T[3]", "", "float32 float64 int32 int64", "bool"},
@@ -98,6 +105,8 @@ constexpr Row kRows[] = {
     {"MatMul", "T[5,7] T[7,3]", "", kReals},
     {"MatMul", "T[2,1,5,7] T[3,7,4]", "", "float32 float64 int32"},
     {"MatMul", "T[7] T[7,3]", "", kReals},
+    {"MatMul", "T[2,9,24] =T[24,48]", "", kReals},
+    {"MatMul", "T[2,9,24] =T[2,24,8]", "", kReals},
     {"Max", "T[2,3] T[3] T[1]", "", kNumbers},
     {"MaxPool", "T[1,3,9,8]", "kernel_shape=3,2 strides=2,1 ceil_mode=1", kReals},
     {"Mean", "T[2,3] T[3]", "", kReals},
@@ -202,17 +211,20 @@ RandomCase case_of(const Row& row, const std::string& label, DType own) {
   for (const std::string& word : words_of(row.inputs)) {
     ModelInput input;
     const bool is_positive = word[0] == '+';
+    const bool is_constant = word[0] == '=';
+    const size_t mark = is_positive || is_constant ? 1 : 0;
     if (word.rfind("i64{", 0) == 0) {
       input.name = "c" + std::to_string(result.model.inputs.size());
       input.constant = constant_of(word);
     } else if (word != "-") {
       const size_t open = word.find('[');
       input.name = "x" + std::to_string(result.model.inputs.size());
-      input.dtype = type_of(word.substr(is_positive ? 1 : 0, open - (is_positive ? 1 : 0)), own);
+      input.dtype = type_of(word.substr(mark, open - mark), own);
       input.shape = numbers_of(word.substr(open + 1, word.size() - open - 2));
     }
     result.model.inputs.push_back(std::move(input));
     result.is_positive.push_back(is_positive);
+    result.is_constant.push_back(is_constant);
   }
   for (const std::string& word : words_of(row.attributes))
     result.model.attributes.push_back(attribute_of(word));

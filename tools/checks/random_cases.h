@@ -17,6 +17,7 @@ struct RandomCase {
   OneNodeModel model;
   /// of each input: elements are in [0.5, 1.5), where the operator is defined
   std::vector<bool> is_positive;
+  std::vector<bool> is_constant;  ///< of each input: its elements stand in the model
 };
 
 /// Every row of the table with each of its element types.

@@ -9,11 +9,17 @@
 namespace gantry::checks {
 
 const std::vector<ProbeOperator>& probe_operators() {
-  static const auto* const operators = new std::vector<ProbeOperator>{
-      {"Relu", 14, {{64, 33}}},          {"Add", 14, {{64, 33}, {64, 33}}},
-      {"Mul", 14, {{64, 33}, {64, 33}}}, {"MatMul", 13, {{16, 24}, {24, 8}}},
-      {"Sigmoid", 13, {{64, 33}}},       {"Tanh", 13, {{64, 33}}},
-      {"Identity", 23, {{64, 33}}},      {"Softmax", 13, {{64, 33}}}};
+  static const auto* const operators =
+      new std::vector<ProbeOperator>{{"Relu", 14, {{64, 33}}},
+                                     {"Add", 14, {{64, 33}, {64, 33}}},
+                                     {"Mul", 14, {{64, 33}, {64, 33}}},
+                                     {"MatMul", 13, {{16, 24}, {24, 8}}},
+                                     {"Sigmoid", 13, {{64, 33}}},
+                                     {"Tanh", 13, {{64, 33}}},
+                                     {"Identity", 23, {{64, 33}}},
+                                     {"Softmax", 13, {{64, 33}}},
+                                     {"MatMul", 13, {{16, 64}, {64, 48}}, true},
+                                     {"Conv", 22, {{1, 16, 12, 12}, {32, 16, 3, 3}}, true}};
   return *operators;
 }
 
@@ -68,8 +74,12 @@ TestKernel::TestKernel(const OpenProvider& provider, const Subject& subject,
   for (const ProbeOperator& probe : probe_operators()) {
     TestGraph graph;
     std::vector<uint32_t> ids;
-    for (const std::vector<int64_t>& shape : probe.inputs)
-      ids.push_back(graph.add_input(GANTRY_FLOAT, shape));
+    std::vector<std::shared_ptr<HostValue>> inputs = make_inputs(probe);
+    for (const std::shared_ptr<HostValue>& input : inputs) {
+      const bool is_weight = probe.has_weights && input != inputs.front();
+      ids.push_back(is_weight ? graph.add_constant(input)
+                              : graph.add_input(GANTRY_FLOAT, input->shape));
+    }
     graph.add_node(probe.op_type, "", probe.since_version, ids, 1, GANTRY_FLOAT);
     const TestAnswer answer = ask(provider, subject, device.index, graph.view());
     const TestClaim* row = answer.row_of(0);
@@ -77,7 +87,7 @@ TestKernel::TestKernel(const OpenProvider& provider, const Subject& subject,
     op_type_ = probe.op_type;
     claim_ = *row;
     graph_ = std::move(graph);
-    inputs_ = make_inputs(probe);
+    inputs_ = std::move(inputs);
     break;
   }
   if (op_type_.empty())
@@ -132,7 +142,8 @@ class TestKernel::Execution {
   Result run() {
     for (size_t slot = 0; slot < kernel_.inputs_.size(); ++slot) add_input(slot);
     std::vector<const gantry_tensor*> tensors;
-    for (const gantry_tensor& tensor : tensors_) tensors.push_back(&tensor);
+    for (size_t slot = 0; slot < tensors_.size(); ++slot)
+      tensors.push_back(values_[slot] ? &tensors_[slot] : nullptr);
     const uint8_t wanted = 1;
     gantry_call call = {};
     call.size = sizeof(call);
@@ -173,9 +184,10 @@ class TestKernel::Execution {
     const HostValue& value = *kernel_.inputs_[slot];
     const auto& flags = kernel_.claim_.input_flags;
     const bool is_host = !flags.empty() && (flags[slot] & GANTRY_PORT_HOST) != 0;
+    const bool is_used_up = !flags.empty() && (flags[slot] & GANTRY_PORT_COMPILE_ONLY) != 0;
     tensors_.push_back(value.tensor);
-    values_.push_back(to_boundary(value));
-    if (!stream_ || is_host) return;
+    values_.push_back(is_used_up ? nullptr : to_boundary(value));
+    if (!stream_ || is_host || is_used_up) return;
     void* memory = nullptr;
     expect_ok(api().memory_allocate(host_.device, value.tensor.size_bytes, &memory),
               "memory_allocate");

@@ -22,6 +22,7 @@ struct ProbeOperator {
   const char* op_type;
   int32_t since_version;
   std::vector<std::vector<int64_t>> inputs;  ///< shapes
+  bool has_weights = false;                  ///< all inputs but the first are constants
 };
 /// In the order in which they are tried.
 const std::vector<ProbeOperator>& probe_operators();
