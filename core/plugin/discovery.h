@@ -5,6 +5,7 @@
 
 #include <gantry/runtime.h>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +37,9 @@ struct SearchEnvironment {
   std::string policy_file;                         ///< empty: none
   std::string cache_folder;                        ///< of probes and marks; empty: none
   std::string probe_helper;                        ///< path of gantry-probe
+  std::string worker_program;                      ///< path of gantry-worker
+  std::map<std::string, bool> isolated;            ///< GANTRY_ISOLATION, by provider name
+  std::optional<bool> all_isolated;                ///< GANTRY_ISOLATION=all or off
   std::vector<EnvironmentVariable> variables;      ///< what became of each
 
   /// Of this process. With raised privileges every variable and the user's folders are left out.

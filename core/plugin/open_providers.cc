@@ -72,9 +72,11 @@ std::shared_ptr<PluginProvider> find_or_take(const std::string& key) {
 std::shared_ptr<PluginProvider> open_provider(const Manifest& manifest,
                                               const PluginProvider::Origin& origin,
                                               std::string& stage) {
-  const std::string key = origin.library.empty()
-                              ? std::to_string(reinterpret_cast<uintptr_t>(origin.entry))
-                              : origin.library;
+  std::string key = origin.library.empty()
+                        ? std::to_string(reinterpret_cast<uintptr_t>(origin.entry))
+                        : origin.library;
+  // In another process it is another object.
+  if (origin.isolation) key += " (isolated)";
   if (std::shared_ptr<PluginProvider> open = find_or_take(key)) {
     if (open->options() != origin.options || open->name() != manifest.name) {
       throw Error(Code::kUnavailable, "provider \"" + manifest.name +

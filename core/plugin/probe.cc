@@ -18,6 +18,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include "plugin/descriptor.h"
+
 namespace gantry {
 namespace {
 
@@ -26,27 +28,6 @@ using nlohmann::json;
 
 constexpr size_t kMostWords = 1000;     // of standard error, from its end
 constexpr size_t kMostBytes = 1 << 20;  // of anything that a child says
-
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { reset(); }
-  void reset() {
-    if (number_ >= 0) close(std::exchange(number_, -1));
-  }
-  [[nodiscard]] int get() const { return number_; }
-
- private:
-  int number_ = -1;
-};
 
 [[noreturn]] void fail(const ProbeRequest& request, const std::string& what, int reason) {
   throw Error(Code::kUnavailable, "provider \"" + request.name +

@@ -9,6 +9,7 @@
 
 #include "plugin/error.h"
 #include "plugin/host.h"
+#include "plugin/isolated_provider.h"
 #include "plugin/registry.h"
 
 namespace gantry {
@@ -52,7 +53,11 @@ PluginProvider::PluginProvider(Manifest manifest, const Origin& origin, std::str
   watch_forks();
   try {
     stage = "negotiate";
-    negotiate(origin);
+    if (origin.isolation) {
+      isolate(origin);
+    } else {
+      negotiate(origin);
+    }
     check_slots();
     stage = "enumerate";
     enumerate();
@@ -98,6 +103,18 @@ void PluginProvider::negotiate(const Origin& origin) {
                                         std::to_string(GANTRY_ABI_MINOR) + ", found " +
                                         std::to_string(accept.minor) + "; upgrade gantry");
   }
+}
+
+// The library is negotiated with where it is opened; what stands for it here has this host's table.
+void PluginProvider::isolate(const Origin& origin) {
+  WorkerOpen open;
+  open.manifest_file = manifest_.name + ".json";
+  open.manifest = manifest_.text;
+  open.library = library_;
+  open.options = options_;
+  isolated_ = std::make_unique<IsolatedProvider>(IsolatedProvider::Subject{name(), std::move(open)},
+                                                 *origin.isolation);
+  api_ = isolated_->table();
 }
 
 void PluginProvider::check_slots() const {
@@ -206,9 +223,15 @@ gantry_device* PluginProvider::open_device(uint32_t index) {
 
 DeviceInfo PluginProvider::info(uint32_t index) const {
   DeviceInfo info = devices_[index].info;
+  std::string reason;
   if (!health_[index]->is_good()) {
+    reason = health_[index]->reason();
+  } else if (isolated_) {
+    reason = isolated_->blocked();
+  }
+  if (!reason.empty()) {
     info.state = "blocked";
-    info.reason = health_[index]->reason();
+    info.reason = std::move(reason);
   }
   return info;
 }

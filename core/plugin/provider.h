@@ -9,14 +9,18 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "plugin/crash_marks.h"
 #include "plugin/device_health.h"
+#include "plugin/isolation.h"
 #include "plugin/manifest.h"
 
 namespace gantry {
+
+class IsolatedProvider;
 
 /// A device as its provider reported it.
 struct PluginDevice {
@@ -35,6 +39,8 @@ class PluginProvider {
     std::string library;  ///< absolute path, or empty
     std::string options;  ///< JSON object, already checked
     MarkNumber mark = 0;
+    /// Set: the library is opened in a process of its own, and `entry` is not used.
+    std::optional<IsolationSettings> isolation;
   };
 
   /// Negotiates, checks the table, enumerates. On failure the provider's own destroy has run and
@@ -54,6 +60,8 @@ class PluginProvider {
   [[nodiscard]] const std::string& options() const { return options_; }
   /// Every device it reported, by index.
   [[nodiscard]] const std::vector<PluginDevice>& devices() const { return devices_; }
+  /// The provider in a process of its own that this one stands for; null: it runs here.
+  [[nodiscard]] const IsolatedProvider* isolated() const { return isolated_.get(); }
   /// As which crash marks name it.
   [[nodiscard]] MarkNumber mark() const { return mark_; }
   /// Whether a device can still be used; one object for as long as the provider
@@ -70,6 +78,7 @@ class PluginProvider {
 
  private:
   void negotiate(const Origin& origin);
+  void isolate(const Origin& origin);
   void check_slots() const;
   void enumerate();
   void add_device(const gantry_device_info& info);
@@ -79,6 +88,7 @@ class PluginProvider {
   std::string options_;
   std::string library_;
   MarkNumber mark_ = 0;
+  std::unique_ptr<IsolatedProvider> isolated_;
   gantry_provider_api api_ = {};
   std::vector<PluginDevice> devices_;
   std::mutex mutex_;

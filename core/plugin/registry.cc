@@ -108,6 +108,19 @@ void ProviderRegistry::inspect(ProviderCandidate& candidate, Machine& machine) {
   policy_.check_manifest(candidate.manifest, candidate.is_bundled());
   check_library(candidate, {policy_, machine, environment_.is_elevated});
   check_rivals(candidate);
+  if (wants_isolation(candidate)) row.isolation = "process";
+}
+
+// The policy's word is the last; what the environment says of a name goes before what the
+// configuration says.
+bool ProviderRegistry::wants_isolation(const ProviderCandidate& candidate) const {
+  const std::string& name = candidate.manifest.name;
+  if (policy_.forces_isolation(name)) return true;
+  if (const auto named = environment_.isolated.find(name); named != environment_.isolated.end())
+    return named->second;
+  if (environment_.all_isolated) return *environment_.all_isolated;
+  const auto configured = settings_.isolated.find(name);
+  return configured != settings_.isolated.end() && configured->second;
 }
 
 void ProviderRegistry::set_priority(ProviderCandidate& candidate) const {
@@ -167,6 +180,12 @@ void ProviderRegistry::add(gantry_provider_entry entry, const std::string& manif
     }
   }
   policy_.check_manifest(added->manifest, true);  // its code is in the process already
+  if (policy_.forces_isolation(added->manifest.name)) {
+    throw Error(Code::kUnavailable,
+                "provider \"" + added->manifest.name + "\": the site policy " + policy_.file +
+                    " wants it in a process of its own, and it was given in code, which is in this "
+                    "process already");
+  }
   open_or_throw(*added);
   for (const auto& other : candidates_) {
     if (other->manifest.name != added->manifest.name || !other->is_usable()) continue;
@@ -186,10 +205,10 @@ void ProviderRegistry::warn_of_crashes() {
       if (row.library != record.library) continue;
       row.warnings.push_back(
           "Process " + std::to_string(record.process) + " ended while code of this provider ran (" +
-          record.call +
-          "), perhaps by a crash in it: it should run isolated, in a process of its "
-          "own, which this version of gantry cannot do yet; GANTRY_PROVIDERS_DISABLE=" +
-          row.name + " goes without it.");
+          record.call + "), perhaps by a crash in it; with {\"providers\": {\"isolation\": {\"" +
+          row.name + "\": \"process\"}}} in the configuration, or GANTRY_ISOLATION=" + row.name +
+          "=process, it runs in a process of its own, and GANTRY_PROVIDERS_DISABLE=" + row.name +
+          " goes without it.");
       log_->write(LogLevel::kInfo, "collected", row.name + ": " + row.warnings.back());
     }
   }

@@ -15,6 +15,7 @@
 
 #include "plugin/candidate.h"
 #include "plugin/discovery.h"
+#include "plugin/isolation.h"
 #include "plugin/loader_log.h"
 #include "plugin/provider.h"
 #include "plugin/report_json.h"
@@ -29,6 +30,8 @@ struct ProviderSettings {
   std::map<std::string, std::string> options;  ///< by name: a JSON object as text
   std::map<std::string, int64_t> priority;     ///< by name, over the manifest's
   std::string probe;  ///< "auto", "always" or "never", over the manifests'; empty: as they say
+  std::map<std::string, bool> isolated;              ///< by name: in a process of its own or not
+  std::map<std::string, IsolationSettings> workers;  ///< by name: limits of that process
   bool is_search_from_environment = false;  ///< a variable named the file that has `search`
 };
 
@@ -88,6 +91,9 @@ class ProviderRegistry {
   void check_again(ProviderCandidate& candidate);
   [[nodiscard]] bool wants_probe(const ProviderCandidate& candidate) const;
   void probe(ProviderCandidate& candidate);
+  [[nodiscard]] bool wants_isolation(const ProviderCandidate& candidate) const;
+  void load(ProviderCandidate& candidate, PluginProvider::Origin& origin);
+  static void drop_other_memory(std::vector<DeviceProvider>& found);
   void warn_of_tie(const std::vector<DeviceProvider>& found);
   void require_strict() const;
   [[nodiscard]] std::string options_of(const std::string& name) const;

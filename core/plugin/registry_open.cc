@@ -5,6 +5,7 @@
 
 #include "base/names.h"
 #include "plugin/crash_marks.h"
+#include "plugin/isolated_provider.h"
 #include "plugin/library.h"
 #include "plugin/open_providers.h"
 #include "plugin/probe.h"
@@ -86,22 +87,38 @@ void require_good_options(const Manifest& manifest, const ProviderSettings& sett
 
 }  // namespace
 
+// Opens the library, here or, which also tries it, in a process of its own.
+void ProviderRegistry::load(ProviderCandidate& candidate, PluginProvider::Origin& origin) {
+  ProviderReport& row = candidate.row;
+  check_again(candidate);
+  origin.library = row.library;
+  if (!row.isolation.empty()) {
+    row.stage = "load";
+    const auto limits = settings_.workers.find(row.name);
+    origin.isolation = limits == settings_.workers.end() ? IsolationSettings() : limits->second;
+    origin.isolation->worker = environment_.worker_program;
+    return;
+  }
+  if (wants_probe(candidate)) probe(candidate);
+  row.stage = "load";
+  origin.mark = mark_provider(environment_.cache_folder, row.name, row.library);
+  const CallMark mark(origin.mark, MarkedCall::kLoad);
+  origin.entry = open_library(row.library, candidate.library);
+}
+
 void ProviderRegistry::open_or_throw(ProviderCandidate& candidate) {
   ProviderReport& row = candidate.row;
   PluginProvider::Origin origin;
   origin.entry = candidate.entry;
   origin.options = options_of(candidate.manifest.name);
   require_good_options(candidate.manifest, settings_);
-  if (!origin.entry) {
-    check_again(candidate);
-    if (wants_probe(candidate)) probe(candidate);
-    origin.library = row.library;
-    row.stage = "load";
-    origin.mark = mark_provider(environment_.cache_folder, row.name, row.library);
-    const CallMark mark(origin.mark, MarkedCall::kLoad);
-    origin.entry = open_library(row.library, candidate.library);
-  }
+  if (!origin.entry) load(candidate, origin);
   candidate.provider = open_provider(candidate.manifest, origin, row.stage);
+  const IsolatedProvider* isolated = candidate.provider->isolated();
+  if (isolated && !isolated->missing().empty()) {
+    row.warnings.push_back("The sandbox that was asked for is not complete: " +
+                           isolated->missing());
+  }
   row.stage = "ready";
   row.state = "ready";
 }
@@ -189,6 +206,14 @@ void ProviderRegistry::warn_of_tie(const std::vector<DeviceProvider>& found) {
   log_->write(LogLevel::kWarning, "enumerate", message);
 }
 
+// Kernels of a device share its memory, and to an isolated provider that is host memory.
+void ProviderRegistry::drop_other_memory(std::vector<DeviceProvider>& found) {
+  const bool is_host = found.front().device().has_host_memory();
+  std::erase_if(found, [&](const DeviceProvider& other) {
+    return other.device().has_host_memory() != is_host;
+  });
+}
+
 std::vector<DeviceProvider> ProviderRegistry::find(const Device& device) {
   require_not_forked();
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -205,6 +230,7 @@ std::vector<DeviceProvider> ProviderRegistry::find(const Device& device) {
     }
   }
   if (result.empty()) fail_not_ready(device, candidates);
+  drop_other_memory(result);
   warn_of_tie(result);
   return result;
 }

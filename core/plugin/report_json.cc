@@ -16,11 +16,12 @@ namespace {
 using nlohmann::ordered_json;
 
 ordered_json to_json(const ProviderReport& row) {
-  return {{"name", row.name},       {"version", row.version},   {"manifest", row.manifest},
-          {"origin", row.origin},   {"library", row.library},   {"sha256", row.sha256},
-          {"stage", row.stage},     {"state", row.state},       {"code", to_string(row.code)},
-          {"message", row.message}, {"hint", row.hint},         {"warnings", row.warnings},
-          {"probe", row.probe},     {"check_ms", row.check_ms}, {"open_ms", row.open_ms}};
+  return {{"name", row.name},       {"version", row.version},     {"manifest", row.manifest},
+          {"origin", row.origin},   {"library", row.library},     {"sha256", row.sha256},
+          {"stage", row.stage},     {"state", row.state},         {"code", to_string(row.code)},
+          {"message", row.message}, {"hint", row.hint},           {"warnings", row.warnings},
+          {"probe", row.probe},     {"isolation", row.isolation}, {"check_ms", row.check_ms},
+          {"open_ms", row.open_ms}};
 }
 
 ordered_json to_json(const EnvironmentVariable& variable) {

@@ -101,6 +101,27 @@ void read_cache(Variables& variables, const std::string& home, SearchEnvironment
   if (!base.empty() && !environment.is_elevated) environment.cache_folder = base + "/gantry";
 }
 
+// all, off, or name=process and name=none with commas between them.
+void read_isolation(Variables& variables, SearchEnvironment& environment) {
+  const std::string text = variables.read("GANTRY_ISOLATION").value_or("");
+  if (text == "all" || text == "off") {
+    environment.all_isolated = text == "all";
+    return;
+  }
+  std::map<std::string, bool> isolated;
+  for (const std::string& part : split(text, ',')) {
+    const size_t at = part.find('=');
+    const std::string mode = at == std::string::npos ? "" : part.substr(at + 1);
+    if (at == 0 || (mode != "process" && mode != "none")) {
+      variables.ignore("expected all, off, or NAME=process and NAME=none with commas, found " +
+                       part);
+      return;
+    }
+    isolated[part.substr(0, at)] = mode == "process";
+  }
+  environment.isolated = std::move(isolated);
+}
+
 void read_switches(Variables& variables, SearchEnvironment& environment) {
   if (const auto names = variables.read("GANTRY_PROVIDERS_SELECT"))
     environment.select = split(*names, ',');
@@ -109,11 +130,7 @@ void read_switches(Variables& variables, SearchEnvironment& environment) {
   environment.loader_log = variables.read("GANTRY_LOADER_LOG").value_or("");
   environment.report_file = read_path(variables, "GANTRY_LOADER_REPORT");
   variables.read("GANTRY_CONFIG");  // Config::of_environment opens it
-  if (variables.read("GANTRY_ISOLATION")) {
-    variables.ignore(
-        "this version of gantry runs every provider in the process that uses it, and knows "
-        "no isolation");
-  }
+  read_isolation(variables, environment);
 }
 
 }  // namespace
@@ -144,7 +161,10 @@ SearchEnvironment SearchEnvironment::of_process() {
   // Beside the core's library, wherever it was installed or built.
   const std::string own = fs::path(own_library()).parent_path().string();
   add_folder(environment.bundled, own);
-  if (!own.empty()) environment.probe_helper = own + "/gantry/gantry-probe";
+  if (!own.empty()) {
+    environment.probe_helper = own + "/gantry/gantry-probe";
+    environment.worker_program = own + "/gantry/gantry-worker";
+  }
   return environment;
 }
 

@@ -89,15 +89,13 @@ void SitePolicy::check_place(const ManifestFile& manifest) const {
                                       " does not let manifests come from " + manifest.origin);
 }
 
+bool SitePolicy::forces_isolation(const std::string& name) const {
+  return std::any_of(force_isolation.begin(), force_isolation.end(),
+                     [&](const std::string& pattern) { return matches_pattern(pattern, name); });
+}
+
 void SitePolicy::check_manifest(const Manifest& manifest, bool is_bundled) const {
   const std::string subject = "provider \"" + manifest.name + "\": the site policy " + file;
-  for (const std::string& pattern : force_isolation) {
-    if (matches_pattern(pattern, manifest.name)) {
-      throw Error(Code::kUnavailable,
-                  subject + " wants it in a process of its own, and this version of gantry runs " +
-                      "every provider in the process that uses it; it is not opened");
-    }
-  }
   if (require_digest && !is_bundled && manifest.sha256.empty()) {
     throw Error(Code::kUnavailable,
                 subject +

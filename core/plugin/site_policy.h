@@ -34,8 +34,10 @@ struct SitePolicy {
 
   /// UNAVAILABLE: manifests of that place do not count.
   void check_place(const ManifestFile& manifest) const;
-  /// What is known before the library is looked at. UNAVAILABLE: denied, not among the allowed,
-  /// without the digest that is asked for, or to be isolated.
+  /// Whether a provider of that name must run in a process of its own.
+  [[nodiscard]] bool forces_isolation(const std::string& name) const;
+  /// What is known before the library is looked at. UNAVAILABLE: denied, not among the allowed, or
+  /// without the digest that is asked for.
   void check_manifest(const Manifest& manifest, bool is_bundled) const;
   /// Whether rules speak of digests.
   [[nodiscard]] bool reads_digests() const;

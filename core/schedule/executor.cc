@@ -127,7 +127,7 @@ void Executor::give_back_idle() noexcept {
 }
 
 void Executor::run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs,
-                   const RunOptions& options) {
+                   const RunOptions& options, const MakeOutput* make) {
   require_not_forked();
   const TraceSpan span(trace_, "run", "run");
   if (DeviceHealth::any_blocked()) [[unlikely]]
@@ -137,6 +137,7 @@ void Executor::run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs
   ExecutionContext& context = *lease;
   if (limits.can_stop()) context.limits = limits;
   std::copy(outputs.begin(), outputs.end(), context.bound_outputs.begin());
+  context.make_output = make;
   try {
     execute(context, inputs, outputs);
   } catch (...) {
@@ -261,7 +262,8 @@ void Executor::collect_outputs(ExecutionContext& context, std::span<ValueRef> ou
   for (size_t i = 0; i < outputs.size(); ++i) {
     const OutputSource& source = program_->outputs()[i];
     const Slot& slot = context.main().slot(source.slot);
-    if (source.direct && slot.ref) {
+    // A kernel may hand over a value of its own although memory was bound.
+    if (source.direct && slot.ref && (!outputs[i] || outputs[i] == slot.ref)) {
       outputs[i] = slot.ref;
       continue;
     }

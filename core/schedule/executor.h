@@ -32,10 +32,11 @@ class Executor {
 
   /// Runs once. `inputs`: by graph input, checked by the caller. `outputs`: by graph output; a set
   /// entry is a tensor to be filled, an empty one is set to a new value. Waits for a free context.
-  /// Allocates nothing when all outputs are set and the signature is known. Errors: what a kernel
-  /// says, CANCELLED, DEADLINE_EXCEEDED.
-  void run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs,
-           const RunOptions& options);
+  /// Allocates nothing when all outputs are set and the signature is known. `make`: makes the
+  /// memory of outputs that are not set, except for those that are another's too; null: memory of
+  /// the heap. Errors: what a kernel says, CANCELLED, DEADLINE_EXCEEDED.
+  void run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs, const RunOptions& options,
+           const MakeOutput* make = nullptr);
 
   [[nodiscard]] const Program& program() const { return *program_; }
   /// Times of the steps, bodies included; empty without a trace.

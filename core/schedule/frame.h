@@ -8,10 +8,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -199,6 +201,9 @@ class Frame {
   std::vector<uint32_t> dynamic_;  // slots that hold a block or a ref
 };
 
+/// Makes the memory of an output of the graph.
+using MakeOutput = std::function<ValueRef(DType, std::span<const int64_t>)>;
+
 /// What a run ends with that was cancelled or is out of time.
 Error stop_error(Code code);
 
@@ -279,6 +284,7 @@ class ExecutionContext {
   std::vector<ValueRef> kept_inputs;  ///< of the run in which it was abandoned
   std::atomic<uint64_t>* const mark = mark_cell();  ///< whose kernel runs now
   std::vector<ValueRef> bound_outputs;              ///< by graph output; null: made by the run
+  const MakeOutput* make_output = nullptr;          ///< of a run; null: make_tensor
 
  private:
   gantry_event* mark_end(uint32_t space);

@@ -97,7 +97,9 @@ gantry_tensor* Frame::request_output(uint32_t slot_index, DType dtype, uint32_t 
   const SlotInfo& info = program_.slots()[slot_index];
   const ValueRef& bound = context_.bound_outputs[info.output];
   if (!bound) {
-    set_ref(slot_index, make_tensor(dtype, std::vector<int64_t>(shape, shape + rank)));
+    const MakeOutput* make = context_.make_output;
+    set_ref(slot_index, make ? (*make)(dtype, {shape, rank})
+                             : make_tensor(dtype, std::vector<int64_t>(shape, shape + rank)));
   } else {
     if (bound->dtype != dtype || bound->shape.size() != rank ||
         !std::equal(shape, shape + rank, bound->shape.begin())) {

@@ -53,6 +53,16 @@ gantry_error* output_value(gantry_run* run, uint32_t index, const gantry_value* 
                                               ", the model says " +
                                               std::string(to_string(info.type->kind)));
     }
+    const bool differs = kind == Kind::kTensor && info.type->dtype != DType::kUndefined &&
+                         info.type->dtype != value->dtype;
+    const bool has_other_rank = kind == Kind::kTensor && info.type->has_rank &&
+                                info.type->shape.size() != value->shape.size();
+    if (info.type->kind == Kind::kTensor && (differs || has_other_rank)) {
+      throw Error(Code::kInvalidArgument, step_of(run).label + ": output \"" + info.name +
+                                              "\" was given " + describe(*value) +
+                                              ", the model says " +
+                                              describe(info.type->dtype, info.type->shape));
+    }
     run->frame->set_ref(slot, share(*value));
   });
 }

@@ -51,6 +51,17 @@ PlacementRule to_rule(const json& rule) {
   return result;
 }
 
+IsolationSettings to_worker(const json& limits) {
+  IsolationSettings worker;
+  worker.start_timeout_ms = limits.value("start_timeout_ms", worker.start_timeout_ms);
+  worker.compile_timeout_ms = limits.value("compile_timeout_ms", worker.compile_timeout_ms);
+  worker.run_timeout_ms = limits.value("run_timeout_ms", worker.run_timeout_ms);
+  worker.stop_grace_ms = limits.value("stop_grace_ms", worker.stop_grace_ms);
+  worker.memory_limit_bytes = limits.value("memory_limit_bytes", worker.memory_limit_bytes);
+  worker.is_sandboxed = limits.value("sandbox", worker.is_sandboxed);
+  return worker;
+}
+
 // The defaults are in the document: they stand in the schema and nowhere else.
 void fill(const json& root, Config& config) {
   config.providers.search = texts(root, "/providers/search");
@@ -60,6 +71,10 @@ void fill(const json& root, Config& config) {
   const json& providers = root["providers"];
   config.providers.priority = providers["priority"].get<std::map<std::string, int64_t>>();
   config.providers.probe = providers.value("probe", "");
+  for (const auto& [name, mode] : providers["isolation"].items())
+    config.providers.isolated[name] = mode == "process";
+  for (const auto& [name, limits] : providers["worker"].items())
+    config.providers.workers[name] = to_worker(limits);
   const json& placement = root["placement"];
   config.placement.prefer = texts(root, "/placement/prefer");
   config.placement.fallback = to_fallback(placement["fallback"]);

@@ -14,10 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-// What the schema knows because the design does, and this version does not do: ignoring it would be
-// a lie.
-constexpr const char* kNotImplemented[] = {"/providers/isolation"};
-
 const json* find(const json& root, const std::string& pointer) {
   const json::json_pointer place(pointer);
   return root.contains(place) ? &root[place] : nullptr;
@@ -99,12 +95,31 @@ void check_supported(const json& root, const ConfigOrigins& origins,
         Code::kUnsupported,
         {pointer, "this version of gantry " + why + "; leave the member out", true, {}}, origins));
   };
-  for (const char* pointer : kNotImplemented) {
-    if (find(root, pointer)) refuse(pointer, "does not implement it");
-  }
   const json* precision = find(root, "/session/precision");
   if (precision && precision->is_string() && *precision != "f32")
     refuse("/session/precision", "implements f32 only");
+}
+
+// Members that are named after providers, of which there are none of that name.
+void check_provider_names(const json& root, const ConfigOrigins& origins,
+                          const std::vector<KnownProvider>& providers,
+                          std::vector<ConfigFinding>& findings) {
+  std::vector<std::string> names;
+  names.reserve(providers.size());
+  for (const KnownProvider& provider : providers) names.push_back(provider.manifest.name);
+  for (const char* place : {"/providers/options", "/providers/isolation", "/providers/worker"}) {
+    const json* members = find(root, place);
+    if (!members || !members->is_object()) continue;
+    for (const auto& [name, value] : members->items()) {
+      if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+      const std::string nearest = nearest_name(name, names);
+      const JsonProblem problem = problem_with_suggestion(
+          json_pointer(place, name),
+          "no provider of that name was found; there are " + list_names(names),
+          nearest.empty() ? nearest : json(nearest).dump(), true);
+      findings.push_back(to_finding(Code::kOk, problem, origins));
+    }
+  }
 }
 
 void check_options(const json& root, const ConfigOrigins& origins,
@@ -112,18 +127,8 @@ void check_options(const json& root, const ConfigOrigins& origins,
                    std::vector<ConfigFinding>& findings) {
   const json* all_options = find(root, "/providers/options");
   if (!all_options || !all_options->is_object()) return;
-  std::vector<std::string> names;
-  names.reserve(providers.size());
-  for (const KnownProvider& provider : providers) names.push_back(provider.manifest.name);
   for (const auto& [name, options] : all_options->items()) {
     const std::string pointer = json_pointer("/providers/options", name);
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
-      const std::string nearest = nearest_name(name, names);
-      const JsonProblem problem = problem_with_suggestion(
-          pointer, "no provider of that name was found; there are " + list_names(names),
-          nearest.empty() ? nearest : json(nearest).dump(), true);
-      findings.push_back(to_finding(Code::kOk, problem, origins));
-    }
     for (const KnownProvider& provider : providers) {
       if (provider.manifest.name != name || !options.is_object()) continue;
       for (const JsonProblem& problem : option_problems(provider.manifest, options))
@@ -230,6 +235,7 @@ std::vector<ConfigFinding> document_findings(const json& root, const ConfigOrigi
 std::vector<ConfigFinding> provider_findings(const json& root, const ConfigOrigins& origins,
                                              const std::vector<KnownProvider>& providers) {
   std::vector<ConfigFinding> findings;
+  check_provider_names(root, origins, providers, findings);
   check_options(root, origins, providers, findings);
   for (const auto& [pointer, text] : devices_of(root)) {
     try {

@@ -84,12 +84,13 @@ def test_library_that_is_no_provider(model, tmp_path):
 
 def test_doctor_tells_what_became_of_variables(tmp_path):
     env = {"GANTRY_STRICT": "yes", "GANTRY_PROVIDERS_DISABLE": "sim", "GANTRY_LOADER_REPORT": str(tmp_path / "report.json"),
-           "GANTRY_ISOLATION": "all"}
+           "GANTRY_ISOLATION": "sim=thread"}
     report = facts("doctor", env=env)
     variables = {row["name"]: row for row in report["environment"]}
     assert variables["GANTRY_STRICT"]["state"] == "ignored"
     assert "0 or 1" in variables["GANTRY_STRICT"]["reason"]
     assert variables["GANTRY_ISOLATION"]["state"] == "ignored"
+    assert "found sim=thread" in variables["GANTRY_ISOLATION"]["reason"]
     assert variables["GANTRY_PROVIDERS_DISABLE"] == {"name": "GANTRY_PROVIDERS_DISABLE", "value": "sim", "state": "used", "reason": ""}
     assert variables["GANTRY_PROVIDER_FILES"]["state"] == "not set"
     (sim,) = [row for row in report["providers"] if row["name"] == "sim"]

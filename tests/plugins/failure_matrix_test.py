@@ -8,7 +8,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 ROWS = 38
-NOT_BUILT = {28: "artefact cache", 29: "isolation", 32: "isolation"}
+NOT_BUILT = {28: "artefact cache"}
 
 
 def rows():
@@ -24,7 +24,7 @@ def names_of(path):
     if path.endswith(".py"):
         return set(re.findall(r"^def (test_\w+)\(", text, re.MULTILINE))
     names = {f"{suite}.{case}" for suite, case in re.findall(r"^TEST(?:_F)?\((\w+), (\w+)\)", text, re.MULTILINE)}
-    parameters = re.findall(r'Br(?:oken|each)\{\s*"(\w+)"', text)
+    parameters = re.findall(r'(?:Br(?:oken|each)|Fault)\{\s*"(\w+)"', text)
     for suite, case in re.findall(r"^TEST_P\((\w+), (\w+)\)", text, re.MULTILINE):
         names |= {f"{suite}.{case}", *(f"{suite}.{case}/{parameter}" for parameter in parameters)}
     return names

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gantry devices: every device, its provider, state and reason. Status 1: none is ready.
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "command.h"
 #include "options.h"
@@ -9,11 +11,21 @@
 namespace gantry::cli {
 namespace {
 
-Json to_json(const DeviceInfo& device) {
+// Names of the providers that run in processes of their own.
+std::set<std::string> isolated_of(Runtime& runtime) {
+  std::set<std::string> names;
+  for (const ProviderReport& row : runtime.report()) {
+    if (!row.isolation.empty()) names.insert(row.name);
+  }
+  return names;
+}
+
+Json to_json(const DeviceInfo& device, bool is_isolated) {
   return {{"device", device.device.to_string()},
           {"type", device.device.type},
           {"id", device.device.id},
           {"provider", device.provider},
+          {"isolation", is_isolated ? "process" : ""},
           {"name", device.name},
           {"uid", device.uid},
           {"state", device.state},
@@ -21,7 +33,7 @@ Json to_json(const DeviceInfo& device) {
           {"memory_bytes", device.memory_bytes}};
 }
 
-void print(const std::vector<DeviceInfo>& devices) {
+void print(const std::vector<DeviceInfo>& devices, const std::set<std::string>& isolated) {
   Table table({{"DEVICE"},
                {"STATE"},
                {"PROVIDER"},
@@ -30,7 +42,9 @@ void print(const std::vector<DeviceInfo>& devices) {
                {"REASON"}});
   for (const DeviceInfo& device : devices) {
     const Color color = device.state == "ready" ? Color::kGood : Color::kBad;
-    table.add({device.device.to_string(), paint(device.state, color), device.provider, device.name,
+    const std::string provider =
+        device.provider + (isolated.contains(device.provider) ? " (isolated)" : "");
+    table.add({device.device.to_string(), paint(device.state, color), provider, device.name,
                device.memory_bytes == 0 ? "" : format_bytes(device.memory_bytes), device.reason});
   }
   table.print();
@@ -39,14 +53,16 @@ void print(const std::vector<DeviceInfo>& devices) {
 Status devices(const CommonOptions& options) {
   const auto runtime = make_runtime(options);
   const std::vector<DeviceInfo> found = runtime->devices();
+  const std::set<std::string> isolated = isolated_of(*runtime);
   if (options.json) {
     Json json = Json::array();
-    for (const DeviceInfo& device : found) json.push_back(to_json(device));
+    for (const DeviceInfo& device : found)
+      json.push_back(to_json(device, isolated.contains(device.provider)));
     print_json({{"devices", json}});
   } else if (found.empty()) {
     print_line("no devices; gantry doctor tells why");
   } else {
-    print(found);
+    print(found, isolated);
   }
   const bool any = std::any_of(found.begin(), found.end(),
                                [](const DeviceInfo& device) { return device.state == "ready"; });

@@ -42,6 +42,7 @@ void print(const ProviderReport& row) {
   print_detail("hint      ", row.hint);
   for (const std::string& warning : row.warnings) print_detail("warning   ", warning);
   print_detail("probe     ", row.probe);
+  if (!row.isolation.empty()) print_detail("isolation ", "in a process of its own");
 }
 
 void print(const EnvironmentVariable& variable) {

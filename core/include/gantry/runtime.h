@@ -32,8 +32,9 @@ struct ProviderReport {
   /// Of the try in a child process: empty (none was needed), "passed", "refused", "missing
   /// dependency", "crashed", "timed out"; of those the last two and "passed" may be remembered.
   std::string probe;
-  double check_ms = 0;  ///< time of all checks before opening
-  double open_ms = 0;   ///< time of probing, opening and enumerating
+  std::string isolation;  ///< "process": it runs, or is to run, in one of its own; else empty
+  double check_ms = 0;    ///< time of all checks before opening
+  double open_ms = 0;     ///< time of probing, opening and enumerating
 };
 
 /// An environment variable that finding and loading providers depends on, and what became of it.

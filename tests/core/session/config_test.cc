@@ -160,9 +160,12 @@ TEST(Config, RefusesWhatIsWrong) {
       {R"({"providers": {"options": {"cuda": 1}}})",
        Code::kInvalidArgument,
        {"/providers/options/cuda", "an object"}},
-      {R"({"providers": {"isolation": {"x": "process"}}})",
-       Code::kUnsupported,
-       {"/providers/isolation"}},
+      {R"({"providers": {"isolation": {"x": "thread"}}})",
+       Code::kInvalidArgument,
+       {"/providers/isolation/x", "\"process\""}},
+      {R"({"providers": {"worker": {"x": {"run_timeout": 5}}}})",
+       Code::kInvalidArgument,
+       {"/providers/worker/x/run_timeout", "\"run_timeout_ms\""}},
       {R"({"session": {"precision": "bf16"}})", Code::kUnsupported, {"/session/precision", "f32"}},
   };
   for (const Wrong& wrong : cases) {

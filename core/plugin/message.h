@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of a message between gantry and a worker process. Both are the same build on the same
+// machine, so numbers cross as they lie in memory; what is read is checked all the same, as the
+// other side may have been overwritten by a provider. One thread.
+#pragma once
+
+#include <gantry/error.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace gantry {
+
+class MessageWriter {
+ public:
+  template <class T>
+  void put(T value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    append(&value, sizeof(value));
+  }
+  void text(std::string_view value) {
+    put<uint64_t>(value.size());
+    append(value.data(), value.size());
+  }
+  template <class T>
+  void list(const T* items, size_t count) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    put<uint64_t>(count);
+    append(items, count * sizeof(T));
+  }
+  template <class T>
+  void list(const std::vector<T>& items) {
+    list(items.data(), items.size());
+  }
+  void append(const void* data, size_t size_bytes) {
+    if (size_bytes == 0) return;
+    const size_t before = bytes_.size();
+    bytes_.resize(before + size_bytes);
+    std::memcpy(bytes_.data() + before, data, size_bytes);
+  }
+  void clear() { bytes_.clear(); }
+  [[nodiscard]] const std::vector<std::byte>& bytes() const { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+/// Reads what a MessageWriter wrote. INTERNAL: the message is shorter than it says.
+class MessageReader {
+ public:
+  explicit MessageReader(std::span<const std::byte> bytes) : left_(bytes) {}
+
+  template <class T>
+  T get() {
+    static_assert(std::is_trivially_copyable_v<T>);
+    T value;
+    std::memcpy(&value, take(sizeof(T)).data(), sizeof(T));
+    return value;
+  }
+  std::string text() {
+    const std::span<const std::byte> bytes = take(get<uint64_t>());
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+  template <class T>
+  std::vector<T> list() {
+    const uint64_t count = this->count(sizeof(T));
+    std::vector<T> items(count);
+    const std::span<const std::byte> bytes = take(count * sizeof(T));
+    if (count > 0) std::memcpy(items.data(), bytes.data(), bytes.size());
+    return items;
+  }
+  /// A number of items of at least `item_bytes` each, which must still be there.
+  uint64_t count(size_t item_bytes) {
+    const auto count = get<uint64_t>();
+    if (count > left_.size() / item_bytes) fail();
+    return count;
+  }
+  std::span<const std::byte> take(uint64_t size_bytes) {
+    if (size_bytes > left_.size()) fail();
+    const std::span<const std::byte> bytes = left_.first(size_bytes);
+    left_ = left_.subspan(size_bytes);
+    return bytes;
+  }
+  [[nodiscard]] bool is_at_end() const { return left_.empty(); }
+
+ private:
+  [[noreturn]] static void fail() {
+    throw Error(Code::kInternal, "a message between gantry and a worker process is cut short");
+  }
+
+  std::span<const std::byte> left_;
+};
+
+}  // namespace gantry

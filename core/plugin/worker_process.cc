@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/worker_process.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+namespace gantry {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kPollMs = 5;  // between questions whether a call shall go on
+
+int64_t milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
+}
+
+[[noreturn]] void fail(const std::string& provider, const std::string& what, int reason) {
+  throw Error(Code::kUnavailable, "provider \"" + provider +
+                                      "\": it is to run in a process of its own, and " + what +
+                                      ": " + std::generic_category().message(reason) +
+                                      "; it is not opened in this process instead");
+}
+
+pid_t spawn(const std::string& provider, const std::string& program, int boot) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, boot, 3);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t signals;
+  sigemptyset(&signals);
+  posix_spawnattr_setsigmask(&attributes, &signals);
+  sigfillset(&signals);
+  posix_spawnattr_setsigdefault(&attributes, &signals);
+  // A group of its own: an interrupt from the keyboard is for the application, and what the
+  // provider starts can be ended with it.
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  std::string path = program;
+  std::string name = provider;  // so that ps shows whose it is
+  std::array<char*, 3> arguments = {path.data(), name.data(), nullptr};
+  pid_t child = -1;
+  const int status =
+      posix_spawn(&child, path.c_str(), &actions, &attributes, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (status != 0) fail(provider, "its program " + program + " cannot be started", status);
+  return child;
+}
+
+}  // namespace
+
+// A channel for the length of a call. One that a call has failed on is not used again: an answer
+// may still be on its way.
+class WorkerProcess::Lease {
+ public:
+  explicit Lease(WorkerProcess& process) : process_(process), channel_(process.take_channel()) {}
+  ~Lease() {
+    if (is_good) process_.give_channel(std::move(channel_));
+  }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+  [[nodiscard]] int get() const { return channel_.get(); }
+  bool is_good = false;
+
+ private:
+  WorkerProcess& process_;
+  Descriptor channel_;
+};
+
+std::shared_ptr<WorkerProcess> WorkerProcess::start(const std::string& provider,
+                                                    const IsolationSettings& settings) {
+  if (settings.worker.empty() || access(settings.worker.c_str(), X_OK) != 0) {
+    fail(provider,
+         "its program " + (settings.worker.empty() ? "gantry-worker" : settings.worker) +
+             " is not there",
+         settings.worker.empty() ? ENOENT : errno);
+  }
+  auto [ours, theirs] = make_message_sockets();
+  // Above the number that it gets there: a duplicate onto itself would be closed at the start.
+  const Descriptor high(fcntl(theirs.get(), F_DUPFD_CLOEXEC, 10));
+  if (high.get() < 0) fail(provider, "there is no descriptor for it", errno);
+  std::shared_ptr<WorkerProcess> process(new WorkerProcess);
+  process->boot_ = std::move(ours);
+  process->child_ = spawn(provider, settings.worker, high.get());
+  process->death_ = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, process->child_, 0)));
+  if (process->death_.get() < 0) {
+    const int reason = errno;
+    process->reap(true);
+    fail(provider, "its end could not be watched", reason);
+  }
+  return process;
+}
+
+WorkerProcess::~WorkerProcess() { reap(true); }
+
+Descriptor WorkerProcess::take_channel() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!channels_.empty()) {
+    Descriptor channel = std::move(channels_.back());
+    channels_.pop_back();
+    return channel;
+  }
+  auto [ours, theirs] = make_message_sockets();
+  const std::array<int, 1> sent = {theirs.get()};
+  send_message(boot_.get(), {}, sent);  // if it is gone, the channel is closed and says so
+  return std::move(ours);
+}
+
+void WorkerProcess::give_channel(Descriptor channel) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  channels_.push_back(std::move(channel));
+}
+
+std::vector<std::byte> WorkerProcess::call(const MessageWriter& request,
+                                           const std::vector<int>& descriptors,
+                                           const Patience& patience) {
+  Lease channel(*this);
+  if (!send_message(channel.get(), request.bytes(), descriptors)) {
+    reap(true);
+    throw WorkerEnded(how_it_ended());
+  }
+  const Code stop = wait_for_answer(channel.get(), patience);
+  std::optional<ReceivedMessage> answer = receive_message(channel.get());
+  if (!answer) {
+    // A closed channel is the end of the process, or of what can be made of it.
+    reap(true);
+    throw WorkerEnded(how_it_ended());
+  }
+  MessageReader reader(answer->bytes);
+  const auto code = static_cast<Code>(reader.get<uint32_t>());
+  channel.is_good = true;
+  // The worker knows that it was stopped, and not for what.
+  if (code == Code::kCancelled && stop != Code::kOk) throw Error(stop, reader.text());
+  if (code != Code::kOk) throw Error(code, reader.text());
+  answer->bytes.erase(answer->bytes.begin(), answer->bytes.begin() + sizeof(uint32_t));
+  return std::move(answer->bytes);
+}
+
+// What the call was stopped with, if it was and answered all the same.
+Code WorkerProcess::wait_for_answer(int channel, const Patience& patience) {
+  const Clock::time_point start = Clock::now();
+  std::optional<Clock::time_point> stopped;
+  Code stop = Code::kOk;
+  std::array<pollfd, 2> waits = {pollfd{channel, POLLIN, 0}, pollfd{death_.get(), POLLIN, 0}};
+  const bool has_end = patience.timeout_ms > 0 || patience.should_stop;
+  for (;;) {
+    const int ready = poll(waits.data(), waits.size(), has_end ? kPollMs : -1);
+    // An answer that was sent before the end is there to be read.
+    if (ready > 0 && waits[0].revents != 0) return stop;
+    if (ready > 0) {
+      reap(true);
+      throw WorkerEnded(how_it_ended());
+    }
+    if (ready < 0 && errno != EINTR) return stop;
+    if (!stopped) {
+      if (patience.should_stop) stop = patience.should_stop();
+      if (stop == Code::kOk && patience.timeout_ms > 0 &&
+          milliseconds_since(start) >= patience.timeout_ms)
+        stop = Code::kDeadlineExceeded;
+      if (stop == Code::kOk) continue;
+      stopped = Clock::now();
+      if (patience.stop_flag) patience.stop_flag->store(true);
+    }
+    if (patience.stop_flag && milliseconds_since(*stopped) < patience.grace_ms) continue;
+    end_for("a call did not end within " + std::to_string(milliseconds_since(start)) + " ms", stop);
+  }
+}
+
+void WorkerProcess::end_for(const std::string& why, Code code) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (why_ended_.empty() && !is_reaped_) why_ended_ = why;
+  }
+  reap(true);
+  throw Error(code, why + ", and its process was ended");
+}
+
+// Waits for the end, which is near; with `is_killed` it is brought about.
+void WorkerProcess::reap(bool is_killed) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (is_reaped_) return;
+  // A moment for one that is ending by itself, whose signal is of interest: its sockets close
+  // first.
+  if (is_killed && why_ended_.empty() && death_.get() >= 0) {
+    pollfd wait = {death_.get(), POLLIN, 0};
+    constexpr int kMomentMs = 50;
+    poll(&wait, 1, kMomentMs);
+  }
+  // The number is its own until it is waited for.
+  if (is_killed) kill(-child_, SIGKILL);
+  if (waitid(P_PID, static_cast<id_t>(child_), &how_, WEXITED) != 0) how_ = {};
+  is_reaped_ = true;
+  has_ended_.store(true);
+}
+
+void WorkerProcess::finish(int64_t timeout_ms) noexcept {
+  boot_.reset();
+  pollfd wait = {death_.get(), POLLIN, 0};
+  if (!has_ended()) poll(&wait, 1, static_cast<int>(timeout_ms));
+  reap(true);
+}
+
+std::string WorkerProcess::how_it_ended() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!why_ended_.empty()) return "was ended because " + why_ended_;
+  if (how_.si_signo != SIGCHLD) return "ended in a way that the system did not tell";
+  if (how_.si_code == CLD_EXITED)
+    return "ended by itself with status " + std::to_string(how_.si_status);
+  const char* name = strsignal(how_.si_status);
+  return "was ended by signal " + std::to_string(how_.si_status) + " (" +
+         (name ? name : "unknown") + ")";
+}
+
+bool WorkerProcess::has_segment(uint64_t id) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return segments_.contains(id);
+}
+
+void WorkerProcess::note_segments(const std::vector<WorkerAsk::Segment>& segments) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const WorkerAsk::Segment& segment : segments) segments_.insert(segment.id);
+}
+
+}  // namespace gantry

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A set of nodes that the application has compiled here: a program of the core's own over the one
+// provider, with its memory plan, its streams and copies, so that a device with memory of its own
+// is served as anywhere. Any thread.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "graph/graph.h"
+#include "plugin/worker_messages.h"
+#include "schedule/executor.h"
+#include "schedule/placement.h"
+
+namespace gantry {
+
+class Fragment {
+ public:
+  /// `graph` is cut down to the nodes. Errors: what compile says; UNSUPPORTED: a node is refused;
+  /// INTERNAL: the request does not fit the graph.
+  Fragment(std::unique_ptr<Graph> graph, const WorkerCompile& request, const Candidate& candidate);
+
+  /// The slots that a run sends and gets.
+  [[nodiscard]] const WorkerKernel& slots() const { return slots_; }
+  /// `inputs` and the result are in the order of slots(). `stop`: ends the run with CANCELLED when
+  /// it is set. Outputs lie where `make` puts them, those that are no plain tensors and a few
+  /// others elsewhere. Errors: what a kernel says.
+  std::vector<ValueRef> run(const std::vector<ValueRef>& inputs, const std::atomic<bool>& stop,
+                            const MakeOutput& make);
+
+ private:
+  void cut(const WorkerCompile& request);
+  void build(const Candidate& candidate, uint32_t threads);
+  GraphValue* value_of(uint32_t id) const;
+
+  std::unique_ptr<Graph> graph_;  // the program borrows from it
+  WorkerKernel slots_;
+  std::unique_ptr<Executor> executor_;
+};
+
+}  // namespace gantry

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/sandbox.h"
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <vector>
+
+#include "plugin/descriptor.h"
+
+namespace gantry {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kRead =
+    LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+// Everything that the first version of Landlock knows.
+constexpr uint64_t kAll = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;
+
+// Folder of the core's library.
+std::string own_folder() {
+  Dl_info info = {};
+  if (dladdr(reinterpret_cast<void*>(&enter_sandbox), &info) == 0 || !info.dli_fname) return {};
+  std::error_code error;
+  return fs::canonical(info.dli_fname, error).parent_path().string();
+}
+
+void allow(int rules, const std::string& path, uint64_t access) {
+  const Descriptor place(open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (place.get() < 0) return;  // what is not there needs no rule
+  landlock_path_beneath_attr rule = {};
+  rule.allowed_access = access;
+  rule.parent_fd = place.get();
+  syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+}
+
+std::string close_files(const std::string& library) {
+  landlock_ruleset_attr attributes = {};
+  attributes.handled_access_fs = kAll;
+  const Descriptor rules(
+      static_cast<int>(syscall(SYS_landlock_create_ruleset, &attributes, sizeof(attributes), 0)));
+  if (rules.get() < 0)
+    return std::string("files stay open to it (landlock: ") + std::strerror(errno) + ")";
+  for (const char* folder : {"/usr", "/lib", "/lib64", "/opt", "/etc/ld.so.cache",
+                             "/etc/ld.so.conf.d", "/proc", "/sys/devices/system"})
+    allow(rules.get(), folder, fs::is_directory(folder) ? kRead : LANDLOCK_ACCESS_FS_READ_FILE);
+  for (const char* device : {"/dev/null", "/dev/zero", "/dev/urandom"})
+    allow(rules.get(), device, LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE);
+  for (const std::string& folder : {fs::path(library).parent_path().string(), own_folder()})
+    if (!folder.empty()) allow(rules.get(), folder, kRead);
+  if (syscall(SYS_landlock_restrict_self, rules.get(), 0) != 0)
+    return std::string("files stay open to it (landlock: ") + std::strerror(errno) + ")";
+  return {};
+}
+
+std::string close_network() {
+#if defined(__x86_64__)
+  constexpr uint32_t kMachine = AUDIT_ARCH_X86_64;
+  constexpr uint32_t kOtherNumbers = 0x40000000;  // the second table of calls of this machine
+  const auto load = [](size_t offset) {
+    return sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offset));
+  };
+  const std::array<sock_filter, 8> program = {
+      load(offsetof(seccomp_data, arch)),
+      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kMachine, 0, 5),
+      load(offsetof(seccomp_data, nr)),
+      sock_filter BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kOtherNumbers, 3, 0),
+      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 2, 0),
+      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 1, 0),
+      sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES)};
+  const sock_fprog filter = {static_cast<unsigned short>(program.size()),
+                             const_cast<sock_filter*>(program.data())};
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0) return {};
+  return std::string("the network stays open to it (seccomp: ") + std::strerror(errno) + ")";
+#else
+  return "the network stays open to it (there is no filter for this processor)";
+#endif
+}
+
+}  // namespace
+
+std::string enter_sandbox(const std::string& library) {
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);  // both need it
+  const std::string files = close_files(library);
+  const std::string network = close_network();
+  return files + (files.empty() || network.empty() ? "" : "; ") + network;
+}
+
+}  // namespace gantry

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/server.h"
+
+#include <cstring>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <sys/resource.h>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "plugin/error.h"
+#include "plugin/graph_message.h"
+#include "plugin/library.h"
+#include "plugin/manifest.h"
+#include "plugin/message_socket.h"
+#include "plugin/provider.h"
+#include "plugin/shared_arena.h"
+#include "schedule/run_services.h"
+#include "worker/claims.h"
+#include "worker/fragment.h"
+#include "worker/output_memory.h"
+#include "worker/sandbox.h"
+
+namespace gantry {
+namespace {
+
+constexpr uint64_t kInlineBytes = 1024;  // of an output that goes with the message
+
+// The rest of a request, and what came with it.
+struct Request {
+  MessageReader reader;
+  std::vector<Descriptor>& descriptors;
+};
+
+class Server {
+ public:
+  /// Answers every request of a channel until it ends.
+  void serve(Descriptor channel) noexcept {
+    while (serve_one(channel.get())) {
+    }
+  }
+
+  /// False: the channel has ended.
+  bool serve_one(int channel) noexcept {
+    std::optional<ReceivedMessage> message;
+    try {
+      message = receive_message(channel);
+      if (!message) return false;
+      return send_message(channel, answer(*message).bytes(), {});
+    } catch (...) {  // without memory for an answer the application must not wait for one
+      return false;
+    }
+  }
+
+ private:
+  MessageWriter answer(ReceivedMessage& message) {
+    MessageWriter out;
+    try {
+      Request request{MessageReader(message.bytes), message.descriptors};
+      const auto call = request.reader.get<WorkerCall>();
+      out.put(static_cast<uint32_t>(Code::kOk));
+      dispatch(call, request, out);
+      return out;
+    } catch (...) {
+      gantry_error* error = error_of_current_exception();
+      out.clear();
+      out.put(static_cast<uint32_t>(code_of(error)));
+      out.text(message_of(error));
+      release_error(error);
+    }
+    return out;
+  }
+
+  void dispatch(WorkerCall call, Request& request, MessageWriter& out) {
+    switch (call) {
+      case WorkerCall::kOpen:
+        return open(request, out);
+      case WorkerCall::kClaim:
+        return claim(request, out);
+      case WorkerCall::kCompile:
+        return compile(request, out);
+      case WorkerCall::kRun:
+        return run(request, out);
+      case WorkerCall::kRelease:
+        return release(request);
+      case WorkerCall::kQuit:
+        return quit();
+    }
+    throw Error(Code::kInternal, "a worker process was asked for something it does not know");
+  }
+
+  void open(Request& request, MessageWriter& out) {
+    const WorkerOpen open = WorkerOpen::read(request.reader);
+    if (provider_ || request.descriptors.empty())
+      throw Error(Code::kInternal, "a worker process opens one provider, and needs its memory");
+    arena_ = std::make_unique<WorkerArena>(
+        SharedMemory::map(std::move(request.descriptors.front()), SharedArena::kSizeBytes, true));
+    WorkerOpened opened;
+    if (open.is_sandboxed) opened.missing = enter_sandbox(open.library);
+    limit_memory(open.memory_limit_bytes);
+    const Manifest manifest = parse_manifest(open.manifest, open.manifest_file, false);
+    PluginProvider::Origin origin;
+    origin.library = open.library;
+    origin.options = open.options;
+    origin.entry = open_library(origin.library, FileIdentity::of(origin.library));
+    install_run_services_once();
+    std::string stage;
+    provider_ = std::make_shared<PluginProvider>(manifest, origin, stage);
+    for (const PluginDevice& device : provider_->devices()) {
+      const uint32_t state = device.is_ready()               ? GANTRY_DEVICE_READY
+                             : device.info.state == "absent" ? GANTRY_DEVICE_ABSENT
+                                                             : GANTRY_DEVICE_BLOCKED;
+      opened.devices.push_back({device.info.device.type, device.info.name, device.info.uid,
+                                device.info.reason, static_cast<uint32_t>(device.info.device.id),
+                                state, device.info.memory_bytes});
+    }
+    opened.write(out);
+  }
+
+  static void limit_memory(uint64_t size_bytes) {
+    if (size_bytes == 0) return;
+    const rlimit limit = {size_bytes, size_bytes};
+    setrlimit(RLIMIT_DATA, &limit);
+  }
+
+  Candidate candidate_of(const WorkerAsk& ask) const {
+    if (!provider_ || ask.device >= provider_->devices().size())
+      throw Error(Code::kInternal, "device " + std::to_string(ask.device) + " is not there");
+    return {provider_, ask.device, provider_->devices()[ask.device].info.device, ask.options};
+  }
+
+  std::unique_ptr<Graph> graph_of(Request& request, const WorkerAsk& ask) {
+    take_segments(request, ask);
+    return read_graph(request.reader, [this](const DataPlace& place, uint64_t size_bytes) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      const auto segment = segments_.find(place.where);
+      const uint64_t there = segment == segments_.end() ? 0 : segment->second->size_bytes();
+      if (size_bytes > there || place.offset > there - size_bytes)
+        throw Error(Code::kInternal, "a constant lies outside of the shared memory");
+      return std::shared_ptr<const void>(segment->second, segment->second->data() + place.offset);
+    });
+  }
+
+  void take_segments(Request& request, const WorkerAsk& ask) {
+    if (request.descriptors.size() < ask.segments.size())
+      throw Error(Code::kInternal, "a message has fewer descriptors than it says");
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const uint64_t id : ask.dropped) segments_.erase(id);
+    for (size_t i = 0; i < ask.segments.size(); ++i) {
+      segments_.try_emplace(
+          ask.segments[i].id,
+          SharedMemory::map(std::move(request.descriptors[i]), ask.segments[i].size_bytes, false));
+    }
+  }
+
+  void claim(Request& request, MessageWriter& out) {
+    const WorkerAsk ask = WorkerAsk::read(request.reader);
+    const std::unique_ptr<Graph> graph = graph_of(request, ask);
+    answer_claims(*graph, candidate_of(ask)).write(out);
+  }
+
+  void compile(Request& request, MessageWriter& out) {
+    const WorkerCompile compile = WorkerCompile::read(request.reader);
+    const WorkerAsk ask = WorkerAsk::read(request.reader);
+    auto fragment = std::make_shared<Fragment>(graph_of(request, ask), compile, candidate_of(ask));
+    fragment->slots().write(out);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    fragments_[compile.kernel] = std::move(fragment);
+  }
+
+  void run(Request& request, MessageWriter& out) {
+    const auto head = request.reader.get<WorkerRun>();
+    std::shared_ptr<Fragment> fragment;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      const auto found = fragments_.find(head.kernel);
+      if (found == fragments_.end()) throw Error(Code::kInternal, "there is no such kernel");
+      fragment = found->second;
+    }
+    const FindData find = [this](const DataPlace& place, uint64_t size_bytes) {
+      return std::shared_ptr<const void>(arena_->memory(), arena_->open(place.offset, size_bytes));
+    };
+    const uint64_t count = request.reader.count(1);
+    std::vector<ValueRef> inputs;
+    for (uint64_t i = 0; i < count; ++i) inputs.push_back(read_value(request.reader, find));
+    const auto* stop =
+        reinterpret_cast<const std::atomic<bool>*>(arena_->open(head.stop_flag, sizeof(bool)));
+    OutputMemory memory(*arena_, head.windows);
+    const MakeOutput make = [&](DType dtype, std::span<const int64_t> shape) {
+      return memory.make(dtype, shape);
+    };
+    const std::vector<ValueRef> outputs = fragment->run(inputs, *stop, make);
+    out.put<uint64_t>(outputs.size());
+    for (const ValueRef& output : outputs) write_output(out, *output, memory);
+  }
+
+  void write_output(MessageWriter& out, const gantry_value& value, OutputMemory& memory) const {
+    const bool is_plain = value.kind == GANTRY_KIND_TENSOR && value.dtype != DType::kString;
+    if (!is_plain) {
+      write_value(out, value, [](const gantry_tensor&) { return DataPlace{}; });
+      return;
+    }
+    DataPlace place{DataPlace::kArena, 0};
+    if (value.view.size_bytes <= kInlineBytes) {
+      place = {};
+    } else if (!arena_->find(value.view.data, place.offset)) {
+      // Made elsewhere: a kernel handed over a value of its own, or one value is two outputs.
+      const ValueRef copy = memory.make(value.dtype, value.shape);
+      std::memcpy(copy->view.data, value.view.data, value.view.size_bytes);
+      place.offset = static_cast<uint64_t>(static_cast<std::byte*>(copy->view.data) -
+                                           arena_->memory()->data());
+    }
+    write_tensor(out, value.view, place);
+  }
+
+  void release(Request& request) {
+    std::shared_ptr<Fragment> fragment;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = fragments_.find(request.reader.get<uint64_t>());
+    if (found == fragments_.end()) return;
+    fragment = std::move(found->second);
+    fragments_.erase(found);
+  }
+
+  void quit() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    fragments_.clear();
+    provider_.reset();
+  }
+
+  std::unique_ptr<WorkerArena> arena_;
+  std::shared_ptr<PluginProvider> provider_;
+  std::mutex mutex_;
+  std::map<uint64_t, std::shared_ptr<SharedMemory>> segments_;
+  std::map<uint64_t, std::shared_ptr<Fragment>> fragments_;
+};
+
+}  // namespace
+
+void serve_application(int boot) {
+  const rlimit none = {0, 0};
+  setrlimit(RLIMIT_CORE, &none);  // a crash is told to the application, its core file is not wanted
+  // Never destroyed: threads of channels use it until the process ends.
+  auto* const server = new Server;
+  for (bool is_first = true;; is_first = false) {
+    std::optional<ReceivedMessage> message = receive_message(boot);
+    if (!message) return;
+    for (Descriptor& descriptor : message->descriptors) {
+      // In this thread, so that a sandbox holds for all threads that come after.
+      if (is_first && !server->serve_one(descriptor.get())) return;
+      std::thread([server, channel = std::move(descriptor)]() mutable {
+        server->serve(std::move(channel));
+      }).detach();
+    }
+  }
+}
+
+}  // namespace gantry

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// A provider that claims every Relu and ends its process, or stands still, where it is told to: in
+// claim or in compile by the option "mode" of the session, in the kernel by the first element of
+// its input. Against the C header alone.
+#include <gantry/provider.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <string>
+#include <string_view>
+#include <sys/socket.h>
+#include <thread>
+#include <unistd.h>
+
+GANTRY_PROVIDER_NOTE
+
+namespace {
+
+const gantry_host* host = nullptr;
+gantry_provider_api table = {};
+
+gantry_str text(std::string_view characters) { return {characters.data(), characters.size()}; }
+
+bool has(gantry_str options, const char* mode) {
+  return std::string_view(options.data, options.length).find(mode) != std::string_view::npos;
+}
+
+[[noreturn]] void stand_still() {
+  for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
+}
+
+void misbehave(gantry_str options, const char* where) {
+  const std::string name = where;
+  if (has(options, (name + "_crashes").c_str())) std::raise(SIGSEGV);
+  if (has(options, (name + "_hangs").c_str())) stand_still();
+}
+
+gantry_error* devices(gantry_provider*, const gantry_device_sink* sink) {
+  gantry_device_info info = {};
+  info.size = sizeof(info);
+  info.type = text("FAKE");
+  info.flags = GANTRY_DEVICE_HOST_MEMORY;
+  info.name = text("fragile device");
+  sink->device(sink->self, &info);
+  return nullptr;
+}
+
+gantry_error* claim(gantry_provider*, const gantry_claim_request* request) {
+  misbehave(request->options, "claim");
+  for (uint32_t node = 0; node < request->graph->node_count; ++node) {
+    const gantry_str op_type = request->graph->nodes[node]->op_type;
+    if (std::string_view(op_type.data, op_type.length) != "Relu") {
+      request->sink->refuse(request->sink->self, node, text("only Relu is known"));
+      continue;
+    }
+    gantry_claim row = {};
+    row.size = sizeof(row);
+    row.nodes = &node;
+    row.node_count = 1;
+    row.time_ns = -1;
+    row.kernel = text("fragile.relu");
+    request->sink->claim(request->sink->self, &row);
+  }
+  return nullptr;
+}
+
+void exhaust_memory() {
+  for (;;) {
+    const size_t size_bytes = size_t{64} << 20;
+    std::memset(std::malloc(size_bytes), 1, size_bytes);  // nobody looks whether there was any
+  }
+}
+
+void overwrite_heap() {
+  auto* block = static_cast<char*>(std::malloc(64));
+  auto* next = static_cast<char*>(std::malloc(64));
+  volatile size_t beyond = 256;  // so that the compiler does not know better
+  std::memset(block, 0x41, beyond);
+  std::free(next);
+  std::free(block);
+  std::free(std::malloc(1 << 20));
+  std::abort();  // the allocator did not notice; a real one would go on for a while
+}
+
+// Whether files and the network are open, as numbers: for the sandbox.
+void look_around(float* found, uint64_t count) {
+  const int file = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+  const int network = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int made = open("/tmp/gantry-sandbox-test", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  const float answers[] = {file >= 0 ? 1.0F : 0.0F, network >= 0 ? 1.0F : 0.0F,
+                           made >= 0 ? 1.0F : 0.0F};
+  if (made >= 0) unlink("/tmp/gantry-sandbox-test");
+  for (const int number : {file, network, made}) {
+    if (number >= 0) close(number);
+  }
+  std::memcpy(found, answers, sizeof(float) * (count < 3 ? count : 3));
+}
+
+gantry_error* run(void*, void*, const gantry_call* call) {
+  const gantry_tensor& x = *call->inputs[0];
+  const auto* from = static_cast<const float*>(x.data);
+  const uint64_t count = x.size_bytes / sizeof(float);
+  gantry_tensor* y = nullptr;
+  if (gantry_error* error = host->output(call->run, 0, GANTRY_FLOAT, x.rank, x.shape, &y))
+    return error;
+  auto* to = static_cast<float*>(y->data);
+  switch (count > 0 ? static_cast<int>(from[0]) : 0) {
+    case -1:
+      std::raise(SIGSEGV);
+      break;
+    case -2:
+      std::abort();
+    case -3:
+      stand_still();
+    case -4:
+      exhaust_memory();
+      break;
+    case -5:
+      std::memset(to + count, 0x41, 4096);
+      break;
+    case -6:
+      overwrite_heap();
+      break;
+    case -7:
+      _exit(0);
+    case -8:
+      while (host->should_stop(call->run) == 0)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return host->error_create(host->should_stop(call->run), text("stopped as told"));
+    case -9:
+      look_around(to, count);
+      return nullptr;
+    default:
+      break;
+  }
+  for (uint64_t i = 0; i < count; ++i) to[i] = from[i] < 0 ? 0 : from[i];
+  return nullptr;
+}
+
+gantry_error* compile(gantry_provider*, const gantry_compile* args, gantry_kernel* out) {
+  misbehave(args->options, "compile");
+  out->self = out;
+  out->run = run;
+  return nullptr;
+}
+
+}  // namespace
+
+extern "C" GANTRY_EXPORT gantry_error* gantry_provider_v1(const gantry_offer* offer,
+                                                          gantry_accept* accept) {
+  misbehave(offer->options, "start");
+  host = offer->host;
+  table.size = sizeof(table);
+  table.self = reinterpret_cast<gantry_provider*>(&table);
+  table.devices = devices;
+  table.claim = claim;
+  table.compile = compile;
+  table.destroy = [](gantry_provider*) {};
+  accept->minor = offer->minor;
+  accept->layout = GANTRY_ABI_LAYOUT;
+  accept->api = &table;
+  return nullptr;
+}

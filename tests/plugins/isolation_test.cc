@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+// Providers in processes of their own: the same results as in this one, and whatever such a process
+// does wrong, this one and its other sessions go on.
+#include <gantry/gantry.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "isolated_runtime.h"
+#include "support/expect_error.h"
+
+namespace gantry {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using nlohmann::json;
+using test::IsolatedRuntime;
+using testing::HasSubstr;
+
+const std::string kRelu = "g (float[n] x) => (float[n] y) { [r] y = Relu(x) }";
+
+Inputs input(float first, size_t count = 6) {
+  std::vector<float> x(count, 2);
+  x[0] = first;
+  return {{"x", Tensor({static_cast<int64_t>(count)}, x)}};
+}
+
+std::vector<float> numbers_of(const Tensor& tensor) {
+  const auto elements = tensor.elements<float>();
+  return {elements.begin(), elements.end()};
+}
+
+void expect_good(Session& session, size_t count = 6) {
+  const std::vector<Tensor> outputs = session.run(input(1, count));
+  std::vector<float> expected(count, 2);
+  expected[0] = 1;
+  EXPECT_EQ(numbers_of(outputs[0]), expected);
+}
+
+// A session on the CPU of this process that runs all the while, each result compared.
+class Bystander {
+ public:
+  explicit Bystander(IsolatedRuntime& runtime)
+      : session_(runtime.session("g (float[64] x) => (float[64] y) { a = Relu(x) y = Add(a, x) }",
+                                 "CPU")),
+        thread_([this] { run(); }) {}
+  ~Bystander() {
+    is_over_ = true;
+    thread_.join();
+    EXPECT_GT(runs_, 0);
+    EXPECT_EQ(wrong_, 0);
+  }
+
+ private:
+  void run() {
+    while (!is_over_) {
+      const auto first = static_cast<float>(runs_ % 7) - 3;
+      Tensor x({64}, std::vector<float>(64, first));
+      const std::vector<Tensor> y = session_.run({{"x", x}});
+      const float expected = first + std::max(first, 0.0F);
+      for (const float element : y[0].elements<float>()) wrong_ += element == expected ? 0 : 1;
+      ++runs_;
+    }
+  }
+
+  Session session_;
+  std::atomic<bool> is_over_ = false;
+  int runs_ = 0;
+  int wrong_ = 0;
+  std::thread thread_;
+};
+
+TEST(Isolation, RunsInAProcessOfItsOwn) {
+  IsolatedRuntime runtime;
+  Session session = runtime.session(kRelu, "FAKE");
+  for (const size_t count : {6, 6, 1, 100000, 6, 3000000}) expect_good(session, count);
+  EXPECT_NE(runtime.worker(), 0);
+  const std::vector<ProviderReport> rows = runtime->report();
+  const auto row = std::find_if(rows.begin(), rows.end(),
+                                [](const ProviderReport& r) { return r.name == "crashing"; });
+  ASSERT_NE(row, rows.end());
+  EXPECT_EQ(row->isolation, "process");
+}
+
+TEST(Isolation, OutputsOutliveTheirRunAndTheirSession) {
+  IsolatedRuntime runtime;
+  std::vector<Tensor> kept;
+  {
+    Session session = runtime.session(kRelu, "FAKE");
+    for (int run = 1; run <= 4; ++run) {
+      kept.push_back(session.run(input(static_cast<float>(run), 200000))[0]);
+    }
+  }
+  for (int run = 1; run <= 4; ++run) {
+    EXPECT_EQ(kept[static_cast<size_t>(run - 1)].elements<float>()[0], static_cast<float>(run));
+    EXPECT_EQ(kept[static_cast<size_t>(run - 1)].elements<float>()[199999], 2);
+  }
+}
+
+TEST(Isolation, BoundOutputsAreFilled) {
+  IsolatedRuntime runtime;
+  Session session = runtime.session(kRelu, "FAKE");
+  for (const int64_t count : {8, 300000}) {
+    Tensor x({count}, std::vector<float>(static_cast<size_t>(count), 3));
+    Tensor y(DType::kFloat, {count});
+    Binding binding(session);
+    binding.input("x", x);
+    binding.output("y", y);
+    binding.run();
+    EXPECT_EQ(numbers_of(y), numbers_of(x));
+  }
+}
+
+TEST(Isolation, RunsOfOneSessionOverlap) {
+  IsolatedRuntime runtime;
+  Session session = runtime.session(kRelu, "FAKE");
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&session, i] {
+      for (int run = 0; run < 50; ++run)
+        expect_good(session, i % 2 == 0 ? 10 : 150000 + static_cast<size_t>(i));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+struct Fault {
+  const char* name;
+  float first;
+  Code code;
+  std::vector<std::string> parts;
+};
+
+std::ostream& operator<<(std::ostream& out, const Fault& fault) { return out << fault.name; }
+
+class IsolatedFault : public testing::TestWithParam<Fault> {};
+
+TEST_P(IsolatedFault, EndsItsRunAndNothingElse) {
+  const Fault& fault = GetParam();
+  IsolatedRuntime runtime(
+      json{{"run_timeout_ms", 600}, {"stop_grace_ms", 100}, {"memory_limit_bytes", 192 << 20}});
+  const Bystander bystander(runtime);
+  Session session = runtime.session(kRelu, "FAKE");
+  expect_good(session);
+  const int64_t first = runtime.worker();
+  std::vector<std::string> parts = fault.parts;
+  parts.insert(parts.end(), {"\"crashing\"", "Relu \"r\""});
+  test::expect_error(fault.code, parts, [&] { session.run(input(fault.first)); });
+  expect_good(session);
+  EXPECT_NE(runtime.worker(), first);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Faults, IsolatedFault,
+    testing::Values(Fault{"segfault", -1, Code::kProviderCrashed, {"signal 11", "run of"}},
+                    Fault{"abort", -2, Code::kProviderCrashed, {"signal 6"}},
+                    Fault{"hang", -3, Code::kDeadlineExceeded, {"did not end within", "was ended"}},
+                    Fault{"memory", -4, Code::kProviderCrashed, {"signal 11"}},
+                    Fault{"past_output", -5, Code::kProviderCrashed, {"signal 11"}},
+                    Fault{"heap", -6, Code::kProviderCrashed, {"signal 6"}},
+                    Fault{"exits", -7, Code::kProviderCrashed, {"by itself with status 0"}}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST(Isolation, AnotherRunInFlightIsToldOfTheCrash) {
+  IsolatedRuntime runtime(json{{"run_timeout_ms", 500}, {"stop_grace_ms", 0}});
+  Session hanging = runtime.session(kRelu, "FAKE");
+  Session crashing = runtime.session(kRelu, "FAKE");
+  expect_good(hanging);
+  expect_good(crashing);
+  std::thread other([&] {
+    test::expect_error(Code::kProviderCrashed, {"signal 11"}, [&] { hanging.run(input(-3)); });
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  test::expect_error(Code::kProviderCrashed, {"signal 11"}, [&] { crashing.run(input(-1)); });
+  other.join();
+  expect_good(hanging);
+  expect_good(crashing);
+  EXPECT_EQ(runtime->devices().back().state, "ready") << "one process ended, not two";
+}
+
+TEST(Isolation, ADeadlineOfTheRunStopsTheKernelOrEndsTheProcess) {
+  IsolatedRuntime runtime(json{{"stop_grace_ms", 200}});
+  Session session = runtime.session(kRelu, "FAKE");
+  expect_good(session);
+  const int64_t first = runtime.worker();
+  RunOptions options;
+  options.timeout_ns = 50'000'000;
+  test::expect_error(Code::kDeadlineExceeded, {}, [&] { session.run(input(-8), options); });
+  expect_good(session);
+  EXPECT_EQ(runtime.worker(), first) << "a kernel that gives up in time keeps its process";
+  test::expect_error(Code::kDeadlineExceeded, {"was ended"},
+                     [&] { session.run(input(-3), options); });
+  expect_good(session);
+  EXPECT_NE(runtime.worker(), first);
+}
+
+TEST(Isolation, ThreeCrashesAreQuarantine) {
+  IsolatedRuntime runtime;
+  Session session = runtime.session(kRelu, "FAKE");
+  for (int crash = 0; crash < 3; ++crash) {
+    EXPECT_EQ(runtime->supports_device("FAKE"), true);
+    test::expect_error(Code::kProviderCrashed, {crash < 2 ? "starts another" : "quarantine"},
+                       [&] { session.run(input(-1)); });
+  }
+  test::expect_error(Code::kUnavailable, {"quarantine", "3 times", "signal 11"},
+                     [&] { session.run(input(1)); });
+  EXPECT_FALSE(runtime->supports_device("FAKE"));
+  test::expect_error(Code::kUnavailable, {"blocked", "3 times"},
+                     [&] { runtime.session(kRelu, "FAKE"); });
+  Session fallen_back = runtime.session(
+      kRelu, "", {{"placement", {{"prefer", {"FAKE", "CPU"}}, {"fallback", "allow"}}}});
+  EXPECT_EQ(fallen_back.placement().nodes[0].provider, "cpu");
+  expect_good(fallen_back);
+}
+
+TEST(Isolation, ACrashInClaimIsARefusal) {
+  IsolatedRuntime runtime;
+  test::expect_error(Code::kUnsupported, {"signal 11", "claim"},
+                     [&] { runtime.session(kRelu, "FAKE", runtime.mode("claim_crashes")); });
+}
+
+TEST(Isolation, ACrashOrHangInCompileFallsBackByPolicy) {
+  IsolatedRuntime runtime(json{{"compile_timeout_ms", 400}});
+  test::expect_error(Code::kProviderCrashed, {"signal 11", "compilation of Relu \"r\""},
+                     [&] { runtime.session(kRelu, "FAKE", runtime.mode("compile_crashes")); });
+  json config = runtime.mode("compile_hangs");
+  config["placement"] = {{"prefer", {"FAKE", "CPU"}}, {"fallback", "allow"}};
+  Session session = runtime.session(kRelu, "", config);
+  EXPECT_EQ(session.placement().nodes[0].provider, "cpu");
+  EXPECT_THAT(session.placement().nodes[0].reason, HasSubstr("did not end within"));
+  expect_good(session);
+}
+
+TEST(Isolation, ACrashAtTheStartIsTheProvidersRow) {
+  IsolatedRuntime runtime(json::object(), {{"mode", "start_crashes"}});
+  test::expect_error(Code::kUnavailable, {"signal 11", "open"},
+                     [&] { runtime.session(kRelu, "FAKE"); });
+}
+
+TEST(Isolation, WithoutItsProgramNothingIsOpened) {
+  const test::ProviderFolder folder;
+  folder.add("crashing", "crashing");
+  SearchEnvironment environment = folder.environment();
+  environment.worker_program = folder.path("gantry-worker");
+  ProviderSettings settings;
+  settings.isolated["crashing"] = true;
+  const auto registry = folder.registry(environment, settings);
+  test::expect_error(Code::kUnavailable, {folder.path("gantry-worker"), "is not there"}, [&] {
+    registry->find({"FAKE", 0});
+  });
+}
+
+TEST(Isolation, TheEnvironmentAsksForItAndThePolicyForcesIt) {
+  const test::ProviderFolder folder;
+  folder.add("crashing", "crashing");
+  const auto isolation = [&](const SearchEnvironment& environment, ProviderSettings settings) {
+    return folder.registry(environment, std::move(settings))->report(false).front().isolation;
+  };
+  SearchEnvironment environment = folder.environment();
+  ProviderSettings settings;
+  EXPECT_EQ(isolation(environment, settings), "");
+  settings.isolated["crashing"] = true;
+  EXPECT_EQ(isolation(environment, settings), "process");
+  environment.all_isolated = false;
+  EXPECT_EQ(isolation(environment, settings), "");
+  environment.isolated["crashing"] = true;
+  EXPECT_EQ(isolation(environment, settings), "process");
+  environment.isolated["crashing"] = false;
+  EXPECT_EQ(isolation(environment, settings), "");
+  environment.policy_file = folder.write("policy", R"({"force_isolation": ["crash*"]})");
+  EXPECT_EQ(isolation(environment, settings), "process");
+}
+
+TEST(Isolation, ASandboxClosesFilesAndNetwork) {
+  IsolatedRuntime open;
+  Session free = open.session(kRelu, "FAKE");
+  EXPECT_EQ(numbers_of(free.run(input(-9, 3))[0]), (std::vector<float>{1, 1, 1}));
+  IsolatedRuntime closed(json{{"sandbox", true}});
+  Session session = closed.session(kRelu, "FAKE");
+  const std::string missing = closed.warnings();
+  const std::vector<float> found = numbers_of(session.run(input(-9, 3))[0]);
+  // A system that does not permit a part of it says so, and then that part is open.
+  const float files = missing.find("files stay open") == std::string::npos ? 0 : 1;
+  const float network = missing.find("network stays open") == std::string::npos ? 0 : 1;
+  EXPECT_EQ(found, (std::vector<float>{files, network, files}));
+  expect_good(session);
+}
+
+}  // namespace
+}  // namespace gantry
