@@ -51,14 +51,17 @@ PlacementRule to_rule(const json& rule) {
   return result;
 }
 
-IsolationSettings to_worker(const json& limits) {
+IsolationSettings to_worker(const json& given) {
+  const json::json_pointer place("/properties/providers/properties/worker/additionalProperties");
+  json limits = defaults_of(json::parse(config_schema())[place]);
+  limits.update(given);
   IsolationSettings worker;
-  worker.start_timeout_ms = limits.value("start_timeout_ms", worker.start_timeout_ms);
-  worker.compile_timeout_ms = limits.value("compile_timeout_ms", worker.compile_timeout_ms);
+  worker.start_timeout_ms = limits["start_timeout_ms"];
+  worker.compile_timeout_ms = limits["compile_timeout_ms"];
   worker.run_timeout_ms = limits.value("run_timeout_ms", worker.run_timeout_ms);
-  worker.stop_grace_ms = limits.value("stop_grace_ms", worker.stop_grace_ms);
+  worker.stop_grace_ms = limits["stop_grace_ms"];
   worker.memory_limit_bytes = limits.value("memory_limit_bytes", worker.memory_limit_bytes);
-  worker.is_sandboxed = limits.value("sandbox", worker.is_sandboxed);
+  worker.is_sandboxed = limits["sandbox"];
   return worker;
 }
 

@@ -25,14 +25,14 @@ std::string refusals_of(const GraphPlacement& placement) {
 
 }  // namespace
 
-Fragment::Fragment(std::unique_ptr<Graph> graph, const WorkerCompile& request,
-                   const Candidate& candidate)
+WorkerFragment::WorkerFragment(std::unique_ptr<Graph> graph, const WorkerCompile& request,
+                               const Candidate& candidate)
     : graph_(std::move(graph)) {
   cut(request);
   build(candidate, request.threads > 0 ? request.threads : hardware_threads());
 }
 
-GraphValue* Fragment::value_of(uint32_t id) const {
+GraphValue* WorkerFragment::value_of(uint32_t id) const {
   if (id == kNone) return nullptr;
   if (id >= graph_->values().size())
     throw Error(Code::kInternal, "compile: value " + std::to_string(id) + " is not in the graph");
@@ -41,7 +41,7 @@ GraphValue* Fragment::value_of(uint32_t id) const {
 
 // Takes everything else out, so that what crosses the border of the set is the graph's inputs and
 // outputs.
-void Fragment::cut(const WorkerCompile& request) {
+void WorkerFragment::cut(const WorkerCompile& request) {
   std::vector<GraphValue*> inputs;
   std::vector<GraphValue*> outputs;
   std::unordered_set<const GraphValue*> seen;
@@ -70,7 +70,7 @@ void Fragment::cut(const WorkerCompile& request) {
   graph_->sweep();
 }
 
-void Fragment::build(const Candidate& candidate, uint32_t threads) {
+void WorkerFragment::build(const Candidate& candidate, uint32_t threads) {
   const std::vector<Candidate> candidates = {candidate};
   const std::vector<std::vector<DeviceProvider>> owners = {
       {DeviceProvider{candidate.provider, candidate.device_index}}};
@@ -97,8 +97,8 @@ void Fragment::build(const Candidate& candidate, uint32_t threads) {
   }
 }
 
-std::vector<ValueRef> Fragment::run(const std::vector<ValueRef>& inputs,
-                                    const std::atomic<bool>& stop, const MakeOutput& make) {
+std::vector<ValueRef> WorkerFragment::run(const std::vector<ValueRef>& inputs,
+                                          const std::atomic<bool>& stop, const MakeOutput& make) {
   if (inputs.size() != slots_.inputs.size()) {
     throw Error(Code::kInternal, "run: expected " + std::to_string(slots_.inputs.size()) +
                                      " inputs, found " + std::to_string(inputs.size()));

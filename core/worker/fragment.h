@@ -15,11 +15,12 @@
 
 namespace gantry {
 
-class Fragment {
+class WorkerFragment {
  public:
   /// `graph` is cut down to the nodes. Errors: what compile says; UNSUPPORTED: a node is refused;
   /// INTERNAL: the request does not fit the graph.
-  Fragment(std::unique_ptr<Graph> graph, const WorkerCompile& request, const Candidate& candidate);
+  WorkerFragment(std::unique_ptr<Graph> graph, const WorkerCompile& request,
+                 const Candidate& candidate);
 
   /// The slots that a run sends and gets.
   [[nodiscard]] const WorkerKernel& slots() const { return slots_; }

@@ -167,7 +167,8 @@ class Server {
   void compile(Request& request, MessageWriter& out) {
     const WorkerCompile compile = WorkerCompile::read(request.reader);
     const WorkerAsk ask = WorkerAsk::read(request.reader);
-    auto fragment = std::make_shared<Fragment>(graph_of(request, ask), compile, candidate_of(ask));
+    auto fragment =
+        std::make_shared<WorkerFragment>(graph_of(request, ask), compile, candidate_of(ask));
     fragment->slots().write(out);
     const std::lock_guard<std::mutex> lock(mutex_);
     fragments_[compile.kernel] = std::move(fragment);
@@ -175,7 +176,7 @@ class Server {
 
   void run(Request& request, MessageWriter& out) {
     const auto head = request.reader.get<WorkerRun>();
-    std::shared_ptr<Fragment> fragment;
+    std::shared_ptr<WorkerFragment> fragment;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       const auto found = fragments_.find(head.kernel);
@@ -219,7 +220,7 @@ class Server {
   }
 
   void release(Request& request) {
-    std::shared_ptr<Fragment> fragment;
+    std::shared_ptr<WorkerFragment> fragment;
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = fragments_.find(request.reader.get<uint64_t>());
     if (found == fragments_.end()) return;
@@ -237,7 +238,7 @@ class Server {
   std::shared_ptr<PluginProvider> provider_;
   std::mutex mutex_;
   std::map<uint64_t, std::shared_ptr<SharedMemory>> segments_;
-  std::map<uint64_t, std::shared_ptr<Fragment>> fragments_;
+  std::map<uint64_t, std::shared_ptr<WorkerFragment>> fragments_;
 };
 
 }  // namespace

@@ -22,6 +22,8 @@ def members(schema, pointer=""):
         found[here] = json.dumps(part["default"]) if "default" in part else ""
         found.update(members(part, here))
         found.update(members(part.get("items", {}), f"{here}/*"))
+        others = part.get("additionalProperties")
+        found.update(members(others if isinstance(others, dict) else {}, f"{here}/*"))
     return found
 
 
@@ -50,6 +52,8 @@ def test_the_schema_describes_every_member():
             assert part.get("description"), f"{pointer}/{name} has no description"
             check(part, f"{pointer}/{name}")
             check(part.get("items", {}), f"{pointer}/{name}/*")
+            others = part.get("additionalProperties")
+            check(others if isinstance(others, dict) else {}, f"{pointer}/{name}/*")
 
     check(json.loads((ROOT / "configs" / "gantry.schema.json").read_text(encoding="utf-8")), "")
 
