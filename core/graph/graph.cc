@@ -93,6 +93,12 @@ void Graph::add_input(Node* node, GraphValue* value) {
   if (value) value->users.push_back(node);
 }
 
+void Graph::set_input(Node* node, size_t index, GraphValue* value) {
+  remove_use(node->inputs[index], node);
+  node->inputs[index] = value;
+  value->users.push_back(node);
+}
+
 void Graph::add_capture(Node* node, GraphValue* value) {
   node->captures.push_back(value);
   value->users.push_back(node);

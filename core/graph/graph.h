@@ -104,6 +104,8 @@ class Graph {
   Node* add_node(std::string op_type, std::string domain, int since_version, std::string node_name);
   void add_input(Node* node, GraphValue* value);
   void add_capture(Node* node, GraphValue* value);
+  /// Input `index`, which is present, becomes `value`.
+  void set_input(Node* node, size_t index, GraphValue* value);
   void add_output(Node* node, GraphValue* value);
 
   /// Takes capture `index` from the node and from each of its bodies, none of which may still read

@@ -116,6 +116,7 @@ class Folder {
             return !value || value->constant || known.contains(value);
           });
       if (!is_known || !node->captures.empty() || grows_too_large(*node)) continue;
+      if (context_.is_kept && context_.is_kept(*node)) continue;
       if (context_.is_nondeterministic && context_.is_nondeterministic(*node)) continue;
       nodes.push_back(node.get());
       known.insert(node->outputs.begin(), node->outputs.end());

@@ -6,11 +6,14 @@
 #include <algorithm>
 
 #include "passes/capture_constants.h"
+#include "passes/common_subexpressions.h"
 #include "passes/constant_folding.h"
 #include "passes/dead_code.h"
 #include "passes/dropout.h"
 #include "passes/identity.h"
 #include "passes/if_constant.h"
+#include "passes/quantized_movement.h"
+#include "passes/split_dequantize.h"
 
 namespace gantry {
 namespace {
@@ -51,7 +54,13 @@ const std::vector<Pass>& passes() {
       {"dropout", remove_dropout, "removes Dropout, which does nothing in inference"},
       {"capture_constants", capture_constants,
        "gives bodies the constants that they would capture"},
+      {"quantized_movement", move_quantized,
+       "moves quantized elements without turning them into floats in between"},
       {"constant_folding", fold_constants, "computes once what depends on constants only"},
+      {"common_subexpressions", merge_common_subexpressions,
+       "computes once what several nodes compute alike"},
+      {"split_dequantize", split_dequantize,
+       "gives each reader a DequantizeLinear, for providers that take it along"},
       {"if_constant", inline_constant_if, "replaces an If by the branch that is always taken"},
       {"dead_code", remove_dead_code, "removes what nobody reads"},
   };

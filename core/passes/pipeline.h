@@ -22,6 +22,9 @@ struct PassContext {
   /// True if a node may give different outputs for equal inputs; such nodes are never folded or
   /// merged.
   std::function<bool(const Node&)> is_nondeterministic;
+  /// True of nodes whose place beside another node says something to providers, as that of a
+  /// DequantizeLinear: neither folded nor merged. Empty: of none.
+  std::function<bool(const Node&)> is_kept;
   Trace* trace = nullptr;  ///< takes a span for each pass
 };
 

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_set>
 #include <utility>
 
 #include "base/log.h"
 #include "passes/pipeline.h"
+#include "passes/quantization.h"
 #include "plugin/host.h"
 #include "schedule/executor.h"
 #include "schedule/thread_pool.h"
@@ -129,6 +131,23 @@ void warn_of_other_answers(const GraphPlacement& before, const GraphPlacement& n
                               " when the same question was asked again; a claim must not change");
 }
 
+// The nodes that providers took together with others.
+void find_companions(const GraphPlacement& placement, std::unordered_set<const Node*>& found) {
+  for (const Claim& claim : placement.claims) {
+    if (claim.nodes.size() > 1) found.insert(claim.nodes.begin(), claim.nodes.end());
+  }
+  for (const auto& [graph, body] : placement.bodies) find_companions(*body, found);
+}
+
+bool has_dequantize(const Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const auto& node) {
+    const std::vector<Graph*> bodies = node->bodies();
+    return is_dequantize(*node) || std::any_of(bodies.begin(), bodies.end(), [](const Graph* body) {
+             return has_dequantize(*body);
+           });
+  });
+}
+
 }  // namespace
 
 Preference resolve_preference(ProviderRegistry& registry, const Config& config,
@@ -192,15 +211,24 @@ PlannedModel plan_model(ProviderRegistry& registry, const Config& config,
   if (fold && config.session.optimization == Optimization::kAll)
     context.evaluate = [&](const Graph& graph) { return evaluate_on_cpu(registry, config, graph); };
   const std::unique_ptr<GraphPlacement> before = std::move(planned.placement);
-  bool has_changed = false;
-  {
+  const auto improve = [&] {
     const TraceSpan span(trace, "load", "passes");
-    has_changed = run_passes(*planned.graph, context, pipeline_options(config));
+    const bool has_changed = run_passes(*planned.graph, context, pipeline_options(config));
     planned.graph->renumber();
-  }
+    return has_changed;
+  };
+  context.is_kept = is_dequantize;
+  const bool has_changed = improve();
   rules.look_at(*planned.graph);
   place_graph();
   if (!has_changed) warn_of_other_answers(*before, *planned.placement);
+  if (has_dequantize(*planned.graph)) {
+    // What no provider took along with its reader is as any other node.
+    std::unordered_set<const Node*> companions;
+    find_companions(*planned.placement, companions);
+    context.is_kept = [&](const Node& node) { return companions.contains(&node); };
+    if (improve()) place_graph();
+  }
   planned.warnings = preference.warnings;
   for (ConfigWarning& warning : rules.warnings()) planned.warnings.push_back(std::move(warning));
   return planned;

@@ -46,7 +46,10 @@ inline std::vector<ValueRef> evaluate_sums(const Graph& graph) {
 }
 
 inline PassContext summing_context() {
-  return {evaluate_sums, [](const Node& node) { return is_nondeterministic(node); }};
+  PassContext context;
+  context.evaluate = evaluate_sums;
+  context.is_nondeterministic = [](const Node& node) { return is_nondeterministic(node); };
+  return context;
 }
 
 /// Runs the pass of that name alone.

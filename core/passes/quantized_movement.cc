@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/quantized_movement.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "passes/quantization.h"
+#include "passes/replace.h"
+
+namespace gantry {
+namespace {
+
+struct Operator {
+  std::string_view name;
+  int first_version;      // that takes 8-bit integers
+  bool moves_all_inputs;  // else the first alone
+};
+
+constexpr std::array<Operator, 12> kOperators = {{
+    {"Concat", 4, true},
+    {"DepthToSpace", 1, false},
+    {"Flatten", 9, false},
+    {"Gather", 1, false},
+    {"MaxPool", 12, false},
+    {"Reshape", 5, false},
+    {"Slice", 1, false},
+    {"SpaceToDepth", 1, false},
+    {"Split", 2, false},
+    {"Squeeze", 1, false},
+    {"Transpose", 1, false},
+    {"Unsqueeze", 1, false},
+}};
+
+const Operator* operator_of(const Node& node) {
+  if (!node.domain.empty()) return nullptr;
+  const auto* found =
+      std::find_if(kOperators.begin(), kOperators.end(), [&](const Operator& candidate) {
+        return candidate.name == node.op_type && node.since_version >= candidate.first_version;
+      });
+  return found == kOperators.end() ? nullptr : found;
+}
+
+// How the value is quantized where it comes from; nothing: it comes from elsewhere.
+std::optional<TensorQuantization> source_of(const GraphValue* value) {
+  if (!value || !value->producer || !is_dequantize(*value->producer)) return std::nullopt;
+  return quantization_of(*value->producer);
+}
+
+// True if all who read the value quantize it in that way.
+bool is_quantized_as(const Graph& graph, const GraphValue* value,
+                     const TensorQuantization& wanted) {
+  if (!value || value->users.empty() || graph.is_output(value)) return false;
+  return std::all_of(value->users.begin(), value->users.end(), [&](const Node* user) {
+    return is_quantize(*user) && user->inputs[0] == value && quantization_of(*user) == wanted;
+  });
+}
+
+// MaxPool's second output, of the places of the largest elements, is not moved.
+bool has_one_kind_of_output(const Node& node) {
+  return node.op_type != "MaxPool" || node.outputs.size() == 1 || !node.outputs[1];
+}
+
+bool move(Graph& graph, Node& node, size_t moved_inputs) {
+  const auto quantization = source_of(node.inputs[0]);
+  if (!quantization) return false;
+  for (size_t i = 1; i < moved_inputs; ++i) {
+    if (source_of(node.inputs[i]) != quantization) return false;
+  }
+  for (const GraphValue* output : node.outputs) {
+    if (output && !is_quantized_as(graph, output, *quantization)) return false;
+  }
+  // A result that leaves the graph gives its name; two of one value cannot.
+  for (const GraphValue* output : node.outputs) {
+    if (output && output->users.size() > 1 &&
+        std::any_of(output->users.begin(), output->users.end(),
+                    [&](const Node* user) { return graph.is_output(user->outputs[0]); }))
+      return false;
+  }
+  for (size_t i = 0; i < moved_inputs; ++i)
+    graph.set_input(&node, i, node.inputs[i]->producer->inputs[0]);
+  for (GraphValue* output : node.outputs) {
+    if (!output) continue;
+    const std::vector<Node*> users = output->users;
+    output->type.dtype = quantization->dtype;
+    for (Node* user : users) {
+      GraphValue* result = user->outputs[0];
+      graph.remove_node(user);
+      try_replace(graph, result, output);
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool move_quantized(Graph& graph, const PassContext&) {
+  bool changed = false;
+  for (const auto& node : graph.nodes()) {
+    const Operator* found = operator_of(*node);
+    if (!found || node->inputs.empty() || !has_one_kind_of_output(*node)) continue;
+    changed |= move(graph, *node, found->moves_all_inputs ? node->inputs.size() : 1);
+  }
+  if (changed) graph.sweep();
+  return changed;
+}
+
+}  // namespace gantry

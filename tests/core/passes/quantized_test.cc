@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// quantized_movement and split_dequantize, and that what is kept is not folded.
+#include <gtest/gtest.h>
+#include <string>
+
+#include "pass_test.h"
+#include "passes/quantization.h"
+
+namespace gantry {
+namespace {
+
+// A model over uint8 q of [2, 3] with scale s, zero point z and another zero point v.
+std::string model(const std::string& nodes, const std::string& outputs) {
+  return "<ir_version: 10, opset_import: [\"\" : 21]> g (uint8[2, 3] q) => (" + outputs +
+         ") <float s = {0.5}, uint8 z = {3}, uint8 v = {4}, int64[1] shape = {6}> { " + nodes +
+         " }";
+}
+
+TEST(QuantizedMovement, StaysInQuantizedNumbers) {
+  const auto graph =
+      test::graph_of(model("a = DequantizeLinear(q, s, z) b = Reshape(a, shape) "
+                           "y = QuantizeLinear(b, s, z)",
+                           "uint8[6] y"));
+  EXPECT_TRUE(test::run_pass("quantized_movement", *graph));
+  EXPECT_TRUE(test::run_pass("dead_code", *graph));
+  const std::string text = test::inner_text(*graph);
+  EXPECT_NE(text.find("  %y = Reshape-21(%q, %shape) : uint8[6]\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("Linear"), std::string::npos) << text;
+}
+
+TEST(QuantizedMovement, OfSeveralInputsAndReaders) {
+  const auto graph = test::graph_of(
+      model("a = DequantizeLinear(q, s, z) c = DequantizeLinear(q, s, z) "
+            "b = Concat <axis = 0> (a, c) d = QuantizeLinear(b, s, z) e = QuantizeLinear(b, s, z) "
+            "y = DequantizeLinear(d, s, z) w = DequantizeLinear(e, s, v)",
+            "float[4, 3] y, float[4, 3] w"));
+  EXPECT_TRUE(test::run_pass("quantized_movement", *graph));
+  const std::string text = test::inner_text(*graph);
+  EXPECT_NE(text.find("Concat-13(%q, %q)"), std::string::npos) << text;
+  EXPECT_EQ(text.find("QuantizeLinear"), std::string::npos) << text;
+}
+
+TEST(QuantizedMovement, NeedsTheSameQuantizationBehindAsBefore) {
+  for (const char* nodes :
+       {"a = DequantizeLinear(q, s, z) b = Reshape(a, shape) y = QuantizeLinear(b, s, v)",
+        "a = DequantizeLinear(q, s) b = Reshape(a, shape) y = QuantizeLinear(b, s, z)",
+        "a = DequantizeLinear(q, s, z) c = Abs(a) b = Reshape(c, shape) "
+        "y = QuantizeLinear(b, s, z)",
+        "a = DequantizeLinear(q, s, z) c = Reshape(a, shape) b = Abs(c) "
+        "y = QuantizeLinear(b, s, z)"}) {
+    const auto graph = test::graph_of(model(nodes, "uint8[6] y"));
+    EXPECT_FALSE(test::run_pass("quantized_movement", *graph)) << nodes;
+  }
+}
+
+TEST(SplitDequantize, GivesEachReaderItsOwn) {
+  const auto graph = test::graph_of(
+      model("a = DequantizeLinear(q, s, z) b = Abs(a) c = Neg(a) y = Add(b, c)", "float[2, 3] y"));
+  EXPECT_FALSE(test::run_pass("split_dequantize", *graph));  // nobody says that they are kept
+  PassContext context = test::summing_context();
+  context.is_kept = is_dequantize;
+  EXPECT_TRUE(test::run_pass("split_dequantize", *graph, context));
+  const std::string text = test::inner_text(*graph);
+  EXPECT_NE(text.find("%a_1 = DequantizeLinear-21(%q, %s, %z)"), std::string::npos) << text;
+  EXPECT_NE(text.find("Neg-13(%a_1)"), std::string::npos) << text;
+  EXPECT_FALSE(test::run_pass("split_dequantize", *graph, context));
+  context.is_kept = {};
+  EXPECT_TRUE(test::run_pass("common_subexpressions", *graph, context));
+  EXPECT_NE(test::inner_text(*graph).find("Neg-13(%a)"), std::string::npos);
+}
+
+TEST(ConstantFolding, LeavesNodesThatAreKept) {
+  const auto graph = test::graph_of(
+      "g () => (float[1] y) <float[1] c = {2}> { a = Neg(c) b = Neg(a) y = Add(b, b) }");
+  PassContext context = test::summing_context();
+  context.is_kept = [](const Node& node) { return node.outputs[0]->name == "b"; };
+  EXPECT_TRUE(test::run_pass("constant_folding", *graph, context));
+  EXPECT_NE(test::inner_text(*graph).find("%b = Neg-13(%a)"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace gantry
