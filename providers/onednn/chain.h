@@ -37,6 +37,8 @@ struct AnchorTraits {
   int channel_axis = 0;      ///< of its output
   int64_t channels = 0;      ///< by which a scale and a shift can be folded into it; 0: none can
   bool adds_tensors = true;  ///< another tensor can be added to its result
+  int tensors = 1;           ///< leading inputs that are tensors of the run
+  int weights_axis = -1;     ///< of the output channels in input 1, if that has constant weights
 };
 
 /// The longest chain behind output 0 of `anchor` of nodes that may be taken.

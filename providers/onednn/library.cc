@@ -47,11 +47,11 @@ Tag channels_last(size_t rank) {
   return kTags.at(rank);
 }
 
-Desc desc_of(const Dims& dims, bool is_channels_last) {
+Desc desc_of(const Dims& dims, bool is_channels_last, dnnl::memory::data_type type) {
   const bool is_either = dims[1] == 1 || std::all_of(dims.begin() + 2, dims.end(),
                                                      [](int64_t extent) { return extent == 1; });
-  return desc_f32(dims,
-                  is_channels_last || is_either ? channels_last(dims.size()) : dense(dims.size()));
+  return {dims, type,
+          is_channels_last || is_either ? channels_last(dims.size()) : dense(dims.size())};
 }
 
 void Launch::run(const dnnl::stream& stream) const {

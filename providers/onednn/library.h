@@ -71,7 +71,8 @@ Tag channels_last(size_t rank);
 
 /// The layout in which a tensor of rank 3 or more passes between kernels. Where both orders are the
 /// same bytes it is the channels-last one, so that nothing is reordered for nothing.
-Desc desc_of(const Dims& dims, bool is_channels_last);
+Desc desc_of(const Dims& dims, bool is_channels_last,
+             dnnl::memory::data_type type = dnnl::memory::data_type::f32);
 
 inline Desc desc_f32(const Dims& dims, Tag tag) {
   return {dims, dnnl::memory::data_type::f32, tag};

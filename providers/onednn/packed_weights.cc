@@ -3,6 +3,7 @@
 
 #include <gantry/sdk/error.h>
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <oneapi/tbb/info.h>
@@ -45,13 +46,16 @@ class Reorder {
   /// code may rely on the alignment of the element type.
   void* readable(const PlainWeights& plain, const std::string& implementation) {
     const bool is_aligned = reinterpret_cast<uintptr_t>(plain.data) % alignof(float) == 0;
-    if (is_aligned || implementation.rfind("jit", 0) == 0) return const_cast<void*>(plain.data);
-    copy_ = std::make_unique<std::byte[]>(plain.desc.get_size());
-    std::memcpy(copy_.get(), plain.data, plain.desc.get_size());
+    const bool is_readable = is_aligned || implementation.rfind("jit", 0) == 0;
+    if (is_readable && plain.offset == 0) return const_cast<void*>(plain.data);
+    copy_ = std::make_unique<uint8_t[]>(plain.desc.get_size());
+    const auto* bytes = static_cast<const uint8_t*>(plain.data);
+    std::transform(bytes, bytes + plain.desc.get_size(), copy_.get(),
+                   [&](uint8_t x) { return static_cast<uint8_t>(x + plain.offset); });
     return copy_.get();
   }
 
-  std::unique_ptr<std::byte[]> copy_;
+  std::unique_ptr<uint8_t[]> copy_;
   dnnl::memory from_;
   dnnl::memory scales_;
   dnnl::reorder primitive_;
@@ -96,7 +100,8 @@ const dnnl::memory& PackedWeights::add(const Desc& desc, const Fill& fill) const
 
 void PackedWeights::pack(const gantry_host* host, const Desc& desc, const PlainWeights& plain) {
   host_ = host;
-  const Digest numbers = digest_of(plain.data, plain.desc.get_size(), text_of(plain.desc));
+  const Digest numbers = digest_of(plain.data, plain.desc.get_size(),
+                                   text_of(plain.desc) + "+" + std::to_string(plain.offset));
   content_ = plain.scales.empty()
                  ? numbers
                  : digest_of(plain.scales.data(), plain.scales.size() * sizeof(float),
@@ -115,7 +120,7 @@ const dnnl::memory& PackedWeights::in(const Desc& desc) const {
     if (layout.memory.get_desc() == desc) return layout.memory;
   }
   const dnnl::memory& first = layouts_.front().memory;
-  return add(desc, Reorder({first.get_desc(), first.get_data_handle(), {}, 0}, desc));
+  return add(desc, Reorder({first.get_desc(), first.get_data_handle(), {}, 0, 0}, desc));
 }
 
 }  // namespace gantry::onednn

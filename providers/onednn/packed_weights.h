@@ -24,6 +24,7 @@ struct PlainWeights {
   /// Factors along one or two leading dimensions of `desc` or its last one; empty: none.
   std::vector<float> scales;
   int scaled_dimensions = 0;  ///< bit i: dimension i has a factor for each index
+  uint8_t offset = 0;         ///< added to each byte, modulo 256; 0 unless the elements are bytes
 };
 
 class PackedWeights {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ namespace {
 /// A family of kernels.
 struct Family {
   const char* kernel;  // name shown to users
-  std::string (*refusal)(const GraphIndex& index, uint32_t node);
+  std::string (*refusal)(const GraphIndex& index, const Unit& unit);
   /// of anchors that take the nodes behind them along; null: they do not
   AnchorTraits (*traits)(const GraphIndex& index, uint32_t node);
   std::unique_ptr<sdk::Kernel> (*make)(const KernelArgs& args);
@@ -54,6 +55,14 @@ size_t family_of(std::string_view op_type) {
   return std::find(kPools.begin(), kPools.end(), op_type) != kPools.end() ? 2 : 4;
 }
 
+/// The first node but for those that say what the numbers of 8 bits before it stand for.
+uint32_t anchor_of(const GraphIndex& index, const std::vector<uint32_t>& nodes) {
+  const auto found = std::find_if(nodes.begin(), nodes.end(), [&](uint32_t node) {
+    return index.node(node).op_type() != "DequantizeLinear";
+  });
+  return found == nodes.end() ? nodes.front() : *found;
+}
+
 /// Channels-last of ranks 3 to 5, as the boundary says it.
 const gantry_format& format_of(int rank) {
   static const auto formats = [] {
@@ -80,44 +89,72 @@ class Claimer {
         is_channels_last_(request.graph->value_count, false) {}
 
   void run() {
-    for (uint32_t node = 0; node < request_.graph->node_count; ++node) {
-      if (!is_taken_[node]) take(node);
+    const uint32_t count = request_.graph->node_count;
+    // What reads numbers of 8 bits takes nodes that stand before it.
+    std::vector<Unit> quantized(count);
+    for (uint32_t node = 0; node < count; ++node) {
+      const Family* family = is_taken_[node] ? nullptr : family_of_anchor(node);
+      if (!family || !family->traits) continue;
+      Unit unit = unit_of(index_, node, family->traits(index_, node), may_take());
+      if (!unit.is_quantized() || !family->refusal(index_, unit).empty()) continue;
+      for (const uint32_t n : unit.nodes) is_taken_[n] = true;
+      quantized[node] = std::move(unit);
+    }
+    for (uint32_t node = 0; node < count; ++node) {
+      if (!quantized[node].nodes.empty()) {
+        claim_unit(quantized[node]);
+      } else if (!is_taken_[node]) {
+        take(node);
+      }
     }
   }
 
  private:
-  void take(uint32_t node) {
+  [[nodiscard]] std::function<bool(uint32_t)> may_take() const {
+    return [this](uint32_t other) { return !is_taken_[other]; };
+  }
+
+  /// The family that a node can be the anchor of; null: none.
+  [[nodiscard]] const Family* family_of_anchor(uint32_t node) const {
     const sdk::NodeView view = index_.node(node);
     if (!view.domain().empty() || index_.raw(node).output_count == 0 ||
-        index_.raw(node).input_count == 0) {
-      return refuse(node, "no kernel for operator " + std::string(view.op_type()));
+        index_.raw(node).input_count == 0)
+      return nullptr;
+    return &kFamilies[family_of(view.op_type())];
+  }
+
+  [[nodiscard]] bool is_channels_last(const std::vector<InputSlot>& slots) const {
+    return std::any_of(slots.begin(), slots.end(), [&](const InputSlot& slot) {
+      return slot.value != GANTRY_NONE && is_channels_last_[slot.value];
+    });
+  }
+
+  void take(uint32_t node) {
+    const Family* family = family_of_anchor(node);
+    if (!family) {
+      return refuse(node, "no kernel for operator " + std::string(index_.node(node).op_type()));
     }
-    const size_t number = family_of(view.op_type());
-    const Family& family = kFamilies[number];
-    if (std::string reason = family.refusal(index_, node); !reason.empty())
+    const Unit one = unit_of_one(index_, node);
+    const Unit unit =
+        family->traits ? unit_of(index_, node, family->traits(index_, node), may_take()) : one;
+    if (std::string reason = family->refusal(index_, unit); !reason.empty())
       return refuse(node, reason);
-    const bool arrives = std::any_of(
-        index_.raw(node).inputs, index_.raw(node).inputs + index_.raw(node).input_count,
-        [&](uint32_t value) { return value != GANTRY_NONE && is_channels_last_[value]; });
-    if (family.needs_format && !arrives)
+    if (family->needs_format && !is_channels_last(input_slots(index_, one.nodes)))
       return refuse(node, "taken only behind a kernel whose result is channels-last");
-    Chain chain;
-    chain.nodes = {node};
-    chain.output = index_.raw(node).outputs[0];
-    const bool leaves = family.starts_format || arrives;
-    if (family.traits) {
-      const Chain longest = chain_of(index_, node, family.traits(index_, node),
-                                     [&](uint32_t other) { return !is_taken_[other]; });
-      if (longest.nodes.size() > 1) {
-        claim(number, longest, family.has_channels && leaves);
-        for (const uint32_t n : longest.nodes) is_taken_[n] = true;
-        is_channels_last_[longest.output] = family.has_channels && leaves;
-      }
-    }
+    claim_unit(unit);
+    if (unit.nodes.size() == 1) return;
     // By itself too, for when the set is not granted.
-    claim(number, chain, family.has_channels && leaves);
-    is_taken_[node] = true;
-    is_channels_last_[chain.output] = family.has_channels && leaves;
+    claim_unit(unit_of(index_, node, family->traits(index_, node), [](uint32_t) { return false; }));
+    is_channels_last_[unit.target.value] = is_channels_last_[one.target.value];
+  }
+
+  void claim_unit(const Unit& unit) {
+    const Family& family = *family_of_anchor(unit.anchor);
+    const bool leaves = family.has_channels &&
+                        (family.starts_format || is_channels_last(input_slots(index_, unit.nodes)));
+    claim(family, unit, leaves);
+    for (const uint32_t n : unit.nodes) is_taken_[n] = true;
+    is_channels_last_[unit.target.value] = leaves;
   }
 
   void refuse(uint32_t node, const std::string& reason) {
@@ -137,9 +174,9 @@ class Claimer {
     return port;
   }
 
-  void claim(size_t family, const Chain& chain, bool leaves_channels_last) {
-    const std::vector<InputSlot> slots = input_slots(index_, chain.nodes);
-    const std::vector<uint32_t> results = output_slots(index_, chain.nodes);
+  void claim(const Family& family, const Unit& unit, bool leaves_channels_last) {
+    const std::vector<InputSlot> slots = input_slots(index_, unit.nodes);
+    const std::vector<uint32_t> results = output_slots(index_, unit.nodes);
     formats_.clear();
     formats_.reserve(slots.size() + results.size());  // ports point into it
     std::vector<gantry_port> inputs;
@@ -147,22 +184,22 @@ class Claimer {
     uint64_t overwrites = 0;
     for (size_t i = 0; i < slots.size(); ++i) {
       const bool is_constant = index_.value(slots[i].value).is_constant();
-      gantry_port& port = inputs.emplace_back(
-          port_of(slots[i].value, kFamilies[family].has_channels && !is_constant));
-      // What stands behind an anchor takes constants only.
-      if (is_constant && (slots[i].node != chain.nodes[0] ||
-                          kFamilies[family].is_parameter(index_, slots[i].node, slots[i].position)))
+      gantry_port& port =
+          inputs.emplace_back(port_of(slots[i].value, family.has_channels && !is_constant));
+      // What stands around an anchor takes constants only.
+      if (is_constant && (slots[i].node != unit.anchor ||
+                          family.is_parameter(index_, slots[i].node, slots[i].position)))
         port.flags = GANTRY_PORT_COMPILE_ONLY | GANTRY_PORT_UNALIGNED;
       // Not where the anchor reads the same value, which it does until its last element is made.
-      const auto is_addend = [&](const InputSlot& slot) { return slot.value == chain.addend(); };
-      if (is_addend(slots[i]) && i < 64 &&
+      const auto is_addend = [&](const InputSlot& slot) { return slot.value == unit.addend.value; };
+      if (!unit.is_quantized() && is_addend(slots[i]) && i < 64 &&
           std::count_if(slots.begin(), slots.end(), is_addend) == 1)
         overwrites |= uint64_t{1} << i;
     }
     for (const uint32_t value : results) {
-      gantry_port& port =
-          outputs.emplace_back(port_of(value, leaves_channels_last && value == chain.output));
-      if (value == chain.output) port.overwrites = overwrites;
+      const bool is_result = value == unit.target.value;
+      gantry_port& port = outputs.emplace_back(port_of(value, leaves_channels_last && is_result));
+      if (is_result) port.overwrites = overwrites;
     }
     size_t next = 0;
     for (auto* ports : {&inputs, &outputs}) {
@@ -172,36 +209,39 @@ class Claimer {
     }
     gantry_claim row = {};
     row.size = sizeof(row);
-    row.nodes = chain.nodes.data();
-    row.node_count = static_cast<uint32_t>(chain.nodes.size());
+    row.nodes = unit.nodes.data();
+    row.node_count = static_cast<uint32_t>(unit.nodes.size());
     row.port_size = sizeof(gantry_port);
     row.inputs = inputs.data();
     row.input_count = static_cast<uint32_t>(inputs.size());
     row.outputs = outputs.data();
     row.output_count = static_cast<uint32_t>(outputs.size());
-    row.time_ns = estimated_ns(chain);
-    const std::string name = name_of(family, chain);
+    row.time_ns = estimated_ns(unit);
+    const std::string name = name_of(family, unit);
     row.kernel = sdk::to_str(name);
-    row.tag = family;
+    row.tag = static_cast<uint64_t>(&family - kFamilies.data());
     request_.sink->claim(request_.sink->self, &row);
   }
 
-  /// "onednn.conv+BatchNormalization+Relu"
-  [[nodiscard]] std::string name_of(size_t family, const Chain& chain) const {
-    std::string name = kFamilies[family].kernel;
-    for (size_t i = 1; i < chain.nodes.size(); ++i)
-      name += "+" + std::string(index_.node(chain.nodes[i]).op_type());
+  /// "onednn.conv+BatchNormalization+Relu", "onednn.conv.int8+Relu"
+  [[nodiscard]] std::string name_of(const Family& family, const Unit& unit) const {
+    std::string name = family.kernel + std::string(unit.is_quantized() ? ".int8" : "");
+    for (const uint32_t node : unit.chain.nodes) {
+      if (node != unit.anchor) name += "+" + std::string(index_.node(node).op_type());
+    }
     return name;
   }
 
   // Near what the cores can do: what is behind the anchor costs next to nothing.
-  [[nodiscard]] double estimated_ns(const Chain& chain) const {
+  [[nodiscard]] double estimated_ns(const Unit& unit) const {
     constexpr double kStartNs = 500;
     constexpr double kOperationsPerNs = 150;
     constexpr double kBytesPerNs = 15;
-    const sdk::Work work = sdk::work_of(index_.node(chain.nodes[0]));
+    constexpr double kQuantized = 4;  // times as many numbers in 8 bits
+    const sdk::Work work = sdk::work_of(index_.node(unit.anchor));
     if (!work.is_known) return -1;
-    return kStartNs + std::max(work.operations / kOperationsPerNs, work.bytes / kBytesPerNs);
+    const double numbers = std::max(work.operations / kOperationsPerNs, work.bytes / kBytesPerNs);
+    return kStartNs + numbers / (unit.is_quantized() ? kQuantized : 1);
   }
 
   const gantry_claim_request& request_;
@@ -240,11 +280,19 @@ class OnednnProvider final : public sdk::Provider {
       throw sdk::Error(GANTRY_INVALID_ARGUMENT,
                        "onednn: asked to compile a claim that it did not make");
     }
+    const Family& family = kFamilies[args.tag];
     std::vector<uint32_t> nodes(args.nodes, args.nodes + args.node_count);
     std::sort(nodes.begin(), nodes.end());
     const GraphIndex index(host(), *args.graph, nodes);
-    const KernelArgs kernel{index, args, std::move(nodes)};
-    return kFamilies[args.tag].make(kernel);
+    const auto is_among = [&](uint32_t node) {
+      return std::binary_search(nodes.begin(), nodes.end(), node);
+    };
+    const uint32_t anchor = anchor_of(index, nodes);
+    const KernelArgs kernel{index, args,
+                            family.traits
+                                ? unit_of(index, anchor, family.traits(index, anchor), is_among)
+                                : unit_of_one(index, anchor)};
+    return family.make(kernel);
   }
 };
 

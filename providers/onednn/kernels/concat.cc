@@ -19,8 +19,8 @@ class ConcatKernel final : public sdk::Kernel {
  public:
   explicit ConcatKernel(const KernelArgs& args)
       : is_target_formatted_(args.is_output_formatted(0)),
-        label_(args.index.node(args.nodes[0]).label()) {
-    for (size_t i = 0; i < args.index.raw(args.nodes[0]).input_count; ++i)
+        label_(args.index.node(args.unit.anchor).label()) {
+    for (size_t i = 0; i < args.index.raw(args.unit.anchor).input_count; ++i)
       is_formatted_.push_back(args.is_input_formatted(i));
   }
 
@@ -79,8 +79,8 @@ class ConcatKernel final : public sdk::Kernel {
 
 }  // namespace
 
-std::string concat_refusal(const GraphIndex& index, uint32_t node) {
-  const sdk::NodeView view = index.node(node);
+std::string concat_refusal(const GraphIndex& index, const Unit& unit) {
+  const sdk::NodeView view = index.node(unit.anchor);
   const int rank = view.input(0).rank();
   if (rank < 3 || rank > 5) return "only inputs of rank 3 to 5 are taken";
   const int64_t axis = view.get_int("axis", 1);

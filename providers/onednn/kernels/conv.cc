@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv (ai.onnx 1, 11, 22) in f32, channels innermost, with what follows it: normalisation and
-// scaling by channel folded into the weights, another tensor added and activations applied before
-// the result is stored.
+// Conv (ai.onnx 1, 11, 22) in f32 or 8 bits, channels innermost, with what follows it:
+// normalisation and scaling by channel folded into the weights, another tensor added and
+// activations applied before the result is stored.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include "epilogue.h"
 #include "kernels/kernels.h"
 #include "packed_weights.h"
+#include "rescaling.h"
 #include "window.h"
 
 namespace gantry::onednn {
@@ -25,7 +26,12 @@ struct Shape {
   Dims weights;
   std::string fault;  // why it is not taken
 
-  Shape(const GraphIndex& index, uint32_t node) { fault = read(index.node(node)); }
+  Shape(const GraphIndex& index, const Unit& unit) {
+    fault = read(index.node(unit.anchor));
+    if (!fault.empty()) return;
+    if (!has_constant_weights(index, unit)) fault = "the weights are not constant";
+    if (!bias_of(index, unit, output_channels())) fault = "the bias is not constant";
+  }
   [[nodiscard]] size_t spatial_rank() const { return weights.size() - 2; }
   [[nodiscard]] int64_t input_channels() const { return weights[1] * groups; }
   [[nodiscard]] int64_t output_channels() const { return weights[0]; }
@@ -35,10 +41,7 @@ struct Shape {
     if (node.input(0).dtype() != GANTRY_FLOAT) return "only float32 is taken";
     const int rank = node.input(0).rank();
     if (rank < 3 || rank > 5) return "only inputs of rank 3 to 5 are taken";
-    if (!is_constant_f32(node.input(1))) return "the weights are not constant";
     if (node.input(1).rank() != rank) return "weights and input differ in rank";
-    if (node.input(2).present() && !is_constant_f32(node.input(2)))
-      return "the bias is not constant";
     for (int i = 0; i < rank; ++i) weights.push_back(node.input(1).extent(i));
     if (*std::min_element(weights.begin(), weights.end()) < 1) return "the weights are empty";
     window.kernel.assign(weights.begin() + 2, weights.end());
@@ -48,7 +51,8 @@ struct Shape {
         groups >= 1 && weights[0] % groups == 0 &&
         std::equal(window.kernel.begin(), window.kernel.end(), weights.begin() + 2) &&
         (node.input(0).extent(1) < 0 || node.input(0).extent(1) == input_channels()) &&
-        (!node.input(2).present() || element_count(node.input(2)) == output_channels());
+        (!node.input(2).present() || node.input(2).rank() != 1 ||
+         node.input(2).extent(0) == output_channels());
     return fits ? std::string() : "its shapes do not fit each other";
   }
 };
@@ -65,20 +69,20 @@ struct Plan {
 
 class ConvKernel final : public sdk::Kernel {
  public:
-  ConvKernel(const KernelArgs& args, uint32_t anchor)
-      : shape_(args.index, anchor),
-        chain_(args.chain(conv_traits(args.index, anchor))),
-        source_slot_(static_cast<int>(args.slot_of(args.index.raw(anchor).inputs[0]))),
-        label_(args.index.node(anchor).label()) {
+  explicit ConvKernel(const KernelArgs& args)
+      : shape_(args.index, args.unit),
+        unit_(args.unit),
+        source_slot_(static_cast<int>(args.slot_of(unit_.sources[0].value))),
+        label_(args.index.node(unit_.anchor).label()),
+        output_slot_(args.output_slot()),
+        rescaling_(unit_, shape_.groups > 1 ? 3 : 1) {
     source_is_formatted_ = args.is_input_formatted(static_cast<size_t>(source_slot_));
-    const std::vector<uint32_t> outputs = output_slots(args.index, chain_.nodes);
-    while (outputs[output_slot_] != chain_.output) ++output_slot_;
     target_is_formatted_ = args.is_output_formatted(output_slot_);
-    if (chain_.addend() != GANTRY_NONE) {
-      addend_slot_ = static_cast<int>(args.slot_of(chain_.addend()));
+    if (unit_.addend.value != GANTRY_NONE) {
+      addend_slot_ = static_cast<int>(args.slot_of(unit_.addend.value));
       addend_is_formatted_ = args.is_input_formatted(static_cast<size_t>(addend_slot_));
     }
-    pack(args.index.host(), args.index.node(anchor), args.threads());
+    pack(args.index, args.threads());
   }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
@@ -93,15 +97,16 @@ class ConvKernel final : public sdk::Kernel {
     cache.key.assign(input.data, input.data + input.rank);
     cache.key.push_back(threads);
     Plan& plan = cache.get([&] { return make_plan({input.data, input.data + input.rank}); });
-    gantry_tensor& target = call.output(static_cast<int>(output_slot_), GANTRY_FLOAT,
-                                        {plan.output.data(), static_cast<int>(plan.output.size())});
+    gantry_tensor& target =
+        call.output(static_cast<int>(output_slot_), dtype_of(unit_.target.type()),
+                    {plan.output.data(), static_cast<int>(plan.output.size())});
     if (plan.is_empty) return;
     const void* addend = addend_slot_ >= 0 ? call.input(addend_slot_).data : nullptr;
     if (addend) check_addend(call.shape(addend_slot_), sdk::Shape(target));
     // Where the result is reordered after all, it is not added to what stands in its place.
     const bool in_place = addend && addend == target.data && plan.is_target_inner;
     plan.variants.get(threads, in_place, [&](bool adds_there) { return make(plan, adds_there); })
-        .run(call, threads, cache.stream, call.data<float>(source_slot_),
+        .run(call, threads, cache.stream, call.input(source_slot_).data,
              in_place ? nullptr : addend, target.data);
   }
 
@@ -132,14 +137,20 @@ class ConvKernel final : public sdk::Kernel {
   /// `source` and `target`: layouts as the primitive is to see them.
   [[nodiscard]] Described describe(const Desc& source, const Desc& weights, const Desc& target,
                                    const Window::Placed& placed, bool in_place) const {
-    const Epilogue epilogue(chain_.steps, target, in_place);
+    const Epilogue epilogue(unit_, addend_desc(target.get_dims()), in_place);
+    dnnl::primitive_attr attr = attributes(epilogue.ops);
+    rescaling_.describe(attr);
     Dims dilations = shape_.window.dilations;
     for (int64_t& dilation : dilations) --dilation;  // the library counts the gaps
     const Desc bias = desc_f32({shape_.output_channels()}, Tag::a);
     return {{engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
              source, weights, bias, target, cut(shape_.window.strides), cut(dilations),
-             cut(placed.pads_begin), cut(placed.pads_end), attributes(epilogue.ops)},
+             cut(placed.pads_begin), cut(placed.pads_end), attr},
             epilogue.addend_argument};
+  }
+
+  [[nodiscard]] Desc addend_desc(const Dims& seen) const {
+    return {seen, unit_.addend.type(), channels_last(seen.size())};
   }
 
   /// A list with an entry for each axis, without that of the last one if the library does not see
@@ -162,16 +173,17 @@ class ConvKernel final : public sdk::Kernel {
   [[nodiscard]] Described choose(const Dims& input, const Dims& output, const Desc& weights,
                                  const Window::Placed& placed, bool in_place) const {
     const Tag last = channels_last(input.size());
-    const Desc target = desc_f32(output, last);
+    const Type type = unit_.sources[0].type();
+    const Desc target(output, unit_.target.type(), last);
     if (!source_is_formatted_ && input[1] < 8) {
       try {
         Described described =
-            describe(desc_f32(input, dense(input.size())), weights, target, placed, in_place);
+            describe({input, type, dense(input.size())}, weights, target, placed, in_place);
         if (is_fast(described.primitive)) return described;
       } catch (const dnnl::error&) {  // not in this layout
       }
     }
-    return describe(desc_f32(input, last), weights, target, placed, in_place);
+    return describe({input, type, last}, weights, target, placed, in_place);
   }
 
   [[nodiscard]] Dims output_of(const Dims& input, const Window::Placed& placed) const {
@@ -198,10 +210,12 @@ class ConvKernel final : public sdk::Kernel {
       return choose(cut(plan.input), cut(plan.output), weights, plan.placed, in_place);
     });
     FusedPrimitive fused;
-    fused.source = Operand::input(desc_of(cut(plan.input), source_is_formatted_),
-                                  described.primitive.src_desc());
-    fused.target = Operand::output(desc_of(cut(plan.output), target_is_formatted_),
-                                   described.primitive.dst_desc());
+    fused.source =
+        Operand::input(desc_of(cut(plan.input), source_is_formatted_, unit_.sources[0].type()),
+                       described.primitive.src_desc());
+    fused.target =
+        Operand::output(desc_of(cut(plan.output), target_is_formatted_, unit_.target.type()),
+                        described.primitive.dst_desc());
     fused.scratchpad = Scratchpad(described.primitive.scratchpad_desc());
     fused.launch = Launch(dnnl::convolution_forward(described.primitive),
                           {{DNNL_ARG_SRC, fused.source.memory()},
@@ -209,9 +223,11 @@ class ConvKernel final : public sdk::Kernel {
                            {DNNL_ARG_BIAS, bias_},
                            {DNNL_ARG_DST, fused.target.memory()},
                            {DNNL_ARG_SCRATCHPAD, fused.scratchpad.memory()}});
+    rescaling_.bind(fused.launch);
     if (described.addend_argument != 0) {
-      fused.addend = Operand::input(desc_of(cut(plan.output), addend_is_formatted_),
-                                    described.primitive.dst_desc());
+      const Dims seen = cut(plan.output);
+      fused.addend = Operand::input(desc_of(seen, addend_is_formatted_, unit_.addend.type()),
+                                    addend_desc(seen));
       fused.launch.add(described.addend_argument, fused.addend.memory());
     }
     return fused;
@@ -219,7 +235,8 @@ class ConvKernel final : public sdk::Kernel {
 
   /// Brings the weights, scaled by channel, into the layout that the library wants of them, and the
   /// bias into one vector.
-  void pack(const gantry_host* host, const sdk::NodeView& node, int threads) {
+  void pack(const GraphIndex& index, int threads) {
+    const sdk::NodeView node = index.node(unit_.anchor);
     const Dims& weights = shape_.weights;
     Dims dims = weights;
     if (shape_.groups > 1) {
@@ -241,30 +258,33 @@ class ConvKernel final : public sdk::Kernel {
     }
     is_line_ = is_line(node);
     dims = cut(dims);
-    any_ = desc_f32(dims, Tag::any);
+    const Type type = unit_.weight_quantization ? Type::s8 : Type::f32;
+    any_ = {dims, type, Tag::any};
     Desc layout;
     with_threads(threads, [&] {
       layout = choose(cut(input), cut(output), any_, placed, false).primitive.weights_desc();
     });
     const bool is_grouped = dims.size() > cut(weights).size();
-    packed_.pack(host, layout,
-                 {desc_f32(dims, dense(dims.size())), node.input(1).constant()->data, chain_.scale,
-                  is_grouped ? 3 : 1});
-    std::vector<float> bias = node.input(2).present()
-                                  ? floats_of(node.input(2))
-                                  : std::vector<float>(static_cast<size_t>(weights[0]), 0);
-    for (size_t o = 0; o < chain_.scale.size(); ++o)
-      bias[o] = bias[o] * chain_.scale[o] + chain_.shift[o];
+    packed_.pack(index.host(), layout,
+                 {{dims, type, dense(dims.size())},
+                  index.value(unit_.weights).constant()->data,
+                  unit_.chain.scale,
+                  is_grouped ? 3 : 1,
+                  weight_offset(unit_)});
+    std::vector<float> bias = *bias_of(index, unit_, weights[0]);
+    for (size_t o = 0; o < unit_.chain.scale.size(); ++o)
+      bias[o] = bias[o] * unit_.chain.scale[o] + unit_.chain.shift[o];
     bias_ = dnnl::memory(desc_f32({weights[0]}, Tag::a), engine());
     std::memcpy(bias_.get_data_handle(), bias.data(), bias.size() * sizeof(float));
   }
 
   Shape shape_;
-  Chain chain_;
+  Unit unit_;
   int source_slot_;
   std::string label_;
+  size_t output_slot_;
+  Rescaling rescaling_;
   int addend_slot_ = -1;
-  size_t output_slot_ = 0;
   bool source_is_formatted_ = false;
   bool addend_is_formatted_ = false;
   bool target_is_formatted_ = false;
@@ -276,17 +296,18 @@ class ConvKernel final : public sdk::Kernel {
 
 }  // namespace
 
-std::string conv_refusal(const GraphIndex& index, uint32_t node) {
-  return Shape(index, node).fault;
+std::string conv_refusal(const GraphIndex& index, const Unit& unit) {
+  return Shape(index, unit).fault;
 }
 
 AnchorTraits conv_traits(const GraphIndex& index, uint32_t node) {
   const sdk::NodeView view = index.node(node);
-  return {view.input(1).rank(), 1, view.input(1).extent(0)};
+  const bool has_weights = view.input(1).rank() > 2;
+  return {view.input(0).rank(), 1, has_weights ? view.input(1).extent(0) : 0, true, 1, 0};
 }
 
 std::unique_ptr<sdk::Kernel> make_conv(const KernelArgs& args) {
-  return std::make_unique<ConvKernel>(args, args.nodes[0]);
+  return std::make_unique<ConvKernel>(args);
 }
 
 }  // namespace gantry::onednn

@@ -10,8 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "chain.h"
-#include "graph_index.h"
+#include "unit.h"
 
 namespace gantry::onednn {
 
@@ -19,7 +18,7 @@ namespace gantry::onednn {
 struct KernelArgs {
   const GraphIndex& index;
   const gantry_compile& compile;
-  std::vector<uint32_t> nodes;  ///< ascending, the anchor of a chain first
+  Unit unit;
 
   /// True if the slot was granted the channels-last order.
   [[nodiscard]] bool is_input_formatted(size_t slot) const {
@@ -28,39 +27,39 @@ struct KernelArgs {
   [[nodiscard]] bool is_output_formatted(size_t slot) const {
     return compile.output_formats && compile.output_formats[slot];
   }
-  /// The chain that the nodes are.
-  [[nodiscard]] Chain chain(const AnchorTraits& traits) const;
   /// That a run of the session may use.
   [[nodiscard]] int threads() const {
     return compile.threads > 0 ? static_cast<int>(compile.threads) : 1;
   }
   /// The input slot in which a value arrives.
   [[nodiscard]] size_t slot_of(uint32_t value) const;
+  /// The output slot of what the unit makes.
+  [[nodiscard]] size_t output_slot() const;
 };
 
-/// Conv with constant weights, f32, one to three spatial axes.
-std::string conv_refusal(const GraphIndex& index, uint32_t node);
+/// Conv with constant weights, f32 or 8 bits, one to three spatial axes.
+std::string conv_refusal(const GraphIndex& index, const Unit& unit);
 AnchorTraits conv_traits(const GraphIndex& index, uint32_t node);
 std::unique_ptr<sdk::Kernel> make_conv(const KernelArgs& args);
 
-/// MatMul and Gemm of f32 with a constant right-hand matrix.
-std::string product_refusal(const GraphIndex& index, uint32_t node);
+/// MatMul and Gemm of f32 or 8 bits with a constant right-hand matrix.
+std::string product_refusal(const GraphIndex& index, const Unit& unit);
 AnchorTraits product_traits(const GraphIndex& index, uint32_t node);
 std::unique_ptr<sdk::Kernel> make_product(const KernelArgs& args);
 
 /// MaxPool, AveragePool and the global ones of f32.
-std::string pool_refusal(const GraphIndex& index, uint32_t node);
+std::string pool_refusal(const GraphIndex& index, const Unit& unit);
 std::unique_ptr<sdk::Kernel> make_pool(const KernelArgs& args);
 
 /// Operators that work element by element, or by channel (BatchNormalization), in whatever order
 /// the elements stand; with the activations behind them.
-std::string pointwise_refusal(const GraphIndex& index, uint32_t node);
+std::string pointwise_refusal(const GraphIndex& index, const Unit& unit);
 bool is_pointwise_parameter(const GraphIndex& index, uint32_t node, uint32_t position);
 AnchorTraits pointwise_traits(const GraphIndex& index, uint32_t node);
 std::unique_ptr<sdk::Kernel> make_pointwise(const KernelArgs& args);
 
 /// Concat along the channels.
-std::string concat_refusal(const GraphIndex& index, uint32_t node);
+std::string concat_refusal(const GraphIndex& index, const Unit& unit);
 std::unique_ptr<sdk::Kernel> make_concat(const KernelArgs& args);
 
 }  // namespace gantry::onednn

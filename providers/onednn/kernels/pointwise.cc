@@ -40,28 +40,28 @@ struct Plan {
 
 class PointwiseKernel final : public sdk::Kernel {
  public:
-  PointwiseKernel(const KernelArgs& args, uint32_t anchor)
-      : chain_(args.chain(pointwise_traits(args.index, anchor))),
-        label_(args.index.node(anchor).label()) {
-    const sdk::NodeView node = args.index.node(anchor);
-    const gantry_node& raw = args.index.raw(anchor);
+  explicit PointwiseKernel(const KernelArgs& args)
+      : unit_(args.unit),
+        label_(args.index.node(unit_.anchor).label()),
+        output_slot_(args.output_slot()),
+        is_target_formatted_(args.is_output_formatted(output_slot_)) {
+    const sdk::NodeView node = args.index.node(unit_.anchor);
+    const gantry_node& raw = args.index.raw(unit_.anchor);
+    const Chain& chain = unit_.chain;
     const auto take = [&](int position) {
       const auto slot = args.slot_of(raw.inputs[position]);
       slots_.push_back(static_cast<int>(slot));
       is_formatted_.push_back(args.is_input_formatted(slot));
     };
-    const std::vector<uint32_t> outputs = output_slots(args.index, chain_.nodes);
-    while (outputs[output_slot_] != chain_.output) ++output_slot_;
-    is_target_formatted_ = args.is_output_formatted(output_slot_);
     if (const auto activation = activation_of(node)) {
       take(0);
       activation_ = *activation;
     } else if (node.op_type() == "BatchNormalization") {
       take(0);
       Scaling scaling = *normalization_of(node, element_count(node.input(1)));
-      for (size_t i = 0; i < chain_.scale.size(); ++i) {
-        scaling.scale[i] *= chain_.scale[i];
-        scaling.shift[i] = scaling.shift[i] * chain_.scale[i] + chain_.shift[i];
+      for (size_t i = 0; i < chain.scale.size(); ++i) {
+        scaling.scale[i] *= chain.scale[i];
+        scaling.shift[i] = scaling.shift[i] * chain.scale[i] + chain.shift[i];
       }
       algorithm_ = dnnl::algorithm::binary_mul;
       constant_ = channels_of(scaling.scale, node.input(0).rank());
@@ -154,7 +154,7 @@ class PointwiseKernel final : public sdk::Kernel {
       plan.second = Operand::input(desc_of(second, is_formatted_[1]), desc_f32(second, last));
     plan.target = Operand::output(desc_of(plan.output, is_target_formatted_), target);
     if (algorithm_ == dnnl::algorithm::undef) {
-      const Epilogue epilogue(chain_.steps, target, false);
+      const Epilogue epilogue(unit_, target, false);
       const dnnl::eltwise_forward::primitive_desc pd(
           engine(), dnnl::prop_kind::forward_inference, activation_.algorithm, target, target,
           activation_.alpha, activation_.beta, attributes(epilogue.ops));
@@ -167,7 +167,7 @@ class PointwiseKernel final : public sdk::Kernel {
     }
     dnnl::post_ops ops;
     if (shift_.get(true)) ops.append_binary(dnnl::algorithm::binary_add, shift_.get_desc());
-    for (const EpilogueStep& step : chain_.steps)
+    for (const EpilogueStep& step : unit_.chain.steps)
       ops.append_eltwise(step.activation->algorithm, step.activation->alpha, step.activation->beta);
     dnnl::memory left = plan.first.memory();
     dnnl::memory right = slots_.size() > 1 ? plan.second.memory() : constant_;
@@ -184,12 +184,12 @@ class PointwiseKernel final : public sdk::Kernel {
     return plan;
   }
 
-  Chain chain_;
+  Unit unit_;
   std::string label_;
+  size_t output_slot_;
+  bool is_target_formatted_;
   std::vector<int> slots_;  // of the tensors, in the operator's order
   std::vector<bool> is_formatted_;
-  size_t output_slot_ = 0;
-  bool is_target_formatted_ = false;
   Activation activation_;
   dnnl::algorithm algorithm_ = dnnl::algorithm::undef;  // of two operands
   dnnl::memory constant_;  // the second operand, if it is none of the run
@@ -199,8 +199,8 @@ class PointwiseKernel final : public sdk::Kernel {
 
 }  // namespace
 
-std::string pointwise_refusal(const GraphIndex& index, uint32_t node) {
-  const sdk::NodeView view = index.node(node);
+std::string pointwise_refusal(const GraphIndex& index, const Unit& unit) {
+  const sdk::NodeView view = index.node(unit.anchor);
   const auto check = [&](int i) -> std::string {
     const sdk::ValueView value = view.input(i);
     if (value.dtype() != GANTRY_FLOAT) return "only float32 is taken";
@@ -242,7 +242,7 @@ AnchorTraits pointwise_traits(const GraphIndex& index, uint32_t node) {
 }
 
 std::unique_ptr<sdk::Kernel> make_pointwise(const KernelArgs& args) {
-  return std::make_unique<PointwiseKernel>(args, args.nodes[0]);
+  return std::make_unique<PointwiseKernel>(args);
 }
 
 }  // namespace gantry::onednn

@@ -18,7 +18,7 @@ struct Shape {
   dnnl::algorithm algorithm = dnnl::algorithm::pooling_max;
   std::string fault;
 
-  Shape(const GraphIndex& index, uint32_t node) { fault = read(index.node(node)); }
+  Shape(const GraphIndex& index, const Unit& unit) { fault = read(index.node(unit.anchor)); }
 
  private:
   std::string read(const sdk::NodeView& node) {
@@ -60,10 +60,10 @@ struct Plan {
 class PoolKernel final : public sdk::Kernel {
  public:
   explicit PoolKernel(const KernelArgs& args)
-      : shape_(args.index, args.nodes[0]),
+      : shape_(args.index, args.unit),
         source_is_formatted_(args.is_input_formatted(0)),
         target_is_formatted_(args.is_output_formatted(0)),
-        label_(args.index.node(args.nodes[0]).label()) {}
+        label_(args.index.node(args.unit.anchor).label()) {}
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
     return std::make_unique<PlanCache<Plan>>();
@@ -153,8 +153,8 @@ class PoolKernel final : public sdk::Kernel {
 
 }  // namespace
 
-std::string pool_refusal(const GraphIndex& index, uint32_t node) {
-  return Shape(index, node).fault;
+std::string pool_refusal(const GraphIndex& index, const Unit& unit) {
+  return Shape(index, unit).fault;
 }
 
 std::unique_ptr<sdk::Kernel> make_pool(const KernelArgs& args) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMul (ai.onnx 1, 9, 13) and Gemm (7, 9, 11, 13) of f32 whose right-hand matrix is constant: it
-// is packed when the model is loaded, and what follows (bias, activation, another tensor added) is
-// done before the result is stored.
+// MatMul (ai.onnx 1, 9, 13) and Gemm (7, 9, 11, 13) of f32 or 8 bits whose right-hand matrix is
+// constant: it is packed when the model is loaded, and what follows (bias, activation, another
+// tensor added) is done before the result is stored.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "epilogue.h"
 #include "kernels/kernels.h"
 #include "packed_weights.h"
+#include "rescaling.h"
 
 namespace gantry::onednn {
 namespace {
@@ -20,15 +21,14 @@ constexpr int64_t kGuessedRows = 64;  // of the left-hand matrix, if they are no
 
 class ProductKernel final : public sdk::Kernel {
  public:
-  ProductKernel(const KernelArgs& args, uint32_t anchor)
-      : chain_(args.chain(product_traits(args.index, anchor))),
-        source_slot_(static_cast<int>(args.slot_of(args.index.raw(anchor).inputs[0]))),
-        label_(args.index.node(anchor).label()) {
-    const std::vector<uint32_t> outputs = output_slots(args.index, chain_.nodes);
-    while (outputs[output_slot_] != chain_.output) ++output_slot_;
-    if (chain_.addend() != GANTRY_NONE)
-      addend_slot_ = static_cast<int>(args.slot_of(chain_.addend()));
-    pack(args.index.host(), args.index.node(anchor), args.threads());
+  explicit ProductKernel(const KernelArgs& args)
+      : unit_(args.unit),
+        source_slot_(static_cast<int>(args.slot_of(unit_.sources[0].value))),
+        label_(args.index.node(unit_.anchor).label()),
+        output_slot_(args.output_slot()) {
+    if (unit_.addend.value != GANTRY_NONE)
+      addend_slot_ = static_cast<int>(args.slot_of(unit_.addend.value));
+    pack(args.index, args.threads());
   }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
@@ -48,7 +48,8 @@ class ProductKernel final : public sdk::Kernel {
     std::copy(input.data, input.data + input.rank, extents.begin());
     extents[static_cast<size_t>(input.rank) - 1] = columns_;
     const sdk::Shape output(extents.data(), input.rank);
-    gantry_tensor& target = call.output(static_cast<int>(output_slot_), GANTRY_FLOAT, output);
+    gantry_tensor& target =
+        call.output(static_cast<int>(output_slot_), dtype_of(unit_.target.type()), output);
     const int64_t rows = input.count(0, input.rank - 1);
     if (rows == 0) return;
     const void* addend = addend_slot_ >= 0 ? call.input(addend_slot_).data : nullptr;
@@ -62,7 +63,7 @@ class ProductKernel final : public sdk::Kernel {
     cache.key.assign({rows, threads});
     cache.get([] { return FusedVariants(); })
         .get(threads, in_place, [&](bool adds_there) { return make(rows, adds_there); })
-        .run(call, threads, cache.stream, call.data<float>(source_slot_),
+        .run(call, threads, cache.stream, call.input(source_slot_).data,
              in_place ? nullptr : addend, target.data);
   }
 
@@ -73,13 +74,18 @@ class ProductKernel final : public sdk::Kernel {
   };
 
   [[nodiscard]] Described describe(int64_t rows, const Desc& weights, bool in_place) const {
-    const Desc target = desc_f32({rows, columns_}, Tag::ab);
-    const Epilogue epilogue(chain_.steps, target, in_place);
-    const Desc source = desc_f32({rows, inner_}, Tag::ab);
-    const dnnl::primitive_attr attr = attributes(epilogue.ops);
+    const Desc target({rows, columns_}, unit_.target.type(), Tag::ab);
+    const Epilogue epilogue(unit_, addend_desc(rows), in_place);
+    const Desc source({rows, inner_}, unit_.sources[0].type(), Tag::ab);
+    dnnl::primitive_attr attr = attributes(epilogue.ops);
+    rescaling_.describe(attr);
     if (!has_bias_) return {{engine(), source, weights, target, attr}, epilogue.addend_argument};
     const Desc bias = desc_f32({1, columns_}, Tag::ab);
     return {{engine(), source, weights, bias, target, attr}, epilogue.addend_argument};
+  }
+
+  [[nodiscard]] Desc addend_desc(int64_t rows) const {
+    return {{rows, columns_}, unit_.addend.type(), Tag::ab};
   }
 
   [[nodiscard]] FusedPrimitive make(int64_t rows, bool in_place) const {
@@ -97,54 +103,63 @@ class ProductKernel final : public sdk::Kernel {
                            {DNNL_ARG_DST, fused.target.memory()},
                            {DNNL_ARG_SCRATCHPAD, fused.scratchpad.memory()}});
     if (has_bias_) fused.launch.add(DNNL_ARG_BIAS, bias_);
+    rescaling_.bind(fused.launch);
     if (described.addend_argument != 0) {
-      fused.addend = Operand::input(target, target);
+      fused.addend = Operand::input(addend_desc(rows), addend_desc(rows));
       fused.launch.add(described.addend_argument, fused.addend.memory());
     }
     return fused;
   }
 
-  void pack(const gantry_host* host, const sdk::NodeView& node, int threads) {
+  void pack(const GraphIndex& index, int threads) {
+    const sdk::NodeView node = index.node(unit_.anchor);
     const bool is_gemm = node.op_type() == "Gemm";
     const bool is_transposed = is_gemm && node.get_int("transB", 0) != 0;
-    const sdk::ValueView matrix = node.input(1);
+    const sdk::ValueView matrix = index.value(unit_.weights);
     inner_ = matrix.extent(is_transposed ? 1 : 0);
     columns_ = matrix.extent(is_transposed ? 0 : 1);
     const float alpha = is_gemm ? node.get_float("alpha", 1) : 1;
     const float beta = is_gemm ? node.get_float("beta", 1) : 1;
-    const auto columns = static_cast<size_t>(columns_);
-    std::vector<float> scale(columns, alpha);
-    std::vector<float> bias(columns, 0);
-    if (is_gemm && node.input(2).present()) {
-      bias = *along_axis(node.input(2), 2, 1, columns_);
-      for (float& x : bias) x *= beta;
+    std::vector<float> scale(static_cast<size_t>(columns_), alpha);
+    std::vector<float> bias = *bias_of(index, unit_, columns_);
+    for (float& x : bias) x *= beta;
+    const Chain& chain = unit_.chain;
+    for (size_t i = 0; i < chain.scale.size(); ++i) {
+      scale[i] *= chain.scale[i];
+      bias[i] = bias[i] * chain.scale[i] + chain.shift[i];
     }
-    for (size_t i = 0; i < chain_.scale.size(); ++i) {
-      scale[i] *= chain_.scale[i];
-      bias[i] = bias[i] * chain_.scale[i] + chain_.shift[i];
+    if (unit_.weight_quantization) {  // the factor goes to the scales, which are applied anyway
+      for (float& x : unit_.weight_quantization->scales) x *= alpha;
+      scale.clear();
     }
+    rescaling_ = Rescaling(unit_, 2);
     has_bias_ = std::any_of(bias.begin(), bias.end(), [](float x) { return x != 0; });
     int64_t rows = 1;
     const sdk::ValueView left = node.input(0);
     for (int i = 0; i + 1 < left.rank(); ++i) rows *= std::max<int64_t>(left.extent(i), -1);
     if (rows <= 0) rows = kGuessedRows;
-    any_ = desc_f32({inner_, columns_}, Tag::any);
+    const Type type = unit_.weight_quantization ? Type::s8 : Type::f32;
+    any_ = {{inner_, columns_}, type, Tag::any};
     Desc layout;
     with_threads(threads, [&] { layout = describe(rows, any_, false).primitive.weights_desc(); });
     if (std::all_of(scale.begin(), scale.end(), [](float x) { return x == 1; })) scale.clear();
-    packed_.pack(host, layout,
-                 {desc_f32({inner_, columns_}, is_transposed ? Tag::ba : Tag::ab),
-                  matrix.constant()->data, std::move(scale), 2});
+    packed_.pack(index.host(), layout,
+                 {{{inner_, columns_}, type, is_transposed ? Tag::ba : Tag::ab},
+                  matrix.constant()->data,
+                  std::move(scale),
+                  2,
+                  weight_offset(unit_)});
     if (!has_bias_) return;
     bias_ = dnnl::memory(desc_f32({1, columns_}, Tag::ab), engine());
     std::memcpy(bias_.get_data_handle(), bias.data(), bias.size() * sizeof(float));
   }
 
-  Chain chain_;
+  Unit unit_;
   int source_slot_;
   std::string label_;
+  size_t output_slot_;
+  Rescaling rescaling_;
   int addend_slot_ = -1;
-  size_t output_slot_ = 0;
   int64_t inner_ = 0;
   int64_t columns_ = 0;
   bool has_bias_ = false;
@@ -155,13 +170,14 @@ class ProductKernel final : public sdk::Kernel {
 
 }  // namespace
 
-std::string product_refusal(const GraphIndex& index, uint32_t node) {
-  const sdk::NodeView view = index.node(node);
+std::string product_refusal(const GraphIndex& index, const Unit& unit) {
+  const sdk::NodeView view = index.node(unit.anchor);
   const bool is_gemm = view.op_type() == "Gemm";
   const sdk::ValueView left = view.input(0);
   const sdk::ValueView right = view.input(1);
   if (left.dtype() != GANTRY_FLOAT) return "only float32 is taken";
-  if (!is_constant_f32(right) || right.rank() != 2) return "the second matrix is not constant";
+  if (!has_constant_weights(index, unit) || right.rank() != 2)
+    return "the second matrix is not constant";
   if (left.rank() < 2 || left.rank() > 8) return "the first tensor is not of rank 2 to 8";
   if (right.extent(0) < 1 || right.extent(1) < 1) return "the second matrix is empty";
   if (is_gemm && (view.since_version() < 7 || view.get_int("transA", 0) != 0))
@@ -170,8 +186,7 @@ std::string product_refusal(const GraphIndex& index, uint32_t node) {
   const int64_t inner = left.extent(left.rank() - 1);
   if (inner >= 0 && inner != right.extent(is_transposed ? 1 : 0))
     return "its shapes do not fit each other";
-  if (is_gemm && view.input(2).present() &&
-      !along_axis(view.input(2), 2, 1, right.extent(is_transposed ? 0 : 1)))
+  if (!bias_of(index, unit, right.extent(is_transposed ? 0 : 1)))
     return "the third matrix is not a constant row";
   return {};
 }
@@ -180,11 +195,13 @@ AnchorTraits product_traits(const GraphIndex& index, uint32_t node) {
   const sdk::NodeView view = index.node(node);
   const bool is_transposed = view.op_type() == "Gemm" && view.get_int("transB", 0) != 0;
   const int rank = view.input(0).rank();
-  return {rank, rank - 1, view.input(1).extent(is_transposed ? 0 : 1)};
+  const int axis = is_transposed ? 0 : 1;
+  return {rank, rank - 1, view.input(1).rank() == 2 ? view.input(1).extent(axis) : 0,
+          true, 1,        axis};
 }
 
 std::unique_ptr<sdk::Kernel> make_product(const KernelArgs& args) {
-  return std::make_unique<ProductKernel>(args, args.nodes[0]);
+  return std::make_unique<ProductKernel>(args);
 }
 
 }  // namespace gantry::onednn

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// A claim: an operator, the anchor, with the nodes that are done in its own pass. Behind it stands
+// its chain; around both, where the numbers are of 8 bits, the nodes that say what they stand for.
+// Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "chain.h"
+#include "graph_index.h"
+#include "quantization.h"
+
+namespace gantry::onednn {
+
+/// A tensor of the run as the claim reads or writes it.
+struct Port {
+  uint32_t value = GANTRY_NONE;
+  std::optional<Quantization> quantization;  ///< none: it is f32, or its numbers only move
+
+  [[nodiscard]] Type type() const { return quantization ? quantization->type : Type::f32; }
+};
+
+struct Unit {
+  std::vector<uint32_t> nodes;  ///< ascending
+  uint32_t anchor = 0;
+  Chain chain;
+  std::vector<Port> sources;  ///< the anchor's tensors of the run, by position
+  Port addend;                ///< what the chain adds; value GANTRY_NONE: nothing
+  Port target;
+  uint32_t weights = GANTRY_NONE;  ///< value of constant weights
+  std::optional<WeightQuantization> weight_quantization;
+  uint32_t bias = GANTRY_NONE;  ///< value of what the anchor adds to each channel, in floats
+  /// a DequantizeLinear of a constant that makes the bias; GANTRY_NONE: the bias is a constant
+  uint32_t bias_node = GANTRY_NONE;
+
+  /// True if the anchor works on numbers of 8 bits.
+  [[nodiscard]] bool is_quantized() const {
+    return !sources.empty() && sources[0].quantization.has_value();
+  }
+};
+
+/// What stands around node `anchor`, of nodes that may be taken.
+Unit unit_of(const GraphIndex& index, uint32_t anchor, const AnchorTraits& traits,
+             const std::function<bool(uint32_t node)>& may_take);
+
+/// A node by itself.
+Unit unit_of_one(const GraphIndex& index, uint32_t node);
+
+/// The bias as floats; zeros if there is none. `channels`: how many. Nothing: it is no constant of
+/// that many numbers.
+std::optional<std::vector<float>> bias_of(const GraphIndex& index, const Unit& unit,
+                                          int64_t channels);
+/// What is added to each byte of the weights to make it a signed number around zero.
+inline uint8_t weight_offset(const Unit& unit) {
+  return unit.weight_quantization ? unit.weight_quantization->offset : uint8_t{0};
+}
+/// True if the weights are known when the claim is compiled.
+bool has_constant_weights(const GraphIndex& index, const Unit& unit);
+
+}  // namespace gantry::onednn
