@@ -21,7 +21,7 @@ class Grower {
   Chain run(uint32_t anchor) {
     chain_.nodes = {anchor};
     chain_.output = index_.raw(anchor).outputs[0];
-    while (grow()) {
+    while (traits_.grows && grow()) {
     }
     std::sort(chain_.nodes.begin(), chain_.nodes.end());
     return std::move(chain_);
@@ -33,7 +33,8 @@ class Grower {
     const std::vector<uint32_t> readers = index_.readers(chain_.output);
     if (readers.size() == 1) {
       const uint32_t next = readers[0];
-      return take_scaling(next) || take_activation(next) || take_addition(next);
+      return take_scaling(next) || take_activation(next) || take_addition(next) ||
+             take_rounded_addition(next);
     }
     return readers.size() == 2 && take_gate(readers);
   }
@@ -118,7 +119,7 @@ class Grower {
       return false;
     const std::optional<Activation> activation = activation_of(index_.node(next));
     if (!activation) return false;
-    chain_.steps.push_back({activation, GANTRY_NONE});
+    chain_.steps.push_back({activation, std::nullopt, GANTRY_NONE});
     take({next}, next);
     return true;
   }
@@ -136,9 +137,30 @@ class Grower {
         index_.value(other).dtype() != GANTRY_FLOAT ||
         !has_same_shape(index_, other, chain_.output))
       return false;
-    chain_.steps.push_back({std::nullopt, other});
+    chain_.steps.push_back({std::nullopt, std::nullopt, other});
     take({next}, next);
     return true;
+  }
+
+  // An addition behind a QuantizeLinear and the DequantizeLinear that undoes it, as quantizers
+  // leave them between a convolution and its residual. The rounding is kept.
+  bool take_rounded_addition(uint32_t next) {
+    if (!traits_.is_quantized || !is_allowed(next)) return false;
+    const sdk::NodeView quantize = index_.node(next);
+    const uint32_t undo = index_.only_reader(index_.raw(next).outputs[0]);
+    if (quantize.op_type() != "QuantizeLinear" || undo == GANTRY_NONE || !is_allowed(undo) ||
+        index_.node(undo).op_type() != "DequantizeLinear")
+      return false;
+    const std::optional<Quantization> rounding = quantization_of(quantize);
+    if (!rounding || quantization_of(index_.node(undo)) != rounding) return false;
+    const uint32_t addition = index_.only_reader(index_.raw(undo).outputs[0]);
+    if (addition == GANTRY_NONE) return false;
+    const Chain before = chain_;
+    chain_.steps.push_back({std::nullopt, rounding, GANTRY_NONE});
+    take({next, undo}, undo);
+    if (take_addition(addition)) return true;
+    chain_ = before;
+    return false;
   }
 
   // x * f(x), where f is a sigmoid of some kind: Swish and HardSwish as exporters write them.
@@ -159,7 +181,7 @@ class Grower {
       const Activation activation =
           is_plain ? Activation{dnnl::algorithm::eltwise_swish, 1, 0}
                    : Activation{dnnl::algorithm::eltwise_hardswish, 1.0F / 6.0F, 0.5F};
-      chain_.steps.push_back({activation, GANTRY_NONE});
+      chain_.steps.push_back({activation, std::nullopt, GANTRY_NONE});
       take({gate, product}, product);
       return true;
     }
@@ -176,7 +198,7 @@ class Grower {
 
 uint32_t Chain::addend() const {
   for (const EpilogueStep& step : steps) {
-    if (!step.activation) return step.addend;
+    if (step.addend != GANTRY_NONE) return step.addend;
   }
   return GANTRY_NONE;
 }

@@ -10,13 +10,16 @@
 
 #include "activation.h"
 #include "graph_index.h"
+#include "quantization.h"
 
 namespace gantry::onednn {
 
-/// One step of an epilogue: a function, or the addition of another tensor of the output's shape.
+/// One step of an epilogue: a function, the rounding to a number of 8 bits and back, or the
+/// addition of another tensor of the output's shape.
 struct EpilogueStep {
   std::optional<Activation> activation;
-  uint32_t addend = GANTRY_NONE;  ///< value, if there is no activation
+  std::optional<Quantization> rounding;
+  uint32_t addend = GANTRY_NONE;  ///< value, if there is neither
 };
 
 /// The nodes from an anchor to the end of its chain.
@@ -33,12 +36,14 @@ struct Chain {
 
 /// What an anchor can take along.
 struct AnchorTraits {
-  int rank = 0;              ///< of its output
-  int channel_axis = 0;      ///< of its output
-  int64_t channels = 0;      ///< by which a scale and a shift can be folded into it; 0: none can
-  bool adds_tensors = true;  ///< another tensor can be added to its result
-  int tensors = 1;           ///< leading inputs that are tensors of the run
-  int weights_axis = -1;     ///< of the output channels in input 1, if that has constant weights
+  int rank = 0;               ///< of its output
+  int channel_axis = 0;       ///< of its output
+  int64_t channels = 0;       ///< by which a scale and a shift can be folded into it; 0: none can
+  bool grows = true;          ///< nodes behind it can be done in its pass
+  bool adds_tensors = true;   ///< another tensor can be added to its result
+  int tensors = 1;            ///< leading inputs that are tensors of the run
+  bool is_quantized = false;  ///< it works on numbers of 8 bits
+  int weights_axis = -1;      ///< of the output channels in input 1, if that has constant weights
 };
 
 /// The longest chain behind output 0 of `anchor` of nodes that may be taken.

@@ -41,7 +41,7 @@ constexpr std::array<Family, 5> kFamilies = {{
     {"onednn.conv", conv_refusal, conv_traits, make_conv, is_not_first, true, true, false},
     {"onednn.product", product_refusal, product_traits, make_product, is_not_first, false, false,
      false},
-    {"onednn.pool", pool_refusal, nullptr, make_pool, is_never, true, false, false},
+    {"onednn.pool", pool_refusal, pool_traits, make_pool, is_never, true, false, false},
     {"onednn.concat", concat_refusal, nullptr, make_concat, is_never, true, false, true},
     {"onednn.pointwise", pointwise_refusal, pointwise_traits, make_pointwise,
      is_pointwise_parameter, true, false, true},
@@ -95,7 +95,8 @@ class Claimer {
     for (uint32_t node = 0; node < count; ++node) {
       const Family* family = is_taken_[node] ? nullptr : family_of_anchor(node);
       if (!family || !family->traits) continue;
-      Unit unit = unit_of(index_, node, family->traits(index_, node), may_take());
+      Unit unit = unit_of(index_, node, family->traits(index_, node),
+                          [this](uint32_t other) { return !is_taken_[other]; });
       if (!unit.is_quantized() || !family->refusal(index_, unit).empty()) continue;
       for (const uint32_t n : unit.nodes) is_taken_[n] = true;
       quantized[node] = std::move(unit);
@@ -110,10 +111,6 @@ class Claimer {
   }
 
  private:
-  [[nodiscard]] std::function<bool(uint32_t)> may_take() const {
-    return [this](uint32_t other) { return !is_taken_[other]; };
-  }
-
   /// The family that a node can be the anchor of; null: none.
   [[nodiscard]] const Family* family_of_anchor(uint32_t node) const {
     const sdk::NodeView view = index_.node(node);
@@ -135,8 +132,12 @@ class Claimer {
       return refuse(node, "no kernel for operator " + std::string(index_.node(node).op_type()));
     }
     const Unit one = unit_of_one(index_, node);
+    // In floats: what could be done in 8 bits is taken already.
+    const auto may_take = [&](uint32_t other) {
+      return !is_taken_[other] && index_.node(other).op_type() != "DequantizeLinear";
+    };
     const Unit unit =
-        family->traits ? unit_of(index_, node, family->traits(index_, node), may_take()) : one;
+        family->traits ? unit_of(index_, node, family->traits(index_, node), may_take) : one;
     if (std::string reason = family->refusal(index_, unit); !reason.empty())
       return refuse(node, reason);
     if (family->needs_format && !is_channels_last(input_slots(index_, one.nodes)))

@@ -10,12 +10,13 @@
 namespace gantry::onednn {
 namespace {
 
-constexpr int64_t kTile = 16;  // floats of a cache line
+constexpr int64_t kTile = 16;  // elements; floats of a cache line
 
 /// Matrices of [pixels, channels], to be transposed.
+template <class T>
 struct Job {
-  const float* source;
-  float* target;
+  const T* source;
+  T* target;
   int64_t pixels;
   int64_t channels;
   int64_t tile_rows;  // of kTile channels, in one matrix
@@ -37,25 +38,38 @@ struct Job {
   }
 };
 
-}  // namespace
-
-void bring_to_dense(const gantry_host* host, gantry_run* run, const gantry_tensor& source,
-                    gantry_tensor& target) {
-  if (source.dtype != GANTRY_FLOAT || source.rank < 3) {
-    throw sdk::Error(GANTRY_UNSUPPORTED,
-                     "onednn: only tensors of float32 of rank 3 or more stand "
-                     "channels-last");
-  }
+template <class T>
+void transpose(const gantry_host* host, gantry_run* run, const gantry_tensor& source,
+               gantry_tensor& target) {
   const sdk::Shape shape(source);
-  Job job{static_cast<const float*>(source.data), static_cast<float*>(target.data),
-          shape.count(2, shape.rank), shape[1], (shape[1] + kTile - 1) / kTile};
+  Job<T> job{static_cast<const T*>(source.data), static_cast<T*>(target.data),
+             shape.count(2, shape.rank), shape[1], (shape[1] + kTile - 1) / kTile};
   constexpr int64_t kGrainElements = 1 << 14;
   const int64_t grain =
       std::max<int64_t>(1, kGrainElements / std::max<int64_t>(1, job.pixels * kTile));
   host->parallel_for(
       run, shape[0] * job.tile_rows, grain,
-      [](void* arg, int64_t begin, int64_t end) { static_cast<const Job*>(arg)->run(begin, end); },
+      [](void* arg, int64_t begin, int64_t end) {
+        static_cast<const Job<T>*>(arg)->run(begin, end);
+      },
       &job);
+}
+
+}  // namespace
+
+void bring_to_dense(const gantry_host* host, gantry_run* run, const gantry_tensor& source,
+                    gantry_tensor& target) {
+  const bool is_f32 = source.dtype == GANTRY_FLOAT;
+  if (source.rank < 3 || (!is_f32 && source.dtype != GANTRY_UINT8 && source.dtype != GANTRY_INT8)) {
+    throw sdk::Error(GANTRY_UNSUPPORTED,
+                     "onednn: only tensors of float32, uint8 and int8 of rank 3 or more stand "
+                     "channels-last");
+  }
+  if (is_f32) {
+    transpose<float>(host, run, source, target);
+  } else {
+    transpose<uint8_t>(host, run, source, target);
+  }
 }
 
 }  // namespace gantry::onednn

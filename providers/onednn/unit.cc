@@ -118,7 +118,8 @@ Unit unit_of(const GraphIndex& index, uint32_t anchor, const AnchorTraits& trait
   unit.sources = around.plain_sources();
   AnchorTraits own = traits;
   // What is folded into floats cannot be folded into 8 bits.
-  if (around.take_operands(unit)) own.channels = 0;
+  own.is_quantized = around.take_operands(unit);
+  if (own.is_quantized) own.channels = 0;
   unit.chain = chain_of(index, anchor, own, may_take);
   unit.nodes.insert(unit.nodes.end(), unit.chain.nodes.begin(), unit.chain.nodes.end());
   unit.addend.value = unit.chain.addend();

@@ -303,7 +303,9 @@ std::string conv_refusal(const GraphIndex& index, const Unit& unit) {
 AnchorTraits conv_traits(const GraphIndex& index, uint32_t node) {
   const sdk::NodeView view = index.node(node);
   const bool has_weights = view.input(1).rank() > 2;
-  return {view.input(0).rank(), 1, has_weights ? view.input(1).extent(0) : 0, true, 1, 0};
+  AnchorTraits traits{view.input(0).rank(), 1, has_weights ? view.input(1).extent(0) : 0};
+  traits.weights_axis = 0;
+  return traits;
 }
 
 std::unique_ptr<sdk::Kernel> make_conv(const KernelArgs& args) {

@@ -47,8 +47,9 @@ std::string product_refusal(const GraphIndex& index, const Unit& unit);
 AnchorTraits product_traits(const GraphIndex& index, uint32_t node);
 std::unique_ptr<sdk::Kernel> make_product(const KernelArgs& args);
 
-/// MaxPool, AveragePool and the global ones of f32.
+/// MaxPool, AveragePool and the global ones of f32 or 8 bits.
 std::string pool_refusal(const GraphIndex& index, const Unit& unit);
+AnchorTraits pool_traits(const GraphIndex& index, uint32_t node);
 std::unique_ptr<sdk::Kernel> make_pool(const KernelArgs& args);
 
 /// Operators that work element by element, or by channel (BatchNormalization), in whatever order
@@ -57,6 +58,8 @@ std::string pointwise_refusal(const GraphIndex& index, const Unit& unit);
 bool is_pointwise_parameter(const GraphIndex& index, uint32_t node, uint32_t position);
 AnchorTraits pointwise_traits(const GraphIndex& index, uint32_t node);
 std::unique_ptr<sdk::Kernel> make_pointwise(const KernelArgs& args);
+/// A pointwise unit of one tensor in and out, both in 8 bits: a table of all results.
+std::unique_ptr<sdk::Kernel> make_lookup(const KernelArgs& args);
 
 /// Concat along the channels.
 std::string concat_refusal(const GraphIndex& index, const Unit& unit);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// MaxPool, AveragePool, GlobalMaxPool and GlobalAveragePool (ai.onnx, every version) in f32,
-// channels innermost.
+// MaxPool, AveragePool, GlobalMaxPool and GlobalAveragePool (ai.onnx, every version) in f32 or 8
+// bits, channels innermost.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
 
+#include "epilogue.h"
 #include "kernels/kernels.h"
 #include "plan.h"
 #include "window.h"
@@ -18,13 +19,27 @@ struct Shape {
   dnnl::algorithm algorithm = dnnl::algorithm::pooling_max;
   std::string fault;
 
-  Shape(const GraphIndex& index, const Unit& unit) { fault = read(index.node(unit.anchor)); }
+  Shape(const GraphIndex& index, const Unit& unit) {
+    fault = read(index.node(unit.anchor));
+    if (fault.empty() && unit.is_quantized()) fault = check_quantized(unit);
+  }
 
  private:
+  [[nodiscard]] std::string check_quantized(const Unit& unit) const {
+    if (!unit.target.quantization) return "the result is not quantized";
+    if (algorithm == dnnl::algorithm::pooling_avg_include_padding)
+      return "padding that counts, in 8 bits";
+    if (algorithm == dnnl::algorithm::pooling_max &&
+        unit.sources[0].quantization != unit.target.quantization)
+      return "the quantization of the result is another than that of the input";
+    return {};
+  }
+
   std::string read(const sdk::NodeView& node) {
     const std::string_view op = node.op_type();
     const int rank = node.input(0).rank();
-    if (node.input(0).dtype() != GANTRY_FLOAT) return "only float32 is taken";
+    const Type type = type_of(node.input(0).dtype());
+    if (type == Type::undef) return "only float32 and integers of 8 bits are taken";
     if (rank < 3 || rank > 5) return "only inputs of rank 3 to 5 are taken";
     if (node.output(1).present()) return "indices are not made";
     is_global = op.rfind("Global", 0) == 0;
@@ -61,8 +76,13 @@ class PoolKernel final : public sdk::Kernel {
  public:
   explicit PoolKernel(const KernelArgs& args)
       : shape_(args.index, args.unit),
-        source_is_formatted_(args.is_input_formatted(0)),
-        target_is_formatted_(args.is_output_formatted(0)),
+        unit_(args.unit),
+        source_slot_(args.slot_of(unit_.sources[0].value)),
+        output_slot_(args.output_slot()),
+        source_is_formatted_(args.is_input_formatted(source_slot_)),
+        target_is_formatted_(args.is_output_formatted(output_slot_)),
+        source_type_(type_of(args.index.graph().values[unit_.sources[0].value]->dtype)),
+        target_type_(type_of(args.index.graph().values[unit_.target.value]->dtype)),
         label_(args.index.node(args.unit.anchor).label()) {}
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
@@ -71,7 +91,7 @@ class PoolKernel final : public sdk::Kernel {
 
   void run(sdk::Call& call) const override {
     auto& cache = static_cast<PlanCache<Plan>&>(*call.context());
-    const sdk::Shape input = call.shape(0);
+    const sdk::Shape input = call.shape(static_cast<int>(source_slot_));
     const int threads = call.thread_count();
     cache.key.assign(input.data, input.data + input.rank);
     cache.key.push_back(threads);
@@ -80,10 +100,10 @@ class PoolKernel final : public sdk::Kernel {
       with_threads(threads, [&] { made = make_plan({input.data, input.data + input.rank}); });
       return made;
     });
-    gantry_tensor& target =
-        call.output(0, GANTRY_FLOAT, {plan.output.data(), static_cast<int>(plan.output.size())});
+    gantry_tensor& target = call.output(static_cast<int>(output_slot_), dtype_of(target_type_),
+                                        {plan.output.data(), static_cast<int>(plan.output.size())});
     if (plan.is_empty) return;
-    plan.source.place(call, const_cast<float*>(call.data<float>(0)));
+    plan.source.place(call, call.input(static_cast<int>(source_slot_)).data);
     plan.target.place(call, target.data);
     plan.scratchpad.place(call);
     with_threads(threads, [&] {
@@ -115,8 +135,9 @@ class PoolKernel final : public sdk::Kernel {
     plan.is_empty = *std::min_element(plan.output.begin(), plan.output.end()) == 0;
     if (plan.is_empty) return plan;
     const dnnl::pooling_forward::primitive_desc pd = describe(input, plan.output, window, placed);
-    plan.source = Operand::input(desc_of(input, source_is_formatted_), pd.src_desc());
-    plan.target = Operand::output(desc_of(plan.output, target_is_formatted_), pd.dst_desc());
+    plan.source = Operand::input(desc_of(input, source_is_formatted_, source_type_), pd.src_desc());
+    plan.target =
+        Operand::output(desc_of(plan.output, target_is_formatted_, target_type_), pd.dst_desc());
     plan.scratchpad = Scratchpad(pd.scratchpad_desc());
     plan.launch =
         Launch(dnnl::pooling_forward(pd), {{DNNL_ARG_SRC, plan.source.memory()},
@@ -132,13 +153,21 @@ class PoolKernel final : public sdk::Kernel {
                                                                const Window::Placed& placed) const {
     Dims dilations = window.dilations;
     for (int64_t& dilation : dilations) --dilation;
+    Epilogue epilogue;
+    if (unit_.is_quantized()) {  // from the numbers of the input to those of the output
+      const Quantization& from = *unit_.sources[0].quantization;
+      const Quantization& to = *unit_.target.quantization;
+      epilogue.append_linear(1, -static_cast<float>(from.zero_point));
+      epilogue.append_linear(from.scale / to.scale, static_cast<float>(to.zero_point));
+      epilogue.flush();
+    }
     const auto in = [&](Tag tag) {
       return dnnl::pooling_forward::primitive_desc(
-          engine(), dnnl::prop_kind::forward_inference, shape_.algorithm, desc_f32(input, tag),
-          desc_f32(output, tag), window.strides, window.kernel, dilations, placed.pads_begin,
-          placed.pads_end, attributes());
+          engine(), dnnl::prop_kind::forward_inference, shape_.algorithm,
+          Desc(input, source_type_, tag), Desc(output, target_type_, tag), window.strides,
+          window.kernel, dilations, placed.pads_begin, placed.pads_end, attributes(epilogue.ops));
     };
-    if (!source_is_formatted_ && !target_is_formatted_) {
+    if (!source_is_formatted_ && !target_is_formatted_ && source_type_ == Type::f32) {
       dnnl::pooling_forward::primitive_desc pd = in(dense(input.size()));
       if (is_fast(pd)) return pd;
     }
@@ -146,8 +175,13 @@ class PoolKernel final : public sdk::Kernel {
   }
 
   Shape shape_;
+  Unit unit_;
+  size_t source_slot_;
+  size_t output_slot_;
   bool source_is_formatted_;
   bool target_is_formatted_;
+  Type source_type_;
+  Type target_type_;
   std::string label_;
 };
 
@@ -155,6 +189,12 @@ class PoolKernel final : public sdk::Kernel {
 
 std::string pool_refusal(const GraphIndex& index, const Unit& unit) {
   return Shape(index, unit).fault;
+}
+
+AnchorTraits pool_traits(const GraphIndex& index, uint32_t node) {
+  AnchorTraits traits{index.node(node).input(0).rank(), 1, 0};
+  traits.grows = false;
+  return traits;
 }
 
 std::unique_ptr<sdk::Kernel> make_pool(const KernelArgs& args) {

@@ -196,8 +196,10 @@ AnchorTraits product_traits(const GraphIndex& index, uint32_t node) {
   const bool is_transposed = view.op_type() == "Gemm" && view.get_int("transB", 0) != 0;
   const int rank = view.input(0).rank();
   const int axis = is_transposed ? 0 : 1;
-  return {rank, rank - 1, view.input(1).rank() == 2 ? view.input(1).extent(axis) : 0,
-          true, 1,        axis};
+  const bool has_matrix = view.input(1).rank() == 2;
+  AnchorTraits traits{rank, rank - 1, has_matrix ? view.input(1).extent(axis) : 0};
+  traits.weights_axis = axis;
+  return traits;
 }
 
 std::unique_ptr<sdk::Kernel> make_product(const KernelArgs& args) {
