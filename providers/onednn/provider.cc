@@ -114,8 +114,7 @@ class Claimer {
   /// The family that a node can be the anchor of; null: none.
   [[nodiscard]] const Family* family_of_anchor(uint32_t node) const {
     const sdk::NodeView view = index_.node(node);
-    if (!view.domain().empty() || index_.raw(node).output_count == 0 ||
-        index_.raw(node).input_count == 0)
+    if (!view.domain().empty() || !view.input(0).present() || !view.output(0).present())
       return nullptr;
     return &kFamilies[family_of(view.op_type())];
   }

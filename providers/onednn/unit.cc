@@ -111,7 +111,7 @@ Unit unit_of(const GraphIndex& index, uint32_t anchor, const AnchorTraits& trait
   Unit unit;
   unit.anchor = anchor;
   if (traits.weights_axis >= 0) {
-    unit.weights = raw.inputs[kWeights];
+    if (raw.input_count > kWeights) unit.weights = raw.inputs[kWeights];
     if (raw.input_count > kBias) unit.bias = raw.inputs[kBias];
   }
   const Surroundings around(index, traits, may_take, anchor);

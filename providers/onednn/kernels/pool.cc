@@ -27,6 +27,7 @@ struct Shape {
  private:
   [[nodiscard]] std::string check_quantized(const Unit& unit) const {
     if (!unit.target.quantization) return "the result is not quantized";
+    if (unit.sources[0].type() != unit.target.type()) return "the result is of another type";
     if (algorithm == dnnl::algorithm::pooling_avg_include_padding)
       return "padding that counts, in 8 bits";
     if (algorithm == dnnl::algorithm::pooling_max &&

@@ -5,7 +5,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from onnx import TensorProto
-from oracle import NUMPY_OF, compare, element_type, node_model, run_gantry, run_ort, run_reference
+from oracle import NUMPY_OF, compare, element_type, node_model, run_gantry, run_oracle, run_ort, run_reference
+from small_graph import small_graph
 
 import gantry
 
@@ -223,3 +224,19 @@ def test_dynamic_range_of_any_width(width):
     x = np.linspace(-3, 5, width).astype(np.float32)[np.random.default_rng(width).permutation(width)]
     model, feeds, y = run("DynamicQuantizeLinear", [x], [2, 1, 2], 11)
     compare(y, run_ort(model, feeds))
+
+
+def test_quantized_convolution_without_a_provider_that_takes_it_whole():
+    """The weights are turned into floats once, when the model is loaded; the tensor that two nodes read is turned into floats once a run."""
+    weights = np.arange(-18, 18).reshape(4, 1, 3, 3).astype(np.int8)
+    model, feeds = small_graph(
+        "x = DequantizeLinear(q, s, z)\n wf = DequantizeLinear(w, s)\n c = Conv(x, wf)\n d = QuantizeLinear(c, sy, z)\n"
+        "g = GlobalMaxPool(x)\n y = DequantizeLinear(d, sy, z)",
+        {"q": np.arange(50).reshape(2, 1, 5, 5).astype(np.uint8)},
+        {"w": weights, "s": np.float32(0.1), "z": np.uint8(3), "sy": np.float32(0.5)})
+    session = gantry.Session(model, device="CPU")
+    operators = sorted(node.op_type for node in session.placement.nodes)
+    assert operators == ["Conv", "DequantizeLinear", "DequantizeLinear", "GlobalMaxPool", "QuantizeLinear"]
+    results = session.run(feeds)
+    for output, expected in zip(model.graph.output, run_oracle(model, feeds), strict=True):
+        np.testing.assert_allclose(results[output.name], expected, atol=0.5001)  # one step

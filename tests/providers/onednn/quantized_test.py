@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators between DequantizeLinear and QuantizeLinear run in 8 bits, to within one step of the oracle's."""
+
+import numpy as np
+import pytest
+
+import gantry
+from oracle import run_oracle
+from small_graph import small_graph
+
+U8, S8 = np.uint8, np.int8
+
+
+def generator(seed=0):
+    return np.random.default_rng(seed)
+
+
+def random8(dtype, *shape, seed=0):
+    low, high = (0, 256) if dtype == U8 else (-128, 128)
+    return generator(seed + sum(shape)).integers(low, high, shape).astype(dtype)
+
+
+def zero(dtype, value):
+    return np.array(value, dtype)
+
+
+def check(text, inputs, constants, kernels, step, opset=21):
+    """Runs on one and two threads, twice each; equal to the oracle but for one step; the kernels are those that are named."""
+    model, feeds = small_graph(text, inputs, constants, opset)
+    expected = run_oracle(model, feeds)
+    for threads in (1, 2):
+        session = gantry.Session(model, device="CPU", config={"session": {"threads": threads}})
+        for _ in range(2):
+            for found, wanted in zip(session.run(feeds).values(), expected, strict=True):
+                assert found.dtype == wanted.dtype and found.shape == wanted.shape
+                difference = np.abs(found.astype(np.float64) - wanted.astype(np.float64))
+                assert difference.max() <= step, (difference.max(), threads)
+                assert (difference > step / 2).sum() <= max(1, 0.02 * difference.size)  # a step apart is the exception
+    assert sorted({node.kernel for node in session.placement.nodes}) == sorted(kernels), session.placement
+    return session
+
+
+def conv_case(source=U8, source_zero=131, target=U8, target_zero=117, weights=S8, per_channel=True, bias="i32", groups=1, channels=(16, 24),
+              kernel=3, attributes="", extent=9, behind="", target_scale=0.05):
+    """Text, inputs and constants of a quantized convolution; `behind`: nodes from c to d."""
+    count, made = channels
+    rng = generator(3)
+    scales = (rng.uniform(0.002, 0.01, made) if per_channel else np.array(0.005)).astype(np.float32)
+    w = rng.integers(-100, 100, (made, count // groups, kernel, kernel))
+    constants = {
+        "sx": np.float32(0.02), "zx": zero(source, source_zero), "sy": np.float32(target_scale), "zy": zero(target, target_zero),
+        "w": (w + (128 if weights == U8 else 0)).astype(weights), "sw": scales,
+        "zw": np.full(scales.shape, 128 if weights == U8 else 0, weights),
+    }
+    axis = "<axis=0>" if per_channel else ""
+    lines = ["x = DequantizeLinear(q, sx, zx)", f"wf = DequantizeLinear{axis}(w, sw, zw)"]
+    arguments = "x, wf"
+    if bias:
+        values = rng.integers(-3000, 3000, made)
+        arguments += ", b"
+        constants["b" if bias == "f32" else "bq"] = values.astype(np.int32) if bias == "i32" else (values * 0.0002).astype(np.float32)
+        if bias == "i32":
+            constants["sb"] = (scales * np.float32(0.02)).astype(np.float32)
+            lines.append(f"b = DequantizeLinear{axis}(bq, sb)")
+    attributes = f"<group={groups}{', ' + attributes if attributes else ''}>"
+    lines += [f"c = Conv{attributes}({arguments})", behind or "d = Identity(c)", "y = QuantizeLinear(d, sy, zy)"]
+    return "\n".join(lines), {"q": random8(source, 2, count, extent, extent)}, constants
+
+
+@pytest.mark.parametrize("options", [
+    {},
+    {"source": S8, "source_zero": 0, "target": S8, "target_zero": 0},
+    {"source": S8, "source_zero": -7, "target": U8},
+    {"source_zero": 0, "target_zero": 0, "behind": "d = Relu(c)"},
+    {"weights": U8},
+    {"per_channel": False, "bias": None},
+    {"bias": "f32"},
+    {"groups": 2},
+    {"groups": 16, "channels": (16, 16)},
+    {"groups": 24, "channels": (24, 24), "attributes": "strides=[2, 2], pads=[1, 1, 1, 1]", "source_zero": 0},
+    {"attributes": "strides=[2, 2], pads=[1, 1, 1, 1]"},
+    {"attributes": "auto_pad=\"SAME_UPPER\""},
+    {"attributes": "dilations=[2, 2]"},
+    {"kernel": 1, "channels": (64, 32)},
+    {"kernel": 7, "channels": (3, 16), "extent": 31, "attributes": "strides=[2, 2], pads=[3, 3, 3, 3]"},
+    {"behind": "d = Clip(c, low, high)"},
+    {"behind": "d = LeakyRelu<alpha=0.1>(c)"},
+], ids=str)
+def test_convolution(options):
+    text, inputs, constants = conv_case(**options)
+    constants.update({"low": np.float32(0), "high": np.float32(4)} if "Clip" in text else {})
+    extra = "+Relu" if " Relu" in text else "+LeakyRelu" if "Leaky" in text else "+Clip" if "Clip" in text else ""
+    check(text, inputs, constants, [f"onednn.conv.int8{extra}"], 1)
+
+
+def test_a_convolution_whose_result_stays_in_floats():
+    text, inputs, constants = conv_case()
+    check(text.rsplit("\n", 2)[0], inputs, {name: constants[name] for name in constants if name not in ("sy", "zy")},
+          ["onednn.conv.int8"], 2e-4)
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+@pytest.mark.parametrize("addend", [U8, S8])
+def test_a_residual(rounded, addend):
+    between = "e = QuantizeLinear(c, s2, z2)\n f = DequantizeLinear(e, s2, z2)\n" if rounded else ""
+    text, inputs, constants = conv_case(behind=f"{between} r = DequantizeLinear(p, sr, zr)\n g = Add({'f' if rounded else 'c'}, r)\n d = Relu(g)",
+                                        attributes="pads=[1, 1, 1, 1]")
+    constants |= {"s2": np.float32(0.04), "z2": zero(U8, 100), "sr": np.float32(0.03), "zr": zero(addend, 12)}
+    if not rounded:
+        del constants["s2"], constants["z2"]
+    inputs["p"] = random8(addend, 2, 24, 9, 9)
+    middle = "+QuantizeLinear+DequantizeLinear" if rounded else ""
+    check(text, inputs, constants, [f"onednn.conv.int8{middle}+Add+Relu"], 1)
+
+
+def test_rounding_saturates_between_a_convolution_and_its_residual():
+    text, inputs, constants = conv_case(behind="e = QuantizeLinear(c, s2, z2)\n f = DequantizeLinear(e, s2, z2)\n"
+                                               "r = DequantizeLinear(p, s2, z2)\n d = Add(f, r)", attributes="pads=[1, 1, 1, 1]")
+    constants |= {"s2": np.float32(0.005), "z2": zero(U8, 100), "sy": np.float32(0.0103)}  # no sums halfway between two numbers
+    inputs["p"] = random8(U8, 2, 24, 9, 9)
+    check(text, inputs, constants, ["onednn.conv.int8+QuantizeLinear+DequantizeLinear+Add"], 1)
+
+
+@pytest.mark.parametrize("operator, shape, axis", [("MatMul", (40, 33), 1), ("Gemm", (40, 33), 1), ("Gemm<transB=1>", (33, 40), 0),
+                                                   ("Gemm<alpha=0.5, beta=2.0, transB=1>", (33, 40), 0)])
+@pytest.mark.parametrize("source", [U8, S8])
+def test_product(operator, shape, axis, source):
+    scales = generator(1).uniform(0.002, 0.01, 33).astype(np.float32)
+    constants = {"sx": np.float32(0.02), "zx": zero(source, 9), "w": random8(S8, *shape), "sw": scales, "sy": np.float32(0.06), "zy": zero(U8, 120)}
+    bias = ""
+    if "Gemm" in operator:
+        bias = ", b"
+        constants |= {"bq": generator(2).integers(-3000, 3000, 33).astype(np.int32), "sb": (scales * np.float32(0.02)).astype(np.float32)}
+    text = (f"x = DequantizeLinear(q, sx, zx)\n wf = DequantizeLinear<axis={axis}>(w, sw)\n"
+            + ("b = DequantizeLinear<axis=0>(bq, sb)\n" if bias else "")
+            + f"c = {operator}(x, wf{bias})\n d = Relu(c)\n y = QuantizeLinear(d, sy, zy)")
+    check(text, {"q": random8(source, 7, 40)}, constants, ["onednn.product.int8+Relu"], 1)
+
+
+def test_product_of_a_batch():
+    constants = {"sx": np.float32(0.02), "zx": zero(U8, 128), "w": random8(S8, 40, 33), "sw": np.float32(0.004)}
+    check("x = DequantizeLinear(q, sx, zx)\n wf = DequantizeLinear(w, sw)\n y = MatMul(x, wf)", {"q": random8(U8, 2, 5, 40)}, constants,
+          ["onednn.product.int8"], 2e-4)
+
+
+@pytest.mark.parametrize("operator, kernel", [
+    ("AveragePool<kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]>", "onednn.pool.int8"),
+    ("AveragePool<kernel_shape=[2, 2]>", "onednn.pool.int8"),
+    ("GlobalAveragePool", "onednn.pool.int8"),
+    ("Sigmoid", "onednn.pointwise.int8"),
+    ("HardSwish", "onednn.pointwise.int8"),
+    ("Elu<alpha=0.7>", "onednn.pointwise.int8"),
+    ("LeakyRelu<alpha=0.2>", "onednn.pointwise.int8"),
+])
+@pytest.mark.parametrize("source, target", [(U8, U8), (S8, S8), (S8, U8), (U8, S8)])
+def test_of_one_tensor(operator, kernel, source, target):
+    constants = {"sx": np.float32(0.04), "zx": zero(source, 101), "sy": np.float32(0.03), "zy": zero(target, 55)}
+    model = f"x = DequantizeLinear(q, sx, zx)\n d = {operator}(x)\n y = QuantizeLinear(d, sy, zy)"
+    if "Pool" in operator and source != target:
+        feeds = {"q": random8(source, 2, 20, 8, 7)}
+        session = gantry.Session(small_graph(model, feeds, constants)[0], device="CPU")
+        assert not any(node.kernel == kernel for node in session.placement.nodes)  # pooling keeps the element type
+        return
+    check(model, {"q": random8(source, 2, 20, 8, 7)}, constants, [kernel], 1)
+
+
+@pytest.mark.parametrize("operator", ["Add", "Sub", "Sum"])
+@pytest.mark.parametrize("first, second", [(U8, U8), (U8, S8), (S8, S8)])
+@pytest.mark.parametrize("other", [(2, 20, 8, 7), (1, 20, 1, 1)])
+def test_of_two_tensors(operator, first, second, other):
+    constants = {"sx": np.float32(0.04), "zx": zero(first, 101), "sp": np.float32(0.02), "zp": zero(second, 33), "sy": np.float32(0.05),
+                 "zy": zero(U8, 140)}
+    check(f"x = DequantizeLinear(q, sx, zx)\n r = DequantizeLinear(p, sp, zp)\n c = {operator}(x, r)\n d = Relu(c)\n y = QuantizeLinear(d, sy, zy)",
+          {"q": random8(first, 2, 20, 8, 7), "p": random8(second, *other, seed=1)}, constants, ["onednn.pointwise.int8+Relu"], 1)
+
+
+@pytest.mark.parametrize("operator", ["MaxPool<kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]>", "GlobalMaxPool"])
+def test_largest_numbers(operator):
+    constants = {"s": np.float32(0.04), "z": zero(U8, 101)}
+    session = check(f"x = DequantizeLinear(q, s, z)\n d = {operator}(x)\n y = QuantizeLinear(d, s, z)", {"q": random8(U8, 2, 20, 9, 9)},
+                    constants, ["onednn.pool" if "kernel" in operator else "onednn.pool.int8"], 0)
+    assert len(session.placement.nodes) == (1 if "kernel" in operator else 3)
+
+
+def test_a_network_stays_in_8_bits():
+    """Two convolutions that read one tensor, their results side by side, pooled, flattened and multiplied: no floats in between."""
+    rng = generator(5)
+    scale = np.float32(0.03)
+    constants = {"s": scale, "z": zero(U8, 120), "sw": np.float32(0.01), "shape": np.array([1, -1])}
+    for name, shape in {"w1": (32, 16, 3, 3), "w2": (16, 16, 1, 1), "w3": (768, 10)}.items():
+        constants[name] = rng.integers(-60, 60, shape).astype(S8)
+    lines = ["x0 = QuantizeLinear(x, s, z)", "x1 = DequantizeLinear(x0, s, z)"]
+    for i, pads in ((1, "<pads=[1, 1, 1, 1]>"), (2, "")):
+        lines += [f"f{i} = DequantizeLinear(w{i}, sw)", f"c{i} = Conv{pads}(x1, f{i})", f"q{i} = QuantizeLinear(c{i}, s, z)",
+                  f"d{i} = DequantizeLinear(q{i}, s, z)"]
+    lines += ["j = Concat<axis=1>(d1, d2)", "jq = QuantizeLinear(j, s, z)", "jd = DequantizeLinear(jq, s, z)",
+              "m = MaxPool<kernel_shape=[2, 2], strides=[2, 2]>(jd)", "mq = QuantizeLinear(m, s, z)", "md = DequantizeLinear(mq, s, z)",
+              "r = Reshape(md, shape)", "rq = QuantizeLinear(r, s, z)", "rd = DequantizeLinear(rq, s, z)", "f3 = DequantizeLinear(w3, sw)",
+              "y = MatMul(rd, f3)"]
+    model, feeds = small_graph("\n".join(lines), {"x": rng.standard_normal((1, 16, 8, 8)).astype(np.float32)}, constants)
+    session = gantry.Session(model, device="CPU")
+    (expected,) = run_oracle(model, feeds)
+    np.testing.assert_allclose(session.run(feeds)["y"], expected, rtol=0, atol=0.02 * np.abs(expected).max())
+    kernels = [node.kernel for node in session.placement.nodes]
+    assert not {"DequantizeLinear", "Concat", "MaxPool"} & set(kernels), kernels
+    assert kernels.count("onednn.concat") == kernels.count("onednn.pool") == 1
+
+
+def test_weights_that_nobody_takes_in_8_bits_are_folded():
+    """The convolution's input is in floats: its weights are turned into floats once, and the convolution runs as one of floats."""
+    constants = {"w": random8(S8, 8, 4, 3, 3), "sw": np.float32(0.01)}
+    model, feeds = small_graph("wf = DequantizeLinear(w, sw)\n y = Conv(x, wf)", {"x": np.ones((1, 4, 5, 5), np.float32)}, constants)
+    session = gantry.Session(model, device="CPU")
+    assert [node.kernel for node in session.placement.nodes] == ["onednn.conv"]
+    np.testing.assert_allclose(session.run(feeds)["y"], run_oracle(model, feeds)[0], rtol=1e-4, atol=1e-4)
