@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of all families that are not element-wise, one line each.
+#include "claims.h"
+#include "operators/operators.h"
+
+namespace gantry::cuda {
+
+std::vector<sdk::KernelTable> all_kernels() {
+  return {
+      shape_kernels(),  movement_kernels(), gather_kernels(), scatter_kernels(),
+      reduce_kernels(), row_kernels(),      norm_kernels(),
+  };
+}
+
+}  // namespace gantry::cuda

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "claims.h"
+
+#include <gantry/sdk/work.h>
+
+#include <algorithm>
+#include <string>
+
+#include "elementwise.h"
+#include "elementwise_set.h"
+#include "elementwise_table.h"
+
+namespace gantry::cuda {
+
+double estimated_ns(const sdk::NodeView& node, uint32_t) {
+  // A launch, then what a large device does at a time.
+  constexpr double kLaunchNs = 2000;
+  constexpr double kOperationsPerNs = 20000;
+  constexpr double kBytesPerNs = 2000;
+  const sdk::Work work = sdk::work_of(node);
+  if (!work.is_known) return -1;
+  return kLaunchNs + std::max(work.operations / kOperationsPerNs, work.bytes / kBytesPerNs);
+}
+
+Claims::Claims(const gantry_host* host, const gantry_claim_request& request)
+    : host_(host),
+      request_(request),
+      index_(host, *request.graph),
+      is_claimed_(request.graph->node_count, false),
+      refusals_(request.graph->node_count) {}
+
+void Claims::claim_sets() {
+  std::vector<bool> is_elementwise(index_.node_count(), false);
+  for (uint32_t node = 0; node < index_.node_count(); ++node) {
+    if (index_.raw(node).capture_count > 0) continue;
+    bool is_known = false;
+    const std::string reason = elementwise_refusal(index_.node(node), is_known);
+    is_elementwise[node] = reason.empty();
+    if (is_known) refusals_[node] = reason;
+  }
+  for (const std::vector<uint32_t>& nodes : elementwise_sets(index_, is_elementwise)) {
+    claim_set(nodes);
+    if (nodes.size() > 1) {
+      for (const uint32_t node : nodes) claim_set({node});
+    }
+    for (const uint32_t node : nodes) is_claimed_[node] = true;
+  }
+}
+
+void Claims::claim_set(const std::vector<uint32_t>& nodes) {
+  const ElementwisePorts ports = elementwise_ports(index_, nodes);
+  std::vector<gantry_port> inputs(ports.is_inlined.size(), gantry_port{});
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    inputs[i].size = sizeof(gantry_port);
+    inputs[i].repeats = GANTRY_NONE;
+    if (!ports.is_read[i]) inputs[i].flags |= GANTRY_PORT_SHAPE_ONLY;
+    if (ports.is_inlined[i]) inputs[i].flags |= GANTRY_PORT_COMPILE_ONLY | GANTRY_PORT_UNALIGNED;
+  }
+  const gantry_node& last = index_.raw(nodes.back());
+  std::vector<gantry_port> outputs(last.output_count, gantry_port{});
+  for (gantry_port& port : outputs) {
+    port.size = sizeof(gantry_port);
+    port.repeats = GANTRY_NONE;
+  }
+  outputs[0].overwrites = ports.overwrites;
+  std::string name = "cuda.";
+  double time_ns = 0;
+  for (const uint32_t node : nodes) {
+    name += (node == nodes.front() ? "" : "+") + std::string(index_.node(node).op_type());
+    time_ns = std::max(time_ns, estimated_ns(index_.node(node), request_.device));
+  }
+  gantry_claim row = {};
+  row.size = sizeof(row);
+  row.nodes = nodes.data();
+  row.node_count = static_cast<uint32_t>(nodes.size());
+  row.port_size = sizeof(gantry_port);
+  row.inputs = inputs.data();
+  row.input_count = static_cast<uint32_t>(inputs.size());
+  row.outputs = outputs.data();
+  row.output_count = static_cast<uint32_t>(outputs.size());
+  row.time_ns = time_ns > 0 ? time_ns : -1;
+  row.kernel = sdk::to_str(name);
+  row.tag = kSetTag;
+  request_.sink->claim(request_.sink->self, &row);
+}
+
+gantry_claim_sink Claims::sink_of_rest() {
+  gantry_claim_sink sink = {};
+  sink.size = sizeof(sink);
+  sink.self = this;
+  sink.claim = [](void* self, const gantry_claim* row) {
+    const auto& claims = *static_cast<Claims*>(self);
+    if (claims.is_claimed_[row->nodes[0]]) return;
+    claims.request_.sink->claim(claims.request_.sink->self, row);
+  };
+  sink.refuse = [](void* self, uint32_t node, gantry_str reason) {
+    const auto& claims = *static_cast<Claims*>(self);
+    if (claims.is_claimed_[node]) return;
+    const std::string& known = claims.refusals_[node];
+    claims.request_.sink->refuse(claims.request_.sink->self, node,
+                                 known.empty() ? reason : sdk::to_str(known));
+  };
+  return sink;
+}
+
+std::unique_ptr<sdk::Kernel> compile_set(const gantry_host* host, const gantry_compile& args) {
+  const GraphIndex index(host, *args.graph);
+  std::vector<uint32_t> nodes(args.nodes, args.nodes + args.node_count);
+  std::sort(nodes.begin(), nodes.end());
+  return std::make_unique<PlannedKernel>(make_elementwise(index, nodes), 0);
+}
+
+}  // namespace gantry::cuda

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a graph the provider takes: element-wise nodes in sets, the rest by the rows of its
+// kernels.
+#pragma once
+
+#include <gantry/sdk/rows.h>
+
+#include <memory>
+#include <vector>
+
+#include "graph_index.h"
+
+namespace gantry::cuda {
+
+/// Tag of claims of element-wise sets; rows have their numbers.
+constexpr uint64_t kSetTag = uint64_t{1} << 32;
+
+/// The rows of all kernels that are not element-wise.
+std::vector<sdk::KernelTable> all_kernels();
+
+/// Estimated time of one run of a node.
+double estimated_ns(const sdk::NodeView& node, uint32_t device);
+
+/// One claim question. Borrows the request.
+class Claims {
+ public:
+  Claims(const gantry_host* host, const gantry_claim_request& request);
+
+  /// Claims the sets, and their nodes one by one too, for when a set is not granted.
+  void claim_sets();
+  /// The request's sink without what is said of nodes that are claimed here. Lives as long as this
+  /// object.
+  [[nodiscard]] gantry_claim_sink sink_of_rest();
+
+ private:
+  void claim_set(const std::vector<uint32_t>& nodes);
+
+  const gantry_host* host_;
+  const gantry_claim_request& request_;
+  GraphIndex index_;
+  std::vector<bool> is_claimed_;       // by node
+  std::vector<std::string> refusals_;  // by node, of known operators
+};
+
+/// The kernel of a set that was granted.
+std::unique_ptr<sdk::Kernel> compile_set(const gantry_host* host, const gantry_compile& args);
+
+}  // namespace gantry::cuda

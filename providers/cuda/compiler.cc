@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler.h"
+
+#include <gantry/sdk/error.h>
+
+#include <algorithm>
+
+#include "code_cache.h"
+
+namespace gantry::cuda {
+namespace {
+
+constexpr int kOldestMajor = 12;
+
+}  // namespace
+
+Compiler::Compiler(const LibrarySearch& search, int driver_version, std::string cache_folder)
+    : cache_folder_(std::move(cache_folder)), reason_(load(search, driver_version)) {}
+
+std::string Compiler::load(const LibrarySearch& search, int driver_version) {
+  std::vector<std::string> names;
+  for (int major = std::max(driver_version / 1000, kOldestMajor); major >= kOldestMajor; --major)
+    names.push_back("libnvrtc.so." + std::to_string(major));
+  const SharedLibrary library = search.open(names);
+  if (!library.is_open()) {
+    return "NVIDIA's run-time compiler " + names.front() + (names.size() > 1 ? " or older" : "") +
+           " cannot be opened: " + library.reason();
+  }
+  Functions& f = functions_;
+  const bool is_whole =
+      library.find("nvrtcGetErrorString", f.error_string) &&
+      library.find("nvrtcVersion", f.version) &&
+      library.find("nvrtcGetNumSupportedArchs", f.architecture_count) &&
+      library.find("nvrtcGetSupportedArchs", f.architectures) &&
+      library.find("nvrtcCreateProgram", f.create) &&
+      library.find("nvrtcDestroyProgram", f.destroy) &&
+      library.find("nvrtcCompileProgram", f.compile) &&
+      library.find("nvrtcGetCUBINSize", f.code_size) && library.find("nvrtcGetCUBIN", f.code) &&
+      library.find("nvrtcGetPTXSize", f.ptx_size) && library.find("nvrtcGetPTX", f.ptx) &&
+      library.find("nvrtcGetProgramLogSize", f.log_size) &&
+      library.find("nvrtcGetProgramLog", f.log);
+  int major = 0;
+  int minor = 0;
+  int count = 0;
+  if (!is_whole || f.version(&major, &minor) != 0 || f.architecture_count(&count) != 0 ||
+      count <= 0)
+    return library.path() + " is not the run-time compiler that is expected under this name";
+  version_ = std::to_string(major) + "." + std::to_string(minor);
+  architectures_.resize(static_cast<size_t>(count));
+  if (f.architectures(architectures_.data()) != 0)
+    return library.path() + " does not tell the architectures that it knows";
+  return {};
+}
+
+std::string Compiler::architecture_option(int capability) const {
+  const auto after = std::upper_bound(architectures_.begin(), architectures_.end(), capability);
+  if (after == architectures_.begin()) {
+    throw sdk::Error(GANTRY_UNAVAILABLE,
+                     "NVRTC " + version_ + " makes no code for compute capability " +
+                         std::to_string(capability / 10) + "." + std::to_string(capability % 10) +
+                         "; install one that does");
+  }
+  const int known = *(after - 1);
+  // Code of an older minor version runs too, but only PTX crosses a major one.
+  return std::string(known == capability ? "-arch=sm_" : "-arch=compute_") + std::to_string(known);
+}
+
+std::string Compiler::compile(const std::string& source, int capability) const {
+  if (!is_usable()) throw sdk::Error(GANTRY_UNAVAILABLE, "CUDA: " + reason_);
+  const std::vector<std::string> options = {architecture_option(capability), "-std=c++17",
+                                            "-default-device"};
+  std::string name = "gantry-1|nvrtc " + version_;
+  for (const std::string& option : options) name += "|" + option;
+  const CodeCache cache(cache_folder_);
+  const std::string key = CodeCache::key_of(name + "|" + source);
+  std::string code;
+  if (cache.load(key, code)) return code;
+  code = run(source, options);
+  cache.store(key, code);
+  return code;
+}
+
+std::string Compiler::text_of(void* program, int (*size)(void*, size_t*),
+                              int (*get)(void*, char*)) const {
+  size_t length = 0;
+  if (size(program, &length) != 0 || length == 0) return {};
+  std::string text(length, '\0');
+  if (get(program, text.data()) != 0) return {};
+  return text;
+}
+
+std::string Compiler::run(const std::string& source,
+                          const std::vector<std::string>& options) const {
+  std::vector<const char*> arguments;
+  arguments.reserve(options.size());
+  for (const std::string& option : options) arguments.push_back(option.c_str());
+  void* program = nullptr;
+  int result = functions_.create(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr);
+  std::string code;
+  std::string log;
+  if (result == 0) {
+    result = functions_.compile(program, static_cast<int>(arguments.size()), arguments.data());
+    if (result != 0) {
+      log = text_of(program, functions_.log_size, functions_.log);
+    } else {
+      code = text_of(program, functions_.code_size, functions_.code);
+      if (code.empty()) code = text_of(program, functions_.ptx_size, functions_.ptx);
+    }
+    functions_.destroy(&program);
+  }
+  if (result != 0 || code.empty()) {
+    throw sdk::Error(GANTRY_INTERNAL, std::string("a kernel could not be compiled by NVRTC ") +
+                                          version_ + ": " + functions_.error_string(result) + ": " +
+                                          log);
+  }
+  return code;
+}
+
+}  // namespace gantry::cuda

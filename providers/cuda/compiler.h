@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVIDIA's run-time compiler, opened where it is found, and a folder in which what it made is kept:
+// CUDA C++ in, code for an architecture out. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "shared_library.h"
+
+namespace gantry::cuda {
+
+class Compiler {
+ public:
+  /// `driver_version`: as the driver tells it; code of a newer compiler it cannot load.
+  /// `cache_folder`: empty: nothing is kept.
+  Compiler(const LibrarySearch& search, int driver_version, std::string cache_folder);
+
+  [[nodiscard]] bool is_usable() const { return reason_.empty(); }
+  /// Why it is not usable, in one sentence without a final stop; empty: it is.
+  [[nodiscard]] const std::string& reason() const { return reason_; }
+
+  /// Code of a source for devices of a compute capability (10 * major + minor), which
+  /// cuModuleLoadData takes: machine code, or PTX for devices newer than the compiler. From the
+  /// cache if it is there. UNAVAILABLE: no compiler. INTERNAL: the source has an error.
+  [[nodiscard]] std::string compile(const std::string& source, int capability) const;
+
+ private:
+  struct Functions {
+    const char* (*error_string)(int) = nullptr;
+    int (*version)(int*, int*) = nullptr;
+    int (*architecture_count)(int*) = nullptr;
+    int (*architectures)(int*) = nullptr;
+    int (*create)(void**, const char*, const char*, int, const char* const*,
+                  const char* const*) = nullptr;
+    int (*destroy)(void**) = nullptr;
+    int (*compile)(void*, int, const char* const*) = nullptr;
+    int (*code_size)(void*, size_t*) = nullptr;
+    int (*code)(void*, char*) = nullptr;
+    int (*ptx_size)(void*, size_t*) = nullptr;
+    int (*ptx)(void*, char*) = nullptr;
+    int (*log_size)(void*, size_t*) = nullptr;
+    int (*log)(void*, char*) = nullptr;
+  };
+
+  std::string load(const LibrarySearch& search, int driver_version);
+  [[nodiscard]] std::string architecture_option(int capability) const;
+  [[nodiscard]] std::string run(const std::string& source,
+                                const std::vector<std::string>& options) const;
+  [[nodiscard]] std::string text_of(void* program, int (*size)(void*, size_t*),
+                                    int (*get)(void*, char*)) const;
+
+  std::string cache_folder_;
+  Functions functions_;
+  std::string version_;             // "13.0"
+  std::vector<int> architectures_;  // ascending
+  std::string reason_;              // after what load() fills in
+};
+
+}  // namespace gantry::cuda

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <limits>
+#include <tuple>
+
+namespace gantry::cuda {
+namespace {
+
+// The oldest architecture that the kernels are written for.
+constexpr int kOldestCapability = 80;
+
+// Results after which the driver answers nothing but errors in this process.
+bool is_fatal(int result) {
+  constexpr std::array kFatal = {46,  214, 220, 226, 700, 702, 709, 710,
+                                 714, 715, 716, 717, 718, 719, 911, 999};
+  return std::find(kFatal.begin(), kFatal.end(), result) != kFatal.end();
+}
+
+std::string uuid_text(const std::array<char, 16>& bytes) {
+  std::string text = "GPU";
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    std::array<char, 3> digits{};
+    std::snprintf(digits.data(), digits.size(), "%02x",
+                  static_cast<unsigned>(static_cast<unsigned char>(bytes[i])));
+    text += std::string(i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "") + digits.data();
+  }
+  return text;
+}
+
+class Finder {
+ public:
+  explicit Finder(const Driver& driver) : driver_(driver) {}
+
+  std::vector<DeviceFacts> run() {
+    int count = 0;
+    require(driver_.device_count(&count), "counting the devices");
+    for (int i = 0; i < count; ++i) add(i);
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const Found& a, const Found& b) { return a.place < b.place; });
+    std::vector<DeviceFacts> devices;
+    for (Found& found : found_) {
+      found.facts.id = static_cast<uint32_t>(devices.size());
+      devices.push_back(std::move(found.facts));
+    }
+    return devices;
+  }
+
+ private:
+  struct Found {
+    std::tuple<int, int, int> place;  // domain, bus and device of the PCI address
+    DeviceFacts facts;
+  };
+
+  void require(int result, const std::string& what) const {
+    if (result != kSuccess)
+      throw sdk::Error(GANTRY_DEVICE_ERROR, "CUDA: " + what + ": " + driver_.describe(result));
+  }
+
+  [[nodiscard]] int attribute(int which, DeviceNumber device) const {
+    int value = 0;
+    require(driver_.device_attribute(&value, which, device), "asking for an attribute");
+    return value;
+  }
+
+  void add(int index) {
+    DeviceFacts facts;
+    require(driver_.device_get(&facts.number, index), "asking for a device");
+    std::array<char, 256> name{};
+    require(driver_.device_name(name.data(), static_cast<int>(name.size()) - 1, facts.number),
+            "asking for a device's name");
+    facts.name = name.data();
+    size_t bytes = 0;
+    require(driver_.device_memory(&bytes, facts.number), "asking for a device's memory");
+    facts.memory_bytes = bytes;
+    std::array<char, 16> uuid{};
+    require(driver_.device_uuid(uuid.data(), facts.number), "asking for a device's UUID");
+    facts.uuid = uuid_text(uuid);
+    const std::tuple place{attribute(kPciDomain, facts.number), attribute(kPciBus, facts.number),
+                           attribute(kPciDevice, facts.number)};
+    std::array<char, 32> pci{};
+    std::snprintf(
+        pci.data(), pci.size(), "%04x:%02x:%02x.0", static_cast<unsigned>(std::get<0>(place)),
+        static_cast<unsigned>(std::get<1>(place)), static_cast<unsigned>(std::get<2>(place)));
+    facts.pci = pci.data();
+    facts.multiprocessors = attribute(kMultiprocessorCount, facts.number);
+    facts.capability =
+        10 * attribute(kCapabilityMajor, facts.number) + attribute(kCapabilityMinor, facts.number);
+    if (facts.capability < kOldestCapability) {
+      facts.reason = "its compute capability is " + std::to_string(facts.capability / 10) + "." +
+                     std::to_string(facts.capability % 10) + ", needed is 8.0 or newer";
+    }
+    found_.push_back({place, std::move(facts)});
+  }
+
+  const Driver& driver_;
+  std::vector<Found> found_;
+};
+
+}  // namespace
+
+std::vector<DeviceFacts> find_devices(const Driver& driver) { return Finder(driver).run(); }
+
+Device::Device(const Services& services, const DeviceFacts& known, uint64_t most_bytes)
+    : host(services.host),
+      driver(services.driver),
+      facts(known),
+      sources_(services.programs),
+      limit_(most_bytes) {
+  require(driver.context_retain(&context_, facts.number), "making the context");
+  try {
+    enter();
+    PoolProperties properties;
+    properties.device = facts.number;
+    require(driver.pool_create(&pool_, &properties), "making the pool of memory");
+    // What is given back stays in the pool: taking it from the system again would cost far more
+    // than a run.
+    uint64_t threshold = std::numeric_limits<uint64_t>::max();
+    require(driver.pool_set(pool_, kPoolReleaseThreshold, &threshold), "setting up the pool");
+    require(driver.stream_create(&stream_, kNonBlockingStream), "making the pool's stream");
+    staging_ = std::make_unique<Staging>(*this);
+    programs_ = std::make_unique<LoadedPrograms>(*this, services.compiler);
+  } catch (...) {
+    if (stream_) driver.stream_destroy(stream_);
+    if (pool_) driver.pool_destroy(pool_);
+    driver.context_release(facts.number);
+    throw;
+  }
+}
+
+Device::~Device() {
+  // Of a lost device the driver's answers tell nothing new, and destroying cannot fail.
+  driver.context_set_current(context_);
+  programs_.reset();
+  staging_.reset();
+  driver.stream_destroy(stream_);
+  driver.pool_destroy(pool_);
+  driver.context_release(facts.number);
+}
+
+void Device::enter() const { require(driver.context_set_current(context_), "entering it"); }
+
+void Device::require(int result, const char* what) const {
+  if (result == kSuccess) return;
+  const std::string text = name() + ": " + what + ": " + driver.describe(result);
+  if (result == kOutOfMemory) throw sdk::Error(GANTRY_OUT_OF_MEMORY, text);
+  if (!is_fatal(result)) throw sdk::Error(GANTRY_DEVICE_ERROR, text);
+  is_lost_ = true;
+  throw sdk::Error(GANTRY_DEVICE_LOST, text);
+}
+
+void Device::require_alive() const {
+  if (is_lost_) {
+    throw sdk::Error(GANTRY_DEVICE_LOST,
+                     name() + " was lost by an earlier failure; restart the process to use it");
+  }
+}
+
+int Device::take(uint64_t size_bytes, Address& out_address) {
+  int result = driver.pool_allocate(&out_address, size_bytes, pool_, stream_);
+  // The memory can be used on any stream only when this one has come to where it was taken.
+  if (result == kSuccess) result = driver.stream_synchronize(stream_);
+  return result;
+}
+
+void* Device::allocate(uint64_t size_bytes) {
+  require_alive();
+  enter();
+  size_bytes = std::max<uint64_t>(size_bytes, 1);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (limit_ > 0 && (size_bytes > limit_ || used_ > limit_ - size_bytes)) {
+    throw sdk::Error(GANTRY_OUT_OF_MEMORY,
+                     name() + ": " + std::to_string(size_bytes) + " bytes are wanted and " +
+                         std::to_string(used_) + " are in use, which is more than the " +
+                         std::to_string(limit_) + " of the option \"pool_bytes\"");
+  }
+  Address address = 0;
+  int result = take(size_bytes, address);
+  if (result == kOutOfMemory) {
+    // What the pool holds and nobody uses may be in pieces that do not fit.
+    driver.pool_trim(pool_, 0);
+    result = take(size_bytes, address);
+  }
+  if (result == kOutOfMemory) {
+    throw sdk::Error(GANTRY_OUT_OF_MEMORY,
+                     name() + ": the device has no " + std::to_string(size_bytes) +
+                         " bytes left; this provider uses " + std::to_string(used_) + " of its " +
+                         std::to_string(facts.memory_bytes));
+  }
+  require(result, "taking memory");
+  void* memory = reinterpret_cast<void*>(static_cast<uintptr_t>(address));
+  blocks_[memory] = size_bytes;
+  used_ += size_bytes;
+  most_ = std::max(most_, used_);
+  return memory;
+}
+
+void Device::free(void* memory) noexcept {
+  if (!memory) return;
+  driver.context_set_current(context_);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = blocks_.find(memory);
+  if (found == blocks_.end()) return;
+  driver.memory_free(reinterpret_cast<uintptr_t>(memory), stream_);
+  used_ -= found->second;
+  blocks_.erase(found);
+}
+
+MemoryFigures Device::figures() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  MemoryFigures figures{used_, most_, 0};
+  driver.pool_get(pool_, kPoolReservedBytes, &figures.reserved);
+  return figures;
+}
+
+}  // namespace gantry::cuda

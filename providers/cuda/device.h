@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The devices of the machine and, once it is opened, one of them: its context, its pool of memory
+// and what its errors mean. Any thread.
+#pragma once
+
+#include <gantry/sdk/error.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "driver.h"
+#include "programs.h"
+#include "staging.h"
+
+namespace gantry::cuda {
+
+/// What is known of a device without opening it.
+struct DeviceFacts {
+  DeviceNumber number = 0;  ///< the driver's
+  uint32_t id = 0;          ///< N of CUDA:N, by PCI address
+  std::string name;
+  std::string pci;   ///< "0000:1b:00.0"
+  std::string uuid;  ///< "GPU-6c1f5b2e-..."
+  uint64_t memory_bytes = 0;
+  int capability = 0;  ///< 10 * major + minor
+  int multiprocessors = 0;
+  /// Why it cannot be used; empty: it can.
+  std::string reason;
+};
+
+/// The devices in the order of their PCI addresses. Requires a usable driver. DEVICE_ERROR: the
+/// driver does not tell.
+std::vector<DeviceFacts> find_devices(const Driver& driver);
+
+/// Memory of a device in figures, in bytes.
+struct MemoryFigures {
+  uint64_t used = 0;      ///< handed out
+  uint64_t most = 0;      ///< that was handed out at one time
+  uint64_t reserved = 0;  ///< held by the pool, used or not
+};
+
+/// What all devices of the provider share.
+struct Services {
+  const gantry_host* host;
+  const Driver& driver;
+  const Compiler& compiler;
+  Programs& programs;
+};
+
+class Device {
+ public:
+  /// Makes the device's primary context, which other libraries of the process share. `most_bytes`:
+  /// of memory; 0: what there is. OUT_OF_MEMORY, DEVICE_ERROR.
+  Device(const Services& services, const DeviceFacts& known, uint64_t most_bytes);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  [[nodiscard]] std::string name() const { return "CUDA:" + std::to_string(facts.id); }
+
+  /// Makes the context the calling thread's; to be called before any function of the driver that
+  /// works in one.
+  void enter() const;
+  /// Throws what a result of the driver means: OUT_OF_MEMORY, DEVICE_LOST (nothing on the device
+  /// can be trusted any more; from then on always) or DEVICE_ERROR. `what` was being done.
+  void require(int result, const char* what) const;
+  void require_alive() const;
+
+  /// Memory of the device, aligned to 256 bytes. OUT_OF_MEMORY: none, or beyond the limit.
+  void* allocate(uint64_t size_bytes);
+  void free(void* memory) noexcept;
+  [[nodiscard]] MemoryFigures figures() const;
+
+  const gantry_host* const host;
+  const Driver& driver;
+  const DeviceFacts facts;
+
+  /// Memory of the host that copies go through.
+  Staging& staging() { return *staging_; }
+  /// Kernels on this device.
+  LoadedPrograms& programs() { return *programs_; }
+  /// Kernels as source, of all devices.
+  Programs& source_store() { return sources_; }
+
+ private:
+  [[nodiscard]] int take(uint64_t size_bytes, Address& out_address);
+
+  Programs& sources_;
+  const uint64_t limit_;
+  ContextHandle context_ = nullptr;
+  PoolHandle pool_ = nullptr;
+  StreamHandle stream_ = nullptr;  // on which memory is taken and given back
+  std::unique_ptr<Staging> staging_;
+  std::unique_ptr<LoadedPrograms> programs_;
+  mutable std::atomic<bool> is_lost_{false};
+  mutable std::mutex mutex_;
+  std::unordered_map<void*, uint64_t> blocks_;  // bytes of each
+  uint64_t used_ = 0;
+  uint64_t most_ = 0;
+};
+
+}  // namespace gantry::cuda

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of NVIDIA's driver library that the provider uses: its types as the library's binary
+// interface has them, and a table of its functions, filled when the library is opened at run time.
+// So the provider builds without the toolkit and loads without a driver. Immutable; any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "shared_library.h"
+
+namespace gantry::cuda {
+
+using Address = unsigned long long;  // NOLINT(google-runtime-int): as the driver declares it
+using DeviceNumber = int;
+using ContextHandle = struct CudaContext*;
+using StreamHandle = struct CudaStream*;
+using EventHandle = struct CudaEvent*;
+using ModuleHandle = struct CudaModule*;
+using FunctionHandle = struct CudaFunction*;
+using PoolHandle = struct CudaMemoryPool*;
+using GraphHandle = struct CudaGraph*;
+using GraphExecHandle = struct CudaGraphExec*;
+
+/// Results that the provider tells apart; the numbers are the driver's.
+enum DriverResult : int {
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kOutOfMemory = 2,
+  kNoDevice = 100,
+  kSystemNotReady = 802,
+  kNotReady = 600
+};
+
+/// Attributes of a device; the numbers are the driver's.
+enum DeviceAttribute : int {
+  kMultiprocessorCount = 16,
+  kPciBus = 33,
+  kPciDevice = 34,
+  kPciDomain = 50,
+  kCapabilityMajor = 75,
+  kCapabilityMinor = 76
+};
+
+/// What a pool of memory is made with.
+struct PoolProperties {
+  int allocation_type = 1;  // pinned, the only one
+  int handle_types = 0;     // shared with no process
+  int location_type = 1;    // a device
+  int device = 0;
+  void* security = nullptr;
+  size_t most_bytes = 0;
+  unsigned short usage = 0;  // NOLINT(google-runtime-int)
+  unsigned char reserved[54] = {};
+};
+constexpr int kPoolReleaseThreshold = 4;
+constexpr int kPoolReservedBytes = 5;
+
+/// A copy of rows.
+struct Copy2d {
+  size_t source_x = 0, source_y = 0;
+  int source_type = 0;
+  const void* source_host = nullptr;
+  Address source_device = 0;
+  void* source_array = nullptr;
+  size_t source_pitch = 0;
+  size_t target_x = 0, target_y = 0;
+  int target_type = 0;
+  void* target_host = nullptr;
+  Address target_device = 0;
+  void* target_array = nullptr;
+  size_t target_pitch = 0;
+  size_t width_bytes = 0, height = 0;
+};
+constexpr int kHostMemory = 1;
+constexpr int kDeviceMemory = 2;
+
+constexpr unsigned kNonBlockingStream = 1;
+constexpr unsigned kNoTiming = 2;
+constexpr int kCaptureOfThread = 1;
+
+// Member, exported name, parameters.
+#define GANTRY_CUDA_DRIVER_FUNCTIONS(X)                                                     \
+  X(init, "cuInit", (unsigned))                                                             \
+  X(driver_version, "cuDriverGetVersion", (int*))                                           \
+  X(error_name, "cuGetErrorName", (int, const char**))                                      \
+  X(error_string, "cuGetErrorString", (int, const char**))                                  \
+  X(device_count, "cuDeviceGetCount", (int*))                                               \
+  X(device_get, "cuDeviceGet", (DeviceNumber*, int))                                        \
+  X(device_name, "cuDeviceGetName", (char*, int, DeviceNumber))                             \
+  X(device_attribute, "cuDeviceGetAttribute", (int*, int, DeviceNumber))                    \
+  X(device_memory, "cuDeviceTotalMem_v2", (size_t*, DeviceNumber))                          \
+  X(device_uuid, "cuDeviceGetUuid_v2", (char*, DeviceNumber))                               \
+  X(context_retain, "cuDevicePrimaryCtxRetain", (ContextHandle*, DeviceNumber))             \
+  X(context_release, "cuDevicePrimaryCtxRelease_v2", (DeviceNumber))                        \
+  X(context_set_current, "cuCtxSetCurrent", (ContextHandle))                                \
+  X(pool_create, "cuMemPoolCreate", (PoolHandle*, const PoolProperties*))                   \
+  X(pool_destroy, "cuMemPoolDestroy", (PoolHandle))                                         \
+  X(pool_set, "cuMemPoolSetAttribute", (PoolHandle, int, void*))                            \
+  X(pool_get, "cuMemPoolGetAttribute", (PoolHandle, int, void*))                            \
+  X(pool_trim, "cuMemPoolTrimTo", (PoolHandle, size_t))                                     \
+  X(pool_allocate, "cuMemAllocFromPoolAsync", (Address*, size_t, PoolHandle, StreamHandle)) \
+  X(memory_free, "cuMemFreeAsync", (Address, StreamHandle))                                 \
+  X(host_allocate, "cuMemHostAlloc", (void**, size_t, unsigned))                            \
+  X(host_free, "cuMemFreeHost", (void*))                                                    \
+  X(copy_in, "cuMemcpyHtoDAsync_v2", (Address, const void*, size_t, StreamHandle))          \
+  X(copy_out, "cuMemcpyDtoHAsync_v2", (void*, Address, size_t, StreamHandle))               \
+  X(copy_within, "cuMemcpyDtoDAsync_v2", (Address, Address, size_t, StreamHandle))          \
+  X(copy_2d, "cuMemcpy2DAsync_v2", (const Copy2d*, StreamHandle))                           \
+  X(fill_8, "cuMemsetD8Async", (Address, unsigned char, size_t, StreamHandle))              \
+  X(stream_create, "cuStreamCreate", (StreamHandle*, unsigned))                             \
+  X(stream_destroy, "cuStreamDestroy_v2", (StreamHandle))                                   \
+  X(stream_synchronize, "cuStreamSynchronize", (StreamHandle))                              \
+  X(stream_wait, "cuStreamWaitEvent", (StreamHandle, EventHandle, unsigned))                \
+  X(event_create, "cuEventCreate", (EventHandle*, unsigned))                                \
+  X(event_destroy, "cuEventDestroy_v2", (EventHandle))                                      \
+  X(event_record, "cuEventRecord", (EventHandle, StreamHandle))                             \
+  X(event_query, "cuEventQuery", (EventHandle))                                             \
+  X(event_synchronize, "cuEventSynchronize", (EventHandle))                                 \
+  X(capture_begin, "cuStreamBeginCapture_v2", (StreamHandle, int))                          \
+  X(capture_end, "cuStreamEndCapture", (StreamHandle, GraphHandle*))                        \
+  X(graph_destroy, "cuGraphDestroy", (GraphHandle))                                         \
+  X(graph_instantiate, "cuGraphInstantiateWithFlags",                                       \
+    (GraphExecHandle*, GraphHandle, unsigned long long)) /* NOLINT(google-runtime-int) */   \
+  X(graph_launch, "cuGraphLaunch", (GraphExecHandle, StreamHandle))                         \
+  X(graph_exec_destroy, "cuGraphExecDestroy", (GraphExecHandle))                            \
+  X(module_load, "cuModuleLoadData", (ModuleHandle*, const void*))                          \
+  X(module_unload, "cuModuleUnload", (ModuleHandle))                                        \
+  X(module_function, "cuModuleGetFunction", (FunctionHandle*, ModuleHandle, const char*))   \
+  X(launch, "cuLaunchKernel",                                                               \
+    (FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,  \
+     StreamHandle, void**, void**))
+
+/// The functions; each answers a DriverResult or another of the driver's numbers.
+struct DriverFunctions {
+#define GANTRY_CUDA_MEMBER(member, symbol, parameters) int(*member) parameters = nullptr;
+  GANTRY_CUDA_DRIVER_FUNCTIONS(GANTRY_CUDA_MEMBER)
+#undef GANTRY_CUDA_MEMBER
+};
+
+class Driver : public DriverFunctions {
+ public:
+  /// Opens the library and initialises it. It may then not be usable, for a reason.
+  explicit Driver(const LibrarySearch& search);
+
+  [[nodiscard]] bool is_usable() const { return reason_.empty(); }
+  /// Why it is not usable, in one sentence without a final stop; empty: it is.
+  [[nodiscard]] const std::string& reason() const { return reason_; }
+  /// Newest version of CUDA that it runs, 1000 * major + 10 * minor.
+  [[nodiscard]] int version() const { return version_; }
+  /// "CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected)"
+  [[nodiscard]] std::string describe(int result) const;
+
+ private:
+  std::string load(const LibrarySearch& search);
+
+  int version_ = 0;
+  std::string reason_;  // after what load() fills in
+};
+
+}  // namespace gantry::cuda

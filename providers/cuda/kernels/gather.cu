@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading by number. Index, Word, Number (the type of indices), and which of the kernels: given.
+#ifdef GATHER
+// result [outer, indices, inner] of source [outer, axis, inner]
+KERNEL(GatherParameters) {
+  FOR_EACH(i, p.count) {
+    const Index row = quotient(i, p.inner);
+    const Index inner = i - row * (Index)p.inner.divisor;
+    const Index outer = quotient(row, p.index_count);
+    const Index number = row - outer * (Index)p.index_count.divisor;
+    const i64 at = axis_number(((const Number*)p.indices)[number], p.axis_extent);
+    ((Word*)p.target)[i] = ((const Word*)p.source)[((i64)outer * p.axis_extent + at) * p.inner.divisor + inner];
+  }
+}
+#endif
+#ifdef GATHER_ELEMENTS
+KERNEL(GatherElementsParameters) {
+  FOR_EACH(i, p.count) {
+    const i64 at = axis_number(((const Number*)p.indices)[i], p.axis_extent);
+    ((Word*)p.target)[i] = ((const Word*)p.source)[offset_of<RANK>(i, p.extents, p.strides) + at * p.axis_stride];
+  }
+}
+#endif
+#ifdef GATHER_ND
+// A slice of the source for each tuple of numbers.
+KERNEL(GatherNdParameters) {
+  FOR_EACH(i, p.count) {
+    const i64 tuple = (i64)i / p.slice;
+    i64 offset = tuple / p.tuples_a_batch * p.batch_stride + (i64)i % p.slice;
+    for (int d = 0; d < p.depth; ++d) {
+      const i64 at = axis_number(((const Number*)p.indices)[tuple * p.depth + d], p.extents[d]);
+      offset += at * p.strides[d];
+    }
+    ((Word*)p.target)[i] = ((const Word*)p.source)[offset];
+  }
+}
+#endif

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// The float type in which functions of a type are computed.
+template <class T>
+struct Real {
+  typedef double type;
+};
+template <>
+struct Real<float> {
+  typedef float type;
+};

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "movement.h"
+
+#include <algorithm>
+
+#include "kernel_texts.h"
+#include "kernels/copy.h"
+
+namespace gantry::cuda {
+namespace {
+
+// Whether an element of twice the bytes does as well.
+bool can_widen(const Walk& walk, int64_t bytes, const Buffer& a, const Buffer& b) {
+  if (bytes >= 16 || walk.extents.back() % 2 != 0) return false;
+  if (a.offset_bytes % static_cast<uint64_t>(2 * bytes) != 0) return false;
+  if (b.offset_bytes % static_cast<uint64_t>(2 * bytes) != 0) return false;
+  return std::all_of(walk.strides.begin(), walk.strides.end(), [](const Extents& strides) {
+    return strides.back() == 1 && std::all_of(strides.begin(), strides.end() - 1,
+                                              [](int64_t stride) { return stride % 2 == 0; });
+  });
+}
+
+}  // namespace
+
+int64_t blocks_for(const Planner& planner, int64_t count) {
+  return std::min<int64_t>((count + kThreads - 1) / kThreads,
+                           int64_t{32} * planner.multiprocessors);
+}
+
+int threads_for_row(int64_t length) {
+  return static_cast<int>(std::clamp<int64_t>((length + 127) / 128 * 32, 32, 512));
+}
+
+std::string word_name(int64_t bytes) { return "u" + std::to_string(8 * bytes); }
+
+void plan_copy(Planner& planner, const Extents& shape, int64_t element_bytes, const Buffer& target,
+               const Extents& target_strides, const Buffer& source, const Extents& source_strides) {
+  Walk walk{shape, {target_strides, source_strides}};
+  if (walk.count() == 0) return;
+  walk.simplify();
+  const auto is_dense = [](const Extents& strides) { return strides[0] == 1; };
+  if (walk.rank() == 1 &&
+      (walk.extents[0] == 1 || std::all_of(walk.strides.begin(), walk.strides.end(), is_dense))) {
+    planner.copy(target, source, static_cast<uint64_t>(walk.extents[0] * element_bytes));
+    return;
+  }
+  while (can_widen(walk, element_bytes, target, source)) {
+    element_bytes *= 2;
+    walk.extents.back() /= 2;
+    for (Extents& strides : walk.strides) {
+      for (size_t axis = 0; axis + 1 < strides.size(); ++axis) strides[axis] /= 2;
+    }
+  }
+  CopyParameters parameters = {};
+  parameters.count = walk.count();
+  walk.write_extents(parameters.extents);
+  walk.write_strides(0, parameters.target_strides);
+  walk.write_strides(1, parameters.source_strides);
+  const std::string word = word_name(element_bytes);
+  const std::string rank = std::to_string(walk.rank());
+  const std::string body =
+      std::string("\ntypedef ") + index_type(walk.is_small()) +
+      " Index;\nKERNEL(CopyParameters) {\n  FOR_EACH(i, p.count) {\n    ((" + word +
+      "*)p.target)[offset_of<" + rank + ">(i, p.extents, p.target_strides)] =\n        ((const " +
+      word + "*)p.source)[offset_of<" + rank + ">(i, p.extents, p.source_strides)];\n  }\n}\n";
+  planner.launch(kernel_source({"index.h", "index.cu", "copy.h", "copy.cu"}, body),
+                 blocks_for(planner, parameters.count), kThreads, parameters,
+                 {{&parameters.target, target}, {&parameters.source, source}});
+}
+
+void plan_fill(Planner& planner, int64_t count, int64_t element_bytes, const Buffer& target,
+               uint64_t bits, const Buffer* value) {
+  if (count == 0) return;
+  FillParameters parameters = {};
+  parameters.bits = bits;
+  parameters.count = count;
+  const std::string word = word_name(element_bytes);
+  const std::string body = "\ntypedef u64 Index;\nKERNEL(FillParameters) {\n  const " + word +
+                           " value = p.value ? *(const " + word + "*)p.value : (" + word +
+                           ")p.bits;\n  FOR_EACH(i, p.count) ((" + word +
+                           "*)p.target)[i] = value;\n}\n";
+  std::vector<std::pair<const void* const*, Buffer>> addresses = {{&parameters.target, target}};
+  if (value) addresses.emplace_back(&parameters.value, *value);
+  planner.launch(kernel_source({"index.h", "index.cu", "copy.h", "copy.cu"}, body),
+                 blocks_for(planner, count), kThreads, parameters, addresses);
+}
+
+}  // namespace gantry::cuda

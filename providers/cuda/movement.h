@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps that move elements, for the operators that do so. Pure functions of shapes.
+#pragma once
+
+#include "indexing.h"
+#include "operation.h"
+
+namespace gantry::cuda {
+
+constexpr int kThreads = 256;
+
+/// Blocks of kThreads for `count` pieces of work, which each kernel goes through in steps.
+int64_t blocks_for(const Planner& planner, int64_t count);
+
+/// Threads of a block that works on a row: whole warps.
+int threads_for_row(int64_t length);
+
+/// Copies the elements of `shape` from strides to strides, in elements of `element_bytes`.
+void plan_copy(Planner& planner, const Extents& shape, int64_t element_bytes, const Buffer& target,
+               const Extents& target_strides, const Buffer& source, const Extents& source_strides);
+
+/// Fills `count` elements with the bits of one, or, with `value`, with the element that lies there
+/// on the device.
+void plan_fill(Planner& planner, int64_t count, int64_t element_bytes, const Buffer& target,
+               uint64_t bits, const Buffer* value = nullptr);
+
+/// Name of an unsigned type of that many bytes in the kernels' text.
+std::string word_name(int64_t bytes);
+
+}  // namespace gantry::cuda

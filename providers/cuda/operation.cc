@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operation.h"
+
+#include <gantry/sdk/bits.h>
+
+#include <array>
+#include <list>
+
+#include "stream.h"
+
+namespace gantry::cuda {
+namespace {
+
+// A plan with what its runs fill in; it belongs to one context, so one run at a time.
+struct BoundPlan {
+  std::vector<int64_t> key;
+  Plan plan;
+  std::vector<void*> outputs;  // by number
+  std::vector<void*> scratch;  // by number
+};
+
+class PlanContext final : public sdk::KernelContext {
+ public:
+  /// Where the key of a run is put together; kept so that a known shape allocates nothing.
+  std::vector<int64_t> key;
+
+  /// The plan of `key`; null: there is none.
+  BoundPlan* find() {
+    for (auto it = plans_.begin(); it != plans_.end(); ++it) {
+      if (it->key != key) continue;
+      plans_.splice(plans_.begin(), plans_, it);
+      return &plans_.front();
+    }
+    return nullptr;
+  }
+  BoundPlan* add(Plan plan) {
+    plans_.push_front({key, std::move(plan), {}, {}});
+    BoundPlan& added = plans_.front();
+    added.outputs.resize(added.plan.outputs.size());
+    added.scratch.resize(added.plan.scratch_bytes.size());
+    if (plans_.size() > kMostPlans) plans_.pop_back();
+    return &added;
+  }
+
+ private:
+  static constexpr size_t kMostPlans = 16;
+  std::list<BoundPlan> plans_;  // most recently used first
+};
+
+bool is_host(uint64_t host_inputs, int slot) { return slot < 64 && (host_inputs >> slot & 1) != 0; }
+
+void append_input(std::vector<int64_t>& key, const sdk::Call& call, int slot,
+                  uint64_t host_inputs) {
+  if (!call.has_input(slot)) {
+    key.push_back(-1);
+    return;
+  }
+  const gantry_tensor& tensor = call.input(slot);
+  key.push_back(tensor.dtype);
+  key.push_back(tensor.rank);
+  for (uint32_t axis = 0; axis < tensor.rank; ++axis) key.push_back(tensor.shape[axis]);
+  if (!is_host(host_inputs, slot) || tensor.size_bytes == 0) return;
+  const size_t words = (tensor.size_bytes + 7) / 8;
+  key.push_back(static_cast<int64_t>(tensor.size_bytes));
+  key.resize(key.size() + words);
+  std::memcpy(&key[key.size() - words], tensor.data, tensor.size_bytes);
+}
+
+Planner planner_of(const sdk::Call& call, uint64_t host_inputs, Device& device) {
+  std::vector<InputFacts> inputs(static_cast<size_t>(call.input_count()));
+  for (int slot = 0; slot < call.input_count(); ++slot) {
+    if (!call.has_input(slot)) continue;
+    const gantry_tensor& tensor = call.input(slot);
+    InputFacts& facts = inputs[static_cast<size_t>(slot)];
+    facts.is_present = true;
+    facts.dtype = tensor.dtype;
+    facts.shape.assign(tensor.shape, tensor.shape + tensor.rank);
+    if (is_host(host_inputs, slot)) facts.host_data = tensor.data;
+  }
+  std::vector<uint8_t> wanted;
+  for (int slot = 0; slot < call.output_count(); ++slot) wanted.push_back(call.wants(slot) ? 1 : 0);
+  return {device.source_store(), std::move(inputs), std::move(wanted),
+          device.facts.multiprocessors};
+}
+
+class Runner {
+ public:
+  Runner(sdk::Call& call, Stream& stream, BoundPlan& bound)
+      : call_(call), stream_(stream), bound_(bound) {}
+
+  void run() {
+    ask_for_memory();
+    for (Step& step : bound_.plan.steps) run_step(step);
+  }
+
+ private:
+  void ask_for_memory() {
+    for (size_t i = 0; i < bound_.outputs.size(); ++i) {
+      const PlannedOutput& planned = bound_.plan.outputs[i];
+      const sdk::Shape shape(planned.shape.data(), static_cast<int>(planned.shape.size()));
+      const gantry_tensor& tensor =
+          call_.output(static_cast<int>(planned.slot), planned.dtype, shape);
+      bound_.outputs[i] = tensor.data;
+      if (!planned.host_bytes.empty())
+        std::memcpy(tensor.data, planned.host_bytes.data(), planned.host_bytes.size());
+    }
+    for (size_t i = 0; i < bound_.scratch.size(); ++i) {
+      bound_.scratch[i] =
+          call_.scratch<std::byte>(static_cast<int64_t>(bound_.plan.scratch_bytes[i]));
+    }
+  }
+
+  [[nodiscard]] void* address_of(const Buffer& buffer) const {
+    void* memory = nullptr;
+    switch (buffer.kind) {
+      case Buffer::Kind::kInput:
+        memory = call_.input(static_cast<int>(buffer.index)).data;
+        break;
+      case Buffer::Kind::kOutput:
+        memory = bound_.outputs[buffer.index];
+        break;
+      case Buffer::Kind::kScratch:
+        memory = bound_.scratch[buffer.index];
+        break;
+    }
+    return static_cast<std::byte*>(memory) + buffer.offset_bytes;
+  }
+
+  void run_step(Step& step) {
+    const Device& device = stream_.device();
+    switch (step.kind) {
+      case Step::Kind::kLaunch:
+        return launch(step);
+      case Step::Kind::kFill:
+        return device.require(
+            device.driver.fill_8(reinterpret_cast<uintptr_t>(address_of(step.buffers[0])),
+                                 step.value, step.size_bytes, stream_.handle()),
+            "filling memory");
+      case Step::Kind::kCopy: {
+        const auto target = reinterpret_cast<uintptr_t>(address_of(step.buffers[0]));
+        const auto source = reinterpret_cast<uintptr_t>(address_of(step.buffers[1]));
+        if (target == source) return;  // the host granted that the bytes stay where they are
+        return device.require(
+            device.driver.copy_within(target, source, step.size_bytes, stream_.handle()),
+            "copying on the device");
+      }
+      case Step::Kind::kCall: {
+        std::array<void*, 16> addresses{};
+        for (size_t i = 0; i < step.buffers.size(); ++i)
+          addresses.at(i) = address_of(step.buffers[i]);
+        return step.call(stream_, addresses.data());
+      }
+    }
+  }
+
+  void launch(Step& step) {
+    Device& device = stream_.device();
+    if (!step.function) step.function = device.programs().get(*step.program);
+    for (const auto& [place, buffer] : step.addresses) {
+      void* const address = address_of(buffer);
+      std::memcpy(&step.parameters[place], &address, sizeof(address));
+    }
+    void* parameters[] = {step.parameters.data()};
+    device.require(device.driver.launch(step.function, step.blocks, 1, 1, step.threads, 1, 1, 0,
+                                        stream_.handle(), parameters, nullptr),
+                   "launching a kernel");
+  }
+
+  sdk::Call& call_;
+  Stream& stream_;
+  BoundPlan& bound_;
+};
+
+}  // namespace
+
+std::unique_ptr<sdk::KernelContext> PlannedKernel::make_context() const {
+  return std::make_unique<PlanContext>();
+}
+
+void PlannedKernel::run(sdk::Call& call) const {
+  Stream& stream = *reinterpret_cast<Stream*>(call.stream());
+  stream.device().require_alive();
+  stream.device().enter();
+  auto& context = static_cast<PlanContext&>(*call.context());
+  context.key.clear();
+  for (int slot = 0; slot < call.input_count(); ++slot)
+    append_input(context.key, call, slot, host_inputs_);
+  for (int slot = 0; slot < call.output_count(); ++slot)
+    context.key.push_back(call.wants(slot) ? 1 : 0);
+  BoundPlan* bound = context.find();
+  if (!bound) {
+    const sdk::Span span = call.span("plan");
+    Planner planner = planner_of(call, host_inputs_, stream.device());
+    operation_->plan(planner);
+    bound = context.add(std::move(planner).finish());
+  }
+  Runner(call, stream, *bound).run();
+}
+
+}  // namespace gantry::cuda

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the provider's operators become kernels of the host: an operation plans, and PlannedKernel
+// keeps its plans by shape and runs them on the stream of a call.
+#pragma once
+
+#include <gantry/sdk/graph.h>
+#include <gantry/sdk/kernel.h>
+#include <gantry/sdk/rows.h>
+
+#include <memory>
+#include <utility>
+
+#include "plan.h"
+
+namespace gantry::cuda {
+
+/// A claim that was compiled. Immutable; any thread.
+class Operation {
+ public:
+  Operation() = default;
+  Operation(const Operation&) = delete;
+  Operation& operator=(const Operation&) = delete;
+  virtual ~Operation() = default;
+  /// Adds outputs and steps for the planner's inputs. Depends on their types, shapes and, of slots
+  /// in host memory, on their values, and on nothing else. INVALID_ARGUMENT: they do not fit.
+  virtual void plan(Planner& planner) const = 0;
+};
+
+/// Runs an operation. The first run of each shape makes the plan and loads its kernels; later ones
+/// allocate nothing.
+class PlannedKernel final : public sdk::Kernel {
+ public:
+  /// `host_inputs`: bit i set: input slot i is in host memory, and its value counts.
+  PlannedKernel(std::unique_ptr<Operation> operation, uint64_t host_inputs)
+      : operation_(std::move(operation)), host_inputs_(host_inputs) {}
+
+  void run(sdk::Call& call) const override;
+  [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override;
+
+ private:
+  std::unique_ptr<Operation> operation_;
+  uint64_t host_inputs_;
+};
+
+/// Factory of an operation whose constructor takes the node, for a row whose slots `host_inputs`
+/// are in host memory.
+template <class O, uint64_t kHostInputs = 0>
+std::unique_ptr<sdk::Kernel> make(const sdk::NodeView& node) {
+  return std::make_unique<PlannedKernel>(std::make_unique<O>(node), kHostInputs);
+}
+
+/// Marks of such a row.
+constexpr sdk::Marks host_marks(uint64_t host_inputs) {
+  sdk::Marks marks;
+  marks.host_inputs = host_inputs;
+  marks.signature_inputs = host_inputs;
+  return marks;
+}
+
+}  // namespace gantry::cuda

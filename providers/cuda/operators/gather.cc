@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that read or write by number: Gather, GatherElements, GatherND, ScatterElements,
+// ScatterND. An index outside of its axis reads the nearest element and writes nothing: a device
+// cannot stop for it.
+#include <algorithm>
+
+#include "../kernel_texts.h"
+#include "../kernels/copy.h"
+#include "operators.h"
+
+namespace gantry::cuda {
+namespace {
+
+using sdk::NodeView;
+
+std::string defines(bool is_small, const std::string& which, const InputFacts& indices,
+                    size_t rank) {
+  return std::string("\ntypedef ") + index_type(is_small) + " Index;\n#define " + which +
+         "\n#define RANK " + std::to_string(std::max<size_t>(rank, 1)) + "\ntypedef " +
+         type_name(indices.dtype) + " Number;\n";
+}
+
+std::string gather_source(bool is_small, const std::string& which, const InputFacts& indices,
+                          int64_t bytes, size_t rank = 1) {
+  return kernel_source({"index.h", "index.cu", "copy.h", "copy.cu"},
+                       defines(is_small, which, indices, rank) + "typedef " + word_name(bytes) +
+                           " Word;\n" + std::string(kernel_text("gather.cu")));
+}
+
+void check_rank(size_t rank) {
+  if (rank > MOST_AXES) {
+    throw sdk::Error(GANTRY_UNSUPPORTED, "a tensor of " + std::to_string(rank) +
+                                             " axes, more than " + std::to_string(MOST_AXES));
+  }
+}
+
+class Gather final : public Operation {
+ public:
+  explicit Gather(const NodeView& node) : axis_(node.get_int("axis", 0)) {}
+  void plan(Planner& planner) const override {
+    const InputFacts& x = planner.input(0);
+    const InputFacts& indices = planner.input(1);
+    const auto axis = static_cast<size_t>(checked_axis(axis_, x.rank(), "axis"));
+    Extents shape(x.shape.begin(), x.shape.begin() + static_cast<int64_t>(axis));
+    shape.insert(shape.end(), indices.shape.begin(), indices.shape.end());
+    shape.insert(shape.end(), x.shape.begin() + static_cast<int64_t>(axis) + 1, x.shape.end());
+    const Buffer y = planner.output(0, x.dtype, shape);
+    if (count_of(shape) == 0) return;
+    int64_t inner = count_of(x.shape, axis + 1, x.shape.size());
+    int64_t bytes = bytes_of(x.dtype);
+    while (bytes < 16 && inner % 2 == 0) {
+      inner /= 2;
+      bytes *= 2;
+    }
+    GatherParameters parameters = {};
+    parameters.count = count_of(x.shape, 0, axis) * indices.element_count() * inner;
+    parameters.inner = divisor_of(inner);
+    parameters.index_count = divisor_of(indices.element_count());
+    parameters.axis_extent = x.shape[axis];
+    planner.launch(gather_source(parameters.count < int64_t{1} << 31, "GATHER", indices, bytes),
+                   blocks_for(planner, parameters.count), kThreads, parameters,
+                   {{&parameters.target, y},
+                    {&parameters.source, Planner::in(0)},
+                    {&parameters.indices, Planner::in(1)}});
+  }
+
+ private:
+  int64_t axis_;
+};
+
+// Where elements of the indices' shape lie in the data, but for the axis.
+GatherElementsParameters elements_of(const InputFacts& data, const InputFacts& indices,
+                                     size_t axis) {
+  check_rank(data.shape.size());
+  if (indices.shape.size() != data.shape.size()) {
+    throw sdk::Error(GANTRY_INVALID_ARGUMENT, "the indices have the shape " +
+                                                  text_of(indices.shape) + " for data of " +
+                                                  text_of(data.shape));
+  }
+  GatherElementsParameters parameters = {};
+  parameters.count = indices.element_count();
+  Walk walk{indices.shape, {dense_strides(data.shape)}};
+  parameters.axis_stride = walk.strides[0][axis];
+  parameters.axis_extent = data.shape[axis];
+  walk.strides[0][axis] = 0;
+  walk.write_extents(parameters.extents);
+  walk.write_strides(0, parameters.strides);
+  return parameters;
+}
+
+class GatherElements final : public Operation {
+ public:
+  explicit GatherElements(const NodeView& node) : axis_(node.get_int("axis", 0)) {}
+  void plan(Planner& planner) const override {
+    const InputFacts& x = planner.input(0);
+    const InputFacts& indices = planner.input(1);
+    const auto axis = static_cast<size_t>(checked_axis(axis_, x.rank(), "axis"));
+    const Buffer y = planner.output(0, x.dtype, indices.shape);
+    const GatherElementsParameters parameters = elements_of(x, indices, axis);
+    planner.launch(gather_source(parameters.count < int64_t{1} << 31, "GATHER_ELEMENTS", indices,
+                                 bytes_of(x.dtype), x.shape.size()),
+                   blocks_for(planner, parameters.count), kThreads, parameters,
+                   {{&parameters.target, y},
+                    {&parameters.source, Planner::in(0)},
+                    {&parameters.indices, Planner::in(1)}});
+  }
+
+ private:
+  int64_t axis_;
+};
+
+// Tuples of numbers behind `batch` common axes.
+GatherNdParameters tuples_of(const InputFacts& data, const InputFacts& indices, size_t batch) {
+  const auto depth = static_cast<size_t>(indices.shape.empty() ? 0 : indices.shape.back());
+  if (indices.shape.size() <= batch || batch + depth > data.shape.size() || depth > MOST_AXES) {
+    throw sdk::Error(GANTRY_INVALID_ARGUMENT, "indices of the shape " + text_of(indices.shape) +
+                                                  " do not fit data of " + text_of(data.shape));
+  }
+  GatherNdParameters parameters = {};
+  const Extents dense = dense_strides(data.shape);
+  parameters.slice = std::max<int64_t>(1, count_of(data.shape, batch + depth, data.shape.size()));
+  parameters.tuples_a_batch =
+      std::max<int64_t>(1, count_of(indices.shape, batch, indices.shape.size() - 1));
+  parameters.batch_stride = count_of(data.shape, batch, data.shape.size());
+  parameters.depth = static_cast<int>(depth);
+  for (size_t d = 0; d < depth; ++d) {
+    parameters.extents[d] = data.shape[batch + d];
+    parameters.strides[d] = dense[batch + d];
+  }
+  return parameters;
+}
+
+class GatherND final : public Operation {
+ public:
+  explicit GatherND(const NodeView& node)
+      : batch_(static_cast<size_t>(node.get_int("batch_dims", 0))) {}
+  void plan(Planner& planner) const override {
+    const InputFacts& x = planner.input(0);
+    const InputFacts& indices = planner.input(1);
+    GatherNdParameters parameters = tuples_of(x, indices, batch_);
+    Extents shape(indices.shape.begin(), indices.shape.end() - 1);
+    shape.insert(shape.end(), x.shape.begin() + static_cast<int64_t>(batch_) + parameters.depth,
+                 x.shape.end());
+    const Buffer y = planner.output(0, x.dtype, shape);
+    parameters.count = count_of(shape);
+    planner.launch(
+        gather_source(parameters.count < int64_t{1} << 31, "GATHER_ND", indices, bytes_of(x.dtype)),
+        blocks_for(planner, parameters.count), kThreads, parameters,
+        {{&parameters.target, y},
+         {&parameters.source, Planner::in(0)},
+         {&parameters.indices, Planner::in(1)}});
+  }
+
+ private:
+  size_t batch_;
+};
+
+// The data, then the updates over them.
+class Scatter final : public Operation {
+ public:
+  explicit Scatter(const NodeView& node)
+      : is_by_tuples_(node.op_type() == "ScatterND"),
+        axis_(node.get_int("axis", 0)),
+        reduction_(node.get_string("reduction", "none")) {}
+  void plan(Planner& planner) const override {
+    const InputFacts& x = planner.input(0);
+    const InputFacts& indices = planner.input(1);
+    const Buffer y = planner.output(0, x.dtype, x.shape);
+    planner.copy(y, Planner::in(0), static_cast<uint64_t>(x.element_count() * bytes_of(x.dtype)));
+    if (is_by_tuples_) {
+      GatherNdParameters parameters = tuples_of(x, indices, 0);
+      parameters.count = planner.input(2).element_count();
+      planner.launch(source(parameters.count, "SCATTER_ND", indices, x),
+                     blocks(planner, parameters), kThreads, parameters,
+                     {{&parameters.target, y},
+                      {&parameters.source, Planner::in(2)},
+                      {&parameters.indices, Planner::in(1)}});
+      return;
+    }
+    const auto axis = static_cast<size_t>(checked_axis(axis_, x.rank(), "axis"));
+    const GatherElementsParameters parameters = elements_of(x, indices, axis);
+    planner.launch(source(parameters.count, "SCATTER_ELEMENTS", indices, x),
+                   blocks(planner, parameters), kThreads, parameters,
+                   {{&parameters.target, y},
+                    {&parameters.source, Planner::in(2)},
+                    {&parameters.indices, Planner::in(1)}});
+  }
+
+ private:
+  template <class Parameters>
+  static int64_t blocks(const Planner& planner, const Parameters& parameters) {
+    return blocks_for(planner, parameters.count);
+  }
+
+  [[nodiscard]] std::string source(int64_t count, const std::string& which,
+                                   const InputFacts& indices, const InputFacts& data) const {
+    std::string text = defines(count < int64_t{1} << 31, which, indices, data.shape.size()) +
+                       "typedef " + type_name(data.dtype) + " T;\n";
+    if (reduction_ == "none") text += "#define PLAIN\n";
+    if (reduction_ == "add") text += "#define COMBINE(a, b) ((a) + (b))\n";
+    if (reduction_ == "mul") text += "#define COMBINE(a, b) ((a) * (b))\n";
+    if (reduction_ == "max") text += "#define COMBINE(a, b) larger(a, b)\n";
+    if (reduction_ == "min") text += "#define COMBINE(a, b) smaller(a, b)\n";
+    return kernel_source({"index.h", "index.cu", "copy.h", "copy.cu"},
+                         text + std::string(kernel_text("scatter.cu")));
+  }
+
+  bool is_by_tuples_;
+  int64_t axis_;
+  std::string reduction_;
+};
+
+std::string has_integers(const NodeView& node) {
+  const uint32_t dtype = node.input(1).dtype();
+  return dtype == GANTRY_INT64 || dtype == GANTRY_INT32 ? ""
+                                                        : "the type of the indices is not known";
+}
+
+std::string has_known_reduction(const NodeView& node) {
+  const std::string reduction = node.get_string("reduction", "none");
+  for (const char* known : {"none", "add", "mul", "max", "min"}) {
+    if (reduction == known) return has_integers(node);
+  }
+  return "the reduction " + reduction + " is not known";
+}
+
+constexpr sdk::DTypeSet kMoved = sdk::kFixedSize;
+
+constexpr sdk::KernelRow kGather[] = {
+    {"Gather", 1, sdk::kLatest, kMoved, make<Gather>, {}, has_integers},
+    {"GatherElements", 11, sdk::kLatest, kMoved, make<GatherElements>, {}, has_integers},
+    {"GatherND", 11, sdk::kLatest, kMoved, make<GatherND>, {}, has_integers},
+};
+
+constexpr sdk::Marks overwriting() {
+  sdk::Marks marks;
+  marks.overwrites = 1;
+  return marks;
+}
+
+constexpr sdk::KernelRow kScatter[] = {
+    {"Scatter", 9, sdk::kLatest, kComputed, make<Scatter>, overwriting(), has_known_reduction},
+    {"ScatterElements", 11, sdk::kLatest, kComputed, make<Scatter>, overwriting(),
+     has_known_reduction},
+    {"ScatterND", 11, sdk::kLatest, kComputed, make<Scatter>, overwriting(), has_known_reduction},
+};
+
+}  // namespace
+
+sdk::KernelTable gather_kernels() { return sdk::table(kGather); }
+sdk::KernelTable scatter_kernels() { return sdk::table(kScatter); }
+
+}  // namespace gantry::cuda

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that move elements by strides: Transpose, Slice, Concat, Split, Expand, Tile, Pad,
+// DepthToSpace, SpaceToDepth.
+#include <algorithm>
+#include <numeric>
+
+#include "../kernel_texts.h"
+#include "../kernels/copy.h"
+#include "operators.h"
+
+namespace gantry::cuda {
+namespace {
+
+using sdk::NodeView;
+
+uint64_t offset_bytes(int64_t elements, uint32_t dtype) {
+  return static_cast<uint64_t>(elements * bytes_of(dtype));
+}
+
+class Transpose final : public Operation {
+ public:
+  explicit Transpose(const NodeView& node) : perm_(node.get_ints("perm")) {}
+  void plan(Planner& planner) const override {
+    const InputFacts& x = planner.input(0);
+    Extents perm = perm_;
+    if (perm.empty()) {
+      perm.resize(x.shape.size());
+      std::iota(perm.rbegin(), perm.rend(), 0);
+    }
+    if (perm.size() != x.shape.size()) {
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                       "perm is " + text_of(perm) + " for the shape " + text_of(x.shape));
+    }
+    const Extents dense = dense_strides(x.shape);
+    Extents shape;
+    Extents strides;
+    for (const int64_t axis : perm) {
+      const auto from =
+          static_cast<size_t>(checked_axis(axis, static_cast<int64_t>(x.shape.size()), "perm"));
+      shape.push_back(x.shape[from]);
+      strides.push_back(dense[from]);
+    }
+    const Buffer y = planner.output(0, x.dtype, shape);
+    plan_copy(planner, shape, bytes_of(x.dtype), y, dense_strides(shape), Planner::in(0), strides);
+  }
+
+ private:
+  Extents perm_;
+};
+
+class Slice final : public Operation {
+ public:
+  explicit Slice(const NodeView& node)
+      : starts_(node.get_ints("starts")),
+        ends_(node.get_ints("ends")),
+        axes_(node.get_ints("axes")) {}
+  void plan(Planner& planner) const override {
+    const InputFacts& x = planner.input(0);
+    const bool by_inputs = planner.has_input(1);
+    const Extents starts = by_inputs ? planner.host_integers(1) : starts_;
+    const Extents ends = by_inputs ? planner.host_integers(2) : ends_;
+    Extents axes = planner.has_input(3) ? planner.host_integers(3) : axes_;
+    const Extents steps =
+        planner.has_input(4) ? planner.host_integers(4) : Extents(starts.size(), 1);
+    if (axes.empty() && !planner.has_input(3)) {
+      axes.resize(starts.size());
+      std::iota(axes.begin(), axes.end(), 0);
+    }
+    Extents shape = x.shape;
+    Extents strides = dense_strides(x.shape);
+    int64_t first = 0;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const auto axis = static_cast<size_t>(
+          checked_axis(axes[i], static_cast<int64_t>(x.shape.size()), "an axis"));
+      const int64_t extent = x.shape[axis];
+      const int64_t step = steps.at(i);
+      if (step == 0) throw sdk::Error(GANTRY_INVALID_ARGUMENT, "a step is 0");
+      const auto bound = [&](int64_t at, int64_t low, int64_t high) {
+        return std::clamp(at < 0 ? at + extent : at, low, high);
+      };
+      const int64_t start =
+          step > 0 ? bound(starts.at(i), 0, extent) : bound(starts.at(i), 0, extent - 1);
+      const int64_t end =
+          step > 0 ? bound(ends.at(i), 0, extent) : bound(ends.at(i), -1, extent - 1);
+      const int64_t length = step > 0 ? end - start : start - end;
+      const int64_t size = std::abs(step);
+      shape[axis] = length <= 0 ? 0 : (length - 1) / size + 1;
+      first += start * strides[axis];
+      strides[axis] *= step;
+    }
+    const Buffer y = planner.output(0, x.dtype, shape);
+    if (count_of(shape) == 0) return;
+    plan_copy(planner, shape, bytes_of(x.dtype), y, dense_strides(shape),
+              Planner::in(0).at(offset_bytes(first, x.dtype)), strides);
+  }
+
+ private:
+  Extents starts_;
+  Extents ends_;
+  Extents axes_;
+};
+
+class Concat final : public Operation {
+ public:
+  explicit Concat(const NodeView& node) : axis_(node.get_int("axis", 0)) {}
+  void plan(Planner& planner) const override {
+    const InputFacts& first = planner.input(0);
+    const auto axis = static_cast<size_t>(checked_axis(axis_, first.rank(), "axis"));
+    Extents shape = first.shape;
+    shape[axis] = 0;
+    for (int i = 0; i < planner.input_count(); ++i) {
+      Extents other = planner.shape(i);
+      if (other.size() == shape.size()) {
+        shape[axis] += other[axis];
+        other[axis] = shape[axis];
+      }
+      if (other != shape) {
+        throw sdk::Error(GANTRY_INVALID_ARGUMENT, "input " + std::to_string(i) + " has the shape " +
+                                                      text_of(planner.shape(i)) +
+                                                      ", which does not continue " +
+                                                      text_of(first.shape));
+      }
+    }
+    const Buffer y = planner.output(0, first.dtype, shape);
+    const Extents strides = dense_strides(shape);
+    int64_t done = 0;
+    for (int i = 0; i < planner.input_count(); ++i) {
+      const Extents& part = planner.shape(i);
+      plan_copy(planner, part, bytes_of(first.dtype),
+                y.at(offset_bytes(done * strides[axis], first.dtype)), strides, Planner::in(i),
+                dense_strides(part));
+      done += part[axis];
+    }
+  }
+
+ private:
+  int64_t axis_;
+};
+
+class Split final : public Operation {
+ public:
+  explicit Split(const NodeView& node)
+      : axis_(node.get_int("axis", 0)),
+        sizes_(node.get_ints("split")),
+        outputs_(node.output_count()) {}
+  void plan(Planner& planner) const override {
+    const InputFacts& x = planner.input(0);
+    const auto axis = static_cast<size_t>(checked_axis(axis_, x.rank(), "axis"));
+    Extents sizes = planner.has_input(1) ? planner.host_integers(1) : sizes_;
+    if (sizes.empty()) {
+      const int64_t each = (x.shape[axis] + outputs_ - 1) / outputs_;
+      for (int64_t done = 0; sizes.size() < static_cast<size_t>(outputs_); done += each)
+        sizes.push_back(std::clamp<int64_t>(x.shape[axis] - done, 0, each));
+    }
+    const Extents strides = dense_strides(x.shape);
+    int64_t done = 0;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      Extents part = x.shape;
+      part[axis] = sizes[i];
+      if (planner.wants(static_cast<int>(i))) {
+        const Buffer y = planner.output(static_cast<int>(i), x.dtype, part);
+        plan_copy(planner, part, bytes_of(x.dtype), y, dense_strides(part),
+                  Planner::in(0).at(offset_bytes(done * strides[axis], x.dtype)), strides);
+      }
+      done += sizes[i];
+    }
+    if (done != x.shape[axis]) {
+      throw sdk::Error(
+          GANTRY_INVALID_ARGUMENT,
+          "the parts are " + text_of(sizes) + " of an axis of " + std::to_string(x.shape[axis]));
+    }
+  }
+
+ private:
+  int64_t axis_;
+  Extents sizes_;
+  int64_t outputs_;
+};
+
+class Expand final : public Operation {
+ public:
+  explicit Expand(const NodeView&) {}
+  void plan(Planner& planner) const override {
+    const InputFacts& x = planner.input(0);
+    const Extents shape = broadcast(x.shape, planner.host_integers(1));
+    const Buffer y = planner.output(0, x.dtype, shape);
+    plan_copy(planner, shape, bytes_of(x.dtype), y, dense_strides(shape), Planner::in(0),
+              broadcast_strides(x.shape, shape));
+  }
+};
+
+// As a copy of twice the axes: how often, then where.
+class Tile final : public Operation {
+ public:
+  explicit Tile(const NodeView&) {}
+  void plan(Planner& planner) const override {
+    const InputFacts& x = planner.input(0);
+    const Extents repeats = planner.host_integers(1);
+    if (repeats.size() != x.shape.size()) {
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT, "the repeats are " + text_of(repeats) +
+                                                    " for the shape " + text_of(x.shape));
+    }
+    const Extents dense = dense_strides(x.shape);
+    Extents shape;
+    Extents walked;
+    Extents strides;
+    for (size_t i = 0; i < repeats.size(); ++i) {
+      shape.push_back(x.shape[i] * repeats[i]);
+      walked.insert(walked.end(), {repeats[i], x.shape[i]});
+      strides.insert(strides.end(), {0, dense[i]});
+    }
+    const Buffer y = planner.output(0, x.dtype, shape);
+    plan_copy(planner, walked, bytes_of(x.dtype), y, dense_strides(walked), Planner::in(0),
+              strides);
+  }
+};
+
+// As a transpose of six axes.
+class Blocks final : public Operation {
+ public:
+  explicit Blocks(const NodeView& node)
+      : block_(node.get_int("blocksize", 1)),
+        is_to_depth_(node.op_type() == "SpaceToDepth"),
+        is_columns_first_(node.get_string("mode", "DCR") == "CRD") {}
+  void plan(Planner& planner) const override {
+    const InputFacts& x = planner.input(0);
+    if (x.rank() != 4 || block_ < 1)
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT, "the shape " + text_of(x.shape) + " has no blocks");
+    const int64_t n = x.shape[0], c = x.shape[1], h = x.shape[2], w = x.shape[3], b = block_;
+    Extents seen;   // the input with its blocks as axes
+    Extents order;  // of those axes in the result
+    Extents shape;
+    if (is_to_depth_) {
+      seen = {n, c, h / b, b, w / b, b};
+      order = is_columns_first_ ? Extents{0, 1, 3, 5, 2, 4} : Extents{0, 3, 5, 1, 2, 4};
+      shape = {n, c * b * b, h / b, w / b};
+    } else {
+      seen = is_columns_first_ ? Extents{n, c / (b * b), b, b, h, w}
+                               : Extents{n, b, b, c / (b * b), h, w};
+      order = is_columns_first_ ? Extents{0, 1, 4, 2, 5, 3} : Extents{0, 3, 4, 1, 5, 2};
+      shape = {n, c / (b * b), h * b, w * b};
+    }
+    if (count_of(seen) != count_of(x.shape)) {
+      throw sdk::Error(
+          GANTRY_INVALID_ARGUMENT,
+          "the shape " + text_of(x.shape) + " is no multiple of blocks of " + std::to_string(b));
+    }
+    const Extents dense = dense_strides(seen);
+    Extents walked;
+    Extents strides;
+    for (const int64_t axis : order) {
+      walked.push_back(seen[static_cast<size_t>(axis)]);
+      strides.push_back(dense[static_cast<size_t>(axis)]);
+    }
+    const Buffer y = planner.output(0, x.dtype, shape);
+    plan_copy(planner, walked, bytes_of(x.dtype), y, dense_strides(walked), Planner::in(0),
+              strides);
+  }
+
+ private:
+  int64_t block_;
+  bool is_to_depth_;
+  bool is_columns_first_;
+};
+
+class Pad final : public Operation {
+ public:
+  explicit Pad(const NodeView& node) : mode_(node.get_string("mode", "constant")) {}
+  void plan(Planner& planner) const override {
+    const InputFacts& x = planner.input(0);
+    const auto rank = x.shape.size();
+    const Extents pads = planner.host_integers(1);
+    Extents begins(rank, 0);
+    Extents shape = x.shape;
+    Extents axes(rank);
+    std::iota(axes.begin(), axes.end(), 0);
+    if (planner.has_input(3)) axes = planner.host_integers(3);
+    if (pads.size() != 2 * axes.size()) {
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT, "the pads are " + text_of(pads) + " for " +
+                                                    std::to_string(axes.size()) + " axes");
+    }
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const auto axis =
+          static_cast<size_t>(checked_axis(axes[i], static_cast<int64_t>(rank), "an axis"));
+      begins[axis] = pads[i];
+      shape[axis] += pads[i] + pads[axes.size() + i];
+    }
+    const Buffer y = planner.output(0, x.dtype, shape);
+    if (count_of(shape) == 0) return;
+    if (mode_ == "constant") {
+      plan_constant(planner, x, begins, shape, y);
+    } else {
+      plan_mirrored(planner, x, begins, shape, y);
+    }
+  }
+
+ private:
+  static void plan_constant(Planner& planner, const InputFacts& x, const Extents& begins,
+                            const Extents& shape, const Buffer& y) {
+    uint64_t bits = 0;
+    if (planner.has_input(2) && planner.input(2).host_data)
+      std::memcpy(&bits, planner.input(2).host_data, static_cast<size_t>(bytes_of(x.dtype)));
+    plan_fill(planner, count_of(shape), bytes_of(x.dtype), y, bits);
+    // The part of the input that is left when pads are negative.
+    const Extents from = dense_strides(x.shape);
+    const Extents to = dense_strides(shape);
+    Extents part = x.shape;
+    int64_t source = 0;
+    int64_t target = 0;
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      const int64_t skipped = std::max<int64_t>(0, -begins[axis]);
+      const int64_t first = std::max<int64_t>(0, begins[axis]);
+      part[axis] = std::max<int64_t>(0, std::min(x.shape[axis] - skipped, shape[axis] - first));
+      source += skipped * from[axis];
+      target += first * to[axis];
+    }
+    if (count_of(part) == 0) return;
+    plan_copy(planner, part, bytes_of(x.dtype), y.at(offset_bytes(target, x.dtype)), to,
+              Planner::in(0).at(offset_bytes(source, x.dtype)), from);
+  }
+
+  void plan_mirrored(Planner& planner, const InputFacts& x, const Extents& begins,
+                     const Extents& shape, const Buffer& y) const {
+    if (shape.size() > MOST_AXES || shape.empty())
+      throw sdk::Error(GANTRY_UNSUPPORTED, "padding of the shape " + text_of(x.shape));
+    PadParameters parameters = {};
+    parameters.count = count_of(shape);
+    parameters.mode = mode_ == "edge" ? 1 : mode_ == "reflect" ? 2 : 3;
+    Walk walk{shape, {dense_strides(x.shape)}};
+    walk.write_extents(parameters.extents);
+    walk.write_strides(0, parameters.strides);
+    std::copy(x.shape.begin(), x.shape.end(), parameters.source_extents);
+    std::copy(begins.begin(), begins.end(), parameters.begins);
+    const std::string word = word_name(bytes_of(x.dtype));
+    const std::string body = std::string("\ntypedef ") + index_type(walk.is_small()) +
+                             " Index;\n#define RANK " + std::to_string(shape.size()) +
+                             "\ntypedef " + word + " Word;\n" + std::string(kernel_text("pad.cu"));
+    planner.launch(kernel_source({"index.h", "index.cu", "copy.h", "copy.cu"}, body),
+                   blocks_for(planner, parameters.count), kThreads, parameters,
+                   {{&parameters.target, y}, {&parameters.source, Planner::in(0)}});
+  }
+
+  std::string mode_;
+};
+
+std::string is_known_mode(const NodeView& node) {
+  const std::string mode = node.get_string("mode", "constant");
+  return mode == "constant" || mode == "edge" || mode == "reflect" || mode == "wrap"
+             ? ""
+             : "the mode " + mode + " is not known";
+}
+
+constexpr sdk::DTypeSet kMoved = sdk::kFixedSize;
+
+constexpr sdk::KernelRow kRows[] = {
+    {"Concat", 4, sdk::kLatest, kMoved, make<Concat>},
+    {"DepthToSpace", 1, sdk::kLatest, kMoved, make<Blocks>},
+    {"Expand", 8, sdk::kLatest, kMoved, make<Expand, 2>, host_marks(2)},
+    {"Pad", 11, sdk::kLatest, kMoved & ~sdk::kComplex, make<Pad, 14>, host_marks(14),
+     is_known_mode},
+    {"Slice", 1, sdk::kLatest, kMoved, make<Slice, 30>, host_marks(30)},
+    {"SpaceToDepth", 1, sdk::kLatest, kMoved, make<Blocks>},
+    {"Split", 2, sdk::kLatest, kMoved, make<Split, 2>, host_marks(2)},
+    {"Tile", 6, sdk::kLatest, kMoved, make<Tile, 2>, host_marks(2)},
+    {"Transpose", 1, sdk::kLatest, kMoved, make<Transpose>},
+};
+
+}  // namespace
+
+sdk::KernelTable movement_kernels() { return sdk::table(kRows); }
+
+}  // namespace gantry::cuda

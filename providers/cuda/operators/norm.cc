@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Normalisations of dense rows: LayerNormalization, RMSNormalization, InstanceNormalization,
+// GroupNormalization, and com.microsoft's with a skip connection.
+#include <algorithm>
+
+#include "../kernel_texts.h"
+#include "../kernels/rows.h"
+#include "operators.h"
+
+namespace gantry::cuda {
+namespace {
+
+using sdk::NodeView;
+using Addresses = std::vector<std::pair<const void* const*, Buffer>>;
+
+// What the kernel's text is made with.
+struct Types {
+  uint32_t tensor;
+  uint32_t scale;
+  uint32_t mean;
+  bool is_centered;
+};
+
+void launch_norm(Planner& planner, const NormParameters& parameters, const Addresses& addresses,
+                 const Types& types) {
+  if (parameters.length == 0) return;
+  const std::string body = "\ntypedef " + type_name(types.tensor) + " T;\ntypedef " +
+                           type_name(types.scale) + " S;\ntypedef " + type_name(types.mean) +
+                           " M;\ntypedef " + computed_name(types.tensor) + " C;\n" +
+                           (types.is_centered ? "#define CENTERED\n" : "") +
+                           std::string(kernel_text("norm.cu"));
+  planner.launch(kernel_source({"rows.h", "block.cu"}, body),
+                 std::min<int64_t>(parameters.rows, int64_t{1} << 20),
+                 threads_for_row(parameters.length), parameters, addresses);
+}
+
+class LayerNorm final : public Operation {
+ public:
+  explicit LayerNorm(const NodeView& node)
+      : is_centered_(node.op_type() == "LayerNormalization"),
+        axis_(node.get_int("axis", -1)),
+        epsilon_(node.get_float("epsilon", 1e-5F)) {}
+  void plan(Planner& planner) const override {
+    const InputFacts& x = planner.input(0);
+    const auto axis = static_cast<size_t>(checked_axis(axis_, x.rank(), "axis"));
+    NormParameters parameters = {};
+    parameters.rows = count_of(x.shape, 0, axis);
+    parameters.length = count_of(x.shape, axis, x.shape.size());
+    parameters.groups = 1;
+    parameters.run = 1;
+    parameters.epsilon = epsilon_;
+    Addresses addresses = {{&parameters.result, planner.output(0, x.dtype, x.shape)},
+                           {&parameters.source, Planner::in(0)}};
+    for (int slot = 1; slot <= 2; ++slot) {
+      if (!planner.has_input(slot)) continue;
+      if (planner.input(slot).element_count() != parameters.length) {
+        throw sdk::Error(GANTRY_UNSUPPORTED, "input " + std::to_string(slot) + " has the shape " +
+                                                 text_of(planner.shape(slot)) + ", expected " +
+                                                 std::to_string(parameters.length) + " elements");
+      }
+      addresses.emplace_back(slot == 1 ? &parameters.scale : &parameters.shift, Planner::in(slot));
+    }
+    Extents reduced = x.shape;
+    std::fill(reduced.begin() + static_cast<int64_t>(axis), reduced.end(), 1);
+    // The mean of 16-bit floats is told in 32 bits.
+    const uint32_t mean = x.dtype == GANTRY_DOUBLE ? GANTRY_DOUBLE : GANTRY_FLOAT;
+    if (is_centered_ && planner.wants(1))
+      addresses.emplace_back(&parameters.mean, planner.output(1, mean, reduced));
+    const int last = is_centered_ ? 2 : 1;
+    if (planner.wants(last))
+      addresses.emplace_back(&parameters.deviation, planner.output(last, mean, reduced));
+    const uint32_t scale = planner.has_input(1) ? planner.input(1).dtype : x.dtype;
+    launch_norm(planner, parameters, addresses, {x.dtype, scale, mean, is_centered_});
+  }
+
+ private:
+  bool is_centered_;
+  int64_t axis_;
+  float epsilon_;
+};
+
+// Rows are groups of channels with all that lies in them.
+class ChannelNorm final : public Operation {
+ public:
+  explicit ChannelNorm(const NodeView& node)
+      : groups_(node.op_type() == "GroupNormalization" ? node.get_int("num_groups", 1) : 0),
+        is_by_channel_(groups_ == 0 || node.since_version() >= 21),
+        epsilon_(node.get_float("epsilon", 1e-5F)) {}
+  void plan(Planner& planner) const override {
+    const InputFacts& x = planner.input(0);
+    if (x.rank() < 2) throw sdk::Error(GANTRY_INVALID_ARGUMENT, "the input has no channels");
+    const int64_t channels = x.shape[1];
+    const int64_t groups = groups_ == 0 ? channels : groups_;
+    if (groups <= 0 || channels % groups != 0) {
+      throw sdk::Error(
+          GANTRY_INVALID_ARGUMENT,
+          std::to_string(channels) + " channels do not make " + std::to_string(groups) + " groups");
+    }
+    const int64_t inner = count_of(x.shape, 2, x.shape.size());
+    NormParameters parameters = {};
+    parameters.rows = x.shape[0] * groups;
+    parameters.length = channels / groups * inner;
+    parameters.groups = groups;
+    parameters.per_group = is_by_channel_ ? channels / groups : 1;
+    parameters.run =
+        is_by_channel_ ? std::max<int64_t>(inner, 1) : std::max<int64_t>(parameters.length, 1);
+    parameters.epsilon = epsilon_;
+    const Addresses addresses = {{&parameters.result, planner.output(0, x.dtype, x.shape)},
+                                 {&parameters.source, Planner::in(0)},
+                                 {&parameters.scale, Planner::in(1)},
+                                 {&parameters.shift, Planner::in(2)}};
+    launch_norm(planner, parameters, addresses,
+                {x.dtype, planner.input(1).dtype, GANTRY_FLOAT, true});
+  }
+
+ private:
+  int64_t groups_;
+  bool is_by_channel_;
+  float epsilon_;
+};
+
+// y = norm(x + skip + bias) * gamma + beta, and the sum as output 3.
+class SkipNorm final : public Operation {
+ public:
+  explicit SkipNorm(const NodeView& node)
+      : is_centered_(node.op_type() == "SkipLayerNormalization"),
+        epsilon_(node.get_float("epsilon", 1e-12F)) {}
+  void plan(Planner& planner) const override {
+    const InputFacts& x = planner.input(0);
+    NormParameters parameters = {};
+    parameters.length = x.shape.back();
+    parameters.rows = count_of(x.shape, 0, x.shape.size() - 1);
+    parameters.skip_rows = std::max<int64_t>(
+        1, planner.input(1).element_count() / std::max<int64_t>(parameters.length, 1));
+    parameters.groups = 1;
+    parameters.run = 1;
+    parameters.epsilon = epsilon_;
+    Addresses addresses = {{&parameters.result, planner.output(0, x.dtype, x.shape)},
+                           {&parameters.source, Planner::in(0)},
+                           {&parameters.skip, Planner::in(1)},
+                           {&parameters.scale, Planner::in(2)}};
+    const int bias = is_centered_ ? 4 : 3;
+    if (is_centered_ && planner.has_input(3))
+      addresses.emplace_back(&parameters.shift, Planner::in(3));
+    if (planner.has_input(bias)) addresses.emplace_back(&parameters.bias, Planner::in(bias));
+    if (planner.wants(3))
+      addresses.emplace_back(&parameters.sum, planner.output(3, x.dtype, x.shape));
+    launch_norm(planner, parameters, addresses,
+                {x.dtype, planner.input(2).dtype, GANTRY_FLOAT, is_centered_});
+  }
+
+ private:
+  bool is_centered_;
+  float epsilon_;
+};
+
+std::string has_no_statistics(const NodeView& node) {
+  return node.output(1).present() || node.output(2).present()
+             ? "the mean and the deviation of it are not supported"
+             : "";
+}
+
+constexpr const char* kMicrosoft = "com.microsoft";
+
+constexpr sdk::KernelRow kRows[] = {
+    {"GroupNormalization", 18, sdk::kLatest, sdk::kFloats, make<ChannelNorm>},
+    {"InstanceNormalization", 6, sdk::kLatest, sdk::kFloats, make<ChannelNorm>},
+    {"LayerNormalization", 17, sdk::kLatest, sdk::kFloats, make<LayerNorm>},
+    {"RMSNormalization", 23, sdk::kLatest, sdk::kFloats, make<LayerNorm>},
+    {"SimplifiedLayerNormalization", 1, sdk::kLatest, sdk::kFloats, make<LayerNorm>},
+    {"SkipLayerNormalization",
+     1,
+     sdk::kLatest,
+     sdk::kFloats,
+     make<SkipNorm>,
+     {},
+     has_no_statistics,
+     kMicrosoft},
+    {"SkipSimplifiedLayerNormalization",
+     1,
+     sdk::kLatest,
+     sdk::kFloats,
+     make<SkipNorm>,
+     {},
+     has_no_statistics,
+     kMicrosoft},
+};
+
+}  // namespace
+
+sdk::KernelTable norm_kernels() { return sdk::table(kRows); }
+
+}  // namespace gantry::cuda

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of the operators' families; ../all_kernels.cc lists them.
+#pragma once
+
+#include <gantry/sdk/rows.h>
+
+#include "../movement.h"
+#include "../operation.h"
+#include "../types.h"
+
+namespace gantry::cuda {
+
+sdk::KernelTable shape_kernels();
+sdk::KernelTable movement_kernels();
+sdk::KernelTable gather_kernels();
+sdk::KernelTable scatter_kernels();
+sdk::KernelTable reduce_kernels();
+sdk::KernelTable row_kernels();
+sdk::KernelTable norm_kernels();
+sdk::KernelTable pool_kernels();
+sdk::KernelTable generate_kernels();
+sdk::KernelTable product_kernels();
+sdk::KernelTable conv_kernels();
+sdk::KernelTable resize_kernels();
+sdk::KernelTable attention_kernels();
+
+}  // namespace gantry::cuda

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions: Reduce*, ArgMax, ArgMin, GlobalAveragePool, GlobalMaxPool.
+#include "../kernels/reduce.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "../kernel_texts.h"
+#include "operators.h"
+
+namespace gantry::cuda {
+namespace {
+
+using sdk::NodeView;
+
+// From so many elements on a block works on each result.
+constexpr int64_t kBlockCount = 64;
+
+// One result for each place of the axes that are kept.
+void plan_reduction(Planner& planner, const Buffer& result, uint32_t result_dtype,
+                    const std::string& accumulator, const std::vector<bool>& is_reduced) {
+  const InputFacts& x = planner.input(0);
+  const Extents dense = dense_strides(x.shape);
+  Walk kept{{}, {{}}};
+  Walk reduced{{}, {{}}};
+  for (size_t axis = 0; axis < x.shape.size(); ++axis) {
+    Walk& walk = is_reduced[axis] ? reduced : kept;
+    walk.extents.push_back(x.shape[axis]);
+    walk.strides[0].push_back(dense[axis]);
+  }
+  ReduceParameters parameters = {};
+  parameters.kept_count = kept.count();
+  parameters.reduced_count = reduced.count();
+  if (parameters.kept_count == 0) return;
+  kept.simplify();
+  reduced.simplify();
+  kept.write_extents(parameters.kept_extents);
+  kept.write_strides(0, parameters.kept_strides);
+  reduced.write_extents(parameters.reduced_extents);
+  reduced.write_strides(0, parameters.reduced_strides);
+  const bool is_by_block = parameters.reduced_count >= kBlockCount;
+  const std::string body =
+      std::string("\ntypedef ") + index_type(kept.is_small() && reduced.is_small()) +
+      " Index;\ntypedef " + type_name(x.dtype) + " T;\ntypedef " + computed_name(x.dtype) +
+      " C;\ntypedef " + type_name(result_dtype) + " Result;\n#define KEPT_RANK " +
+      std::to_string(kept.rank()) + "\n#define REDUCED_RANK " + std::to_string(reduced.rank()) +
+      "\n" + (is_by_block ? "#define BY_BLOCK\n" : "") + std::string(kernel_text("real.cu")) +
+      std::string(kernel_text("reduce.cu"));
+  // The accumulator's name is known behind the accumulators only.
+  std::string source = kernel_source({"index.h", "index.cu", "reduce.h"}, body);
+  const size_t place = source.find("#ifdef BY_BLOCK");
+  source.insert(place, "typedef " + accumulator + " Accumulator;\n");
+  const int64_t blocks = is_by_block ? std::min<int64_t>(parameters.kept_count, int64_t{1} << 20)
+                                     : blocks_for(planner, parameters.kept_count);
+  planner.launch(source, blocks, kThreads, parameters,
+                 {{&parameters.result, result}, {&parameters.source, Planner::in(0)}});
+}
+
+class Reduce final : public Operation {
+ public:
+  explicit Reduce(const NodeView& node)
+      : accumulator_(accumulator_of(node.op_type())),
+        axes_(node.get_ints("axes")),
+        keeps_axes_(node.get_int("keepdims", 1) != 0),
+        is_noop_(node.get_int("noop_with_empty_axes", 0) != 0) {}
+
+  void plan(Planner& planner) const override {
+    const InputFacts& x = planner.input(0);
+    const Extents axes = planner.has_input(1) ? planner.host_integers(1) : axes_;
+    std::vector<bool> is_reduced(x.shape.size(), axes.empty() && !is_noop_);
+    for (const int64_t axis : axes)
+      is_reduced[static_cast<size_t>(checked_axis(axis, x.rank(), "an axis"))] = true;
+    Extents shape;
+    for (size_t axis = 0; axis < x.shape.size(); ++axis) {
+      if (!is_reduced[axis]) shape.push_back(x.shape[axis]);
+      if (is_reduced[axis] && keeps_axes_) shape.push_back(1);
+    }
+    const Buffer y = planner.output(0, x.dtype, shape);
+    if (axes.empty() && is_noop_) {
+      planner.copy(y, Planner::in(0), static_cast<uint64_t>(x.element_count() * bytes_of(x.dtype)));
+      return;
+    }
+    plan_reduction(planner, y, x.dtype, accumulator_ + "<C>", is_reduced);
+  }
+
+ private:
+  // ReduceMax is Maximum, the others are called as they are.
+  static std::string accumulator_of(std::string_view op_type) {
+    const std::string name(op_type.substr(std::string_view("Reduce").size()));
+    return name == "Max" ? "Maximum" : name == "Min" ? "Minimum" : name;
+  }
+
+  std::string accumulator_;
+  Extents axes_;
+  bool keeps_axes_;
+  bool is_noop_;
+};
+
+class ArgExtreme final : public Operation {
+ public:
+  explicit ArgExtreme(const NodeView& node)
+      : accumulator_(std::string("Arg<C, ") + (node.op_type() == "ArgMax" ? "true" : "false") +
+                     (node.get_int("select_last_index", 0) != 0 ? ", true>" : ", false>")),
+        axis_(node.get_int("axis", 0)),
+        keeps_axis_(node.get_int("keepdims", 1) != 0) {}
+  void plan(Planner& planner) const override {
+    const InputFacts& x = planner.input(0);
+    const auto axis = static_cast<size_t>(checked_axis(axis_, x.rank(), "axis"));
+    std::vector<bool> is_reduced(x.shape.size(), false);
+    is_reduced[axis] = true;
+    Extents shape = x.shape;
+    if (keeps_axis_) {
+      shape[axis] = 1;
+    } else {
+      shape.erase(shape.begin() + static_cast<int64_t>(axis));
+    }
+    plan_reduction(planner, planner.output(0, GANTRY_INT64, shape), GANTRY_INT64, accumulator_,
+                   is_reduced);
+  }
+
+ private:
+  std::string accumulator_;
+  int64_t axis_;
+  bool keeps_axis_;
+};
+
+class GlobalPool final : public Operation {
+ public:
+  explicit GlobalPool(const NodeView& node)
+      : accumulator_(node.op_type() == "GlobalMaxPool" ? "Maximum<C>" : "Mean<C>") {}
+  void plan(Planner& planner) const override {
+    const InputFacts& x = planner.input(0);
+    Extents shape = x.shape;
+    std::vector<bool> is_reduced(x.shape.size(), true);
+    for (size_t axis = 0; axis < x.shape.size(); ++axis) {
+      if (axis < 2) {
+        is_reduced[axis] = false;
+      } else {
+        shape[axis] = 1;
+      }
+    }
+    plan_reduction(planner, planner.output(0, x.dtype, shape), x.dtype, accumulator_, is_reduced);
+  }
+
+ private:
+  std::string accumulator_;
+};
+
+constexpr sdk::DTypeSet kReduced =
+    sdk::kFloats | sdk::dtypes(GANTRY_INT32, GANTRY_INT64, GANTRY_UINT32, GANTRY_UINT64);
+constexpr sdk::DTypeSet kOrdered = sdk::kNumbers;
+constexpr sdk::Marks kAxes = host_marks(2);
+
+constexpr sdk::KernelRow kRows[] = {
+    {"ArgMax", 1, sdk::kLatest, kOrdered, make<ArgExtreme>},
+    {"ArgMin", 1, sdk::kLatest, kOrdered, make<ArgExtreme>},
+    {"GlobalAveragePool", 1, sdk::kLatest, sdk::kFloats, make<GlobalPool>},
+    {"GlobalMaxPool", 1, sdk::kLatest, sdk::kFloats, make<GlobalPool>},
+    {"ReduceL1", 1, sdk::kLatest, kReduced, make<Reduce, 2>, kAxes},
+    {"ReduceL2", 1, sdk::kLatest, kReduced, make<Reduce, 2>, kAxes},
+    {"ReduceLogSum", 1, sdk::kLatest, kReduced, make<Reduce, 2>, kAxes},
+    {"ReduceLogSumExp", 1, sdk::kLatest, kReduced, make<Reduce, 2>, kAxes},
+    {"ReduceMax", 1, sdk::kLatest, kOrdered | sdk::kBool, make<Reduce, 2>, kAxes},
+    {"ReduceMean", 1, sdk::kLatest, kReduced, make<Reduce, 2>, kAxes},
+    {"ReduceMin", 1, sdk::kLatest, kOrdered | sdk::kBool, make<Reduce, 2>, kAxes},
+    {"ReduceProd", 1, sdk::kLatest, kReduced, make<Reduce, 2>, kAxes},
+    {"ReduceSum", 1, sdk::kLatest, kReduced, make<Reduce, 2>, kAxes},
+    {"ReduceSumSquare", 1, sdk::kLatest, kReduced, make<Reduce, 2>, kAxes},
+};
+
+}  // namespace
+
+sdk::KernelTable reduce_kernels() { return sdk::table(kRows); }
+
+}  // namespace gantry::cuda

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that normalise along an axis: Softmax, LogSoftmax, Hardmax, LpNormalization.
+#include "../kernels/rows.h"
+
+#include <algorithm>
+
+#include "../kernel_texts.h"
+#include "operators.h"
+
+namespace gantry::cuda {
+namespace {
+
+using sdk::NodeView;
+
+class AlongAxis final : public Operation {
+ public:
+  explicit AlongAxis(const NodeView& node)
+      : op_type_(node.op_type()),
+        is_flat_(node.since_version() < 13 && node.op_type() != "LpNormalization"),
+        axis_(node.get_int("axis", is_flat_ ? 1 : -1)),
+        order_(node.get_int("p", 2)) {}
+
+  void plan(Planner& planner) const override {
+    const InputFacts& x = planner.input(0);
+    const Buffer y = planner.output(0, x.dtype, x.shape);
+    const auto axis =
+        static_cast<size_t>(x.shape.empty() ? 0 : checked_axis(axis_, x.rank(), "axis"));
+    SoftmaxParameters parameters = {};
+    // The older versions take all axes from the one named on as one.
+    const size_t end = x.shape.empty() ? 0 : is_flat_ ? x.shape.size() : axis + 1;
+    parameters.length = count_of(x.shape, axis, end);
+    parameters.stride = count_of(x.shape, end, x.shape.size());
+    parameters.rows = count_of(x.shape, 0, axis) * parameters.stride;
+    parameters.order = static_cast<double>(order_);
+    if (parameters.length == 0) return;
+    const std::string which = op_type_ == "LogSoftmax"        ? "#define LOG_SOFTMAX\n"
+                              : op_type_ == "Hardmax"         ? "#define HARDMAX\n"
+                              : op_type_ == "LpNormalization" ? "#define LP_NORM\n"
+                                                              : "";
+    planner.launch(
+        kernel_source({"rows.h", "block.cu"}, "\ntypedef " + type_name(x.dtype) + " T;\ntypedef " +
+                                                  computed_name(x.dtype) + " C;\n" + which +
+                                                  std::string(kernel_text("softmax.cu"))),
+        std::min<int64_t>(parameters.rows, int64_t{1} << 20), threads_for_row(parameters.length),
+        parameters, {{&parameters.result, y}, {&parameters.source, Planner::in(0)}});
+  }
+
+ private:
+  std::string op_type_;
+  bool is_flat_;
+  int64_t axis_;
+  int64_t order_;
+};
+
+constexpr sdk::Marks kInPlace = [] {
+  sdk::Marks marks;
+  marks.overwrites = 1;
+  return marks;
+}();
+
+constexpr sdk::KernelRow kRows[] = {
+    {"Hardmax", 1, sdk::kLatest, sdk::kFloats, make<AlongAxis>, kInPlace},
+    {"LogSoftmax", 1, sdk::kLatest, sdk::kFloats, make<AlongAxis>, kInPlace},
+    {"LpNormalization", 1, sdk::kLatest, sdk::kFloats, make<AlongAxis>, kInPlace},
+    {"Softmax", 1, sdk::kLatest, sdk::kFloats, make<AlongAxis>, kInPlace},
+};
+
+}  // namespace
+
+sdk::KernelTable row_kernels() { return sdk::table(kRows); }
+
+}  // namespace gantry::cuda

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that give the same elements another shape.
+#include <algorithm>
+
+#include "operators.h"
+
+namespace gantry::cuda {
+namespace {
+
+using sdk::NodeView;
+
+// The same bytes under another shape; where the host grants it they stay where they are.
+class Repeat : public Operation {
+ public:
+  void plan(Planner& planner) const final {
+    const InputFacts& x = planner.input(0);
+    const Extents shape = result(planner);
+    if (count_of(shape) != x.element_count()) {
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                       "the shape " + text_of(x.shape) + " cannot become " + text_of(shape));
+    }
+    const Buffer y = planner.output(0, x.dtype, shape);
+    planner.copy(y, Planner::in(0), static_cast<uint64_t>(x.element_count() * bytes_of(x.dtype)));
+  }
+
+ protected:
+  [[nodiscard]] virtual Extents result(const Planner& planner) const = 0;
+};
+
+class Reshape final : public Repeat {
+ public:
+  explicit Reshape(const NodeView& node) : allow_zero_(node.get_int("allowzero", 0) != 0) {}
+
+ protected:
+  [[nodiscard]] Extents result(const Planner& planner) const override {
+    const Extents& from = planner.shape(0);
+    Extents to = planner.host_integers(1);
+    for (size_t i = 0; i < to.size(); ++i) {
+      if (to[i] == 0 && !allow_zero_ && i < from.size()) to[i] = from[i];
+    }
+    const auto open = std::find(to.begin(), to.end(), -1);
+    if (open != to.end()) {
+      *open = 1;
+      const int64_t known = count_of(to);
+      *open = known == 0 ? 0 : count_of(from) / known;
+    }
+    return to;
+  }
+
+ private:
+  bool allow_zero_;
+};
+
+class Flatten final : public Repeat {
+ public:
+  explicit Flatten(const NodeView& node) : axis_(node.get_int("axis", 1)) {}
+
+ protected:
+  [[nodiscard]] Extents result(const Planner& planner) const override {
+    const Extents& x = planner.shape(0);
+    const auto rank = static_cast<int64_t>(x.size());
+    const int64_t axis = axis_ == rank ? rank : checked_axis(axis_, rank + 1, "axis");
+    const auto split = static_cast<size_t>(axis_ < 0 ? axis_ + rank : axis);
+    return {count_of(x, 0, split), count_of(x, split, x.size())};
+  }
+
+ private:
+  int64_t axis_;
+};
+
+// Axes of an attribute, or of input 1.
+Extents axes_of(const Planner& planner, const Extents& attribute, int64_t rank) {
+  Extents axes = planner.has_input(1) ? planner.host_integers(1) : attribute;
+  for (int64_t& axis : axes) axis = checked_axis(axis, rank, "an axis");
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+class Squeeze final : public Repeat {
+ public:
+  explicit Squeeze(const NodeView& node) : axes_(node.get_ints("axes")) {}
+
+ protected:
+  [[nodiscard]] Extents result(const Planner& planner) const override {
+    const Extents& x = planner.shape(0);
+    const Extents axes = axes_of(planner, axes_, static_cast<int64_t>(x.size()));
+    const bool is_all = axes.empty() && !planner.has_input(1);
+    Extents shape;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const bool is_named = std::binary_search(axes.begin(), axes.end(), static_cast<int64_t>(i));
+      if (is_all ? x[i] != 1 : !is_named) shape.push_back(x[i]);
+    }
+    return shape;
+  }
+
+ private:
+  Extents axes_;
+};
+
+class Unsqueeze final : public Repeat {
+ public:
+  explicit Unsqueeze(const NodeView& node) : axes_(node.get_ints("axes")) {}
+
+ protected:
+  [[nodiscard]] Extents result(const Planner& planner) const override {
+    const Extents& x = planner.shape(0);
+    const size_t added = planner.has_input(1) ? planner.host_integers(1).size() : axes_.size();
+    const Extents axes = axes_of(planner, axes_, static_cast<int64_t>(x.size() + added));
+    Extents shape = x;
+    for (const int64_t axis : axes) shape.insert(shape.begin() + axis, 1);
+    return shape;
+  }
+
+ private:
+  Extents axes_;
+};
+
+constexpr sdk::Marks repeating(uint64_t host_inputs) {
+  sdk::Marks marks = host_marks(host_inputs);
+  marks.repeats = 0;
+  return marks;
+}
+
+constexpr sdk::KernelRow kRows[] = {
+    {"Flatten", 1, sdk::kLatest, sdk::kFixedSize, make<Flatten>, repeating(0)},
+    {"Reshape", 5, sdk::kLatest, sdk::kFixedSize, make<Reshape, 2>, repeating(2)},
+    {"Squeeze", 1, sdk::kLatest, sdk::kFixedSize, make<Squeeze, 2>, repeating(2)},
+    {"Unsqueeze", 1, sdk::kLatest, sdk::kFixedSize, make<Unsqueeze, 2>, repeating(2)},
+};
+
+}  // namespace
+
+sdk::KernelTable shape_kernels() { return sdk::table(kRows); }
+
+}  // namespace gantry::cuda

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The provider's options, as the schema in cuda.json describes them and docs/cuda.md explains them.
+// Immutable.
+#pragma once
+
+#include <gantry/provider.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace gantry::cuda {
+
+struct Options {
+  std::vector<std::string> libraries;  ///< folders to look for NVIDIA's libraries in first
+  uint64_t pool_bytes = 0;             ///< most memory on each device; 0: what there is
+  bool capture = true;
+  bool tf32 = false;
+  std::string cache;  ///< folder of what was compiled; empty: nothing is kept
+
+  Options() = default;
+  /// Requires JSON that the manifest's schema holds for valid.
+  explicit Options(gantry_str text);
+};
+
+}  // namespace gantry::cuda

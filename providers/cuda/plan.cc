@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan.h"
+
+#include <gantry/sdk/bits.h>
+
+#include <string>
+
+namespace gantry::cuda {
+namespace {
+
+constexpr int64_t kMostBlocks = 0x7fffffff;
+constexpr size_t kMostParameterBytes = 4096;  // of every architecture
+
+template <class T>
+std::vector<int64_t> widened(const void* data, int64_t count) {
+  const T* elements = static_cast<const T*>(data);
+  return {elements, elements + count};
+}
+
+}  // namespace
+
+std::vector<int64_t> Planner::host_integers(int slot) const {
+  const InputFacts& facts = input(slot);
+  switch (facts.dtype) {
+    case GANTRY_INT64:
+      return widened<int64_t>(facts.host_data, facts.element_count());
+    case GANTRY_INT32:
+      return widened<int32_t>(facts.host_data, facts.element_count());
+    case GANTRY_BOOL:
+      return widened<uint8_t>(facts.host_data, facts.element_count());
+    default:
+      throw sdk::Error(GANTRY_INVALID_MODEL,
+                       "input " + std::to_string(slot) + " has the element type " +
+                           std::to_string(facts.dtype) + ", expected integers");
+  }
+}
+
+Buffer Planner::output(int slot, uint32_t dtype, std::vector<int64_t> shape) {
+  plan_.outputs.push_back({static_cast<uint32_t>(slot), dtype, std::move(shape), {}});
+  return {Buffer::Kind::kOutput, static_cast<uint32_t>(plan_.outputs.size() - 1), 0};
+}
+
+Buffer Planner::scratch(uint64_t size_bytes) {
+  plan_.scratch_bytes.push_back(size_bytes);
+  return {Buffer::Kind::kScratch, static_cast<uint32_t>(plan_.scratch_bytes.size() - 1), 0};
+}
+
+void Planner::host_output(int slot, uint32_t dtype, std::vector<int64_t> shape, const void* data,
+                          uint64_t size_bytes) {
+  const auto* bytes = static_cast<const std::byte*>(data);
+  plan_.outputs.push_back(
+      {static_cast<uint32_t>(slot), dtype, std::move(shape), {bytes, bytes + size_bytes}});
+}
+
+void Planner::fill(Buffer target, uint64_t size_bytes, unsigned char value) {
+  if (size_bytes == 0) return;
+  Step step;
+  step.kind = Step::Kind::kFill;
+  step.buffers = {target};
+  step.size_bytes = size_bytes;
+  step.value = value;
+  plan_.steps.push_back(std::move(step));
+}
+
+void Planner::copy(Buffer target, Buffer source, uint64_t size_bytes) {
+  if (size_bytes == 0) return;
+  Step step;
+  step.kind = Step::Kind::kCopy;
+  step.buffers = {target, source};
+  step.size_bytes = size_bytes;
+  plan_.steps.push_back(std::move(step));
+}
+
+void Planner::call(std::vector<Buffer> buffers,
+                   std::function<void(Stream&, void* const*)> function) {
+  Step step;
+  step.kind = Step::Kind::kCall;
+  step.buffers = std::move(buffers);
+  step.call = std::move(function);
+  plan_.steps.push_back(std::move(step));
+}
+
+void Planner::add_launch(const std::string& source, int64_t blocks, int threads,
+                         const void* parameters, size_t size_bytes,
+                         std::vector<std::pair<size_t, Buffer>> addresses) {
+  if (blocks == 0) return;
+  if (blocks < 0 || blocks > kMostBlocks || size_bytes > kMostParameterBytes) {
+    throw sdk::Error(GANTRY_UNSUPPORTED, "a kernel of " + std::to_string(blocks) + " blocks with " +
+                                             std::to_string(size_bytes) +
+                                             " bytes of parameters cannot be launched");
+  }
+  Step step;
+  step.program = &programs_.get(source);
+  step.blocks = static_cast<unsigned>(blocks);
+  step.threads = static_cast<unsigned>(threads);
+  const auto* bytes = static_cast<const std::byte*>(parameters);
+  step.parameters.assign(bytes, bytes + size_bytes);
+  step.addresses = std::move(addresses);
+  plan_.steps.push_back(std::move(step));
+}
+
+}  // namespace gantry::cuda

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slots.h"
+
+#include <gantry/sdk/error.h>
+
+#include "stream.h"
+
+namespace gantry::cuda {
+namespace {
+
+Device* from(gantry_device* device) { return reinterpret_cast<Device*>(device); }
+Stream* from(gantry_stream* stream) { return reinterpret_cast<Stream*>(stream); }
+Event* from(gantry_event* event) { return reinterpret_cast<Event*>(event); }
+Capture* from(gantry_capture* capture) { return reinterpret_cast<Capture*>(capture); }
+
+// "cuda.stream": the stream, as the driver's libraries take it; "cuda.memory": a MemoryFigures,
+// which the caller's thread may read until it asks again.
+void* native_handle(gantry_device* device, gantry_stream* stream, gantry_str kind) {
+  if (sdk::to_view(kind) == "cuda.stream" && stream) return from(stream)->handle();
+  if (sdk::to_view(kind) != "cuda.memory" || !device) return nullptr;
+  thread_local MemoryFigures figures;
+  figures = from(device)->figures();
+  return &figures;
+}
+
+}  // namespace
+
+void fill_device_slots(gantry_provider_api& api) {
+  api.device_close = [](gantry_device* device) { delete from(device); };
+  api.memory_allocate = [](gantry_device* device, uint64_t size_bytes, void** out) {
+    return sdk::guard(from(device)->host, [&] { *out = from(device)->allocate(size_bytes); });
+  };
+  api.memory_free = [](gantry_device* device, void* memory) { from(device)->free(memory); };
+  api.native_handle = native_handle;
+}
+
+void fill_stream_slots(gantry_provider_api& api) {
+  api.stream_create = [](gantry_device* device, gantry_stream** out) {
+    return sdk::guard(from(device)->host,
+                      [&] { *out = reinterpret_cast<gantry_stream*>(new Stream(*from(device))); });
+  };
+  api.stream_destroy = [](gantry_stream* stream) { delete from(stream); };
+  api.stream_synchronize = [](gantry_stream* stream) {
+    return sdk::guard(from(stream)->device().host, [&] { from(stream)->synchronize(); });
+  };
+  api.copy = [](gantry_stream* stream, const gantry_copy* copy) {
+    return sdk::guard(from(stream)->device().host, [&] { from(stream)->copy(*copy); });
+  };
+  api.event_create = [](gantry_device* device, gantry_event** out) {
+    return sdk::guard(from(device)->host,
+                      [&] { *out = reinterpret_cast<gantry_event*>(new Event(*from(device))); });
+  };
+  api.event_destroy = [](gantry_event* event) { delete from(event); };
+  api.event_record = [](gantry_event* event, gantry_stream* stream) {
+    return sdk::guard(from(event)->device().host, [&] { from(event)->record(*from(stream)); });
+  };
+  api.event_wait = [](gantry_event* event, gantry_stream* stream) {
+    return sdk::guard(from(event)->device().host, [&] { from(event)->wait(*from(stream)); });
+  };
+  api.event_synchronize = [](gantry_event* event) {
+    return sdk::guard(from(event)->device().host, [&] { from(event)->synchronize(); });
+  };
+  api.event_query = [](gantry_event* event, uint32_t* out_is_complete) {
+    return sdk::guard(from(event)->device().host,
+                      [&] { *out_is_complete = from(event)->query() ? 1 : 0; });
+  };
+}
+
+void fill_capture_slots(gantry_provider_api& api) {
+  api.capture_begin = [](gantry_stream* stream) {
+    return sdk::guard(from(stream)->device().host, [&] { from(stream)->capture_begin(); });
+  };
+  api.capture_end = [](gantry_stream* stream, gantry_capture** out) {
+    return sdk::guard(from(stream)->device().host, [&] {
+      Device& device = from(stream)->device();
+      *out = reinterpret_cast<gantry_capture*>(new Capture{device, from(stream)->capture_end()});
+    });
+  };
+  api.capture_launch = [](gantry_capture* capture, gantry_stream* stream) {
+    return sdk::guard(from(stream)->device().host, [&] { from(capture)->launch(*from(stream)); });
+  };
+  api.capture_destroy = [](gantry_capture* capture) {
+    if (!capture) return;
+    from(capture)->device.driver.graph_exec_destroy(from(capture)->graph);
+    delete from(capture);
+  };
+}
+
+}  // namespace gantry::cuda

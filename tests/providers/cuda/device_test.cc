@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// The provider's devices over a stand-in for the driver: what is reported, memory, copies, streams,
+// captures, and what goes wrong.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <vector>
+
+#include "fake_runtime.h"
+#include "support/expect_error.h"
+
+namespace gantry {
+namespace {
+
+using test::expect_error;
+using test::FakeCounters;
+using test::FakeRuntime;
+
+const char* const kModel =
+    "g (float[n] x) => (float[n] y) <float[1] two = {2}> { [m] a = Mul(x, two) [s] y = Sub(a, x) }";
+
+// x = 0, 1, ..., of which the model makes itself.
+Tensor counting(int64_t count) {
+  Tensor tensor(DType::kFloat, {count});
+  const auto elements = tensor.elements<float>();
+  std::iota(elements.begin(), elements.end(), 0.0F);
+  return tensor;
+}
+
+void expect_runs(Session& session, int64_t count) {
+  const Tensor x = counting(count);
+  const std::vector<Tensor> y = session.run({{"x", x}});
+  ASSERT_EQ(y.size(), 1U);
+  ASSERT_EQ(y[0].shape(), x.shape());
+  EXPECT_TRUE(std::ranges::equal(y[0].elements<float>(), x.elements<float>()));
+}
+
+std::vector<DeviceInfo> cuda_devices(FakeRuntime& runtime) {
+  std::vector<DeviceInfo> found;
+  for (const DeviceInfo& row : runtime->devices()) {
+    if (row.provider == "cuda") found.push_back(row);
+  }
+  return found;
+}
+
+TEST(CudaDevices, AreReportedInTheOrderOfTheirAddresses) {
+  FakeRuntime runtime("devices=2 memory=1048576");
+  const std::vector<DeviceInfo> devices = cuda_devices(runtime);
+  ASSERT_EQ(devices.size(), 2U);
+  // The driver's first has the higher bus number.
+  EXPECT_EQ(devices[0].device.to_string(), "CUDA:0");
+  EXPECT_EQ(devices[0].name, "Fake GPU 1, compute capability 9.0");
+  EXPECT_EQ(devices[0].uid, "0000:1f:00.0/GPU-10111213-1415-1617-1819-1a1b1c1d1e1f");
+  EXPECT_EQ(devices[1].name, "Fake GPU 0, compute capability 9.0");
+  EXPECT_EQ(devices[1].state, "ready");
+  EXPECT_EQ(devices[1].memory_bytes, 1048576U);
+  EXPECT_EQ(FakeRuntime::counters().contexts, 0) << "enumeration makes no context";
+}
+
+struct Unusable {
+  const char* name;
+  const char* machine;
+  const char* state;
+  const char* reason;
+};
+
+std::ostream& operator<<(std::ostream& out, const Unusable& one) { return out << one.name; }
+
+class UnusableDevice : public testing::TestWithParam<Unusable> {};
+
+TEST_P(UnusableDevice, SaysWhy) {
+  FakeRuntime runtime(GetParam().machine);
+  const std::vector<DeviceInfo> devices = cuda_devices(runtime);
+  ASSERT_FALSE(devices.empty());
+  EXPECT_EQ(devices[0].state, GetParam().state);
+  EXPECT_THAT(devices[0].reason, testing::HasSubstr(GetParam().reason));
+  expect_error(Code::kUnavailable, {GetParam().reason}, [&] { runtime.session(kModel); });
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Machines, UnusableDevice,
+    testing::Values(Unusable{"none", "devices=0", "absent", "CUDA_ERROR_NO_DEVICE"},
+                    Unusable{"old_driver", "version=11080", "absent",
+                             "the driver is for CUDA 11.8, needed is 12.0 or newer"},
+                    Unusable{"old_device", "capability=75", "blocked",
+                             "its compute capability is 7.5, needed is 8.0"}));
+
+TEST(CudaDevices, WithoutADriverAreAbsent) {
+  test::TempFolder folder;
+  folder.write("libcuda.so.1", "no library");
+  if (dlopen("libcuda.so.1", RTLD_NOW)) GTEST_SKIP() << "this machine has a driver";
+  FakeRuntime runtime("", R"({"libraries": [")" + folder.path() + R"("]})");
+  const std::vector<DeviceInfo> devices = cuda_devices(runtime);
+  ASSERT_EQ(devices.size(), 1U);
+  EXPECT_EQ(devices[0].state, "absent");
+  EXPECT_THAT(devices[0].reason, testing::HasSubstr("libcuda.so.1 cannot be opened"));
+  EXPECT_THAT(devices[0].reason, testing::HasSubstr(folder.path()));
+}
+
+TEST(CudaSession, LeavesNothingBehind) {
+  const FakeCounters& counters = FakeRuntime::counters();
+  {
+    FakeRuntime runtime("devices=1");
+    Session session = runtime.session(kModel);
+    for (const int64_t count : {4, 100, 5000, 4, 1}) expect_runs(session, count);
+    EXPECT_GT(counters.launches, 0U);
+    EXPECT_EQ(counters.contexts, 1);
+  }
+  EXPECT_EQ(counters.contexts, 0);
+  EXPECT_EQ(counters.streams, 0);
+  EXPECT_EQ(counters.events, 0);
+  EXPECT_EQ(counters.modules, 0);
+  EXPECT_EQ(counters.graphs, 0);
+  EXPECT_EQ(counters.pinned_blocks, 0);
+  EXPECT_EQ(counters.device_bytes, 0U);
+}
+
+TEST(CudaSession, CapturesWhatItRunsAgain) {
+  const FakeCounters& counters = FakeRuntime::counters();
+  FakeRuntime runtime("devices=1");
+  Session session = runtime.session(
+      "g (float[n] x) => (float[n] y, float[n] z) { y = Neg(x) a = Mul(y, x) z = Mul(a, y) }");
+  const uint64_t captures = counters.captures;
+  const uint64_t launched = counters.graph_launches;
+  std::vector<Tensor> first;
+  for (int run = 0; run < 6; ++run) {
+    const std::vector<Tensor> results = session.run({{"x", counting(9)}});
+    EXPECT_FLOAT_EQ(results[1].elements<float>()[8], 512);
+  }
+  EXPECT_EQ(counters.captures, captures + 1);
+  EXPECT_GE(counters.graph_launches, launched + 3);
+}
+
+TEST(CudaSession, CanDoWithoutCapture) {
+  const FakeCounters& counters = FakeRuntime::counters();
+  FakeRuntime runtime("devices=1", R"({"capture": false})");
+  Session session = runtime.session(kModel);
+  const uint64_t captures = counters.captures;
+  for (int run = 0; run < 4; ++run) expect_runs(session, 9);
+  EXPECT_EQ(counters.captures, captures);
+}
+
+TEST(CudaSession, CopiesWhatIsLargerThanAStagingBlock) {
+  FakeRuntime runtime("devices=1 latency_us=0");
+  Session session = runtime.session(kModel);
+  expect_runs(session, 1500000);
+}
+
+TEST(CudaSession, GoesOverTwoDevices) {
+  FakeRuntime runtime("devices=2");
+  Session session =
+      runtime.session(kModel, R"({"placement": {"rules": [{"name": "s", "device": "CUDA:1"}]}})");
+  for (const int64_t count : {3, 3, 3, 777}) expect_runs(session, count);
+}
+
+TEST(CudaMemory, IsLimitedByAnOption) {
+  FakeRuntime runtime("devices=1", R"({"pool_bytes": 65536})");
+  Session session = runtime.session(kModel);
+  expect_runs(session, 100);
+  expect_error(Code::kOutOfMemory, {"CUDA:0", "pool_bytes", "65536"},
+               [&] { expect_runs(session, 100000); });
+  expect_runs(session, 100);
+}
+
+TEST(CudaMemory, ThatRunsOutIsAnErrorAfterTrimming) {
+  const uint64_t trims = FakeRuntime::counters().trims;
+  FakeRuntime runtime("devices=1 memory=65536");
+  Session session = runtime.session(kModel);
+  expect_error(Code::kOutOfMemory, {"CUDA:0", "the device has no"},
+               [&] { expect_runs(session, 100000); });
+  EXPECT_GT(FakeRuntime::counters().trims, trims);
+  expect_runs(session, 100);
+}
+
+TEST(CudaFailure, OfTheDriverNamesTheFunctionAndTheResult) {
+  FakeRuntime runtime("devices=1 fail=cuLaunchKernel:1");
+  Session session = runtime.session(kModel);
+  expect_error(Code::kDeviceError, {"CUDA:0: launching a kernel", "CUDA_ERROR_INVALID_VALUE"},
+               [&] { expect_runs(session, 9); });
+  expect_runs(session, 9);
+}
+
+TEST(CudaFailure, WithoutStagingMemoryCopiesGoOn) {
+  FakeRuntime runtime("devices=1 fail=cuMemHostAlloc:1");
+  Session session = runtime.session(kModel);
+  expect_runs(session, 9);
+}
+
+TEST(CudaFailure, OfAKernelLosesTheDevice) {
+  const uint64_t next = FakeRuntime::counters().launches + 2;
+  FakeRuntime runtime("devices=1 lost=" + std::to_string(next));
+  Session session = runtime.session(kModel);
+  expect_runs(session, 9);
+  expect_error(Code::kDeviceLost, {"CUDA:0", "CUDA_ERROR_ILLEGAL_ADDRESS"},
+               [&] { expect_runs(session, 9); });
+  EXPECT_EQ(cuda_devices(runtime)[0].state, "blocked");
+}
+
+TEST(CudaCache, HoldsWhatWasCompiledAndMendsWhatIsDamaged) {
+  test::TempFolder folder;
+  const std::string options = R"({"cache": ")" + folder.path("code") + R"("})";
+  const auto run = [&] {
+    FakeRuntime runtime("devices=1", options);
+    Session session = runtime.session(kModel);
+    expect_runs(session, 8);
+  };
+  const auto files = [&] {
+    std::vector<std::filesystem::path> found;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path("code")))
+      found.push_back(entry.path());
+    return found;
+  };
+  run();
+  ASSERT_EQ(files().size(), 1U);
+  const std::filesystem::path file = files()[0];
+  const auto written = std::filesystem::last_write_time(file);
+  run();
+  EXPECT_EQ(std::filesystem::last_write_time(file), written) << "it was compiled again";
+  const auto whole = std::filesystem::file_size(file);
+  std::filesystem::resize_file(file, whole / 2);
+  run();
+  EXPECT_EQ(std::filesystem::file_size(file), whole);
+  EXPECT_EQ(files().size(), 1U);
+}
+
+TEST(CudaCache, CanBeOffOrOutOfReach) {
+  for (const char* cache : {"off", "/dev/null/none"}) {
+    FakeRuntime runtime("devices=1", std::string(R"({"cache": ")") + cache + R"("})");
+    Session session = runtime.session(kModel);
+    expect_runs(session, 8);
+  }
+}
+
+}  // namespace
+}  // namespace gantry

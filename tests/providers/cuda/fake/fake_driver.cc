@@ -1,0 +1,539 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stand-in for libcuda.so.1: devices in the host's memory whose streams do their work late, each
+// on a thread of its own, and run kernels that fake_nvrtc compiled. The environment says what there
+// is and what goes wrong, read again by each cuInit:
+//
+//   GANTRY_FAKE_CUDA="devices=2 version=13000 capability=90 memory=67108864 latency_us=50
+//                     fail=cuMemHostAlloc:3 lost=5"
+//
+// `fail`: call N of a function answers that the value is invalid; `lost`: launch N breaks the
+// device.
+#include "fake_driver.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../../../../providers/cuda/driver.h"
+#include "machine.h"
+
+namespace {
+
+using gantry::test::FakeCounters;
+using gantry::test::Machine;
+using Work = std::function<void()>;
+
+enum Result {
+  kOk = 0,
+  kInvalid = 1,
+  kNoMemory = 2,
+  kNoDevice = 100,
+  kBadImage = 200,
+  kNotFound = 500,
+  kNotReady = 600,
+  kIllegalAddress = 700,
+  kCaptureUnsupported = 900
+};
+
+struct Settings {
+  int devices = 2;
+  int version = 13000;
+  int capability = 90;
+  uint64_t memory = uint64_t{256} << 20;
+  int latency_us = 50;
+  std::string failing;
+  int failing_number = 0;
+  int lost = 0;
+
+  static Settings read() {
+    Settings settings;
+    const char* text = std::getenv("GANTRY_FAKE_CUDA");
+    std::istringstream words(text ? text : "");
+    for (std::string word; words >> word;) {
+      const std::string name = word.substr(0, word.find('='));
+      const std::string value = word.substr(word.find('=') + 1);
+      if (name == "devices") settings.devices = std::stoi(value);
+      if (name == "version") settings.version = std::stoi(value);
+      if (name == "capability") settings.capability = std::stoi(value);
+      if (name == "memory") settings.memory = std::stoull(value);
+      if (name == "latency_us") settings.latency_us = std::stoi(value);
+      if (name == "lost") settings.lost = std::stoi(value);
+      if (name == "fail") {
+        settings.failing = value.substr(0, value.find(':'));
+        settings.failing_number = std::stoi(value.substr(value.find(':') + 1));
+      }
+    }
+    return settings;
+  }
+};
+
+// What there is, for the whole process.
+struct World {
+  std::mutex mutex;
+  Settings settings;
+  std::map<uintptr_t, uint64_t> blocks;  // device memory
+  std::map<std::string, int> calls;
+  bool is_lost = false;
+  FakeCounters counters;
+};
+
+World& world() {
+  static auto* const instance = new World;
+  return *instance;
+}
+
+// What every function answers before it does anything.
+int enter(const char* name) {
+  World& w = world();
+  const std::lock_guard<std::mutex> lock(w.mutex);
+  if (w.settings.failing == name && ++w.calls[name] == w.settings.failing_number) return kInvalid;
+  return w.is_lost ? kIllegalAddress : kOk;
+}
+#define ENTER(name) \
+  if (const int entered = enter(name); entered != kOk) return entered
+
+struct Stream {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Work> queue;
+  bool is_busy = false;
+  bool is_ending = false;
+  std::unique_ptr<std::vector<Work>> recording;
+  std::thread thread{[this] { serve(); }};
+
+  ~Stream() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      is_ending = true;
+    }
+    changed.notify_all();
+    thread.join();
+  }
+  int give(Work work) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (recording) {
+      recording->push_back(std::move(work));
+    } else {
+      queue.push_back(std::move(work));
+      changed.notify_all();
+    }
+    return kOk;
+  }
+  void wait() {
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock, [&] { return queue.empty() && !is_busy; });
+  }
+  void serve() {
+    std::unique_lock<std::mutex> lock(mutex);
+    for (;;) {
+      changed.wait(lock, [&] { return is_ending || !queue.empty(); });
+      if (queue.empty()) return;
+      const Work work = std::move(queue.front());
+      queue.pop_front();
+      is_busy = true;
+      lock.unlock();
+      std::this_thread::sleep_for(std::chrono::microseconds(world().settings.latency_us));
+      work();
+      lock.lock();
+      is_busy = false;
+      changed.notify_all();
+    }
+  }
+};
+
+struct Event {
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    uint64_t recorded = 0;
+    uint64_t completed = 0;
+    void wait(uint64_t number) {
+      std::unique_lock<std::mutex> lock(mutex);
+      changed.wait(lock, [&] { return completed >= number; });
+    }
+  };
+  std::shared_ptr<State> state = std::make_shared<State>();
+};
+
+struct Graph {
+  std::vector<Work> works;
+};
+
+struct Function {
+  const Machine* machine;
+};
+struct Module {
+  Machine machine;
+  Function function;
+  explicit Module(const void* image) : machine(image), function{&machine} {}
+};
+
+int lost_or_ok() { return enter(""); }
+
+// Device memory begins and ends where a block does.
+bool is_on_device(uintptr_t address, uint64_t bytes) {
+  World& w = world();
+  const std::lock_guard<std::mutex> lock(w.mutex);
+  auto after = w.blocks.upper_bound(address);
+  if (after == w.blocks.begin()) return false;
+  --after;
+  return address + bytes <= after->first + after->second;
+}
+
+void break_device() {
+  World& w = world();
+  const std::lock_guard<std::mutex> lock(w.mutex);
+  w.is_lost = true;
+}
+
+int copy(Stream* stream, uintptr_t target, uintptr_t source, uint64_t bytes, bool to, bool from) {
+  return stream->give([=] {
+    if ((to && !is_on_device(target, bytes)) || (from && !is_on_device(source, bytes)))
+      return break_device();
+    if (lost_or_ok() != kOk) return;
+    std::memmove(reinterpret_cast<void*>(target), reinterpret_cast<const void*>(source), bytes);
+    ++world().counters.copies;
+  });
+}
+
+Stream* of(void* stream) { return static_cast<Stream*>(stream); }
+Event* event_of(void* event) { return static_cast<Event*>(event); }
+
+}  // namespace
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+EXPORT const FakeCounters* gantry_fake_counters() { return &world().counters; }
+
+EXPORT int cuInit(unsigned) {
+  World& w = world();
+  const std::lock_guard<std::mutex> lock(w.mutex);
+  w.settings = Settings::read();
+  w.calls.clear();
+  w.is_lost = false;
+  return w.settings.devices == 0 ? kNoDevice : kOk;
+}
+EXPORT int cuDriverGetVersion(int* version) {
+  *version = Settings::read().version;
+  return kOk;
+}
+EXPORT int cuGetErrorName(int result, const char** name) {
+  switch (result) {
+    case kInvalid:
+      *name = "CUDA_ERROR_INVALID_VALUE";
+      break;
+    case kNoMemory:
+      *name = "CUDA_ERROR_OUT_OF_MEMORY";
+      break;
+    case kNoDevice:
+      *name = "CUDA_ERROR_NO_DEVICE";
+      break;
+    case kIllegalAddress:
+      *name = "CUDA_ERROR_ILLEGAL_ADDRESS";
+      break;
+    default:
+      *name = "CUDA_ERROR_OF_THE_TESTS";
+  }
+  return kOk;
+}
+EXPORT int cuGetErrorString(int result, const char** text) {
+  *text = result == kNoDevice ? "no CUDA-capable device is detected" : "as the test asked for";
+  return kOk;
+}
+EXPORT int cuDeviceGetCount(int* count) {
+  ENTER("cuDeviceGetCount");
+  *count = world().settings.devices;
+  return kOk;
+}
+EXPORT int cuDeviceGet(int* device, int index) {
+  ENTER("cuDeviceGet");
+  *device = index;
+  return kOk;
+}
+EXPORT int cuDeviceGetName(char* name, int length, int device) {
+  std::snprintf(name, static_cast<size_t>(length), "Fake GPU %d", device);
+  return kOk;
+}
+EXPORT int cuDeviceGetAttribute(int* value, int attribute, int device) {
+  ENTER("cuDeviceGetAttribute");
+  const Settings& settings = world().settings;
+  switch (attribute) {
+    case 16:
+      *value = 4;
+      return kOk;
+    case 33:  // the bus: later devices of the driver on earlier ones
+      *value = 0x20 - device;
+      return kOk;
+    case 34:
+    case 50:
+      *value = 0;
+      return kOk;
+    case 75:
+      *value = settings.capability / 10;
+      return kOk;
+    case 76:
+      *value = settings.capability % 10;
+      return kOk;
+    default:
+      return kInvalid;
+  }
+}
+EXPORT int cuDeviceTotalMem_v2(size_t* bytes, int) {
+  *bytes = world().settings.memory;
+  return kOk;
+}
+EXPORT int cuDeviceGetUuid_v2(char* uuid, int device) {
+  for (int i = 0; i < 16; ++i) uuid[i] = static_cast<char>(16 * device + i);
+  return kOk;
+}
+EXPORT int cuDevicePrimaryCtxRetain(void** context, int device) {
+  ENTER("cuDevicePrimaryCtxRetain");
+  static std::array<int, 16> contexts;
+  *context = &contexts.at(static_cast<size_t>(device));
+  ++world().counters.contexts;
+  return kOk;
+}
+EXPORT int cuDevicePrimaryCtxRelease_v2(int) {
+  --world().counters.contexts;
+  return kOk;
+}
+EXPORT int cuCtxSetCurrent(void*) { return lost_or_ok(); }
+
+EXPORT int cuMemPoolCreate(void** pool, const void*) {
+  ENTER("cuMemPoolCreate");
+  static int pools;
+  *pool = &pools;
+  return kOk;
+}
+EXPORT int cuMemPoolDestroy(void*) { return kOk; }
+EXPORT int cuMemPoolSetAttribute(void*, int, void*) { return kOk; }
+EXPORT int cuMemPoolGetAttribute(void*, int, void* value) {
+  *static_cast<uint64_t*>(value) = world().counters.device_bytes;
+  return kOk;
+}
+EXPORT int cuMemPoolTrimTo(void*, size_t) {
+  ++world().counters.trims;
+  return kOk;
+}
+EXPORT int cuMemAllocFromPoolAsync(unsigned long long* out, size_t bytes, void*, void*) {
+  ENTER("cuMemAllocFromPoolAsync");
+  World& w = world();
+  const std::lock_guard<std::mutex> lock(w.mutex);
+  if (bytes > w.settings.memory || w.counters.device_bytes > w.settings.memory - bytes)
+    return kNoMemory;
+  void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  std::memset(memory, 0xff, bytes);  // a read before a write shows as NaN
+  w.blocks[reinterpret_cast<uintptr_t>(memory)] = bytes;
+  w.counters.device_bytes += bytes;
+  *out = reinterpret_cast<uintptr_t>(memory);
+  return kOk;
+}
+EXPORT int cuMemFreeAsync(unsigned long long address, void*) {
+  World& w = world();
+  const std::lock_guard<std::mutex> lock(w.mutex);
+  const auto found = w.blocks.find(address);
+  if (found == w.blocks.end()) return kInvalid;
+  w.counters.device_bytes -= found->second;
+  w.blocks.erase(found);
+  std::free(reinterpret_cast<void*>(address));
+  return kOk;
+}
+EXPORT int cuMemHostAlloc(void** out, size_t bytes, unsigned) {
+  ENTER("cuMemHostAlloc");
+  *out = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+  ++world().counters.pinned_blocks;
+  return kOk;
+}
+EXPORT int cuMemFreeHost(void* memory) {
+  std::free(memory);
+  --world().counters.pinned_blocks;
+  return kOk;
+}
+EXPORT int cuMemcpyHtoDAsync_v2(unsigned long long target, const void* source, size_t bytes,
+                                void* stream) {
+  ENTER("cuMemcpyHtoDAsync_v2");
+  return copy(of(stream), target, reinterpret_cast<uintptr_t>(source), bytes, true, false);
+}
+EXPORT int cuMemcpyDtoHAsync_v2(void* target, unsigned long long source, size_t bytes,
+                                void* stream) {
+  ENTER("cuMemcpyDtoHAsync_v2");
+  return copy(of(stream), reinterpret_cast<uintptr_t>(target), source, bytes, false, true);
+}
+EXPORT int cuMemcpyDtoDAsync_v2(unsigned long long target, unsigned long long source, size_t bytes,
+                                void* stream) {
+  ENTER("cuMemcpyDtoDAsync_v2");
+  return copy(of(stream), target, source, bytes, true, true);
+}
+EXPORT int cuMemcpy2DAsync_v2(const gantry::cuda::Copy2d* rows, void* stream) {
+  ENTER("cuMemcpy2DAsync_v2");
+  const auto target =
+      rows->target_type == 1 ? reinterpret_cast<uintptr_t>(rows->target_host) : rows->target_device;
+  const auto source =
+      rows->source_type == 1 ? reinterpret_cast<uintptr_t>(rows->source_host) : rows->source_device;
+  for (size_t row = 0; row < rows->height; ++row) {
+    copy(of(stream), target + row * rows->target_pitch, source + row * rows->source_pitch,
+         rows->width_bytes, rows->target_type == 2, rows->source_type == 2);
+  }
+  return kOk;
+}
+EXPORT int cuMemsetD8Async(unsigned long long target, unsigned char value, size_t bytes,
+                           void* stream) {
+  ENTER("cuMemsetD8Async");
+  return of(stream)->give([=] {
+    if (!is_on_device(target, bytes)) return break_device();
+    std::memset(reinterpret_cast<void*>(target), value, bytes);
+  });
+}
+
+EXPORT int cuStreamCreate(void** stream, unsigned) {
+  ENTER("cuStreamCreate");
+  *stream = new Stream;
+  ++world().counters.streams;
+  return kOk;
+}
+EXPORT int cuStreamDestroy_v2(void* stream) {
+  delete of(stream);
+  --world().counters.streams;
+  return kOk;
+}
+EXPORT int cuStreamSynchronize(void* stream) {
+  ENTER("cuStreamSynchronize");
+  if (of(stream)->recording) return kCaptureUnsupported;
+  of(stream)->wait();
+  return lost_or_ok();
+}
+EXPORT int cuStreamWaitEvent(void* stream, void* event, unsigned) {
+  ENTER("cuStreamWaitEvent");
+  const auto state = event_of(event)->state;
+  return of(stream)->give([state, number = state->recorded] { state->wait(number); });
+}
+EXPORT int cuEventCreate(void** event, unsigned) {
+  ENTER("cuEventCreate");
+  *event = new Event;
+  ++world().counters.events;
+  return kOk;
+}
+EXPORT int cuEventDestroy_v2(void* event) {
+  delete event_of(event);
+  --world().counters.events;
+  return kOk;
+}
+EXPORT int cuEventRecord(void* event, void* stream) {
+  ENTER("cuEventRecord");
+  const auto state = event_of(event)->state;
+  const std::lock_guard<std::mutex> lock(state->mutex);
+  const uint64_t number = ++state->recorded;
+  return of(stream)->give([state, number] {
+    const std::lock_guard<std::mutex> inner(state->mutex);
+    state->completed = std::max(state->completed, number);
+    state->changed.notify_all();
+  });
+}
+EXPORT int cuEventQuery(void* event) {
+  ENTER("cuEventQuery");
+  const auto state = event_of(event)->state;
+  const std::lock_guard<std::mutex> lock(state->mutex);
+  return state->completed >= state->recorded ? kOk : kNotReady;
+}
+EXPORT int cuEventSynchronize(void* event) {
+  const auto state = event_of(event)->state;
+  state->wait(state->recorded);
+  return lost_or_ok();
+}
+
+EXPORT int cuStreamBeginCapture_v2(void* stream, int) {
+  ENTER("cuStreamBeginCapture_v2");
+  if (of(stream)->recording) return kInvalid;
+  of(stream)->recording = std::make_unique<std::vector<Work>>();
+  return kOk;
+}
+EXPORT int cuStreamEndCapture(void* stream, void** graph) {
+  ENTER("cuStreamEndCapture");
+  if (!of(stream)->recording) return kInvalid;
+  *graph = new Graph{std::move(*of(stream)->recording)};
+  of(stream)->recording.reset();
+  ++world().counters.captures;
+  return kOk;
+}
+EXPORT int cuGraphDestroy(void* graph) {
+  delete static_cast<Graph*>(graph);
+  return kOk;
+}
+EXPORT int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
+  ENTER("cuGraphInstantiateWithFlags");
+  *executable = new Graph(*static_cast<Graph*>(graph));
+  ++world().counters.graphs;
+  return kOk;
+}
+EXPORT int cuGraphLaunch(void* executable, void* stream) {
+  ENTER("cuGraphLaunch");
+  ++world().counters.graph_launches;
+  return of(stream)->give([executable] {
+    for (const Work& work : static_cast<Graph*>(executable)->works) work();
+  });
+}
+EXPORT int cuGraphExecDestroy(void* executable) {
+  delete static_cast<Graph*>(executable);
+  --world().counters.graphs;
+  return kOk;
+}
+
+EXPORT int cuModuleLoadData(void** module, const void* image) {
+  ENTER("cuModuleLoadData");
+  try {
+    *module = new Module(image);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "fake driver: %s\n", error.what());
+    return kBadImage;
+  }
+  ++world().counters.modules;
+  return kOk;
+}
+EXPORT int cuModuleUnload(void* module) {
+  delete static_cast<Module*>(module);
+  --world().counters.modules;
+  return kOk;
+}
+EXPORT int cuModuleGetFunction(void** function, void* module, const char* name) {
+  ENTER("cuModuleGetFunction");
+  if (std::string(name) != "kernel") return kNotFound;
+  *function = &static_cast<Module*>(module)->function;
+  return kOk;
+}
+EXPORT int cuLaunchKernel(void* function, unsigned x, unsigned y, unsigned z, unsigned threads,
+                          unsigned threads_y, unsigned threads_z, unsigned, void* stream,
+                          void** parameters, void**) {
+  ENTER("cuLaunchKernel");
+  if (x == 0 || y != 1 || z != 1 || threads == 0 || threads > 1024 || threads_y != 1 ||
+      threads_z != 1)
+    return kInvalid;
+  const Machine* machine = static_cast<Function*>(function)->machine;
+  // The parameters are the caller's again when this returns.
+  const char* given = static_cast<const char*>(parameters[0]);
+  const auto room = std::make_shared<std::vector<char>>(given, given + machine->parameter_bytes());
+  return of(stream)->give([=] {
+    if (lost_or_ok() != kOk) return;
+    if (static_cast<int>(++world().counters.launches) == world().settings.lost)
+      return break_device();
+    try {
+      machine->run(x, threads, room->data());
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "fake driver: %s\n", error.what());
+      break_device();
+    }
+  });
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// A stand-in for libnvrtc: it compiles kernels for the host, with the compiler that built the
+// tests, into shared libraries, which the stand-in for libcuda loads. So the tests run every kernel
+// that the provider makes. With GANTRY_FAKE_NVRTC_SOURCES it also leaves each source in that
+// folder.
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <unistd.h>
+
+namespace {
+
+struct Program {
+  std::string source;
+  std::string code;
+  std::string log = std::string(1, '\0');
+};
+
+constexpr int kOk = 0;
+constexpr int kInvalidInput = 3;
+constexpr int kCompilation = 6;
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+// A path for temporary files, of this process alone.
+std::string temporary_stem() {
+  static std::atomic<int> number{0};
+  const char* folder = std::getenv("TMPDIR");
+  return std::string(folder ? folder : "/tmp") + "/gantry_kernel_" + std::to_string(getpid()) +
+         "_" + std::to_string(number++);
+}
+
+void keep_source(const std::string& source) {
+  const char* folder = std::getenv("GANTRY_FAKE_NVRTC_SOURCES");
+  if (!folder) return;
+  std::ostringstream name;
+  name << folder << "/" << std::hex << std::hash<std::string>()(source) << ".cu";
+  write_file(name.str(), source);
+}
+
+int compile(Program& program) {
+  const std::string stem = temporary_stem();
+  write_file(stem + ".cc", program.source);
+  const bool has_barriers = program.source.find("__syncthreads") != std::string::npos ||
+                            program.source.find("_sync(") != std::string::npos;
+  const std::string command =
+      std::string(GANTRY_TEST_COMPILER) + " -std=c++17 -O1 -w -fPIC -shared -fvisibility=hidden " +
+      "-ffp-contract=off -fno-strict-aliasing -Wl,--as-needed -include " + GANTRY_TEST_EMULATION +
+      " -o " + stem + ".so " + stem + ".cc -lm > " + stem + ".log 2>&1";
+  const int status = std::system(command.c_str());
+  program.log = read_file(stem + ".log") + '\0';
+  if (status == 0) program.code = (has_barriers ? "B" : "-") + read_file(stem + ".so");
+  for (const char* suffix : {".cc", ".so", ".log"}) unlink((stem + suffix).c_str());
+  return status == 0 ? kOk : kCompilation;
+}
+
+int get(const std::string& text, char* out) {
+  std::memcpy(out, text.data(), text.size());
+  return kOk;
+}
+
+}  // namespace
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+EXPORT const char* nvrtcGetErrorString(int result) {
+  return result == kOk ? "NVRTC_SUCCESS" : "NVRTC_ERROR_COMPILATION";
+}
+EXPORT int nvrtcVersion(int* major, int* minor) {
+  *major = 13;
+  *minor = 0;
+  return kOk;
+}
+EXPORT int nvrtcGetNumSupportedArchs(int* count) {
+  *count = 3;
+  return kOk;
+}
+EXPORT int nvrtcGetSupportedArchs(int* architectures) {
+  architectures[0] = 80;
+  architectures[1] = 90;
+  architectures[2] = 120;
+  return kOk;
+}
+EXPORT int nvrtcCreateProgram(void** out, const char* source, const char*, int headers,
+                              const char* const*, const char* const*) {
+  if (headers != 0) return kInvalidInput;
+  *out = new Program{source, {}};
+  return kOk;
+}
+EXPORT int nvrtcDestroyProgram(void** program) {
+  delete static_cast<Program*>(*program);
+  *program = nullptr;
+  return kOk;
+}
+EXPORT int nvrtcCompileProgram(void* program, int, const char* const*) {
+  keep_source(static_cast<Program*>(program)->source);
+  return compile(*static_cast<Program*>(program));
+}
+EXPORT int nvrtcGetCUBINSize(void* program, size_t* size) {
+  *size = static_cast<Program*>(program)->code.size();
+  return kOk;
+}
+EXPORT int nvrtcGetCUBIN(void* program, char* out) {
+  return get(static_cast<Program*>(program)->code, out);
+}
+EXPORT int nvrtcGetPTXSize(void*, size_t* size) {
+  *size = 0;
+  return kOk;
+}
+EXPORT int nvrtcGetPTX(void*, char*) { return kOk; }
+EXPORT int nvrtcGetProgramLogSize(void* program, size_t* size) {
+  *size = static_cast<Program*>(program)->log.size();
+  return kOk;
+}
+EXPORT int nvrtcGetProgramLog(void* program, char* out) {
+  return get(static_cast<Program*>(program)->log, out);
+}

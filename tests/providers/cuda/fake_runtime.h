@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// A runtime whose provider cuda finds the stand-ins for NVIDIA's libraries: a copy of the provider,
+// so that every test chooses its options, and the stand-ins' counters.
+#pragma once
+
+#include <gantry/gantry.h>
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+
+#include "fake/fake_driver.h"
+#include "support/model_text.h"
+#include "support/temp_folder.h"
+
+namespace gantry::test {
+
+class FakeRuntime {
+ public:
+  /// `machine`: what GANTRY_FAKE_CUDA says; `options`: of the provider, JSON; "libraries" and
+  /// "cache" are filled in where they are not given.
+  explicit FakeRuntime(const std::string& machine = "", const std::string& options = "{}")
+      : machine_(machine),
+        library_(folder_.copy(std::string(GANTRY_PROVIDERS) + "/libgantry_cuda.so",
+                              "libgantry_cuda.so")),
+        manifest_(folder_.copy(std::string(GANTRY_PROVIDERS) + "/cuda.json", "cuda.json")),
+        runtime_({configuration(options)}) {}
+
+  Runtime& operator*() { return runtime_; }
+  Runtime* operator->() { return &runtime_; }
+
+  Session session(const std::string& text, const std::string& config = "{}",
+                  const std::string& device = "CUDA:0") {
+    const std::string bytes = model_bytes(text);
+    SessionOptions options;
+    options.device = device;
+    options.config_json = config;
+    return {runtime_, {as_bytes(bytes), {}}, options};
+  }
+
+  static const FakeCounters& counters() {
+    const std::string path = std::string(GANTRY_FAKE_CUDA_FOLDER) + "/libcuda.so.1";
+    void* library = dlopen(path.c_str(), RTLD_NOW);
+    if (!library) throw std::runtime_error(dlerror());
+    using Get = const FakeCounters* (*)();
+    return *reinterpret_cast<Get>(dlsym(library, "gantry_fake_counters"))();
+  }
+
+  [[nodiscard]] std::string folder() const { return folder_.path(); }
+
+ private:
+  // Read by the stand-in when the provider initialises it.
+  struct Machine {
+    explicit Machine(const std::string& text) { setenv("GANTRY_FAKE_CUDA", text.c_str(), 1); }
+  };
+
+  [[nodiscard]] std::string configuration(const std::string& options) const {
+    nlohmann::json cuda = nlohmann::json::parse(options);
+    if (!cuda.contains("libraries")) cuda["libraries"] = {GANTRY_FAKE_CUDA_FOLDER};
+    // Shared by all tests of this build: what one has compiled the others need not.
+    if (!cuda.contains("cache")) cuda["cache"] = GANTRY_FAKE_CUDA_CACHE;
+    return nlohmann::json{
+        {"providers", {{"search", {folder_.path()}}, {"options", {{"cuda", cuda}}}}}}
+        .dump();
+  }
+
+  Machine machine_;
+  TempFolder folder_;
+  std::string library_;
+  std::string manifest_;
+  Runtime runtime_;
+};
+
+}  // namespace gantry::test

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The node cases of ONNX's suite on CUDA:0 over the stand-ins: what the provider takes alone has to be right, and it may not take less."""
+
+import warnings
+
+import numpy as np
+import onnx
+from onnx.backend.test.loader import load_model_tests
+
+TAKEN_AT_LEAST = 800  # cases whose every node runs on the device
+
+
+def arrays(values):
+    return [onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value for value in values]
+
+
+def run_case(cuda, case):
+    for inputs, expected in case.data_sets:
+        feeds = {info.name: value for info, value in zip(case.model.graph.input, arrays(inputs)) if value is not None}
+        _, outputs = cuda.run(case.model, feeds)
+        for info, value in zip(case.model.graph.output, arrays(expected)):
+            ours, value = outputs[info.name], np.asarray(value)
+            assert (ours.dtype, ours.shape) == (value.dtype, value.shape), info.name
+            is_half = ours.dtype.name in ("float16", "bfloat16")
+            wide = [a if a.dtype == bool else a.astype(np.float64) for a in (ours, value)]
+            np.testing.assert_allclose(*wide, rtol=max(case.rtol, 2e-3 if is_half else 0), atol=case.atol)
+
+
+def test_what_the_device_takes_is_right(cuda):
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        cases = load_model_tests(kind="node")
+    taken, wrong = 0, {}
+    for case in cases:
+        if any(not info.type.HasField("tensor_type") for info in [*case.model.graph.input, *case.model.graph.output]):
+            continue  # sequences and optionals are the CPU's
+        try:
+            run_case(cuda, case)
+        except RuntimeError as error:
+            if not str(error).startswith("UnsupportedError"):
+                wrong[case.name] = str(error)
+            continue
+        except AssertionError as error:
+            wrong[case.name] = str(error)
+        taken += 1
+    assert wrong == {}
+    assert taken >= TAKEN_AT_LEAST
