@@ -23,7 +23,7 @@ INPUTS = {
 
 DEVICES = {
     "FPGA": ("NOT_FOUND", ['"FPGA', "no provider", "CPU"]),
-    "CUDA": ("NOT_FOUND", ['"CUDA', "CPU"]),
+    "CUDA:99": ("NOT_FOUND", ['"CUDA:99"', "CUDA:0"]),
     "cpu": ("NOT_FOUND", ['"cpu', 'Did you mean "CPU"?']),
     "CPU:7": ("NOT_FOUND", ['"CPU:7"', "CPU:0"]),
     "CUDA:x": ("INVALID_ARGUMENT", ['"CUDA:x"', "TYPE:id", '"x"']),
