@@ -119,6 +119,8 @@ class SimProvider final : public sdk::Provider {
 
   // As the row does it, with the faults of the options.
   gantry_error* compile(const gantry_compile& args, gantry_kernel& out) {
+    // Refused there; nothing may be looked at before.
+    if (!GANTRY_HAS(&args, fragment)) return compile_row_(api_.self, &args, &out);
     const sdk::NodeView node(host(), args.graph, args.graph->nodes[args.nodes[0]]);
     gantry_error* error = sdk::guard(host(), [&] {
       const uint64_t number = ++compiled_;

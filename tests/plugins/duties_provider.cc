@@ -114,6 +114,20 @@ class Duties : public sdk::Provider {
     fill_memory();
     fill_streams();
     if (breaks("other-version")) api_.claim = nullptr;
+    if (breaks("equal-size")) {
+      sound_claim = api_.claim;
+      api_.claim = [](gantry_provider* self, const gantry_claim_request* request) {
+        if (request->size == sizeof(*request)) return sound_claim(self, request);
+        return host_of_all->error_create(GANTRY_ABI_MISMATCH, sdk::to_str("another size"));
+      };
+    }
+    if (breaks("request")) {
+      sound_claim = api_.claim;
+      api_.claim = [](gantry_provider* self, const gantry_claim_request* request) {
+        const volatile auto* sink = request->sink;  // without a look at the size
+        return sink ? sound_claim(self, request) : nullptr;
+      };
+    }
     if (breaks("repeatable") || breaks("kept") || breaks("hostile") || breaks("silent") ||
         breaks("domain")) {
       sound_claim = api_.claim;
@@ -139,6 +153,7 @@ class Duties : public sdk::Provider {
   static inline const gantry_host* host_of_all = nullptr;
 
   static gantry_error* broken_claim(gantry_provider* self, const gantry_claim_request* request) {
+    if (!GANTRY_HAS(request, sink)) return sound_claim(self, request);
     static int questions = 0;
     const gantry_graph& graph = *request->graph;
     if (breaks("repeatable") && ++questions % 3 == 0) {
@@ -244,7 +259,8 @@ GANTRY_PROVIDER_NOTE
 
 extern "C" GANTRY_EXPORT gantry_error* gantry_provider_v1(const gantry_offer* offer,
                                                           gantry_accept* accept) {
-  const std::string_view options = sdk::to_view(offer->options);
+  const std::string_view options =
+      GANTRY_HAS(offer, options) ? sdk::to_view(offer->options) : std::string_view();
   const std::string_view name = "\"breaks\":";
   const size_t at = options.find(name);
   if (at == std::string_view::npos) {
@@ -259,11 +275,22 @@ extern "C" GANTRY_EXPORT gantry_error* gantry_provider_v1(const gantry_offer* of
     return offer->host->error_create(GANTRY_ABI_MISMATCH,
                                      sdk::to_str("another size of gantry_host"));
   }
+  if (breaks("later-slot")) {  // one that only a later version has
+    const volatile auto* end = reinterpret_cast<const volatile char*>(offer->host + 1);
+    if (*end == 1) return nullptr;
+  }
+  if (breaks("truncated")) {
+    const volatile auto last = offer->host->trace_end;
+    if (!last) return nullptr;
+  }
   if (breaks("leak")) (void)offer->host->allocate(100, 64);
   if (breaks("throws")) throw 1;
-  gantry_offer own = *offer;
-  if (breaks("layout")) own.layout = GANTRY_ABI_LAYOUT;
-  gantry_error* error = sdk::enter<Duties>(&own, accept);
+  gantry_offer own = {};
+  if (breaks("layout")) {
+    own = *offer;
+    own.layout = GANTRY_ABI_LAYOUT;
+  }
+  gantry_error* error = sdk::enter<Duties>(own.size > 0 ? &own : offer, accept);
   if (breaks("minor")) accept->minor = offer->minor;
   return error;
 }

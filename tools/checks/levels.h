@@ -12,6 +12,7 @@ namespace gantry::checks {
 using Checks = std::vector<Check>;
 
 void add_loading_checks(Checks& checks, const Subject& subject);  ///< level 1
+void add_version_checks(Checks& checks, const Subject& subject);  ///< level 1: other versions
 void add_device_checks(Checks& checks, const Subject& subject);   ///< level 2: devices, memory
 void add_stream_checks(Checks& checks, const Subject& subject);   ///< level 2: streams, events
 void add_claim_checks(Checks& checks, const Subject& subject);    ///< level 3: ordinary graphs

@@ -9,6 +9,7 @@ namespace gantry::checks {
 Checks all_checks(const Subject& subject) {
   Checks checks;
   add_loading_checks(checks, subject);
+  add_version_checks(checks, subject);
   add_device_checks(checks, subject);
   add_stream_checks(checks, subject);
   add_claim_checks(checks, subject);

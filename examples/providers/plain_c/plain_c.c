@@ -27,6 +27,13 @@ static int equals(gantry_str a, const char* b) {
   return a.length == strlen(b) && (a.length == 0 || memcmp(a.data, b, a.length) == 0);
 }
 
+/* What every version of the boundary has; of later members each use would ask GANTRY_HAS itself. */
+static gantry_error* too_small(const gantry_host* host) {
+  return host->error_create(
+      (uint32_t)GANTRY_ABI_MISMATCH,
+      text("plain-c: expected structs as large as version 1.0 has them, found a smaller size"));
+}
+
 static gantry_error* fail(const gantry_host* host, gantry_code code, const char* message) {
   return host->error_create((uint32_t)code, text(message));
 }
@@ -147,7 +154,8 @@ static const operator_row* find_row(const gantry_graph* graph, const gantry_node
 }
 
 static gantry_error* claim(gantry_provider* self, const gantry_claim_request* request) {
-  (void)self;
+  if (!GANTRY_HAS(request, sink) || !GANTRY_HAS(request->sink, refuse))
+    return too_small(((provider*)self)->host);
   const gantry_claim_sink* sink = request->sink;
   for (uint32_t i = 0; i < request->graph->node_count; ++i) {
     const char* reason = NULL;
@@ -178,6 +186,7 @@ static gantry_error* claim(gantry_provider* self, const gantry_claim_request* re
 static gantry_error* compile(gantry_provider* self, const gantry_compile* args,
                              gantry_kernel* out_kernel) {
   const gantry_host* host = ((provider*)self)->host;
+  if (!GANTRY_HAS(args, fragment) || !GANTRY_HAS(out_kernel, serialize)) return too_small(host);
   if (args->node_count != 1 || args->tag >= sizeof(rows) / sizeof(rows[0]))
     return fail(host, GANTRY_INVALID_ARGUMENT, "plain-c: asked to compile a claim it did not make");
   kernel* made = malloc(sizeof(*made));
@@ -193,7 +202,7 @@ static gantry_error* compile(gantry_provider* self, const gantry_compile* args,
 /* ---- The provider ---------------------------------------------------------------------------- */
 
 static gantry_error* devices(gantry_provider* self, const gantry_device_sink* sink) {
-  (void)self;
+  if (!GANTRY_HAS(sink, device)) return too_small(((provider*)self)->host);
   gantry_device_info info = {0};
   info.size = sizeof(info);
   info.state = GANTRY_DEVICE_READY;
@@ -207,7 +216,11 @@ static gantry_error* devices(gantry_provider* self, const gantry_device_sink* si
 static void destroy(gantry_provider* self) { free(self); }
 
 gantry_error* gantry_provider_v1(const gantry_offer* offer, gantry_accept* accept) {
+  /* Nobody to make an error: the host sees that there is no table. */
+  if (!GANTRY_HAS(offer, host) || !GANTRY_HAS(offer->host, error_release)) return NULL;
   const gantry_host* host = offer->host;
+  if (!GANTRY_HAS(offer, options) || !GANTRY_HAS(host, trace_end) || !GANTRY_HAS(accept, api))
+    return too_small(host);
   if (offer->layout != GANTRY_ABI_LAYOUT) {
     return fail(host, GANTRY_ABI_MISMATCH,
                 "plain-c was built for another layout of provider.h; rebuild it with the host's "

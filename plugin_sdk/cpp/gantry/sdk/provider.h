@@ -13,6 +13,15 @@
 
 namespace gantry::sdk {
 
+/// Fails unless a struct of the host's has the members that every version of the boundary has. Of
+/// those that came later each use asks GANTRY_HAS itself.
+inline void require_members(bool are_there, const char* name) {
+  if (are_there) return;
+  throw Error(GANTRY_ABI_MISMATCH,
+              std::string(name) + ": expected a struct as large as version 1.0 has it, found a " +
+                  "smaller size; the host is broken");
+}
+
 /// A provider whose claims are single nodes taken from tables of rows, unless it overrides claim()
 /// and compile(). Thread rules: devices() and destruction are never overlapped by the host; the
 /// rest may run concurrently.
@@ -83,13 +92,24 @@ class Provider {
     api_.size = sizeof(api_);
     api_.self = reinterpret_cast<gantry_provider*>(this);
     api_.devices = [](gantry_provider* self, const gantry_device_sink* sink) {
-      return guard(of(self)->host_, [&] { of(self)->devices(*sink); });
+      return guard(of(self)->host_, [&] {
+        require_members(GANTRY_HAS(sink, device), "gantry_device_sink");
+        of(self)->devices(*sink);
+      });
     };
     api_.claim = [](gantry_provider* self, const gantry_claim_request* request) {
-      return guard(of(self)->host_, [&] { of(self)->claim(*request); });
+      return guard(of(self)->host_, [&] {
+        require_members(GANTRY_HAS(request, sink), "gantry_claim_request");
+        require_members(GANTRY_HAS(request->sink, refuse), "gantry_claim_sink");
+        of(self)->claim(*request);
+      });
     };
     api_.compile = [](gantry_provider* self, const gantry_compile* args, gantry_kernel* out) {
-      return guard(of(self)->host_, [&] { of(self)->fill_kernel(of(self)->compile(*args), *out); });
+      return guard(of(self)->host_, [&] {
+        require_members(GANTRY_HAS(args, fragment), "gantry_compile");
+        require_members(GANTRY_HAS(out, serialize), "gantry_kernel");
+        of(self)->fill_kernel(of(self)->compile(*args), *out);
+      });
     };
     api_.destroy = [](gantry_provider* self) { delete of(self); };
   }
@@ -208,7 +228,12 @@ class Provider {
 /// Negotiates and hands over a new provider of class P; the body of gantry_provider_v1.
 template <class P>
 gantry_error* enter(const gantry_offer* offer, gantry_accept* accept) noexcept {
+  // Nobody to make an error: the host sees that there is no table.
+  if (!GANTRY_HAS(offer, host) || !GANTRY_HAS(offer->host, error_release)) return nullptr;
   return guard(offer->host, [&] {
+    require_members(GANTRY_HAS(offer, options), "gantry_offer");
+    require_members(GANTRY_HAS(offer->host, trace_end), "gantry_host");
+    require_members(GANTRY_HAS(accept, api), "gantry_accept");
     if (offer->layout != GANTRY_ABI_LAYOUT) {
       throw Error(
           GANTRY_ABI_MISMATCH,
