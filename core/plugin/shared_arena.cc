@@ -11,8 +11,9 @@
 namespace gantry {
 namespace {
 
-// A block of this size is given back to the system when it is free: it would cost more to keep.
-constexpr uint64_t kDropFrom = uint64_t{32} << 20;
+// A block of this size is given back to the system when it is free. Smaller ones are kept for the
+// next run, which would pay more for fresh pages than for the copy into them.
+constexpr uint64_t kDropFrom = uint64_t{256} << 20;
 
 uint64_t round_up(uint64_t size_bytes) {
   return (std::max<uint64_t>(size_bytes, 1) + SharedArena::kPage - 1) / SharedArena::kPage *

@@ -17,22 +17,25 @@ class Answer {
   }
 
   WorkerClaims run() {
-    std::vector<uint32_t> divisible;
+    std::vector<uint32_t> singles;
     WorkerClaims answer;
     for (const auto& node : graph_.nodes()) {
       const int owner = placement_->owner[node->id];
       if (!is_taken(*node, owner)) {
         answer.refusals.push_back({node->id, reason_of(*node)});
-      } else if (owner == GraphPlacement::kCore || is_of_singles(owner)) {
-        divisible.push_back(node->id);
+      } else if (owner == GraphPlacement::kCore || is_single_[node->id]) {
+        singles.push_back(node->id);
       }
     }
-    if (!divisible.empty()) answer.sets.push_back(set_of(divisible, true));
-    for (size_t i = 0; i < placement_->claims.size(); ++i) {
-      if (is_of_singles(static_cast<int>(i))) continue;
-      std::vector<uint32_t> nodes;
-      for (const Node* node : placement_->claims[i].nodes) nodes.push_back(node->id);
+    // First as much as can be together, fused nodes included; if others have a part of it, what can
+    // be parted at will, and then each fusion.
+    for (const std::vector<uint32_t>& nodes : stretches())
       answer.sets.push_back(set_of(nodes, false));
+    if (!singles.empty()) answer.sets.push_back(set_of(singles, true));
+    for (const Claim& claim : placement_->claims) {
+      std::vector<uint32_t> nodes;
+      for (const Node* node : claim.nodes) nodes.push_back(node->id);
+      if (nodes.size() > 1) answer.sets.push_back(set_of(nodes, false));
     }
     return answer;
   }
@@ -63,10 +66,45 @@ class Answer {
                        [&](const Graph* body) { return placement_->bodies.at(body)->complete(); });
   }
 
-  [[nodiscard]] bool is_of_singles(int claim) const {
-    const std::vector<Node*>& nodes = placement_->claims[static_cast<size_t>(claim)].nodes;
-    return std::all_of(nodes.begin(), nodes.end(),
-                       [&](const Node* node) { return is_single_[node->id]; });
+  // The nodes that are taken, parted where a way leads out to one that is not and back: between
+  // nodes of one part there is none. Nodes of one claim stay together.
+  [[nodiscard]] std::vector<std::vector<uint32_t>> stretches() const {
+    const size_t count = graph_.nodes().size();
+    std::vector<bool> taken(count);
+    for (const auto& node : graph_.nodes())
+      taken[node->id] = is_taken(*node, placement_->owner[node->id]);
+    std::vector<uint32_t> level(count, 0);
+    const auto pass = [&] {
+      const std::vector<uint32_t> before = level;
+      for (const auto& node : graph_.nodes()) {
+        const auto visit = [&](const GraphValue* value) {
+          if (!value || !value->producer) return;
+          const uint32_t from = value->producer->id;
+          const bool leaves = taken[from] && !taken[node->id];
+          level[node->id] = std::max(level[node->id], level[from] + (leaves ? 1 : 0));
+        };
+        std::for_each(node->inputs.begin(), node->inputs.end(), visit);
+        std::for_each(node->captures.begin(), node->captures.end(), visit);
+      }
+      for (const Claim& claim : placement_->claims) {
+        uint32_t highest = 0;
+        for (const Node* node : claim.nodes) highest = std::max(highest, level[node->id]);
+        for (const Node* node : claim.nodes) level[node->id] = highest;
+      }
+      return level != before;
+    };
+    // Claims close no cycle, so levels come to rest; without that each of them stays by itself.
+    size_t passes = 0;
+    while (pass()) {
+      if (++passes > count) return {};
+    }
+    std::map<uint32_t, std::vector<uint32_t>> parts;
+    for (uint32_t node = 0; node < count; ++node) {
+      if (taken[node]) parts[level[node]].push_back(node);
+    }
+    std::vector<std::vector<uint32_t>> result;
+    for (auto& [at, nodes] : parts) result.push_back(std::move(nodes));
+    return result;
   }
 
   [[nodiscard]] std::string reason_of(const Node& node) const {

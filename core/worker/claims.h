@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a graph the provider takes, as the application hears it: what it claims in single kernels
-// becomes one set that may be divided, so that a message carries the run of many nodes. Any thread.
+// What of a graph the provider takes, as the application hears it: its kernels are gathered into as
+// few sets as the graph allows, so that a message carries the run of many nodes. Any thread.
 #pragma once
 
 #include "graph/graph.h"
