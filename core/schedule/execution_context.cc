@@ -10,7 +10,7 @@ ExecutionContext::ExecutionContext(const Program& program, const DeviceTable& de
       devices_(devices),
       streams_(devices.space_count(), nullptr),
       ends_(devices.space_count(), nullptr),
-      threads_(threads) {
+      team_(threads) {
   for (uint32_t i = 0; i < devices.space_count(); ++i) {
     pools_.push_back(std::make_unique<MemoryPool>(devices.space(i), [this] { give_back(); }));
     arenas_.push_back(std::make_unique<Arena>(devices.space(i), [this] { give_back(); }));

@@ -167,11 +167,13 @@ void Executor::execute(ExecutionContext& context, std::span<const ValueRef> inpu
   }
   const bool captures = context.plan && options_.capture && !trace_ && program_->has_stretches();
   frame.use(captures ? &context.captures().of(context.plan) : nullptr);
-  if (context.plan) {
-    run_planned(context);
-  } else {
-    run_recorded(context);
-  }
+  context.team().execute([&] {
+    if (context.plan) {
+      run_planned(context);
+    } else {
+      run_recorded(context);
+    }
+  });
   context.synchronize();
   collect_outputs(context, outputs);
   frame.reset();

@@ -26,6 +26,7 @@
 #include "schedule/memory_pool.h"
 #include "schedule/program.h"
 #include "schedule/stream_clock.h"
+#include "schedule/thread_pool.h"
 
 namespace gantry {
 
@@ -242,7 +243,7 @@ class ExecutionContext {
   [[nodiscard]] const MemorySpace& space(uint32_t space) const { return devices_.space(space); }
   [[nodiscard]] gantry_stream* stream(uint32_t space) const { return streams_[space]; }
   [[nodiscard]] uint32_t space_count() const { return devices_.space_count(); }
-  [[nodiscard]] uint32_t threads() const { return threads_; }
+  [[nodiscard]] ThreadTeam& team() { return team_; }
   /// Gives the blocks of recorded runs back: a planned run has the arena. Not during a run.
   void trim();
   /// What can be given back while a run goes on: free blocks, once the devices
@@ -296,7 +297,7 @@ class ExecutionContext {
   std::vector<gantry_stream*> streams_;
   std::vector<gantry_event*> ends_;  // by space, made when first wanted
   bool is_abandoned_ = false;
-  uint32_t threads_;
+  ThreadTeam team_;
   Trace* trace_ = nullptr;
   std::vector<std::unique_ptr<StreamClock>> clocks_;  // by space, if there are records
   std::vector<uint32_t> memory_tracks_;               // likewise

@@ -107,17 +107,17 @@ struct TracedBody {
 
 void run_parallel_for(gantry_run* run, int64_t count, int64_t grain,
                       void (*body)(void*, int64_t, int64_t), void* arg) {
-  const uint32_t threads = run->frame->context().threads();
+  ThreadTeam& team = run->frame->context().team();
   Trace* const trace = run->frame->context().trace();
   if (!trace || !trace->keeps_records()) [[likely]] {
-    parallel_for(threads, count, grain, body, arg);
+    team.parallel_for(count, grain, body, arg);
     return;
   }
   TracedBody traced{trace, &step_of(run), count, body, arg};
-  parallel_for(threads, count, grain, TracedBody::run_part, &traced);
+  team.parallel_for(count, grain, TracedBody::run_part, &traced);
 }
 
-uint32_t thread_count(gantry_run* run) { return run->frame->context().threads(); }
+uint32_t thread_count(gantry_run* run) { return run->frame->context().team().size(); }
 
 uint32_t should_stop(gantry_run* run) {
   return static_cast<uint32_t>(run->frame->context().stop_code());

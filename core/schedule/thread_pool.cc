@@ -2,13 +2,11 @@
 #include "schedule/thread_pool.h"
 
 #include <algorithm>
-#include <memory>
-#include <mutex>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
 #include <sched.h>
-#include <vector>
+#include <utility>
 
 // oneTBB is not built for the thread sanitizer, which therefore does not see that a part begins
 // after what its caller did before and ends before what its caller does afterwards. These say so.
@@ -27,19 +25,8 @@ extern "C" void __tsan_release(void* address);
 namespace gantry {
 namespace {
 
-thread_local bool is_inside = false;
-
-// One arena for each width that somebody asked for; all share the process's workers.
-oneapi::tbb::task_arena& arena_of(uint32_t threads) {
-  static std::mutex mutex;
-  // outlives threads that still run at exit
-  static auto& arenas = *new std::vector<std::unique_ptr<oneapi::tbb::task_arena>>;
-  const std::lock_guard lock(mutex);
-  if (arenas.size() <= threads) arenas.resize(threads + 1);
-  if (!arenas[threads])
-    arenas[threads] = std::make_unique<oneapi::tbb::task_arena>(static_cast<int>(threads));
-  return *arenas[threads];
-}
+thread_local bool is_part = false;  // this thread runs a part of a parallel_for
+thread_local const ThreadTeam* entered = nullptr;
 
 }  // namespace
 
@@ -53,12 +40,38 @@ uint32_t hardware_threads() noexcept {
   return count;
 }
 
-void parallel_for(uint32_t threads, int64_t count, int64_t grain,
-                  void (*body)(void* arg, int64_t begin, int64_t end), void* arg) noexcept {
+struct ThreadTeam::Arena {
+  oneapi::tbb::task_arena arena;
+};
+
+ThreadTeam::ThreadTeam(uint32_t threads) : threads_(std::max(threads, 1U)) {
+  if (threads_ == 1) return;
+  arena_ = std::make_unique<Arena>();
+  arena_->arena.initialize(static_cast<int>(threads_));
+}
+
+ThreadTeam::~ThreadTeam() = default;
+
+void ThreadTeam::enter(void (*body)(void* arg), void* arg) {
+  if (!arena_) return body(arg);
+  arena_->arena.execute([&] {
+    // A run within a run (a session that a kernel uses) enters its own and comes back.
+    struct Entered {
+      const ThreadTeam* before;
+      ~Entered() { entered = before; }
+    };
+    const Entered restore{std::exchange(entered, this)};
+    body(arg);
+  });
+}
+
+void ThreadTeam::parallel_for(int64_t count, int64_t grain,
+                              void (*body)(void* arg, int64_t begin, int64_t end),
+                              void* arg) noexcept {
   if (count <= 0) return;
   grain = std::max<int64_t>(grain, 1);
-  const int64_t parts = std::min<int64_t>(threads, count / grain + (count % grain != 0 ? 1 : 0));
-  if (parts <= 1 || is_inside) {
+  const int64_t parts = std::min<int64_t>(threads_, count / grain + (count % grain != 0 ? 1 : 0));
+  if (parts <= 1 || is_part || entered != this) {
     body(arg, 0, count);
     return;
   }
@@ -69,15 +82,13 @@ void parallel_for(uint32_t threads, int64_t count, int64_t grain,
     GANTRY_TSAN_ACQUIRE(&fork);
     const int64_t begin = share * part;
     const int64_t end = std::min(count, begin + share);
-    is_inside = true;
+    is_part = true;
     if (begin < end) body(arg, begin, end);
-    is_inside = false;
+    is_part = false;
     GANTRY_TSAN_RELEASE(&join);
   };
   GANTRY_TSAN_RELEASE(&fork);
-  arena_of(static_cast<uint32_t>(parts)).execute([&] {
-    oneapi::tbb::parallel_for(int64_t{0}, parts, run_part, oneapi::tbb::static_partitioner());
-  });
+  oneapi::tbb::parallel_for(int64_t{0}, parts, run_part, oneapi::tbb::static_partitioner());
   GANTRY_TSAN_ACQUIRE(&join);
 }
 

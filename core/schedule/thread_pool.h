@@ -1,20 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one thread pool of the process: oneTBB's workers, shared by all sessions. A part that no
 // worker has begun is run by whoever waits for it, so a busy machine slows a run down no more than
-// its share. Any thread.
+// its share.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <type_traits>
 
 namespace gantry {
 
-/// Threads that the process may use: the cores in its affinity mask.
+/// Threads that the process may use: the cores in its affinity mask. [any]
 uint32_t hardware_threads() noexcept;
 
-/// Calls body(arg, begin, end) on disjoint ranges that cover [0, count), each at least `grain`
-/// items but the last, on at most `threads` threads, the caller's among them; returns when all are
-/// done. Nested calls run in the caller. Bodies must not throw.
-void parallel_for(uint32_t threads, int64_t count, int64_t grain,
-                  void (*body)(void* arg, int64_t begin, int64_t end), void* arg) noexcept;
+/// The threads of one run at a time: the caller's and workers that the pool lends. The run enters
+/// the team as a whole: a worker that has to go from one team to another misses the first tens of
+/// microseconds there, so what a run calls (kernels, and the libraries in them that use oneTBB) is
+/// to find it in the same one.
+class ThreadTeam {
+ public:
+  /// `threads`: at least 1, the caller's among them.
+  explicit ThreadTeam(uint32_t threads);
+  ~ThreadTeam();
+  ThreadTeam(const ThreadTeam&) = delete;
+  ThreadTeam& operator=(const ThreadTeam&) = delete;
+
+  [[nodiscard]] uint32_t size() const { return threads_; }
+
+  /// Calls body() on this thread, inside the team; one caller at a time. What it throws arrives.
+  template <class Body>
+  void execute(Body&& body) {
+    enter([](void* arg) { (*static_cast<std::remove_reference_t<Body>*>(arg))(); }, &body);
+  }
+
+  /// Calls body(arg, begin, end) on disjoint ranges that cover [0, count), each at least `grain`
+  /// items but the last, on the team's threads; returns when all are done. Nested calls, and those
+  /// from outside execute(), run in the caller. Bodies must not throw.
+  void parallel_for(int64_t count, int64_t grain,
+                    void (*body)(void* arg, int64_t begin, int64_t end), void* arg) noexcept;
+
+ private:
+  struct Arena;
+  void enter(void (*body)(void* arg), void* arg);
+
+  uint32_t threads_;
+  std::unique_ptr<Arena> arena_;  // null: the caller is alone
+};
 
 }  // namespace gantry

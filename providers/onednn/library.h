@@ -9,7 +9,9 @@
 #include <cstdint>
 #include <initializer_list>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
+#include <oneapi/tbb/task_group.h>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,12 +58,21 @@ class FlushDenormals {
 oneapi::tbb::task_arena& arena(int threads);
 
 /// Runs `body` where the library sees `threads` threads, for creating primitives as for running
-/// them. Denormal numbers are flushed.
+/// them. Denormal numbers are flushed. In a run that is in an arena as wide already, as the host's
+/// runs are, that is the one: workers would be slow to follow into another.
 template <class Body>
 void with_threads(int threads, Body&& body) {
-  oneapi::tbb::task_arena& own = arena(threads);
+  namespace tbb = oneapi::tbb;
   const FlushDenormals flush;
-  own.execute(static_cast<Body&&>(body));
+  const bool is_inside =
+      tbb::this_task_arena::current_thread_index() != tbb::task_arena::not_initialized &&
+      tbb::this_task_arena::max_concurrency() == threads;
+  if (!is_inside) return arena(threads).execute(body);
+  // The workers calculate as the context says, not as their arena was set up.
+  tbb::task_group_context context(tbb::task_group_context::isolated);
+  context.capture_fp_settings();
+  tbb::parallel_for(
+      0, 1, 1, [&](int) { body(); }, tbb::simple_partitioner(), context);
 }
 
 /// Dense layout of a rank from 1 to 6: axes in order.

@@ -56,7 +56,8 @@ TEST_F(MarksTest, ACrashIsToldByTheNextProcess) {
     const auto row = folder_.registry(environment_)->report(false)[0];
     ASSERT_EQ(row.warnings.size(), 1U);
     EXPECT_THAT(row.warnings[0],
-                testing::AllOf(HasSubstr("(negotiate)"), HasSubstr("isolated"), HasSubstr("=x ")));
+                testing::AllOf(HasSubstr("(negotiate)"), HasSubstr("GANTRY_ISOLATION=x=process"),
+                               HasSubstr("GANTRY_PROVIDERS_DISABLE=x ")));
   }
   EXPECT_EQ(left(), 0U);
   fs::last_write_time(folder_.path("x.so"),

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <mutex>
 #include <set>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -12,10 +13,16 @@ namespace gantry {
 namespace {
 
 template <class Body>
-void run(uint32_t threads, int64_t count, int64_t grain, Body body) {
-  parallel_for(
-      threads, count, grain,
+void run(ThreadTeam& team, int64_t count, int64_t grain, Body body) {
+  team.parallel_for(
+      count, grain,
       [](void* arg, int64_t begin, int64_t end) { (*static_cast<Body*>(arg))(begin, end); }, &body);
+}
+
+template <class Body>
+void run(uint32_t threads, int64_t count, int64_t grain, Body body) {
+  ThreadTeam team(threads);
+  team.execute([&] { run(team, count, grain, body); });
 }
 
 TEST(ThreadPool, EveryItemIsVisitedOnce) {
@@ -60,6 +67,28 @@ TEST(ThreadPool, NestedCallsRunInTheirCaller) {
     }
   });
   EXPECT_EQ(sum, 40);
+}
+
+TEST(ThreadPool, OutsideATeamTheCallerIsAlone) {
+  ThreadTeam team(4);
+  ThreadTeam other(4);
+  const auto alone = [caller = std::this_thread::get_id()](int64_t begin, int64_t end) {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    EXPECT_EQ(end - begin, 100);
+  };
+  run(team, 100, 1, alone);
+  other.execute([&] { run(team, 100, 1, alone); });
+}
+
+TEST(ThreadPool, WhatARunThrowsArrives) {
+  for (const uint32_t threads : {1U, 3U}) {
+    ThreadTeam team(threads);
+    EXPECT_THROW(team.execute([] { throw std::out_of_range("a run"); }), std::out_of_range);
+    int64_t sum = 0;
+    team.execute(
+        [&] { run(team, 10, 10, [&](int64_t begin, int64_t end) { sum += end - begin; }); });
+    EXPECT_EQ(sum, 10);
+  }
 }
 
 TEST(ThreadPool, SeveralApplicationThreadsAtOnce) {
