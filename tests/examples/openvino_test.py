@@ -36,15 +36,16 @@ def environment(manifest):
     return {"GANTRY_ADD_PROVIDER_FILES": str(manifest), "GANTRY_PROBE_CACHE": "off"}
 
 
-def run(manifest, model, runs, folder, **options):
+def run(manifest, model, runs, folder, *, isolation=None, **options):
     """What each run makes, OPENVINO before CPU, and provider by node; `options`: of the provider."""
     folder.mkdir(exist_ok=True)
+    (folder / "runtime.json").write_text(json.dumps({"providers": {"isolation": {"openvino": isolation}} if isolation else {}}), encoding="utf-8")
     config = {"placement": {"prefer": ["OPENVINO", "CPU"], "fallback": "allow"}, "providers": {"options": {"openvino": options}}}
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     for number, feeds in enumerate(runs):
         np.savez(folder / f"{number}.npz", **feeds)
     done = subprocess.run([sys.executable, ROOT / "tests" / "support" / "run_session.py", model, folder / "config.json", folder],
-                          env={**os.environ, **environment(manifest)}, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240, check=False)
+                          env={**os.environ, **environment(manifest), "GANTRY_CONFIG": str(folder / "runtime.json")}, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     return [dict(np.load(folder / f"out_{number}.npz")) for number in range(len(runs))], json.loads(done.stdout.splitlines()[-1])
 
@@ -122,6 +123,13 @@ def test_silero(manifest, tmp_path):
              "sr": np.array(rate, np.int64)} for size, rate in ((576, 16000), (288, 8000), (576, 16000), (576, 16000), (288, 8000))]
     found = compare(manifest, model, runs, tmp_path / "runs")
     assert found["openvino"] > 50 and found["cpu"] > 5 and found["core"] > 5
+
+
+def test_in_a_process_of_its_own(manifest, tmp_path):
+    """The worker is a host of its own, which gives the fragment there."""
+    model = model_file("rapidocr/rapidocr/models/PP-OCRv6_rec_small.onnx")
+    runs = [{"x": GENERATOR.uniform(-1, 1, (1, 3, 48, width)).astype(np.float32)} for width in (320, 96, 320, 320)]
+    assert compare(manifest, model, runs, tmp_path / "runs", isolation="process")["openvino"] > 300
 
 
 def sums_model(folder):

@@ -71,8 +71,7 @@ class FragmentKernel::Context : public sdk::KernelContext {
 
 FragmentKernel::FragmentKernel(const Engine& engine, const gantry_host* host,
                                const gantry_compile& args, Options options)
-    : engine_(engine),
-      library_(engine.library()),
+    : library_(engine.library()),
       options_(std::move(options)),
       threads_(options_.num_threads > 0 ? options_.num_threads : args.threads),
       model_(engine, host, args, add_slots(args)) {

@@ -46,7 +46,6 @@ class FragmentKernel : public gantry::sdk::Kernel {
   void copy_output(gantry::sdk::Call& call, const Port& port, const Slot& slot,
                    ov_infer_request_t* request) const;
 
-  const Engine& engine_;
   const Library& library_;
   Options options_;
   uint32_t threads_;

@@ -23,6 +23,7 @@ Library::Library(const std::string& path) {
                          (reason ? reason : path) +
                          "); install OpenVINO, or set the provider's option \"library\"");
   }
+// NOLINTBEGIN(bugprone-macro-parentheses): the argument is the name of a member
 #define GANTRY_OPENVINO_LOAD(function)                                                     \
   function = reinterpret_cast<decltype(function)>(dlsym(handle, #function));               \
   if (!function) {                                                                         \
@@ -31,6 +32,7 @@ Library::Library(const std::string& path) {
   }
   GANTRY_OPENVINO_FUNCTIONS(GANTRY_OPENVINO_LOAD);
 #undef GANTRY_OPENVINO_LOAD
+  // NOLINTEND(bugprone-macro-parentheses)
 }
 
 void Library::check(ov_status_e status, const std::string& subject) const {

@@ -47,6 +47,7 @@ class Library {
   /// cannot be opened, or lacks a function.
   static const Library& open(const std::string& path);
 
+// NOLINTNEXTLINE(bugprone-macro-parentheses): the name of a member
 #define GANTRY_OPENVINO_DECLARE(name) decltype(&::name) name = nullptr
   GANTRY_OPENVINO_FUNCTIONS(GANTRY_OPENVINO_DECLARE);
 #undef GANTRY_OPENVINO_DECLARE

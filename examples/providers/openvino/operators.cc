@@ -96,7 +96,7 @@ std::string any_reduction(const sdk::NodeView& node) {
 }
 
 std::string reduction(const sdk::NodeView& node) {
-  if (const std::string reason = any_reduction(node); !reason.empty()) return reason;
+  if (std::string reason = any_reduction(node); !reason.empty()) return reason;
   return node.input(0).dtype() == GANTRY_FLOAT ? "" : "only float32 is computed exactly";
 }
 

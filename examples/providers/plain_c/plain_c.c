@@ -66,7 +66,7 @@ static void add(void* arg, int64_t begin, int64_t end) {
   for (int64_t i = begin; i < end; ++i) w->output[i] = w->inputs[0][i] + w->inputs[1][i];
 }
 
-static const operator_row rows[] = {
+static const operator_row kRows[] = {
     {"Relu", 6, 14, 1, relu},
     {"Add", 7, 14, 2, add},
 };
@@ -132,8 +132,8 @@ static int have_one_shape(const gantry_value_info* a, const gantry_value_info* b
 static const operator_row* find_row(const gantry_graph* graph, const gantry_node* node,
                                     const char** reason) {
   *reason = "no kernel for this operator";
-  for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); ++r) {
-    const operator_row* row = &rows[r];
+  for (size_t r = 0; r < sizeof(kRows) / sizeof(kRows[0]); ++r) {
+    const operator_row* row = &kRows[r];
     if (!equals(node->domain, "") || !equals(node->op_type, row->op_type)) continue;
     *reason = "this version of the operator is not known";
     if (node->since_version < row->first_version || node->since_version > row->last_version)
@@ -177,7 +177,7 @@ static gantry_error* claim(gantry_provider* self, const gantry_claim_request* re
     answer.output_count = 1;
     answer.time_ns = -1;
     answer.kernel = text(row->op_type);
-    answer.tag = (uint64_t)(row - rows);
+    answer.tag = (uint64_t)(row - kRows);
     sink->claim(sink->self, &answer);
   }
   return NULL;
@@ -187,12 +187,12 @@ static gantry_error* compile(gantry_provider* self, const gantry_compile* args,
                              gantry_kernel* out_kernel) {
   const gantry_host* host = ((provider*)self)->host;
   if (!GANTRY_HAS(args, fragment) || !GANTRY_HAS(out_kernel, serialize)) return too_small(host);
-  if (args->node_count != 1 || args->tag >= sizeof(rows) / sizeof(rows[0]))
+  if (args->node_count != 1 || args->tag >= sizeof(kRows) / sizeof(kRows[0]))
     return fail(host, GANTRY_INVALID_ARGUMENT, "plain-c: asked to compile a claim it did not make");
   kernel* made = malloc(sizeof(*made));
   if (!made) return fail(host, GANTRY_OUT_OF_MEMORY, "plain-c: no memory for a kernel");
   made->host = host;
-  made->row = &rows[args->tag];
+  made->row = &kRows[args->tag];
   out_kernel->self = made;
   out_kernel->run = kernel_run;
   out_kernel->destroy = kernel_destroy;
