@@ -104,12 +104,12 @@ class Finder {
 
 std::vector<DeviceFacts> find_devices(const Driver& driver) { return Finder(driver).run(); }
 
-Device::Device(const Services& services, const DeviceFacts& known, uint64_t most_bytes)
+Device::Device(const Services& services, const DeviceFacts& known)
     : host(services.host),
       driver(services.driver),
       facts(known),
-      sources_(services.programs),
-      limit_(most_bytes) {
+      services_(services),
+      limit_(services.options.pool_bytes) {
   require(driver.context_retain(&context_, facts.number), "making the context");
   try {
     enter();
@@ -134,6 +134,7 @@ Device::Device(const Services& services, const DeviceFacts& known, uint64_t most
 Device::~Device() {
   // Of a lost device the driver's answers tell nothing new, and destroying cannot fail.
   driver.context_set_current(context_);
+  blas_.reset();
   programs_.reset();
   staging_.reset();
   driver.stream_destroy(stream_);
@@ -157,6 +158,21 @@ void Device::require_alive() const {
     throw sdk::Error(GANTRY_DEVICE_LOST,
                      name() + " was lost by an earlier failure; restart the process to use it");
   }
+}
+
+Blas* Device::blas() {
+  if (services_.options.own_kernels) return nullptr;
+  std::call_once(blas_once_, [&] {
+    blas_ = std::make_unique<Blas>(*this, services_.search, services_.options.tf32,
+                                   services_.options.cache);
+    if (blas_->is_usable()) return;
+    const std::string text = name() +
+                             ": products go to the provider's own kernels, which are far "
+                             "slower: " +
+                             blas_->reason();
+    host->log(GANTRY_LOG_WARNING, sdk::to_str(text));
+  });
+  return blas_->is_usable() ? blas_.get() : nullptr;
 }
 
 int Device::take(uint64_t size_bytes, Address& out_address) {

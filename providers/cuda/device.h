@@ -13,7 +13,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "blas.h"
 #include "driver.h"
+#include "options.h"
 #include "programs.h"
 #include "staging.h"
 
@@ -50,13 +52,15 @@ struct Services {
   const Driver& driver;
   const Compiler& compiler;
   Programs& programs;
+  const LibrarySearch& search;
+  const Options& options;
 };
 
 class Device {
  public:
-  /// Makes the device's primary context, which other libraries of the process share. `most_bytes`:
-  /// of memory; 0: what there is. OUT_OF_MEMORY, DEVICE_ERROR.
-  Device(const Services& services, const DeviceFacts& known, uint64_t most_bytes);
+  /// Makes the device's primary context, which other libraries of the process share.
+  /// OUT_OF_MEMORY, DEVICE_ERROR.
+  Device(const Services& services, const DeviceFacts& known);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -85,18 +89,23 @@ class Device {
   /// Kernels on this device.
   LoadedPrograms& programs() { return *programs_; }
   /// Kernels as source, of all devices.
-  Programs& source_store() { return sources_; }
+  Programs& source_store() { return services_.programs; }
+  /// cuBLASLt, opened when it is first asked for; null: it is not to be used, or cannot be.
+  /// Requires the device's context to be the thread's.
+  Blas* blas();
 
  private:
   [[nodiscard]] int take(uint64_t size_bytes, Address& out_address);
 
-  Programs& sources_;
-  const uint64_t limit_;
+  const Services services_;
+  const uint64_t limit_;  // bytes of memory; 0: what there is
   ContextHandle context_ = nullptr;
   PoolHandle pool_ = nullptr;
   StreamHandle stream_ = nullptr;  // on which memory is taken and given back
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<LoadedPrograms> programs_;
+  std::once_flag blas_once_;
+  std::unique_ptr<Blas> blas_;
   mutable std::atomic<bool> is_lost_{false};
   mutable std::mutex mutex_;
   std::unordered_map<void*, uint64_t> blocks_;  // bytes of each

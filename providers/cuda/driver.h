@@ -118,6 +118,7 @@ constexpr int kCaptureOfThread = 1;
   X(event_record, "cuEventRecord", (EventHandle, StreamHandle))                             \
   X(event_query, "cuEventQuery", (EventHandle))                                             \
   X(event_synchronize, "cuEventSynchronize", (EventHandle))                                 \
+  X(event_elapsed, "cuEventElapsedTime", (float*, EventHandle, EventHandle))                \
   X(capture_begin, "cuStreamBeginCapture_v2", (StreamHandle, int))                          \
   X(capture_end, "cuStreamEndCapture", (StreamHandle, GraphHandle*))                        \
   X(graph_destroy, "cuGraphDestroy", (GraphHandle))                                         \

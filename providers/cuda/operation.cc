@@ -79,8 +79,8 @@ Planner planner_of(const sdk::Call& call, uint64_t host_inputs, Device& device) 
   }
   std::vector<uint8_t> wanted;
   for (int slot = 0; slot < call.output_count(); ++slot) wanted.push_back(call.wants(slot) ? 1 : 0);
-  return {device.source_store(), std::move(inputs), std::move(wanted),
-          device.facts.multiprocessors};
+  return {device.source_store(), std::move(inputs), std::move(wanted), device.facts.multiprocessors,
+          [&device] { return device.blas() != nullptr; }};
 }
 
 class Runner {

@@ -15,8 +15,9 @@ struct Options {
   std::vector<std::string> libraries;  ///< folders to look for NVIDIA's libraries in first
   uint64_t pool_bytes = 0;             ///< most memory on each device; 0: what there is
   bool capture = true;
-  bool tf32 = false;
-  std::string cache;  ///< folder of what was compiled; empty: nothing is kept
+  bool tf32 = false;         ///< products of f32 may round their factors to TF32
+  bool own_kernels = false;  ///< none of NVIDIA's libraries of kernels are used
+  std::string cache;         ///< folder of what was compiled; empty: nothing is kept
 
   Options() = default;
   /// Requires JSON that the manifest's schema holds for valid.

@@ -80,8 +80,9 @@ struct Plan {
 class Planner {
  public:
   Planner(Programs& programs, std::vector<InputFacts> inputs, std::vector<uint8_t> wanted,
-          int multiprocessors)
-      : multiprocessors(multiprocessors),
+          int device_multiprocessors, std::function<bool()> finds_blas = {})
+      : multiprocessors(device_multiprocessors),
+        finds_blas_(std::move(finds_blas)),
         programs_(programs),
         inputs_(std::move(inputs)),
         wanted_(std::move(wanted)) {}
@@ -128,10 +129,14 @@ class Planner {
 
   const int multiprocessors;  ///< of the device
 
+  /// Whether cuBLASLt can be called; opens it when it is first asked.
+  [[nodiscard]] bool has_blas() const { return finds_blas_ && finds_blas_(); }
+
  private:
   void add_launch(const std::string& source, int64_t blocks, int threads, const void* parameters,
                   size_t size_bytes, std::vector<std::pair<size_t, Buffer>> addresses);
 
+  std::function<bool()> finds_blas_;
   Programs& programs_;
   std::vector<InputFacts> inputs_;
   std::vector<uint8_t> wanted_;

@@ -104,8 +104,8 @@ class CudaProvider final : public sdk::Provider {
       throw sdk::Error(GANTRY_UNAVAILABLE, "CUDA: asked to open device " + std::to_string(index) +
                                                ", which was not reported as ready");
     }
-    const Services services{host(), *driver_, *compiler_, programs_};
-    auto device = std::make_unique<Device>(services, devices_[index], options_.pool_bytes);
+    const Services services{host(), *driver_, *compiler_, programs_, search_, options_};
+    auto device = std::make_unique<Device>(services, devices_[index]);
     return reinterpret_cast<gantry_device*>(device.release());
   }
 

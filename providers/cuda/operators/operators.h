@@ -17,11 +17,8 @@ sdk::KernelTable scatter_kernels();
 sdk::KernelTable reduce_kernels();
 sdk::KernelTable row_kernels();
 sdk::KernelTable norm_kernels();
-sdk::KernelTable pool_kernels();
 sdk::KernelTable generate_kernels();
 sdk::KernelTable product_kernels();
-sdk::KernelTable conv_kernels();
-sdk::KernelTable resize_kernels();
-sdk::KernelTable attention_kernels();
+sdk::KernelTable window_kernels();
 
 }  // namespace gantry::cuda

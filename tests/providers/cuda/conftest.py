@@ -1,48 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the provider share: a process in which CUDA:0 is a stand-in, and the comparison with the CPU."""
+"""What the tests of the provider share: processes in which CUDA:0 is a stand-in."""
 
-import json
-import os
-import pathlib
-import pickle
-import subprocess
-import sys
-
-import numpy as np
 import pytest
-
-import gantry
-
-BUILD = pathlib.Path(gantry.__file__).resolve().parents[2]
-FAKE = BUILD / "tests" / "fake_cuda"
-
-# Sums are added in another order, and 16-bit floats are rounded once for each kernel.
-TOLERANCES = {"float16": (4e-3, 4e-3), "bfloat16": (3e-2, 3e-2), "float32": (1e-5, 1e-5), "float64": (1e-12, 1e-12)}
-
-
-class Worker:
-    """The process; `run` answers (kernels, outputs) or raises what it says."""
-
-    def __init__(self, folder):
-        config = folder / "config.json"
-        options = {"libraries": [str(FAKE)], "cache": str(BUILD / "tests" / "fake_cuda_cache")}
-        config.write_text(json.dumps({"providers": {"options": {"cuda": options}}}), encoding="utf-8")
-        path = os.pathsep.join([str(BUILD / "python"), os.environ.get("PYTHONPATH", "")])
-        self.process = subprocess.Popen([sys.executable, str(pathlib.Path(__file__).parent / "worker.py")],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        env={**os.environ, "GANTRY_CONFIG": str(config), "PYTHONPATH": path})
-
-    def run(self, model, feeds, runs=1, fallback=False):
-        pickle.dump((model.SerializeToString(), feeds, runs, fallback), self.process.stdin)
-        self.process.stdin.flush()
-        result = pickle.load(self.process.stdout)
-        if isinstance(result, str):
-            raise RuntimeError(result)
-        return result
-
-    def close(self):
-        self.process.stdin.close()
-        assert self.process.wait(timeout=60) == 0
+from cuda_worker import BUILD, FAKE, Worker, compare_all
 
 
 @pytest.fixture(scope="session")
@@ -54,25 +14,15 @@ def cuda(tmp_path_factory):
     worker.close()
 
 
-def compare(ours, expected, rtol=None, atol=None):
-    assert ours.dtype == expected.dtype
-    assert ours.shape == expected.shape
-    if ours.dtype.name not in TOLERANCES:
-        np.testing.assert_array_equal(ours, expected)
-        return
-    usual = TOLERANCES[ours.dtype.name]
-    np.testing.assert_allclose(ours.astype(np.float64), expected.astype(np.float64), rtol=rtol or usual[0], atol=atol or usual[1])
+@pytest.fixture(scope="session")
+def cuda_blas(cuda, tmp_path_factory):
+    """The same with a stand-in for cuBLASLt."""
+    worker = Worker(tmp_path_factory.mktemp("cuda_blas"), BUILD / "tests" / "fake_cuda_blas", own_kernels=False)
+    yield worker
+    worker.close()
 
 
 @pytest.fixture
 def agrees(cuda):
-    """agrees(model, feeds, ...): on CUDA:0 alone, three runs (the third may be a captured one), equal to the CPU; returns the kernels."""
-
-    def check(model, feeds, rtol=None, atol=None):
-        expected = gantry.Session(model, device="CPU").run(feeds)
-        kernels, outputs = cuda.run(model, feeds, runs=3)
-        for name, value in expected.items():
-            compare(outputs[name], value, rtol, atol)
-        return kernels
-
-    return check
+    """agrees(model, feeds, ...): as compare_all on the stand-in without cuBLASLt."""
+    return lambda model, feeds, rtol=None, atol=None: compare_all(cuda, model, feeds, rtol, atol)

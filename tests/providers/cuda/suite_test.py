@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 from onnx.backend.test.loader import load_model_tests
 
-TAKEN_AT_LEAST = 800  # cases whose every node runs on the device
+TAKEN_AT_LEAST = 950  # cases whose every node runs on the device
 
 
 def arrays(values):

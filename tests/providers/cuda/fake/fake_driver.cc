@@ -219,6 +219,14 @@ Event* event_of(void* event) { return static_cast<Event*>(event); }
 
 EXPORT const FakeCounters* gantry_fake_counters() { return &world().counters; }
 
+// For other stand-ins: work on a stream, which keeps its argument.
+EXPORT void gantry_fake_enqueue(void* stream, void (*work)(void*),
+                                std::shared_ptr<void>* argument) {
+  of(stream)->give([work, kept = *argument] {
+    if (lost_or_ok() == kOk) work(kept.get());
+  });
+}
+
 EXPORT int cuInit(unsigned) {
   World& w = world();
   const std::lock_guard<std::mutex> lock(w.mutex);
@@ -453,6 +461,12 @@ EXPORT int cuEventSynchronize(void* event) {
   const auto state = event_of(event)->state;
   state->wait(state->recorded);
   return lost_or_ok();
+}
+
+EXPORT int cuEventElapsedTime(float* milliseconds, void*, void*) {
+  ENTER("cuEventElapsedTime");
+  *milliseconds = 1;
+  return kOk;
 }
 
 EXPORT int cuStreamBeginCapture_v2(void* stream, int) {

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of matrices by cuBLASLt, opened at run time: what the library is asked for, which of its
+// algorithms is fastest on the device at hand, and the call. Types and numbers are those of the
+// library's binary interface.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "code_cache.h"
+#include "driver.h"
+#include "shared_library.h"
+
+namespace gantry::cuda {
+
+class Device;
+class Stream;
+
+/// Types of elements and of arithmetic; the numbers are the library's.
+enum BlasType : int { kBlasFloat = 0, kBlasDouble = 1, kBlasHalf = 2, kBlasBfloat = 14 };
+enum BlasCompute : int { kCompute32 = 68, kComputeTf32 = 77, kCompute64 = 70 };
+enum BlasAttribute : int {
+  kLayoutBatchCount = 5,
+  kLayoutBatchStride = 6,
+  kProductTransposeA = 3,
+  kProductTransposeB = 4,
+  kProductEpilogue = 7,
+  kProductBias = 8,
+  kPreferenceWorkspace = 1
+};
+constexpr int kEpilogueBias = 4;
+
+struct BlasAlgorithm {
+  std::array<uint64_t, 8> data{};
+};
+struct BlasHeuristic {
+  BlasAlgorithm algorithm;
+  size_t workspace_bytes = 0;
+  int state = 0;
+  float waves = 0;
+  std::array<int, 4> reserved{};
+};
+
+/// y = alpha a b + beta c + bias, of matrices whose rows lie one behind the other, for each of a
+/// batch. a: [m, k], b: [k, n], c and y: [m, n], bias: [n].
+struct ProductShape {
+  uint32_t dtype = 0;  ///< gantry_dtype of all of them: a float type
+  int64_t m = 0, n = 0, k = 0;
+  bool a_is_transposed = false;  ///< lies in memory as [k, m]
+  bool b_is_transposed = false;  ///< lies in memory as [n, k]
+  int64_t batch = 1;
+  int64_t a_batch_stride = 0, b_batch_stride = 0;  ///< in elements
+  double alpha = 1;
+  double beta = 0;  ///< 0: c is not read
+  bool has_bias = false;
+
+  /// Names the shape and all else that an algorithm is chosen by.
+  [[nodiscard]] std::string text() const;
+};
+
+/// Scratch memory that algorithms may use.
+constexpr uint64_t kBlasWorkspaceBytes = uint64_t{32} << 20;
+
+class Blas {
+ public:
+  /// The library for one device; the device's context is the thread's. `uses_tf32`: products of f32
+  /// may round their factors to 10 bits.
+  Blas(const Device& device, const LibrarySearch& search, bool uses_tf32, std::string cache_folder);
+  ~Blas();
+  Blas(const Blas&) = delete;
+  Blas& operator=(const Blas&) = delete;
+
+  [[nodiscard]] bool is_usable() const { return reason_.empty(); }
+  /// Why it is not usable; empty: it is.
+  [[nodiscard]] const std::string& reason() const { return reason_; }
+
+  /// Runs a product on the stream. The first of each shape tries algorithms, and waits for the
+  /// device; its choice is kept, also on disk. Pointers are of the device; `c` and `bias` may be
+  /// null if the shape says so.
+  void run(const ProductShape& shape, Stream& stream, const void* a, const void* b, const void* c,
+           const void* bias, void* y, void* workspace);
+
+ private:
+  struct Functions;
+  struct Product;
+  struct Operands;
+
+  std::string load(const LibrarySearch& search);
+  Product& product_of(const ProductShape& shape, Stream& stream, const Operands& operands);
+  void choose(const ProductShape& shape, Product& product, Stream& stream,
+              const Operands& operands);
+  float time_of(const Product& product, const BlasAlgorithm& algorithm, Stream& stream,
+                const Operands& operands) const;
+  int call(const Product& product, const BlasAlgorithm& algorithm, Stream& stream,
+           const Operands& operands) const;
+  void require(int status, const char* what) const;
+
+  const Device& device_;
+  const bool uses_tf32_;
+  CodeCache cache_;
+  std::unique_ptr<Functions> functions_;
+  void* handle_ = nullptr;
+  size_t version_ = 0;
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<Product>> products_;  // by the shape's text
+  std::string reason_;                                        // after what load() fills in
+};
+
+}  // namespace gantry::cuda

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters of products of matrices: result = alpha * a b + beta * c, for each of a batch.
+#ifndef GANTRY_CUDA_PRODUCT
+#define GANTRY_CUDA_PRODUCT
+#include "index.h"
+struct ProductParameters {
+  void* result;
+  const void* a;
+  const void* b;
+  const void* c;       // null: none
+  const void* a_zero;  // of integers: subtracted first; null: 0
+  const void* b_zero;
+  long long m, n, k;
+  long long a_row, a_column;  // strides
+  long long b_row, b_column;
+  long long c_row, c_column;
+  long long a_zero_row, b_zero_column;  // strides: 0 of a single one
+  double alpha, beta;
+  Divisor batch_extents[MOST_AXES];
+  long long a_batch[MOST_AXES];
+  long long b_batch[MOST_AXES];
+  unsigned tiles_m, tiles_n;
+};
+#endif

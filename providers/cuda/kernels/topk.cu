@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first k of a row in order, one after the other: each time the block looks for the best element
+// that comes behind the last one found. T, C, IS_LARGEST: given.
+struct Found {
+  C value;
+  i64 number;
+};
+// Whether a comes before b; equal elements in the order of their numbers.
+inline bool is_before(const Found& a, const Found& b) {
+  if (b.number < 0) return a.number >= 0;
+  if (a.number < 0) return false;
+  if (a.value == b.value) return a.number < b.number;
+  return IS_LARGEST ? a.value > b.value : a.value < b.value;
+}
+
+KERNEL(TopKParameters) {
+  __shared__ Found room[256];
+  for (i64 row = blockIdx.x; row < p.rows; row += gridDim.x) {
+    const i64 first = row / p.stride * p.length * p.stride + row % p.stride;
+    const i64 target = row / p.stride * p.k * p.stride + row % p.stride;
+    Found last = {C(), -1};
+    for (i64 n = 0; n < p.k; ++n) {
+      Found best = {C(), -1};
+      for (i64 i = threadIdx.x; i < p.length; i += blockDim.x) {
+        const Found one = {(C)load(((const T*)p.source)[first + i * p.stride]), i};
+        if ((last.number < 0 || is_before(last, one)) && is_before(one, best)) best = one;
+      }
+      room[threadIdx.x] = best;
+      for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half && is_before(room[threadIdx.x + half], room[threadIdx.x]))
+          room[threadIdx.x] = room[threadIdx.x + half];
+      }
+      __syncthreads();
+      last = room[0];
+      if (threadIdx.x == 0) {
+        if (p.values) ((T*)p.values)[target + n * p.stride] = store<T>(last.value);
+        if (p.numbers) p.numbers[target + n * p.stride] = last.number;
+      }
+      __syncthreads();
+    }
+  }
+}

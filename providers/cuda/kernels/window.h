@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters of convolutions and pooling over up to three axes; those that are missing stand first
+// and have the extent 1.
+#ifndef GANTRY_CUDA_WINDOW
+#define GANTRY_CUDA_WINDOW
+struct WindowParameters {
+  void* result;
+  const void* source;
+  const void* weights;
+  const void* bias;     // null: none
+  long long* indices;   // of a maximum; null: not wanted
+  long long count;      // of results
+  long long batch;
+  long long channels;         // of the source
+  long long result_channels;
+  long long group;
+  long long in[3];
+  long long out[3];
+  long long kernel[3];
+  long long stride[3];
+  long long dilation[3];
+  long long begin[3];  // padding before
+  long long end[3];    // padding behind
+  long long order;     // of a norm
+  int counts_padding;
+  int is_column_major;  // of indices
+};
+#endif

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of matrices by the provider's own kernel: MatMul, Gemm, MatMulInteger, com.microsoft's
+// FusedMatMul.
+#include "../kernels/product.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "../kernel_texts.h"
+#include "../stream.h"
+#include "operators.h"
+
+namespace gantry::cuda {
+namespace {
+
+using sdk::NodeView;
+
+constexpr int64_t kTile = 64;
+
+// One factor: its matrices and the axes before them.
+struct Factor {
+  Extents batch;
+  int64_t rows = 1;
+  int64_t columns = 1;
+  bool is_transposed = false;  // lies in memory as [columns, rows]
+
+  [[nodiscard]] int64_t row_stride() const { return is_transposed ? 1 : columns; }
+  [[nodiscard]] int64_t column_stride() const { return is_transposed ? rows : 1; }
+};
+
+Factor factor_of(const Extents& shape, bool is_transposed) {
+  Factor factor;
+  factor.is_transposed = is_transposed;
+  factor.batch.assign(shape.begin(), shape.end() - 2);
+  factor.rows = shape[shape.size() - 2];
+  factor.columns = shape.back();
+  if (is_transposed) std::swap(factor.rows, factor.columns);
+  return factor;
+}
+
+struct Product {
+  Factor a;
+  Factor b;
+  Extents batch;
+  double alpha = 1;
+
+  Product(Factor left, Factor right) : a(std::move(left)), b(std::move(right)) {
+    if (a.columns != b.rows) {
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT, "input 1 has " + std::to_string(b.rows) +
+                                                    " rows, needs " + std::to_string(a.columns) +
+                                                    " as input 0 has columns");
+    }
+    batch = broadcast(a.batch, b.batch);
+  }
+
+  // All but the addresses and what is added.
+  [[nodiscard]] ProductParameters parameters(Walk& walk) const {
+    ProductParameters p = {};
+    p.m = a.rows;
+    p.n = b.columns;
+    p.k = a.columns;
+    p.a_row = a.row_stride();
+    p.a_column = a.column_stride();
+    p.b_row = b.row_stride();
+    p.b_column = b.column_stride();
+    p.alpha = alpha;
+    walk.extents = batch;
+    walk.strides = {broadcast_strides(a.batch, batch), broadcast_strides(b.batch, batch)};
+    const int64_t sizes[] = {a.rows * a.columns, b.rows * b.columns};
+    for (size_t i = 0; i < 2; ++i) {
+      for (int64_t& stride : walk.strides[i]) stride *= sizes[i];
+    }
+    walk.simplify();
+    walk.write_extents(p.batch_extents);
+    walk.write_strides(0, p.a_batch);
+    walk.write_strides(1, p.b_batch);
+    p.tiles_m = static_cast<unsigned>((p.m + kTile - 1) / kTile);
+    p.tiles_n = static_cast<unsigned>((p.n + kTile - 1) / kTile);
+    return p;
+  }
+};
+
+// The product as cuBLASLt takes it; nothing: it does not. `walk`: the batch.
+std::optional<ProductShape> blas_shape(const Planner& planner, const Product& product,
+                                       const Walk& walk) {
+  const uint32_t dtype = planner.input(0).dtype;
+  const bool is_float = (sdk::dtype_bit(dtype) & sdk::kFloats) != 0;
+  if (!is_float || walk.rank() > 1 || product.a.columns == 0 || !planner.has_blas())
+    return std::nullopt;
+  ProductShape shape;
+  shape.dtype = dtype;
+  shape.m = product.a.rows;
+  shape.n = product.b.columns;
+  shape.k = product.a.columns;
+  shape.a_is_transposed = product.a.is_transposed;
+  shape.b_is_transposed = product.b.is_transposed;
+  shape.batch = walk.count();
+  shape.a_batch_stride = walk.strides[0][0];
+  shape.b_batch_stride = walk.strides[1][0];
+  shape.alpha = product.alpha;
+  if (shape.batch > 1 && shape.b_batch_stride == 0 && !shape.a_is_transposed &&
+      shape.a_batch_stride == shape.m * shape.k) {
+    // The same right factor for all: one product of many rows.
+    shape.m *= shape.batch;
+    shape.batch = 1;
+  }
+  const int64_t most = std::numeric_limits<int32_t>::max();
+  if (std::max({shape.m, shape.n, shape.k, shape.batch}) > most) return std::nullopt;
+  return shape;
+}
+
+// `added`: input slot of c or the bias; -1: none.
+void call_blas(Planner& planner, const ProductShape& shape, const Buffer& y, int added) {
+  std::vector<Buffer> buffers = {y, planner.scratch(kBlasWorkspaceBytes), Planner::in(0),
+                                 Planner::in(1)};
+  if (added >= 0) buffers.push_back(Planner::in(added));
+  planner.call(std::move(buffers), [shape](Stream& stream, void* const* at) {
+    stream.device().blas()->run(shape, stream, at[2], at[3], shape.beta != 0 ? at[4] : nullptr,
+                                shape.has_bias ? at[4] : nullptr, at[0], at[1]);
+  });
+}
+
+using Addresses = std::vector<std::pair<const void* const*, Buffer>>;
+
+void launch_product(Planner& planner, const Walk& walk, const ProductParameters& parameters,
+                    const Addresses& addresses, uint32_t result_dtype) {
+  const std::string body = "\ntypedef " + type_name(planner.input(0).dtype) + " A;\ntypedef " +
+                           type_name(planner.input(1).dtype) + " B;\ntypedef " +
+                           type_name(result_dtype) + " T;\ntypedef " + computed_name(result_dtype) +
+                           " C;\n#define BATCH_RANK " + std::to_string(walk.rank()) + "\n" +
+                           std::string(kernel_text("product.cu"));
+  const int64_t blocks = walk.count() * parameters.tiles_m * parameters.tiles_n;
+  planner.launch(kernel_source({"index.h", "index.cu", "product.h"}, body), blocks, 256, parameters,
+                 addresses);
+}
+
+class MatMul final : public Operation {
+ public:
+  explicit MatMul(const NodeView& node)
+      : is_integer_(node.op_type() == "MatMulInteger"),
+        transposes_a_(node.get_int("transA", 0) != 0),
+        transposes_b_(node.get_int("transB", 0) != 0),
+        alpha_(node.get_float("alpha", 1)) {}
+  void plan(Planner& planner) const override {
+    Extents a = planner.shape(0);
+    Extents b = planner.shape(1);
+    if (a.empty() || b.empty())
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT, "a factor has no axis, needs at least one");
+    const bool is_row = a.size() == 1;
+    const bool is_column = b.size() == 1;
+    if (is_row) a.insert(a.begin(), 1);
+    if (is_column) b.push_back(1);
+    Product product(factor_of(a, transposes_a_ && !is_row),
+                    factor_of(b, transposes_b_ && !is_column));
+    product.alpha = alpha_;
+    Extents shape = product.batch;
+    if (!is_row) shape.push_back(product.a.rows);
+    if (!is_column) shape.push_back(product.b.columns);
+    const uint32_t dtype = is_integer_ ? uint32_t{GANTRY_INT32} : planner.input(0).dtype;
+    const Buffer y = planner.output(0, dtype, shape);
+    Walk walk;
+    ProductParameters parameters = product.parameters(walk);
+    if (count_of(shape) == 0) return;
+    if (const auto blas = is_integer_ ? std::nullopt : blas_shape(planner, product, walk))
+      return call_blas(planner, *blas, y, -1);
+    Addresses addresses = {
+        {&parameters.result, y}, {&parameters.a, Planner::in(0)}, {&parameters.b, Planner::in(1)}};
+    if (is_integer_ && planner.has_input(2)) {
+      addresses.emplace_back(&parameters.a_zero, Planner::in(2));
+      parameters.a_zero_row = planner.input(2).element_count() == 1 ? 0 : 1;
+    }
+    if (is_integer_ && planner.has_input(3)) {
+      addresses.emplace_back(&parameters.b_zero, Planner::in(3));
+      parameters.b_zero_column = planner.input(3).element_count() == 1 ? 0 : 1;
+    }
+    launch_product(planner, walk, parameters, addresses, dtype);
+  }
+
+ private:
+  bool is_integer_;
+  bool transposes_a_;
+  bool transposes_b_;
+  double alpha_;
+};
+
+class Gemm final : public Operation {
+ public:
+  explicit Gemm(const NodeView& node)
+      : transposes_a_(node.get_int("transA", 0) != 0),
+        transposes_b_(node.get_int("transB", 0) != 0),
+        alpha_(node.get_float("alpha", 1)),
+        beta_(node.get_float("beta", 1)) {}
+  void plan(Planner& planner) const override {
+    if (planner.input(0).rank() != 2 || planner.input(1).rank() != 2)
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT, "a factor is no matrix");
+    Product product(factor_of(planner.shape(0), transposes_a_),
+                    factor_of(planner.shape(1), transposes_b_));
+    product.alpha = alpha_;
+    const Extents shape = {product.a.rows, product.b.columns};
+    const uint32_t dtype = planner.input(0).dtype;
+    const Buffer y = planner.output(0, dtype, shape);
+    Walk walk;
+    ProductParameters parameters = product.parameters(walk);
+    Addresses addresses = {
+        {&parameters.result, y}, {&parameters.a, Planner::in(0)}, {&parameters.b, Planner::in(1)}};
+    if (planner.has_input(2)) {
+      if (broadcast(planner.shape(2), shape) != shape) {
+        throw sdk::Error(GANTRY_INVALID_ARGUMENT, "input 2 has the shape " +
+                                                      text_of(planner.shape(2)) +
+                                                      ", which does not reach " + text_of(shape));
+      }
+      const Extents strides = broadcast_strides(planner.shape(2), shape);
+      parameters.c_row = strides[0];
+      parameters.c_column = strides[1];
+      parameters.beta = beta_;
+      addresses.emplace_back(&parameters.c, Planner::in(2));
+    }
+    if (count_of(shape) == 0) return;
+    if (auto blas = blas_shape(planner, product, walk)) {
+      if (!planner.has_input(2)) return call_blas(planner, *blas, y, -1);
+      if (planner.shape(2) == shape) {
+        blas->beta = beta_;
+        return call_blas(planner, *blas, y, beta_ == 0 ? -1 : 2);
+      }
+      blas->has_bias = parameters.c_row == 0 && parameters.c_column == 1 && beta_ == 1;
+      if (blas->has_bias) return call_blas(planner, *blas, y, 2);
+    }
+    launch_product(planner, walk, parameters, addresses, dtype);
+  }
+
+ private:
+  bool transposes_a_;
+  bool transposes_b_;
+  double alpha_;
+  double beta_;
+};
+
+std::string is_plain(const NodeView& node) {
+  return node.get_int("transBatchA", 0) != 0 || node.get_int("transBatchB", 0) != 0
+             ? "transposed batches are not supported"
+             : "";
+}
+
+std::string is_matrix_integer(const NodeView& node) {
+  for (int i = 2; i < 4; ++i) {
+    if (node.input(i).present() && node.input(i).rank() > 1)
+      return "zero points by row of a batch are not supported";
+  }
+  const uint32_t b = node.input(1).dtype();
+  return b == GANTRY_INT8 || b == GANTRY_UINT8 ? "" : "the type of input 1 is not known";
+}
+
+constexpr sdk::DTypeSet kFactors =
+    sdk::kFloats | sdk::dtypes(GANTRY_INT32, GANTRY_INT64, GANTRY_UINT32, GANTRY_UINT64);
+
+constexpr sdk::KernelRow kRows[] = {
+    {"Gemm", 7, sdk::kLatest, kFactors, make<Gemm>},
+    {"MatMul", 1, sdk::kLatest, kFactors, make<MatMul>},
+    {"MatMulInteger",
+     10,
+     sdk::kLatest,
+     sdk::dtypes(GANTRY_INT8, GANTRY_UINT8),
+     make<MatMul>,
+     {},
+     is_matrix_integer},
+    {"FusedMatMul", 1, sdk::kLatest, kFactors, make<MatMul>, {}, is_plain, "com.microsoft"},
+};
+
+}  // namespace
+
+sdk::KernelTable product_kernels() { return sdk::table(kRows); }
+
+}  // namespace gantry::cuda

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of matrices, by the provider's own kernel and as cuBLASLt is asked for them."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from cuda_worker import compare_all
+from small_graph import small_graph
+
+
+def random(*shape, dtype=np.float32, seed=0):
+    return (np.random.default_rng(seed + sum(shape)).standard_normal(shape) * 2).astype(dtype)
+
+
+SHAPES = {
+    "matrices": ((5, 7), (7, 9)),
+    "tiles": ((70, 33), (33, 130)),
+    "row": ((7,), (7, 9)),
+    "column": ((5, 7), (7,)),
+    "vectors": ((7,), (7,)),
+    "batch": ((3, 5, 7), (3, 7, 9)),
+    "right_for_all": ((3, 5, 7), (7, 9)),
+    "left_for_all": ((5, 7), (3, 7, 9)),
+    "two_batches": ((2, 1, 5, 7), (1, 3, 7, 9)),
+    "one": ((1, 1), (1, 1)),
+    "nothing_to_add": ((4, 0), (0, 3)),
+    "empty": ((0, 4), (4, 3)),
+}
+
+
+@pytest.fixture(params=["cuda", "cuda_blas"])
+def both(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.mark.parametrize("shapes", SHAPES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16])
+def test_matmul(both, shapes, dtype):
+    a, b = (random(*shape, dtype=dtype, seed=i) for i, shape in enumerate(SHAPES[shapes]))
+    compare_all(both, *small_graph("y = MatMul(a, b)", {"a": a, "b": b}), rtol=2e-2 if np.dtype(dtype).itemsize == 2 else 1e-4)
+
+
+ADDED = {"none": None, "row": (9,), "column": (5, 1), "whole": (5, 9), "scalar": (), "one": (1, 1)}
+
+
+@pytest.mark.parametrize("added", ADDED)
+@pytest.mark.parametrize("transposed", [(0, 0), (1, 0), (0, 1), (1, 1)])
+@pytest.mark.parametrize("factors", [(1, 1), (0.5, 2), (1.5, 0)])
+def test_gemm(both, added, transposed, factors):
+    a = random(*((7, 5) if transposed[0] else (5, 7)))
+    b = random(*((9, 7) if transposed[1] else (7, 9)))
+    feeds = {"a": a, "b": b} | ({} if ADDED[added] is None else {"c": random(*ADDED[added])})
+    text = f"y = Gemm<transA={transposed[0]}, transB={transposed[1]}, alpha={factors[0]:.1f}, beta={factors[1]:.1f}>({', '.join(feeds)})"
+    compare_all(both, *small_graph(text, feeds), rtol=1e-4)
+
+
+@pytest.mark.parametrize("types", [(np.uint8, np.int8), (np.int8, np.int8), (np.uint8, np.uint8)])
+def test_integers(cuda, types):
+    rng = np.random.default_rng(1)
+    a, b = (rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, dtype) for dtype, shape in zip(types, ((2, 5, 70), (70, 9))))
+    zeros = {"p": np.array(3, types[0]), "q": rng.integers(0, 9, 9).astype(types[1])}
+    compare_all(cuda, *small_graph("y = MatMulInteger(a, b)\n z = MatMulInteger(a, b, p, q)", {"a": a, "b": b}, zeros))
