@@ -13,6 +13,7 @@ import gantry
 
 BUILD = pathlib.Path(gantry.__file__).resolve().parents[2]
 FAKE = BUILD / "tests" / "fake_cuda"
+SOURCES = BUILD / "tests" / "fake_cuda_sources"  # of every kernel that was compiled
 TESTS = pathlib.Path(__file__).resolve().parents[1] / "providers" / "cuda"
 
 # Sums are added in another order, and 16-bit floats are rounded once for each kernel.
@@ -27,10 +28,12 @@ class Worker:
         options = {"libraries": [str(fakes)], "cache": str(BUILD / "tests" / "fake_cuda_cache"), "own_kernels": True,
                    **options}
         config.write_text(json.dumps({"providers": {"options": {"cuda": options}}}), encoding="utf-8")
+        SOURCES.mkdir(parents=True, exist_ok=True)
         path = os.pathsep.join([str(BUILD / "python"), os.environ.get("PYTHONPATH", "")])
         self.process = subprocess.Popen([sys.executable, str(TESTS / "worker.py")],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        env={**os.environ, "GANTRY_CONFIG": str(config), "PYTHONPATH": path})
+                                        env={**os.environ, "GANTRY_CONFIG": str(config), "PYTHONPATH": path,
+                                             "GANTRY_FAKE_NVRTC_SOURCES": str(SOURCES)})
 
     def run(self, model, feeds, runs=1, fallback=False):
         pickle.dump((model.SerializeToString(), feeds, runs, fallback), self.process.stdin)
