@@ -77,6 +77,15 @@ def test_the_bundled_providers_pass(name, operator, computed):
     assert checks["copies.have-rows"]["status"] == ("passed" if name == "sim" else "skipped")
 
 
+@pytest.mark.parametrize(("name", "operator"), [("cpu", "Relu"), ("sim", "Relu"), ("onednn", "Conv.5")])
+def test_the_bundled_providers_pass_isolated(name, operator):
+    report = examine(PROVIDERS / f"{name}.json", "--isolated", "--only", "random.*")
+    assert bad(report) == {}
+    assert by_name(report)[f"random.{operator}/float32"]["status"] == "passed"
+    report = examine(FAKES / "duties.json", "--isolated", "--options", '{"breaks": "numerics"}', "--only", "random.Relu/float32", status=NO)
+    assert "elements differ" in by_name(report)["random.Relu/float32"]["message"]
+
+
 def test_a_provider_that_keeps_every_rule_passes():
     report = examine(FAKES / "duties.json")
     assert bad(report) == {} and report["level_reached"] == 5

@@ -48,6 +48,7 @@ struct Subject {
   std::string cases;              ///< folder of ONNX node cases; empty: none
   int level = 5;                  ///< the last level that is run
   uint64_t seed = 0;              ///< of random elements
+  bool is_isolated = false;       ///< level 4 runs it in a process of its own
   std::vector<std::string> only;  ///< patterns of check names; empty: all
 };
 

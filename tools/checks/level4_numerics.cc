@@ -53,6 +53,7 @@ class Bench {
     config["providers"]["disable"] = others(config, {name_, kReference});
     const auto options = nlohmann::json::parse(subject.options);
     if (!options.empty()) config["providers"]["options"][name_] = options;
+    if (subject.is_isolated) config["providers"]["isolation"] = {{name_, "process"}};
     runtime_ = std::make_unique<Runtime>(RuntimeOptions{config.dump(), {}});
     const nlohmann::json reference = {{"providers", {{"disable", others(config, {kReference})}}}};
     reference_ = std::make_unique<Runtime>(RuntimeOptions{reference.dump(), {}});

@@ -39,6 +39,7 @@ std::vector<std::string> arguments_of(const checks::Subject& subject) {
   add("--level", std::to_string(subject.level));
   add("--seed", std::to_string(subject.seed));
   for (const std::string& pattern : subject.only) add("--only", pattern);
+  if (subject.is_isolated) words.emplace_back("--isolated");
   return words;
 }
 
@@ -111,6 +112,8 @@ void add_provider_test(CLI::App& provider, Action& chosen) {
                    "Folder of ONNX's node cases: of folders with a model.onnx and recorded values")
       ->type_name("DIR");
   command->add_option("--seed", subject.seed, "Of random elements")->type_name("N");
+  command->add_flag("--isolated", subject.is_isolated,
+                    "Compute level 4 with the provider in a process of its own");
   command->add_option("--only", subject.only, "Names of checks, with * and ?")->type_name("NAME");
   command->add_option("--timeout", options->timeout_s, "Seconds that one check may take")
       ->type_name("S")
