@@ -61,6 +61,8 @@ IsolatedProvider::IsolatedProvider(Subject subject, IsolationSettings settings)
       arena_(SharedArena::create()),
       constants_(ConstantStore::create()) {
   subject_.open.memory_limit_bytes = settings_.memory_limit_bytes;
+  // Devices are given up before the process is.
+  subject_.open.stop_grace_ms = static_cast<uint64_t>(settings_.stop_grace_ms) / 2 + 1;
   subject_.open.is_sandboxed = settings_.is_sandboxed ? 1 : 0;
   worker();
 }

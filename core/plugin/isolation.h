@@ -19,6 +19,8 @@ struct IsolationSettings {
   int64_t stop_grace_ms = 2000;
   uint64_t memory_limit_bytes = 0;  ///< of the process's own memory; 0: none
   bool is_sandboxed = false;
+
+  bool operator==(const IsolationSettings& other) const = default;
 };
 
 }  // namespace gantry

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "plugin/host.h"
+#include "plugin/isolated_provider.h"
 #include "plugin/registry.h"
 
 namespace gantry {
@@ -84,6 +85,12 @@ std::shared_ptr<PluginProvider> open_provider(const Manifest& manifest,
                                           open->name() + "\" with the options " + open->options() +
                                           ", asked for with " + origin.options +
                                           "; options are given per session where they differ");
+    }
+    if (open->isolated() && open->isolated()->settings() != *origin.isolation) {
+      throw Error(Code::kUnavailable, "provider \"" + manifest.name +
+                                          "\" is already open in a process of its own with other "
+                                          "limits; /providers/worker is the same for all runtimes "
+                                          "of a process");
     }
     return open;
   }

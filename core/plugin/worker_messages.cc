@@ -24,6 +24,7 @@ const char* to_string(WorkerCall call) noexcept {
 void WorkerOpen::write(MessageWriter& to) const {
   for (const std::string* text : {&manifest_file, &manifest, &library, &options}) to.text(*text);
   to.put(memory_limit_bytes);
+  to.put(stop_grace_ms);
   to.put(is_sandboxed);
 }
 
@@ -32,6 +33,7 @@ WorkerOpen WorkerOpen::read(MessageReader& from) {
   for (std::string* text : {&open.manifest_file, &open.manifest, &open.library, &open.options})
     *text = from.text();
   open.memory_limit_bytes = from.get<uint64_t>();
+  open.stop_grace_ms = from.get<uint64_t>();
   open.is_sandboxed = from.get<uint8_t>();
   return open;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What gantry asks a worker process, and its answers. A request is a WorkerCall and the struct of
-// that name; an answer is a code (0: good, and the struct of the answer follows) or a code and a
-// sentence. Pure data.
+// that name; an answer is a code (0: good, and the struct of the answer follows) or a code, whether
+// the process is spent (1: a device of it cannot be used any more) and a sentence. Pure data.
 #pragma once
 
 #include <array>
@@ -30,6 +30,7 @@ struct WorkerOpen {
   std::string library;
   std::string options;
   uint64_t memory_limit_bytes = 0;  ///< 0: none
+  uint64_t stop_grace_ms = 0;       ///< for devices to come to rest when a run is stopped
   uint8_t is_sandboxed = 0;
 
   void write(MessageWriter& to) const;

@@ -144,9 +144,14 @@ std::vector<std::byte> WorkerProcess::call(const MessageWriter& request,
   MessageReader reader(answer->bytes);
   const auto code = static_cast<Code>(reader.get<uint32_t>());
   channel.is_good = true;
-  // The worker knows that it was stopped, and not for what.
-  if (code == Code::kCancelled && stop != Code::kOk) throw Error(stop, reader.text());
-  if (code != Code::kOk) throw Error(code, reader.text());
+  if (code != Code::kOk) {
+    const bool is_spent = reader.get<uint8_t>() != 0;
+    std::string text = reader.text();
+    // The worker knows that it was stopped, and not for what.
+    const bool was_stopped = code == Code::kCancelled && stop != Code::kOk;
+    if (is_spent) end_for(text, was_stopped ? stop : code);
+    throw Error(was_stopped ? stop : code, std::move(text));
+  }
   answer->bytes.erase(answer->bytes.begin(), answer->bytes.begin() + sizeof(uint32_t));
   return std::move(answer->bytes);
 }

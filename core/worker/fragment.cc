@@ -26,10 +26,10 @@ std::string refusals_of(const GraphPlacement& placement) {
 }  // namespace
 
 WorkerFragment::WorkerFragment(std::unique_ptr<Graph> graph, const WorkerCompile& request,
-                               const Candidate& candidate)
+                               const Candidate& candidate, uint64_t stop_grace_ms)
     : graph_(std::move(graph)) {
   cut(request);
-  build(candidate, request.threads > 0 ? request.threads : hardware_threads());
+  build(candidate, request.threads > 0 ? request.threads : hardware_threads(), stop_grace_ms);
 }
 
 GraphValue* WorkerFragment::value_of(uint32_t id) const {
@@ -70,7 +70,7 @@ void WorkerFragment::cut(const WorkerCompile& request) {
   graph_->sweep();
 }
 
-void WorkerFragment::build(const Candidate& candidate, uint32_t threads) {
+void WorkerFragment::build(const Candidate& candidate, uint32_t threads, uint64_t stop_grace_ms) {
   const std::vector<Candidate> candidates = {candidate};
   const std::vector<std::vector<DeviceProvider>> owners = {
       {DeviceProvider{candidate.provider, candidate.device_index}}};
@@ -85,8 +85,9 @@ void WorkerFragment::build(const Candidate& candidate, uint32_t threads) {
     auto devices = std::make_shared<DeviceTable>();
     try {
       auto program = std::make_unique<const Program>(*placement, *devices, owners, options);
-      executor_ = std::make_unique<Executor>(std::move(program), std::move(devices), threads,
-                                             nullptr, Executor::Options{});
+      executor_ =
+          std::make_unique<Executor>(std::move(program), std::move(devices), threads, nullptr,
+                                     Executor::Options{.stop_grace_ms = stop_grace_ms});
       return;
     } catch (const CompileFailure& failure) {
       // Each round rules out one set, so that this ends; another row may take its nodes.

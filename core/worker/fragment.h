@@ -17,10 +17,10 @@ namespace gantry {
 
 class WorkerFragment {
  public:
-  /// `graph` is cut down to the nodes. Errors: what compile says; UNSUPPORTED: a node is refused;
-  /// INTERNAL: the request does not fit the graph.
+  /// `graph` is cut down to the nodes. `stop_grace_ms`: as Executor::Options. Errors: what compile
+  /// says; UNSUPPORTED: a node is refused; INTERNAL: the request does not fit the graph.
   WorkerFragment(std::unique_ptr<Graph> graph, const WorkerCompile& request,
-                 const Candidate& candidate);
+                 const Candidate& candidate, uint64_t stop_grace_ms);
 
   /// The slots that a run sends and gets.
   [[nodiscard]] const WorkerKernel& slots() const { return slots_; }
@@ -32,7 +32,7 @@ class WorkerFragment {
 
  private:
   void cut(const WorkerCompile& request);
-  void build(const Candidate& candidate, uint32_t threads);
+  void build(const Candidate& candidate, uint32_t threads, uint64_t stop_grace_ms);
   GraphValue* value_of(uint32_t id) const;
 
   std::unique_ptr<Graph> graph_;  // the program borrows from it

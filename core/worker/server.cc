@@ -70,6 +70,7 @@ class Server {
       gantry_error* error = error_of_current_exception();
       out.clear();
       out.put(static_cast<uint32_t>(code_of(error)));
+      out.put<uint8_t>(DeviceHealth::any_blocked() ? 1 : 0);
       out.text(message_of(error));
       release_error(error);
     }
@@ -103,6 +104,7 @@ class Server {
     WorkerOpened opened;
     if (open.is_sandboxed) opened.missing = enter_sandbox(open.library);
     limit_memory(open.memory_limit_bytes);
+    stop_grace_ms_ = open.stop_grace_ms;
     const Manifest manifest = parse_manifest(open.manifest, open.manifest_file, false);
     PluginProvider::Origin origin;
     origin.library = open.library;
@@ -167,8 +169,8 @@ class Server {
   void compile(Request& request, MessageWriter& out) {
     const WorkerCompile compile = WorkerCompile::read(request.reader);
     const WorkerAsk ask = WorkerAsk::read(request.reader);
-    auto fragment =
-        std::make_shared<WorkerFragment>(graph_of(request, ask), compile, candidate_of(ask));
+    auto fragment = std::make_shared<WorkerFragment>(graph_of(request, ask), compile,
+                                                     candidate_of(ask), stop_grace_ms_);
     fragment->slots().write(out);
     const std::lock_guard<std::mutex> lock(mutex_);
     fragments_[compile.kernel] = std::move(fragment);
@@ -236,6 +238,7 @@ class Server {
 
   std::unique_ptr<WorkerArena> arena_;
   std::shared_ptr<PluginProvider> provider_;
+  uint64_t stop_grace_ms_ = 0;
   std::mutex mutex_;
   std::map<uint64_t, std::shared_ptr<SharedMemory>> segments_;
   std::map<uint64_t, std::shared_ptr<WorkerFragment>> fragments_;

@@ -74,6 +74,7 @@ class HostileWorker {
     if (mode_ == "unknown_code") {
       out.clear();
       out.put<uint32_t>(4711);
+      out.put<uint8_t>(0);
       out.text("what is this");
       return true;
     }

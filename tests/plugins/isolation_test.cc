@@ -75,6 +75,32 @@ class Bystander {
   std::thread thread_;
 };
 
+// The simulated accelerator in a process of its own, where its memory is.
+class SimRuntime {
+ public:
+  explicit SimRuntime(const json& options, const json& limits = json::object())
+      : library_(
+            folder_.copy(std::string(GANTRY_PROVIDERS) + "/libgantry_sim.so", "libgantry_sim.so")),
+        manifest_(folder_.copy(std::string(GANTRY_PROVIDERS) + "/sim.json", "sim.json")),
+        runtime_({json{{"providers",
+                        {{"search", {folder_.path()}},
+                         {"isolation", {{"sim", "process"}}},
+                         {"worker", {{"sim", limits}}},
+                         {"options", {{"sim", options}}}}}}
+                      .dump()}) {}
+
+  Session session() {
+    const std::string bytes = test::model_bytes(kRelu);
+    return {runtime_, {test::as_bytes(bytes), {}}, {.device = "SIM:0"}};
+  }
+
+ private:
+  test::TempFolder folder_;
+  std::string library_;
+  std::string manifest_;
+  Runtime runtime_;
+};
+
 TEST(Isolation, RunsInAProcessOfItsOwn) {
   IsolatedRuntime runtime;
   Session session = runtime.session(kRelu, "FAKE");
@@ -240,6 +266,33 @@ TEST(Isolation, ACrashAtTheStartIsTheProvidersRow) {
   IsolatedRuntime runtime(json::object(), {{"mode", "start_crashes"}});
   test::expect_error(Code::kUnavailable, {"signal 11", "open"},
                      [&] { runtime.session(kRelu, "FAKE"); });
+}
+
+// A device that is lost, or does not come to rest, is good again in the next process.
+TEST(Isolation, ALostDeviceIsFoundAgain) {
+  SimRuntime sim(json{{"faults", {{"device", 0}, {"device_lost", 2}}}});
+  Session session = sim.session();
+  const Tensor x({6}, std::vector<float>(6, 2));
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(numbers_of(session.run({{"x", x}})[0]), std::vector<float>(6, 2));
+    test::expect_error(Code::kDeviceLost, {"lost", "its process was ended"}, [&] {
+      session.run({{"x", x}});
+    });
+  }
+}
+
+TEST(Isolation, ADeviceThatHangsIsGoodInTheNextProcess) {
+  SimRuntime sim(json{{"faults", {{"device", 0}, {"hang", 2}}}}, json{{"stop_grace_ms", 200}});
+  Session session = sim.session();
+  const Tensor x({6}, std::vector<float>(6, 2));
+  RunOptions options;
+  options.timeout_ns = 30'000'000;
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(numbers_of(session.run({{"x", x}})[0]), std::vector<float>(6, 2));
+    test::expect_error(Code::kDeadlineExceeded, {"its process was ended"}, [&] {
+      session.run({{"x", x}}, options);
+    });
+  }
 }
 
 TEST(Isolation, WithoutItsProgramNothingIsOpened) {
