@@ -10,8 +10,10 @@
 #include "passes/constant_folding.h"
 #include "passes/dead_code.h"
 #include "passes/dropout.h"
+#include "passes/gelu.h"
 #include "passes/identity.h"
 #include "passes/if_constant.h"
+#include "passes/layer_normalization.h"
 #include "passes/quantized_movement.h"
 #include "passes/split_dequantize.h"
 
@@ -59,6 +61,9 @@ const std::vector<Pass>& passes() {
       {"constant_folding", fold_constants, "computes once what depends on constants only"},
       {"common_subexpressions", merge_common_subexpressions,
        "computes once what several nodes compute alike"},
+      {"gelu", raise_gelu, "raises exporters' spellings of GELU to one node", true},
+      {"layer_normalization", raise_layer_normalization,
+       "raises exporters' spelling of a layer normalization to one node", true},
       {"split_dequantize", split_dequantize,
        "gives each reader a DequantizeLinear, for providers that take it along"},
       {"if_constant", inline_constant_if, "replaces an If by the branch that is always taken"},

@@ -32,6 +32,7 @@ struct Pass {
   const char* name;                                       ///< as in session.disable_passes
   bool (*run)(Graph& graph, const PassContext& context);  ///< true if the graph changed
   const char* benefit;                                    ///< one line
+  bool raises = false;  ///< makes nodes of operators that the graph may not have had
 };
 
 /// The passes in order.

@@ -16,6 +16,11 @@ bool try_replace(Graph& graph, GraphValue* from, GraphValue* to) {
   return true;
 }
 
+void take_over(Graph& graph, GraphValue* value, Node* node) {
+  graph.remove_node(value->producer);
+  graph.add_output(node, value);
+}
+
 void make_constant(GraphValue* value, ValueRef constant) {
   value->type.kind = static_cast<Kind>(constant->kind);
   value->type.dtype = constant->dtype;

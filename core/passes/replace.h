@@ -11,6 +11,9 @@ namespace gantry {
 /// capture or a constant itself.
 bool try_replace(Graph& graph, GraphValue* from, GraphValue* to);
 
+/// `node`, which has no output yet, makes `value` from now on; its producer is removed.
+void take_over(Graph& graph, GraphValue* value, Node* node);
+
 /// The value becomes a constant, whatever it was known to be before; its producer no longer is one.
 void make_constant(GraphValue* value, ValueRef constant);
 

@@ -177,61 +177,107 @@ Preference resolve_preference(ProviderRegistry& registry, const Config& config,
   return preference;
 }
 
+namespace {
+
+// The way of one model from its file to a placed graph.
+class Planner {
+ public:
+  Planner(ProviderRegistry& registry, const Config& config, const Preference& preference, bool fold,
+          Trace* trace)
+      : config_(config), preference_(preference), trace_(trace), rules_(config) {
+    context_.is_nondeterministic = is_nondeterministic;
+    context_.trace = trace;
+    if (!fold || config.session.optimization != Optimization::kAll) return;
+    context_.evaluate = [&](const Graph& graph) {
+      return evaluate_on_cpu(registry, config, graph);
+    };
+  }
+
+  PlannedModel run(const ModelSource& source) {
+    {
+      const TraceSpan span(trace_, "load", "import");
+      planned_.model = std::make_unique<OnnxModel>(source);
+      planned_.graph = planned_.model->to_graph();
+    }
+    rules_.look_at(*planned_.graph);
+    inline_functions();
+    improve_and_place();
+    if (!planned_.placement->complete()) {
+      // Who runs each of several nodes need not run the one that stands for them.
+      for (const Pass& pass : passes()) {
+        if (pass.raises) options_.disabled.emplace_back(pass.name);
+      }
+      planned_.graph = planned_.model->to_graph();
+      place_graph();
+      improve_and_place();
+    }
+    planned_.warnings = preference_.warnings;
+    for (ConfigWarning& warning : rules_.warnings())
+      planned_.warnings.push_back(std::move(warning));
+    return std::move(planned_);
+  }
+
+ private:
+  void place_graph() {
+    const TraceSpan span(trace_, "load", "placement");
+    planned_.placement = place(*planned_.graph, preference_.candidates, preference_.policy);
+  }
+
+  // Functions that nobody claims become nodes, until there are none.
+  void inline_functions() {
+    for (int round = 0; round < kMostInlinings; ++round) {
+      place_graph();
+      std::set<FunctionCall> calls;
+      find_unclaimed_functions(*planned_.model, *planned_.placement, calls);
+      if (calls.empty()) return;
+      const TraceSpan span(trace_, "load", "inline functions");
+      const auto wanted = [&](const FunctionCall& call) { return calls.contains(call); };
+      // Without a body for these types the refusals stand.
+      if (!planned_.model->inline_functions(wanted)) return;
+      planned_.placement.reset();
+      planned_.graph = planned_.model->to_graph();
+    }
+    place_graph();
+  }
+
+  // True if a pass changed the graph.
+  bool improve() {
+    const TraceSpan span(trace_, "load", "passes");
+    const bool has_changed = run_passes(*planned_.graph, context_, options_);
+    planned_.graph->renumber();
+    return has_changed;
+  }
+
+  void improve_and_place() {
+    const std::unique_ptr<GraphPlacement> before = std::move(planned_.placement);
+    context_.is_kept = is_dequantize;
+    const bool has_changed = improve();
+    rules_.look_at(*planned_.graph);
+    place_graph();
+    if (!has_changed) warn_of_other_answers(*before, *planned_.placement);
+    if (!has_dequantize(*planned_.graph)) return;
+    // What no provider took along with its reader is as any other node.
+    std::unordered_set<const Node*> companions;
+    find_companions(*planned_.placement, companions);
+    context_.is_kept = [&](const Node& node) { return companions.contains(&node); };
+    if (improve()) place_graph();
+  }
+
+  const Config& config_;
+  const Preference& preference_;
+  Trace* trace_;
+  RuleUse rules_;
+  PassContext context_;
+  PipelineOptions options_ = pipeline_options(config_);
+  PlannedModel planned_;
+};
+
+}  // namespace
+
 PlannedModel plan_model(ProviderRegistry& registry, const Config& config,
                         const Preference& preference, const ModelSource& source, bool fold,
                         Trace* trace) {
-  PlannedModel planned;
-  {
-    const TraceSpan span(trace, "load", "import");
-    planned.model = std::make_unique<OnnxModel>(source);
-    planned.graph = planned.model->to_graph();
-  }
-  RuleUse rules(config);
-  rules.look_at(*planned.graph);
-  const auto place_graph = [&] {
-    const TraceSpan span(trace, "load", "placement");
-    planned.placement = place(*planned.graph, preference.candidates, preference.policy);
-  };
-  for (int round = 0; round < kMostInlinings; ++round) {
-    place_graph();
-    std::set<FunctionCall> calls;
-    find_unclaimed_functions(*planned.model, *planned.placement, calls);
-    if (calls.empty()) break;
-    const TraceSpan span(trace, "load", "inline functions");
-    const auto wanted = [&](const FunctionCall& call) { return calls.contains(call); };
-    // Without a body for these types the refusals stand.
-    if (!planned.model->inline_functions(wanted)) break;
-    planned.placement.reset();
-    planned.graph = planned.model->to_graph();
-  }
-  if (!planned.placement) place_graph();
-  PassContext context;
-  context.is_nondeterministic = is_nondeterministic;
-  context.trace = trace;
-  if (fold && config.session.optimization == Optimization::kAll)
-    context.evaluate = [&](const Graph& graph) { return evaluate_on_cpu(registry, config, graph); };
-  const std::unique_ptr<GraphPlacement> before = std::move(planned.placement);
-  const auto improve = [&] {
-    const TraceSpan span(trace, "load", "passes");
-    const bool has_changed = run_passes(*planned.graph, context, pipeline_options(config));
-    planned.graph->renumber();
-    return has_changed;
-  };
-  context.is_kept = is_dequantize;
-  const bool has_changed = improve();
-  rules.look_at(*planned.graph);
-  place_graph();
-  if (!has_changed) warn_of_other_answers(*before, *planned.placement);
-  if (has_dequantize(*planned.graph)) {
-    // What no provider took along with its reader is as any other node.
-    std::unordered_set<const Node*> companions;
-    find_companions(*planned.placement, companions);
-    context.is_kept = [&](const Node& node) { return companions.contains(&node); };
-    if (improve()) place_graph();
-  }
-  planned.warnings = preference.warnings;
-  for (ConfigWarning& warning : rules.warnings()) planned.warnings.push_back(std::move(warning));
-  return planned;
+  return Planner(registry, config, preference, fold, trace).run(source);
 }
 
 Placement describe(const PlannedModel& planned, const Preference& preference) {

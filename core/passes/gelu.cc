@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/gelu.h"
+
+#include <cmath>
+#include <string>
+
+#include "passes/pattern.h"
+#include "passes/replace.h"
+
+namespace gantry {
+namespace {
+
+constexpr double kTanhFactor = 0.7978845608028654;  // sqrt(2 / pi)
+constexpr double kCubeFactor = 0.044715;
+
+struct Match {
+  GraphValue* x = nullptr;
+  const char* approximate = nullptr;
+};
+
+// x in erf(x / sqrt(2)).
+GraphValue* operand_of_erf(const Node& erf) {
+  const Node* scaling = erf.inputs[0]->producer;
+  return scaled_by(scaling, 1 / std::sqrt(2.0));
+}
+
+bool is_cube(const GraphValue* value, const GraphValue* x) {
+  if (const Node* power = producer_of(value, "Pow", 2))
+    return power->inputs[0] == x && is_number(power->inputs[1], 3);
+  const Node* product = producer_of(value, "Mul", 2);
+  if (!product) return false;
+  const Node* square = producer_of(other_operand(*product, x), "Mul", 2);
+  return square && square->inputs[0] == x && square->inputs[1] == x;
+}
+
+// x in tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)).
+GraphValue* operand_of_tanh(const Node& tanh) {
+  const GraphValue* sum = scaled_by(tanh.inputs[0]->producer, kTanhFactor);
+  const Node* add = producer_of(sum, "Add", 2);
+  if (!add) return nullptr;
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    const GraphValue* cube = scaled_by(add->inputs[1 - i]->producer, kCubeFactor);
+    if (cube && is_cube(cube, add->inputs[i])) return add->inputs[i];
+  }
+  return nullptr;
+}
+
+Match match_of(const Node& node) {
+  if (is_operator(node, "Erf", 1)) return {operand_of_erf(node), "none"};
+  if (is_operator(node, "Tanh", 1)) return {operand_of_tanh(node), "tanh"};
+  return {};
+}
+
+// What x * 0.5 * (1 + bell) makes, whichever product is taken first; null: it is something else.
+GraphValue* result_of(const Graph& graph, const GraphValue* bell, const GraphValue* x) {
+  const Node* sum = only_user(graph, bell, "Add", 2);
+  if (!sum || !is_number(other_operand(*sum, bell), 1)) return nullptr;
+  const GraphValue* first = sum->outputs[0];
+  const Node* next = only_user(graph, first);
+  if (!next) return nullptr;
+  if (scaled_by(next, 0.5) == first) {  // (sum * 0.5) * x
+    const Node* last = only_user(graph, next->outputs[0], "Mul", 2);
+    return last && other_operand(*last, next->outputs[0]) == x ? last->outputs[0] : nullptr;
+  }
+  if (!is_operator(*next, "Mul", 2)) return nullptr;
+  const GraphValue* other = other_operand(*next, first);
+  if (!other) return nullptr;
+  if (other == x) {  // (sum * x) * 0.5
+    const Node* last = only_user(graph, next->outputs[0]);
+    return scaled_by(last, 0.5) == next->outputs[0] ? last->outputs[0] : nullptr;
+  }
+  return scaled_by(other->producer, 0.5) == x ? next->outputs[0] : nullptr;  // sum * (x * 0.5)
+}
+
+bool has_gelu(DType dtype) { return dtype == DType::kFloat || dtype == DType::kDouble; }
+
+}  // namespace
+
+bool raise_gelu(Graph& graph, const PassContext&) {
+  std::vector<std::pair<GraphValue*, Match>> found;
+  for (const auto& node : graph.nodes()) {
+    const Match match = match_of(*node);
+    if (!match.x || !has_gelu(match.x->type.dtype)) continue;
+    GraphValue* result = result_of(graph, node->outputs[0], match.x);
+    if (result) found.emplace_back(result, match);
+  }
+  for (const auto& [result, match] : found) {
+    Node* gelu = graph.add_node("Gelu", "", 20, result->producer->name);
+    gelu->attributes.push_back({"approximate", std::string(match.approximate)});
+    graph.add_input(gelu, match.x);
+    take_over(graph, result, gelu);
+  }
+  if (!found.empty()) {
+    graph.sweep();
+    graph.sort();
+  }
+  return !found.empty();
+}
+
+}  // namespace gantry

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/pattern.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace gantry {
+
+bool is_operator(const Node& node, std::string_view op_type, size_t inputs) {
+  return node.op_type == op_type && node.domain.empty() && node.inputs.size() == inputs &&
+         std::find(node.inputs.begin(), node.inputs.end(), nullptr) == node.inputs.end() &&
+         node.outputs.size() == 1 && node.outputs[0];
+}
+
+Node* producer_of(const GraphValue* value, std::string_view op_type, size_t inputs) {
+  if (!value || !value->producer || !is_operator(*value->producer, op_type, inputs)) return nullptr;
+  return value->producer;
+}
+
+Node* only_user(const Graph& graph, const GraphValue* value) {
+  if (!value || value->users.size() != 1 || graph.is_output(value)) return nullptr;
+  return value->users[0];
+}
+
+Node* only_user(const Graph& graph, const GraphValue* value, std::string_view op_type,
+                size_t inputs) {
+  Node* user = only_user(graph, value);
+  return user && is_operator(*user, op_type, inputs) ? user : nullptr;
+}
+
+GraphValue* other_operand(const Node& node, const GraphValue* value) {
+  if (node.inputs.size() != 2 || node.inputs[0] == node.inputs[1]) return nullptr;
+  if (node.inputs[0] == value) return node.inputs[1];
+  return node.inputs[1] == value ? node.inputs[0] : nullptr;
+}
+
+std::optional<double> number_of(const GraphValue* value) {
+  if (!value || !value->constant || value->constant->kind != GANTRY_KIND_TENSOR)
+    return std::nullopt;
+  const gantry_value& constant = *value->constant;  // which a mapped file may have at any byte
+  if (constant.dtype == DType::kFloat && constant.view.size_bytes == sizeof(float)) {
+    float number = 0;
+    std::memcpy(&number, constant.view.data, sizeof(number));
+    return number;
+  }
+  if (constant.dtype == DType::kDouble && constant.view.size_bytes == sizeof(double)) {
+    double number = 0;
+    std::memcpy(&number, constant.view.data, sizeof(number));
+    return number;
+  }
+  return std::nullopt;
+}
+
+bool is_number(const GraphValue* value, double number) {
+  constexpr double kRelative = 1e-6;  // some units in the last place of f32
+  const std::optional<double> found = number_of(value);
+  return found && std::abs(*found - number) <= kRelative * std::abs(number);
+}
+
+GraphValue* scaled_by(const Node* node, double number) {
+  if (!node || node->inputs.size() != 2) return nullptr;
+  if (is_operator(*node, "Div", 2))
+    return is_number(node->inputs[1], 1 / number) ? node->inputs[0] : nullptr;
+  if (!is_operator(*node, "Mul", 2)) return nullptr;
+  if (is_number(node->inputs[1], number)) return node->inputs[0];
+  return is_number(node->inputs[0], number) ? node->inputs[1] : nullptr;
+}
+
+}  // namespace gantry

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions that passes ask which look for a pattern of nodes.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "graph/graph.h"
+
+namespace gantry {
+
+/// True of ai.onnx's operator of that name with one output and `inputs` inputs, all present.
+bool is_operator(const Node& node, std::string_view op_type, size_t inputs);
+
+/// The node that makes a value, if it is such an operator; else null.
+Node* producer_of(const GraphValue* value, std::string_view op_type, size_t inputs);
+
+/// The node that alone reads a value, once; null: there are none or several, or it leaves the
+/// graph.
+Node* only_user(const Graph& graph, const GraphValue* value);
+
+/// The node that alone reads a value, if it is such an operator; else null.
+Node* only_user(const Graph& graph, const GraphValue* value, std::string_view op_type,
+                size_t inputs);
+
+/// Of two operands the one that is not `value`; null: neither is, or both are.
+GraphValue* other_operand(const Node& node, const GraphValue* value);
+
+/// The number of a constant f32 or f64 of one element and any rank.
+std::optional<double> number_of(const GraphValue* value);
+
+/// True if the value is a constant near `number`, as far as f32 tells.
+bool is_number(const GraphValue* value, double number);
+
+/// The value that such a node multiplies by a constant near `number`, or divides by one near
+/// 1 / `number`; null: it does not.
+GraphValue* scaled_by(const Node* node, double number);
+
+}  // namespace gantry

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// gelu and layer_normalization: what exporters write becomes one node, what only looks like it
+// stays.
+#include <gtest/gtest.h>
+#include <string>
+
+#include "pass_test.h"
+
+namespace gantry {
+namespace {
+
+constexpr char kNumbers[] =
+    "float r = {1.4142135}, float i = {0.70710678}, float o = {1}, float h = {0.5}, float t = {2}, "
+    "float c = {3}, float k = {0.79788456}, float e = {0.044715}, float w = {0.6}";
+
+std::string model(const std::string& nodes) {
+  return "<ir_version: 10, opset_import: [\"\" : 17]> g (float[N, 8] x) => (float[N, 8] y) <" +
+         std::string(kNumbers) + "> { " + nodes + " }";
+}
+
+std::string after(const char* pass, const std::string& text) {
+  const auto graph = test::graph_of(text);
+  test::run_pass(pass, *graph);
+  test::run_pass("dead_code", *graph);
+  return test::inner_text(*graph);
+}
+
+class GeluSpelling : public testing::TestWithParam<const char*> {};
+
+TEST_P(GeluSpelling, BecomesOneNode) {
+  const std::string text = after("gelu", model(GetParam()));
+  const char* kind = std::string(GetParam()).find("Tanh") == std::string::npos ? "none" : "tanh";
+  EXPECT_NE(text.find("%y = Gelu-20(%x) {approximate = \"" + std::string(kind) + "\"}"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("Mul"), std::string::npos) << text;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Gelu, GeluSpelling,
+    testing::Values(
+        "a = Div(x, r) b = Erf(a) s = Add(b, o) m = Mul(x, s) y = Mul(m, h)",
+        "a = Mul(x, i) b = Erf(a) s = Add(o, b) m = Mul(s, h) y = Mul(x, m)",
+        "a = Mul(i, x) b = Erf(a) s = Add(b, o) m = Mul(x, h) y = Mul(m, s)",
+        "a = Div(x, r) b = Erf(a) s = Add(b, o) m = Mul(s, x) y = Div(m, t)",
+        "p = Pow(x, c) q = Mul(p, e) u = Add(x, q) v = Mul(u, k) b = Tanh(v) s = Add(b, o) "
+        "m = Mul(x, h) y = Mul(m, s)",
+        "p1 = Mul(x, x) p = Mul(p1, x) q = Mul(e, p) u = Add(q, x) v = Mul(k, u) b = Tanh(v) "
+        "s = Add(o, b) m = Mul(x, s) y = Mul(h, m)"));
+
+class NoGelu : public testing::TestWithParam<const char*> {};
+
+TEST_P(NoGelu, Stays) {
+  const auto graph = test::graph_of(model(GetParam()));
+  EXPECT_FALSE(test::run_pass("gelu", *graph));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Gelu, NoGelu,
+    testing::Values(
+        "a = Div(x, t) b = Erf(a) s = Add(b, o) m = Mul(x, s) y = Mul(m, h)",
+        "a = Div(r, x) b = Erf(a) s = Add(b, o) m = Mul(x, s) y = Mul(m, h)",
+        "a = Div(x, r) b = Erf(a) s = Add(b, t) m = Mul(x, s) y = Mul(m, h)",
+        "a = Div(x, r) b = Erf(a) s = Add(b, o) m = Mul(a, s) y = Mul(m, h)",
+        "a = Div(x, r) b = Erf(a) s = Add(b, o) m = Mul(x, s) y = Mul(m, w)",
+        "a = Div(x, r) b = Erf(a) s = Add(b, o) m = Mul(x, s) z = Mul(m, h) y = Add(z, s)",
+        "p = Pow(x, t) q = Mul(p, e) u = Add(x, q) v = Mul(u, k) b = Tanh(v) s = Add(b, o) "
+        "m = Mul(x, h) y = Mul(m, s)"));
+
+std::string normalization(const std::string& nodes) {
+  return "<ir_version: 10, opset_import: [\"\" : 17]> g (float[N, 3] x) => (float[N, 3] y) "
+         "<float two = {2}, float eps = {0.00001}, float[3] g = {1, 2, 3}, float[3] b = {4, 5, 6}, "
+         "float[2] small = {1, 2}> { " +
+         nodes + " }";
+}
+
+constexpr char kDeviation[] =
+    "m = ReduceMean <axes = [-1]> (x) d = Sub(x, m) q = Pow(d, two) v = ReduceMean <axes = [1]> "
+    "(q) "
+    "e = Add(v, eps) s = Sqrt(e) ";
+
+TEST(LayerNormalization, BecomesOneNode) {
+  std::string text = after("layer_normalization",
+                           normalization(kDeviation + std::string("n = Div(d, s) h = Mul(n, g) "
+                                                                  "y = Add(b, h)")));
+  EXPECT_NE(text.find("%y = LayerNormalization-17(%x, %g, %b)"), std::string::npos) << text;
+  EXPECT_EQ(text.find("ReduceMean"), std::string::npos) << text;
+  text = after("layer_normalization",
+               normalization(kDeviation + std::string("n = Div(d, s) y = Mul(g, n)")));
+  EXPECT_NE(text.find("%y = LayerNormalization-17(%x, %g)"), std::string::npos) << text;
+}
+
+TEST(LayerNormalization, StaysWhereItIsAnother) {
+  const std::string other_axis =
+      "m = ReduceMean <axes = [0]> (x) d = Sub(x, m) q = Pow(d, two) v = ReduceMean <axes = [0]> "
+      "(q) e = Add(v, eps) s = Sqrt(e) n = Div(d, s) y = Mul(n, g)";
+  const std::string other_square =
+      "m = ReduceMean <axes = [-1]> (x) d = Sub(x, m) q = Mul(d, x) v = ReduceMean <axes = [-1]> "
+      "(q) e = Add(v, eps) s = Sqrt(e) n = Div(d, s) y = Mul(n, g)";
+  for (const std::string& nodes :
+       {other_axis, other_square, kDeviation + std::string("y = Div(d, s)"),
+        kDeviation + std::string("n = Div(s, d) y = Mul(n, g)"),
+        kDeviation + std::string("n = Div(d, s) y = Mul(n, x)")}) {
+    const auto graph = test::graph_of(normalization(nodes));
+    EXPECT_FALSE(test::run_pass("layer_normalization", *graph)) << nodes;
+  }
+}
+
+}  // namespace
+}  // namespace gantry
