@@ -165,11 +165,13 @@ def test_loop_with_captures(tmp_path):
 def test_functions_come_along(tmp_path):
     """A function of the model that the provider claims as a node; its body is the compiler's to read."""
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("my", 1)]
-    inner = helper.make_function("my", "Twice", ["p"], ["q"], [helper.make_node("Add", ["p", "p"], ["q"])], opsets[:1])
+    weight = numpy_helper.from_array(GENERATOR.standard_normal(300).astype(np.float32), "w")  # large: left out when the model was read
+    inner = helper.make_function("my", "Shift", ["p"], ["q"], [
+        helper.make_node("Constant", [], ["w"], value=weight), helper.make_node("Add", ["p", "w"], ["q"])], opsets[:1])
     outer = helper.make_function("my", "Curve", ["p"], ["q"], [
-        helper.make_node("Twice", ["p"], ["t"], domain="my"), helper.make_node("Softmax", ["t"], ["q"], axis=-1)], opsets)
+        helper.make_node("Shift", ["p"], ["t"], domain="my"), helper.make_node("Softmax", ["t"], ["q"], axis=-1)], opsets)
     nodes = [helper.make_node("Relu", ["x"], ["a"], name="before"), helper.make_node("Curve", ["a"], ["y"], domain="my", name="curve")]
-    graph = helper.make_graph(nodes, "g", [value("x", shape=("n", 5))], [value("y", shape=("n", 5))])
+    graph = helper.make_graph(nodes, "g", [value("x", shape=("n", 300))], [value("y", shape=("n", 300))])
     model = helper.make_model(graph, opset_imports=opsets, functions=[inner, outer], ir_version=9)
-    fragment, _ = check_fragment(model, ["curve"], {"x": GENERATOR.standard_normal((2, 5), np.float32)}, tmp_path)
-    assert sorted(function.name for function in fragment.functions) == ["Curve", "Twice"]
+    fragment, _ = check_fragment(model, ["curve"], {"x": GENERATOR.standard_normal((2, 300), np.float32)}, tmp_path)
+    assert sorted(function.name for function in fragment.functions) == ["Curve", "Shift"]
