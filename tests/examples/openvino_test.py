@@ -150,6 +150,18 @@ def test_large_integers_stay_exact(manifest, tmp_path):
     assert {node["provider"] for node in nodes} == {"openvino"}
 
 
+@pytest.mark.skipif("avx512_bf16" not in pathlib.Path("/proc/cpuinfo").read_text(encoding="ascii"), reason="this processor multiplies no bfloat16")
+def test_precision_is_what_was_asked_for(manifest, tmp_path):
+    """bf16 rounds to 8 bits: not far from f32, and not the same."""
+    model = save(fill_weights(onnx.load(light_file("squeezenet"))), tmp_path)
+    runs = [{onnx.load(model).graph.input[0].name: GENERATOR.standard_normal((1, 3, 224, 224), np.float32)}]
+    (exact,), _ = run(manifest, model, runs, tmp_path / "f32")
+    (rounded,), _ = run(manifest, model, runs, tmp_path / "bf16", precision="bf16")
+    (name,) = exact
+    assert 0 < np.abs(rounded[name] - exact[name]).max() < 0.1 * np.abs(exact[name]).max()
+    assert not np.allclose(rounded[name], exact[name], rtol=1e-4, atol=0)
+
+
 def test_compiled_models_are_kept_in_the_cache_folder(manifest, tmp_path):
     model = fill_weights(onnx.load(light_file("squeezenet")))
     image = model.graph.input[0]
