@@ -42,6 +42,8 @@ struct AnchorTraits {
   bool grows = true;          ///< nodes behind it can be done in its pass
   bool adds_tensors = true;   ///< another tensor can be added to its result
   int tensors = 1;            ///< leading inputs that are tensors of the run
+  bool is_linear = false;     ///< QLinear...: scales and zero points are among its inputs
+  bool is_integer = false;    ///< it makes i32, which become floats behind it
   bool is_quantized = false;  ///< it works on numbers of 8 bits
   int weights_axis = -1;      ///< of the output channels in input 1, if that has constant weights
 };

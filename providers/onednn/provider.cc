@@ -37,7 +37,7 @@ struct Family {
 bool is_not_first(const GraphIndex&, uint32_t, uint32_t position) { return position > 0; }
 bool is_never(const GraphIndex&, uint32_t, uint32_t) { return false; }
 
-constexpr std::array<Family, 5> kFamilies = {{
+constexpr std::array<Family, 6> kFamilies = {{
     {"onednn.conv", conv_refusal, conv_traits, make_conv, is_not_first, true, true, false},
     {"onednn.product", product_refusal, product_traits, make_product, is_not_first, false, false,
      false},
@@ -45,11 +45,14 @@ constexpr std::array<Family, 5> kFamilies = {{
     {"onednn.concat", concat_refusal, nullptr, make_concat, is_never, true, false, true},
     {"onednn.pointwise", pointwise_refusal, pointwise_traits, make_pointwise,
      is_pointwise_parameter, true, false, true},
+    {"onednn.integer_product", integer_product_refusal, integer_product_traits,
+     make_integer_product, is_not_first, false, false, false},
 }};
 
 size_t family_of(std::string_view op_type) {
-  if (op_type == "Conv") return 0;
-  if (op_type == "MatMul" || op_type == "Gemm") return 1;
+  if (op_type == "Conv" || op_type == "QLinearConv") return 0;
+  if (op_type == "MatMul" || op_type == "Gemm" || op_type == "QLinearMatMul") return 1;
+  if (op_type == "MatMulInteger") return 5;
   if (op_type == "Concat") return 3;
   constexpr std::array kPools = {"MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool"};
   return std::find(kPools.begin(), kPools.end(), op_type) != kPools.end() ? 2 : 4;

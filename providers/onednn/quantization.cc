@@ -58,39 +58,52 @@ std::optional<Quantization> quantization_of(const sdk::NodeView& node) {
   if (!dequantizes && !is_operator(node, "QuantizeLinear")) return std::nullopt;
   const sdk::ValueView bytes = dequantizes ? node.input(0) : node.output(0);
   const sdk::ValueView floats = dequantizes ? node.output(0) : node.input(0);
-  Quantization found;
-  found.type = type_of(bytes.dtype());
-  if ((found.type != Type::u8 && found.type != Type::s8) || floats.dtype() != GANTRY_FLOAT)
+  if (floats.dtype() != GANTRY_FLOAT) return std::nullopt;
+  return quantization_of(type_of(bytes.dtype()), node.input(1), node.input(2));
+}
+
+std::optional<Quantization> quantization_of(Type type, const sdk::ValueView& scale,
+                                            const sdk::ValueView& zero) {
+  if (type != Type::u8 && type != Type::s8) return std::nullopt;
+  const std::optional<float> number = scalar_of(scale);
+  if (!number || !(*number > 0)) return std::nullopt;
+  if (zero.present() && (!zero.is_constant() || element_count(zero) != 1)) return std::nullopt;
+  const std::optional<int32_t> zero_point = zero_point_of(zero, type);
+  if (!zero_point) return std::nullopt;
+  return Quantization{type, *number, *zero_point};
+}
+
+std::optional<WeightQuantization> weight_quantization_of(const sdk::ValueView& weights, int axis,
+                                                         const sdk::ValueView& scales,
+                                                         const sdk::ValueView& zero) {
+  const Type type = type_of(weights.dtype());
+  if (!weights.constant() || (type != Type::u8 && type != Type::s8) || weights.rank() <= axis)
     return std::nullopt;
-  const std::optional<float> scale = scalar_of(node.input(1));
-  if (!scale || !(*scale > 0)) return std::nullopt;
-  found.scale = *scale;
-  if (node.input(2).present() && element_count(node.input(2)) != 1) return std::nullopt;
-  const std::optional<int32_t> zero = zero_point_of(node.input(2), found.type);
-  if (!zero) return std::nullopt;
-  found.zero_point = *zero;
+  if (scales.present() && !is_constant_f32(scales)) return std::nullopt;
+  const std::optional<int32_t> zero_point = zero_point_of(zero, type);
+  if (!zero_point || *zero_point != (type == Type::u8 ? 128 : 0)) return std::nullopt;
+  WeightQuantization found{scales.present() ? floats_of(scales) : std::vector<float>{1},
+                           static_cast<uint8_t>(*zero_point)};
+  const auto channels = static_cast<size_t>(weights.extent(axis));
+  if (found.scales.size() == 1) found.scales.resize(channels, found.scales[0]);
+  if (found.scales.size() != channels) return std::nullopt;
   return found;
 }
 
 std::optional<WeightQuantization> weight_quantization_of(const sdk::NodeView& node, int axis) {
-  if (!is_operator(node, "DequantizeLinear") || !node.input(0).is_constant()) return std::nullopt;
-  const sdk::ValueView bytes = node.input(0);
-  const Type type = type_of(bytes.dtype());
-  if ((type != Type::u8 && type != Type::s8) || node.output(0).dtype() != GANTRY_FLOAT)
+  if (!is_operator(node, "DequantizeLinear") || node.output(0).dtype() != GANTRY_FLOAT ||
+      node.get_int("block_size", 0) != 0)
     return std::nullopt;
-  if (!is_constant_f32(node.input(1)) || node.get_int("block_size", 0) != 0) return std::nullopt;
-  const std::optional<int32_t> zero = zero_point_of(node.input(2), type);
-  if (!zero || *zero != (type == Type::u8 ? 128 : 0)) return std::nullopt;
-  WeightQuantization found{floats_of(node.input(1)), static_cast<uint8_t>(*zero)};
-  const auto channels = static_cast<size_t>(bytes.extent(axis));
-  if (found.scales.size() == 1) {
-    found.scales.resize(channels, found.scales[0]);
-  } else {
-    const int64_t along = node.get_int("axis", 1);
-    if ((along != axis && along + bytes.rank() != axis) || found.scales.size() != channels)
-      return std::nullopt;
-  }
-  return found;
+  const sdk::ValueView bytes = node.input(0);
+  const int64_t along = node.get_int("axis", 1);
+  const bool is_along = along == axis || along + bytes.rank() == axis;
+  if (!is_along && (!is_constant_f32(node.input(1)) || element_count(node.input(1)) != 1))
+    return std::nullopt;
+  return weight_quantization_of(bytes, axis, node.input(1), node.input(2));
+}
+
+std::optional<std::vector<int32_t>> integers_of(const sdk::ValueView& value) {
+  return elements_of<int32_t>(value, GANTRY_INT32);
 }
 
 std::optional<std::vector<float>> dequantized_vector(const sdk::NodeView& node, int64_t count) {

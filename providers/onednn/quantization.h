@@ -37,16 +37,30 @@ Type type_of(uint32_t dtype);
 /// The boundary's name for it.
 gantry_dtype dtype_of(Type type);
 
+/// What a constant scale and zero point say of a whole tensor of 8 bits; `zero` may be absent.
+/// Nothing: they are not constant, or not for the whole tensor.
+std::optional<Quantization> quantization_of(Type type, const sdk::ValueView& scale,
+                                            const sdk::ValueView& zero);
+
 /// Of a QuantizeLinear or DequantizeLinear between f32 and 8 bits with a constant scale and zero
 /// point for the whole tensor; nothing for other nodes.
 std::optional<Quantization> quantization_of(const sdk::NodeView& node);
+
+/// What constant scales and zero points say of constant weights, by index of `axis` or for all,
+/// around zero. `scales` absent: all are 1. Nothing: they are other than that.
+std::optional<WeightQuantization> weight_quantization_of(const sdk::ValueView& weights, int axis,
+                                                         const sdk::ValueView& scales,
+                                                         const sdk::ValueView& zero);
 
 /// Of a DequantizeLinear of a constant of 8 bits, with one scale for each index of `axis` or one
 /// for all, around zero; nothing for other nodes.
 std::optional<WeightQuantization> weight_quantization_of(const sdk::NodeView& node, int axis);
 
-/// The numbers of a constant vector of `count` elements: f32, or what a DequantizeLinear makes of
-/// i32 without zero points. Nothing for others.
+/// The elements of a constant vector of i32.
+std::optional<std::vector<int32_t>> integers_of(const sdk::ValueView& value);
+
+/// What a DequantizeLinear makes of a constant vector of `count` i32 without zero points. Nothing
+/// for others.
 std::optional<std::vector<float>> dequantized_vector(const sdk::NodeView& dequantize,
                                                      int64_t count);
 

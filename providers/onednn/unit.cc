@@ -103,10 +103,84 @@ class Surroundings {
   uint32_t anchor_;
 };
 
+// Of a QLinearConv or QLinearMatMul, whose inputs are: a tensor, its scale and zero point, the
+// weights with theirs, scale and zero point of the result, and a bias. Sources without a
+// quantization: they are not known when the model is loaded.
+Unit unit_of_linear(const GraphIndex& index, uint32_t anchor, int weights_axis) {
+  const sdk::NodeView node = index.node(anchor);
+  const gantry_node& raw = index.raw(anchor);
+  Unit unit = unit_of_one(index, anchor);
+  if (raw.input_count < 8) return unit;
+  unit.sources = {{raw.inputs[0], std::nullopt}};
+  unit.weights = raw.inputs[3];
+  if (raw.input_count > 8) unit.bias = raw.inputs[8];
+  const auto source = quantization_of(type_of(node.input(0).dtype()), node.input(1), node.input(2));
+  const auto target =
+      quantization_of(type_of(node.output(0).dtype()), node.input(6), node.input(7));
+  unit.weight_quantization =
+      weight_quantization_of(node.input(3), weights_axis, node.input(4), node.input(5));
+  if (!source || !target || !unit.weight_quantization) return unit;
+  unit.sources[0].quantization = source;
+  unit.target.quantization = target;
+  return unit;
+}
+
+// True for one number, or one for each of `channels` along the last axis.
+bool is_scale(const sdk::ValueView& value, int64_t channels) {
+  if (value.dtype() != GANTRY_FLOAT || value.rank() < 0) return false;
+  for (int i = 0; i < value.rank(); ++i) {
+    const bool is_last = i + 1 == value.rank();
+    if (value.extent(i) != 1 && (!is_last || value.extent(i) != channels)) return false;
+  }
+  return true;
+}
+
+// Of a MatMulInteger: its result is cast to floats and multiplied, and that has a chain.
+Unit unit_of_integer(const GraphIndex& index, uint32_t anchor, const AnchorTraits& traits,
+                     const std::function<bool(uint32_t)>& may_take) {
+  const sdk::NodeView node = index.node(anchor);
+  const gantry_node& raw = index.raw(anchor);
+  Unit unit = unit_of_one(index, anchor);
+  unit.sources = {{raw.inputs[0], std::nullopt}};
+  if (raw.input_count > kWeights) unit.weights = raw.inputs[kWeights];
+  if (raw.input_count > 2) unit.zero_point = raw.inputs[2];
+  unit.weight_quantization = weight_quantization_of(
+      node.input(1), traits.weights_axis, sdk::ValueView(index.host(), nullptr), node.input(3));
+  const uint32_t cast = index.only_reader(raw.outputs[0]);
+  if (cast == GANTRY_NONE || !may_take(cast) || index.node(cast).op_type() != "Cast" ||
+      index.node(cast).output(0).dtype() != GANTRY_FLOAT)
+    return unit;
+  const uint32_t floats = index.raw(cast).outputs[0];
+  const uint32_t scaling = index.only_reader(floats);
+  if (scaling == GANTRY_NONE || !may_take(scaling) || index.node(scaling).op_type() != "Mul" ||
+      index.node(scaling).since_version() < 7)
+    return unit;
+  const gantry_node& mul = index.raw(scaling);
+  const uint32_t scale = mul.inputs[mul.inputs[0] == floats ? 1 : 0];
+  if (scale == floats || !is_scale(index.value(scale), traits.channels)) return unit;
+  Chain chain = chain_of(index, scaling, traits, may_take);
+  const bool is_scaled =
+      std::any_of(chain.scale.begin(), chain.scale.end(), [](float factor) { return factor != 1; });
+  if (is_scaled) {  // only a bias is folded
+    AnchorTraits own = traits;
+    own.channels = 0;
+    chain = chain_of(index, scaling, own, may_take);
+  }
+  unit.scale = scale;
+  unit.chain = std::move(chain);
+  unit.chain.nodes.insert(unit.chain.nodes.end(), {anchor, cast});
+  std::sort(unit.chain.nodes.begin(), unit.chain.nodes.end());
+  unit.nodes = unit.chain.nodes;
+  unit.target.value = unit.chain.output;
+  return unit;
+}
+
 }  // namespace
 
 Unit unit_of(const GraphIndex& index, uint32_t anchor, const AnchorTraits& traits,
              const std::function<bool(uint32_t)>& may_take) {
+  if (traits.is_integer) return unit_of_integer(index, anchor, traits, may_take);
+  if (traits.is_linear) return unit_of_linear(index, anchor, traits.weights_axis);
   const gantry_node& raw = index.raw(anchor);
   Unit unit;
   unit.anchor = anchor;
@@ -145,6 +219,14 @@ std::optional<std::vector<float>> bias_of(const GraphIndex& index, const Unit& u
   if (unit.bias_node != GANTRY_NONE)
     return dequantized_vector(index.node(unit.bias_node), channels);
   const sdk::ValueView value = index.value(unit.bias);
+  if (unit.is_quantized() && unit.weight_quantization && value.dtype() == GANTRY_INT32) {
+    const auto numbers = integers_of(value);
+    if (!numbers || static_cast<int64_t>(numbers->size()) != channels) return std::nullopt;
+    std::vector<float> bias = unit.weight_quantization->scales;
+    for (size_t i = 0; i < bias.size(); ++i)
+      bias[i] *= unit.sources[0].quantization->scale * static_cast<float>((*numbers)[i]);
+    return bias;
+  }
   return along_axis(value, value.rank(), value.rank() - 1, channels);
 }
 

@@ -32,7 +32,12 @@ struct Unit {
   Port target;
   uint32_t weights = GANTRY_NONE;  ///< value of constant weights
   std::optional<WeightQuantization> weight_quantization;
-  uint32_t bias = GANTRY_NONE;  ///< value of what the anchor adds to each channel, in floats
+  /// value of what the anchor adds to each channel: floats, or i32 in the scale of the products
+  uint32_t bias = GANTRY_NONE;
+  /// Of an anchor that makes i32: what its results, as floats, are multiplied by, one number or one
+  /// for each channel; GANTRY_NONE: they stay i32.
+  uint32_t scale = GANTRY_NONE;
+  uint32_t zero_point = GANTRY_NONE;  ///< of the first source; GANTRY_NONE: 0
   /// a DequantizeLinear of a constant that makes the bias; GANTRY_NONE: the bias is a constant
   uint32_t bias_node = GANTRY_NONE;
 
@@ -42,7 +47,8 @@ struct Unit {
   }
 };
 
-/// What stands around node `anchor`, of nodes that may be taken.
+/// What stands around node `anchor`, of nodes that may be taken. Of an operator that has scales and
+/// zero points among its inputs (QLinearConv, QLinearMatMul): the node alone.
 Unit unit_of(const GraphIndex& index, uint32_t anchor, const AnchorTraits& traits,
              const std::function<bool(uint32_t node)>& may_take);
 

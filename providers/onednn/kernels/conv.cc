@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv (ai.onnx 1, 11, 22) in f32 or 8 bits, channels innermost, with what follows it:
-// normalisation and scaling by channel folded into the weights, another tensor added and
-// activations applied before the result is stored.
+// Conv (ai.onnx 1, 11, 22) in f32 or 8 bits and QLinearConv (10), channels innermost, with what
+// follows it: normalisation and scaling by channel folded into the weights, another tensor added
+// and activations applied before the result is stored.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct Shape {
   std::string fault;  // why it is not taken
 
   Shape(const GraphIndex& index, const Unit& unit) {
-    fault = read(index.node(unit.anchor));
+    fault = read(index, unit);
     if (!fault.empty()) return;
     if (!has_constant_weights(index, unit)) fault = "the weights are not constant";
     if (!bias_of(index, unit, output_channels())) fault = "the bias is not constant";
@@ -37,22 +37,26 @@ struct Shape {
   [[nodiscard]] int64_t output_channels() const { return weights[0]; }
 
  private:
-  std::string read(const sdk::NodeView& node) {
-    if (node.input(0).dtype() != GANTRY_FLOAT) return "only float32 is taken";
-    const int rank = node.input(0).rank();
+  std::string read(const GraphIndex& index, const Unit& unit) {
+    const sdk::NodeView node = index.node(unit.anchor);
+    if (node.op_type() == "QLinearConv" && !unit.is_quantized())
+      return "its scales and zero points are not constant";
+    const sdk::ValueView source = index.value(unit.sources[0].value);
+    const sdk::ValueView constant = index.value(unit.weights);
+    if (!unit.is_quantized() && source.dtype() != GANTRY_FLOAT) return "only float32 is taken";
+    const int rank = source.rank();
     if (rank < 3 || rank > 5) return "only inputs of rank 3 to 5 are taken";
-    if (node.input(1).rank() != rank) return "weights and input differ in rank";
-    for (int i = 0; i < rank; ++i) weights.push_back(node.input(1).extent(i));
+    if (constant.rank() != rank) return "weights and input differ in rank";
+    for (int i = 0; i < rank; ++i) weights.push_back(constant.extent(i));
     if (*std::min_element(weights.begin(), weights.end()) < 1) return "the weights are empty";
     window.kernel.assign(weights.begin() + 2, weights.end());
     if (std::string fault = window.read(node, spatial_rank()); !fault.empty()) return fault;
     groups = node.get_int("group", 1);
-    const bool fits =
-        groups >= 1 && weights[0] % groups == 0 &&
-        std::equal(window.kernel.begin(), window.kernel.end(), weights.begin() + 2) &&
-        (node.input(0).extent(1) < 0 || node.input(0).extent(1) == input_channels()) &&
-        (!node.input(2).present() || node.input(2).rank() != 1 ||
-         node.input(2).extent(0) == output_channels());
+    const sdk::ValueView bias = index.value(unit.bias);
+    const bool fits = groups >= 1 && weights[0] % groups == 0 &&
+                      std::equal(window.kernel.begin(), window.kernel.end(), weights.begin() + 2) &&
+                      (source.extent(1) < 0 || source.extent(1) == input_channels()) &&
+                      (bias.rank() != 1 || bias.extent(0) == output_channels());
     return fits ? std::string() : "its shapes do not fit each other";
   }
 };
@@ -162,9 +166,9 @@ class ConvKernel final : public sdk::Kernel {
 
   /// Two spatial axes, of which the last has one place in input, window and output. The library
   /// works along the last axis, so such a tensor is shown to it without that.
-  [[nodiscard]] bool is_line(const sdk::NodeView& node) const {
+  [[nodiscard]] bool is_line(const sdk::ValueView& source) const {
     const Window& window = shape_.window;
-    return shape_.spatial_rank() == 2 && node.input(0).extent(3) == 1 && window.kernel[1] == 1 &&
+    return shape_.spatial_rank() == 2 && source.extent(3) == 1 && window.kernel[1] == 1 &&
            window.strides[1] == 1 && window.pads_begin[1] == 0 && window.pads_end[1] == 0;
   }
 
@@ -236,7 +240,7 @@ class ConvKernel final : public sdk::Kernel {
   /// Brings the weights, scaled by channel, into the layout that the library wants of them, and the
   /// bias into one vector.
   void pack(const GraphIndex& index, int threads) {
-    const sdk::NodeView node = index.node(unit_.anchor);
+    const sdk::ValueView source = index.value(unit_.sources[0].value);
     const Dims& weights = shape_.weights;
     Dims dims = weights;
     if (shape_.groups > 1) {
@@ -244,8 +248,8 @@ class ConvKernel final : public sdk::Kernel {
       dims.insert(dims.begin(), shape_.groups);
     }
     Dims input;
-    for (int i = 0; i < node.input(0).rank(); ++i) {
-      const int64_t extent = i == 1 ? shape_.input_channels() : node.input(0).extent(i);
+    for (int i = 0; i < source.rank(); ++i) {
+      const int64_t extent = i == 1 ? shape_.input_channels() : source.extent(i);
       input.push_back(extent > 0 ? extent : i == 0 ? 1 : kGuessedExtent);
     }
     Window::Placed placed = shape_.window.place({input.begin() + 2, input.end()});
@@ -256,7 +260,7 @@ class ConvKernel final : public sdk::Kernel {
       placed = shape_.window.place({input.begin() + 2, input.end()});
       output = output_of(input, placed);
     }
-    is_line_ = is_line(node);
+    is_line_ = is_line(source);
     dims = cut(dims);
     const Type type = unit_.weight_quantization ? Type::s8 : Type::f32;
     any_ = {dims, type, Tag::any};
@@ -304,6 +308,7 @@ AnchorTraits conv_traits(const GraphIndex& index, uint32_t node) {
   const sdk::NodeView view = index.node(node);
   const bool has_weights = view.input(1).rank() > 2;
   AnchorTraits traits{view.input(0).rank(), 1, has_weights ? view.input(1).extent(0) : 0};
+  traits.is_linear = view.op_type() == "QLinearConv";
   traits.weights_axis = 0;
   return traits;
 }

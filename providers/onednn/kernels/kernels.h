@@ -47,6 +47,11 @@ std::string product_refusal(const GraphIndex& index, const Unit& unit);
 AnchorTraits product_traits(const GraphIndex& index, uint32_t node);
 std::unique_ptr<sdk::Kernel> make_product(const KernelArgs& args);
 
+/// MatMulInteger with a constant right-hand matrix, and its way to floats.
+std::string integer_product_refusal(const GraphIndex& index, const Unit& unit);
+AnchorTraits integer_product_traits(const GraphIndex& index, uint32_t node);
+std::unique_ptr<sdk::Kernel> make_integer_product(const KernelArgs& args);
+
 /// MaxPool, AveragePool and the global ones of f32 or 8 bits.
 std::string pool_refusal(const GraphIndex& index, const Unit& unit);
 AnchorTraits pool_traits(const GraphIndex& index, uint32_t node);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMul (ai.onnx 1, 9, 13) and Gemm (7, 9, 11, 13) of f32 or 8 bits whose right-hand matrix is
-// constant: it is packed when the model is loaded, and what follows (bias, activation, another
-// tensor added) is done before the result is stored.
+// MatMul (ai.onnx 1, 9, 13) and Gemm (7, 9, 11, 13) of f32 or 8 bits and QLinearMatMul (10, 21)
+// whose right-hand matrix is constant: it is packed when the model is loaded, and what follows
+// (bias, activation, another tensor added) is done before the result is stored.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
@@ -135,7 +135,7 @@ class ProductKernel final : public sdk::Kernel {
     rescaling_ = Rescaling(unit_, 2);
     has_bias_ = std::any_of(bias.begin(), bias.end(), [](float x) { return x != 0; });
     int64_t rows = 1;
-    const sdk::ValueView left = node.input(0);
+    const sdk::ValueView left = index.value(unit_.sources[0].value);
     for (int i = 0; i + 1 < left.rank(); ++i) rows *= std::max<int64_t>(left.extent(i), -1);
     if (rows <= 0) rows = kGuessedRows;
     const Type type = unit_.weight_quantization ? Type::s8 : Type::f32;
@@ -173,9 +173,11 @@ class ProductKernel final : public sdk::Kernel {
 std::string product_refusal(const GraphIndex& index, const Unit& unit) {
   const sdk::NodeView view = index.node(unit.anchor);
   const bool is_gemm = view.op_type() == "Gemm";
-  const sdk::ValueView left = view.input(0);
-  const sdk::ValueView right = view.input(1);
-  if (left.dtype() != GANTRY_FLOAT) return "only float32 is taken";
+  if (view.op_type() == "QLinearMatMul" && !unit.is_quantized())
+    return "its scales and zero points are not constant";
+  const sdk::ValueView left = index.value(unit.sources[0].value);
+  const sdk::ValueView right = index.value(unit.weights);
+  if (!unit.is_quantized() && left.dtype() != GANTRY_FLOAT) return "only float32 is taken";
   if (!has_constant_weights(index, unit) || right.rank() != 2)
     return "the second matrix is not constant";
   if (left.rank() < 2 || left.rank() > 8) return "the first tensor is not of rank 2 to 8";
@@ -199,6 +201,7 @@ AnchorTraits product_traits(const GraphIndex& index, uint32_t node) {
   const bool has_matrix = view.input(1).rank() == 2;
   AnchorTraits traits{rank, rank - 1, has_matrix ? view.input(1).extent(axis) : 0};
   traits.weights_axis = axis;
+  traits.is_linear = view.op_type() == "QLinearMatMul";
   return traits;
 }
 

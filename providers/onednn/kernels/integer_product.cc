@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// MatMulInteger (ai.onnx 10) whose right-hand matrix is constant, and what quantizers put behind it
+// when the left-hand matrix is quantized in the run: its integers become floats, are multiplied by
+// a scale that the run brings, and get a bias and an activation.
+#include <gantry/sdk/error.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "constants.h"
+#include "epilogue.h"
+#include "kernels/kernels.h"
+#include "packed_weights.h"
+
+namespace gantry::onednn {
+namespace {
+
+constexpr int64_t kGuessedRows = 64;  // of the left-hand matrix, if they are not known before
+
+/// One number of rows.
+struct Plan {
+  Operand source;
+  Operand target;
+  Scratchpad scratchpad;
+  dnnl::memory scale;
+  dnnl::memory zero_point;
+  Launch launch;
+};
+
+class IntegerProductKernel final : public sdk::Kernel {
+ public:
+  explicit IntegerProductKernel(const KernelArgs& args)
+      : unit_(args.unit),
+        label_(args.index.node(unit_.anchor).label()),
+        source_slot_(static_cast<int>(args.slot_of(unit_.sources[0].value))),
+        output_slot_(static_cast<int>(args.output_slot())),
+        source_type_(type_of(args.index.value(unit_.sources[0].value).dtype())) {
+    const GraphIndex& index = args.index;
+    if (unit_.scale != GANTRY_NONE) {
+      scale_count_ = element_count_of(index.value(unit_.scale));
+      scale_slot_ =
+          index.value(unit_.scale).is_constant() ? -1 : static_cast<int>(args.slot_of(unit_.scale));
+      if (scale_slot_ < 0) scale_ = floats_of(index.value(unit_.scale));
+    }
+    if (unit_.zero_point != GANTRY_NONE) {
+      const sdk::ValueView zero = index.value(unit_.zero_point);
+      if (zero.is_constant()) {
+        zero_point_ = number_at(zero.constant()->data);
+      } else {
+        zero_slot_ = static_cast<int>(args.slot_of(unit_.zero_point));
+      }
+    }
+    pack(index, args.threads());
+  }
+
+  [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
+    return std::make_unique<PlanCache<Plan>>();
+  }
+
+  void run(sdk::Call& call) const override {
+    auto& cache = static_cast<PlanCache<Plan>&>(*call.context());
+    const sdk::Shape input = call.shape(source_slot_);
+    if (input.rank < 2 || input.rank > 8 || input[input.rank - 1] != inner_) {
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                       label_ + ": the last extent of input 0 was expected to be " +
+                           std::to_string(inner_) + ", that of the rows of input 1");
+    }
+    std::array<int64_t, 8> extents{};
+    std::copy(input.data, input.data + input.rank, extents.begin());
+    extents[static_cast<size_t>(input.rank) - 1] = columns_;
+    gantry_tensor& target = call.output(output_slot_, is_float() ? GANTRY_FLOAT : GANTRY_INT32,
+                                        {extents.data(), input.rank});
+    const int64_t rows = input.count(0, input.rank - 1);
+    if (rows == 0) return;
+    const int threads = call.thread_count();
+    cache.key.assign({rows, threads});
+    Plan& plan = cache.get([&] {
+      Plan made;
+      with_threads(threads, [&] { made = make_plan(rows); });
+      return made;
+    });
+    bind(call, plan);
+    plan.source.place(call, call.input(source_slot_).data);
+    plan.target.place(call, target.data);
+    plan.scratchpad.place(call);
+    with_threads(threads, [&] { plan.launch.run(cache.stream); });
+  }
+
+ private:
+  [[nodiscard]] bool is_float() const { return unit_.scale != GANTRY_NONE; }
+
+  [[nodiscard]] int32_t number_at(const void* data) const {
+    return source_type_ == Type::u8 ? int32_t{*static_cast<const uint8_t*>(data)}
+                                    : int32_t{*static_cast<const int8_t*>(data)};
+  }
+
+  static int64_t element_count_of(const sdk::ValueView& value) {
+    int64_t count = 1;
+    for (int i = 0; i < value.rank(); ++i) count *= value.extent(i);
+    return count;
+  }
+
+  /// What this run brings beside the matrix.
+  void bind(sdk::Call& call, Plan& plan) const {
+    if (scale_slot_ >= 0) {
+      if (call.shape(scale_slot_).element_count() != scale_count_) {
+        throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                         label_ + ": the scale behind it has another shape than the model says");
+      }
+      plan.scale.set_data_handle(call.input(scale_slot_).data);
+    }
+    if (zero_slot_ < 0) return;
+    const int32_t zero = number_at(call.input(zero_slot_).data);
+    std::memcpy(plan.zero_point.get_data_handle(), &zero, sizeof(zero));
+  }
+
+  [[nodiscard]] dnnl::matmul::primitive_desc describe(int64_t rows, const Desc& weights) const {
+    const Desc source({rows, inner_}, source_type_, Tag::ab);
+    const Desc target({rows, columns_}, is_float() ? Type::f32 : Type::s32, Tag::ab);
+    const Epilogue epilogue(unit_, {}, false);
+    dnnl::primitive_attr attr = attributes(epilogue.ops);
+    if (is_float()) attr.set_scales_mask(DNNL_ARG_WEIGHTS, scale_count_ > 1 ? 2 : 0);
+    if (has_zero_point()) attr.set_zero_points_mask(DNNL_ARG_SRC, 0);
+    if (bias_.empty()) return {engine(), source, weights, target, attr};
+    return {engine(), source, weights, desc_f32({1, columns_}, Tag::ab), target, attr};
+  }
+
+  [[nodiscard]] bool has_zero_point() const { return zero_slot_ >= 0 || zero_point_ != 0; }
+
+  [[nodiscard]] Plan make_plan(int64_t rows) const {
+    struct Described {
+      dnnl::matmul::primitive_desc primitive;
+    };
+    const auto described =
+        describe_with(packed_, Desc({inner_, columns_}, Type::s8, Tag::any),
+                      [&](const Desc& weights) { return Described{describe(rows, weights)}; });
+    const dnnl::matmul::primitive_desc& pd = described.primitive;
+    Plan plan;
+    plan.source = Operand::input(pd.src_desc(), pd.src_desc());
+    plan.target = Operand::output(pd.dst_desc(), pd.dst_desc());
+    plan.scratchpad = Scratchpad(pd.scratchpad_desc());
+    plan.launch = Launch(dnnl::matmul(pd), {{DNNL_ARG_SRC, plan.source.memory()},
+                                            {DNNL_ARG_WEIGHTS, packed_.in(pd.weights_desc())},
+                                            {DNNL_ARG_DST, plan.target.memory()},
+                                            {DNNL_ARG_SCRATCHPAD, plan.scratchpad.memory()}});
+    const auto copy = [](const Desc& desc, const void* data) {
+      dnnl::memory memory(desc, engine());
+      std::memcpy(memory.get_data_handle(), data, desc.get_size());
+      return memory;
+    };
+    if (!bias_.empty())
+      plan.launch.add(DNNL_ARG_BIAS, copy(desc_f32({1, columns_}, Tag::ab), bias_.data()));
+    if (is_float()) {
+      const Desc desc = desc_f32({scale_count_}, Tag::a);
+      plan.scale = scale_slot_ >= 0 ? memory_of(desc) : copy(desc, scale_.data());
+      plan.launch.add(DNNL_ARG_ATTR_SCALES | DNNL_ARG_WEIGHTS, plan.scale);
+    }
+    if (has_zero_point()) {
+      plan.zero_point = copy(Desc({1}, Type::s32, Tag::a), &zero_point_);
+      plan.launch.add(DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC, plan.zero_point);
+    }
+    return plan;
+  }
+
+  void pack(const GraphIndex& index, int threads) {
+    const sdk::ValueView matrix = index.value(unit_.weights);
+    inner_ = matrix.extent(0);
+    columns_ = matrix.extent(1);
+    bias_ = unit_.chain.shift;
+    if (std::all_of(bias_.begin(), bias_.end(), [](float x) { return x == 0; })) bias_.clear();
+    int64_t rows = 1;
+    const sdk::ValueView left = index.value(unit_.sources[0].value);
+    for (int i = 0; i + 1 < left.rank(); ++i) rows *= std::max<int64_t>(left.extent(i), -1);
+    if (rows <= 0) rows = kGuessedRows;
+    Desc layout;
+    with_threads(threads, [&] {
+      layout = describe(rows, {{inner_, columns_}, Type::s8, Tag::any}).weights_desc();
+    });
+    packed_.pack(index.host(), layout,
+                 {{{inner_, columns_}, Type::s8, Tag::ab},
+                  matrix.constant()->data,
+                  {},
+                  0,
+                  weight_offset(unit_)});
+  }
+
+  Unit unit_;
+  std::string label_;
+  int source_slot_;
+  int output_slot_;
+  Type source_type_;
+  int scale_slot_ = -1;  // -1: constant, or there is none
+  int zero_slot_ = -1;
+  int64_t scale_count_ = 0;
+  std::vector<float> scale_;  // constant
+  int32_t zero_point_ = 0;    // constant
+  int64_t inner_ = 0;
+  int64_t columns_ = 0;
+  std::vector<float> bias_;
+  PackedWeights packed_;
+};
+
+}  // namespace
+
+std::string integer_product_refusal(const GraphIndex& index, const Unit& unit) {
+  const sdk::ValueView left = index.value(unit.sources[0].value);
+  const sdk::ValueView right = index.value(unit.weights);
+  const Type type = type_of(left.dtype());
+  if (type != Type::u8 && type != Type::s8) return "only integers of 8 bits are taken";
+  if (!unit.weight_quantization || right.rank() != 2)
+    return "the second matrix is not constant, or not around zero";
+  if (left.rank() < 2 || left.rank() > 8) return "the first tensor is not of rank 2 to 8";
+  if (right.extent(0) < 1 || right.extent(1) < 1) return "the second matrix is empty";
+  if (left.extent(left.rank() - 1) >= 0 && left.extent(left.rank() - 1) != right.extent(0))
+    return "its shapes do not fit each other";
+  const sdk::ValueView zero = index.value(unit.zero_point);
+  const bool is_one =
+      !zero.present() || zero.rank() == 0 || (zero.rank() == 1 && zero.extent(0) == 1);
+  return is_one ? "" : "the first matrix has not one zero point";
+}
+
+AnchorTraits integer_product_traits(const GraphIndex& index, uint32_t node) {
+  const sdk::ValueView right = index.node(node).input(1);
+  const int rank = index.node(node).input(0).rank();
+  AnchorTraits traits{rank, rank - 1, right.rank() == 2 ? right.extent(1) : 0};
+  traits.weights_axis = 1;
+  traits.adds_tensors = false;
+  traits.is_integer = true;
+  return traits;
+}
+
+std::unique_ptr<sdk::Kernel> make_integer_product(const KernelArgs& args) {
+  return std::make_unique<IntegerProductKernel>(args);
+}
+
+}  // namespace gantry::onednn
