@@ -18,6 +18,7 @@ namespace gantry {
 namespace {
 
 constexpr int64_t kLeastIrVersion = 8;  // the first with functions in models
+constexpr int64_t kIrVersion = 10;      // of parts of no model: overloads and 4-bit types
 
 // False: what is known of the type is too little for a TypeProto.
 bool write_type(const TypeInfo& type, onnx::TypeProto& to) {
@@ -64,7 +65,7 @@ void write_inline(const gantry_value& value, onnx::TensorProto& to) {
 class Exporter {
  public:
   explicit Exporter(const OnnxModel* model) : model_(model) {
-    proto_.set_ir_version(std::max(kLeastIrVersion, model ? model->ir_version() : 0));
+    proto_.set_ir_version(model ? std::max(kLeastIrVersion, model->ir_version()) : kIrVersion);
     proto_.set_producer_name("gantry");
   }
 
