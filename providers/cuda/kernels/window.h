@@ -22,6 +22,7 @@ struct WindowParameters {
   long long begin[3];  // padding before
   long long end[3];    // padding behind
   long long order;     // of a norm
+  long long tiles_m, tiles_n;  // of a convolution: of channels and places
   int counts_padding;
   int is_column_major;  // of indices
 };

@@ -13,6 +13,11 @@ namespace {
 
 using sdk::NodeView;
 
+// Of the kernel that multiplies tiles.
+constexpr int64_t kTile = 64;
+constexpr int64_t kLeastChannels = 8;
+constexpr int64_t kMostPlaces = int64_t{1} << 30;
+
 // The attributes that all of them have.
 class Window {
  public:
@@ -177,8 +182,21 @@ class Conv final : public Operation {
         {&parameters.source, Planner::in(0)},
         {&parameters.weights, Planner::in(1)}};
     if (planner.has_input(2)) addresses.emplace_back(&parameters.bias, Planner::in(2));
-    planner.launch(source_of(is_transposed_ ? "CONV_TRANSPOSE" : "CONV", x.dtype),
-                   blocks_for(planner, parameters.count), kThreads, parameters, addresses);
+    const int64_t channels = parameters.result_channels / group_;
+    const int64_t places = count_of(shape, 2, shape.size());
+    // A group of few channels would leave most of a tile empty.
+    if (is_transposed_ || channels < kLeastChannels || places >= kMostPlaces) {
+      planner.launch(source_of(is_transposed_ ? "CONV_TRANSPOSE" : "CONV", x.dtype),
+                     blocks_for(planner, parameters.count), kThreads, parameters, addresses);
+      return;
+    }
+    parameters.tiles_m = (channels + kTile - 1) / kTile;
+    parameters.tiles_n = (places + kTile - 1) / kTile;
+    planner.launch(kernel_source({"window.h"}, "\ntypedef " + type_name(x.dtype) + " T;\ntypedef " +
+                                                   computed_name(x.dtype) + " C;\n" +
+                                                   std::string(kernel_text("conv.cu"))),
+                   parameters.tiles_m * parameters.tiles_n * group_ * parameters.batch, kThreads,
+                   parameters, addresses);
   }
 
  private:
