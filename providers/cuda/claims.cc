@@ -84,14 +84,27 @@ void Claims::claim_set(const std::vector<uint32_t>& nodes) {
   request_.sink->claim(request_.sink->self, &row);
 }
 
+// Shapes are wanted where sizes are read, so they are told in host memory; rows have no mark for
+// outputs.
+void Claims::pass_on(const gantry_claim& row) const {
+  const std::string_view op_type = index_.node(row.nodes[0]).op_type();
+  gantry_claim changed = row;
+  gantry_port output = {};
+  if (row.output_count == 1 && (op_type == "Shape" || op_type == "Size")) {
+    output = row.outputs[0];
+    output.flags |= GANTRY_PORT_HOST;
+    changed.outputs = &output;
+  }
+  request_.sink->claim(request_.sink->self, &changed);
+}
+
 gantry_claim_sink Claims::sink_of_rest() {
   gantry_claim_sink sink = {};
   sink.size = sizeof(sink);
   sink.self = this;
   sink.claim = [](void* self, const gantry_claim* row) {
     const auto& claims = *static_cast<Claims*>(self);
-    if (claims.is_claimed_[row->nodes[0]]) return;
-    claims.request_.sink->claim(claims.request_.sink->self, row);
+    if (!claims.is_claimed_[row->nodes[0]]) claims.pass_on(*row);
   };
   sink.refuse = [](void* self, uint32_t node, gantry_str reason) {
     const auto& claims = *static_cast<Claims*>(self);

@@ -34,6 +34,7 @@ class Claims {
 
  private:
   void claim_set(const std::vector<uint32_t>& nodes);
+  void pass_on(const gantry_claim& row) const;
 
   const gantry_host* host_;
   const gantry_claim_request& request_;

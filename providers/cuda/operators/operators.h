@@ -20,5 +20,6 @@ sdk::KernelTable norm_kernels();
 sdk::KernelTable generate_kernels();
 sdk::KernelTable product_kernels();
 sdk::KernelTable window_kernels();
+sdk::KernelTable attention_kernels();
 
 }  // namespace gantry::cuda

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that give the same elements another shape.
+// Operators that give the same elements another shape, or tell of shapes.
 #include <algorithm>
+#include <limits>
 
 #include "operators.h"
 
@@ -115,6 +116,45 @@ class Unsqueeze final : public Repeat {
   Extents axes_;
 };
 
+// The extents of axes [start, end), in host memory.
+class Shape final : public Operation {
+ public:
+  explicit Shape(const NodeView& node)
+      : start_(node.get_int("start", 0)),
+        end_(node.get_int("end", std::numeric_limits<int64_t>::max())) {}
+  void plan(Planner& planner) const override {
+    const Extents& x = planner.shape(0);
+    const auto rank = static_cast<int64_t>(x.size());
+    const auto bound = [&](int64_t axis) {
+      return std::clamp<int64_t>(axis < 0 ? axis + rank : axis, 0, rank);
+    };
+    const int64_t start = bound(start_);
+    const Extents part(x.begin() + start, x.begin() + std::max(start, bound(end_)));
+    planner.host_output(0, GANTRY_INT64, {static_cast<int64_t>(part.size())}, part.data(),
+                        part.size() * sizeof(int64_t));
+  }
+
+ private:
+  int64_t start_;
+  int64_t end_;
+};
+
+class Size final : public Operation {
+ public:
+  explicit Size(const NodeView&) {}
+  void plan(Planner& planner) const override {
+    const int64_t count = planner.input(0).element_count();
+    planner.host_output(0, GANTRY_INT64, {}, &count, sizeof(count));
+  }
+};
+
+// The type and the shape alone count; the result is in host memory, which claims.cc says.
+constexpr sdk::Marks kShapeOnly = [] {
+  sdk::Marks marks;
+  marks.shape_only_inputs = 1;
+  return marks;
+}();
+
 constexpr sdk::Marks repeating(uint64_t host_inputs) {
   sdk::Marks marks = host_marks(host_inputs);
   marks.repeats = 0;
@@ -124,6 +164,8 @@ constexpr sdk::Marks repeating(uint64_t host_inputs) {
 constexpr sdk::KernelRow kRows[] = {
     {"Flatten", 1, sdk::kLatest, sdk::kFixedSize, make<Flatten>, repeating(0)},
     {"Reshape", 5, sdk::kLatest, sdk::kFixedSize, make<Reshape, 2>, repeating(2)},
+    {"Shape", 1, sdk::kLatest, sdk::kFixedSize | sdk::kPacked, make<Shape>, kShapeOnly},
+    {"Size", 1, sdk::kLatest, sdk::kFixedSize | sdk::kPacked, make<Size>, kShapeOnly},
     {"Squeeze", 1, sdk::kLatest, sdk::kFixedSize, make<Squeeze, 2>, repeating(2)},
     {"Unsqueeze", 1, sdk::kLatest, sdk::kFixedSize, make<Unsqueeze, 2>, repeating(2)},
 };

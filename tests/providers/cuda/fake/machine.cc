@@ -12,9 +12,37 @@
 #include <memory>
 #include <mutex>
 #include <stdexcept>
-#include <ucontext.h>
 #include <unistd.h>
 #include <vector>
+
+#include "context.h"
+
+#if defined(__x86_64__)
+// What a function has to leave as it was goes onto the old stack and comes from the new one.
+asm(R"(
+.text
+.hidden gantry_switch_stack
+.globl gantry_switch_stack
+.type gantry_switch_stack, @function
+gantry_switch_stack:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size gantry_switch_stack, .-gantry_switch_stack
+)");
+#endif
 
 namespace gantry::test {
 namespace {
@@ -26,7 +54,7 @@ enum class State { kRunning, kAtBlock, kAtWarp, kEnded };
 
 // A thread of the block that runs.
 struct Fiber {
-  ucontext_t context;
+  Context context;
   std::unique_ptr<char[]> stack{new char[kStackBytes]};
   State state = State::kRunning;
 };
@@ -34,7 +62,7 @@ struct Fiber {
 // The block that runs; there is one at a time.
 struct Block {
   std::vector<Fiber> fibers;
-  ucontext_t scheduler;
+  Context scheduler;
   unsigned current = 0;
   void (*kernel)(const void*) = nullptr;
   const void* parameters = nullptr;
@@ -49,14 +77,14 @@ void barrier(int is_warp) {
   Block& all = block();
   Fiber& self = all.fibers[all.current];
   self.state = is_warp != 0 ? State::kAtWarp : State::kAtBlock;
-  swapcontext(&self.context, &all.scheduler);
+  self.context.go_to(all.scheduler);
 }
 
 void run_fiber() {
   Block& all = block();
   all.kernel(all.parameters);
   all.fibers[all.current].state = State::kEnded;
-  swapcontext(&all.fibers[all.current].context, &all.scheduler);
+  all.fibers[all.current].context.go_to(all.scheduler);
 }
 
 // Lets threads [first, last) go on if all that have not ended wait at `state`; false: not all do.
@@ -145,18 +173,14 @@ void Machine::run_block(unsigned threads, const void* parameters, bool is_backwa
   for (unsigned t = 0; t < threads; ++t) {
     Fiber& fiber = all.fibers[t];
     fiber.state = State::kRunning;
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack.get();
-    fiber.context.uc_stack.ss_size = kStackBytes;
-    fiber.context.uc_link = nullptr;
-    makecontext(&fiber.context, run_fiber, 0);
+    fiber.context.start(fiber.stack.get(), kStackBytes, run_fiber);
   }
   for (bool goes_on = true; goes_on;) {
     for (unsigned i = 0; i < threads; ++i) {
       all.current = is_backwards ? threads - 1 - i : i;
       if (all.fibers[all.current].state != State::kRunning) continue;
       *thread_ = {all.current, 0, 0};
-      swapcontext(&all.scheduler, &all.fibers[all.current].context);
+      all.scheduler.go_to(all.fibers[all.current].context);
     }
     goes_on = false;
     for (unsigned warp = 0; warp < threads; warp += kWarp)

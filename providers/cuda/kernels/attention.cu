@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention without a matrix of scores: a block of 128 threads works on one query of one head. It
+// goes through the keys in strips of 128 with the largest score and the sum of exponentials so far,
+// by which what was summed before is scaled whenever a larger score comes. T of the tensors, M of
+// the mask, C computed with; MASK_IS_BOOL, MOST_WIDTH (a multiple of 128): given.
+#define STRIP 128
+
+KERNEL(AttentionParameters) {
+  __shared__ C query[MOST_WIDTH];
+  __shared__ C scores[STRIP];
+  __shared__ C room[32];
+  const int lane = threadIdx.x % 32;
+  const int warp = threadIdx.x / 32;
+  const int at = (int)(blockIdx.x % p.q_length);
+  const int head = (int)(blockIdx.x / p.q_length % p.q_heads);
+  const i64 batch = blockIdx.x / p.q_length / p.q_heads;
+  const int kv_head = head / (p.q_heads / p.kv_heads);
+  const T* q = (const T*)p.queries + batch * p.q.batch + head * p.q.head + at * p.q.row;
+  const T* keys = (const T*)p.keys + batch * p.k.batch + kv_head * p.k.head;
+  const T* values = (const T*)p.values + batch * p.v.batch + kv_head * p.v.head;
+  T* y = (T*)p.result + batch * p.y.batch + head * p.y.head + at * p.y.row;
+  // The keys that this query sees.
+  i64 count = p.key_limit;
+  i64 own = at + p.past;
+  if (p.lengths) {
+    const i64 given = p.lengths[batch];
+    own = at + given - p.q_length;
+    count = given < 0 ? 0 : given < count ? given : count;
+  }
+  i64 end = count;
+  i64 begin = 0;
+  if (p.is_causal && own + 1 < end) end = own + 1;
+  if (p.right >= 0 && own + p.right + 1 < end) end = own + p.right + 1;
+  if (p.left >= 0 && own - p.left > begin) begin = own - p.left;
+
+  for (int i = threadIdx.x; i < p.width; i += 128) query[i] = (C)load(q[i]) * (C)p.scale;
+  C sums[MOST_WIDTH / 128];
+#pragma unroll
+  for (int i = 0; i < MOST_WIDTH / 128; ++i) sums[i] = 0;
+  C most = Limits<C>::below();
+  C total = 0;
+  for (i64 first = begin; first < end; first += STRIP) {
+    const int strip = (int)(end - first < STRIP ? end - first : STRIP);
+    __syncthreads();
+    for (int i = warp; i < strip; i += 4) {
+      const T* key = keys + (first + i) * p.k.row;
+      C score = 0;
+      for (int d = lane; d < p.width; d += 32) score += query[d] * (C)load(key[d]);
+      for (int step = 16; step > 0; step /= 2) score += __shfl_xor_sync(0xffffffffu, score, step);
+      if (lane == 0) {
+        if (p.softcap > 0) score = tanh_(score / (C)p.softcap) * (C)p.softcap;
+        if (p.mask) {
+          const M mask = ((const M*)p.mask)[batch * p.mask_batch + head * p.mask_head + at * p.mask_row + first + i];
+#if MASK_IS_BOOL
+          if (!mask) score = Limits<C>::below();
+#else
+          const C added = (C)load(mask);
+          score = added == Limits<C>::below() ? added : score + added;
+#endif
+        }
+        scores[i] = score;
+      }
+    }
+    __syncthreads();
+    const C mine = (int)threadIdx.x < strip ? scores[threadIdx.x] : Limits<C>::below();
+    const C now = larger(most, block_largest(mine, room));
+    if (now == Limits<C>::below()) continue;  // all that was seen is masked; the same for every thread
+    const C e = mine == Limits<C>::below() ? (C)0 : exp_(mine - now);
+    if ((int)threadIdx.x < strip) scores[threadIdx.x] = e;
+    const C factor = most == Limits<C>::below() ? (C)0 : exp_(most - now);
+    total = total * factor + block_sum(e, room);
+    most = now;
+    for (int part = 0; part < MOST_WIDTH / 128; ++part) {
+      const int d = part * 128 + threadIdx.x;
+      if (d >= p.v_width) continue;
+      C sum = sums[part] * factor;
+      for (int i = 0; i < strip; ++i) sum += scores[i] * (C)load(values[(first + i) * p.v.row + d]);
+      sums[part] = sum;
+    }
+  }
+  for (int part = 0; part < MOST_WIDTH / 128; ++part) {
+    const int d = part * 128 + threadIdx.x;
+    if (d < p.v_width) y[d] = store<T>(total == 0 ? (C)0 : sums[part] / total);
+  }
+}

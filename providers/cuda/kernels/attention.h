@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters of attention.
+#ifndef GANTRY_CUDA_ATTENTION
+#define GANTRY_CUDA_ATTENTION
+// How the heads of a tensor [batch, heads, length, width] lie; the width is dense.
+struct HeadStrides {
+  long long batch, head, row;
+};
+
+struct AttentionParameters {
+  void* result;
+  const void* queries;
+  const void* keys;
+  const void* values;
+  const void* mask;          // null: none
+  const long long* lengths;  // of the keys, by batch; null: all count
+  HeadStrides q, k, v, y;
+  long long mask_batch, mask_head, mask_row;  // strides
+  long long batch;
+  int q_heads, kv_heads;
+  int q_length, k_length;
+  int width, v_width;
+  int key_limit;  // keys that the mask reaches
+  int past;       // number of the first query's key
+  int is_causal;
+  int left, right;  // of the window; -1: open
+  float scale, softcap;
+};
+#endif

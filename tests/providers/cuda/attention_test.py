@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention of more keys than a strip and of wide heads, which ONNX's cases do not have."""
+
+import numpy as np
+import pytest
+from small_graph import small_graph
+
+
+def random(*shape, dtype=np.float32, seed=0):
+    return np.random.default_rng(seed + sum(shape)).standard_normal(shape).astype(dtype)
+
+
+def qkv(batch, heads, kv_heads, queries, keys, width, v_width=None, dtype=np.float32):
+    return {"q": random(batch, heads, queries, width, dtype=dtype), "k": random(batch, kv_heads, keys, width, dtype=dtype, seed=1),
+            "v": random(batch, kv_heads, keys, v_width or width, dtype=dtype, seed=2)}
+
+
+CASES = {
+    "strips": ("", qkv(1, 2, 2, 3, 300, 16), {}),
+    "causal": ("<is_causal=1>", qkv(1, 2, 1, 140, 140, 16), {}),
+    "wide": ("", qkv(1, 1, 1, 2, 5, 200, 260), {}),
+    "window": ("<is_causal=1, left_window_size=130>", qkv(1, 1, 1, 4, 270, 8), {}),
+    "softcap": ("<softcap=2.0>", qkv(2, 4, 2, 2, 150, 32), {}),
+    "masked": ("", qkv(2, 2, 2, 3, 140, 8), {"m": np.random.default_rng(3).random((3, 140)) > 0.6}),
+    "all_masked": ("", qkv(1, 2, 2, 3, 140, 8), {"m": np.arange(3)[:, None] * 70 > np.arange(140)[None]}),
+    "added": ("", qkv(2, 2, 2, 3, 140, 8), {"m": random(2, 1, 3, 140)}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_attention(agrees, case, dtype):
+    attributes, tensors, mask = CASES[case]
+    feeds = {name: value.astype(dtype) for name, value in tensors.items()}
+    feeds |= {name: value if value.dtype == bool else value.astype(dtype) for name, value in mask.items()}
+    kernels = agrees(*small_graph(f"y = Attention{attributes}({', '.join(feeds)})", feeds, opset=26 if "window" in attributes else 23),
+                     rtol=1e-2 if dtype == np.float16 else 1e-4, atol=5e-3 if dtype == np.float16 else 1e-5)
+    assert kernels == ["Attention"]
+
+
+def test_a_past_is_continued(agrees):
+    feeds = {"q": random(2, 1, 8), "k": random(2, 1, 4, seed=1), "v": random(2, 1, 4, seed=2), "pk": random(2, 1, 130, 4, seed=3),
+             "pv": random(2, 1, 130, 4, seed=4)}
+    agrees(*small_graph("y, a, b = Attention<q_num_heads=2, kv_num_heads=1, is_causal=1>(q, k, v, , pk, pv)", feeds, opset=23), rtol=1e-4, atol=1e-5)
