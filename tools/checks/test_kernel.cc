@@ -90,9 +90,10 @@ TestKernel::TestKernel(const OpenProvider& provider, const Subject& subject,
     inputs_ = std::move(inputs);
     break;
   }
-  if (op_type_.empty())
+  if (op_type_.empty()) {
     throw Skip(
         "the device claims none of the operators that this check could use (Relu, Add, ...)");
+  }
   if (!device.has_host_memory() && !device_)
     device_ = std::make_shared<OpenDevice>(provider, device.index);
   expect_ok(compile_node(provider, subject, device.index, graph_.view(), claim_, &kernel_),
