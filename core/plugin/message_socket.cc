@@ -77,9 +77,10 @@ std::vector<Descriptor> descriptors_of(msghdr& message) {
 
 std::pair<Descriptor, Descriptor> make_message_sockets() {
   std::array<int, 2> ends = {};
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     throw Error(Code::kOutOfMemory,
                 std::string("no socket for a worker process: ") + std::strerror(errno));
+  }
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 

@@ -39,9 +39,10 @@ std::shared_ptr<SharedMemory> SharedMemory::map(Descriptor file, uint64_t size_b
                                                 bool is_writable) {
   struct stat facts = {};
   if (fstat(file.get(), &facts) != 0 || static_cast<uint64_t>(facts.st_size) < size_bytes ||
-      (fcntl(file.get(), F_GET_SEALS) & kSizeSeals) != kSizeSeals)
+      (fcntl(file.get(), F_GET_SEALS) & kSizeSeals) != kSizeSeals) {
     throw Error(Code::kInternal, "expected sealed shared memory of " + std::to_string(size_bytes) +
                                      " bytes, found something else");
+  }
   std::shared_ptr<SharedMemory> memory(new SharedMemory);
   memory->size_bytes_ = size_bytes;
   memory->file_ = std::move(file);

@@ -103,6 +103,7 @@ class Answer {
       if (taken[node]) parts[level[node]].push_back(node);
     }
     std::vector<std::vector<uint32_t>> result;
+    result.reserve(parts.size());
     for (auto& [at, nodes] : parts) result.push_back(std::move(nodes));
     return result;
   }
@@ -124,6 +125,7 @@ class Answer {
     set.nodes = ids;
     set.is_divisible = is_divisible ? 1 : 0;
     std::vector<Node*> nodes;
+    nodes.reserve(ids.size());
     for (const uint32_t id : ids) nodes.push_back(graph_.nodes()[id].get());
     const ClaimSlots slots = slots_of(nodes);
     for (const GraphValue* value : slots.inputs) set.input_flags.push_back(flags_of(value));
