@@ -178,28 +178,42 @@ class Placer {
   }
 
   // Nodes between which the same number of ways out of the set and back lies: no path leaves such
-  // a part and returns.
+  // a part and returns. A claim that was taken is one step, so its nodes count as one.
   std::vector<std::vector<uint32_t>> convex_parts(const std::vector<uint32_t>& nodes) const {
+    std::vector<bool> is_inside(graph_.nodes().size(), false);
+    for (const uint32_t node : nodes) is_inside[node] = true;
     std::vector<uint32_t> returns(graph_.nodes().size(), 0);
+    // Claims close no cycle, so the numbers come to rest.
+    while (count_returns(is_inside, returns)) {
+    }
     std::vector<std::vector<uint32_t>> parts;
-    size_t next = 0;
+    for (const uint32_t node : nodes) {
+      if (parts.size() <= returns[node]) parts.resize(returns[node] + 1);
+      parts[returns[node]].push_back(node);
+    }
+    std::erase_if(parts, [](const auto& part) { return part.empty(); });
+    return parts;
+  }
+
+  // One pass over the graph; true if it changed a number.
+  bool count_returns(const std::vector<bool>& is_inside, std::vector<uint32_t>& returns) const {
+    const std::vector<uint32_t> before = returns;
     for (const auto& node : graph_.nodes()) {
-      const bool is_inside = next < nodes.size() && nodes[next] == node->id;
       const auto visit = [&](const GraphValue* value) {
         if (!value || !value->producer) return;
         const uint32_t from = value->producer->id;
-        const bool leaves = !is_inside && std::binary_search(nodes.begin(), nodes.end(), from);
+        const bool leaves = !is_inside[node->id] && is_inside[from];
         returns[node->id] = std::max(returns[node->id], returns[from] + (leaves ? 1 : 0));
       };
       std::for_each(node->inputs.begin(), node->inputs.end(), visit);
       std::for_each(node->captures.begin(), node->captures.end(), visit);
-      if (!is_inside) continue;
-      ++next;
-      if (parts.size() <= returns[node->id]) parts.resize(returns[node->id] + 1);
-      parts[returns[node->id]].push_back(node->id);
     }
-    std::erase_if(parts, [](const auto& part) { return part.empty(); });
-    return parts;
+    for (const Claim& claim : result_->claims) {
+      uint32_t most = 0;
+      for (const Node* node : claim.nodes) most = std::max(most, returns[node->id]);
+      for (const Node* node : claim.nodes) returns[node->id] = most;
+    }
+    return returns != before;
   }
 
   void add(const Candidate& candidate, const ClaimRow& row) {

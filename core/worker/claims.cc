@@ -5,37 +5,51 @@
 #include <map>
 #include <vector>
 
+#include "worker/cut.h"
+
 namespace gantry {
 namespace {
 
 class Answer {
  public:
-  Answer(const Graph& graph, const Candidate& candidate)
-      : graph_(graph), candidates_{candidate}, placement_(place(graph, candidates_, {})) {
+  Answer(const CopyGraph& copy, const Candidate& candidate)
+      : copy_(copy),
+        own_(copy()),
+        graph_(*own_),
+        candidates_{candidate},
+        placement_(place(graph_, candidates_, {})),
+        refusals_(graph_.nodes().size()) {
     find_singles(candidate);
     note_signatures();
+    for (const auto& node : graph_.nodes()) {
+      is_taken_.push_back(is_placed(*node, placement_->owner[node->id]));
+      if (!is_taken_.back()) refusals_[node->id] = reason_of(*node);
+    }
   }
 
   WorkerClaims run() {
-    std::vector<uint32_t> singles;
     WorkerClaims answer;
+    // First as much as can be together, fused nodes included; if others have a part of it, what can
+    // be parted at will, and then each fusion.
+    for (const std::vector<uint32_t>& nodes : stretches_that_stand_alone())
+      answer.sets.push_back(set_of(nodes, false));
+    std::vector<uint32_t> singles;
     for (const auto& node : graph_.nodes()) {
-      const int owner = placement_->owner[node->id];
-      if (!is_taken(*node, owner)) {
-        answer.refusals.push_back({node->id, reason_of(*node)});
-      } else if (owner == GraphPlacement::kCore || is_single_[node->id]) {
+      const bool is_core = placement_->owner[node->id] == GraphPlacement::kCore;
+      if (!is_taken_[node->id]) {
+        answer.refusals.push_back({node->id, refusals_[node->id]});
+      } else if (is_core || is_single_[node->id]) {
         singles.push_back(node->id);
       }
     }
-    // First as much as can be together, fused nodes included; if others have a part of it, what can
-    // be parted at will, and then each fusion.
-    for (const std::vector<uint32_t>& nodes : stretches())
-      answer.sets.push_back(set_of(nodes, false));
     if (!singles.empty()) answer.sets.push_back(set_of(singles, true));
     for (const Claim& claim : placement_->claims) {
       std::vector<uint32_t> nodes;
-      for (const Node* node : claim.nodes) nodes.push_back(node->id);
-      if (nodes.size() > 1) answer.sets.push_back(set_of(nodes, false));
+      for (const Node* node : claim.nodes) {
+        if (is_taken_[node->id]) nodes.push_back(node->id);
+      }
+      if (nodes.size() > 1 && nodes.size() == claim.nodes.size())
+        answer.sets.push_back(set_of(nodes, false));
     }
     return answer;
   }
@@ -59,20 +73,64 @@ class Answer {
     }
   }
 
-  [[nodiscard]] bool is_taken(const Node& node, int owner) const {
+  [[nodiscard]] bool is_placed(const Node& node, int owner) const {
     if (owner != GraphPlacement::kCore) return owner != GraphPlacement::kNobody;
     const std::vector<Graph*> bodies = node.bodies();
     return std::all_of(bodies.begin(), bodies.end(),
                        [&](const Graph* body) { return placement_->bodies.at(body)->complete(); });
   }
 
+  // Nodes that the provider takes in the whole graph need not be taken in a set of it: what was
+  // before them is an input then.
+  std::vector<std::vector<uint32_t>> stretches_that_stand_alone() {
+    constexpr int kMostRounds = 16;
+    std::vector<std::vector<uint32_t>> parts;
+    for (int round = 0; round < kMostRounds; ++round) {
+      parts = stretches();
+      bool is_good = true;
+      for (const std::vector<uint32_t>& part : parts) is_good = stands_alone(part) && is_good;
+      if (is_good) return parts;
+    }
+    return {};
+  }
+
+  // Asks again about the set by itself; what is refused there is not taken any more.
+  bool stands_alone(const std::vector<uint32_t>& part) {
+    const std::unique_ptr<Graph> graph = copy_();
+    std::vector<Node*> nodes;
+    nodes.reserve(part.size());
+    for (const uint32_t id : part) nodes.push_back(graph->nodes()[id].get());
+    const ClaimSlots slots = slots_of(nodes);
+    const auto ids = [](const std::vector<GraphValue*>& values) {
+      std::vector<uint32_t> result;
+      result.reserve(values.size());
+      for (const GraphValue* value : values) result.push_back(value ? value->id : GANTRY_NONE);
+      return result;
+    };
+    cut_to(*graph, part, ids(slots.inputs), ids(slots.outputs));
+    const std::unique_ptr<GraphPlacement> alone = place(*graph, candidates_, {});
+    // The nodes keep their order.
+    for (size_t i = 0; i < part.size(); ++i) {
+      const Node& node = *graph->nodes()[i];
+      const int owner = alone->owner[node.id];
+      const bool is_core = owner == GraphPlacement::kCore;
+      const std::vector<Graph*> bodies = node.bodies();
+      const bool is_whole = std::all_of(bodies.begin(), bodies.end(), [&](const Graph* body) {
+        return !is_core || alone->bodies.at(body)->complete();
+      });
+      if (owner != GraphPlacement::kNobody && is_whole) continue;
+      is_taken_[part[i]] = false;
+      refusals_[part[i]] =
+          is_core ? "a node of its body is not taken" : without_name(alone->reasons[node.id]);
+    }
+    return std::all_of(part.begin(), part.end(), [&](uint32_t id) { return is_taken_[id]; });
+  }
+
   // The nodes that are taken, parted where a way leads out to one that is not and back: between
   // nodes of one part there is none. Nodes of one claim stay together.
   [[nodiscard]] std::vector<std::vector<uint32_t>> stretches() const {
     const size_t count = graph_.nodes().size();
-    std::vector<bool> taken(count);
-    for (const auto& node : graph_.nodes())
-      taken[node->id] = is_taken(*node, placement_->owner[node->id]);
+    const std::vector<bool>& taken = is_taken_;
     std::vector<uint32_t> level(count, 0);
     const auto pass = [&] {
       const std::vector<uint32_t> before = level;
@@ -111,8 +169,11 @@ class Answer {
   [[nodiscard]] std::string reason_of(const Node& node) const {
     if (placement_->owner[node.id] == GraphPlacement::kCore)
       return "a node of its body is not taken";
-    // The application puts the provider's name in front again.
-    const std::string& reason = placement_->reasons[node.id];
+    return without_name(placement_->reasons[node.id]);
+  }
+
+  // The application puts the provider's name in front again.
+  [[nodiscard]] std::string without_name(const std::string& reason) const {
     const Candidate& candidate = candidates_.front();
     const std::string name =
         candidate.provider->name() + " on " + candidate.device.to_string() + ": ";
@@ -159,17 +220,21 @@ class Answer {
       set.kernel = std::to_string(ids.size()) + " nodes in a process of their own";
   }
 
+  const CopyGraph& copy_;
+  const std::unique_ptr<Graph> own_;
   const Graph& graph_;
   const std::vector<Candidate> candidates_;  // the placement points to it
   std::unique_ptr<GraphPlacement> placement_;
   std::vector<bool> is_single_;
+  std::vector<bool> is_taken_;         // by node
+  std::vector<std::string> refusals_;  // by node
   std::map<const GraphValue*, bool> has_signature_;
 };
 
 }  // namespace
 
-WorkerClaims answer_claims(const Graph& graph, const Candidate& candidate) {
-  return Answer(graph, candidate).run();
+WorkerClaims answer_claims(const CopyGraph& copy, const Candidate& candidate) {
+  return Answer(copy, candidate).run();
 }
 
 }  // namespace gantry

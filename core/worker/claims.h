@@ -3,13 +3,20 @@
 // few sets as the graph allows, so that a message carries the run of many nodes. Any thread.
 #pragma once
 
+#include <functional>
+#include <memory>
+
 #include "graph/graph.h"
 #include "plugin/worker_messages.h"
 #include "schedule/placement.h"
 
 namespace gantry {
 
-/// Control flow counts as taken if all of its bodies are. Pure.
-WorkerClaims answer_claims(const Graph& graph, const Candidate& candidate);
+/// Another copy of the graph that is asked about, with the same ids.
+using CopyGraph = std::function<std::unique_ptr<Graph>()>;
+
+/// Control flow counts as taken if all of its bodies are. A node that is taken only beside others,
+/// which its set does not have, is refused. Pure.
+WorkerClaims answer_claims(const CopyGraph& copy, const Candidate& candidate);
 
 }  // namespace gantry

@@ -3,16 +3,14 @@
 
 #include <algorithm>
 #include <string>
-#include <unordered_set>
 #include <utility>
 
 #include "schedule/program.h"
 #include "schedule/thread_pool.h"
+#include "worker/cut.h"
 
 namespace gantry {
 namespace {
-
-constexpr uint32_t kNone = UINT32_MAX;
 
 std::string refusals_of(const GraphPlacement& placement) {
   std::string text;
@@ -27,47 +25,9 @@ std::string refusals_of(const GraphPlacement& placement) {
 
 WorkerFragment::WorkerFragment(std::unique_ptr<Graph> graph, const WorkerCompile& request,
                                const Candidate& candidate, uint64_t stop_grace_ms)
-    : graph_(std::move(graph)) {
-  cut(request);
+    : graph_(std::move(graph)),
+      slots_(cut_to(*graph_, request.nodes, request.inputs, request.outputs)) {
   build(candidate, request.threads > 0 ? request.threads : hardware_threads(), stop_grace_ms);
-}
-
-GraphValue* WorkerFragment::value_of(uint32_t id) const {
-  if (id == kNone) return nullptr;
-  if (id >= graph_->values().size())
-    throw Error(Code::kInternal, "compile: value " + std::to_string(id) + " is not in the graph");
-  return graph_->values()[id].get();
-}
-
-// Takes everything else out, so that what crosses the border of the set is the graph's inputs and
-// outputs.
-void WorkerFragment::cut(const WorkerCompile& request) {
-  std::vector<GraphValue*> inputs;
-  std::vector<GraphValue*> outputs;
-  std::unordered_set<const GraphValue*> seen;
-  for (uint32_t slot = 0; slot < request.inputs.size(); ++slot) {
-    GraphValue* value = value_of(request.inputs[slot]);
-    if (!value || value->constant || !seen.insert(value).second) continue;
-    inputs.push_back(value);
-    slots_.inputs.push_back(slot);
-  }
-  seen.clear();
-  for (uint32_t slot = 0; slot < request.outputs.size(); ++slot) {
-    GraphValue* value = value_of(request.outputs[slot]);
-    // One that nobody reads is not wanted by any run.
-    const bool is_read = value && (!value->users.empty() || graph_->is_output(value));
-    if (!is_read || !seen.insert(value).second) continue;
-    outputs.push_back(value);
-    slots_.outputs.push_back(slot);
-  }
-  const std::unordered_set<uint32_t> kept(request.nodes.begin(), request.nodes.end());
-  for (const auto& node : graph_->nodes()) {
-    if (!kept.contains(node->id)) graph_->remove_node(node.get());
-  }
-  graph_->inputs = std::move(inputs);
-  graph_->outputs = std::move(outputs);
-  graph_->captures.clear();
-  graph_->sweep();
 }
 
 void WorkerFragment::build(const Candidate& candidate, uint32_t threads, uint64_t stop_grace_ms) {

@@ -31,9 +31,7 @@ class WorkerFragment {
                             const MakeOutput& make);
 
  private:
-  void cut(const WorkerCompile& request);
   void build(const Candidate& candidate, uint32_t threads, uint64_t stop_grace_ms);
-  GraphValue* value_of(uint32_t id) const;
 
   std::unique_ptr<Graph> graph_;  // the program borrows from it
   WorkerKernel slots_;

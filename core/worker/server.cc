@@ -136,9 +136,8 @@ class Server {
     return {provider_, ask.device, provider_->devices()[ask.device].info.device, ask.options};
   }
 
-  std::unique_ptr<Graph> graph_of(Request& request, const WorkerAsk& ask) {
-    take_segments(request, ask);
-    return read_graph(request.reader, [this](const DataPlace& place, uint64_t size_bytes) {
+  std::unique_ptr<Graph> graph_of(MessageReader& from) {
+    return read_graph(from, [this](const DataPlace& place, uint64_t size_bytes) {
       const std::lock_guard<std::mutex> lock(mutex_);
       const auto segment = segments_.find(place.where);
       const uint64_t there = segment == segments_.end() ? 0 : segment->second->size_bytes();
@@ -162,14 +161,19 @@ class Server {
 
   void claim(Request& request, MessageWriter& out) {
     const WorkerAsk ask = WorkerAsk::read(request.reader);
-    const std::unique_ptr<Graph> graph = graph_of(request, ask);
-    answer_claims(*graph, candidate_of(ask)).write(out);
+    take_segments(request, ask);
+    const CopyGraph copy = [&] {
+      MessageReader from = request.reader;
+      return graph_of(from);
+    };
+    answer_claims(copy, candidate_of(ask)).write(out);
   }
 
   void compile(Request& request, MessageWriter& out) {
     const WorkerCompile compile = WorkerCompile::read(request.reader);
     const WorkerAsk ask = WorkerAsk::read(request.reader);
-    auto fragment = std::make_shared<WorkerFragment>(graph_of(request, ask), compile,
+    take_segments(request, ask);
+    auto fragment = std::make_shared<WorkerFragment>(graph_of(request.reader), compile,
                                                      candidate_of(ask), stop_grace_ms_);
     fragment->slots().write(out);
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -128,6 +128,36 @@ TEST_F(PlacementTest, DivisibleRowsAreSplitInstead) {
   EXPECT_EQ(placement_->owner[kC], placement_->owner[kD]);
 }
 
+TEST_F(PlacementTest, DivisibleRowsAreSplitAroundWhatOthersTookAsOneStep) {
+  // p and q are one step of another provider, so what feeds q comes before it, and what reads p
+  // after it.
+  Graph graph;
+  GraphValue* x = graph.add_value("x", {Kind::kTensor, DType::kFloat, false, {}, {}});
+  graph.inputs = {x};
+  const auto op = [&](const std::string& name, const std::vector<GraphValue*>& inputs) {
+    Node* node = graph.add_node("Op", "", 1, name);
+    for (GraphValue* input : inputs) graph.add_input(node, input);
+    graph.add_output(node, graph.add_value(name + "_out", x->type));
+    return node->outputs[0];
+  };
+  GraphValue* p = op("p", {x});
+  GraphValue* after1 = op("after1", {p});
+  GraphValue* after2 = op("after2", {p});
+  GraphValue* before1 = op("before1", {x});
+  GraphValue* before2 = op("before2", {x});
+  graph.outputs = {after1, after2, op("q", {before1, before2})};
+  graph.renumber();
+  ScriptedProvider::claims = [](const gantry_claim_request& request) {
+    if (request.device == 0) claim(request, {0, 5});
+    if (request.device == 1) claim(request, {1, 2, 3, 4}, GANTRY_CLAIM_DIVISIBLE);
+  };
+  const auto placement = place(graph, candidates_, {});
+  EXPECT_TRUE(placement->complete());
+  ASSERT_EQ(placement->claims.size(), 3U);
+  EXPECT_EQ(placement->owner[1], placement->owner[2]);
+  EXPECT_EQ(placement->owner[3], placement->owner[4]);
+}
+
 TEST_F(PlacementTest, ADivisibleRowLosesWhatARuleTakes) {
   ScriptedProvider::claims = [](const gantry_claim_request& request) {
     claim(request, {kA, kB, kC, kD, kE}, GANTRY_CLAIM_DIVISIBLE);
