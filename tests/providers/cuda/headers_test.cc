@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the provider declares of NVIDIA's interfaces, against the toolkit's own headers, where they
+// are installed: numbers, layouts and the parameters of functions.
+#include "../../../providers/cuda/blas.h"
+#include "../../../providers/cuda/driver.h"
+
+#include <cublasLt.h>
+#include <cuda.h>
+#include <gtest/gtest.h>
+#include <nvrtc.h>
+#include <type_traits>
+
+namespace gantry::cuda {
+namespace {
+
+static_assert(kSuccess == int{CUDA_SUCCESS} && kInvalidValue == int{CUDA_ERROR_INVALID_VALUE} &&
+              kOutOfMemory == int{CUDA_ERROR_OUT_OF_MEMORY} &&
+              kNoDevice == int{CUDA_ERROR_NO_DEVICE} && kNotReady == int{CUDA_ERROR_NOT_READY} &&
+              kSystemNotReady == int{CUDA_ERROR_SYSTEM_NOT_READY});
+static_assert(kMultiprocessorCount == int{CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT} &&
+              kPciBus == int{CU_DEVICE_ATTRIBUTE_PCI_BUS_ID} &&
+              kPciDevice == int{CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID} &&
+              kPciDomain == int{CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID} &&
+              kCapabilityMajor == int{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR} &&
+              kCapabilityMinor == int{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR});
+static_assert(kPoolReleaseThreshold == int{CU_MEMPOOL_ATTR_RELEASE_THRESHOLD} &&
+              kPoolReservedBytes == int{CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT});
+static_assert(kHostMemory == int{CU_MEMORYTYPE_HOST} && kDeviceMemory == int{CU_MEMORYTYPE_DEVICE});
+static_assert(kNonBlockingStream == unsigned{CU_STREAM_NON_BLOCKING} &&
+              kNoTiming == unsigned{CU_EVENT_DISABLE_TIMING} &&
+              kCaptureOfThread == int{CU_STREAM_CAPTURE_MODE_THREAD_LOCAL});
+
+static_assert(sizeof(PoolProperties) == sizeof(CUmemPoolProps) &&
+              offsetof(PoolProperties, handle_types) == offsetof(CUmemPoolProps, handleTypes) &&
+              offsetof(PoolProperties, location_type) == offsetof(CUmemPoolProps, location) &&
+              offsetof(PoolProperties, security) ==
+                  offsetof(CUmemPoolProps, win32SecurityAttributes) &&
+              offsetof(PoolProperties, most_bytes) == offsetof(CUmemPoolProps, maxSize) &&
+              offsetof(PoolProperties, usage) == offsetof(CUmemPoolProps, usage));
+static_assert(PoolProperties().allocation_type == int{CU_MEM_ALLOCATION_TYPE_PINNED} &&
+              PoolProperties().location_type == int{CU_MEM_LOCATION_TYPE_DEVICE});
+static_assert(sizeof(Copy2d) == sizeof(CUDA_MEMCPY2D) &&
+              offsetof(Copy2d, source_type) == offsetof(CUDA_MEMCPY2D, srcMemoryType) &&
+              offsetof(Copy2d, source_pitch) == offsetof(CUDA_MEMCPY2D, srcPitch) &&
+              offsetof(Copy2d, target_type) == offsetof(CUDA_MEMCPY2D, dstMemoryType) &&
+              offsetof(Copy2d, target_device) == offsetof(CUDA_MEMCPY2D, dstDevice) &&
+              offsetof(Copy2d, target_pitch) == offsetof(CUDA_MEMCPY2D, dstPitch) &&
+              offsetof(Copy2d, height) == offsetof(CUDA_MEMCPY2D, Height));
+
+// Parameters of the same number, and each passed in the same way: as many bytes, and as an address,
+// a whole number or a float alike.
+template <class A, class B>
+constexpr bool kIsPassedAlike =
+    sizeof(A) == sizeof(B) && std::is_pointer_v<A> == std::is_pointer_v<B> &&
+    std::is_floating_point_v<A> == std::is_floating_point_v<B>;
+
+template <class Ours, class Theirs>
+struct IsCalledAlike : std::false_type {};
+template <class R, class... A, class S, class... B>
+struct IsCalledAlike<R (*)(A...), S (*)(B...)>
+    : std::bool_constant<[] {
+        if constexpr (sizeof...(A) == sizeof...(B)) {
+          return sizeof(R) == sizeof(S) && (kIsPassedAlike<A, B> && ...);
+        } else {
+          return false;
+        }
+      }()> {};
+
+#define EXPECT_ALIKE(member, function)                                                   \
+  static_assert(IsCalledAlike<decltype(DriverFunctions::member), decltype(&(function))>(), \
+                #function)
+EXPECT_ALIKE(init, cuInit);
+EXPECT_ALIKE(driver_version, cuDriverGetVersion);
+EXPECT_ALIKE(device_count, cuDeviceGetCount);
+EXPECT_ALIKE(device_get, cuDeviceGet);
+EXPECT_ALIKE(device_name, cuDeviceGetName);
+EXPECT_ALIKE(device_attribute, cuDeviceGetAttribute);
+EXPECT_ALIKE(device_memory, cuDeviceTotalMem);
+EXPECT_ALIKE(device_uuid, cuDeviceGetUuid);
+EXPECT_ALIKE(context_retain, cuDevicePrimaryCtxRetain);
+EXPECT_ALIKE(context_release, cuDevicePrimaryCtxRelease);
+EXPECT_ALIKE(context_set_current, cuCtxSetCurrent);
+EXPECT_ALIKE(pool_create, cuMemPoolCreate);
+EXPECT_ALIKE(pool_destroy, cuMemPoolDestroy);
+EXPECT_ALIKE(pool_set, cuMemPoolSetAttribute);
+EXPECT_ALIKE(pool_get, cuMemPoolGetAttribute);
+EXPECT_ALIKE(pool_trim, cuMemPoolTrimTo);
+EXPECT_ALIKE(pool_allocate, cuMemAllocFromPoolAsync);
+EXPECT_ALIKE(memory_free, cuMemFreeAsync);
+EXPECT_ALIKE(host_allocate, cuMemHostAlloc);
+EXPECT_ALIKE(host_free, cuMemFreeHost);
+EXPECT_ALIKE(copy_in, cuMemcpyHtoDAsync);
+EXPECT_ALIKE(copy_out, cuMemcpyDtoHAsync);
+EXPECT_ALIKE(copy_within, cuMemcpyDtoDAsync);
+EXPECT_ALIKE(copy_2d, cuMemcpy2DAsync);
+EXPECT_ALIKE(fill_8, cuMemsetD8Async);
+EXPECT_ALIKE(stream_create, cuStreamCreate);
+EXPECT_ALIKE(stream_destroy, cuStreamDestroy);
+EXPECT_ALIKE(stream_synchronize, cuStreamSynchronize);
+EXPECT_ALIKE(stream_wait, cuStreamWaitEvent);
+EXPECT_ALIKE(event_create, cuEventCreate);
+EXPECT_ALIKE(event_destroy, cuEventDestroy);
+EXPECT_ALIKE(event_record, cuEventRecord);
+EXPECT_ALIKE(event_query, cuEventQuery);
+EXPECT_ALIKE(event_synchronize, cuEventSynchronize);
+EXPECT_ALIKE(event_elapsed, cuEventElapsedTime);
+EXPECT_ALIKE(capture_begin, cuStreamBeginCapture);
+EXPECT_ALIKE(capture_end, cuStreamEndCapture);
+EXPECT_ALIKE(graph_destroy, cuGraphDestroy);
+EXPECT_ALIKE(graph_instantiate, cuGraphInstantiate);
+EXPECT_ALIKE(graph_launch, cuGraphLaunch);
+EXPECT_ALIKE(graph_exec_destroy, cuGraphExecDestroy);
+EXPECT_ALIKE(module_load, cuModuleLoadData);
+EXPECT_ALIKE(module_unload, cuModuleUnload);
+EXPECT_ALIKE(module_function, cuModuleGetFunction);
+EXPECT_ALIKE(launch, cuLaunchKernel);
+
+static_assert(kBlasFloat == int{CUDA_R_32F} && kBlasDouble == int{CUDA_R_64F} &&
+              kBlasHalf == int{CUDA_R_16F} && kBlasBfloat == int{CUDA_R_16BF});
+static_assert(kCompute32 == int{CUBLAS_COMPUTE_32F} && kCompute64 == int{CUBLAS_COMPUTE_64F} &&
+              kComputeTf32 == int{CUBLAS_COMPUTE_32F_FAST_TF32});
+static_assert(kLayoutBatchCount == int{CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT} &&
+              kLayoutBatchStride == int{CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET} &&
+              kProductTransposeA == int{CUBLASLT_MATMUL_DESC_TRANSA} &&
+              kProductTransposeB == int{CUBLASLT_MATMUL_DESC_TRANSB} &&
+              kProductEpilogue == int{CUBLASLT_MATMUL_DESC_EPILOGUE} &&
+              kProductBias == int{CUBLASLT_MATMUL_DESC_BIAS_POINTER} &&
+              kPreferenceWorkspace == int{CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES} &&
+              kEpilogueBias == int{CUBLASLT_EPILOGUE_BIAS} && int{CUBLAS_OP_T} == 1);
+static_assert(sizeof(BlasAlgorithm) == sizeof(cublasLtMatmulAlgo_t) &&
+              sizeof(BlasHeuristic) == sizeof(cublasLtMatmulHeuristicResult_t) &&
+              offsetof(BlasHeuristic, state) == offsetof(cublasLtMatmulHeuristicResult_t, state) &&
+              offsetof(BlasHeuristic, waves) ==
+                  offsetof(cublasLtMatmulHeuristicResult_t, wavesCount));
+
+// The exported names that the headers' macros stand for.
+#define NAME_OF_(name) #name
+#define NAME_OF(name) NAME_OF_(name)
+TEST(CudaHeaders, NameTheFunctionsAlike) {
+  EXPECT_STREQ(NAME_OF(cuDeviceTotalMem), "cuDeviceTotalMem_v2");
+  EXPECT_STREQ(NAME_OF(cuDeviceGetUuid), "cuDeviceGetUuid_v2");
+  EXPECT_STREQ(NAME_OF(cuDevicePrimaryCtxRelease), "cuDevicePrimaryCtxRelease_v2");
+  EXPECT_STREQ(NAME_OF(cuMemcpyHtoDAsync), "cuMemcpyHtoDAsync_v2");
+  EXPECT_STREQ(NAME_OF(cuMemcpyDtoHAsync), "cuMemcpyDtoHAsync_v2");
+  EXPECT_STREQ(NAME_OF(cuMemcpyDtoDAsync), "cuMemcpyDtoDAsync_v2");
+  EXPECT_STREQ(NAME_OF(cuMemcpy2DAsync), "cuMemcpy2DAsync_v2");
+  EXPECT_STREQ(NAME_OF(cuStreamDestroy), "cuStreamDestroy_v2");
+  EXPECT_STREQ(NAME_OF(cuEventDestroy), "cuEventDestroy_v2");
+  EXPECT_STREQ(NAME_OF(cuStreamBeginCapture), "cuStreamBeginCapture_v2");
+  EXPECT_STREQ(NAME_OF(cuGraphInstantiate), "cuGraphInstantiateWithFlags");
+}
+
+}  // namespace
+}  // namespace gantry::cuda
