@@ -9,7 +9,7 @@ std::vector<sdk::KernelTable> all_kernels() {
   return {
       shape_kernels(),   movement_kernels(), gather_kernels(),    scatter_kernels(),
       reduce_kernels(),  row_kernels(),      norm_kernels(),      generate_kernels(),
-      product_kernels(), window_kernels(),   attention_kernels(),
+      product_kernels(), window_kernels(),   attention_kernels(), resize_kernels(),
   };
 }
 

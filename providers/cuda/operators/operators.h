@@ -21,5 +21,6 @@ sdk::KernelTable generate_kernels();
 sdk::KernelTable product_kernels();
 sdk::KernelTable window_kernels();
 sdk::KernelTable attention_kernels();
+sdk::KernelTable resize_kernels();
 
 }  // namespace gantry::cuda

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resize: each element is a weighted sum over TAPS elements along each of RESIZED axes. Index, T, C,
+// RANK, TAPS (1: nearest, 2: linear, 4: cubic), TRANSFORM and NEAREST (numbers, see resize.cc): given.
+inline float source_coordinate(const ResizeParameters& p, int axis, float x) {
+#if TRANSFORM == 0
+  return (x + 0.5f) / p.scale[axis] - 0.5f;
+#elif TRANSFORM == 1
+  const float offset = (float)p.in[axis] / 2.0f * (1.0f - (float)p.out[axis] / p.exact_out[axis]);
+  return offset + (x + 0.5f) / p.scale[axis] - 0.5f;
+#elif TRANSFORM == 2
+  return p.out[axis] == 1 ? 0.0f : (x + 0.5f) / p.scale[axis] - 0.5f;
+#elif TRANSFORM == 3
+  return p.exact_out[axis] == 1.0f ? 0.0f : x * (float)(p.in[axis] - 1) / (p.exact_out[axis] - 1.0f);
+#else
+  return x / p.scale[axis];
+#endif
+}
+
+inline i64 clamped(float at, i64 extent) {
+  if (!(at > 0)) return 0;
+  return at >= (float)extent ? extent - 1 : (i64)at < extent ? (i64)at : extent - 1;
+}
+
+// Where the taps of an axis begin, and their weights.
+inline i64 taps_of(const ResizeParameters& p, int axis, float x, C* weights) {
+#if TAPS == 1
+  // What is a half but for the rounding of the quotient counts as one.
+  const float slack = fabs_(x) * 2.384185791015625e-07f;
+  weights[0] = 1;
+#if NEAREST == 0
+  return (i64)ceil_(x - 0.5f - slack);
+#elif NEAREST == 1
+  return (i64)floor_(x + 0.5f + slack);
+#elif NEAREST == 2
+  return (i64)floor_(x);
+#else
+  return (i64)ceil_(x);
+#endif
+#else
+  const float whole = floor_(x);
+  const C t = (C)(x - whole);
+#if TAPS == 2
+  weights[0] = (C)1 - t;
+  weights[1] = t;
+  return (i64)whole;
+#else
+  const C a = (C)p.cubic_a;
+  const C u = (C)1 - t;
+  weights[0] = ((a * (t + 1) - 5 * a) * (t + 1) + 8 * a) * (t + 1) - 4 * a;
+  weights[1] = ((a + 2) * t - (a + 3)) * t * t + 1;
+  weights[2] = ((a + 2) * u - (a + 3)) * u * u + 1;
+  weights[3] = ((a * (u + 1) - 5 * a) * (u + 1) + 8 * a) * (u + 1) - 4 * a;
+  return (i64)whole - 1;
+#endif
+#endif
+}
+
+KERNEL(ResizeParameters) {
+  for (Index i = (Index)blockIdx.x * blockDim.x + threadIdx.x; i < (Index)p.count; i += (Index)gridDim.x * blockDim.x) {
+    Index n = i;
+    i64 offset = 0;
+    i64 begin[RANK];
+    C weights[RANK][TAPS];
+#pragma unroll
+    for (int axis = RANK - 1; axis >= 0; --axis) {
+      const Index rest = axis > 0 ? quotient(n, p.extents[axis]) : 0;
+      const i64 at = (i64)(axis > 0 ? n - rest * (Index)p.extents[axis].divisor : n);
+      n = rest;
+      if (p.is_resized[axis]) {
+        begin[axis] = taps_of(p, axis, source_coordinate(p, axis, (float)at), weights[axis]);
+      } else {
+        offset += at * p.strides[axis];
+      }
+    }
+    C sum = 0;
+    int combinations = 1;
+    for (int axis = 0; axis < RANK; ++axis) combinations *= p.is_resized[axis] ? TAPS : 1;
+    for (int tap = 0; tap < combinations; ++tap) {
+      int rest = tap;
+      i64 place = offset;
+      C weight = 1;
+#pragma unroll
+      for (int axis = 0; axis < RANK; ++axis) {
+        if (!p.is_resized[axis]) continue;
+        const int digit = rest % TAPS;
+        rest /= TAPS;
+        place += clamped((float)(begin[axis] + digit), p.in[axis]) * p.strides[axis];
+        weight *= weights[axis][digit];
+      }
+#if TAPS == 1
+      sum = (C)load(((const T*)p.source)[place]);
+#else
+      sum += weight * (C)load(((const T*)p.source)[place]);
+#endif
+    }
+    ((T*)p.result)[i] = store<T>(sum);
+  }
+}
