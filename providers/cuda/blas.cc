@@ -31,7 +31,7 @@ int type_of(uint32_t dtype) {
 
 std::string ProductShape::text() const {
   std::string text = std::to_string(dtype) + (a_is_transposed ? "T" : "N") +
-                     (b_is_transposed ? "T" : "N") + (has_bias ? "b" : "") +
+                     (b_is_transposed ? "T" : "N") + (has_bias ? "b" : "") + (has_relu ? "r" : "") +
                      (beta != 0 ? "c" : "") + (alpha != 1 ? "a" : "");
   for (const int64_t number : {m, n, k, batch, a_batch_stride, b_batch_stride})
     text += "," + std::to_string(number);
@@ -177,7 +177,8 @@ Blas::Product& Blas::product_of(const ProductShape& shape, Stream& stream,
   };
   set(kProductTransposeA, shape.b_is_transposed ? 1 : 0);
   set(kProductTransposeB, shape.a_is_transposed ? 1 : 0);
-  if (shape.has_bias) set(kProductEpilogue, kEpilogueBias);
+  const int epilogue = (shape.has_bias ? kEpilogueBias : 0) | (shape.has_relu ? kEpilogueRelu : 0);
+  if (epilogue != 0) set(kProductEpilogue, epilogue);
   const auto layout = [&](void*& out, int64_t rows, int64_t columns, int64_t stride) {
     require(f.layout_create(&out, type, static_cast<uint64_t>(rows), static_cast<uint64_t>(columns),
                             rows),

@@ -32,6 +32,7 @@ enum BlasAttribute : int {
   kProductBias = 8,
   kPreferenceWorkspace = 1
 };
+constexpr int kEpilogueRelu = 2;
 constexpr int kEpilogueBias = 4;
 
 struct BlasAlgorithm {
@@ -45,8 +46,8 @@ struct BlasHeuristic {
   std::array<int, 4> reserved{};
 };
 
-/// y = alpha a b + beta c + bias, of matrices whose rows lie one behind the other, for each of a
-/// batch. a: [m, k], b: [k, n], c and y: [m, n], bias: [n].
+/// y = alpha a b + beta c + bias, without what is below 0 if so asked, of matrices whose rows lie
+/// one behind the other, for each of a batch. a: [m, k], b: [k, n], c and y: [m, n], bias: [n].
 struct ProductShape {
   uint32_t dtype = 0;  ///< gantry_dtype of all of them: a float type
   int64_t m = 0, n = 0, k = 0;
@@ -57,6 +58,7 @@ struct ProductShape {
   double alpha = 1;
   double beta = 0;  ///< 0: c is not read
   bool has_bias = false;
+  bool has_relu = false;
 
   /// Names the shape and all else that an algorithm is chosen by.
   [[nodiscard]] std::string text() const;

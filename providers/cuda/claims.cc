@@ -9,6 +9,7 @@
 #include "elementwise.h"
 #include "elementwise_set.h"
 #include "elementwise_table.h"
+#include "product_chain.h"
 
 namespace gantry::cuda {
 
@@ -38,12 +39,32 @@ void Claims::claim_sets() {
     is_elementwise[node] = reason.empty();
     if (is_known) refusals_[node] = reason;
   }
+  claim_products(is_elementwise);
   for (const std::vector<uint32_t>& nodes : elementwise_sets(index_, is_elementwise)) {
     claim_set(nodes);
     if (nodes.size() > 1) {
       for (const uint32_t node : nodes) claim_set({node});
     }
     for (const uint32_t node : nodes) is_claimed_[node] = true;
+  }
+}
+
+void Claims::claim_products(std::vector<bool>& is_elementwise) {
+  for (uint32_t node = 0; node < index_.node_count(); ++node) {
+    const ProductChain chain = product_chain(index_, node, is_elementwise);
+    if (chain.nodes.size() < 2) continue;
+    std::vector<gantry_port> inputs(index_.input_slots(chain.nodes).size(), gantry_port{});
+    for (gantry_port& port : inputs) {
+      port.size = sizeof(port);
+      port.repeats = GANTRY_NONE;
+    }
+    claim(chain.nodes, inputs, 0, kProductTag);
+    for (const uint32_t behind : chain.nodes) {
+      if (behind == node) continue;  // its row claims it
+      claim_set({behind});
+      is_claimed_[behind] = true;
+      is_elementwise[behind] = false;
+    }
   }
 }
 
@@ -56,13 +77,18 @@ void Claims::claim_set(const std::vector<uint32_t>& nodes) {
     if (!ports.is_read[i]) inputs[i].flags |= GANTRY_PORT_SHAPE_ONLY;
     if (ports.is_inlined[i]) inputs[i].flags |= GANTRY_PORT_COMPILE_ONLY | GANTRY_PORT_UNALIGNED;
   }
+  claim(nodes, inputs, ports.overwrites, kSetTag);
+}
+
+void Claims::claim(const std::vector<uint32_t>& nodes, const std::vector<gantry_port>& inputs,
+                   uint64_t overwrites, uint64_t tag) {
   const gantry_node& last = index_.raw(nodes.back());
   std::vector<gantry_port> outputs(last.output_count, gantry_port{});
   for (gantry_port& port : outputs) {
     port.size = sizeof(gantry_port);
     port.repeats = GANTRY_NONE;
   }
-  outputs[0].overwrites = ports.overwrites;
+  outputs[0].overwrites = overwrites;
   std::string name = "cuda.";
   double time_ns = 0;
   for (const uint32_t node : nodes) {
@@ -80,7 +106,7 @@ void Claims::claim_set(const std::vector<uint32_t>& nodes) {
   row.output_count = static_cast<uint32_t>(outputs.size());
   row.time_ns = time_ns > 0 ? time_ns : -1;
   row.kernel = sdk::to_str(name);
-  row.tag = kSetTag;
+  row.tag = tag;
   request_.sink->claim(request_.sink->self, &row);
 }
 
@@ -120,7 +146,14 @@ std::unique_ptr<sdk::Kernel> compile_set(const gantry_host* host, const gantry_c
   const GraphIndex index(host, *args.graph);
   std::vector<uint32_t> nodes(args.nodes, args.nodes + args.node_count);
   std::sort(nodes.begin(), nodes.end());
-  return std::make_unique<PlannedKernel>(make_elementwise(index, nodes), 0);
+  if (args.tag == kSetTag)
+    return std::make_unique<PlannedKernel>(make_elementwise(index, nodes), 0);
+  ProductEpilogue epilogue;
+  for (const uint32_t node : nodes) {
+    epilogue.has_bias = epilogue.has_bias || index.node(node).op_type() == "Add";
+    epilogue.has_relu = epilogue.has_relu || index.node(node).op_type() == "Relu";
+  }
+  return std::make_unique<PlannedKernel>(make_product(index.node(nodes.front()), epilogue), 0);
 }
 
 }  // namespace gantry::cuda

@@ -14,6 +14,8 @@ namespace gantry::cuda {
 
 /// Tag of claims of element-wise sets; rows have their numbers.
 constexpr uint64_t kSetTag = uint64_t{1} << 32;
+/// Tag of claims of a product with what stands behind it.
+constexpr uint64_t kProductTag = uint64_t{1} << 33;
 
 /// The rows of all kernels that are not element-wise.
 std::vector<sdk::KernelTable> all_kernels();
@@ -26,14 +28,18 @@ class Claims {
  public:
   Claims(const gantry_host* host, const gantry_claim_request& request);
 
-  /// Claims the sets, and their nodes one by one too, for when a set is not granted.
+  /// Claims products and element-wise nodes in sets, and their nodes one by one too, for when a set
+  /// is not granted.
   void claim_sets();
   /// The request's sink without what is said of nodes that are claimed here. Lives as long as this
   /// object.
   [[nodiscard]] gantry_claim_sink sink_of_rest();
 
  private:
+  void claim_products(std::vector<bool>& is_elementwise);
   void claim_set(const std::vector<uint32_t>& nodes);
+  void claim(const std::vector<uint32_t>& nodes, const std::vector<gantry_port>& inputs,
+             uint64_t overwrites, uint64_t tag);
   void pass_on(const gantry_claim& row) const;
 
   const gantry_host* host_;
@@ -43,7 +49,7 @@ class Claims {
   std::vector<std::string> refusals_;  // by node, of known operators
 };
 
-/// The kernel of a set that was granted.
+/// The kernel of a set that was granted, by its tag.
 std::unique_ptr<sdk::Kernel> compile_set(const gantry_host* host, const gantry_compile& args);
 
 }  // namespace gantry::cuda

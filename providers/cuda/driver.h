@@ -135,6 +135,7 @@ constexpr int kCaptureOfThread = 1;
 
 /// The functions; each answers a DriverResult or another of the driver's numbers.
 struct DriverFunctions {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a declarator, not an expression
 #define GANTRY_CUDA_MEMBER(member, symbol, parameters) int(*member) parameters = nullptr;
   GANTRY_CUDA_DRIVER_FUNCTIONS(GANTRY_CUDA_MEMBER)
 #undef GANTRY_CUDA_MEMBER

@@ -172,7 +172,7 @@ class Elementwise final : public Operation {
   // The operand's shape as the node that reads it sees it. `ranks`: of the terms before that node.
   [[nodiscard]] Extents aligned_shape(const Planner& planner, const Operand& one,
                                       const std::vector<size_t>& ranks) const {
-    const Extents shape = !one.number.empty() ? one.number_shape : planner.shape(one.slot);
+    Extents shape = !one.number.empty() ? one.number_shape : planner.shape(one.slot);
     if (one.alignment == kAsNumpy || shape.empty()) return shape;
     const Term::Source& first = terms_[static_cast<size_t>(one.node)].sources[0];
     const size_t rank = first.is_operand
@@ -238,37 +238,39 @@ class Elementwise final : public Operation {
     const std::string rank = std::to_string(walk.rank());
     const std::string result = type_name(terms_.back().dtype);
     const std::string packed = ", " + std::to_string(width) + ">";
-    std::string text = "\nKERNEL(ElementwiseParameters) {\n  const " + index + " step = (" + index +
-                       ")gridDim.x * blockDim.x;\n  for (" + index + " i = (" + index +
-                       ")blockIdx.x * blockDim.x + threadIdx.x; i < (" + index +
-                       ")p.count; i += step) {\n";
+    std::string text =
+        join({"\nKERNEL(ElementwiseParameters) {\n  const ", index, " step = (", index,
+              ")gridDim.x * blockDim.x;\n  for (", index, " i = (", index,
+              ")blockIdx.x * blockDim.x + threadIdx.x; i < (", index, ")p.count; i += step) {\n"});
     std::string inner;
     size_t tensor = 0;
     for (size_t i = 0; i < operands_.size(); ++i) {
       if (!operands_[i].number.empty()) continue;
       const std::string type = type_name(operands_[i].dtype);
       const std::string number = std::to_string(tensor);
-      const std::string at = "(const " + type + "*)p.operands[" + number + "] + offset_of<" + rank +
-                             ">(i, p.extents, p.strides[" + number + "])";
-      const std::string name = "x" + std::to_string(i);
+      const std::string name = std::to_string(i);
+      const std::string at = join({"(const ", type, "*)p.operands[", number, "] + offset_of<", rank,
+                                   ">(i, p.extents, p.strides[", number, "])"});
       if (is_repeated[tensor + 1]) {
-        text += "    const auto " + name + " = load(*(" + at + "));\n";
-        inner += "      const auto a" + std::to_string(i) + " = " + name + ";\n";
+        text += join({"    const auto x", name, " = load(*(", at, "));\n"});
+        inner += join({"      const auto a", name, " = x", name, ";\n"});
       } else {
-        text += "    const auto " + name + " = *(const Pack<" + type + packed + "*)(" + at + ");\n";
-        inner += "      const auto a" + std::to_string(i) + " = load(" + name + ".at[j]);\n";
+        text +=
+            join({"    const auto x", name, " = *(const Pack<", type, packed, "*)(", at, ");\n"});
+        inner += join({"      const auto a", name, " = load(x", name, ".at[j]);\n"});
       }
       ++tensor;
     }
     for (size_t i = 0; i < terms_.size(); ++i) {
       const std::string type = computed_name(terms_[i].dtype);
-      inner += "      const " + type + " v" + std::to_string(i) + " = (" + type + ")(" +
-               expression(terms_[i]) + ");\n";
+      inner += join({"      const ", type, " v", std::to_string(i), " = (", type, ")(",
+                     expression(terms_[i]), ");\n"});
     }
-    inner += "      y.at[j] = store<" + result + ">(v" + std::to_string(terms_.size() - 1) + ");\n";
-    return text + "    Pack<" + result + packed + " y;\n#pragma unroll\n    for (int j = 0; j < " +
-           std::to_string(width) + "; ++j) {\n" + inner + "    }\n    *((Pack<" + result + packed +
-           "*)p.result + i) = y;\n  }\n}\n";
+    const std::string last = std::to_string(terms_.size() - 1);
+    return join({text, "    Pack<", result, packed, " y;\n#pragma unroll\n    for (int j = 0; j < ",
+                 std::to_string(width), "; ++j) {\n", inner, "      y.at[j] = store<", result,
+                 ">(v", last, ");\n    }\n    *((Pack<", result, packed,
+                 "*)p.result + i) = y;\n  }\n}\n"});
   }
 
   // "{0}" and so on replaced by the names of what they are.

@@ -28,6 +28,12 @@ std::string_view kernel_text(std::string_view name) {
   return found->text;
 }
 
+std::string join(std::initializer_list<std::string_view> pieces) {
+  std::string text;
+  for (const std::string_view piece : pieces) text += piece;
+  return text;
+}
+
 std::string kernel_source(std::initializer_list<std::string_view> names, const std::string& body) {
   std::string source(kernel_text("prelude.cu"));
   for (const std::string_view name : names) source += kernel_text(name);

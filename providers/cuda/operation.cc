@@ -77,8 +77,9 @@ Planner planner_of(const sdk::Call& call, uint64_t host_inputs, Device& device) 
     facts.shape.assign(tensor.shape, tensor.shape + tensor.rank);
     if (is_host(host_inputs, slot)) facts.host_data = tensor.data;
   }
-  std::vector<uint8_t> wanted;
-  for (int slot = 0; slot < call.output_count(); ++slot) wanted.push_back(call.wants(slot) ? 1 : 0);
+  std::vector<uint8_t> wanted(static_cast<size_t>(call.output_count()));
+  for (int slot = 0; slot < call.output_count(); ++slot)
+    wanted[static_cast<size_t>(slot)] = call.wants(slot) ? 1 : 0;
   return {device.source_store(), std::move(inputs), std::move(wanted), device.facts.multiprocessors,
           [&device] { return device.blas() != nullptr; }};
 }

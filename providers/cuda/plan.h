@@ -114,6 +114,7 @@ class Planner {
   void launch(const std::string& source, int64_t blocks, int threads, const Parameters& parameters,
               const std::vector<std::pair<const void* const*, Buffer>>& addresses) {
     std::vector<std::pair<size_t, Buffer>> places;
+    places.reserve(addresses.size());
     for (const auto& [member, buffer] : addresses) {
       places.emplace_back(static_cast<size_t>(reinterpret_cast<const char*>(member) -
                                               reinterpret_cast<const char*>(&parameters)),

@@ -57,7 +57,8 @@ class CudaProvider final : public sdk::Provider {
   }
 
   [[nodiscard]] std::unique_ptr<sdk::Kernel> compile(const gantry_compile& args) const override {
-    return args.tag == kSetTag ? compile_set(host(), args) : Provider::compile(args);
+    const bool is_set = args.tag == kSetTag || args.tag == kProductTag;
+    return is_set ? compile_set(host(), args) : Provider::compile(args);
   }
 
  private:

@@ -47,8 +47,11 @@ SharedLibrary LibrarySearch::open(const std::vector<std::string>& names) const {
     if (!handle && (reason.empty() || (is_there && path.front() == '/'))) reason = dlerror();
     return handle;
   };
+  std::string path;
   const auto try_folder = [&](const std::string& folder, const std::string& name) -> void* {
-    const std::string path = folder + "/" + name;
+    path = folder;
+    path += "/";
+    path += name;
     std::error_code ignored;
     if (!fs::exists(path, ignored)) return nullptr;
     is_there = true;
@@ -56,11 +59,11 @@ SharedLibrary LibrarySearch::open(const std::vector<std::string>& names) const {
   };
   for (const std::string& name : names) {
     for (const std::string& folder : folders_) {
-      if (void* handle = try_folder(folder, name)) return {handle, folder + "/" + name};
+      if (void* handle = try_folder(folder, name)) return {handle, path};
     }
     if (void* handle = try_one(name)) return {handle, name};
     for (const std::string& folder : package_folders_) {
-      if (void* handle = try_folder(folder, name)) return {handle, folder + "/" + name};
+      if (void* handle = try_folder(folder, name)) return {handle, path};
     }
   }
   return SharedLibrary(reason);

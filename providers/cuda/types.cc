@@ -55,9 +55,10 @@ std::string literal(uint32_t dtype, double value) {
   const std::string type = computed_name(dtype);
   if (type == "bool") return value != 0 ? "true" : "false";
   if (std::isnan(value)) return "(" + type + ")float_of(0x7fc00000u)";
-  if (std::isinf(value))
+  if (std::isinf(value)) {
     return std::string("(") + type + ")float_of(" + (value < 0 ? "0xff800000u" : "0x7f800000u") +
            ")";
+  }
   std::array<char, 64> text{};
   if (type == "float" || type == "double") {
     std::snprintf(text.data(), text.size(), "%a", value);

@@ -20,5 +20,6 @@ struct ProductParameters {
   long long a_batch[MOST_AXES];
   long long b_batch[MOST_AXES];
   unsigned tiles_m, tiles_n;
+  int has_relu;  // what is below 0 becomes 0
 };
 #endif

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "../kernel_texts.h"
+#include "../product_chain.h"
 #include "../stream.h"
 #include "operators.h"
 
@@ -137,8 +138,11 @@ void launch_product(Planner& planner, const Walk& walk, const ProductParameters&
 
 class MatMul final : public Operation {
  public:
-  explicit MatMul(const NodeView& node)
-      : is_integer_(node.op_type() == "MatMulInteger"),
+  explicit MatMul(const NodeView& node) : MatMul(node, ProductEpilogue{}) {}
+  /// `epilogue`: a bias is input 2.
+  MatMul(const NodeView& node, const ProductEpilogue& epilogue)
+      : epilogue_(epilogue),
+        is_integer_(node.op_type() == "MatMulInteger"),
         transposes_a_(node.get_int("transA", 0) != 0),
         transposes_b_(node.get_int("transB", 0) != 0),
         alpha_(node.get_float("alpha", 1)) {}
@@ -162,10 +166,19 @@ class MatMul final : public Operation {
     Walk walk;
     ProductParameters parameters = product.parameters(walk);
     if (count_of(shape) == 0) return;
-    if (const auto blas = is_integer_ ? std::nullopt : blas_shape(planner, product, walk))
-      return call_blas(planner, *blas, y, -1);
+    if (auto blas = is_integer_ ? std::nullopt : blas_shape(planner, product, walk)) {
+      blas->has_bias = epilogue_.has_bias;
+      blas->has_relu = epilogue_.has_relu;
+      return call_blas(planner, *blas, y, epilogue_.has_bias ? 2 : -1);
+    }
     Addresses addresses = {
         {&parameters.result, y}, {&parameters.a, Planner::in(0)}, {&parameters.b, Planner::in(1)}};
+    parameters.has_relu = epilogue_.has_relu ? 1 : 0;
+    if (epilogue_.has_bias) {
+      parameters.c_column = 1;
+      parameters.beta = 1;
+      addresses.emplace_back(&parameters.c, Planner::in(2));
+    }
     if (is_integer_ && planner.has_input(2)) {
       addresses.emplace_back(&parameters.a_zero, Planner::in(2));
       parameters.a_zero_row = planner.input(2).element_count() == 1 ? 0 : 1;
@@ -178,6 +191,7 @@ class MatMul final : public Operation {
   }
 
  private:
+  ProductEpilogue epilogue_;
   bool is_integer_;
   bool transposes_a_;
   bool transposes_b_;
@@ -186,8 +200,11 @@ class MatMul final : public Operation {
 
 class Gemm final : public Operation {
  public:
-  explicit Gemm(const NodeView& node)
-      : transposes_a_(node.get_int("transA", 0) != 0),
+  explicit Gemm(const NodeView& node) : Gemm(node, ProductEpilogue{}) {}
+  /// `epilogue`: without a bias, which is the node's own.
+  Gemm(const NodeView& node, const ProductEpilogue& epilogue)
+      : has_relu_(epilogue.has_relu),
+        transposes_a_(node.get_int("transA", 0) != 0),
         transposes_b_(node.get_int("transB", 0) != 0),
         alpha_(node.get_float("alpha", 1)),
         beta_(node.get_float("beta", 1)) {}
@@ -217,7 +234,9 @@ class Gemm final : public Operation {
       addresses.emplace_back(&parameters.c, Planner::in(2));
     }
     if (count_of(shape) == 0) return;
+    parameters.has_relu = has_relu_ ? 1 : 0;
     if (auto blas = blas_shape(planner, product, walk)) {
+      blas->has_relu = has_relu_;
       if (!planner.has_input(2)) return call_blas(planner, *blas, y, -1);
       if (planner.shape(2) == shape) {
         blas->beta = beta_;
@@ -230,6 +249,7 @@ class Gemm final : public Operation {
   }
 
  private:
+  bool has_relu_;
   bool transposes_a_;
   bool transposes_b_;
   double alpha_;
@@ -268,6 +288,11 @@ constexpr sdk::KernelRow kRows[] = {
 };
 
 }  // namespace
+
+std::unique_ptr<Operation> make_product(const NodeView& anchor, const ProductEpilogue& epilogue) {
+  if (anchor.op_type() == "Gemm") return std::make_unique<Gemm>(anchor, epilogue);
+  return std::make_unique<MatMul>(anchor, epilogue);
+}
 
 sdk::KernelTable product_kernels() { return sdk::table(kRows); }
 

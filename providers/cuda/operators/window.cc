@@ -157,9 +157,10 @@ class Conv final : public Operation {
   void plan(Planner& planner) const override {
     const InputFacts& x = planner.input(0);
     const Extents& w = planner.shape(1);
-    if (w.size() != x.shape.size() || x.shape.size() < 3)
+    if (w.size() != x.shape.size() || x.shape.size() < 3) {
       throw sdk::Error(GANTRY_INVALID_ARGUMENT,
                        "weights " + text_of(w) + " for " + text_of(x.shape));
+    }
     WindowParameters parameters = window_.parameters(x.shape, Extents(w.begin() + 2, w.end()));
     parameters.group = group_;
     const int64_t expected = is_transposed_ ? w[0] : w[1] * group_;

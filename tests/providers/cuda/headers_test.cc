@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the provider declares of NVIDIA's interfaces, against the toolkit's own headers, where they
 // are installed: numbers, layouts and the parameters of functions.
-#include "../../../providers/cuda/blas.h"
-#include "../../../providers/cuda/driver.h"
-
 #include <cublasLt.h>
 #include <cuda.h>
 #include <gtest/gtest.h>
 #include <nvrtc.h>
 #include <type_traits>
+
+#include "../../../providers/cuda/blas.h"
+#include "../../../providers/cuda/driver.h"
 
 namespace gantry::cuda {
 namespace {
@@ -51,22 +51,22 @@ static_assert(sizeof(Copy2d) == sizeof(CUDA_MEMCPY2D) &&
 // a whole number or a float alike.
 template <class A, class B>
 constexpr bool kIsPassedAlike =
-    sizeof(A) == sizeof(B) && std::is_pointer_v<A> == std::is_pointer_v<B> &&
-    std::is_floating_point_v<A> == std::is_floating_point_v<B>;
+    sizeof(A) == sizeof(B) && std::is_pointer_v<A> ==
+                                  std::is_pointer_v<B>&& std::is_floating_point_v<A> ==
+                                  std::is_floating_point_v<B>;
 
 template <class Ours, class Theirs>
 struct IsCalledAlike : std::false_type {};
 template <class R, class... A, class S, class... B>
-struct IsCalledAlike<R (*)(A...), S (*)(B...)>
-    : std::bool_constant<[] {
-        if constexpr (sizeof...(A) == sizeof...(B)) {
-          return sizeof(R) == sizeof(S) && (kIsPassedAlike<A, B> && ...);
-        } else {
-          return false;
-        }
-      }()> {};
+struct IsCalledAlike<R (*)(A...), S (*)(B...)> : std::bool_constant<[] {
+  if constexpr (sizeof...(A) == sizeof...(B)) {
+    return sizeof(R) == sizeof(S) && (kIsPassedAlike<A, B> && ...);
+  } else {
+    return false;
+  }
+}()> {};
 
-#define EXPECT_ALIKE(member, function)                                                   \
+#define EXPECT_ALIKE(member, function)                                                     \
   static_assert(IsCalledAlike<decltype(DriverFunctions::member), decltype(&(function))>(), \
                 #function)
 EXPECT_ALIKE(init, cuInit);
@@ -126,7 +126,8 @@ static_assert(kLayoutBatchCount == int{CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT} &&
               kProductEpilogue == int{CUBLASLT_MATMUL_DESC_EPILOGUE} &&
               kProductBias == int{CUBLASLT_MATMUL_DESC_BIAS_POINTER} &&
               kPreferenceWorkspace == int{CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES} &&
-              kEpilogueBias == int{CUBLASLT_EPILOGUE_BIAS} && int{CUBLAS_OP_T} == 1);
+              kEpilogueBias == int{CUBLASLT_EPILOGUE_BIAS} &&
+              kEpilogueRelu == int{CUBLASLT_EPILOGUE_RELU} && int{CUBLAS_OP_T} == 1);
 static_assert(sizeof(BlasAlgorithm) == sizeof(cublasLtMatmulAlgo_t) &&
               sizeof(BlasHeuristic) == sizeof(cublasLtMatmulHeuristicResult_t) &&
               offsetof(BlasHeuristic, state) == offsetof(cublasLtMatmulHeuristicResult_t, state) &&

@@ -60,3 +60,27 @@ def test_integers(cuda, types):
     a, b = (rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, dtype) for dtype, shape in zip(types, ((2, 5, 70), (70, 9))))
     zeros = {"p": np.array(3, types[0]), "q": rng.integers(0, 9, 9).astype(types[1])}
     compare_all(cuda, *small_graph("y = MatMulInteger(a, b)\n z = MatMulInteger(a, b, p, q)", {"a": a, "b": b}, zeros))
+
+
+EPILOGUES = {
+    "bias": ("m = MatMul(a, b)\n y = Add(m, c)", "MatMul+Add"),
+    "bias_first": ("m = MatMul(a, b)\n y = Add(c, m)", "MatMul+Add"),
+    "relu": ("m = MatMul(a, b)\n y = Relu(m)", "MatMul+Relu"),
+    "both": ("m = MatMul(a, b)\n n = Add(m, c)\n y = Relu(n)", "MatMul+Add+Relu"),
+    "gemm": ("m = Gemm(a, b, c)\n y = Relu(m)", "Gemm+Relu"),
+    "relu_of_the_sum_of_two": ("m = MatMul(a, b)\n n = MatMul(a, b)\n o = Add(m, n)\n y = Relu(o)", None),
+    "read_twice": ("m = MatMul(a, b)\n n = Add(m, c)\n y = Mul(m, n)", None),
+}
+
+
+@pytest.mark.parametrize("case", EPILOGUES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_what_stands_behind_is_done_in_the_same_pass(both, case, dtype):
+    text, kernel = EPILOGUES[case]
+    feeds = {"a": random(5, 7, dtype=dtype), "b": random(7, 9, dtype=dtype, seed=1)}
+    constants = {"c": random(9, dtype=dtype, seed=2)} if "c" in text.replace("Relu", "") else {}
+    kernels = compare_all(both, *small_graph(text, feeds, constants), rtol=2e-2 if dtype == np.float16 else 1e-4, atol=2e-2 if dtype == np.float16 else 1e-4)
+    if kernel:
+        assert set(kernels) == {f"cuda.{kernel}"}
+    else:
+        assert not any(name.startswith("cuda.MatMul+") for name in kernels)

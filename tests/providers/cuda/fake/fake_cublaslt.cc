@@ -26,6 +26,7 @@ struct Product {
 
 constexpr int kOk = 0;
 constexpr int kInvalid = 7;
+constexpr int kRelu = 2;
 constexpr int kBias = 4;
 
 double read(const void* data, int type, int64_t at) {
@@ -89,6 +90,7 @@ struct Work {
           const int64_t at = column * d.leading + row;
           if (beta != 0) sum += beta * read(c_data, c.type, n * c.stride + at);
           if ((product.epilogue & kBias) != 0) sum += read(product.bias, d.type, row);
+          if ((product.epilogue & kRelu) != 0 && sum < 0) sum = 0;
           write(d_data, d.type, n * d.stride + at, sum);
         }
       }

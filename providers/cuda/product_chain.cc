@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "product_chain.h"
+
+#include <gantry/sdk/rows.h>
+
+namespace gantry::cuda {
+namespace {
+
+// The node that alone reads the first output of `node`, once; GANTRY_NONE: there is none.
+uint32_t only_reader(const GraphIndex& index, uint32_t node, const std::vector<bool>& may_take) {
+  if (index.raw(node).output_count != 1) return GANTRY_NONE;
+  const uint32_t value = index.raw(node).outputs[0];
+  if (value == GANTRY_NONE || index.is_output(value)) return GANTRY_NONE;
+  const std::vector<uint32_t>& readers = index.readers(value);
+  return readers.size() == 1 && may_take[readers[0]] ? readers[0] : GANTRY_NONE;
+}
+
+// Whether the node adds one number for each column to the result of `product`.
+bool adds_bias(const GraphIndex& index, uint32_t node, uint32_t product) {
+  if (index.node(node).op_type() != "Add" || index.raw(node).input_count != 2) return false;
+  const uint32_t result = index.raw(product).outputs[0];
+  const uint32_t* inputs = index.raw(node).inputs;
+  const sdk::ValueView bias = index.value(inputs[0] == result ? inputs[1] : inputs[0]);
+  const sdk::ValueView matrix = index.value(result);
+  return bias.rank() == 1 && matrix.rank() >= 2 && bias.extent(0) >= 0 &&
+         bias.extent(0) == matrix.extent(matrix.rank() - 1) && bias.dtype() == matrix.dtype();
+}
+
+}  // namespace
+
+ProductChain product_chain(const GraphIndex& index, uint32_t node,
+                           const std::vector<bool>& may_take) {
+  const sdk::NodeView anchor = index.node(node);
+  const bool is_matmul = anchor.op_type() == "MatMul" && anchor.domain().empty();
+  const bool is_gemm =
+      anchor.op_type() == "Gemm" && anchor.domain().empty() && anchor.since_version() >= 7;
+  const bool is_float = (sdk::dtype_bit(anchor.input(0).dtype()) & sdk::kFloats) != 0;
+  if ((!is_matmul && !is_gemm) || !is_float) return {};
+  // Of a vector the result has an axis less, and a bias is along another one.
+  if (anchor.input(0).rank() < 2 || anchor.input(1).rank() < 2) return {};
+  ProductChain chain{{node}};
+  uint32_t next = only_reader(index, node, may_take);
+  if (is_matmul && next != GANTRY_NONE && adds_bias(index, next, node)) {
+    chain.nodes.push_back(next);
+    next = only_reader(index, next, may_take);
+  }
+  if (next != GANTRY_NONE && index.node(next).op_type() == "Relu") chain.nodes.push_back(next);
+  return chain;
+}
+
+}  // namespace gantry::cuda

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// A product of matrices with what can be done while its result is written: the addition of a bias
+// and a Relu. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "graph_index.h"
+#include "operation.h"
+
+namespace gantry::cuda {
+
+/// What is done to a product's result. The bias is an input behind the factors.
+struct ProductEpilogue {
+  bool has_bias = false;
+  bool has_relu = false;
+};
+
+/// Nodes in ascending order, the product first.
+struct ProductChain {
+  std::vector<uint32_t> nodes;
+};
+
+/// The product at `node` with the nodes behind it that may be taken (`may_take`, by node) and that
+/// alone read what they read of it; empty: the node is no product of floats.
+ProductChain product_chain(const GraphIndex& index, uint32_t node,
+                           const std::vector<bool>& may_take);
+
+/// The kernel of a chain. `anchor`: MatMul or Gemm.
+std::unique_ptr<Operation> make_product(const sdk::NodeView& anchor,
+                                        const ProductEpilogue& epilogue);
+
+}  // namespace gantry::cuda
