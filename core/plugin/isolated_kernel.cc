@@ -93,7 +93,8 @@ class IsolatedKernel {
 
   void run(const gantry_call& call) {
     const IsolatedProvider::Worker worker = provider_.worker();
-    const WorkerKernel slots = built_in(worker);
+    const std::shared_ptr<const WorkerKernel> kernel = built_in(worker);
+    const WorkerKernel& slots = *kernel;
     const uint64_t expected = expected_bytes_.load(std::memory_order_relaxed);
     auto windows = std::make_shared<Windows>();
     if (!slots.outputs.empty()) {
@@ -108,20 +109,29 @@ class IsolatedKernel {
     SharedArena::Block inputs =
         provider_.arena()->allocate(kAlignment + bytes_of_inputs(call, slots));
     auto* flag = new (inputs.data()) std::atomic<bool>(false);
+    const auto* mark = new (inputs.data() + WorkerRun::kMark) std::atomic<uint64_t>(0);
     head.stop_flag = inputs.offset();
     MessageWriter request;
     request.put(WorkerCall::kRun);
     request.put(head);
     write_inputs(request, call, slots, inputs);
-    const std::vector<std::byte> answer =
-        provider_.call(worker, "run of " + label_, request, {}, patience_of(call, *flag));
+    const std::vector<std::byte> answer = [&] {
+      try {
+        return provider_.call(worker, "run of " + label_, request, {}, patience_of(call, *flag));
+      } catch (const Error& error) {
+        // Of many nodes, which it was.
+        const uint64_t step = mark->load();
+        if (!worker.process->has_ended() || step == 0 || step > slots.steps.size()) throw;
+        throw Error(error.code(), error.message() + "; it was at " + slots.steps[step - 1]);
+      }
+    }();
     inputs.reset();
     take_outputs(call, slots, answer, std::move(windows));
   }
 
  private:
   // Compiles in a worker that does not have it yet.
-  WorkerKernel built_in(const IsolatedProvider::Worker& worker) {
+  std::shared_ptr<const WorkerKernel> built_in(const IsolatedProvider::Worker& worker) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (worker_.number == worker.number) return slots_;
     MessageWriter head;
@@ -133,7 +143,7 @@ class IsolatedKernel {
     WorkerKernel slots = WorkerKernel::read(reader);
     check(slots.inputs, compile_.inputs);
     check(slots.outputs, compile_.outputs);
-    slots_ = std::move(slots);
+    slots_ = std::make_shared<const WorkerKernel>(std::move(slots));
     worker_ = worker;
     return slots_;
   }
@@ -261,7 +271,7 @@ class IsolatedKernel {
   ConstantStore::Segments segments_;  // of the graph, for the next worker
   std::mutex mutex_;
   IsolatedProvider::Worker worker_;  // that has it
-  WorkerKernel slots_;
+  std::shared_ptr<const WorkerKernel> slots_;
   std::atomic<uint64_t> expected_bytes_ = 0;
 };
 

@@ -139,12 +139,16 @@ WorkerCompile WorkerCompile::read(MessageReader& from) {
 void WorkerKernel::write(MessageWriter& to) const {
   to.list(inputs);
   to.list(outputs);
+  to.put<uint64_t>(steps.size());
+  for (const std::string& step : steps) to.text(step);
 }
 
 WorkerKernel WorkerKernel::read(MessageReader& from) {
   WorkerKernel kernel;
   kernel.inputs = from.list<uint32_t>();
   kernel.outputs = from.list<uint32_t>();
+  kernel.steps.resize(from.count(sizeof(uint64_t)));
+  for (std::string& step : kernel.steps) step = from.text();
   return kernel;
 }
 

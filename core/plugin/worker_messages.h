@@ -104,8 +104,9 @@ struct WorkerCompile {
 };
 
 struct WorkerKernel {
-  std::vector<uint32_t> inputs;   ///< slots whose values a run sends, in this order
-  std::vector<uint32_t> outputs;  ///< slots whose values come back, in this order
+  std::vector<uint32_t> inputs;         ///< slots whose values a run sends, in this order
+  std::vector<uint32_t> outputs;        ///< slots whose values come back, in this order
+  std::vector<std::string> steps = {};  ///< what it runs, for messages
 
   void write(MessageWriter& to) const;
   static WorkerKernel read(MessageReader& from);
@@ -117,6 +118,7 @@ struct WorkerRun {
     uint64_t offset = 0;
     uint64_t size_bytes = 0;
   };
+  static constexpr uint64_t kMark = 8;  ///< behind the stop flag: the step that runs, from 1
   uint64_t kernel = 0;
   uint64_t stop_flag = 0;         ///< offset of a byte that turns 1 when the run shall stop
   std::array<Window, 2> windows;  ///< for outputs: the first if they fit, else the second

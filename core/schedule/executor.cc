@@ -104,6 +104,7 @@ ExecutionContext* Executor::acquire(const RunLimits& limits) {
 
 void Executor::release(ExecutionContext* context) {
   context->mark->store(0, std::memory_order_relaxed);
+  context->mark = context->own_mark;
   std::unique_ptr<ExecutionContext> abandoned;
   {
     const std::lock_guard lock(mutex_);
@@ -127,7 +128,7 @@ void Executor::give_back_idle() noexcept {
 }
 
 void Executor::run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs,
-                   const RunOptions& options, const MakeOutput* make) {
+                   const RunOptions& options, const MakeOutput* make, std::atomic<uint64_t>* mark) {
   require_not_forked();
   const TraceSpan span(trace_, "run", "run");
   if (DeviceHealth::any_blocked()) [[unlikely]]
@@ -138,6 +139,7 @@ void Executor::run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs
   if (limits.can_stop()) context.limits = limits;
   std::copy(outputs.begin(), outputs.end(), context.bound_outputs.begin());
   context.make_output = make;
+  if (mark) context.mark = mark;
   try {
     execute(context, inputs, outputs);
   } catch (...) {

@@ -34,9 +34,10 @@ class Executor {
   /// entry is a tensor to be filled, an empty one is set to a new value. Waits for a free context.
   /// Allocates nothing when all outputs are set and the signature is known. `make`: makes the
   /// memory of outputs that are not set, except for those that are another's too; null: memory of
-  /// the heap. Errors: what a kernel says, CANCELLED, DEADLINE_EXCEEDED.
+  /// the heap. `mark`: takes the marks of kernels that run; null: the process's own does. Errors:
+  /// what a kernel says, CANCELLED, DEADLINE_EXCEEDED.
   void run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs, const RunOptions& options,
-           const MakeOutput* make = nullptr);
+           const MakeOutput* make = nullptr, std::atomic<uint64_t>* mark = nullptr);
 
   [[nodiscard]] const Program& program() const { return *program_; }
   /// Times of the steps, bodies included; empty without a trace.

@@ -283,9 +283,10 @@ class ExecutionContext {
   uint64_t grace_ms = 2000;
   GiveBack give_back_others;          ///< called when this context has no more to give back
   std::vector<ValueRef> kept_inputs;  ///< of the run in which it was abandoned
-  std::atomic<uint64_t>* const mark = mark_cell();  ///< whose kernel runs now
-  std::vector<ValueRef> bound_outputs;              ///< by graph output; null: made by the run
-  const MakeOutput* make_output = nullptr;          ///< of a run; null: make_tensor
+  std::atomic<uint64_t>* const own_mark = mark_cell();
+  std::atomic<uint64_t>* mark = own_mark;   ///< takes Step::mark of the kernel that runs now
+  std::vector<ValueRef> bound_outputs;      ///< by graph output; null: made by the run
+  const MakeOutput* make_output = nullptr;  ///< of a run; null: make_tensor
 
  private:
   gantry_event* mark_end(uint32_t space);

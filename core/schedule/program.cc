@@ -65,6 +65,8 @@ class ProgramBuilder {
     add_outputs();
     find_last_uses();
     if (options_.leaves_session) find_stretches();
+    for (size_t i = 0; options_.marks_steps && i < program_.steps_.size(); ++i)
+      program_.steps_[i].mark = i + 1;
     for (Step& step : program_.steps_) {
       if (step.kind == StepKind::kCopy) ++program_.copies_;
       for (const auto& body : step.bodies) program_.copies_ += body->copies();

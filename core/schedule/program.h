@@ -98,6 +98,8 @@ struct BuildOptions {
   bool leaves_session = true;
   Trace* trace = nullptr;  ///< takes a span for each kernel that is compiled
   uint32_t threads = 0;    ///< that a run may use; 0: not known
+  /// each kernel's mark is the number of its step, from 1, and no provider's
+  bool marks_steps = false;
   /// has the functions that nodes call, for providers that want theirs as a model; null: none
   const OnnxModel* model = nullptr;
 };

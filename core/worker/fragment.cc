@@ -37,6 +37,7 @@ void WorkerFragment::build(const Candidate& candidate, uint32_t threads, uint64_
   PlacementPolicy policy;
   BuildOptions options;
   options.threads = threads;
+  options.marks_steps = true;
   std::string failed;
   for (;;) {
     const std::unique_ptr<GraphPlacement> placement = place(*graph_, candidates, policy);
@@ -48,6 +49,7 @@ void WorkerFragment::build(const Candidate& candidate, uint32_t threads, uint64_
       executor_ =
           std::make_unique<Executor>(std::move(program), std::move(devices), threads, nullptr,
                                      Executor::Options{.stop_grace_ms = stop_grace_ms});
+      for (const Step& step : executor_->program().steps()) slots_.steps.push_back(step.label);
       return;
     } catch (const CompileFailure& failure) {
       // Each round rules out one set, so that this ends; another row may take its nodes.
@@ -59,7 +61,8 @@ void WorkerFragment::build(const Candidate& candidate, uint32_t threads, uint64_
 }
 
 std::vector<ValueRef> WorkerFragment::run(const std::vector<ValueRef>& inputs,
-                                          const std::atomic<bool>& stop, const MakeOutput& make) {
+                                          const std::atomic<bool>& stop,
+                                          std::atomic<uint64_t>& mark, const MakeOutput& make) {
   if (inputs.size() != slots_.inputs.size()) {
     throw Error(Code::kInternal, "run: expected " + std::to_string(slots_.inputs.size()) +
                                      " inputs, found " + std::to_string(inputs.size()));
@@ -67,7 +70,7 @@ std::vector<ValueRef> WorkerFragment::run(const std::vector<ValueRef>& inputs,
   std::vector<ValueRef> outputs(slots_.outputs.size());
   RunOptions options;
   options.cancel = &stop;
-  executor_->run(inputs, outputs, options, &make);
+  executor_->run(inputs, outputs, options, &make, &mark);
   return outputs;
 }
 

@@ -197,11 +197,13 @@ class Server {
     for (uint64_t i = 0; i < count; ++i) inputs.push_back(read_value(request.reader, find));
     const auto* stop =
         reinterpret_cast<const std::atomic<bool>*>(arena_->open(head.stop_flag, sizeof(bool)));
+    auto* mark = reinterpret_cast<std::atomic<uint64_t>*>(
+        arena_->open(head.stop_flag + WorkerRun::kMark, sizeof(uint64_t)));
     OutputMemory memory(*arena_, head.windows);
     const MakeOutput make = [&](DType dtype, std::span<const int64_t> shape) {
       return memory.make(dtype, shape);
     };
-    const std::vector<ValueRef> outputs = fragment->run(inputs, *stop, make);
+    const std::vector<ValueRef> outputs = fragment->run(inputs, *stop, *mark, make);
     out.put<uint64_t>(outputs.size());
     for (const ValueRef& output : outputs) write_output(out, *output, memory);
   }

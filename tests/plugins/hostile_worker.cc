@@ -28,8 +28,8 @@ class HostileWorker {
         claim(out);
         break;
       case WorkerCall::kCompile:
-        WorkerKernel{{mode_ == "input_slot" ? 7U : 0U}, {mode_ == "output_slot" ? 7U : 0U}}.write(
-            out);
+        WorkerKernel{{mode_ == "input_slot" ? 7U : 0U}, {mode_ == "output_slot" ? 7U : 0U}, {}}
+            .write(out);
         break;
       case WorkerCall::kRun:
         return run(reader, out);

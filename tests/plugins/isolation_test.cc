@@ -196,6 +196,17 @@ INSTANTIATE_TEST_SUITE_P(
                     Fault{"exits", -7, Code::kProviderCrashed, {"by itself with status 0"}}),
     [](const auto& info) { return std::string(info.param.name); });
 
+TEST(Isolation, ACrashNamesItsNode) {
+  IsolatedRuntime runtime;
+  Session session = runtime.session(
+      "g (float[n] x) => (float[n] y) { [first] a = Relu(x) [second] y = Relu(a) }", "FAKE");
+  expect_good(session);
+  test::expect_error(Code::kProviderCrashed, {"signal 11", "1 more nodes", "at Relu \"second\""},
+                     [&] { session.run(input(-10)); });
+  test::expect_error(Code::kProviderCrashed, {"signal 11", "at Relu \"first\""},
+                     [&] { session.run(input(-1)); });
+}
+
 TEST(Isolation, AnotherRunInFlightIsToldOfTheCrash) {
   IsolatedRuntime runtime(json{{"run_timeout_ms", 500}, {"stop_grace_ms", 0}});
   Session hanging = runtime.session(kRelu, "FAKE");
