@@ -12,6 +12,7 @@
 #include "onnx/functions.h"
 #include "onnx/importer.h"
 #include "onnx/mapped_file.h"
+#include "onnx/microsoft.h"
 #include "onnx/payload.h"
 #include "onnx/schema.h"
 #include "onnx/wire.h"
@@ -40,6 +41,7 @@ onnx::ModelProto parse(const std::string& bytes) {
 class OnnxModel::Impl {
  public:
   explicit Impl(const ModelSource& source) {
+    register_microsoft_schemas();
     const bool is_file = source.bytes.empty();
     label = is_file ? source.path.string() : "model in memory";  // as Session says
     std::shared_ptr<const MappedFile> file;

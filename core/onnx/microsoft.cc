@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/microsoft.h"
+
+#include <gantry/error.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <onnx/defs/function.h>
+#include <onnx/defs/parser.h>
+#include <onnx/defs/schema.h>
+#include <onnx/defs/shape_inference.h>
+#include <string>
+#include <string_view>
+
+#include "onnx/matmul_nbits.h"
+#include "onnx/proto.h"
+#include "onnx/quantized_operators.h"
+
+namespace gantry {
+namespace {
+
+constexpr char kDomain[] = "com.microsoft";
+
+/// What is known of the output before the body stands there.
+enum class Result { kLikeFirst, kOfFirstType, kFloat, kFloatLikeFirst, kBytesLikeFirst };
+
+/// An operator whose body is always the same. Inputs named ..._zero_point, bias, beta, C and what
+/// follows them may be absent.
+struct Operator {
+  const char* text;  // a function as ONNX writes them
+  Result result;
+};
+
+constexpr std::array<Operator, 15> kOperators = {{
+    {R"(QLinearAdd (A, A_scale, A_zero_point, B, B_scale, B_zero_point, Y_scale, Y_zero_point) => (Y) {
+      a = DequantizeLinear(A, A_scale, A_zero_point)
+      b = DequantizeLinear(B, B_scale, B_zero_point)
+      y = Add(a, b)
+      Y = QuantizeLinear(y, Y_scale, Y_zero_point)
+    })",
+     Result::kOfFirstType},
+    {R"(QLinearMul (A, A_scale, A_zero_point, B, B_scale, B_zero_point, Y_scale, Y_zero_point) => (Y) {
+      a = DequantizeLinear(A, A_scale, A_zero_point)
+      b = DequantizeLinear(B, B_scale, B_zero_point)
+      y = Mul(a, b)
+      Y = QuantizeLinear(y, Y_scale, Y_zero_point)
+    })",
+     Result::kOfFirstType},
+    {R"(QLinearSigmoid (X, X_scale, X_zero_point, Y_scale, Y_zero_point) => (Y) {
+      x = DequantizeLinear(X, X_scale, X_zero_point)
+      y = Sigmoid(x)
+      Y = QuantizeLinear(y, Y_scale, Y_zero_point)
+    })",
+     Result::kLikeFirst},
+    {R"(QLinearLeakyRelu <alpha: float = 0.01> (X, X_scale, X_zero_point, Y_scale, Y_zero_point) => (Y) {
+      x = DequantizeLinear(X, X_scale, X_zero_point)
+      y = LeakyRelu<alpha: float = @alpha>(x)
+      Y = QuantizeLinear(y, Y_scale, Y_zero_point)
+    })",
+     Result::kLikeFirst},
+    {R"(QLinearSoftmax <axis: int = -1, opset: int = 13> (X, X_scale, X_zero_point, Y_scale, Y_zero_point) => (Y) {
+      x = DequantizeLinear(X, X_scale, X_zero_point)
+      y = Softmax<axis: int = @axis>(x)
+      Y = QuantizeLinear(y, Y_scale, Y_zero_point)
+    })",
+     Result::kLikeFirst},
+    {R"(QLinearGlobalAveragePool <channels_last: int = 0> (X, X_scale, X_zero_point, Y_scale, Y_zero_point) => (Y) {
+      x = DequantizeLinear(X, X_scale, X_zero_point)
+      y = GlobalAveragePool(x)
+      Y = QuantizeLinear(y, Y_scale, Y_zero_point)
+    })",
+     Result::kOfFirstType},
+    {R"(QLinearAveragePool <auto_pad, ceil_mode, count_include_pad, kernel_shape, pads, strides, channels_last: int = 0>
+        (X, X_scale, X_zero_point, Y_scale, Y_zero_point) => (Y) {
+      x = DequantizeLinear(X, X_scale, X_zero_point)
+      y = AveragePool<auto_pad: string = @auto_pad, ceil_mode: int = @ceil_mode, count_include_pad: int = @count_include_pad,
+                      kernel_shape: ints = @kernel_shape, pads: ints = @pads, strides: ints = @strides>(x)
+      Y = QuantizeLinear(y, Y_scale, Y_zero_point)
+    })",
+     Result::kOfFirstType},
+    {R"(DequantizeLinear <axis: int = 1> (X, X_scale, X_zero_point) => (Y) {
+      Y = DequantizeLinear<axis: int = @axis>(X, X_scale, X_zero_point)
+    })",
+     Result::kFloatLikeFirst},
+    {R"(QuantizeLinear <axis: int = 1> (X, Y_scale, Y_zero_point) => (Y) {
+      Y = QuantizeLinear<axis: int = @axis>(X, Y_scale, Y_zero_point)
+    })",
+     Result::kBytesLikeFirst},
+    {R"(DynamicQuantizeMatMul (A, B, B_scale, B_zero_point, bias) => (Y) {
+      q, scale, zero = DynamicQuantizeLinear(A)
+      i = MatMulInteger(q, B, zero, B_zero_point)
+      f = Cast<to = 1>(i)
+      s = Mul(scale, B_scale)
+      Y = Mul(f, s)
+    })",
+     Result::kFloat},
+    {R"(MatMulIntegerToFloat (A, B, A_scale, B_scale, A_zero_point, B_zero_point, bias) => (Y) {
+      i = MatMulInteger(A, B, A_zero_point, B_zero_point)
+      f = Cast<to = 1>(i)
+      s = Mul(A_scale, B_scale)
+      Y = Mul(f, s)
+    })",
+     Result::kFloat},
+    {R"(Gelu (X) => (Y) {
+      half = Constant<value_float = 0.5>()
+      one = Constant<value_float = 1.0>()
+      root = Constant<value_float = 1.4142135>()
+      a = Div(X, root)
+      b = Erf(a)
+      c = Add(b, one)
+      d = Mul(X, c)
+      Y = Mul(d, half)
+    })",
+     Result::kLikeFirst},
+    {R"(BiasGelu (A, B) => (Y) {
+      X = Add(A, B)
+      half = Constant<value_float = 0.5>()
+      one = Constant<value_float = 1.0>()
+      root = Constant<value_float = 1.4142135>()
+      a = Div(X, root)
+      b = Erf(a)
+      c = Add(b, one)
+      d = Mul(X, c)
+      Y = Mul(d, half)
+    })",
+     Result::kLikeFirst},
+    {R"(FastGelu (X) => (Y) {
+      half = Constant<value_float = 0.5>()
+      one = Constant<value_float = 1.0>()
+      factor = Constant<value_float = 0.79788456>()
+      cubic = Constant<value_float = 0.044715>()
+      a = Mul(X, X)
+      b = Mul(a, X)
+      c = Mul(cubic, b)
+      d = Add(X, c)
+      e = Mul(factor, d)
+      f = Tanh(e)
+      g = Add(f, one)
+      h = Mul(X, g)
+      Y = Mul(h, half)
+    })",
+     Result::kLikeFirst},
+    {R"(QuickGelu <alpha: float = 1.702> (X) => (Y) {
+      factor = Constant<value_float: float = @alpha>()
+      a = Mul(X, factor)
+      b = Sigmoid(a)
+      Y = Mul(X, b)
+    })",
+     Result::kLikeFirst},
+}};
+
+onnx::FunctionProto parse(const char* text) {
+  const std::string whole =
+      "<domain: \"com.microsoft\", opset_import: [\"\" : 13]> " + std::string(text);
+  onnx::FunctionProto function;
+  onnx::OnnxParser parser(whole.c_str());
+  const onnx::Common::Status status = parser.Parse(function);
+  if (!status.IsOK()) throw Error(Code::kInternal, status.ErrorMessage());
+  return function;
+}
+
+bool may_be_absent(const std::string& input) {
+  const std::string_view suffix = "_zero_point";
+  return input == "bias" || input == "beta" || input == "C" ||
+         (input.size() > suffix.size() &&
+          input.compare(input.size() - suffix.size(), suffix.size(), suffix) == 0);
+}
+
+onnx::InferenceFunction inference_of(Result result) {
+  return [result](onnx::InferenceContext& context) {
+    switch (result) {
+      case Result::kLikeFirst:
+        onnx::propagateShapeAndTypeFromFirstInput(context);
+        return;
+      case Result::kOfFirstType:
+        onnx::propagateElemTypeFromInputToOutput(context, 0, 0);
+        return;
+      case Result::kFloat:
+        onnx::updateOutputElemType(context, 0, onnx::TensorProto::FLOAT);
+        return;
+      case Result::kFloatLikeFirst:
+        onnx::updateOutputElemType(context, 0, onnx::TensorProto::FLOAT);
+        onnx::propagateShapeFromInputToOutput(context, 0, 0);
+        return;
+      case Result::kBytesLikeFirst:
+        if (context.getNumInputs() > 2 && context.getInputType(2)) {
+          onnx::propagateElemTypeFromInputToOutput(context, 2, 0);
+        } else {
+          onnx::updateOutputElemType(context, 0, onnx::TensorProto::UINT8);
+        }
+        onnx::propagateShapeFromInputToOutput(context, 0, 0);
+        return;
+    }
+  };
+}
+
+// Attributes that are taken from the node are its own, those of the text if it has none, or none.
+void settle_attributes(const onnx::FunctionProto& function,
+                       const onnx::FunctionBodyBuildContext& context, onnx::NodeProto& node) {
+  for (int i = node.attribute_size() - 1; i >= 0; --i) {
+    const std::string reference = node.attribute(i).ref_attr_name();
+    if (reference.empty() || context.getAttribute(reference)) continue;
+    const auto& defaults = function.attribute_proto();
+    const auto found = std::find_if(defaults.begin(), defaults.end(),
+                                    [&](const auto& known) { return known.name() == reference; });
+    if (found == defaults.end()) {
+      node.mutable_attribute()->DeleteSubrange(i, 1);
+      continue;
+    }
+    const std::string name = node.attribute(i).name();
+    *node.mutable_attribute(i) = *found;
+    node.mutable_attribute(i)->set_name(name);
+  }
+}
+
+// The body for a node; false: there is none for it.
+bool build(const onnx::FunctionProto& function, const onnx::FunctionBodyBuildContext& context,
+           onnx::FunctionProto& body) {
+  const onnx::AttributeProto* last = context.getAttribute("channels_last");
+  if (last && last->i() != 0) return false;  // ONNX has no such order
+  body = function;
+  for (onnx::NodeProto& node : *body.mutable_node()) settle_attributes(function, context, node);
+  body.clear_attribute_proto();
+  for (const onnx::AttributeProto& attribute : function.attribute_proto())
+    body.add_attribute(attribute.name());
+  const int inputs = function.input_size();
+  const bool has_bias =
+      inputs > 0 && function.input(inputs - 1) == "bias" && context.hasInput(inputs - 1);
+  if (has_bias) {
+    body.mutable_node(body.node_size() - 1)->set_output(0, "product");
+    onnx::NodeProto& sum = *body.add_node();
+    sum.set_op_type("Add");
+    sum.add_input("product");
+    sum.add_input("bias");
+    sum.add_output("Y");
+  }
+  return true;
+}
+
+onnx::OpSchema schema_of(const Operator& entry) {
+  const onnx::FunctionProto function = parse(entry.text);
+  onnx::OpSchema schema(function.name(), __FILE__, __LINE__);
+  schema.SetDomain(kDomain).SinceVersion(1);
+  for (int i = 0; i < function.input_size(); ++i) {
+    const std::string type = "T" + std::to_string(i);
+    schema.Input(
+        i, function.input(i), "", type,
+        may_be_absent(function.input(i)) ? onnx::OpSchema::Optional : onnx::OpSchema::Single);
+    schema.TypeConstraint(type, onnx::OpSchema::all_tensor_types_ir13(), "");
+  }
+  schema.Output(0, function.output(0), "", "TY");
+  schema.TypeConstraint("TY", onnx::OpSchema::all_tensor_types_ir13(), "");
+  schema.AllowUncheckedAttributes();
+  schema.TypeAndShapeInferenceFunction(inference_of(entry.result));
+  schema.SetContextDependentFunctionBodyBuilder(
+      [function](const onnx::FunctionBodyBuildContext& context, const onnx::OpSchema&,
+                 onnx::FunctionProto& body) { return build(function, context, body); });
+  return schema;
+}
+
+}  // namespace
+
+void register_microsoft_schemas() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    auto& domains = onnx::OpSchemaRegistry::DomainToVersionRange::Instance();
+    if (domains.Map().find(kDomain) == domains.Map().end())
+      domains.AddDomainToVersion(kDomain, 1, 1);
+    for (const Operator& entry : kOperators) onnx::RegisterSchema(schema_of(entry), 1, false);
+    onnx::RegisterSchema(matmul_nbits_schema(), 1, false);
+    onnx::RegisterSchema(qgemm_schema(), 1, false);
+    onnx::RegisterSchema(qlinear_concat_schema(), 1, false);
+  });
+}
+
+}  // namespace gantry

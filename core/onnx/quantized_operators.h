@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quantized operators of com.microsoft whose bodies depend on the inputs that a node has.
+#pragma once
+
+#include <onnx/defs/schema.h>
+
+#include "onnx/proto.h"
+
+namespace gantry {
+
+/// QGemm: its bias is of i32 in the scale of the products; without a scale of the result that is
+/// f32.
+onnx::OpSchema qgemm_schema();
+
+/// QLinearConcat: scale and zero point of the result, then a tensor, its scale and its zero point
+/// for each part.
+onnx::OpSchema qlinear_concat_schema();
+
+}  // namespace gantry
