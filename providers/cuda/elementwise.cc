@@ -188,20 +188,15 @@ class Elementwise final : public Operation {
     return aligned;
   }
 
-  // Elements that are read and written as one: 16 bytes of the widest type, if the last axis and
-  // all strides are multiples of that.
+  // Elements that are read and written as one: 16 bytes of the widest type, if the last axis is a
+  // multiple of that.
   [[nodiscard]] int pack_width(const Walk& walk) const {
     int64_t widest = bytes_of(terms_.back().dtype);
     for (const Operand& one : operands_) {
       if (one.number.empty()) widest = std::max(widest, bytes_of(one.dtype));
     }
     const int64_t width = std::min<int64_t>(8, 16 / widest);
-    for (const Extents& strides : walk.strides) {
-      if (strides.back() == 0) continue;
-      for (size_t axis = 0; axis + 1 < strides.size(); ++axis) {
-        if (strides[axis] % width != 0) return 1;
-      }
-    }
+    // What lies along the last axis lies there without gaps, so other strides are multiples of it.
     return walk.extents.back() % width == 0 ? static_cast<int>(width) : 1;
   }
 

@@ -14,7 +14,7 @@ struct CopyParameters {
 
 struct FillParameters {
   void* target;
-  const void* value;         // one element on the device; null: `bits`
+  const void* value;  // one element on the device; null: `bits`
   unsigned long long bits;
   long long count;
 };
@@ -36,9 +36,9 @@ struct GatherParameters {
   void* target;
   const void* source;
   const void* indices;
-  long long count;         // of elements of the result
-  Divisor inner;           // elements of a row
-  Divisor index_count;     // rows of one outer number
+  long long count;      // of elements of the result
+  Divisor inner;        // elements of a row
+  Divisor index_count;  // rows of one outer number
   long long axis_extent;
 };
 
@@ -47,7 +47,7 @@ struct GatherElementsParameters {
   const void* source;
   const void* indices;
   long long count;
-  Divisor extents[MOST_AXES];  // of the indices
+  Divisor extents[MOST_AXES];    // of the indices
   long long strides[MOST_AXES];  // of the data, 0 along the axis
   long long axis_extent;
   long long axis_stride;
@@ -57,11 +57,11 @@ struct GatherNdParameters {
   void* target;
   const void* source;
   const void* indices;
-  long long count;           // of elements moved
-  long long slice;           // elements of a slice
+  long long count;  // of elements moved
+  long long slice;  // elements of a slice
   long long tuples_a_batch;
-  long long batch_stride;    // of the data
-  int depth;                 // numbers in a tuple
+  long long batch_stride;  // of the data
+  int depth;               // numbers in a tuple
   long long extents[MOST_AXES];
   long long strides[MOST_AXES];
 };

@@ -8,8 +8,8 @@
 struct ElementwiseParameters {
   void* result;
   const void* operands[MOST_OPERANDS];
-  long long count;            // packs of elements
-  Divisor extents[MOST_AXES];  // of the result, in packs along the last axis
+  long long count;                              // packs of elements
+  Divisor extents[MOST_AXES];                   // of the result, in packs along the last axis
   long long strides[MOST_OPERANDS][MOST_AXES];  // in elements; along the last axis: of a pack
 };
 #endif

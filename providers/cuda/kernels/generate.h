@@ -5,12 +5,12 @@
 struct GenerateParameters {
   void* result;
   const void* source;
-  const void* values;    // of OneHot: off, on
-  long long count;       // of results
+  const void* values;  // of OneHot: off, on
+  long long count;     // of results
   long long rows, columns;
-  long long axis;        // extent of the axis
-  long long inner;       // elements behind it
-  long long diagonal;    // number
+  long long axis;      // extent of the axis
+  long long inner;     // elements behind it
+  long long diagonal;  // number
   long long start_integer, step_integer;
   double start, step;
   int is_upper, is_exclusive, is_reversed;

@@ -7,7 +7,7 @@ struct ResizeParameters {
   void* result;
   const void* source;
   long long count;
-  Divisor extents[MOST_AXES];  // of the result
+  Divisor extents[MOST_AXES];    // of the result
   long long strides[MOST_AXES];  // of the source
   long long in[MOST_AXES];
   long long out[MOST_AXES];

@@ -7,11 +7,11 @@ struct WindowParameters {
   void* result;
   const void* source;
   const void* weights;
-  const void* bias;     // null: none
-  long long* indices;   // of a maximum; null: not wanted
-  long long count;      // of results
+  const void* bias;    // null: none
+  long long* indices;  // of a maximum; null: not wanted
+  long long count;     // of results
   long long batch;
-  long long channels;         // of the source
+  long long channels;  // of the source
   long long result_channels;
   long long group;
   long long in[3];
@@ -19,9 +19,9 @@ struct WindowParameters {
   long long kernel[3];
   long long stride[3];
   long long dilation[3];
-  long long begin[3];  // padding before
-  long long end[3];    // padding behind
-  long long order;     // of a norm
+  long long begin[3];          // padding before
+  long long end[3];            // padding behind
+  long long order;             // of a norm
   long long tiles_m, tiles_n;  // of a convolution: of channels and places
   int counts_padding;
   int is_column_major;  // of indices

@@ -8,8 +8,6 @@
 //
 // `fail`: call N of a function answers that the value is invalid; `lost`: launch N breaks the
 // device.
-#include "fake_driver.h"
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -29,145 +27,12 @@
 #include <vector>
 
 #include "../../../../providers/cuda/driver.h"
+#include "fake_world.h"
 #include "machine.h"
 
+using namespace gantry::test;  // NOLINT(google-build-using-namespace): all of it is its own
+
 namespace {
-
-using gantry::test::FakeCounters;
-using gantry::test::Machine;
-using Work = std::function<void()>;
-
-enum Result {
-  kOk = 0,
-  kInvalid = 1,
-  kNoMemory = 2,
-  kNoDevice = 100,
-  kBadImage = 200,
-  kNotFound = 500,
-  kNotReady = 600,
-  kIllegalAddress = 700,
-  kCaptureUnsupported = 900
-};
-
-struct Settings {
-  int devices = 2;
-  int version = 13000;
-  int capability = 90;
-  uint64_t memory = uint64_t{256} << 20;
-  int latency_us = 50;
-  std::string failing;
-  int failing_number = 0;
-  int lost = 0;
-
-  static Settings read() {
-    Settings settings;
-    const char* text = std::getenv("GANTRY_FAKE_CUDA");
-    std::istringstream words(text ? text : "");
-    for (std::string word; words >> word;) {
-      const std::string name = word.substr(0, word.find('='));
-      const std::string value = word.substr(word.find('=') + 1);
-      if (name == "devices") settings.devices = std::stoi(value);
-      if (name == "version") settings.version = std::stoi(value);
-      if (name == "capability") settings.capability = std::stoi(value);
-      if (name == "memory") settings.memory = std::stoull(value);
-      if (name == "latency_us") settings.latency_us = std::stoi(value);
-      if (name == "lost") settings.lost = std::stoi(value);
-      if (name == "fail") {
-        settings.failing = value.substr(0, value.find(':'));
-        settings.failing_number = std::stoi(value.substr(value.find(':') + 1));
-      }
-    }
-    return settings;
-  }
-};
-
-// What there is, for the whole process.
-struct World {
-  std::mutex mutex;
-  Settings settings;
-  std::map<uintptr_t, uint64_t> blocks;  // device memory
-  std::map<std::string, int> calls;
-  bool is_lost = false;
-  FakeCounters counters;
-};
-
-World& world() {
-  static auto* const instance = new World;
-  return *instance;
-}
-
-// What every function answers before it does anything.
-int enter(const char* name) {
-  World& w = world();
-  const std::lock_guard<std::mutex> lock(w.mutex);
-  if (w.settings.failing == name && ++w.calls[name] == w.settings.failing_number) return kInvalid;
-  return w.is_lost ? kIllegalAddress : kOk;
-}
-#define ENTER(name) \
-  if (const int entered = enter(name); entered != kOk) return entered
-
-struct Stream {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::deque<Work> queue;
-  bool is_busy = false;
-  bool is_ending = false;
-  std::unique_ptr<std::vector<Work>> recording;
-  std::thread thread{[this] { serve(); }};
-
-  ~Stream() {
-    {
-      const std::lock_guard<std::mutex> lock(mutex);
-      is_ending = true;
-    }
-    changed.notify_all();
-    thread.join();
-  }
-  int give(Work work) {
-    const std::lock_guard<std::mutex> lock(mutex);
-    if (recording) {
-      recording->push_back(std::move(work));
-    } else {
-      queue.push_back(std::move(work));
-      changed.notify_all();
-    }
-    return kOk;
-  }
-  void wait() {
-    std::unique_lock<std::mutex> lock(mutex);
-    changed.wait(lock, [&] { return queue.empty() && !is_busy; });
-  }
-  void serve() {
-    std::unique_lock<std::mutex> lock(mutex);
-    for (;;) {
-      changed.wait(lock, [&] { return is_ending || !queue.empty(); });
-      if (queue.empty()) return;
-      const Work work = std::move(queue.front());
-      queue.pop_front();
-      is_busy = true;
-      lock.unlock();
-      std::this_thread::sleep_for(std::chrono::microseconds(world().settings.latency_us));
-      work();
-      lock.lock();
-      is_busy = false;
-      changed.notify_all();
-    }
-  }
-};
-
-struct Event {
-  struct State {
-    std::mutex mutex;
-    std::condition_variable changed;
-    uint64_t recorded = 0;
-    uint64_t completed = 0;
-    void wait(uint64_t number) {
-      std::unique_lock<std::mutex> lock(mutex);
-      changed.wait(lock, [&] { return completed >= number; });
-    }
-  };
-  std::shared_ptr<State> state = std::make_shared<State>();
-};
 
 struct Graph {
   std::vector<Work> works;
