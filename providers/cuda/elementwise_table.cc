@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "kernel_texts.h"
 #include "types.h"
 
 namespace gantry::cuda {
@@ -40,7 +41,7 @@ using sdk::kUnsigned;
 std::string fold(const NodeView& node) {
   std::string text = "{0}";
   for (int i = 1; i < node.input_count(); ++i)
-    text = std::string(node.op_type()) + "(" + text + ", {" + std::to_string(i) + "})";
+    text = join({node.op_type(), "(", text, ", {", std::to_string(i), "})"});
   return text;
 }
 

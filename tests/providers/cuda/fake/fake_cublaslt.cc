@@ -2,6 +2,8 @@
 // A stand-in for libcublasLt: products by the letter of its interface, columns one behind the
 // other, in double, on the stand-in driver's streams. It offers two algorithms and runs both the
 // same way.
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <dlfcn.h>
@@ -29,17 +31,37 @@ constexpr int kInvalid = 7;
 constexpr int kRelu = 2;
 constexpr int kBias = 4;
 
+// Floats of 16 bits: a sign, 5 bits of exponent, 10 of fraction.
+double widened(uint16_t bits) {
+  const int exponent = bits >> 10 & 31;
+  const int fraction = bits & 1023;
+  const double size = exponent == 0   ? std::ldexp(fraction, -24)
+                      : exponent < 31 ? std::ldexp(1024 + fraction, exponent - 25)
+                      : fraction == 0 ? HUGE_VAL
+                                      : std::nan("");
+  return (bits & 0x8000) != 0 ? -size : size;
+}
+
+uint16_t narrowed(double value) {
+  const auto sign = static_cast<uint16_t>(std::signbit(value) ? 0x8000 : 0);
+  const double size = std::fabs(value);
+  if (std::isnan(value)) return 0x7e00;
+  if (size >= 65520) return sign | 0x7c00;
+  const int exponent = std::max(size > 0 ? std::ilogb(size) : -14, -14);
+  const auto fraction = static_cast<int>(std::nearbyint(std::ldexp(size, 10 - exponent)));
+  // A fraction that is rounded up to 2048 carries into the exponent by itself.
+  const int bits = fraction < 1024 ? fraction : (exponent + 14) * 1024 + fraction;
+  return static_cast<uint16_t>(sign | bits);
+}
+
 double read(const void* data, int type, int64_t at) {
   switch (type) {
     case 0:
       return static_cast<const float*>(data)[at];
     case 1:
       return static_cast<const double*>(data)[at];
-    case 2: {
-      _Float16 half;
-      std::memcpy(&half, static_cast<const char*>(data) + 2 * at, 2);
-      return static_cast<double>(static_cast<float>(half));
-    }
+    case 2:
+      return widened(static_cast<const uint16_t*>(data)[at]);
     default: {
       const uint32_t bits = uint32_t{static_cast<const uint16_t*>(data)[at]} << 16;
       float wide = 0;
@@ -52,10 +74,7 @@ double read(const void* data, int type, int64_t at) {
 void write(void* data, int type, int64_t at, double value) {
   if (type == 0) static_cast<float*>(data)[at] = static_cast<float>(value);
   if (type == 1) static_cast<double*>(data)[at] = value;
-  if (type == 2) {
-    const auto half = static_cast<_Float16>(static_cast<float>(value));
-    std::memcpy(static_cast<char*>(data) + 2 * at, &half, 2);
-  }
+  if (type == 2) static_cast<uint16_t*>(data)[at] = narrowed(value);
   if (type == 14) {
     const auto wide = static_cast<float>(value);
     uint32_t bits = 0;
@@ -120,6 +139,7 @@ int algorithms_tried = 0;
 
 }  // namespace
 
+// NOLINTBEGIN(readability-identifier-naming): the names are NVIDIA's
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
 EXPORT int gantry_fake_products() { return algorithms_tried; }
@@ -210,3 +230,4 @@ EXPORT int cublasLtMatmul(void*, void* product, const void* alpha, const void* a
       stream, [](void* one) { static_cast<Work*>(one)->run(); }, &argument);
   return kOk;
 }
+// NOLINTEND(readability-identifier-naming)

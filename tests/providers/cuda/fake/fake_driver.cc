@@ -80,6 +80,7 @@ Event* event_of(void* event) { return static_cast<Event*>(event); }
 
 }  // namespace
 
+// NOLINTBEGIN(readability-identifier-naming): the names are NVIDIA's
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
 EXPORT const FakeCounters* gantry_fake_counters() { return &world().counters; }
@@ -416,3 +417,4 @@ EXPORT int cuLaunchKernel(void* function, unsigned x, unsigned y, unsigned z, un
     }
   });
 }
+// NOLINTEND(readability-identifier-naming)
