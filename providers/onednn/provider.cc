@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "blocks/code.h"
 #include "chain.h"
 #include "graph_index.h"
 #include "kernels/kernels.h"
@@ -29,15 +30,18 @@ struct Family {
   std::unique_ptr<sdk::Kernel> (*make)(const KernelArgs& args);
   /// whether an input of the anchor that is constant is read when the claim is compiled
   bool (*is_parameter)(const GraphIndex& index, uint32_t node, uint32_t position);
-  bool has_channels;   // its tensors can stand channels-last
-  bool starts_format;  // its output is channels-last whatever the input is
-  bool needs_format;   // worth taking only where an input stands channels-last
+  bool has_channels;                        // its tensors can stand channels-last
+  bool starts_format;                       // its output is channels-last whatever the input is
+  bool needs_format;                        // worth taking only where an input stands channels-last
+  const char* (*instructions)() = nullptr;  // of kernels whose code is this provider's own
 };
+
+constexpr size_t kBlockProduct = 6;  // among the families
 
 bool is_not_first(const GraphIndex&, uint32_t, uint32_t position) { return position > 0; }
 bool is_never(const GraphIndex&, uint32_t, uint32_t) { return false; }
 
-constexpr std::array<Family, 6> kFamilies = {{
+constexpr std::array<Family, 7> kFamilies = {{
     {"onednn.conv", conv_refusal, conv_traits, make_conv, is_not_first, true, true, false},
     {"onednn.product", product_refusal, product_traits, make_product, is_not_first, false, false,
      false},
@@ -47,8 +51,11 @@ constexpr std::array<Family, 6> kFamilies = {{
      is_pointwise_parameter, true, false, true},
     {"onednn.integer_product", integer_product_refusal, integer_product_traits,
      make_integer_product, is_not_first, false, false, false},
+    {"onednn.block_product", block_product_refusal, nullptr, make_block_product, is_not_first,
+     false, false, false, [] { return block_code().name; }},
 }};
 
+// Of an operator of ai.onnx.
 size_t family_of(std::string_view op_type) {
   if (op_type == "Conv" || op_type == "QLinearConv") return 0;
   if (op_type == "MatMul" || op_type == "Gemm" || op_type == "QLinearMatMul") return 1;
@@ -117,8 +124,10 @@ class Claimer {
   /// The family that a node can be the anchor of; null: none.
   [[nodiscard]] const Family* family_of_anchor(uint32_t node) const {
     const sdk::NodeView view = index_.node(node);
-    if (!view.domain().empty() || !view.input(0).present() || !view.output(0).present())
-      return nullptr;
+    if (!view.input(0).present() || !view.output(0).present()) return nullptr;
+    if (view.domain() == "com.microsoft" && view.op_type() == "MatMulNBits")
+      return &kFamilies[kBlockProduct];
+    if (!view.domain().empty()) return nullptr;
     return &kFamilies[family_of(view.op_type())];
   }
 
@@ -194,7 +203,9 @@ class Claimer {
                           family.is_parameter(index_, slots[i].node, slots[i].position)))
         port.flags = GANTRY_PORT_COMPILE_ONLY | GANTRY_PORT_UNALIGNED;
       // Not where the anchor reads the same value, which it does until its last element is made.
-      const auto is_addend = [&](const InputSlot& slot) { return slot.value == unit.addend.value; };
+      const auto is_addend = [&](const InputSlot& slot) {
+        return slot.value != GANTRY_NONE && slot.value == unit.addend.value;
+      };
       if (!unit.is_quantized() && is_addend(slots[i]) && i < 64 &&
           std::count_if(slots.begin(), slots.end(), is_addend) == 1)
         overwrites |= uint64_t{1} << i;
@@ -226,9 +237,10 @@ class Claimer {
     request_.sink->claim(request_.sink->self, &row);
   }
 
-  /// "onednn.conv+BatchNormalization+Relu", "onednn.conv.int8+Relu"
+  /// "onednn.conv+BatchNormalization+Relu", "onednn.conv.int8+Relu", "onednn.block_product.avx2"
   [[nodiscard]] std::string name_of(const Family& family, const Unit& unit) const {
     std::string name = family.kernel + std::string(unit.is_quantized() ? ".int8" : "");
+    if (family.instructions) name += "." + std::string(family.instructions());
     for (const uint32_t node : unit.chain.nodes) {
       if (node != unit.anchor) name += "+" + std::string(index_.node(node).op_type());
     }

@@ -52,6 +52,11 @@ std::string integer_product_refusal(const GraphIndex& index, const Unit& unit);
 AnchorTraits integer_product_traits(const GraphIndex& index, uint32_t node);
 std::unique_ptr<sdk::Kernel> make_integer_product(const KernelArgs& args);
 
+/// MatMulNBits of com.microsoft with a constant matrix of 4 or 8 bits, of which it says that the
+/// other one may be rounded to 8 bits too.
+std::string block_product_refusal(const GraphIndex& index, const Unit& unit);
+std::unique_ptr<sdk::Kernel> make_block_product(const KernelArgs& args);
+
 /// MaxPool, AveragePool and the global ones of f32 or 8 bits.
 std::string pool_refusal(const GraphIndex& index, const Unit& unit);
 AnchorTraits pool_traits(const GraphIndex& index, uint32_t node);

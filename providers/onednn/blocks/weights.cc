@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "blocks/weights.h"
+
+#include <gantry/sdk/error.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <exception>
+#include <oneapi/tbb/info.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <string>
+
+#include "digest.h"
+#include "library.h"
+
+namespace gantry::onednn {
+namespace {
+
+constexpr int64_t kAlignment = 64;
+
+int64_t aligned(int64_t size_bytes) { return (size_bytes + kAlignment - 1) & -kAlignment; }
+
+/// One block of a column to its lane: each quad, of 4 bits two of them, is a lane of a vector.
+void spread(const uint8_t* source, const BlockShape& shape, uint8_t* lane) {
+  for (int64_t vector = 0; vector < shape.vectors(); ++vector) {
+    const uint8_t* from = source + vector * kQuad;
+    uint8_t* to = lane + vector * kGroup * kQuad;
+    if (shape.bits == 8) {
+      std::memcpy(to, from, kQuad);
+    } else {  // eight numbers: the first four into the low halves
+      to[0] = static_cast<uint8_t>((from[0] & 15) | (from[2] << 4));
+      to[1] = static_cast<uint8_t>((from[0] >> 4) | (from[2] & 0xf0));
+      to[2] = static_cast<uint8_t>((from[1] & 15) | (from[3] << 4));
+      to[3] = static_cast<uint8_t>((from[1] >> 4) | (from[3] & 0xf0));
+    }
+  }
+}
+
+Digest digest_with(const std::vector<float>& numbers, const Digest& before) {
+  return digest_of(numbers.data(), numbers.size() * sizeof(float),
+                   {reinterpret_cast<const char*>(before.data()), sizeof(before)});
+}
+
+}  // namespace
+
+void BlockWeights::pack(const gantry_host* host, const PlainBlocks& plain) {
+  shape_ = plain.shape;
+  const auto is_byte = [](float x) { return x >= 0 && x <= 255 && x == std::floor(x); };
+  const auto middle = static_cast<float>(1 << (shape_.bits - 1));
+  const std::vector<float>& zeros = plain.zeros;
+  if (std::all_of(zeros.begin(), zeros.end(), [&](float x) { return x == middle; })) {
+    zeros_ = Zeros::none;
+  } else {
+    zeros_ = std::all_of(zeros.begin(), zeros.end(), is_byte) ? Zeros::bytes : Zeros::floats;
+  }
+  const std::string form = "blocks/" + std::to_string(shape_.bits) + "/" +
+                           std::to_string(shape_.block) + "/" + std::to_string(shape_.inner) + "/" +
+                           std::to_string(shape_.columns);
+  const auto size =
+      static_cast<uint64_t>(shape_.columns * shape_.padded() * shape_.bits / 8);  // of the numbers
+  const Digest content =
+      digest_with(zeros, digest_with(plain.scales, digest_of(plain.numbers, size, form)));
+  const Digest kind = digest_of(form.data(), form.size(), "");
+  std::array<uint8_t, 32> key{};
+  std::memcpy(key.data(), content.data(), sizeof(content));
+  std::memcpy(key.data() + sizeof(content), kind.data(), sizeof(kind));
+
+  struct Fill {
+    const BlockWeights& weights;
+    const PlainBlocks& plain;
+    std::exception_ptr failure;
+  } fill{*this, plain, nullptr};
+  const auto run = [](void* self, void* target) {
+    auto& call = *static_cast<Fill*>(self);
+    try {
+      call.weights.fill(call.plain, static_cast<uint8_t*>(target));
+    } catch (...) {  // may not cross the boundary
+      call.failure = std::current_exception();
+    }
+  };
+  const void* data = nullptr;
+  sdk::check(host, host->packed_acquire(key.data(), static_cast<uint64_t>(offsets().size), run,
+                                        &fill, &data));
+  share_ = {data, [host](const void* memory) { host->packed_release(memory); }};
+  if (fill.failure) std::rethrow_exception(fill.failure);
+}
+
+int64_t BlockWeights::group_count() const { return (shape_.columns + kGroup - 1) / kGroup; }
+
+BlockWeights::Offsets BlockWeights::offsets() const {
+  const int64_t blocks = group_count() * shape_.blocks();
+  Offsets at;
+  at.scales = aligned(blocks * shape_.vectors() * kGroup * kQuad);
+  at.zeros = at.scales + blocks * kGroup * static_cast<int64_t>(sizeof(float));
+  const int64_t bytes_of_zero = zeros_ == Zeros::none ? 0 : zeros_ == Zeros::bytes ? 1 : 4;
+  at.size = at.zeros + blocks * kGroup * bytes_of_zero;
+  return at;
+}
+
+void BlockWeights::fill(const PlainBlocks& plain, uint8_t* target) const {
+  with_threads(oneapi::tbb::info::default_concurrency(), [&] {
+    oneapi::tbb::parallel_for(int64_t{0}, group_count(),
+                              [&](int64_t index) { fill_group(plain, index, target); });
+  });
+}
+
+void BlockWeights::fill_group(const PlainBlocks& plain, int64_t index, uint8_t* target) const {
+  const Offsets at = offsets();
+  const int64_t blocks = shape_.blocks();
+  const int64_t bytes = shape_.block * shape_.bits / 8;  // of a block of a column
+  for (int64_t block = 0; block < blocks; ++block) {
+    const int64_t place = (index * blocks + block) * kGroup;
+    uint8_t* numbers = target + place * bytes;
+    auto* scales = reinterpret_cast<float*>(target + at.scales) + place;
+    uint8_t* zero_bytes = target + at.zeros + place;
+    auto* zero_floats = reinterpret_cast<float*>(target + at.zeros) + place;
+    for (int lane = 0; lane < kGroup; ++lane) {
+      const int64_t column = index * kGroup + lane;
+      const bool exists = column < shape_.columns;
+      const auto from = static_cast<size_t>(column * blocks + block);
+      if (exists) {
+        spread(plain.numbers + from * static_cast<size_t>(bytes), shape_, numbers + lane * kQuad);
+      } else {
+        for (int64_t vector = 0; vector < shape_.vectors(); ++vector)
+          std::memset(numbers + (vector * kGroup + lane) * kQuad, 0, kQuad);
+      }
+      scales[lane] = exists ? plain.scales[from] : 0;
+      if (zeros_ == Zeros::none) continue;
+      const float zero = exists ? plain.zeros[from] : 0;
+      if (zeros_ == Zeros::bytes) {
+        zero_bytes[lane] = static_cast<uint8_t>(zero);
+      } else {
+        zero_floats[lane] = zero;
+      }
+    }
+  }
+}
+
+ColumnGroup BlockWeights::group(int64_t index) const {
+  const auto* data = static_cast<const uint8_t*>(share_.get());
+  const Offsets at = offsets();
+  const int64_t place = index * shape_.blocks() * kGroup;
+  ColumnGroup group;
+  group.numbers = data + place * (shape_.block * shape_.bits / 8);
+  group.scales = reinterpret_cast<const float*>(data + at.scales) + place;
+  if (zeros_ == Zeros::bytes) group.zero_bytes = data + at.zeros + place;
+  if (zeros_ == Zeros::floats)
+    group.zero_floats = reinterpret_cast<const float*>(data + at.zeros) + place;
+  return group;
+}
+
+}  // namespace gantry::onednn
