@@ -51,9 +51,9 @@ void BlockWeights::pack(const gantry_host* host, const PlainBlocks& plain) {
   const auto middle = static_cast<float>(1 << (shape_.bits - 1));
   const std::vector<float>& zeros = plain.zeros;
   if (std::all_of(zeros.begin(), zeros.end(), [&](float x) { return x == middle; })) {
-    zeros_ = Zeros::none;
+    zeros_ = Zeros::kNone;
   } else {
-    zeros_ = std::all_of(zeros.begin(), zeros.end(), is_byte) ? Zeros::bytes : Zeros::floats;
+    zeros_ = std::all_of(zeros.begin(), zeros.end(), is_byte) ? Zeros::kBytes : Zeros::kFloats;
   }
   const std::string form = "blocks/" + std::to_string(shape_.bits) + "/" +
                            std::to_string(shape_.block) + "/" + std::to_string(shape_.inner) + "/" +
@@ -94,7 +94,7 @@ BlockWeights::Offsets BlockWeights::offsets() const {
   Offsets at;
   at.scales = aligned(blocks * shape_.vectors() * kGroup * kQuad);
   at.zeros = at.scales + blocks * kGroup * static_cast<int64_t>(sizeof(float));
-  const int64_t bytes_of_zero = zeros_ == Zeros::none ? 0 : zeros_ == Zeros::bytes ? 1 : 4;
+  const int64_t bytes_of_zero = zeros_ == Zeros::kNone ? 0 : zeros_ == Zeros::kBytes ? 1 : 4;
   at.size = at.zeros + blocks * kGroup * bytes_of_zero;
   return at;
 }
@@ -127,9 +127,9 @@ void BlockWeights::fill_group(const PlainBlocks& plain, int64_t index, uint8_t* 
           std::memset(numbers + (vector * kGroup + lane) * kQuad, 0, kQuad);
       }
       scales[lane] = exists ? plain.scales[from] : 0;
-      if (zeros_ == Zeros::none) continue;
+      if (zeros_ == Zeros::kNone) continue;
       const float zero = exists ? plain.zeros[from] : 0;
-      if (zeros_ == Zeros::bytes) {
+      if (zeros_ == Zeros::kBytes) {
         zero_bytes[lane] = static_cast<uint8_t>(zero);
       } else {
         zero_floats[lane] = zero;
@@ -145,8 +145,8 @@ ColumnGroup BlockWeights::group(int64_t index) const {
   ColumnGroup group;
   group.numbers = data + place * (shape_.block * shape_.bits / 8);
   group.scales = reinterpret_cast<const float*>(data + at.scales) + place;
-  if (zeros_ == Zeros::bytes) group.zero_bytes = data + at.zeros + place;
-  if (zeros_ == Zeros::floats)
+  if (zeros_ == Zeros::kBytes) group.zero_bytes = data + at.zeros + place;
+  if (zeros_ == Zeros::kFloats)
     group.zero_floats = reinterpret_cast<const float*>(data + at.zeros) + place;
   return group;
 }

@@ -31,10 +31,10 @@ class BlockWeights {
   [[nodiscard]] int64_t group_count() const;
   /// Columns [index * kGroup, ...), as many as there are. [any]
   [[nodiscard]] ColumnGroup group(int64_t index) const;
-  [[nodiscard]] bool has_zeros() const { return zeros_ != Zeros::none; }
+  [[nodiscard]] bool has_zeros() const { return zeros_ != Zeros::kNone; }
 
  private:
-  enum class Zeros : uint8_t { none, bytes, floats };
+  enum class Zeros : uint8_t { kNone, kBytes, kFloats };
 
   struct Offsets {
     int64_t scales = 0;
@@ -46,7 +46,7 @@ class BlockWeights {
   void fill_group(const PlainBlocks& plain, int64_t index, uint8_t* target) const;
 
   BlockShape shape_;
-  Zeros zeros_ = Zeros::none;
+  Zeros zeros_ = Zeros::kNone;
   std::shared_ptr<const void> share_;
 };
 

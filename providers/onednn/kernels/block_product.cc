@@ -116,9 +116,10 @@ class BlockProductKernel final : public sdk::Kernel {
     call.parallel_for(rows.tile_count(), grain, [&](int64_t begin, int64_t end) {
       for (int64_t index = begin; index < end; ++index) {
         const RowTile tile = rows.tile(index);
-        for (int row = 0; row < tile.rows; ++row)
+        for (int row = 0; row < tile.rows; ++row) {
           code_.quantize(source + (rows.first_row(index) + row) * shape_.inner, shape_, middle,
                          tile, row);
+        }
       }
     });
   }
