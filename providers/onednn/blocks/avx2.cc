@@ -105,6 +105,12 @@ GANTRY_AVX2 inline void store(__m256 sums, const Target& target, int row, int fi
   for (int i = 0; i < count; ++i) to[i] = values[i] + (target.bias ? target.bias[first + i] : 0);
 }
 
+GANTRY_AVX2 inline __m256 scales_of(const ColumnGroup& group, int64_t place) {
+  if (!group.multiples) return _mm256_loadu_ps(group.scales + place);
+  const auto* multiples = reinterpret_cast<const __m128i*>(group.multiples + place);
+  return _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(_mm_loadu_si128(multiples)));
+}
+
 template <int kRows, int kBits>
 GANTRY_AVX2 void multiply_rows(const RowTile& tile, const ColumnGroup& group,
                                const BlockShape& shape, const Target& target, int first) {
@@ -119,7 +125,7 @@ GANTRY_AVX2 void multiply_rows(const RowTile& tile, const ColumnGroup& group,
     sum_block<kRows, kBits>(group.numbers + block * bytes + first * kQuad,
                             tile.numbers + block * shape.block * kRows, shape.block, dots);
     const int64_t place = block * kGroup + first;
-    const __m256 scale = _mm256_loadu_ps(group.scales + place);
+    const __m256 scale = scales_of(group, place);
     __m256 zeros = _mm256_setzero_ps();
     if (group.zero_bytes) {
       const auto bytes_of_zeros =
@@ -138,7 +144,8 @@ GANTRY_AVX2 void multiply_rows(const RowTile& tile, const ColumnGroup& group,
       sums[r] = _mm256_fmadd_ps(products, factor, sums[r]);
     }
   }
-  for (int r = 0; r < kRows; ++r) store(sums[r], target, r, first);
+  const __m256 steps = group.steps ? _mm256_loadu_ps(group.steps + first) : _mm256_set1_ps(1);
+  for (int r = 0; r < kRows; ++r) store(_mm256_mul_ps(sums[r], steps), target, r, first);
 }
 
 using Multiply = void (*)(const RowTile&, const ColumnGroup&, const BlockShape&, const Target&,

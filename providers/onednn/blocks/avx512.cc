@@ -50,6 +50,12 @@ GANTRY_AVX512 inline __m512 zeros_of(const ColumnGroup& group, int64_t place) {
   return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
 }
 
+GANTRY_AVX512 inline __m512 scales_of(const ColumnGroup& group, int64_t place) {
+  if (!group.multiples) return _mm512_loadu_ps(group.scales + place);
+  const auto* multiples = reinterpret_cast<const __m256i*>(group.multiples + place);
+  return _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(_mm256_loadu_si256(multiples)));
+}
+
 template <int kRows, int kBits>
 GANTRY_AVX512 void multiply_rows(const RowTile& tile, const ColumnGroup& group,
                                  const BlockShape& shape, const Target& target) {
@@ -77,7 +83,7 @@ GANTRY_AVX512 void multiply_rows(const RowTile& tile, const ColumnGroup& group,
         products[r] = _mm512_fmadd_ps(zeros, correction, products[r]);
       }
     }
-    const __m512 scale = _mm512_loadu_ps(group.scales + block * kGroup);
+    const __m512 scale = scales_of(group, block * kGroup);
     for (int r = 0; r < kRows; ++r) {
       const __m512 factor = _mm512_mul_ps(scale, _mm512_set1_ps(tile.scales[block * kRows + r]));
       sums[r] = _mm512_fmadd_ps(products[r], factor, sums[r]);
@@ -86,8 +92,10 @@ GANTRY_AVX512 void multiply_rows(const RowTile& tile, const ColumnGroup& group,
   const auto columns = static_cast<__mmask16>((1U << static_cast<unsigned>(target.columns)) - 1);
   const __m512 bias =
       target.bias ? _mm512_maskz_loadu_ps(columns, target.bias) : _mm512_setzero_ps();
+  const __m512 steps = group.steps ? _mm512_loadu_ps(group.steps) : _mm512_set1_ps(1);
   for (int r = 0; r < kRows; ++r)
-    _mm512_mask_storeu_ps(target.data + r * target.stride, columns, _mm512_add_ps(sums[r], bias));
+    _mm512_mask_storeu_ps(target.data + r * target.stride, columns,
+                          _mm512_fmadd_ps(sums[r], steps, bias));
 }
 
 using Multiply = void (*)(const RowTile&, const ColumnGroup&, const BlockShape&, const Target&);

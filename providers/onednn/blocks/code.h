@@ -29,8 +29,12 @@ struct BlockShape {
 
 /// kGroup columns.
 struct ColumnGroup {
-  const uint8_t* numbers = nullptr;     ///< [blocks, vectors, kGroup, kQuad]
-  const float* scales = nullptr;        ///< [blocks, kGroup]
+  const uint8_t* numbers = nullptr;  ///< [blocks, vectors, kGroup, kQuad]
+  /// Scales are floats, [blocks, kGroup], or multiples of a step that each column has: they are
+  /// read as often as the numbers, and are 4 bytes for each 16 of these.
+  const float* scales = nullptr;
+  const uint16_t* multiples = nullptr;  ///< [blocks, kGroup], null: they are floats
+  const float* steps = nullptr;         ///< [kGroup] of multiples
   const uint8_t* zero_bytes = nullptr;  ///< [blocks, kGroup]; null: none of bytes
   const float* zero_floats = nullptr;   ///< [blocks, kGroup]; null: none of floats
 };

@@ -76,8 +76,9 @@ void multiply_row(const RowTile& tile, int row, const ColumnGroup& group, const 
       const float zero = group.zero_bytes    ? static_cast<float>(group.zero_bytes[place])
                          : group.zero_floats ? group.zero_floats[place]
                                              : 1.0F;
-      sums[lane] +=
-          (static_cast<float>(lanes[lane]) + zero * correction) * (scale * group.scales[place]);
+      const float of_column =
+          group.multiples ? static_cast<float>(group.multiples[place]) : group.scales[place];
+      sums[lane] += (static_cast<float>(lanes[lane]) + zero * correction) * (scale * of_column);
     }
   }
 }
@@ -93,7 +94,8 @@ void multiply(const RowTile& tile, const ColumnGroup& group, const BlockShape& s
     }
     float* to = target.data + row * target.stride;
     for (int lane = 0; lane < target.columns; ++lane)
-      to[lane] = sums[lane] + (target.bias ? target.bias[lane] : 0);
+      to[lane] = sums[lane] * (group.steps ? group.steps[lane] : 1) +
+                 (target.bias ? target.bias[lane] : 0);
   }
 }
 

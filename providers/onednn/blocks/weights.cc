@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <oneapi/tbb/info.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <string>
@@ -38,6 +39,24 @@ void spread(const uint8_t* source, const BlockShape& shape, uint8_t* lane) {
   }
 }
 
+/// The power of two of which a column's scales are kept as multiples up to 65535; 0: they are not,
+/// as one would be off by more than 1 in 8192.
+float step_of(const float* scales, int64_t count) {
+  constexpr float kMost = 65535;
+  constexpr float kNear = 1.0F / 8192;
+  const float largest = *std::max_element(scales, scales + count);
+  if (largest == 0 && std::count(scales, scales + count, 0.0F) == count) return 1;
+  if (!(largest > 0) || !std::isfinite(largest)) return 0;
+  int exponent = 0;
+  std::frexp(largest / kMost, &exponent);
+  const float step = std::ldexp(1.0F, exponent);
+  if (step < std::numeric_limits<float>::min()) return 0;
+  const bool are_near = std::all_of(scales, scales + count, [&](float scale) {
+    return scale >= 0 && std::abs(std::nearbyint(scale / step) * step - scale) <= kNear * scale;
+  });
+  return are_near ? step : 0;
+}
+
 Digest digest_with(const std::vector<float>& numbers, const Digest& before) {
   return digest_of(numbers.data(), numbers.size() * sizeof(float),
                    {reinterpret_cast<const char*>(before.data()), sizeof(before)});
@@ -55,6 +74,10 @@ void BlockWeights::pack(const gantry_host* host, const PlainBlocks& plain) {
   } else {
     zeros_ = std::all_of(zeros.begin(), zeros.end(), is_byte) ? Zeros::kBytes : Zeros::kFloats;
   }
+  has_multiples_ = true;
+  for (int64_t column = 0; has_multiples_ && column < shape_.columns; ++column)
+    has_multiples_ =
+        step_of(&plain.scales[static_cast<size_t>(column * shape_.blocks())], shape_.blocks()) > 0;
   const std::string form = "blocks/" + std::to_string(shape_.bits) + "/" +
                            std::to_string(shape_.block) + "/" + std::to_string(shape_.inner) + "/" +
                            std::to_string(shape_.columns);
@@ -93,7 +116,10 @@ BlockWeights::Offsets BlockWeights::offsets() const {
   const int64_t blocks = group_count() * shape_.blocks();
   Offsets at;
   at.scales = aligned(blocks * shape_.vectors() * kGroup * kQuad);
-  at.zeros = at.scales + blocks * kGroup * static_cast<int64_t>(sizeof(float));
+  const auto bytes_of_scale =
+      static_cast<int64_t>(has_multiples_ ? sizeof(uint16_t) : sizeof(float));
+  at.steps = at.scales + aligned(blocks * kGroup * bytes_of_scale);
+  at.zeros = at.steps + (has_multiples_ ? group_count() * kGroup * int64_t{sizeof(float)} : 0);
   const int64_t bytes_of_zero = zeros_ == Zeros::kNone ? 0 : zeros_ == Zeros::kBytes ? 1 : 4;
   at.size = at.zeros + blocks * kGroup * bytes_of_zero;
   return at;
@@ -106,14 +132,38 @@ void BlockWeights::fill(const PlainBlocks& plain, uint8_t* target) const {
   });
 }
 
+void BlockWeights::fill_scales(const PlainBlocks& plain, int64_t index, uint8_t* target) const {
+  const Offsets at = offsets();
+  const int64_t blocks = shape_.blocks();
+  const int64_t place = index * blocks * kGroup;
+  auto* floats = reinterpret_cast<float*>(target + at.scales) + place;
+  auto* multiples = reinterpret_cast<uint16_t*>(target + at.scales) + place;
+  auto* steps = reinterpret_cast<float*>(target + at.steps) + index * kGroup;
+  const std::vector<float> none(static_cast<size_t>(blocks));
+  for (int lane = 0; lane < kGroup; ++lane) {
+    const int64_t column = index * kGroup + lane;
+    const float* scales =
+        column < shape_.columns ? plain.scales.data() + column * blocks : none.data();
+    if (has_multiples_) steps[lane] = step_of(scales, blocks);
+    for (int64_t block = 0; block < blocks; ++block) {
+      if (has_multiples_) {
+        multiples[block * kGroup + lane] =
+            static_cast<uint16_t>(std::nearbyint(scales[block] / steps[lane]));
+      } else {
+        floats[block * kGroup + lane] = scales[block];
+      }
+    }
+  }
+}
+
 void BlockWeights::fill_group(const PlainBlocks& plain, int64_t index, uint8_t* target) const {
+  fill_scales(plain, index, target);
   const Offsets at = offsets();
   const int64_t blocks = shape_.blocks();
   const int64_t bytes = shape_.block * shape_.bits / 8;  // of a block of a column
   for (int64_t block = 0; block < blocks; ++block) {
     const int64_t place = (index * blocks + block) * kGroup;
     uint8_t* numbers = target + place * bytes;
-    auto* scales = reinterpret_cast<float*>(target + at.scales) + place;
     uint8_t* zero_bytes = target + at.zeros + place;
     auto* zero_floats = reinterpret_cast<float*>(target + at.zeros) + place;
     for (int lane = 0; lane < kGroup; ++lane) {
@@ -126,7 +176,6 @@ void BlockWeights::fill_group(const PlainBlocks& plain, int64_t index, uint8_t* 
         for (int64_t vector = 0; vector < shape_.vectors(); ++vector)
           std::memset(numbers + (vector * kGroup + lane) * kQuad, 0, kQuad);
       }
-      scales[lane] = exists ? plain.scales[from] : 0;
       if (zeros_ == Zeros::kNone) continue;
       const float zero = exists ? plain.zeros[from] : 0;
       if (zeros_ == Zeros::kBytes) {
@@ -144,7 +193,12 @@ ColumnGroup BlockWeights::group(int64_t index) const {
   const int64_t place = index * shape_.blocks() * kGroup;
   ColumnGroup group;
   group.numbers = data + place * (shape_.block * shape_.bits / 8);
-  group.scales = reinterpret_cast<const float*>(data + at.scales) + place;
+  if (has_multiples_) {
+    group.multiples = reinterpret_cast<const uint16_t*>(data + at.scales) + place;
+    group.steps = reinterpret_cast<const float*>(data + at.steps) + index * kGroup;
+  } else {
+    group.scales = reinterpret_cast<const float*>(data + at.scales) + place;
+  }
   if (zeros_ == Zeros::kBytes) group.zero_bytes = data + at.zeros + place;
   if (zeros_ == Zeros::kFloats)
     group.zero_floats = reinterpret_cast<const float*>(data + at.zeros) + place;

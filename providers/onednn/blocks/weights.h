@@ -38,14 +38,17 @@ class BlockWeights {
 
   struct Offsets {
     int64_t scales = 0;
+    int64_t steps = 0;
     int64_t zeros = 0;
     int64_t size = 0;  // all in bytes
   };
   [[nodiscard]] Offsets offsets() const;
   void fill(const PlainBlocks& plain, uint8_t* target) const;
+  void fill_scales(const PlainBlocks& plain, int64_t index, uint8_t* target) const;
   void fill_group(const PlainBlocks& plain, int64_t index, uint8_t* target) const;
 
   BlockShape shape_;
+  bool has_multiples_ = false;  // scales are kept as multiples of a step of their column
   Zeros zeros_ = Zeros::kNone;
   std::shared_ptr<const void> share_;
 };
