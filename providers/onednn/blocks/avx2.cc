@@ -186,6 +186,6 @@ GANTRY_AVX2 void quantize_avx2(const float* source, const BlockShape& shape, int
   }
 }
 
-const BlockCode kAvx2Code = {"avx2", kMostRows, quantize_avx2, multiply};
+const BlockCode kAvx2Code = {"avx2", kMostRows, quantize_avx2, multiply, nullptr};
 
 }  // namespace gantry::onednn

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "blocks/avx2.h"
+#include "blocks/floats.h"
 
 #define GANTRY_AVX512 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma")]]
 
@@ -93,9 +94,10 @@ GANTRY_AVX512 void multiply_rows(const RowTile& tile, const ColumnGroup& group,
   const __m512 bias =
       target.bias ? _mm512_maskz_loadu_ps(columns, target.bias) : _mm512_setzero_ps();
   const __m512 steps = group.steps ? _mm512_loadu_ps(group.steps) : _mm512_set1_ps(1);
-  for (int r = 0; r < kRows; ++r)
+  for (int r = 0; r < kRows; ++r) {
     _mm512_mask_storeu_ps(target.data + r * target.stride, columns,
                           _mm512_fmadd_ps(sums[r], steps, bias));
+  }
 }
 
 using Multiply = void (*)(const RowTile&, const ColumnGroup&, const BlockShape&, const Target&);
@@ -117,6 +119,7 @@ void multiply(const RowTile& tile, const ColumnGroup& group, const BlockShape& s
 
 }  // namespace
 
-const BlockCode kAvx512Code = {"avx512_vnni", kMostRows, quantize_avx2, multiply};
+const BlockCode kAvx512Code = {"avx512_vnni", kMostRows, quantize_avx2, multiply,
+                               multiply_floats_avx512};
 
 }  // namespace gantry::onednn

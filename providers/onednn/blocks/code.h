@@ -45,6 +45,8 @@ struct RowTile {
   int8_t* numbers = nullptr;       ///< [padded / kQuad, rows, kQuad], from -127 to 127
   float* scales = nullptr;         ///< [blocks, rows]
   int32_t* corrections = nullptr;  ///< [blocks, rows]: minus the sum of the numbers, times `middle`
+  /// Of rows that stay in floats: [padded, rows]; `scales` are then minus the sums of the blocks.
+  float* floats = nullptr;
 };
 
 /// Where the product of a tile with a group goes.
@@ -66,6 +68,9 @@ struct BlockCode {
                    int row);
   void (*multiply)(const RowTile& tile, const ColumnGroup& group, const BlockShape& shape,
                    const Target& target);
+  /// As multiply, of rows in floats; null: there is none.
+  void (*multiply_floats)(const RowTile& tile, const ColumnGroup& group, const BlockShape& shape,
+                          const Target& target);
 };
 
 /// The best that this CPU has and the environment allows. [any]

@@ -93,14 +93,15 @@ void multiply(const RowTile& tile, const ColumnGroup& group, const BlockShape& s
       multiply_row<4>(tile, row, group, shape, sums);
     }
     float* to = target.data + row * target.stride;
-    for (int lane = 0; lane < target.columns; ++lane)
+    for (int lane = 0; lane < target.columns; ++lane) {
       to[lane] = sums[lane] * (group.steps ? group.steps[lane] : 1) +
                  (target.bias ? target.bias[lane] : 0);
+    }
   }
 }
 
 }  // namespace
 
-const BlockCode kPlainCode = {"plain", kMostRows, quantize, multiply};
+const BlockCode kPlainCode = {"plain", kMostRows, quantize, multiply, nullptr};
 
 }  // namespace gantry::onednn

@@ -40,10 +40,9 @@ void spread(const uint8_t* source, const BlockShape& shape, uint8_t* lane) {
 }
 
 /// The power of two of which a column's scales are kept as multiples up to 65535; 0: they are not,
-/// as one would be off by more than 1 in 8192.
-float step_of(const float* scales, int64_t count) {
+/// as one would be off by more than `tolerance` of itself.
+float step_of(const float* scales, int64_t count, float tolerance) {
   constexpr float kMost = 65535;
-  constexpr float kNear = 1.0F / 8192;
   const float largest = *std::max_element(scales, scales + count);
   if (largest == 0 && std::count(scales, scales + count, 0.0F) == count) return 1;
   if (!(largest > 0) || !std::isfinite(largest)) return 0;
@@ -52,7 +51,7 @@ float step_of(const float* scales, int64_t count) {
   const float step = std::ldexp(1.0F, exponent);
   if (step < std::numeric_limits<float>::min()) return 0;
   const bool are_near = std::all_of(scales, scales + count, [&](float scale) {
-    return scale >= 0 && std::abs(std::nearbyint(scale / step) * step - scale) <= kNear * scale;
+    return scale >= 0 && std::abs(std::nearbyint(scale / step) * step - scale) <= tolerance * scale;
   });
   return are_near ? step : 0;
 }
@@ -75,12 +74,13 @@ void BlockWeights::pack(const gantry_host* host, const PlainBlocks& plain) {
     zeros_ = std::all_of(zeros.begin(), zeros.end(), is_byte) ? Zeros::kBytes : Zeros::kFloats;
   }
   has_multiples_ = true;
-  for (int64_t column = 0; has_multiples_ && column < shape_.columns; ++column)
-    has_multiples_ =
-        step_of(&plain.scales[static_cast<size_t>(column * shape_.blocks())], shape_.blocks()) > 0;
+  for (int64_t column = 0; has_multiples_ && column < shape_.columns; ++column) {
+    const float* scales = plain.scales.data() + column * shape_.blocks();
+    has_multiples_ = step_of(scales, shape_.blocks(), plain.scale_tolerance) > 0;
+  }
   const std::string form = "blocks/" + std::to_string(shape_.bits) + "/" +
                            std::to_string(shape_.block) + "/" + std::to_string(shape_.inner) + "/" +
-                           std::to_string(shape_.columns);
+                           std::to_string(shape_.columns) + (has_multiples_ ? "/multiples" : "");
   const auto size =
       static_cast<uint64_t>(shape_.columns * shape_.padded() * shape_.bits / 8);  // of the numbers
   const Digest content =
@@ -144,7 +144,7 @@ void BlockWeights::fill_scales(const PlainBlocks& plain, int64_t index, uint8_t*
     const int64_t column = index * kGroup + lane;
     const float* scales =
         column < shape_.columns ? plain.scales.data() + column * blocks : none.data();
-    if (has_multiples_) steps[lane] = step_of(scales, blocks);
+    if (has_multiples_) steps[lane] = step_of(scales, blocks, plain.scale_tolerance);
     for (int64_t block = 0; block < blocks; ++block) {
       if (has_multiples_) {
         multiples[block * kGroup + lane] =

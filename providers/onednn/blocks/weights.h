@@ -20,6 +20,8 @@ struct PlainBlocks {
   const uint8_t* numbers = nullptr;  ///< [columns, blocks, block * bits / 8], low half first
   std::vector<float> scales;         ///< [columns, blocks]
   std::vector<float> zeros;          ///< [columns, blocks]; empty: all are half of the range
+  /// By how much of itself a scale may be off, so that it takes 16 bits.
+  float scale_tolerance = 0;
 };
 
 class BlockWeights {

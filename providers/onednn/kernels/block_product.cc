@@ -8,6 +8,7 @@
 #include <array>
 #include <optional>
 
+#include "blocks/floats.h"
 #include "blocks/weights.h"
 #include "constants.h"
 #include "kernels/kernels.h"
@@ -17,6 +18,8 @@ namespace {
 
 enum Input : uint8_t { kLeft, kNumbers, kScales, kZeros, kOrder, kBias };
 constexpr int kNumbersOfBytes = 4;  // accuracy_level from which on the left matrix may be in 8 bits
+
+constexpr float kScaleTolerance = 1.0F / 8192;  // far below what 8 bits for the rows cost
 
 BlockShape shape_of(const sdk::NodeView& node) {
   return {node.get_int("K", 0), node.get_int("N", 0), node.get_int("block_size", 0),
@@ -50,11 +53,13 @@ bool is_constant_of(const sdk::ValueView& value, uint32_t dtype, int64_t count) 
 /// The rows of a run in 8 bits, in tiles of about equal heights.
 class Rows {
  public:
-  Rows(sdk::Call& call, const BlockShape& shape, const BlockCode& code, int64_t count)
+  Rows(sdk::Call& call, const BlockShape& shape, const BlockCode& code, int64_t count,
+       bool in_floats)
       : shape_(shape),
         count_(count),
         tiles_((count + code.most_rows - 1) / code.most_rows),
-        numbers_(call.scratch<int8_t>(count * shape.padded())),
+        numbers_(in_floats ? nullptr : call.scratch<int8_t>(count * shape.padded())),
+        floats_(in_floats ? call.scratch<float>(count * shape.padded()) : nullptr),
         scales_(call.scratch<float>(count * shape.blocks())),
         corrections_(call.scratch<int32_t>(count * shape.blocks())) {}
 
@@ -62,8 +67,15 @@ class Rows {
   [[nodiscard]] int64_t first_row(int64_t tile) const { return tile * count_ / tiles_; }
   [[nodiscard]] RowTile tile(int64_t index) const {
     const int64_t first = first_row(index);
-    return {static_cast<int>(first_row(index + 1) - first), numbers_ + first * shape_.padded(),
-            scales_ + first * shape_.blocks(), corrections_ + first * shape_.blocks()};
+    RowTile tile{static_cast<int>(first_row(index + 1) - first)};
+    if (floats_) {
+      tile.floats = floats_ + first * shape_.padded();
+    } else {
+      tile.numbers = numbers_ + first * shape_.padded();
+    }
+    tile.scales = scales_ + first * shape_.blocks();
+    tile.corrections = corrections_ + first * shape_.blocks();
+    return tile;
   }
 
  private:
@@ -71,6 +83,7 @@ class Rows {
   int64_t count_;
   int64_t tiles_;
   int8_t* numbers_;
+  float* floats_;
   float* scales_;
   int32_t* corrections_;
 };
@@ -81,10 +94,12 @@ class BlockProductKernel final : public sdk::Kernel {
     const sdk::NodeView node = args.index.node(args.unit.anchor);
     label_ = node.label();
     shape_ = shape_of(node);
+    in_floats_ = node.get_int("accuracy_level", 0) < kNumbersOfBytes;
     if (node.input(kBias).present()) bias_ = floats_of(node.input(kBias));
-    weights_.pack(args.index.host(),
-                  {shape_, static_cast<const uint8_t*>(node.input(kNumbers).constant()->data),
-                   floats_of(node.input(kScales)), zeros_of(node, shape_)});
+    weights_.pack(
+        args.index.host(),
+        {shape_, static_cast<const uint8_t*>(node.input(kNumbers).constant()->data),
+         floats_of(node.input(kScales)), zeros_of(node, shape_), in_floats_ ? 0 : kScaleTolerance});
   }
 
   void run(sdk::Call& call) const override {
@@ -101,7 +116,7 @@ class BlockProductKernel final : public sdk::Kernel {
     gantry_tensor& target = call.output(0, GANTRY_FLOAT, {extents.data(), input.rank});
     const int64_t count = input.count(0, input.rank - 1);
     if (count == 0) return;
-    const Rows rows(call, shape_, code_, count);
+    const Rows rows(call, shape_, code_, count, in_floats_);
     quantize(call, rows);
     multiply(call, rows, static_cast<float*>(target.data));
   }
@@ -111,14 +126,14 @@ class BlockProductKernel final : public sdk::Kernel {
     constexpr int64_t kNumbersPerTask = 1 << 15;
     const int middle = weights_.has_zeros() ? 1 : 1 << (shape_.bits - 1);
     const auto* source = call.data<float>(kLeft);
+    const auto take = in_floats_ ? lay_floats : code_.quantize;
     const int64_t grain =
         std::max<int64_t>(1, kNumbersPerTask / (rows.tile(0).rows * shape_.padded()));
     call.parallel_for(rows.tile_count(), grain, [&](int64_t begin, int64_t end) {
       for (int64_t index = begin; index < end; ++index) {
         const RowTile tile = rows.tile(index);
         for (int row = 0; row < tile.rows; ++row) {
-          code_.quantize(source + (rows.first_row(index) + row) * shape_.inner, shape_, middle,
-                         tile, row);
+          take(source + (rows.first_row(index) + row) * shape_.inner, shape_, middle, tile, row);
         }
       }
     });
@@ -151,12 +166,14 @@ class BlockProductKernel final : public sdk::Kernel {
     const Target to{target + rows.first_row(tile) * shape_.columns + column, shape_.columns,
                     static_cast<int>(std::min<int64_t>(kGroup, shape_.columns - column)),
                     bias_.empty() ? nullptr : bias_.data() + column};
-    code_.multiply(rows.tile(tile), weights_.group(group), shape_, to);
+    const auto multiply = in_floats_ ? code_.multiply_floats : code_.multiply;
+    multiply(rows.tile(tile), weights_.group(group), shape_, to);
   }
 
   const BlockCode& code_;
   std::string label_;
   BlockShape shape_;
+  bool in_floats_ = false;
   std::vector<float> bias_;
   BlockWeights weights_;
 };
@@ -166,8 +183,9 @@ class BlockProductKernel final : public sdk::Kernel {
 std::string block_product_refusal(const GraphIndex& index, const Unit& unit) {
   const sdk::NodeView node = index.node(unit.anchor);
   const BlockShape shape = shape_of(node);
-  if (node.get_int("accuracy_level", 0) < kNumbersOfBytes)
-    return "its accuracy_level does not allow to round the first matrix to 8 bits";
+  if (node.get_int("accuracy_level", 0) < kNumbersOfBytes && !block_code().multiply_floats)
+    return "its accuracy_level does not allow to round the first matrix to 8 bits, and this CPU "
+           "has no AVX-512 with VNNI";
   if (node.input(kLeft).dtype() != GANTRY_FLOAT) return "only float32 is taken";
   if (node.input(kLeft).rank() > 8 || node.input(kLeft).rank() == 0)
     return "the first tensor is not of rank 1 to 8";

@@ -18,6 +18,7 @@ import gantry
 
 U8 = np.uint8
 MIB = 1 << 20
+KERNEL = "onednn.block_product"
 CODE = "GANTRY_TEST_BLOCK_CODE"  # in the environment: the code that must be in use
 
 
@@ -91,7 +92,7 @@ class Product:
         for threads in (1, 2):
             session = self.session(threads)
             (node,) = session.placement.nodes
-            assert node.kernel == "onednn.block_product" + os.environ.get(CODE, node.kernel[len("onednn.block_product"):]), node
+            assert node.kernel == KERNEL + os.environ.get(CODE, node.kernel[len(KERNEL):]), node
             for _ in range(2):  # the second from the plan of memory
                 found = session.run({"x": self.x})["y"]
             assert found.dtype == np.float32 and found.shape == self.exact().shape
@@ -183,11 +184,32 @@ def test_as_onnx_runtime(rows, inner, columns, block, zeros):
     assert ours <= 1.1 * theirs + 1e-4, (ours, theirs)
 
 
-@pytest.mark.parametrize("changes, reason", [
-    ({"accuracy": 0}, "accuracy_level"), ({"accuracy": 1}, "accuracy_level"), ({"block": 256}, "not of 16, 32, 64 or 128"),
-])
-def test_what_it_leaves_to_the_body(changes, reason):
-    product = Product(**{"rows": 5, "inner": 300, "columns": 20, "block": 32, "accuracy": 4, **changes})
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("zeros", [None, "packed", "float"])
+@pytest.mark.parametrize("inner, columns, block", [(64, 16, 16), (96, 7, 32), (300, 50, 128), (257, 100, 64), (1, 1, 32)])
+@pytest.mark.parametrize("accuracy", [0, 1, 3])
+def test_rows_that_stay_in_floats(bits, zeros, inner, columns, block, accuracy):
+    product = Product(5, inner, columns, block, bits, zeros, bias=True, accuracy=accuracy)
+    for threads in (1, 2):
+        session = product.session(threads)
+        kernels = [node.kernel for node in session.placement.nodes]
+        if os.environ.get(CODE, kernels[0][len(KERNEL):]) == ".avx512_vnni":
+            assert kernels == [KERNEL + ".avx512_vnni"]
+        for rows in (5, 1):
+            expected = product.exact()[:rows]
+            found = session.run({"x": product.x[:rows]})["y"]
+            magnitude = np.abs(product.x[:rows]) @ np.abs(product.matrix).T + 1
+            assert (np.abs(found - expected) <= 1e-6 * magnitude).all()
+
+
+@pytest.mark.parametrize("rows", range(1, 26))
+def test_every_number_of_rows_in_floats(rows):
+    product = Product(rows, 96, 37, 32, 8 if rows % 3 == 0 else 4, "packed" if rows % 2 else None, bias=True, accuracy=0)
+    np.testing.assert_allclose(product.session().run({"x": product.x})["y"], product.exact(), rtol=1e-4, atol=1e-4)
+
+
+def test_what_it_leaves_to_the_body():
+    product = Product(5, 300, 20, 256)
     session = product.session()
     assert all("block_product" not in node.kernel for node in session.placement.nodes)
     np.testing.assert_allclose(session.run({"x": product.x})["y"], product.exact(), rtol=1e-4, atol=1e-4)
