@@ -183,9 +183,10 @@ class BlockProductKernel final : public sdk::Kernel {
 std::string block_product_refusal(const GraphIndex& index, const Unit& unit) {
   const sdk::NodeView node = index.node(unit.anchor);
   const BlockShape shape = shape_of(node);
-  if (node.get_int("accuracy_level", 0) < kNumbersOfBytes && !block_code().multiply_floats)
+  if (node.get_int("accuracy_level", 0) < kNumbersOfBytes && !block_code().multiply_floats) {
     return "its accuracy_level does not allow to round the first matrix to 8 bits, and this CPU "
            "has no AVX-512 with VNNI";
+  }
   if (node.input(kLeft).dtype() != GANTRY_FLOAT) return "only float32 is taken";
   if (node.input(kLeft).rank() > 8 || node.input(kLeft).rank() == 0)
     return "the first tensor is not of rank 1 to 8";
