@@ -121,7 +121,9 @@ bool send_message(int socket, std::span<const std::byte> bytes, std::span<const 
 }
 
 std::optional<ReceivedMessage> receive_message(int socket) {
-  thread_local std::vector<std::byte> buffer(kMostInline);
+  // On the stack: providers are closed while the process ends, after a thread's own objects are
+  // gone.
+  std::array<std::byte, kMostInline> buffer;  // NOLINT(*-member-init): filled by what arrives
   Head head = {};
   std::array<iovec, 2> parts = {iovec{&head, sizeof(head)}, iovec{buffer.data(), buffer.size()}};
   ControlBuffer control;
