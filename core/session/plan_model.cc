@@ -85,6 +85,10 @@ std::vector<ValueRef> evaluate_on_cpu(ProviderRegistry& registry, const Config& 
     Executor executor(std::move(program), std::move(devices), hardware_threads(), nullptr, {});
     std::vector<ValueRef> outputs(graph.outputs.size());
     executor.run({}, outputs, {});
+    // What a mapped file gave for this is most often not wanted again.
+    for (const auto& value : graph.values()) {
+      if (value->constant) drop_pages(*value->constant);
+    }
     return outputs;
   } catch (const Error&) {
     return {};

@@ -48,6 +48,24 @@ std::string expected_of(const ValueInfo& info) {
   return text + ']';
 }
 
+// Gives up the memory of computed constants that no run reads: providers have made of them what
+// they want. What the graph's text shows of large ones is their type.
+void release_unused_constants(const Graph& graph) {
+  constexpr uint64_t kLarge = 4096;
+  for (const auto& value : graph.values()) {
+    const ValueRef& constant = value->constant;
+    if (!constant || constant.use_count() > 1 || constant->is_mapped ||
+        constant->kind != GANTRY_KIND_TENSOR || constant->dtype == DType::kString ||
+        constant->view.size_bytes < kLarge)
+      continue;
+    constant->owner.reset();
+    constant->view.data = nullptr;
+  }
+  for (const auto& node : graph.nodes()) {
+    for (const Graph* body : node->bodies()) release_unused_constants(*body);
+  }
+}
+
 }  // namespace
 
 std::string subject_of(const ModelSource& source) {
@@ -91,6 +109,7 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
     placement = describe(planned_, preference);
     placement.copies = built.program->copies();
     planned_.placement.reset();  // its views were for the providers
+    release_unused_constants(*planned_.graph);
     executor = std::make_unique<Executor>(
         std::move(built.program), std::move(built.devices), threads, trace_.get(),
         Executor::Options{.stop_grace_ms = config.session.stop_grace_ms,

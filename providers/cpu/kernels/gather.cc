@@ -208,7 +208,8 @@ class GatherND final : public NodeKernel {
 };
 
 constexpr sdk::KernelRow kGatherRows[] = {
-    {"Gather", 1, sdk::kLatest, sdk::kAllTypes, sdk::make<Gather>},
+    // Whole runs of bytes are copied, from an embedding in a mapped file as from anywhere else.
+    {"Gather", 1, sdk::kLatest, sdk::kAllTypes, sdk::make<Gather>, {.unaligned_inputs = 1}},
     {"GatherElements", 11, sdk::kLatest, sdk::kAllTypes, sdk::make<GatherElements>},
     {"GatherND", 11, sdk::kLatest, sdk::kAllTypes, sdk::make<GatherND>},
 };

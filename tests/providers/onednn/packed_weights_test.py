@@ -56,6 +56,19 @@ def test_a_session_outlives_the_one_that_packed(tmp_path):
     np.testing.assert_array_equal(second.run(feeds)["y"], expected)
 
 
+def test_what_was_computed_to_be_packed_is_not_held_twice(tmp_path):
+    weights = random(8192, 2048)  # 64 MiB, and as much turned
+    model, feeds = small_graph("t = Transpose<perm=[1, 0]>(w)\n y = MatMul(x, t)", {"x": np.ones((1, 2048), np.float32)}, {"w": weights})
+    onnx.save(model, tmp_path / "a.onnx")
+    expected = feeds["x"] @ weights.T
+    del model, weights
+    before = resident()
+    session = gantry.Session(tmp_path / "a.onnx", device="CPU")
+    np.testing.assert_allclose(session.run(feeds)["y"], expected, rtol=1e-3, atol=1e-3)
+    assert [node.kernel for node in session.placement.nodes] == ["onednn.product"]
+    assert resident() - before < 96 * MIB
+
+
 @pytest.mark.parametrize("change", ["first", "last", "scale", "transposed"])
 def test_what_differs_a_little_is_not_shared(tmp_path, change):
     weights = random(384, 384)
