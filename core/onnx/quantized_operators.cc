@@ -67,8 +67,10 @@ bool build_concat(const onnx::FunctionBodyBuildContext& context, const onnx::OpS
   for (int i = 0; i < (count - 2) / 3; ++i) {
     const std::string n = std::to_string(i);
     for (const char* name : {"x", "scale", "zero"}) function.add_input(name + n);
-    builder.Add(
-        ("f" + n + " = DequantizeLinear(x" + n + ", scale" + n + ", zero" + n + ")").c_str());
+    std::string node = "f" + n;
+    for (const char* part : {" = DequantizeLinear(x", ", scale", ", zero"})
+      node.append(part).append(n);
+    builder.Add(node.append(")").c_str());
     parts += (i > 0 ? ", f" : "f") + n;
   }
   builder.Add(("y = Concat(" + parts + ")").c_str(), "axis", number(context, "axis", 0));
