@@ -76,13 +76,14 @@ bool has_gelu(DType dtype) { return dtype == DType::kFloat || dtype == DType::kD
 
 }  // namespace
 
-bool raise_gelu(Graph& graph, const PassContext&) {
+bool raise_gelu(Graph& graph, const PassContext& context) {
   std::vector<std::pair<GraphValue*, Match>> found;
   for (const auto& node : graph.nodes()) {
     const Match match = match_of(*node);
     if (!match.x || !has_gelu(match.x->type.dtype)) continue;
     GraphValue* result = result_of(graph, node->outputs[0], match.x);
-    if (result) found.emplace_back(result, match);
+    if (result && !are_taken_together(context, *node, *result->producer))
+      found.emplace_back(result, match);
   }
   for (const auto& [result, match] : found) {
     Node* gelu = graph.add_node("Gelu", "", 20, result->producer->name);

@@ -94,11 +94,12 @@ Match match_of(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-bool raise_layer_normalization(Graph& graph, const PassContext&) {
+bool raise_layer_normalization(Graph& graph, const PassContext& context) {
   std::vector<Match> found;
   for (const auto& node : graph.nodes()) {
     const Match match = match_of(graph, *node);
-    if (match.result) found.push_back(match);
+    if (match.result && !are_taken_together(context, *node, *match.result->producer))
+      found.push_back(match);
   }
   for (const Match& match : found) {
     Node* raised = graph.add_node("LayerNormalization", "", 17, match.result->producer->name);

@@ -25,8 +25,17 @@ struct PassContext {
   /// True of nodes whose place beside another node says something to providers, as that of a
   /// DequantizeLinear: neither folded nor merged. Empty: of none.
   std::function<bool(const Node&)> is_kept;
+  /// Equal and not null for nodes that one provider took together when it was asked: a pattern that
+  /// lies within is left to it. Empty: none were.
+  std::function<const void*(const Node&)> company;
   Trace* trace = nullptr;  ///< takes a span for each pass
 };
+
+/// True if a provider took both nodes together.
+inline bool are_taken_together(const PassContext& context, const Node& a, const Node& b) {
+  const void* company = context.company ? context.company(a) : nullptr;
+  return company && company == context.company(b);
+}
 
 struct Pass {
   const char* name;                                       ///< as in session.disable_passes

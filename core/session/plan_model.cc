@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <set>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 
 #include "base/log.h"
@@ -135,12 +135,15 @@ void warn_of_other_answers(const GraphPlacement& before, const GraphPlacement& n
                               " when the same question was asked again; a claim must not change");
 }
 
-// The nodes that providers took together with others.
-void find_companions(const GraphPlacement& placement, std::unordered_set<const Node*>& found) {
+// The nodes that providers took together with others, each with its claim.
+using Companies = std::unordered_map<const Node*, const void*>;
+
+void find_companies(const GraphPlacement& placement, Companies& found) {
   for (const Claim& claim : placement.claims) {
-    if (claim.nodes.size() > 1) found.insert(claim.nodes.begin(), claim.nodes.end());
+    if (claim.nodes.size() < 2) continue;
+    for (const Node* node : claim.nodes) found.emplace(node, &claim);
   }
-  for (const auto& [graph, body] : placement.bodies) find_companions(*body, found);
+  for (const auto& [graph, body] : placement.bodies) find_companies(*body, found);
 }
 
 bool has_dequantize(const Graph& graph) {
@@ -190,6 +193,10 @@ class Planner {
           Trace* trace)
       : config_(config), preference_(preference), trace_(trace), rules_(config) {
     context_.is_nondeterministic = is_nondeterministic;
+    context_.company = [this](const Node& node) -> const void* {
+      const auto found = companies_.find(&node);
+      return found == companies_.end() ? nullptr : found->second;
+    };
     context_.trace = trace;
     if (!fold || config.session.optimization != Optimization::kAll) return;
     context_.evaluate = [&](const Graph& graph) {
@@ -254,6 +261,8 @@ class Planner {
 
   void improve_and_place() {
     const std::unique_ptr<GraphPlacement> before = std::move(planned_.placement);
+    companies_.clear();
+    find_companies(*before, companies_);
     context_.is_kept = is_dequantize;
     const bool has_changed = improve();
     rules_.look_at(*planned_.graph);
@@ -261,9 +270,9 @@ class Planner {
     if (!has_changed) warn_of_other_answers(*before, *planned_.placement);
     if (!has_dequantize(*planned_.graph)) return;
     // What no provider took along with its reader is as any other node.
-    std::unordered_set<const Node*> companions;
-    find_companions(*planned_.placement, companions);
-    context_.is_kept = [&](const Node& node) { return companions.contains(&node); };
+    companies_.clear();
+    find_companies(*planned_.placement, companies_);
+    context_.is_kept = [this](const Node& node) { return companies_.contains(&node); };
     if (improve()) place_graph();
   }
 
@@ -272,6 +281,7 @@ class Planner {
   Trace* trace_;
   RuleUse rules_;
   PassContext context_;
+  Companies companies_;  // as of the last claims
   PipelineOptions options_ = pipeline_options(config_);
   PlannedModel planned_;
 };

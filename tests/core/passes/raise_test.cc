@@ -48,6 +48,19 @@ INSTANTIATE_TEST_SUITE_P(
         "p1 = Mul(x, x) p = Mul(p1, x) q = Mul(e, p) u = Add(q, x) v = Mul(k, u) b = Tanh(v) "
         "s = Add(o, b) m = Mul(x, s) y = Mul(h, m)"));
 
+TEST(Gelu, IsLeftToAProviderThatTookItsNodesTogether) {
+  const std::string text =
+      model("a = Div(x, r) b = Erf(a) s = Add(b, o) m = Mul(x, s) y = Mul(m, h)");
+  PassContext context = test::summing_context();
+  const int claim = 0;
+  context.company = [&](const Node&) -> const void* { return &claim; };
+  EXPECT_FALSE(test::run_pass("gelu", *test::graph_of(text), context));
+  context.company = [&](const Node& node) -> const void* {
+    return node.op_type == "Erf" ? &claim : nullptr;
+  };
+  EXPECT_TRUE(test::run_pass("gelu", *test::graph_of(text), context));
+}
+
 class NoGelu : public testing::TestWithParam<const char*> {};
 
 TEST_P(NoGelu, Stays) {
