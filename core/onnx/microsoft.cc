@@ -115,14 +115,7 @@ constexpr std::array<Operator, 15> kOperators = {{
      Result::kLikeFirst},
     {R"(BiasGelu (A, B) => (Y) {
       X = Add(A, B)
-      half = Constant<value_float = 0.5>()
-      one = Constant<value_float = 1.0>()
-      root = Constant<value_float = 1.4142135>()
-      a = Div(X, root)
-      b = Erf(a)
-      c = Add(b, one)
-      d = Mul(X, c)
-      Y = Mul(d, half)
+      Y = com.microsoft.Gelu(X)
     })",
      Result::kLikeFirst},
     {R"(FastGelu (X) => (Y) {
