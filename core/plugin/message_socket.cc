@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -121,11 +122,10 @@ bool send_message(int socket, std::span<const std::byte> bytes, std::span<const 
 }
 
 std::optional<ReceivedMessage> receive_message(int socket) {
-  // On the stack: providers are closed while the process ends, after a thread's own objects are
-  // gone.
-  std::array<std::byte, kMostInline> buffer;  // NOLINT(*-member-init): filled by what arrives
+  // Not a thread's own: providers are closed while the process ends, when such objects are gone.
+  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(kMostInline);
   Head head = {};
-  std::array<iovec, 2> parts = {iovec{&head, sizeof(head)}, iovec{buffer.data(), buffer.size()}};
+  std::array<iovec, 2> parts = {iovec{&head, sizeof(head)}, iovec{buffer.get(), kMostInline}};
   ControlBuffer control;
   msghdr message = {};
   message.msg_iov = parts.data();
@@ -141,7 +141,7 @@ std::optional<ReceivedMessage> receive_message(int socket) {
   received.descriptors = descriptors_of(message);
   if (!head.is_apart) {
     if (head.size_bytes != static_cast<uint64_t>(got) - sizeof(head)) return {};
-    received.bytes.assign(buffer.data(), buffer.data() + head.size_bytes);
+    received.bytes.assign(buffer.get(), buffer.get() + head.size_bytes);
     return received;
   }
   struct stat facts = {};

@@ -12,7 +12,7 @@
 
 namespace gantry::cuda {
 
-using Address = unsigned long long;  // NOLINT(google-runtime-int): as the driver declares it
+using Address = uint64_t;
 using DeviceNumber = int;
 using ContextHandle = struct CudaContext*;
 using StreamHandle = struct CudaStream*;
@@ -51,7 +51,7 @@ struct PoolProperties {
   int device = 0;
   void* security = nullptr;
   size_t most_bytes = 0;
-  unsigned short usage = 0;  // NOLINT(google-runtime-int)
+  uint16_t usage = 0;
   unsigned char reserved[54] = {};
 };
 constexpr int kPoolReleaseThreshold = 4;
@@ -81,56 +81,55 @@ constexpr unsigned kNoTiming = 2;
 constexpr int kCaptureOfThread = 1;
 
 // Member, exported name, parameters.
-#define GANTRY_CUDA_DRIVER_FUNCTIONS(X)                                                     \
-  X(init, "cuInit", (unsigned))                                                             \
-  X(driver_version, "cuDriverGetVersion", (int*))                                           \
-  X(error_name, "cuGetErrorName", (int, const char**))                                      \
-  X(error_string, "cuGetErrorString", (int, const char**))                                  \
-  X(device_count, "cuDeviceGetCount", (int*))                                               \
-  X(device_get, "cuDeviceGet", (DeviceNumber*, int))                                        \
-  X(device_name, "cuDeviceGetName", (char*, int, DeviceNumber))                             \
-  X(device_attribute, "cuDeviceGetAttribute", (int*, int, DeviceNumber))                    \
-  X(device_memory, "cuDeviceTotalMem_v2", (size_t*, DeviceNumber))                          \
-  X(device_uuid, "cuDeviceGetUuid_v2", (char*, DeviceNumber))                               \
-  X(context_retain, "cuDevicePrimaryCtxRetain", (ContextHandle*, DeviceNumber))             \
-  X(context_release, "cuDevicePrimaryCtxRelease_v2", (DeviceNumber))                        \
-  X(context_set_current, "cuCtxSetCurrent", (ContextHandle))                                \
-  X(pool_create, "cuMemPoolCreate", (PoolHandle*, const PoolProperties*))                   \
-  X(pool_destroy, "cuMemPoolDestroy", (PoolHandle))                                         \
-  X(pool_set, "cuMemPoolSetAttribute", (PoolHandle, int, void*))                            \
-  X(pool_get, "cuMemPoolGetAttribute", (PoolHandle, int, void*))                            \
-  X(pool_trim, "cuMemPoolTrimTo", (PoolHandle, size_t))                                     \
-  X(pool_allocate, "cuMemAllocFromPoolAsync", (Address*, size_t, PoolHandle, StreamHandle)) \
-  X(memory_free, "cuMemFreeAsync", (Address, StreamHandle))                                 \
-  X(host_allocate, "cuMemHostAlloc", (void**, size_t, unsigned))                            \
-  X(host_free, "cuMemFreeHost", (void*))                                                    \
-  X(copy_in, "cuMemcpyHtoDAsync_v2", (Address, const void*, size_t, StreamHandle))          \
-  X(copy_out, "cuMemcpyDtoHAsync_v2", (void*, Address, size_t, StreamHandle))               \
-  X(copy_within, "cuMemcpyDtoDAsync_v2", (Address, Address, size_t, StreamHandle))          \
-  X(copy_2d, "cuMemcpy2DAsync_v2", (const Copy2d*, StreamHandle))                           \
-  X(fill_8, "cuMemsetD8Async", (Address, unsigned char, size_t, StreamHandle))              \
-  X(stream_create, "cuStreamCreate", (StreamHandle*, unsigned))                             \
-  X(stream_destroy, "cuStreamDestroy_v2", (StreamHandle))                                   \
-  X(stream_synchronize, "cuStreamSynchronize", (StreamHandle))                              \
-  X(stream_wait, "cuStreamWaitEvent", (StreamHandle, EventHandle, unsigned))                \
-  X(event_create, "cuEventCreate", (EventHandle*, unsigned))                                \
-  X(event_destroy, "cuEventDestroy_v2", (EventHandle))                                      \
-  X(event_record, "cuEventRecord", (EventHandle, StreamHandle))                             \
-  X(event_query, "cuEventQuery", (EventHandle))                                             \
-  X(event_synchronize, "cuEventSynchronize", (EventHandle))                                 \
-  X(event_elapsed, "cuEventElapsedTime", (float*, EventHandle, EventHandle))                \
-  X(capture_begin, "cuStreamBeginCapture_v2", (StreamHandle, int))                          \
-  X(capture_end, "cuStreamEndCapture", (StreamHandle, GraphHandle*))                        \
-  X(graph_destroy, "cuGraphDestroy", (GraphHandle))                                         \
-  X(graph_instantiate, "cuGraphInstantiateWithFlags",                                       \
-    (GraphExecHandle*, GraphHandle, unsigned long long)) /* NOLINT(google-runtime-int) */   \
-  X(graph_launch, "cuGraphLaunch", (GraphExecHandle, StreamHandle))                         \
-  X(graph_exec_destroy, "cuGraphExecDestroy", (GraphExecHandle))                            \
-  X(module_load, "cuModuleLoadData", (ModuleHandle*, const void*))                          \
-  X(module_unload, "cuModuleUnload", (ModuleHandle))                                        \
-  X(module_function, "cuModuleGetFunction", (FunctionHandle*, ModuleHandle, const char*))   \
-  X(launch, "cuLaunchKernel",                                                               \
-    (FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,  \
+#define GANTRY_CUDA_DRIVER_FUNCTIONS(X)                                                          \
+  X(init, "cuInit", (unsigned))                                                                  \
+  X(driver_version, "cuDriverGetVersion", (int*))                                                \
+  X(error_name, "cuGetErrorName", (int, const char**))                                           \
+  X(error_string, "cuGetErrorString", (int, const char**))                                       \
+  X(device_count, "cuDeviceGetCount", (int*))                                                    \
+  X(device_get, "cuDeviceGet", (DeviceNumber*, int))                                             \
+  X(device_name, "cuDeviceGetName", (char*, int, DeviceNumber))                                  \
+  X(device_attribute, "cuDeviceGetAttribute", (int*, int, DeviceNumber))                         \
+  X(device_memory, "cuDeviceTotalMem_v2", (size_t*, DeviceNumber))                               \
+  X(device_uuid, "cuDeviceGetUuid_v2", (char*, DeviceNumber))                                    \
+  X(context_retain, "cuDevicePrimaryCtxRetain", (ContextHandle*, DeviceNumber))                  \
+  X(context_release, "cuDevicePrimaryCtxRelease_v2", (DeviceNumber))                             \
+  X(context_set_current, "cuCtxSetCurrent", (ContextHandle))                                     \
+  X(pool_create, "cuMemPoolCreate", (PoolHandle*, const PoolProperties*))                        \
+  X(pool_destroy, "cuMemPoolDestroy", (PoolHandle))                                              \
+  X(pool_set, "cuMemPoolSetAttribute", (PoolHandle, int, void*))                                 \
+  X(pool_get, "cuMemPoolGetAttribute", (PoolHandle, int, void*))                                 \
+  X(pool_trim, "cuMemPoolTrimTo", (PoolHandle, size_t))                                          \
+  X(pool_allocate, "cuMemAllocFromPoolAsync", (Address*, size_t, PoolHandle, StreamHandle))      \
+  X(memory_free, "cuMemFreeAsync", (Address, StreamHandle))                                      \
+  X(host_allocate, "cuMemHostAlloc", (void**, size_t, unsigned))                                 \
+  X(host_free, "cuMemFreeHost", (void*))                                                         \
+  X(copy_in, "cuMemcpyHtoDAsync_v2", (Address, const void*, size_t, StreamHandle))               \
+  X(copy_out, "cuMemcpyDtoHAsync_v2", (void*, Address, size_t, StreamHandle))                    \
+  X(copy_within, "cuMemcpyDtoDAsync_v2", (Address, Address, size_t, StreamHandle))               \
+  X(copy_2d, "cuMemcpy2DAsync_v2", (const Copy2d*, StreamHandle))                                \
+  X(fill_8, "cuMemsetD8Async", (Address, unsigned char, size_t, StreamHandle))                   \
+  X(stream_create, "cuStreamCreate", (StreamHandle*, unsigned))                                  \
+  X(stream_destroy, "cuStreamDestroy_v2", (StreamHandle))                                        \
+  X(stream_synchronize, "cuStreamSynchronize", (StreamHandle))                                   \
+  X(stream_wait, "cuStreamWaitEvent", (StreamHandle, EventHandle, unsigned))                     \
+  X(event_create, "cuEventCreate", (EventHandle*, unsigned))                                     \
+  X(event_destroy, "cuEventDestroy_v2", (EventHandle))                                           \
+  X(event_record, "cuEventRecord", (EventHandle, StreamHandle))                                  \
+  X(event_query, "cuEventQuery", (EventHandle))                                                  \
+  X(event_synchronize, "cuEventSynchronize", (EventHandle))                                      \
+  X(event_elapsed, "cuEventElapsedTime", (float*, EventHandle, EventHandle))                     \
+  X(capture_begin, "cuStreamBeginCapture_v2", (StreamHandle, int))                               \
+  X(capture_end, "cuStreamEndCapture", (StreamHandle, GraphHandle*))                             \
+  X(graph_destroy, "cuGraphDestroy", (GraphHandle))                                              \
+  X(graph_instantiate, "cuGraphInstantiateWithFlags", (GraphExecHandle*, GraphHandle, uint64_t)) \
+  X(graph_launch, "cuGraphLaunch", (GraphExecHandle, StreamHandle))                              \
+  X(graph_exec_destroy, "cuGraphExecDestroy", (GraphExecHandle))                                 \
+  X(module_load, "cuModuleLoadData", (ModuleHandle*, const void*))                               \
+  X(module_unload, "cuModuleUnload", (ModuleHandle))                                             \
+  X(module_function, "cuModuleGetFunction", (FunctionHandle*, ModuleHandle, const char*))        \
+  X(launch, "cuLaunchKernel",                                                                    \
+    (FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,       \
      StreamHandle, void**, void**))
 
 /// The functions; each answers a DriverResult or another of the driver's numbers.

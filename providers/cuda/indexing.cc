@@ -63,7 +63,7 @@ void Walk::write_extents(Divisor* out_divisors) const {
     out_divisors[axis] = divisor_of(std::max<int64_t>(extents[axis], 1));
 }
 
-void Walk::write_strides(size_t tensor, long long* out_strides) const {
+void Walk::write_strides(size_t tensor, Offset* out_strides) const {
   std::copy(strides[tensor].begin(), strides[tensor].end(), out_strides);
 }
 

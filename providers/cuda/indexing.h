@@ -28,7 +28,7 @@ struct Walk {
   /// Whether numbers and offsets fit into 32 bits.
   [[nodiscard]] bool is_small() const;
   void write_extents(Divisor* out_divisors) const;
-  void write_strides(size_t tensor, long long* out_strides) const;  // NOLINT(google-runtime-int)
+  void write_strides(size_t tensor, Offset* out_strides) const;
 };
 
 /// "u32" or "u64": what numbers of a walk's elements are held in.

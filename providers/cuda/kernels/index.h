@@ -9,5 +9,8 @@ struct Divisor {
   unsigned shift;
 };
 
+// A distance between elements, which can be negative.
+using Offset = long long;
+
 #define MOST_AXES 8
 #endif

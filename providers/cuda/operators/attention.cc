@@ -147,7 +147,7 @@ class Attention final : public Operation {
   static void place_mask(const Planner& planner, const Heads& q, AttentionParameters& p) {
     const Extents& mask = planner.shape(kMask);
     const int64_t expected[] = {q.batch, q.heads, q.length};
-    long long* const strides[] = {&p.mask_batch, &p.mask_head, &p.mask_row};
+    Offset* const strides[] = {&p.mask_batch, &p.mask_head, &p.mask_row};
     bool fits = !mask.empty() && mask.size() <= 4 && mask.back() <= p.k_length;
     const Extents dense = dense_strides(mask);
     for (size_t back = 2; fits && back <= mask.size(); ++back) {
