@@ -25,60 +25,64 @@ constexpr char kDomain[] = "com.microsoft";
 /// What is known of the output before the body stands there.
 enum class Result { kLikeFirst, kOfFirstType, kFloat, kFloatLikeFirst, kBytesLikeFirst };
 
-/// An operator whose body is always the same. Inputs named ..._zero_point, bias, beta, C and what
-/// follows them may be absent.
+/// An operator whose body is always the same. Inputs named ..._zero_point and bias may be absent.
 struct Operator {
   const char* text;  // a function as ONNX writes them
   Result result;
 };
 
-constexpr std::array<Operator, 15> kOperators = {{
-    {R"(QLinearAdd (A, A_scale, A_zero_point, B, B_scale, B_zero_point, Y_scale, Y_zero_point) => (Y) {
-      a = DequantizeLinear(A, A_scale, A_zero_point)
-      b = DequantizeLinear(B, B_scale, B_zero_point)
-      y = Add(a, b)
-      Y = QuantizeLinear(y, Y_scale, Y_zero_point)
-    })",
-     Result::kOfFirstType},
-    {R"(QLinearMul (A, A_scale, A_zero_point, B, B_scale, B_zero_point, Y_scale, Y_zero_point) => (Y) {
-      a = DequantizeLinear(A, A_scale, A_zero_point)
-      b = DequantizeLinear(B, B_scale, B_zero_point)
-      y = Mul(a, b)
-      Y = QuantizeLinear(y, Y_scale, Y_zero_point)
-    })",
-     Result::kOfFirstType},
-    {R"(QLinearSigmoid (X, X_scale, X_zero_point, Y_scale, Y_zero_point) => (Y) {
-      x = DequantizeLinear(X, X_scale, X_zero_point)
-      y = Sigmoid(x)
-      Y = QuantizeLinear(y, Y_scale, Y_zero_point)
-    })",
+/// An operator of 8-bit tensors that stands for one of floats: each operand, its scale and zero
+/// point go through DequantizeLinear, the result through QuantizeLinear.
+struct QuantizedOperator {
+  const char* name;
+  const char* attributes;
+  const char* operands;  // a letter each, of which the small one is the dequantized tensor
+  const char* node;      // of floats
+  Result result;
+};
+
+constexpr char kPool[] =
+    "AveragePool<auto_pad: string = @auto_pad, ceil_mode: int = @ceil_mode, "
+    "count_include_pad: int = @count_include_pad, kernel_shape: ints = @kernel_shape, "
+    "pads: ints = @pads, strides: ints = @strides>(x)";
+
+constexpr std::array<QuantizedOperator, 7> kQuantizedOperators = {{
+    {"QLinearAdd", "", "AB", "Add(a, b)", Result::kOfFirstType},
+    {"QLinearMul", "", "AB", "Mul(a, b)", Result::kOfFirstType},
+    {"QLinearSigmoid", "", "X", "Sigmoid(x)", Result::kLikeFirst},
+    {"QLinearLeakyRelu", "<alpha: float = 0.01>", "X", "LeakyRelu<alpha: float = @alpha>(x)",
      Result::kLikeFirst},
-    {R"(QLinearLeakyRelu <alpha: float = 0.01> (X, X_scale, X_zero_point, Y_scale, Y_zero_point) => (Y) {
-      x = DequantizeLinear(X, X_scale, X_zero_point)
-      y = LeakyRelu<alpha: float = @alpha>(x)
-      Y = QuantizeLinear(y, Y_scale, Y_zero_point)
-    })",
+    {"QLinearSoftmax", "<axis: int = -1, opset: int = 13>", "X", "Softmax<axis: int = @axis>(x)",
      Result::kLikeFirst},
-    {R"(QLinearSoftmax <axis: int = -1, opset: int = 13> (X, X_scale, X_zero_point, Y_scale, Y_zero_point) => (Y) {
-      x = DequantizeLinear(X, X_scale, X_zero_point)
-      y = Softmax<axis: int = @axis>(x)
-      Y = QuantizeLinear(y, Y_scale, Y_zero_point)
-    })",
-     Result::kLikeFirst},
-    {R"(QLinearGlobalAveragePool <channels_last: int = 0> (X, X_scale, X_zero_point, Y_scale, Y_zero_point) => (Y) {
-      x = DequantizeLinear(X, X_scale, X_zero_point)
-      y = GlobalAveragePool(x)
-      Y = QuantizeLinear(y, Y_scale, Y_zero_point)
-    })",
+    {"QLinearGlobalAveragePool", "<channels_last: int = 0>", "X", "GlobalAveragePool(x)",
      Result::kOfFirstType},
-    {R"(QLinearAveragePool <auto_pad, ceil_mode, count_include_pad, kernel_shape, pads, strides, channels_last: int = 0>
-        (X, X_scale, X_zero_point, Y_scale, Y_zero_point) => (Y) {
-      x = DequantizeLinear(X, X_scale, X_zero_point)
-      y = AveragePool<auto_pad: string = @auto_pad, ceil_mode: int = @ceil_mode, count_include_pad: int = @count_include_pad,
-                      kernel_shape: ints = @kernel_shape, pads: ints = @pads, strides: ints = @strides>(x)
-      Y = QuantizeLinear(y, Y_scale, Y_zero_point)
-    })",
-     Result::kOfFirstType},
+    {"QLinearAveragePool",
+     "<auto_pad, ceil_mode, count_include_pad, kernel_shape, pads, strides, "
+     "channels_last: int = 0>",
+     "X", kPool, Result::kOfFirstType},
+}};
+
+std::string text_of(const QuantizedOperator& entry) {
+  std::string inputs;
+  std::string nodes;
+  for (const char operand : std::string_view(entry.operands)) {
+    std::string slots(1, operand);
+    for (const char* suffix : {"_scale", "_zero_point"})
+      slots.append(", ").append(1, operand).append(suffix);
+    inputs.append(slots).append(", ");
+    nodes.append(1, static_cast<char>(operand - 'A' + 'a'));
+    nodes.append(" = DequantizeLinear(").append(slots).append(") ");
+  }
+  std::string text = entry.name;
+  text.append(entry.attributes)
+      .append(" (")
+      .append(inputs)
+      .append("Y_scale, Y_zero_point) => (Y) { ");
+  text.append(nodes).append("y = ").append(entry.node);
+  return text.append(" Y = QuantizeLinear(y, Y_scale, Y_zero_point) }");
+}
+
+constexpr std::array<Operator, 8> kOperators = {{
     {R"(DequantizeLinear <axis: int = 1> (X, X_scale, X_zero_point) => (Y) {
       Y = DequantizeLinear<axis: int = @axis>(X, X_scale, X_zero_point)
     })",
@@ -143,9 +147,8 @@ constexpr std::array<Operator, 15> kOperators = {{
      Result::kLikeFirst},
 }};
 
-onnx::FunctionProto parse(const char* text) {
-  const std::string whole =
-      "<domain: \"com.microsoft\", opset_import: [\"\" : 13]> " + std::string(text);
+onnx::FunctionProto parse(const std::string& text) {
+  const std::string whole = "<domain: \"com.microsoft\", opset_import: [\"\" : 13]> " + text;
   onnx::FunctionProto function;
   onnx::OnnxParser parser(whole.c_str());
   const onnx::Common::Status status = parser.Parse(function);
@@ -155,7 +158,7 @@ onnx::FunctionProto parse(const char* text) {
 
 bool may_be_absent(const std::string& input) {
   const std::string_view suffix = "_zero_point";
-  return input == "bias" || input == "beta" || input == "C" ||
+  return input == "bias" ||
          (input.size() > suffix.size() &&
           input.compare(input.size() - suffix.size(), suffix.size(), suffix) == 0);
 }
@@ -231,8 +234,8 @@ bool build(const onnx::FunctionProto& function, const onnx::FunctionBodyBuildCon
   return true;
 }
 
-onnx::OpSchema schema_of(const Operator& entry) {
-  const onnx::FunctionProto function = parse(entry.text);
+onnx::OpSchema schema_of(const std::string& text, Result result) {
+  const onnx::FunctionProto function = parse(text);
   onnx::OpSchema schema(function.name(), __FILE__, __LINE__);
   schema.SetDomain(kDomain).SinceVersion(1);
   for (int i = 0; i < function.input_size(); ++i) {
@@ -245,7 +248,7 @@ onnx::OpSchema schema_of(const Operator& entry) {
   schema.Output(0, function.output(0), "", "TY");
   schema.TypeConstraint("TY", onnx::OpSchema::all_tensor_types_ir13(), "");
   schema.AllowUncheckedAttributes();
-  schema.TypeAndShapeInferenceFunction(inference_of(entry.result));
+  schema.TypeAndShapeInferenceFunction(inference_of(result));
   schema.SetContextDependentFunctionBodyBuilder(
       [function](const onnx::FunctionBodyBuildContext& context, const onnx::OpSchema&,
                  onnx::FunctionProto& body) { return build(function, context, body); });
@@ -260,7 +263,10 @@ void register_microsoft_schemas() {
     auto& domains = onnx::OpSchemaRegistry::DomainToVersionRange::Instance();
     if (domains.Map().find(kDomain) == domains.Map().end())
       domains.AddDomainToVersion(kDomain, 1, 1);
-    for (const Operator& entry : kOperators) onnx::RegisterSchema(schema_of(entry), 1, false);
+    for (const QuantizedOperator& entry : kQuantizedOperators)
+      onnx::RegisterSchema(schema_of(text_of(entry), entry.result), 1, false);
+    for (const Operator& entry : kOperators)
+      onnx::RegisterSchema(schema_of(entry.text, entry.result), 1, false);
     onnx::RegisterSchema(matmul_nbits_schema(), 1, false);
     onnx::RegisterSchema(qgemm_schema(), 1, false);
     onnx::RegisterSchema(qlinear_concat_schema(), 1, false);

@@ -31,8 +31,8 @@ Claims::Claims(const gantry_host* host, const gantry_claim_request& request)
       refusals_(request.graph->node_count) {}
 
 void Claims::claim_sets() {
-  std::vector<bool> is_elementwise(index_.node_count(), false);
-  for (uint32_t node = 0; node < index_.node_count(); ++node) {
+  std::vector<bool> is_elementwise(index_.graph().node_count, false);
+  for (uint32_t node = 0; node < index_.graph().node_count; ++node) {
     if (index_.raw(node).capture_count > 0) continue;
     bool is_known = false;
     const std::string reason = elementwise_refusal(index_.node(node), is_known);
@@ -50,7 +50,7 @@ void Claims::claim_sets() {
 }
 
 void Claims::claim_products(std::vector<bool>& is_elementwise) {
-  for (uint32_t node = 0; node < index_.node_count(); ++node) {
+  for (uint32_t node = 0; node < index_.graph().node_count; ++node) {
     const ProductChain chain = product_chain(index_, node, is_elementwise);
     if (chain.nodes.size() < 2) continue;
     std::vector<gantry_port> inputs(index_.input_slots(chain.nodes).size(), gantry_port{});
@@ -143,7 +143,7 @@ gantry_claim_sink Claims::sink_of_rest() {
 }
 
 std::unique_ptr<sdk::Kernel> compile_set(const gantry_host* host, const gantry_compile& args) {
-  const GraphIndex index(host, *args.graph);
+  const sdk::GraphIndex index(host, *args.graph);
   std::vector<uint32_t> nodes(args.nodes, args.nodes + args.node_count);
   std::sort(nodes.begin(), nodes.end());
   if (args.tag == kSetTag)

@@ -3,12 +3,11 @@
 // kernels.
 #pragma once
 
+#include <gantry/sdk/graph_index.h>
 #include <gantry/sdk/rows.h>
 
 #include <memory>
 #include <vector>
-
-#include "graph_index.h"
 
 namespace gantry::cuda {
 
@@ -44,7 +43,7 @@ class Claims {
 
   const gantry_host* host_;
   const gantry_claim_request& request_;
-  GraphIndex index_;
+  sdk::GraphIndex index_;
   std::vector<bool> is_claimed_;       // by node
   std::vector<std::string> refusals_;  // by node, of known operators
 };

@@ -81,10 +81,10 @@ struct Term {
 
 class Elementwise final : public Operation {
  public:
-  Elementwise(const GraphIndex& index, const std::vector<uint32_t>& nodes) {
-    const std::vector<uint32_t> slots = index.input_slots(nodes);
+  Elementwise(const sdk::GraphIndex& index, const std::vector<uint32_t>& nodes) {
+    const std::vector<sdk::InputSlot> slots = index.input_slots(nodes);
     for (size_t i = 0; i < slots.size(); ++i)
-      first_slot_.try_emplace(slots[i], static_cast<int>(i));
+      first_slot_.try_emplace(slots[i].value, static_cast<int>(i));
     std::map<uint32_t, size_t> made;  // value -> term
     for (const uint32_t number : nodes) {
       const sdk::NodeView node = index.node(number);
@@ -298,8 +298,10 @@ class Elementwise final : public Operation {
 
 }  // namespace
 
-ElementwisePorts elementwise_ports(const GraphIndex& index, const std::vector<uint32_t>& nodes) {
-  const std::vector<uint32_t> slots = index.input_slots(nodes);
+ElementwisePorts elementwise_ports(const sdk::GraphIndex& index,
+                                   const std::vector<uint32_t>& nodes) {
+  std::vector<uint32_t> slots;  // the values
+  for (const sdk::InputSlot& slot : index.input_slots(nodes)) slots.push_back(slot.value);
   ElementwisePorts ports;
   for (const uint32_t value : slots)
     ports.is_inlined.push_back(value != GANTRY_NONE && inlined(index.value(value)).has_value());
@@ -333,7 +335,7 @@ ElementwisePorts elementwise_ports(const GraphIndex& index, const std::vector<ui
   return ports;
 }
 
-std::unique_ptr<Operation> make_elementwise(const GraphIndex& index,
+std::unique_ptr<Operation> make_elementwise(const sdk::GraphIndex& index,
                                             const std::vector<uint32_t>& nodes) {
   return std::make_unique<Elementwise>(index, nodes);
 }

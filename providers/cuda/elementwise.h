@@ -2,13 +2,13 @@
 // A set of element-wise nodes as one kernel, whose source is made from the nodes' expressions.
 #pragma once
 
+#include <gantry/sdk/graph_index.h>
 #include <gantry/sdk/kernel.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "graph_index.h"
 #include "indexing.h"
 #include "operation.h"
 
@@ -20,10 +20,11 @@ struct ElementwisePorts {
   std::vector<bool> is_read;     ///< by slot; else only its type counts
   uint64_t overwrites = 0;       ///< slots over which the result may be written
 };
-ElementwisePorts elementwise_ports(const GraphIndex& index, const std::vector<uint32_t>& nodes);
+ElementwisePorts elementwise_ports(const sdk::GraphIndex& index,
+                                   const std::vector<uint32_t>& nodes);
 
 /// The kernel of a set as elementwise_sets gives it.
-std::unique_ptr<Operation> make_elementwise(const GraphIndex& index,
+std::unique_ptr<Operation> make_elementwise(const sdk::GraphIndex& index,
                                             const std::vector<uint32_t>& nodes);
 
 }  // namespace gantry::cuda

@@ -10,12 +10,12 @@ namespace {
 
 class Collector {
  public:
-  Collector(const GraphIndex& index, const std::vector<bool>& is_elementwise)
+  Collector(const sdk::GraphIndex& index, const std::vector<bool>& is_elementwise)
       : index_(index), is_free_(is_elementwise) {}
 
   std::vector<std::vector<uint32_t>> run() {
     std::vector<std::vector<uint32_t>> sets;
-    for (uint32_t node = index_.node_count(); node-- > 0;) {
+    for (uint32_t node = index_.graph().node_count; node-- > 0;) {
       if (is_free_[node]) sets.push_back(set_behind(node));
     }
     std::reverse(sets.begin(), sets.end());
@@ -60,7 +60,7 @@ class Collector {
       const uint32_t value = raw.outputs[i];
       if (value == GANTRY_NONE) continue;
       if (i > 0 || index_.is_output(value)) return false;
-      const std::vector<uint32_t>& readers = index_.readers(value);
+      const std::vector<uint32_t> readers = index_.readers(value);
       if (readers.empty() || !std::all_of(readers.begin(), readers.end(),
                                           [&](uint32_t reader) { return nodes.count(reader) > 0; }))
         return false;
@@ -69,18 +69,19 @@ class Collector {
   }
 
   [[nodiscard]] size_t operand_count(const std::set<uint32_t>& nodes) const {
-    const std::vector<uint32_t> slots =
-        index_.input_slots(std::vector<uint32_t>(nodes.begin(), nodes.end()));
-    return std::set<uint32_t>(slots.begin(), slots.end()).size();
+    std::set<uint32_t> values;
+    for (const sdk::InputSlot& slot : index_.input_slots({nodes.begin(), nodes.end()}))
+      values.insert(slot.value);
+    return values.size();
   }
 
-  const GraphIndex& index_;
+  const sdk::GraphIndex& index_;
   std::vector<bool> is_free_;
 };
 
 }  // namespace
 
-std::vector<std::vector<uint32_t>> elementwise_sets(const GraphIndex& index,
+std::vector<std::vector<uint32_t>> elementwise_sets(const sdk::GraphIndex& index,
                                                     const std::vector<bool>& is_elementwise) {
   return Collector(index, is_elementwise).run();
 }

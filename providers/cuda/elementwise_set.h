@@ -2,10 +2,10 @@
 // Element-wise nodes that run as one kernel: all that only one of them reads. Pure functions.
 #pragma once
 
+#include <gantry/sdk/graph_index.h>
+
 #include <cstdint>
 #include <vector>
-
-#include "graph_index.h"
 
 namespace gantry::cuda {
 
@@ -15,7 +15,7 @@ constexpr size_t kMostOperands = 12;
 /// Sets of nodes that are element-wise here (`is_elementwise`, by node), each with one output that
 /// is read outside of it, that of its last node; each such node is in one set. Ascending, and the
 /// sets by their last nodes.
-std::vector<std::vector<uint32_t>> elementwise_sets(const GraphIndex& index,
+std::vector<std::vector<uint32_t>> elementwise_sets(const sdk::GraphIndex& index,
                                                     const std::vector<bool>& is_elementwise);
 
 }  // namespace gantry::cuda

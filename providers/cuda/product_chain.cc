@@ -7,16 +7,15 @@ namespace gantry::cuda {
 namespace {
 
 // The node that alone reads the first output of `node`, once; GANTRY_NONE: there is none.
-uint32_t only_reader(const GraphIndex& index, uint32_t node, const std::vector<bool>& may_take) {
+uint32_t only_reader(const sdk::GraphIndex& index, uint32_t node,
+                     const std::vector<bool>& may_take) {
   if (index.raw(node).output_count != 1) return GANTRY_NONE;
-  const uint32_t value = index.raw(node).outputs[0];
-  if (value == GANTRY_NONE || index.is_output(value)) return GANTRY_NONE;
-  const std::vector<uint32_t>& readers = index.readers(value);
-  return readers.size() == 1 && may_take[readers[0]] ? readers[0] : GANTRY_NONE;
+  const uint32_t reader = index.only_reader(index.raw(node).outputs[0]);
+  return reader != GANTRY_NONE && may_take[reader] ? reader : GANTRY_NONE;
 }
 
 // Whether the node adds one number for each column to the result of `product`.
-bool adds_bias(const GraphIndex& index, uint32_t node, uint32_t product) {
+bool adds_bias(const sdk::GraphIndex& index, uint32_t node, uint32_t product) {
   if (index.node(node).op_type() != "Add" || index.raw(node).input_count != 2) return false;
   const uint32_t result = index.raw(product).outputs[0];
   const uint32_t* inputs = index.raw(node).inputs;
@@ -28,7 +27,7 @@ bool adds_bias(const GraphIndex& index, uint32_t node, uint32_t product) {
 
 }  // namespace
 
-ProductChain product_chain(const GraphIndex& index, uint32_t node,
+ProductChain product_chain(const sdk::GraphIndex& index, uint32_t node,
                            const std::vector<bool>& may_take) {
   const sdk::NodeView anchor = index.node(node);
   const bool is_matmul = anchor.op_type() == "MatMul" && anchor.domain().empty();

@@ -3,11 +3,12 @@
 // and a Relu. Pure functions.
 #pragma once
 
+#include <gantry/sdk/graph_index.h>
+
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "graph_index.h"
 #include "operation.h"
 
 namespace gantry::cuda {
@@ -25,7 +26,7 @@ struct ProductChain {
 
 /// The product at `node` with the nodes behind it that may be taken (`may_take`, by node) and that
 /// alone read what they read of it; empty: the node is no product of floats.
-ProductChain product_chain(const GraphIndex& index, uint32_t node,
+ProductChain product_chain(const sdk::GraphIndex& index, uint32_t node,
                            const std::vector<bool>& may_take);
 
 /// The kernel of a chain. `anchor`: MatMul or Gemm.

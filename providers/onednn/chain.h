@@ -3,16 +3,20 @@
 // that scale, shift, add another tensor or apply a function element by element. Pure functions.
 #pragma once
 
+#include <gantry/sdk/graph_index.h>
+
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
 
 #include "activation.h"
-#include "graph_index.h"
 #include "quantization.h"
 
 namespace gantry::onednn {
+
+using sdk::GraphIndex;
+using sdk::InputSlot;
 
 /// One step of an epilogue: a function, the rounding to a number of 8 bits and back, or the
 /// addition of another tensor of the output's shape.

@@ -13,7 +13,6 @@
 
 #include "blocks/code.h"
 #include "chain.h"
-#include "graph_index.h"
 #include "kernels/kernels.h"
 #include "library.h"
 #include "reorder.h"
@@ -151,7 +150,7 @@ class Claimer {
         family->traits ? unit_of(index_, node, family->traits(index_, node), may_take) : one;
     if (std::string reason = family->refusal(index_, unit); !reason.empty())
       return refuse(node, reason);
-    if (family->needs_format && !is_channels_last(input_slots(index_, one.nodes)))
+    if (family->needs_format && !is_channels_last(index_.input_slots(one.nodes)))
       return refuse(node, "taken only behind a kernel whose result is channels-last");
     claim_unit(unit);
     if (unit.nodes.size() == 1) return;
@@ -163,7 +162,7 @@ class Claimer {
   void claim_unit(const Unit& unit) {
     const Family& family = *family_of_anchor(unit.anchor);
     const bool leaves = family.has_channels &&
-                        (family.starts_format || is_channels_last(input_slots(index_, unit.nodes)));
+                        (family.starts_format || is_channels_last(index_.input_slots(unit.nodes)));
     claim(family, unit, leaves);
     for (const uint32_t n : unit.nodes) is_taken_[n] = true;
     is_channels_last_[unit.target.value] = leaves;
@@ -187,8 +186,8 @@ class Claimer {
   }
 
   void claim(const Family& family, const Unit& unit, bool leaves_channels_last) {
-    const std::vector<InputSlot> slots = input_slots(index_, unit.nodes);
-    const std::vector<uint32_t> results = output_slots(index_, unit.nodes);
+    const std::vector<InputSlot> slots = index_.input_slots(unit.nodes);
+    const std::vector<uint32_t> results = index_.output_slots(unit.nodes);
     formats_.clear();
     formats_.reserve(slots.size() + results.size());  // ports point into it
     std::vector<gantry_port> inputs;

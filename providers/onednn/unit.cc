@@ -72,7 +72,7 @@ class Surroundings {
   // The DequantizeLinear that makes a value for one reader alone and may be taken.
   [[nodiscard]] uint32_t dequantizer(uint32_t value) const {
     if (value == GANTRY_NONE || index_.only_reader(value) == GANTRY_NONE) return GANTRY_NONE;
-    const uint32_t producer = index_.graph().values[value]->producer;
+    const uint32_t producer = index_.producer(value);
     if (producer == GANTRY_NONE || !may_take_(producer) ||
         index_.node(producer).op_type() != "DequantizeLinear")
       return GANTRY_NONE;

@@ -4,13 +4,14 @@
 // Pure functions.
 #pragma once
 
+#include <gantry/sdk/graph_index.h>
+
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
 
 #include "chain.h"
-#include "graph_index.h"
 #include "quantization.h"
 
 namespace gantry::onednn {

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph with what its nodes do not tell by themselves: who reads a value, and which slots a set
+// of nodes has by the rule of provider.h, section 3. For claims of several nodes.
+#pragma once
+
+#include <gantry/sdk/graph.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace gantry::sdk {
+
+/// An input slot of a set of nodes.
+struct InputSlot {
+  uint32_t node = 0;             ///< that reads it
+  uint32_t position = 0;         ///< among the node's inputs and, behind them, its captures
+  uint32_t value = GANTRY_NONE;  ///< GANTRY_NONE: the input is absent
+};
+
+/// Borrows the graph of the call that made it, and never outlives that. Making one takes time
+/// n log n in the nodes' inputs, and no more than that for a few nodes of a large graph.
+class GraphIndex {
+ public:
+  /// Of all nodes.
+  GraphIndex(const gantry_host* host, const gantry_graph& graph) : host_(host), graph_(graph) {
+    for (uint32_t node = 0; node < graph.node_count; ++node) add(node);
+    std::sort(reads_.begin(), reads_.end());
+  }
+  /// Of some nodes, which alone count as readers.
+  GraphIndex(const gantry_host* host, const gantry_graph& graph, const std::vector<uint32_t>& nodes)
+      : host_(host), graph_(graph) {
+    for (const uint32_t node : nodes) add(node);
+    std::sort(reads_.begin(), reads_.end());
+  }
+
+  [[nodiscard]] const gantry_graph& graph() const { return graph_; }
+  [[nodiscard]] const gantry_node& raw(uint32_t node) const { return *graph_.nodes[node]; }
+  [[nodiscard]] NodeView node(uint32_t node) const { return {host_, &graph_, graph_.nodes[node]}; }
+  [[nodiscard]] ValueView value(uint32_t value) const {
+    return {host_, value == GANTRY_NONE ? nullptr : graph_.values[value]};
+  }
+  [[nodiscard]] const gantry_host* host() const { return host_; }
+
+  /// The node that makes a value; GANTRY_NONE: none, or there is no value.
+  [[nodiscard]] uint32_t producer(uint32_t value) const {
+    return value == GANTRY_NONE ? GANTRY_NONE : graph_.values[value]->producer;
+  }
+  [[nodiscard]] bool is_output(uint32_t value) const {
+    return graph_.values[value]->is_graph_output != 0;
+  }
+  /// The nodes that read a value, themselves or in a nested graph, ascending; one that reads it
+  /// twice is named twice.
+  [[nodiscard]] std::vector<uint32_t> readers(uint32_t value) const {
+    std::vector<uint32_t> nodes;
+    auto read = std::lower_bound(reads_.begin(), reads_.end(), std::pair(value, uint32_t{0}));
+    for (; read != reads_.end() && read->first == value; ++read) nodes.push_back(read->second);
+    return nodes;
+  }
+  /// The node that alone reads a value, once; GANTRY_NONE: there are none or several, or the value
+  /// leaves the graph.
+  [[nodiscard]] uint32_t only_reader(uint32_t value) const {
+    if (value == GANTRY_NONE || is_output(value)) return GANTRY_NONE;
+    const std::vector<uint32_t> all = readers(value);
+    return all.size() == 1 ? all[0] : GANTRY_NONE;
+  }
+
+  /// Requires `nodes` in ascending order.
+  [[nodiscard]] std::vector<InputSlot> input_slots(const std::vector<uint32_t>& nodes) const {
+    std::vector<InputSlot> slots;
+    for (const uint32_t node : nodes) {
+      const gantry_node& reader = raw(node);
+      for (uint32_t i = 0; i < reader.input_count + reader.capture_count; ++i) {
+        const uint32_t value =
+            i < reader.input_count ? reader.inputs[i] : reader.captures[i - reader.input_count];
+        const uint32_t maker = producer(value);
+        if (maker == GANTRY_NONE || !std::binary_search(nodes.begin(), nodes.end(), maker))
+          slots.push_back({node, i, value});
+      }
+    }
+    return slots;
+  }
+  /// Values of the output slots: what others read, what leaves the graph, what nobody reads.
+  /// GANTRY_NONE for an absent output. Requires an index of all nodes, and `nodes` in ascending
+  /// order.
+  [[nodiscard]] std::vector<uint32_t> output_slots(const std::vector<uint32_t>& nodes) const {
+    std::vector<uint32_t> slots;
+    for (const uint32_t node : nodes) {
+      for (uint32_t i = 0; i < raw(node).output_count; ++i) {
+        const uint32_t value = raw(node).outputs[i];
+        if (value == GANTRY_NONE || is_output(value) || !is_inner(value, nodes))
+          slots.push_back(value);
+      }
+    }
+    return slots;
+  }
+
+ private:
+  void add(uint32_t node) {
+    const auto read = [&](uint32_t value) {
+      if (value != GANTRY_NONE) reads_.emplace_back(value, node);
+    };
+    const gantry_node& reader = raw(node);
+    std::for_each(reader.inputs, reader.inputs + reader.input_count, read);
+    std::for_each(reader.captures, reader.captures + reader.capture_count, read);
+  }
+
+  [[nodiscard]] bool is_inner(uint32_t value, const std::vector<uint32_t>& nodes) const {
+    const std::vector<uint32_t> all = readers(value);
+    return !all.empty() && std::all_of(all.begin(), all.end(), [&](uint32_t reader) {
+      return std::binary_search(nodes.begin(), nodes.end(), reader);
+    });
+  }
+
+  const gantry_host* host_;
+  const gantry_graph& graph_;
+  std::vector<std::pair<uint32_t, uint32_t>> reads_;  // value and node that reads it, sorted
+};
+
+}  // namespace gantry::sdk
