@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "plugin/child_process.h"
 #include "plugin/descriptor.h"
 
 namespace gantry {
@@ -73,29 +73,10 @@ Descriptor request_file(const ProbeRequest& request) {
 
 pid_t start(const ProbeRequest& request, const Pipe& verdict, const Pipe& words) {
   const Descriptor input = request_file(request);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, input.get(), 0);
-  posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, words.write.get(), 2);
-  posix_spawn_file_actions_adddup2(&actions, verdict.write.get(), 3);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t signals;
-  sigemptyset(&signals);
-  posix_spawnattr_setsigmask(&attributes, &signals);
-  sigfillset(&signals);
-  posix_spawnattr_setsigdefault(&attributes, &signals);
-  posix_spawnattr_setpgroup(&attributes, 0);  // so that its own children can be ended with it
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  std::string program = request.helper;
-  std::array<char*, 2> arguments = {program.data(), nullptr};
   pid_t child = -1;
   const int status =
-      posix_spawn(&child, program.c_str(), &actions, &attributes, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
+      start_child(request.helper, {},
+                  {input.get(), kNullDevice, words.write.get(), verdict.write.get()}, &child);
   if (status != 0) fail(request, "its helper " + request.helper + " cannot be started", status);
   return child;
 }

@@ -7,12 +7,13 @@
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
+
+#include "plugin/child_process.h"
 
 namespace gantry {
 namespace {
@@ -30,36 +31,6 @@ int64_t milliseconds_since(Clock::time_point start) {
                                       "\": it is to run in a process of its own, and " + what +
                                       ": " + std::generic_category().message(reason) +
                                       "; it is not opened in this process instead");
-}
-
-pid_t spawn(const std::string& provider, const std::string& program, int boot) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, boot, 3);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t signals;
-  sigemptyset(&signals);
-  posix_spawnattr_setsigmask(&attributes, &signals);
-  sigfillset(&signals);
-  posix_spawnattr_setsigdefault(&attributes, &signals);
-  // A group of its own: an interrupt from the keyboard is for the application, and what the
-  // provider starts can be ended with it.
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  std::string path = program;
-  std::string name = provider;  // so that ps shows whose it is
-  std::array<char*, 3> arguments = {path.data(), name.data(), nullptr};
-  pid_t child = -1;
-  const int status =
-      posix_spawn(&child, path.c_str(), &actions, &attributes, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (status != 0) fail(provider, "its program " + program + " cannot be started", status);
-  return child;
 }
 
 }  // namespace
@@ -94,9 +65,15 @@ std::shared_ptr<WorkerProcess> WorkerProcess::start(const std::string& provider,
   // Above the number that it gets there: a duplicate onto itself would be closed at the start.
   const Descriptor high(fcntl(theirs.get(), F_DUPFD_CLOEXEC, 10));
   if (high.get() < 0) fail(provider, "there is no descriptor for it", errno);
+  pid_t child = -1;
+  // With the provider's name as its argument, so that ps shows whose it is.
+  const int status = start_child(settings.worker, {provider},
+                                 {kNullDevice, kNullDevice, kInherited, high.get()}, &child);
+  if (status != 0) fail(provider, "its program " + settings.worker + " cannot be started", status);
+  // Only now: its destructor ends the process that it has.
   std::shared_ptr<WorkerProcess> process(new WorkerProcess);
   process->boot_ = std::move(ours);
-  process->child_ = spawn(provider, settings.worker, high.get());
+  process->child_ = child;
   process->death_ = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, process->child_, 0)));
   if (process->death_.get() < 0) {
     const int reason = errno;

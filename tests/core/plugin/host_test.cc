@@ -98,7 +98,9 @@ TEST(Host, PackedDataAreAlignedAndApart) {
     const auto& [data, size_bytes] = blocks[i];
     EXPECT_EQ(data[0], 5);
     EXPECT_EQ(data[size_bytes - 1], 5);
-    if (i > 0) EXPECT_GE(data, blocks[i - 1].first + blocks[i - 1].second);
+    if (i > 0) {
+      EXPECT_GE(data, blocks[i - 1].first + blocks[i - 1].second);
+    }
   }
   for (const auto& block : blocks) host().packed_release(block.first);
 }

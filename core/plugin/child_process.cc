@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/child_process.h"
+
+#include <csignal>
+#include <fcntl.h>
+#include <spawn.h>
+#include <unistd.h>
+
+namespace gantry {
+
+int start_child(const std::string& program, std::vector<std::string> arguments,
+                const std::array<int, 4>& descriptors, pid_t* child) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  for (int number = 0; number < static_cast<int>(descriptors.size()); ++number) {
+    const int source = descriptors[static_cast<size_t>(number)];
+    if (source == kNullDevice) {
+      const int mode = number == STDIN_FILENO ? O_RDONLY : O_WRONLY;
+      posix_spawn_file_actions_addopen(&actions, number, "/dev/null", mode, 0);
+    } else if (source != kInherited) {
+      posix_spawn_file_actions_adddup2(&actions, source, number);
+    }
+  }
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t signals;
+  sigemptyset(&signals);
+  posix_spawnattr_setsigmask(&attributes, &signals);
+  sigfillset(&signals);
+  posix_spawnattr_setsigdefault(&attributes, &signals);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  arguments.insert(arguments.begin(), program);
+  std::vector<char*> pointers;
+  pointers.reserve(arguments.size() + 1);
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  const int status =
+      posix_spawn(child, program.c_str(), &actions, &attributes, pointers.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  return status;
+}
+
+}  // namespace gantry

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/child_process.h"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <fcntl.h>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "plugin/descriptor.h"
+#include "plugin/worker_process.h"
+#include "support/expect_error.h"
+#include "support/temp_folder.h"
+
+namespace gantry {
+namespace {
+
+constexpr std::array<int, 4> kNothing = {kNullDevice, kNullDevice, kNullDevice, kNullDevice};
+
+int status_of(pid_t child) {
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+// What a program says first, to a pipe as its descriptors 1 and 3.
+std::string words_of(const std::string& program, std::vector<std::string> arguments, pid_t* child) {
+  std::array<int, 2> ends = {};
+  EXPECT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  const Descriptor read_end(ends[0]);
+  Descriptor write_end(fcntl(ends[1], F_DUPFD_CLOEXEC, 10));
+  close(ends[1]);
+  EXPECT_EQ(start_child(program, std::move(arguments),
+                        {kNullDevice, write_end.get(), kInherited, write_end.get()}, child),
+            0);
+  write_end.reset();
+  std::string words(256, '\0');
+  const ssize_t size = read(read_end.get(), words.data(), words.size());
+  words.resize(size > 0 ? static_cast<size_t>(size) : 0);
+  return words;
+}
+
+TEST(StartChild, GivesDescriptorsAndArguments) {
+  pid_t child = -1;
+  // `cat` ends at once if there is nothing to read.
+  EXPECT_EQ(words_of("/bin/sh", {"-c", "cat; echo \"$0\" >&3", "vendor"}, &child), "vendor\n");
+  EXPECT_EQ(status_of(child), 0);
+}
+
+TEST(StartChild, MakesAGroupThatEndsAsOne) {
+  pid_t child = -1;
+  words_of("/bin/sh", {"-c", "sleep 9 & echo ready; wait"}, &child);
+  EXPECT_EQ(getpgid(child), child);
+  EXPECT_NE(getpgid(child), getpgid(0));
+  kill(-child, SIGKILL);
+  EXPECT_EQ(status_of(child), -SIGKILL);
+}
+
+TEST(StartChild, BlocksNoSignal) {
+  sigset_t blocked;
+  sigset_t before;
+  sigfillset(&blocked);
+  pthread_sigmask(SIG_BLOCK, &blocked, &before);
+  pid_t child = -1;
+  const std::string mask = words_of("/bin/grep", {"SigBlk", "/proc/self/status"}, &child);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  EXPECT_EQ(mask, "SigBlk:\t0000000000000000\n");
+  EXPECT_EQ(status_of(child), 0);
+}
+
+TEST(StartChild, TellsWhatFailed) {
+  pid_t child = -1;
+  EXPECT_EQ(start_child("/nowhere/program", {}, kNothing, &child), ENOENT);
+}
+
+TEST(WorkerProcess, IsRefusedWhenItsProgramIsNone) {
+  test::TempFolder folder;
+  const std::string file = folder.write("gantry-worker", "no program");
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  IsolationSettings settings;
+  settings.worker = file;
+  test::expect_error(Code::kUnavailable, {"vendor", "cannot be started", "Exec format error"},
+                     [&] { WorkerProcess::start("vendor", settings); });
+}
+
+}  // namespace
+}  // namespace gantry
