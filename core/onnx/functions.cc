@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "onnx/body_text.h"
 #include "onnx/gradient.h"
 #include "onnx/payload.h"
 #include "onnx/schema.h"
@@ -117,7 +118,14 @@ class SchemaBodies {
       const auto type = types.find(name);
       inputs.push_back(type == types.end() ? onnx::TypeProto() : *type->second);
     }
-    const onnx::FunctionBodyBuildContextImpl context(node, inputs);
+    // A schema is asked in its own domain's version; what its body may use is in another's.
+    onnx::NodeProto told = node;
+    onnx::AttributeProto& version = *told.add_attribute();
+    version.set_name(kOnnxOpset);
+    version.set_type(onnx::AttributeProto::INT);
+    const auto onnx_opset = opsets_.find("");
+    version.set_i(onnx_opset == opsets_.end() ? 13 : onnx_opset->second);
+    const onnx::FunctionBodyBuildContextImpl context(told, inputs);
     onnx::FunctionProto body;
     if (!schema->BuildContextDependentFunction(context, body, opset)) return std::nullopt;
     return body;

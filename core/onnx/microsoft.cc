@@ -13,7 +13,9 @@
 #include <string>
 #include <string_view>
 
+#include "onnx/attention_operators.h"
 #include "onnx/matmul_nbits.h"
+#include "onnx/norm_operators.h"
 #include "onnx/proto.h"
 #include "onnx/quantized_operators.h"
 
@@ -267,6 +269,10 @@ void register_microsoft_schemas() {
       onnx::RegisterSchema(schema_of(text_of(entry), entry.result), 1, false);
     for (const Operator& entry : kOperators)
       onnx::RegisterSchema(schema_of(entry.text, entry.result), 1, false);
+    for (const onnx::OpSchema& schema : attention_schemas())
+      onnx::RegisterSchema(schema, 0, false, true);
+    for (const onnx::OpSchema& schema : norm_schemas())
+      onnx::RegisterSchema(schema, 0, false, true);
     onnx::RegisterSchema(matmul_nbits_schema(), 1, false);
     onnx::RegisterSchema(qgemm_schema(), 1, false);
     onnx::RegisterSchema(qlinear_concat_schema(), 1, false);

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/attention_body.h"
+
+namespace gantry {
+namespace {
+
+// In which ai.onnx has Attention.
+constexpr int64_t kOpsetOfAttention = 23;
+constexpr float kLowest = -3.4028234e38F;
+
+// Names that begin with '_' belong to the caller's prefix, and so does what the line makes.
+std::string with_prefix(const std::string& prefix, const std::string& line) {
+  std::string text = prefix;
+  for (const char letter : line) {
+    if (letter == '_') {
+      text += prefix;
+    } else {
+      text += letter;
+    }
+  }
+  return text;
+}
+
+// A number of keys for each row of the batch, not the forms with offsets and ends.
+bool is_plain_mask(const BodyContext& context, int slot) {
+  if (rank_of(context, slot) != 1) return true;
+  if (rank_of(context, 0) < 1) return false;
+  const auto& mask = context.getInputType(slot)->tensor_type().shape().dim(0);
+  const auto& batch = context.getInputType(0)->tensor_type().shape().dim(0);
+  if (mask.has_dim_value() && batch.has_dim_value()) return mask.dim_value() == batch.dim_value();
+  return mask.has_dim_param() && mask.dim_param() == batch.dim_param();
+}
+
+}  // namespace
+
+AttentionBody::AttentionBody(onnx::FunctionProto& function, const BodyContext& context)
+    : BodyText(function),
+      type_(type_of(context, 0)),
+      opset_(onnx_opset_of(context)),
+      heads_(int_of(context, "num_heads", 0)),
+      kv_heads_(int_of(context, "kv_num_heads", heads_)) {
+  ints("i0", {0});
+  ints("i1", {1});
+  ints("rest", {-1});
+  ints("end", {int64_t{1} << 62});
+}
+
+void AttentionBody::widen(const std::string& to, const std::string& tensor) {
+  add(to + " = Cast<to = 1>(" + tensor + ")");
+}
+
+void AttentionBody::narrow(const std::string& to, const std::string& tensor) {
+  add(to + " = Cast<to = " + std::to_string(type_) + ">(" + tensor + ")");
+}
+
+void AttentionBody::part_heads(const std::string& to, const std::string& tensor, int64_t heads) {
+  reshape(to, tensor, std::vector<int64_t>{0, 0, heads, -1});
+}
+
+void AttentionBody::turn(const std::string& to, const std::string& tensor) {
+  add(to + " = Transpose<perm = [0, 2, 1, 3]>(" + tensor + ")");
+}
+
+void AttentionBody::look_up(const std::string& cache, const std::string& to,
+                            const std::string& places) {
+  add(to + "_rows = Gather(" + cache + "_cache, " + places + ")");
+  widen(to + "_wide", to + "_rows");
+  unsqueeze(to, to + "_wide", {2});
+}
+
+void AttentionBody::rotate(const std::string& to, const std::string& x, const std::string& places,
+                           bool is_interleaved) {
+  const std::string p = to + "_";
+  extent(p + "half", "cos_cache", 1);
+  add(p + "turned_width = Add(" + p + "half, " + p + "half)");
+  look_up("cos", p + "cos", places);
+  look_up("sin", p + "sin", places);
+  slice(p + "all", x, "i0", p + "turned_width", 3);
+  slice(p + "kept", x, p + "turned_width", "end", 3);
+  if (is_interleaved) {
+    ints(p + "step", {2});
+    ints(p + "last", {3});
+    add(p + "a = Slice(" + p + "all, i0, end, " + p + "last, " + p + "step)");
+    add(p + "b = Slice(" + p + "all, i1, end, " + p + "last, " + p + "step)");
+  } else {
+    slice(p + "a", p + "all", "i0", p + "half", 3);
+    slice(p + "b", p + "all", p + "half", "end", 3);
+  }
+  for (const char* line : {"ac = Mul(_a, _cos)", "bs = Mul(_b, _sin)", "first = Sub(_ac, _bs)",
+                           "as = Mul(_a, _sin)", "bc = Mul(_b, _cos)", "second = Add(_as, _bc)"}) {
+    add(with_prefix(p, line));
+  }
+  if (!is_interleaved) {
+    add(to + " = Concat<axis = 3>(" + p + "first, " + p + "second, " + p + "kept)");
+    return;
+  }
+  unsqueeze(p + "first_of_pair", p + "first", {4});
+  unsqueeze(p + "second_of_pair", p + "second", {4});
+  add(p + "pairs = Concat<axis = 4>(" + p + "first_of_pair, " + p + "second_of_pair)");
+  reshape(p + "flat", p + "pairs", std::vector<int64_t>{0, 0, 0, -1});
+  add(to + " = Concat<axis = 3>(" + p + "flat, " + p + "kept)");
+}
+
+void AttentionBody::attend(const std::string& q, const std::string& k, const std::string& v,
+                           const Scores& scores) {
+  // The standard changed the place of the cap.
+  if (opset_ >= kOpsetOfAttention && scores.softcap == 0) {
+    attend_by_operator(q, k, v, scores);
+  } else {
+    attend_in_parts(q, k, v, scores);
+  }
+  turn("by_query", "mixed_heads");
+  reshape("flat_output", "by_query", std::vector<int64_t>{0, 0, -1});
+  narrow("output", "flat_output");
+}
+
+void AttentionBody::attend_by_operator(const std::string& q, const std::string& k,
+                                       const std::string& v, const Scores& scores) {
+  std::string mask;
+  for (size_t i = 0; i < scores.biases.size(); ++i) {
+    if (mask.empty()) {
+      mask = scores.biases[i];
+      continue;
+    }
+    const std::string sum = "bias_sum" + std::to_string(i);
+    this->sum(sum, mask, scores.biases[i]);
+    mask = sum;
+  }
+  if (!scores.visible.empty() && !mask.empty()) {
+    number("lowest", kLowest);
+    add("bias_of_visible = Where(" + scores.visible + ", " + mask + ", lowest)");
+    mask = "bias_of_visible";
+  } else if (!scores.visible.empty()) {
+    mask = scores.visible;
+  }
+  const std::string line = "mixed_heads = Attention(" + q + ", " + k + ", " + v +
+                           (mask.empty() ? "" : ", " + mask) + ")";
+  if (scores.scale == 0) return add(line);
+  add(line, "scale", scores.scale);
+}
+
+void AttentionBody::attend_in_parts(const std::string& q, const std::string& k,
+                                    const std::string& v, const Scores& scores) {
+  extent("queries", q, 2);
+  extent("width", q, 3);
+  extent("keys", k, 2);
+  if (scores.scale != 0) {
+    number("scale", scores.scale);
+  } else {
+    widen("width_in_floats", "width");
+    add("width_root = Sqrt(width_in_floats)");
+    add("scale = Reciprocal(width_root)");
+  }
+  add("scaled = Mul(" + q + ", scale)");
+  // Queries that share keys are rows of one product.
+  ints("groups", {0, kv_heads_, -1});
+  reshape("grouped", "scaled", std::vector<std::string>{"groups", "width"});
+  add("turned_keys = Transpose<perm = [0, 1, 3, 2]>(" + k + ")");
+  add("products = MatMul(grouped, turned_keys)");
+  std::string now = "products";
+  if (scores.softcap != 0) {
+    number("cap", scores.softcap);
+    add("over_cap = Div(products, cap)");
+    add("bent = Tanh(over_cap)");
+    add("capped = Mul(bent, cap)");
+    now = "capped";
+  }
+  ints("by_head", {0, heads_});
+  reshape("scores", now, std::vector<std::string>{"by_head", "queries", "keys"});
+  now = "scores";
+  for (size_t i = 0; i < scores.biases.size(); ++i) {
+    const std::string sum = "biased" + std::to_string(i);
+    this->sum(sum, now, scores.biases[i]);
+    now = sum;
+  }
+  if (!scores.visible.empty()) {
+    number("lowest", kLowest);
+    add("masked = Where(" + scores.visible + ", " + now + ", lowest)");
+    now = "masked";
+  }
+  add("weights_by_head = Softmax<axis = -1>(" + now + ")");
+  reshape("weights_by_group", "weights_by_head", std::vector<std::string>{"groups", "keys"});
+  add("mixed = MatMul(weights_by_group, " + v + ")");
+  reshape("mixed_heads", "mixed", std::vector<std::string>{"by_head", "queries", "rest"});
+}
+
+void AttentionBody::causal(const std::string& to, const std::string& q, const std::string& k) {
+  extent("own_queries", q, 2);
+  extent("all_keys", k, 2);
+  count("key_numbers", "all_keys");
+  count("query_numbers", "own_queries");
+  add("before = Sub(all_keys, own_queries)");
+  add("query_places = Add(query_numbers, before)");
+  unsqueeze("query_column", "query_places", {1});
+  add("behind = Greater(key_numbers, query_column)");
+  add(to + " = Not(behind)");
+}
+
+bool AttentionBody::add_mask(const std::string& mask, const BodyContext& context, int slot,
+                             const std::string& k, std::vector<std::string>& biases) {
+  const int rank = rank_of(context, slot);
+  if (rank < 1 || rank > 3 || !is_plain_mask(context, slot)) return false;
+  number("filter", float_of(context, "mask_filter_value", -10000.0F));
+  number("no_filter", 0.0F);
+  if (rank == 1) {
+    extent("keys_of_mask", k, 2);
+    count("mask_numbers", "keys_of_mask");
+    add("wide_lengths = Cast<to = 7>(" + mask + ")");
+    unsqueeze("lengths_column", "wide_lengths", {1});
+    add("is_kept = Less(mask_numbers, lengths_column)");
+  } else {
+    number("nothing", int64_t{0});
+    add("wide_mask = Cast<to = 7>(" + mask + ")");
+    add("is_kept = Greater(wide_mask, nothing)");
+  }
+  add("flat_mask_bias = Where(is_kept, no_filter, filter)");
+  unsqueeze("mask_bias", "flat_mask_bias",
+            rank == 3 ? std::vector<int64_t>{1} : std::vector<int64_t>{1, 2});
+  biases.emplace_back("mask_bias");
+  return true;
+}
+
+}  // namespace gantry

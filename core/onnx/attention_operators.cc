@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/attention_operators.h"
+
+#include <onnx/defs/shape_inference.h>
+#include <string>
+
+#include "onnx/attention_body.h"
+
+namespace gantry {
+namespace {
+
+using onnx::OpSchema;
+
+// Element types of all outputs; the shape of the first from the queries and, if there is one, the
+// number of features of the values at `value_input`.
+onnx::InferenceFunction inference_of(int value_input, bool is_like_first) {
+  return [=](onnx::InferenceContext& context) {
+    for (size_t i = 0; i < context.getNumOutputs(); ++i)
+      onnx::propagateElemTypeFromInputToOutput(context, 0, i);
+    if (!onnx::hasInputShape(context, 0)) return;
+    onnx::TensorShapeProto shape = onnx::getInputShape(context, 0);
+    if (!is_like_first) {
+      const auto at = static_cast<size_t>(value_input);
+      if (value_input < 0 || shape.dim_size() != 3 || context.getNumInputs() <= at ||
+          !context.getInputType(at) || !onnx::hasInputShape(context, at))
+        return;
+      const onnx::TensorShapeProto& value = onnx::getInputShape(context, at);
+      if (value.dim_size() != 3) return;
+      // Of grouped heads the values are narrower than the queries, and both have heads of a width.
+      if (!context.getAttribute("kv_num_heads")) *shape.mutable_dim(2) = value.dim(2);
+    }
+    *onnx::getOutputShape(context, 0) = shape;
+  };
+}
+
+}  // namespace
+
+std::vector<OpSchema> attention_schemas() {
+  std::vector<OpSchema> schemas;
+  const std::vector<Formal> outputs = {
+      {"output", false}, {"present_key", true}, {"present_value", true}, {"qk", true}};
+  schemas.push_back(microsoft_schema("MultiHeadAttention",
+                                     {{"query", false},
+                                      {"key", true},
+                                      {"value", true},
+                                      {"bias", true},
+                                      {"key_padding_mask", true},
+                                      {"attention_bias", true},
+                                      {"past_key", true},
+                                      {"past_value", true},
+                                      {"past_sequence_length", true},
+                                      {"cache_indirection", true}},
+                                     outputs));
+  schemas.back()
+      .TypeAndShapeInferenceFunction(inference_of(2, false))
+      .SetContextDependentFunctionBodyBuilder(build_multi_head);
+  schemas.push_back(microsoft_schema("GroupQueryAttention",
+                                     {{"query", false},
+                                      {"key", true},
+                                      {"value", true},
+                                      {"past_key", true},
+                                      {"past_value", true},
+                                      {"seqlens_k", false},
+                                      {"total_sequence_length", false},
+                                      {"cos_cache", true},
+                                      {"sin_cache", true},
+                                      {"position_ids", true},
+                                      {"attention_bias", true},
+                                      {"head_sink", true},
+                                      {"k_scale", true},
+                                      {"v_scale", true},
+                                      {"q_norm_weight", true},
+                                      {"k_norm_weight", true}},
+                                     outputs));
+  schemas.back()
+      .TypeAndShapeInferenceFunction(inference_of(2, false))
+      .SetContextDependentFunctionBodyBuilder(build_grouped);
+  schemas.push_back(microsoft_schema("Attention",
+                                     {{"input", false},
+                                      {"weights", false},
+                                      {"bias", true},
+                                      {"mask_index", true},
+                                      {"past", true},
+                                      {"attention_bias", true},
+                                      {"past_sequence_length", true}},
+                                     {{"output", false}, {"present", true}}));
+  schemas.back()
+      .TypeAndShapeInferenceFunction(inference_of(-1, false))
+      .SetContextDependentFunctionBodyBuilder(build_joint);
+  schemas.push_back(microsoft_schema(
+      "RotaryEmbedding",
+      {{"input", false}, {"position_ids", false}, {"cos_cache", false}, {"sin_cache", false}},
+      {{"output", false}}));
+  schemas.back()
+      .TypeAndShapeInferenceFunction(inference_of(-1, true))
+      .SetContextDependentFunctionBodyBuilder(build_rotary);
+  return schemas;
+}
+
+}  // namespace gantry

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// MultiHeadAttention and Attention of com.microsoft.
+#include <string>
+#include <vector>
+
+#include "onnx/attention_body.h"
+
+namespace gantry {
+namespace {
+
+// MultiHeadAttention.
+enum MultiHead : int {
+  kQuery,
+  kKey,
+  kValue,
+  kBias,
+  kPaddingMask,
+  kScoreBias,
+  kPastKey,
+  kPastValue,
+  kPastLength,
+  kIndirection
+};
+
+bool split_inputs(AttentionBody& body, const BodyContext& context, std::string (&parts)[3]) {
+  const int query_rank = rank_of(context, kQuery);
+  const int key_rank = rank_of(context, kKey);
+  const bool has_bias = context.hasInput(kBias);
+  if (query_rank == 5 || (query_rank == 3 && key_rank == 5)) {
+    // One behind the other for each head: [batch, length, heads, 3 or 2, width].
+    if (has_bias) return false;
+    const std::string packed = query_rank == 5 ? "query" : "key";
+    const int first = query_rank == 5 ? 0 : 1;
+    if (query_rank == 3) body.part_heads("q_by_query", "query", body.heads());
+    for (int i = first; i < 3; ++i) {
+      const std::string to = std::string(1, "qkv"[i]) + "_by_query";
+      body.pick(to, packed, i - first, 3);
+    }
+    for (int i = 0; i < 3; ++i) {
+      parts[i] = std::string(1, "qkv"[i]);
+      body.turn(parts[i], parts[i] + "_by_query");
+    }
+    return true;
+  }
+  if (query_rank != 3 || !context.hasInput(kKey) || !context.hasInput(kValue)) return false;
+  const char* const names[] = {"query", "key", "value"};
+  const int count = key_rank == 4 ? 1 : 3;  // keys of another sequence lie by head already
+  if (key_rank != 3 && key_rank != 4) return false;
+  if (has_bias && count == 1) return false;
+  std::string begin = "i0";
+  for (int i = 0; i < count; ++i) {
+    const std::string name = names[i];
+    std::string tensor = name;
+    if (has_bias) {
+      body.extent(name + "_width", name, 2);
+      body.sum(name + "_end", begin, name + "_width");
+      body.slice(name + "_bias", "bias", begin, name + "_end", 0);
+      body.sum(name + "_sum", name, name + "_bias");
+      begin = name + "_end";
+      tensor = name + "_sum";
+    }
+    body.part_heads(name + "_by_query", tensor, body.heads());
+    parts[i] = std::string(1, "qkv"[i]);
+    body.turn(parts[i], name + "_by_query");
+  }
+  for (int i = count; i < 3; ++i) parts[i] = names[i];
+  return true;
+}
+
+}  // namespace
+
+bool build_multi_head(const BodyContext& context, const onnx::OpSchema& schema,
+                      onnx::FunctionProto& function) {
+  AttentionBody body(function, context);
+  const bool has_past = context.hasInput(kPastKey);
+  if (body.heads() < 1 || type_of(context, kQuery) == 0 || context.hasOutput(3) ||
+      context.hasInput(kPastLength) || context.hasInput(kIndirection) ||
+      has_past != context.hasInput(kPastValue))
+    return false;
+  std::string parts[3];
+  if (!split_inputs(body, context, parts)) return false;
+  if (has_past) {
+    body.add("joined_keys = Concat<axis = 2>(past_key, " + parts[1] + ")");
+    body.add("joined_values = Concat<axis = 2>(past_value, " + parts[2] + ")");
+    parts[1] = "joined_keys";
+    parts[2] = "joined_values";
+  }
+  body.add("present_key = Identity(" + parts[1] + ")");
+  body.add("present_value = Identity(" + parts[2] + ")");
+  body.widen("wide_q", parts[0]);
+  body.widen("wide_k", parts[1]);
+  body.widen("wide_v", parts[2]);
+  AttentionBody::Scores scores;
+  scores.scale = float_of(context, "scale", 0);
+  if (context.hasInput(kPaddingMask)) {
+    if (!body.add_mask("key_padding_mask", context, kPaddingMask, "wide_k", scores.biases))
+      return false;
+  }
+  if (context.hasInput(kScoreBias)) {
+    body.widen("wide_bias", "attention_bias");
+    scores.biases.emplace_back("wide_bias");
+  }
+  if (int_of(context, "unidirectional", 0) != 0) {
+    scores.visible = "visible";
+    body.causal(scores.visible, "wide_q", "wide_k");
+  }
+  body.attend("wide_q", "wide_k", "wide_v", scores);
+  schema.BuildFunction(function);
+  return true;
+}
+
+// Attention: queries, keys and values by one product. Inputs: input, weights, bias, mask_index,
+// past, attention_bias, past_sequence_length.
+bool build_joint(const BodyContext& context, const onnx::OpSchema& schema,
+                 onnx::FunctionProto& function) {
+  AttentionBody body(function, context);
+  if (body.heads() < 1 || type_of(context, 0) == 0 || context.hasInput(6) ||
+      int_of(context, "do_rotary", 0) != 0)
+    return false;
+  body.add("products_of_weights = MatMul(input, weights)");
+  std::string all = "products_of_weights";
+  if (context.hasInput(2)) {
+    body.add("all_with_bias = Add(products_of_weights, bias)");
+    all = "all_with_bias";
+  }
+  const onnx::AttributeProto* sizes = context.getAttribute("qkv_hidden_sizes");
+  std::string ends[] = {"i0", "first_end", "second_end", "end"};
+  if (sizes && sizes->ints_size() == 3) {
+    body.ints("first_end", {sizes->ints(0)});
+    body.ints("second_end", {sizes->ints(0) + sizes->ints(1)});
+  } else {
+    body.ints("three", {3});
+    body.extent("whole_width", "weights", 1);
+    body.add("first_end = Div(whole_width, three)");
+    body.add("second_end = Add(first_end, first_end)");
+  }
+  std::string parts[3];
+  for (int i = 0; i < 3; ++i) {
+    parts[i] = std::string(1, "qkv"[i]);
+    body.slice(parts[i] + "_part", all, ends[i], ends[i + 1], 2);
+    body.part_heads(parts[i] + "_by_query", parts[i] + "_part", body.heads());
+    body.turn(parts[i], parts[i] + "_by_query");
+  }
+  if (context.hasInput(4)) {
+    for (int i = 1; i < 3; ++i) {
+      body.pick(parts[i] + "_past", "past", i - 1, 0);
+      body.join(parts[i] + "_joined", parts[i] + "_past", parts[i], 2);
+      parts[i] += "_joined";
+    }
+  }
+  if (context.hasOutput(1)) {
+    body.unsqueeze("present_k", parts[1], {0});
+    body.unsqueeze("present_v", parts[2], {0});
+    body.add("present = Concat<axis = 0>(present_k, present_v)");
+  }
+  body.widen("wide_q", parts[0]);
+  body.widen("wide_k", parts[1]);
+  body.widen("wide_v", parts[2]);
+  AttentionBody::Scores scores;
+  scores.scale = float_of(context, "scale", 0);
+  if (context.hasInput(3)) {
+    if (!body.add_mask("mask_index", context, 3, "wide_k", scores.biases)) return false;
+  }
+  if (context.hasInput(5)) {
+    body.widen("wide_bias", "attention_bias");
+    scores.biases.emplace_back("wide_bias");
+  }
+  if (int_of(context, "unidirectional", 0) != 0) {
+    scores.visible = "visible";
+    body.causal(scores.visible, "wide_q", "wide_k");
+  }
+  body.attend("wide_q", "wide_k", "wide_v", scores);
+  schema.BuildFunction(function);
+  return true;
+}
+
+}  // namespace gantry

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""com.microsoft's operators of transformers on the CPU, against ONNX Runtime run live: attention in its forms, caches, rotations, norms with a sum."""
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import gantry
+
+F32, F16, I32, I64 = np.float32, np.float16, np.int32, np.int64
+B, S, N, W = 2, 5, 4, 8  # batch, queries, heads, width
+
+
+def random(*shape, dtype=F32, seed=0):
+    return (np.random.default_rng(seed + sum(shape)).standard_normal(shape) * 0.7).astype(dtype)
+
+
+def model_of(op_type, inputs, outputs, constants=None, domain="com.microsoft", opset=17, open_batch=False, **attributes):
+    """One node with `inputs` in its order (None: absent) and the types of its outputs by name ("": absent)."""
+    constants = constants or {}
+    names = [name if value is not None else "" for name, value in inputs.items()]
+    node = helper.make_node(op_type, names, list(outputs), domain=domain, **attributes)
+    given = {name: value for name, value in inputs.items() if value is not None}
+
+    def shape(value):
+        return [f"d{axis}_{extent}" if open_batch and axis < 2 else extent for axis, extent in enumerate(value.shape)]
+
+    graph = helper.make_graph(
+        [node], "g", [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), shape(value))
+                      for name, value in given.items() if name not in constants],
+        [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs.items() if name],
+        [numpy_helper.from_array(given[name], name) for name in constants])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)], ir_version=10)
+    return model, {name: value for name, value in given.items() if name not in constants}
+
+
+def check(model, feeds, rtol=1e-4, atol=1e-5, only=None):
+    """Equal to ONNX Runtime; `only`: by output, which part of it is said to be anything at all."""
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    expected = dict(zip([output.name for output in session.get_outputs()], session.run(None, feeds)))
+    found = gantry.Session(model, device="CPU").run(feeds)
+    assert set(found) == set(expected)
+    for name, value in expected.items():
+        assert found[name].dtype == value.dtype and found[name].shape == value.shape, (name, found[name].shape, value.shape)
+        part = (only or {}).get(name, lambda whole: whole)
+        np.testing.assert_allclose(part(found[name]).astype(F32), part(value).astype(F32), rtol=rtol, atol=atol, err_msg=name)
+    return found
+
+
+FLOAT = {F32: TensorProto.FLOAT, F16: TensorProto.FLOAT16}
+# Opset 17 says it in parts, 23 by its own operator.
+OPSETS = pytest.mark.parametrize("opset", [14, 17, 23])
+
+MULTI_HEAD = {
+    "plain": {},
+    "bias": {"bias": random(3 * N * W)},
+    "kept": {"key_padding_mask": np.array([[1] * 5, [1, 1, 1, 0, 0]], I32)},
+    "lengths": {"key_padding_mask": np.array([5, 2], I32)},
+    "by_query": {"key_padding_mask": np.random.default_rng(0).integers(0, 2, (B, S, S)).astype(I32)},
+    "scores": {"attention_bias": random(1, N, S, S)},
+    "scores_for_all": {"attention_bias": random(B, 1, S, S)},
+    "past": {"past_key": random(B, N, 3, W), "past_value": random(B, N, 3, W, seed=1)},
+    "past_and_mask": {"past_key": random(B, N, 3, W), "past_value": random(B, N, 3, W, seed=1),
+                      "key_padding_mask": np.array([[1] * 8, [0, 0, 1, 1, 1, 1, 1, 1]], I32)},
+}
+
+
+@OPSETS
+@pytest.mark.parametrize("case", MULTI_HEAD)
+@pytest.mark.parametrize("attributes", [{}, {"unidirectional": 1}, {"scale": 0.2, "mask_filter_value": -50.0}])
+def test_multi_head(case, attributes, opset):
+    more = MULTI_HEAD[case]
+    inputs = {"query": random(B, S, N * W), "key": random(B, S, N * W, seed=1), "value": random(B, S, N * W, seed=2)}
+    for name in ("bias", "key_padding_mask", "attention_bias", "past_key", "past_value"):
+        inputs[name] = more.get(name)
+    outputs = {"y": TensorProto.FLOAT} | ({"pk": TensorProto.FLOAT, "pv": TensorProto.FLOAT} if "past" in case else {})
+    check(*model_of("MultiHeadAttention", inputs, outputs, opset=opset, num_heads=N, **attributes))
+
+
+@OPSETS
+def test_multi_head_over_another_sequence(opset):
+    inputs = {"query": random(B, S, N * W), "key": random(B, N, 7, W), "value": random(B, N, 7, W, seed=2)}
+    check(*model_of("MultiHeadAttention", inputs, {"y": TensorProto.FLOAT}, opset=opset, num_heads=N))
+    inputs = {"query": random(B, S, N * W), "key": random(B, 7, N * W), "value": random(B, 7, N * 3, seed=2), "bias": random(2 * N * W + 3 * N)}
+    check(*model_of("MultiHeadAttention", inputs, {"y": TensorProto.FLOAT}, opset=opset, num_heads=N))
+
+
+JOINT = {
+    "plain": {},
+    "kept": {"mask_index": np.array([[1] * 5, [1, 1, 1, 0, 0]], I32)},
+    "lengths": {"mask_index": np.array([5, 2], I32)},
+    "past": {"past": random(2, B, N, 3, W)},
+    "scores": {"attention_bias": random(B, N, S, S)},
+}
+
+
+@OPSETS
+@pytest.mark.parametrize("case", JOINT)
+@pytest.mark.parametrize("attributes", [{}, {"unidirectional": 1, "scale": 0.2}])
+def test_queries_keys_and_values_by_one_product(case, attributes, opset):
+    inputs = {"x": random(B, S, 12), "w": random(12, 3 * N * W) / 3, "b": random(3 * N * W, seed=1)}
+    for name in ("mask_index", "past", "attention_bias"):
+        inputs[name] = JOINT[case].get(name)
+    outputs = {"y": TensorProto.FLOAT} | ({"present": TensorProto.FLOAT} if case == "past" else {})
+    check(*model_of("Attention", inputs, outputs, {"w", "b"}, opset=opset, num_heads=N, **attributes))
+
+
+def test_values_of_another_width():
+    inputs = {"x": random(B, S, 12), "w": random(12, 2 * N * W + N * 3) / 3, "b": random(2 * N * W + N * 3, seed=1)}
+    check(*model_of("Attention", inputs, {"y": TensorProto.FLOAT}, {"w", "b"}, num_heads=N, qkv_hidden_sizes=[N * W, N * W, N * 3]))
+
+
+def caches(width, positions=64, dtype=F32):
+    angles = np.arange(positions)[:, None] / 10000 ** (np.arange(width // 2) / (width // 2))
+    return np.cos(angles).astype(dtype), np.sin(angles).astype(dtype)
+
+
+@OPSETS
+@pytest.mark.parametrize("interleaved", [0, 1])
+@pytest.mark.parametrize("form", ["flat", "flat_heads", "by_head", "part", "offset"])
+@pytest.mark.parametrize("dtype", [F32, F16])
+def test_rotations(interleaved, form, dtype, opset):
+    x = random(B, N, S, W, dtype=dtype) if form == "by_head" else random(B, S, N * W, dtype=dtype)
+    places = np.array([9], I64) if form == "offset" else np.random.default_rng(0).integers(0, 64, (B, S))
+    cosines, sines = caches(4 if form == "part" else W, dtype=dtype)
+    attributes = {"part": {"num_heads": N, "rotary_embedding_dim": 4}, "flat_heads": {"num_heads": N}}.get(form, {})
+    inputs = {"x": x, "places": places, "cos": cosines, "sin": sines}
+    check(*model_of("RotaryEmbedding", inputs, {"y": FLOAT[dtype]}, {"cos", "sin"}, opset=opset, interleaved=interleaved, **attributes),
+          rtol=2e-3 if dtype == F16 else 1e-4, atol=2e-3 if dtype == F16 else 1e-5)
+
+
+G = 16  # width of the heads of groups, of which ONNX Runtime takes multiples of 16 alone
+
+
+def grouped(past, length, lengths, heads=4, kv_heads=2, room=None, packed=False, rotary=True, dtype=F32, bias=False, places=None):
+    """Inputs of GroupQueryAttention: `past` keys in the cache, `length` new ones, `lengths` the keys of each row when they are in."""
+    batch, total = len(lengths), max(lengths)
+    parts = [random(batch, length, count * G, dtype=dtype, seed=seed) for seed, count in enumerate((heads, kv_heads, kv_heads))]
+    inputs = dict(zip(("query", "key", "value"), [np.concatenate(parts, -1), None, None] if packed else parts))
+    room = past if room is None else room
+    inputs["past_key"], inputs["past_value"] = (random(batch, kv_heads, room, G, dtype=dtype, seed=seed) for seed in (3, 4))
+    inputs["seqlens_k"], inputs["total_sequence_length"] = np.array(lengths, I32) - 1, np.array([total], I32)
+    inputs["cos"], inputs["sin"] = caches(G, dtype=dtype) if rotary else (None, None)
+    inputs["position_ids"] = places
+    inputs["attention_bias"] = random(1, heads, length, total, dtype=dtype) if bias else None
+    return inputs
+
+
+GROUPED = {
+    "prompt": grouped(0, 6, [6, 6]),
+    "prompts_of_lengths": grouped(0, 6, [6, 4]),
+    "next": grouped(7, 1, [8, 8]),
+    "next_of_lengths": grouped(7, 1, [8, 5]),
+    "several": grouped(7, 3, [10]),
+    "in_place": grouped(7, 1, [8, 6], room=16),
+    "prompt_in_place": grouped(0, 6, [6], room=16),
+    "packed": grouped(7, 1, [8, 8], packed=True),
+    "without_rotation": grouped(7, 1, [8, 5], rotary=False),
+    "one_head_for_all": grouped(7, 1, [8, 8], kv_heads=1),
+    "scores": grouped(7, 2, [9], bias=True),
+    "places": grouped(7, 2, [9], places=np.array([[3, 5]], I64)),
+}
+
+
+CACHED = {"y": TensorProto.FLOAT, "pk": TensorProto.FLOAT, "pv": TensorProto.FLOAT}
+
+
+def seen(inputs, whole):
+    """The keys that the rows have: what stands behind them may be anything."""
+    ends = inputs["seqlens_k"] + 1
+    return np.concatenate([whole[row, :, :end].reshape(-1) for row, end in enumerate(ends)])
+
+
+@OPSETS
+@pytest.mark.parametrize("case", GROUPED)
+@pytest.mark.parametrize("attributes", [{}, {"local_window_size": 4}, {"softcap": 3.0, "scale": 0.3}, {"rotary_interleaved": 1}])
+def test_grouped(case, attributes, opset):
+    inputs = dict(GROUPED[case])
+    if inputs["cos"] is None and "rotary_interleaved" in attributes:
+        pytest.skip("nothing is turned")
+    kv_heads = inputs["past_key"].shape[1]
+    model, feeds = model_of("GroupQueryAttention", inputs, CACHED, {"cos", "sin"} if inputs["cos"] is not None else {}, opset=opset, num_heads=4,
+                            kv_num_heads=kv_heads, do_rotary=int(inputs["cos"] is not None), **attributes)
+    length = inputs["query"].shape[1]
+    is_prompt = length == inputs["total_sequence_length"][0]
+
+    def queries(whole):
+        ends = inputs["seqlens_k"] + 1 if is_prompt else np.full(len(whole), length)
+        return np.concatenate([whole[row, :end].reshape(-1) for row, end in enumerate(ends)])
+
+    check(model, feeds, only={"y": queries, "pk": lambda whole: seen(inputs, whole), "pv": lambda whole: seen(inputs, whole)})
+
+
+def test_grouped_in_halves():
+    inputs = grouped(7, 1, [8, 5], dtype=F16)
+    check(*model_of("GroupQueryAttention", inputs, {"y": TensorProto.FLOAT16, "pk": TensorProto.FLOAT16, "pv": TensorProto.FLOAT16}, {"cos", "sin"},
+                    num_heads=4, kv_num_heads=2, do_rotary=1), rtol=5e-3, atol=5e-3, only={name: lambda whole: seen(inputs, whole) for name in ("pk", "pv")})
+
+
+def test_grouped_of_open_extents():
+    inputs = grouped(7, 1, [8, 5])
+    model, feeds = model_of("GroupQueryAttention", inputs, CACHED, {"cos", "sin"}, open_batch=True, num_heads=4, kv_num_heads=2, do_rotary=1)
+    check(model, feeds, only={name: lambda whole: seen(inputs, whole) for name in ("pk", "pv")})
+
+
+@OPSETS
+@pytest.mark.parametrize("op_type, more", [
+    ("SkipLayerNormalization", {"beta": random(16, seed=2), "bias": None}),
+    ("SkipLayerNormalization", {"beta": random(16, seed=2), "bias": random(16, seed=3)}),
+    ("SkipLayerNormalization", {}), ("SkipSimplifiedLayerNormalization", {}), ("SkipSimplifiedLayerNormalization", {"bias": random(16, seed=3)}),
+])
+@pytest.mark.parametrize("skip", [(2, 3, 16), (1, 3, 16), (3, 16)])
+@pytest.mark.parametrize("dtype", [F32, F16])
+def test_norms_of_a_sum(op_type, more, skip, dtype, opset):
+    inputs = {"x": random(2, 3, 16), "skip": random(*skip, seed=1), "gamma": random(16), **more}
+    inputs = {name: None if value is None else value.astype(dtype) for name, value in inputs.items()}
+    for outputs in ({"y": FLOAT[dtype]}, {"y": FLOAT[dtype], "": 0, "sum": FLOAT[dtype]}):
+        names = ["y"] if len(outputs) == 1 else ["y", "", "", "sum"]
+        model, feeds = model_of(op_type, inputs, {"y": FLOAT[dtype]}, opset=opset, epsilon=1e-5)
+        del model.graph.node[0].output[:]
+        model.graph.node[0].output.extend(names)
+        if "sum" in names:
+            model.graph.output.append(helper.make_tensor_value_info("sum", FLOAT[dtype], None))
+        check(model, feeds, rtol=5e-3 if dtype == F16 else 1e-4, atol=5e-3 if dtype == F16 else 1e-5)
+
+
+@OPSETS
+def test_norm_without_a_mean(opset):
+    inputs = {"x": random(2, 3, 16), "scale": random(16)}
+    check(*model_of("SimplifiedLayerNormalization", inputs, {"y": TensorProto.FLOAT}, {"scale"}, domain="", opset=opset, axis=-1, epsilon=1e-5))
+
+
+@OPSETS
+@pytest.mark.parametrize("segments", [False, True])
+@pytest.mark.parametrize("mask", [False, True])
+def test_embeddings(segments, mask, opset):
+    rng = np.random.default_rng(0)
+    inputs = {"ids": rng.integers(0, 20, (2, 6)).astype(I32), "segments": rng.integers(0, 2, (2, 6)).astype(I32) if segments else None,
+              "words": random(20, 16), "rows": random(12, 16), "kinds": random(2, 16) if segments else None, "gamma": random(16), "beta": random(16, seed=1),
+              "mask": np.array([[1] * 6, [1] * 4 + [0] * 2], I32) if mask else None}
+    check(*model_of("EmbedLayerNormalization", inputs, {"y": TensorProto.FLOAT, "counts": TensorProto.INT32}, {"words", "rows", "gamma", "beta"},
+                    opset=opset, epsilon=1e-5))
+
+
+@pytest.mark.parametrize("op_type, extra", [("GroupQueryAttention", {"smooth_softmax": 1}), ("MultiHeadAttention", {})])
+def test_what_has_no_body_is_refused(op_type, extra):
+    if op_type == "GroupQueryAttention":
+        model, _ = model_of(op_type, grouped(7, 1, [8, 8]), {"y": TensorProto.FLOAT}, {"cos", "sin"}, num_heads=4, kv_num_heads=2, do_rotary=1, **extra)
+    else:
+        inputs = {"query": random(B, S, N * W), "key": random(B, S, N * W), "value": random(B, S, N * W)}
+        inputs |= {name: None for name in ("bias", "mask", "scores")} | {"pk": random(B, N, 9, W), "pv": random(B, N, 9, W), "pl": np.array([3], I32)}
+        model, _ = model_of(op_type, inputs, {"y": TensorProto.FLOAT}, num_heads=N)
+    with pytest.raises(gantry.UnsupportedError, match=op_type):
+        gantry.Session(model, device="CPU")
