@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "packed_weights.h"
 
-#include <gantry/sdk/error.h>
-
 #include <algorithm>
-#include <cstring>
-#include <exception>
 #include <oneapi/tbb/info.h>
 #include <unordered_map>
 #include <utility>
 
 #include "digest.h"
+#include "packed_share.h"
 
 namespace gantry::onednn {
 namespace {
@@ -61,41 +58,17 @@ class Reorder {
   dnnl::reorder primitive_;
 };
 
-/// What the host calls to have memory filled.
-template <class Fill>
-struct FillCall {
-  const Fill& fill;
-  const Desc& desc;
-  std::exception_ptr failure;
-
-  static void run(void* self, void* target) {
-    auto& call = *static_cast<FillCall*>(self);
-    try {
-      call.fill(dnnl::memory(call.desc, engine(), target));
-    } catch (...) {  // may not cross the boundary
-      call.failure = std::current_exception();
-    }
-  }
-};
-
 }  // namespace
 
 template <class Fill>
 const dnnl::memory& PackedWeights::add(const Desc& desc, const Fill& fill) const {
   const Digest form = digest_of(content_.data(), sizeof(content_), text_of(desc));
-  std::array<uint8_t, 32> key{};
-  std::memcpy(key.data(), content_.data(), sizeof(content_));
-  std::memcpy(key.data() + sizeof(content_), form.data(), sizeof(form));
-  FillCall<Fill> call{fill, desc, nullptr};
-  const void* data = nullptr;
-  sdk::check(host_,
-             host_->packed_acquire(key.data(), desc.get_size(), FillCall<Fill>::run, &call, &data));
-  std::shared_ptr<const void> share(
-      data, [host = host_](const void* memory) { host->packed_release(memory); });
-  if (call.failure) std::rethrow_exception(call.failure);
+  std::shared_ptr<const void> share =
+      share_packed(host_, {content_, form}, desc.get_size(),
+                   [&](void* target) { fill(dnnl::memory(desc, engine(), target)); });
+  void* data = const_cast<void*>(share.get());
   // The library takes every address as one that it may write to; it reads from weights.
-  return layouts_.emplace_back(Layout{{desc, engine(), const_cast<void*>(data)}, std::move(share)})
-      .memory;
+  return layouts_.emplace_back(Layout{{desc, engine(), data}, std::move(share)}).memory;
 }
 
 void PackedWeights::pack(const gantry_host* host, const Desc& desc, const PlainWeights& plain) {

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "blocks/weights.h"
 
-#include <gantry/sdk/error.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
-#include <exception>
 #include <limits>
 #include <oneapi/tbb/info.h>
 #include <oneapi/tbb/parallel_for.h>
@@ -15,6 +11,7 @@
 
 #include "digest.h"
 #include "library.h"
+#include "packed_share.h"
 
 namespace gantry::onednn {
 namespace {
@@ -86,28 +83,8 @@ void BlockWeights::pack(const gantry_host* host, const PlainBlocks& plain) {
   const Digest content =
       digest_with(zeros, digest_with(plain.scales, digest_of(plain.numbers, size, form)));
   const Digest kind = digest_of(form.data(), form.size(), "");
-  std::array<uint8_t, 32> key{};
-  std::memcpy(key.data(), content.data(), sizeof(content));
-  std::memcpy(key.data() + sizeof(content), kind.data(), sizeof(kind));
-
-  struct Fill {
-    const BlockWeights& weights;
-    const PlainBlocks& plain;
-    std::exception_ptr failure;
-  } fill{*this, plain, nullptr};
-  const auto run = [](void* self, void* target) {
-    auto& call = *static_cast<Fill*>(self);
-    try {
-      call.weights.fill(call.plain, static_cast<uint8_t*>(target));
-    } catch (...) {  // may not cross the boundary
-      call.failure = std::current_exception();
-    }
-  };
-  const void* data = nullptr;
-  sdk::check(host, host->packed_acquire(key.data(), static_cast<uint64_t>(offsets().size), run,
-                                        &fill, &data));
-  share_ = {data, [host](const void* memory) { host->packed_release(memory); }};
-  if (fill.failure) std::rethrow_exception(fill.failure);
+  share_ = share_packed(host, {content, kind}, static_cast<uint64_t>(offsets().size),
+                        [&](void* target) { fill(plain, static_cast<uint8_t*>(target)); });
 }
 
 int64_t BlockWeights::group_count() const { return (shape_.columns + kGroup - 1) / kGroup; }

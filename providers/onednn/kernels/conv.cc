@@ -7,59 +7,14 @@
 #include <algorithm>
 #include <cstring>
 
-#include "constants.h"
 #include "epilogue.h"
+#include "kernels/conv_shape.h"
 #include "kernels/kernels.h"
 #include "packed_weights.h"
 #include "rescaling.h"
-#include "window.h"
 
 namespace gantry::onednn {
 namespace {
-
-constexpr int64_t kGuessedExtent = 56;  // of an axis that is not known before the run
-
-/// The node's attributes and the extents of its weights [O, I / groups, kernel...].
-struct Shape {
-  Window window;
-  int64_t groups = 1;
-  Dims weights;
-  std::string fault;  // why it is not taken
-
-  Shape(const GraphIndex& index, const Unit& unit) {
-    fault = read(index, unit);
-    if (!fault.empty()) return;
-    if (!has_constant_weights(index, unit)) fault = "the weights are not constant";
-    if (!bias_of(index, unit, output_channels())) fault = "the bias is not constant";
-  }
-  [[nodiscard]] size_t spatial_rank() const { return weights.size() - 2; }
-  [[nodiscard]] int64_t input_channels() const { return weights[1] * groups; }
-  [[nodiscard]] int64_t output_channels() const { return weights[0]; }
-
- private:
-  std::string read(const GraphIndex& index, const Unit& unit) {
-    const sdk::NodeView node = index.node(unit.anchor);
-    if (node.op_type() == "QLinearConv" && !unit.is_quantized())
-      return "its scales and zero points are not constant";
-    const sdk::ValueView source = index.value(unit.sources[0].value);
-    const sdk::ValueView constant = index.value(unit.weights);
-    if (!unit.is_quantized() && source.dtype() != GANTRY_FLOAT) return "only float32 is taken";
-    const int rank = source.rank();
-    if (rank < 3 || rank > 5) return "only inputs of rank 3 to 5 are taken";
-    if (constant.rank() != rank) return "weights and input differ in rank";
-    for (int i = 0; i < rank; ++i) weights.push_back(constant.extent(i));
-    if (*std::min_element(weights.begin(), weights.end()) < 1) return "the weights are empty";
-    window.kernel.assign(weights.begin() + 2, weights.end());
-    if (std::string fault = window.read(node, spatial_rank()); !fault.empty()) return fault;
-    groups = node.get_int("group", 1);
-    const sdk::ValueView bias = index.value(unit.bias);
-    const bool fits = groups >= 1 && weights[0] % groups == 0 &&
-                      std::equal(window.kernel.begin(), window.kernel.end(), weights.begin() + 2) &&
-                      (source.extent(1) < 0 || source.extent(1) == input_channels()) &&
-                      (bias.rank() != 1 || bias.extent(0) == output_channels());
-    return fits ? std::string() : "its shapes do not fit each other";
-  }
-};
 
 /// One shape of input and number of threads.
 struct Plan {
@@ -77,7 +32,6 @@ class ConvKernel final : public sdk::Kernel {
       : shape_(args.index, args.unit),
         unit_(args.unit),
         source_slot_(static_cast<int>(args.slot_of(unit_.sources[0].value))),
-        label_(args.index.node(unit_.anchor).label()),
         output_slot_(args.output_slot()),
         rescaling_(unit_, shape_.groups > 1 ? 3 : 1) {
     source_is_formatted_ = args.is_input_formatted(static_cast<size_t>(source_slot_));
@@ -96,7 +50,7 @@ class ConvKernel final : public sdk::Kernel {
   void run(sdk::Call& call) const override {
     auto& cache = static_cast<PlanCache<Plan>&>(*call.context());
     const sdk::Shape input = call.shape(source_slot_);
-    check(input);
+    shape_.check_input(input);
     const int threads = call.thread_count();
     cache.key.assign(input.data, input.data + input.rank);
     cache.key.push_back(threads);
@@ -106,7 +60,7 @@ class ConvKernel final : public sdk::Kernel {
                     {plan.output.data(), static_cast<int>(plan.output.size())});
     if (plan.is_empty) return;
     const void* addend = addend_slot_ >= 0 ? call.input(addend_slot_).data : nullptr;
-    if (addend) check_addend(call.shape(addend_slot_), sdk::Shape(target));
+    if (addend) shape_.check_addend(call.shape(addend_slot_), sdk::Shape(target));
     // Where the result is reordered after all, it is not added to what stands in its place.
     const bool in_place = addend && addend == target.data && plan.is_target_inner;
     plan.variants.get(threads, in_place, [&](bool adds_there) { return make(plan, adds_there); })
@@ -115,24 +69,6 @@ class ConvKernel final : public sdk::Kernel {
   }
 
  private:
-  void check(const sdk::Shape& input) const {
-    if (input.rank == static_cast<int>(shape_.weights.size()) &&
-        input[1] == shape_.input_channels())
-      return;
-    throw sdk::Error(GANTRY_INVALID_ARGUMENT,
-                     label_ + ": the input was expected to have " +
-                         std::to_string(shape_.input_channels()) + " channels on axis 1 and rank " +
-                         std::to_string(shape_.weights.size()) + ", and has " +
-                         (input.rank > 1 ? std::to_string(input[1]) : "no axis 1") + " and rank " +
-                         std::to_string(input.rank));
-  }
-
-  void check_addend(const sdk::Shape& addend, const sdk::Shape& output) const {
-    if (addend == output) return;
-    throw sdk::Error(GANTRY_INVALID_ARGUMENT,
-                     label_ + ": the tensor added to the result has another shape than the result");
-  }
-
   struct Described {
     dnnl::convolution_forward::primitive_desc primitive;
     int addend_argument = 0;
@@ -190,17 +126,11 @@ class ConvKernel final : public sdk::Kernel {
     return describe({input, type, last}, weights, target, placed, in_place);
   }
 
-  [[nodiscard]] Dims output_of(const Dims& input, const Window::Placed& placed) const {
-    Dims output = {input[0], shape_.output_channels()};
-    output.insert(output.end(), placed.output.begin(), placed.output.end());
-    return output;
-  }
-
   [[nodiscard]] Plan make_plan(const Dims& input) const {
     Plan plan;
     plan.input = input;
     plan.placed = shape_.window.place({input.begin() + 2, input.end()});
-    plan.output = output_of(input, plan.placed);
+    plan.output = shape_.output_of(input, plan.placed);
     for (int64_t& extent : plan.output) extent = std::max<int64_t>(extent, 0);
     plan.is_empty = *std::min_element(plan.output.begin(), plan.output.end()) == 0;
     const Dims seen = cut(plan.output);
@@ -247,19 +177,9 @@ class ConvKernel final : public sdk::Kernel {
       dims[0] /= shape_.groups;
       dims.insert(dims.begin(), shape_.groups);
     }
-    Dims input;
-    for (int i = 0; i < source.rank(); ++i) {
-      const int64_t extent = i == 1 ? shape_.input_channels() : source.extent(i);
-      input.push_back(extent > 0 ? extent : i == 0 ? 1 : kGuessedExtent);
-    }
-    Window::Placed placed = shape_.window.place({input.begin() + 2, input.end()});
-    Dims output = output_of(input, placed);
-    if (*std::min_element(output.begin(), output.end()) < 1) {  // the guess was too small
-      for (size_t i = 2; i < input.size(); ++i)
-        input[i] = std::max(input[i], shape_.window.kernel[i - 2] * shape_.window.dilations[i - 2]);
-      placed = shape_.window.place({input.begin() + 2, input.end()});
-      output = output_of(input, placed);
-    }
+    const Dims input = shape_.likely_input(source);
+    const Window::Placed placed = shape_.window.place({input.begin() + 2, input.end()});
+    const Dims output = shape_.output_of(input, placed);
     is_line_ = is_line(source);
     dims = cut(dims);
     const Type type = unit_.weight_quantization ? Type::s8 : Type::f32;
@@ -275,17 +195,14 @@ class ConvKernel final : public sdk::Kernel {
                   unit_.chain.scale,
                   is_grouped ? 3 : 1,
                   weight_offset(unit_)});
-    std::vector<float> bias = *bias_of(index, unit_, weights[0]);
-    for (size_t o = 0; o < unit_.chain.scale.size(); ++o)
-      bias[o] = bias[o] * unit_.chain.scale[o] + unit_.chain.shift[o];
+    const std::vector<float> bias = folded_bias(index, unit_, weights[0]);
     bias_ = dnnl::memory(desc_f32({weights[0]}, Tag::a), engine());
     std::memcpy(bias_.get_data_handle(), bias.data(), bias.size() * sizeof(float));
   }
 
-  Shape shape_;
+  ConvShape shape_;
   Unit unit_;
   int source_slot_;
-  std::string label_;
   size_t output_slot_;
   Rescaling rescaling_;
   int addend_slot_ = -1;
@@ -301,7 +218,7 @@ class ConvKernel final : public sdk::Kernel {
 }  // namespace
 
 std::string conv_refusal(const GraphIndex& index, const Unit& unit) {
-  return Shape(index, unit).fault;
+  return ConvShape(index, unit).fault;
 }
 
 AnchorTraits conv_traits(const GraphIndex& index, uint32_t node) {
@@ -314,6 +231,7 @@ AnchorTraits conv_traits(const GraphIndex& index, uint32_t node) {
 }
 
 std::unique_ptr<sdk::Kernel> make_conv(const KernelArgs& args) {
+  if (auto kernel = make_winograd_conv(args)) return kernel;
   return std::make_unique<ConvKernel>(args);
 }
 

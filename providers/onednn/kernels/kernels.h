@@ -41,6 +41,9 @@ struct KernelArgs {
 std::string conv_refusal(const GraphIndex& index, const Unit& unit);
 AnchorTraits conv_traits(const GraphIndex& index, uint32_t node);
 std::unique_ptr<sdk::Kernel> make_conv(const KernelArgs& args);
+/// A Conv of 3 x 3 by Winograd's minimal filtering; null: the unit is not of that kind, or it would
+/// not pay.
+std::unique_ptr<sdk::Kernel> make_winograd_conv(const KernelArgs& args);
 
 /// MatMul and Gemm of f32 or 8 bits with a constant right-hand matrix.
 std::string product_refusal(const GraphIndex& index, const Unit& unit);

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/conv_shape.h"
+
+#include <gantry/sdk/error.h>
+
+#include <algorithm>
+
+#include "constants.h"
+
+namespace gantry::onednn {
+
+ConvShape::ConvShape(const GraphIndex& index, const Unit& unit)
+    : label(index.node(unit.anchor).label()), fault(read(index, unit)) {
+  if (!fault.empty()) return;
+  if (!has_constant_weights(index, unit)) fault = "the weights are not constant";
+  if (!bias_of(index, unit, output_channels())) fault = "the bias is not constant";
+}
+
+std::string ConvShape::read(const GraphIndex& index, const Unit& unit) {
+  const sdk::NodeView node = index.node(unit.anchor);
+  if (node.op_type() == "QLinearConv" && !unit.is_quantized())
+    return "its scales and zero points are not constant";
+  const sdk::ValueView source = index.value(unit.sources[0].value);
+  const sdk::ValueView constant = index.value(unit.weights);
+  if (!unit.is_quantized() && source.dtype() != GANTRY_FLOAT) return "only float32 is taken";
+  const int rank = source.rank();
+  if (rank < 3 || rank > 5) return "only inputs of rank 3 to 5 are taken";
+  if (constant.rank() != rank) return "weights and input differ in rank";
+  for (int i = 0; i < rank; ++i) weights.push_back(constant.extent(i));
+  if (*std::min_element(weights.begin(), weights.end()) < 1) return "the weights are empty";
+  window.kernel.assign(weights.begin() + 2, weights.end());
+  if (std::string fault = window.read(node, spatial_rank()); !fault.empty()) return fault;
+  groups = node.get_int("group", 1);
+  const sdk::ValueView bias = index.value(unit.bias);
+  const bool fits = groups >= 1 && weights[0] % groups == 0 &&
+                    std::equal(window.kernel.begin(), window.kernel.end(), weights.begin() + 2) &&
+                    (source.extent(1) < 0 || source.extent(1) == input_channels()) &&
+                    (bias.rank() != 1 || bias.extent(0) == output_channels());
+  return fits ? std::string() : "its shapes do not fit each other";
+}
+
+Dims ConvShape::output_of(const Dims& input, const Window::Placed& placed) const {
+  Dims output = {input[0], output_channels()};
+  output.insert(output.end(), placed.output.begin(), placed.output.end());
+  return output;
+}
+
+Dims ConvShape::likely_input(const sdk::ValueView& source) const {
+  Dims input;
+  for (int i = 0; i < source.rank(); ++i) {
+    const int64_t extent = i == 1 ? input_channels() : source.extent(i);
+    input.push_back(extent > 0 ? extent : i == 0 ? 1 : kGuessedExtent);
+  }
+  const Dims output = output_of(input, window.place({input.begin() + 2, input.end()}));
+  if (*std::min_element(output.begin(), output.end()) < 1) {  // the guess was too small
+    for (size_t i = 2; i < input.size(); ++i)
+      input[i] = std::max(input[i], window.kernel[i - 2] * window.dilations[i - 2]);
+  }
+  return input;
+}
+
+void ConvShape::check_input(const sdk::Shape& input) const {
+  if (input.rank == static_cast<int>(weights.size()) && input[1] == input_channels()) return;
+  throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                   label + ": the input was expected to have " + std::to_string(input_channels()) +
+                       " channels on axis 1 and rank " + std::to_string(weights.size()) +
+                       ", and has " + (input.rank > 1 ? std::to_string(input[1]) : "no axis 1") +
+                       " and rank " + std::to_string(input.rank));
+}
+
+void ConvShape::check_addend(const sdk::Shape& addend, const sdk::Shape& output) const {
+  if (addend == output) return;
+  throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                   label + ": the tensor added to the result has another shape than the result");
+}
+
+std::vector<float> folded_bias(const GraphIndex& index, const Unit& unit, int64_t channels) {
+  std::vector<float> bias = *bias_of(index, unit, channels);
+  for (size_t o = 0; o < unit.chain.scale.size(); ++o)
+    bias[o] = bias[o] * unit.chain.scale[o] + unit.chain.shift[o];
+  return bias;
+}
+
+}  // namespace gantry::onednn

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conv (ai.onnx 1, 11, 22) in f32 of 3 x 3 without strides, dilations and groups, by Winograd's
+// minimal filtering: 4 or 2.25 times fewer multiplications than there are in the definition. Of
+// what follows it, normalisation and scaling are folded into the weights; additions and functions
+// made of comparisons are done as results are stored, and units with others are left to the
+// library.
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "kernels/conv_shape.h"
+#include "kernels/kernels.h"
+#include "options.h"
+#include "plan.h"
+#include "winograd/choice.h"
+#include "winograd/convolution.h"
+#include "winograd/weights.h"
+
+namespace gantry::onednn {
+namespace {
+
+using winograd::Convolution;
+using winograd::Geometry;
+using winograd::Step;
+using winograd::Tile;
+
+std::optional<Step> step_of(const EpilogueStep& step) {
+  using dnnl::algorithm;
+  if (step.rounding) return std::nullopt;
+  if (!step.activation) return Step{Step::Kind::kAdd};
+  const auto& [function, alpha, beta] = *step.activation;
+  switch (function) {
+    case algorithm::eltwise_relu:
+      return Step{Step::Kind::kRelu, alpha, beta};
+    case algorithm::eltwise_clip:
+      return Step{Step::Kind::kClip, alpha, beta};
+    case algorithm::eltwise_hardsigmoid:
+      return Step{Step::Kind::kHardSigmoid, alpha, beta};
+    case algorithm::eltwise_hardswish:
+      return Step{Step::Kind::kHardSwish, alpha, beta};
+    default:
+      return std::nullopt;
+  }
+}
+
+/// The steps of a unit; nothing: one is none of those that there are.
+std::optional<std::vector<Step>> steps_of(const Unit& unit) {
+  std::vector<Step> steps;
+  for (const EpilogueStep& step : unit.chain.steps) {
+    const std::optional<Step> own = step_of(step);
+    if (!own) return std::nullopt;
+    steps.push_back(*own);
+  }
+  return steps;
+}
+
+bool is_possible(const Unit& unit, const ConvShape& shape) {
+  const auto are_ones = [](const Dims& list) {
+    return std::all_of(list.begin(), list.end(), [](int64_t x) { return x == 1; });
+  };
+  return !unit.is_quantized() && shape.spatial_rank() == 2 && shape.groups == 1 &&
+         shape.window.kernel == Dims{3, 3} && are_ones(shape.window.strides) &&
+         are_ones(shape.window.dilations);
+}
+
+Geometry geometry_of(const Dims& input, const Dims& output, const Window::Placed& placed) {
+  return {input[0],
+          input[2],
+          input[3],
+          input[1],
+          output[1],
+          output[2],
+          output[3],
+          placed.pads_begin[0],
+          placed.pads_begin[1]};
+}
+
+/// One shape of input and number of threads.
+struct Plan {
+  Dims output;
+  bool is_empty = false;
+  Operand source;
+  Operand addend;
+  Operand target;
+  bool is_target_inner = false;  // results are stored where the output is
+  std::optional<Convolution> convolution;
+};
+
+class WinogradConvKernel final : public sdk::Kernel {
+ public:
+  WinogradConvKernel(const KernelArgs& args, ConvShape shape, std::vector<Step> steps, Tile tile)
+      : shape_(std::move(shape)),
+        steps_(std::move(steps)),
+        tile_(tile),
+        span_(std::string(tile == Tile::k4 ? "winograd 4x4 " : "winograd 2x2 ") +
+              winograd::code().name),
+        source_slot_(static_cast<int>(args.slot_of(args.unit.sources[0].value))),
+        output_slot_(args.output_slot()) {
+    source_is_formatted_ = args.is_input_formatted(static_cast<size_t>(source_slot_));
+    target_is_formatted_ = args.is_output_formatted(output_slot_);
+    if (args.unit.addend.value != GANTRY_NONE) {
+      addend_slot_ = static_cast<int>(args.slot_of(args.unit.addend.value));
+      addend_is_formatted_ = args.is_input_formatted(static_cast<size_t>(addend_slot_));
+    }
+    const winograd::PlainWeights plain = {args.index.value(args.unit.weights).constant()->data,
+                                          shape_.output_channels(), shape_.input_channels(),
+                                          args.unit.chain.scale};
+    weights_ = winograd::share_weights(args.index.host(), plain, tile);
+    bias_ = folded_bias(args.index, args.unit, plain.filters);
+    bias_.resize(
+        static_cast<size_t>(winograd::panels_of(plain.filters) * winograd::code().columns));
+  }
+
+  [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
+    return std::make_unique<PlanCache<Plan>>();
+  }
+
+  void run(sdk::Call& call) const override {
+    auto& cache = static_cast<PlanCache<Plan>&>(*call.context());
+    const sdk::Shape input = call.shape(source_slot_);
+    shape_.check_input(input);
+    const int threads = call.thread_count();
+    cache.key.assign(input.data, input.data + input.rank);
+    cache.key.push_back(threads);
+    Plan& plan = cache.get([&] {
+      return make_plan({input.data, input.data + input.rank}, threads);
+    });
+    gantry_tensor& target = call.output(static_cast<int>(output_slot_), GANTRY_FLOAT,
+                                        {plan.output.data(), static_cast<int>(plan.output.size())});
+    if (plan.is_empty) return;
+    const sdk::Span span = call.span(span_);
+    const void* addend = addend_slot_ >= 0 ? call.input(addend_slot_).data : nullptr;
+    if (addend) shape_.check_addend(call.shape(addend_slot_), sdk::Shape(target));
+    run(call, plan, cache.stream, threads, addend, target.data);
+  }
+
+ private:
+  void run(sdk::Call& call, Plan& plan, const dnnl::stream& stream, int threads, const void* addend,
+           void* target) const {
+    // Each result is stored after the element was read that is added to it.
+    const bool in_place = addend && addend == target && plan.is_target_inner;
+    // The library takes every address as one that it may write to; it reads from inputs.
+    plan.source.place(call, const_cast<void*>(call.input(source_slot_).data));
+    plan.target.place(call, target);
+    if (addend && !in_place) plan.addend.place(call, const_cast<void*>(addend));
+    const auto floats = [](const Operand& operand) {
+      return static_cast<float*>(operand.memory().get_data_handle());
+    };
+    winograd::Operands operands = {floats(plan.source), static_cast<const float*>(weights_.get()),
+                                   bias_.data(), nullptr, floats(plan.target)};
+    if (addend) operands.addend = in_place ? operands.target : floats(plan.addend);
+    auto* scratch = call.scratch<std::byte>(plan.convolution->scratch_bytes());
+    with_threads(threads, [&] {
+      plan.source.run(stream);
+      if (addend && !in_place) plan.addend.run(stream);
+      plan.convolution->run(operands, scratch);
+      plan.target.run(stream);
+    });
+  }
+
+  [[nodiscard]] Plan make_plan(const Dims& input, int threads) const {
+    const Window::Placed placed = shape_.window.place({input.begin() + 2, input.end()});
+    Plan plan;
+    plan.output = shape_.output_of(input, placed);
+    for (int64_t& extent : plan.output) extent = std::max<int64_t>(extent, 0);
+    plan.is_empty = *std::min_element(plan.output.begin(), plan.output.end()) == 0;
+    if (plan.is_empty) return plan;
+    const Desc inner_source = desc_f32(input, channels_last(4));
+    const Desc inner_target = desc_f32(plan.output, channels_last(4));
+    const Desc target = desc_of(plan.output, target_is_formatted_);
+    plan.is_target_inner = target == inner_target;
+    with_threads(threads, [&] {
+      plan.source = Operand::input(desc_of(input, source_is_formatted_), inner_source);
+      plan.target = Operand::output(target, inner_target);
+      if (addend_slot_ >= 0)
+        plan.addend = Operand::input(desc_of(plan.output, addend_is_formatted_), inner_target);
+    });
+    plan.convolution.emplace(geometry_of(input, plan.output, placed), tile_, threads, steps_);
+    return plan;
+  }
+
+  ConvShape shape_;
+  std::vector<Step> steps_;
+  Tile tile_;
+  std::string span_;  // in a trace
+  int source_slot_;
+  size_t output_slot_;
+  int addend_slot_ = -1;
+  bool source_is_formatted_ = false;
+  bool addend_is_formatted_ = false;
+  bool target_is_formatted_ = false;
+  std::shared_ptr<const void> weights_;
+  std::vector<float> bias_;
+};
+
+std::optional<Tile> tile_of(const KernelArgs& args, const ConvShape& shape) {
+  switch (Options(args.compile.options).winograd) {
+    case Options::Winograd::kOff:
+      return std::nullopt;
+    case Options::Winograd::k2:
+      return Tile::k2;
+    case Options::Winograd::k4:
+      return Tile::k4;
+    case Options::Winograd::kAuto:
+      break;
+  }
+  const Dims input = shape.likely_input(args.index.value(args.unit.sources[0].value));
+  const Window::Placed placed = shape.window.place({input.begin() + 2, input.end()});
+  return winograd::faster_tile(geometry_of(input, shape.output_of(input, placed), placed),
+                               args.threads());
+}
+
+}  // namespace
+
+std::unique_ptr<sdk::Kernel> make_winograd_conv(const KernelArgs& args) {
+  ConvShape shape(args.index, args.unit);
+  std::optional<std::vector<Step>> steps = steps_of(args.unit);
+  if (!steps || !is_possible(args.unit, shape)) return nullptr;
+  const std::optional<Tile> tile = tile_of(args, shape);
+  if (!tile) return nullptr;
+  return std::make_unique<WinogradConvKernel>(args, std::move(shape), std::move(*steps), *tile);
+}
+
+}  // namespace gantry::onednn

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// AVX-512: 14 tiles meet 32 channels in 28 of the 32 registers.
+#define GANTRY_TARGET [[gnu::target("avx512f,avx512dq,avx512vl,avx2,fma")]]
+
+namespace gantry::onednn::winograd {
+constexpr int kLanes = 16;
+constexpr int kVectors = 2;
+constexpr int kMostRows = 14;
+}  // namespace gantry::onednn::winograd
+
+#include "winograd/kernels.h"
+
+namespace gantry::onednn::winograd {
+
+const Code kAvx512Code = {"avx512", kLanes, kColumns, kMostRows, multiply, kTwo, kFour};
+
+}  // namespace gantry::onednn::winograd

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "winograd/choice.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <new>
+#include <sys/mman.h>
+#include <unordered_map>
+#include <vector>
+
+#include "library.h"
+#include "winograd/weights.h"
+
+namespace gantry::onednn::winograd {
+namespace {
+
+constexpr int64_t kTaps = 9;
+/// Multiplications below which nothing is gained that is worth measuring.
+constexpr double kLeastWork = 4e6;
+constexpr int64_t kFewestChannels = 8;
+constexpr int64_t kMostPadding = 2;  // more makes tiles of nothing but zeros
+/// Multiplications of what is measured; a convolution of more is cut.
+constexpr double kMeasuredWork = 2.5e8;
+constexpr int64_t kFewestFilters = 64;  // of what is left
+constexpr int64_t kFewestRows = 28;
+
+// What a gain has to be: a part of the time, and time of one core for each byte.
+constexpr double kLeastGain = 0.1;
+constexpr double kSecondsPerByte = 50e-6 / (1 << 20);
+
+double work_of(const Geometry& geometry) {
+  return static_cast<double>(geometry.batch * geometry.out_height * geometry.out_width) *
+         static_cast<double>(geometry.channels * geometry.filters * kTaps);
+}
+
+/// Padding below and to the right.
+Dims pads_end(const Geometry& g) {
+  return {g.out_height + 2 - g.height - g.pad_top, g.out_width + 2 - g.width - g.pad_left};
+}
+
+int64_t most_padding(const Geometry& g) {
+  const Dims ends = pads_end(g);
+  return std::max({g.pad_top, g.pad_left, ends[0], ends[1]});
+}
+
+/// A smaller convolution of the same kind, by batch, filters and rows.
+Geometry cut(Geometry geometry) {
+  const auto halve = [&](int64_t Geometry::*extent, int64_t fewest) {
+    while (work_of(geometry) > kMeasuredWork && geometry.*extent >= 2 * fewest)
+      geometry.*extent /= 2;
+  };
+  halve(&Geometry::batch, 1);
+  const int64_t rows = geometry.out_height;
+  halve(&Geometry::out_height, kFewestRows);
+  geometry.height = std::max<int64_t>(1, geometry.height - (rows - geometry.out_height));
+  halve(&Geometry::filters, kFewestFilters);
+  return geometry;
+}
+
+/// Memory like that of a run's tensors and weights: written to before it is read, in huge pages.
+class Tensor {
+ public:
+  explicit Tensor(int64_t size_bytes)
+      : size_bytes_(static_cast<size_t>(std::max<int64_t>(size_bytes, 64))) {
+    void* memory =
+        mmap(nullptr, size_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    madvise(memory, size_bytes_, MADV_HUGEPAGE);
+    data_ = static_cast<float*>(memory);
+    constexpr float kOrdinary = 0.01F;
+    std::fill_n(data_, size_bytes_ / sizeof(float), kOrdinary);
+  }
+  ~Tensor() { munmap(data_, size_bytes_); }
+  Tensor(const Tensor&) = delete;
+  Tensor& operator=(const Tensor&) = delete;
+  [[nodiscard]] float* data() const { return data_; }
+
+ private:
+  size_t size_bytes_;
+  float* data_ = nullptr;
+};
+
+int64_t elements_of(int64_t batch, int64_t height, int64_t width, int64_t channels) {
+  return batch * height * width * channels;
+}
+
+/// The library's convolution, with the commonest of epilogues.
+class Direct {
+ public:
+  Direct(const Geometry& g, float* source, float* target, float* bias)
+      : description_(describe(g)),
+        weights_(static_cast<int64_t>(description_.weights_desc().get_size())),
+        scratch_(static_cast<int64_t>(description_.scratchpad_desc().get_size())),
+        launch_(
+            dnnl::convolution_forward(description_),
+            {{DNNL_ARG_SRC, {description_.src_desc(), engine(), source}},
+             {DNNL_ARG_WEIGHTS, {description_.weights_desc(), engine(), weights_.data()}},
+             {DNNL_ARG_BIAS, {description_.bias_desc(), engine(), bias}},
+             {DNNL_ARG_DST, {description_.dst_desc(), engine(), target}},
+             {DNNL_ARG_SCRATCHPAD, {description_.scratchpad_desc(), engine(), scratch_.data()}}}) {}
+  void run() const { launch_.run(stream_); }
+
+ private:
+  using Description = dnnl::convolution_forward::primitive_desc;
+  static Description describe(const Geometry& g) {
+    dnnl::post_ops relu;
+    relu.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
+    dnnl::primitive_attr attr;
+    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    attr.set_post_ops(relu);
+    const Desc source = desc_f32({g.batch, g.channels, g.height, g.width}, Tag::acdb);
+    const Desc weights = desc_f32({g.filters, g.channels, 3, 3}, Tag::any);
+    const Desc target = desc_f32({g.batch, g.filters, g.out_height, g.out_width}, Tag::acdb);
+    return {engine(),
+            dnnl::prop_kind::forward_inference,
+            dnnl::algorithm::convolution_direct,
+            source,
+            weights,
+            desc_f32({g.filters}, Tag::a),
+            target,
+            {1, 1},
+            {0, 0},
+            {g.pad_top, g.pad_left},
+            pads_end(g),
+            attr};
+  }
+
+  Description description_;
+  Tensor weights_;
+  Tensor scratch_;
+  Launch launch_;
+  dnnl::stream stream_{engine()};
+};
+
+/// This provider's own.
+class Own {
+ public:
+  Own(const Geometry& g, Tile tile, int threads, float* source, float* target, float* bias)
+      : convolution_(g, tile, threads, {{Step::Kind::kRelu, 0, 0}}),
+        weights_(transformed_bytes(g.filters, g.channels, tile)),
+        scratch_(convolution_.scratch_bytes()),
+        operands_{source, weights_.data(), bias, nullptr, target} {}
+  void run() const { convolution_.run(operands_, reinterpret_cast<std::byte*>(scratch_.data())); }
+
+ private:
+  Convolution convolution_;
+  Tensor weights_;
+  Tensor scratch_;
+  Operands operands_;
+};
+
+template <class Run>
+void measure(const Run& run, double& least) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  run();
+  least = std::min(least, std::chrono::duration<double>(Clock::now() - start).count());
+}
+
+/// Least times of runs in turns. After two rounds those that are far behind take no further part.
+Times measure_all(const Geometry& g, int threads) {
+  constexpr int kRounds = 4;
+  constexpr int kRoundsOfAll = 2;
+  constexpr double kFarBehind = 1.5;
+  constexpr double kLong = 1e9;
+  const Tensor source(elements_of(g.batch, g.height, g.width, g.channels) * int64_t{sizeof(float)});
+  const Tensor target(elements_of(g.batch, g.out_height, g.out_width, g.filters) *
+                      int64_t{sizeof(float)});
+  const Tensor bias(panels_of(g.filters) * code().columns * int64_t{sizeof(float)});
+  Times times{kLong, kLong, kLong};
+  with_threads(threads, [&] {
+    const Direct direct(g, source.data(), target.data(), bias.data());
+    const Own two(g, Tile::k2, threads, source.data(), target.data(), bias.data());
+    const Own four(g, Tile::k4, threads, source.data(), target.data(), bias.data());
+    for (int round = 0; round < kRounds; ++round) {
+      const double best = std::min({times.direct, times.two, times.four});
+      const auto takes_part = [&](double least) {
+        return round < kRoundsOfAll || least < best * kFarBehind;
+      };
+      const std::array parts = {takes_part(times.direct), takes_part(times.two),
+                                takes_part(times.four)};
+      if (std::count(parts.begin(), parts.end(), true) < 2) break;
+      if (parts[0]) measure([&] { direct.run(); }, times.direct);
+      if (parts[1]) measure([&] { two.run(); }, times.two);
+      if (parts[2]) measure([&] { four.run(); }, times.four);
+    }
+  });
+  return times;
+}
+
+std::vector<int64_t> key_of(const Geometry& g, int threads) {
+  return {g.batch,      g.height,    g.width,   g.channels, g.filters,
+          g.out_height, g.out_width, g.pad_top, g.pad_left, threads};
+}
+
+}  // namespace
+
+std::optional<Tile> weigh(const Times& times, int threads, int64_t two_bytes, int64_t four_bytes) {
+  const auto cost = [&](double seconds, int64_t bytes) {
+    return seconds * threads + kSecondsPerByte * static_cast<double>(bytes);
+  };
+  const double two = cost(times.two, two_bytes);
+  const double four = cost(times.four, four_bytes);
+  const bool is_four = four < two;
+  if (std::min(two, four) >= cost(times.direct, 0)) return std::nullopt;
+  if ((is_four ? times.four : times.two) > times.direct * (1 - kLeastGain)) return std::nullopt;
+  return is_four ? Tile::k4 : Tile::k2;
+}
+
+std::optional<Tile> faster_tile(const Geometry& geometry, int threads) {
+  if (geometry.channels < kFewestChannels || geometry.filters < kFewestChannels ||
+      work_of(geometry) < kLeastWork || most_padding(geometry) > kMostPadding)
+    return std::nullopt;
+  static std::mutex mutex;
+  static auto& known = *new std::map<std::vector<int64_t>, std::optional<Tile>>;
+  const std::lock_guard lock(mutex);
+  const auto [place, is_new] = known.try_emplace(key_of(geometry, threads));
+  if (!is_new) return place->second;
+  const Geometry measured = cut(geometry);
+  Times times = measure_all(measured, threads);
+  const double scale = work_of(geometry) / work_of(measured);
+  for (double* time : {&times.direct, &times.two, &times.four}) *time *= scale;
+  const int64_t plain =
+      geometry.filters * geometry.channels * kTaps * static_cast<int64_t>(sizeof(float));
+  const auto growth = [&](Tile tile) {
+    return transformed_bytes(geometry.filters, geometry.channels, tile) - plain;
+  };
+  place->second = weigh(times, threads, growth(Tile::k2), growth(Tile::k4));
+  return place->second;
+}
+
+}  // namespace gantry::onednn::winograd

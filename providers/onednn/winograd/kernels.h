@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of winograd/code.h for one instruction set. To be included once by a source that
+// has defined GANTRY_TARGET, the attribute of functions that may use its instructions, and, in
+// namespace gantry::onednn::winograd, kLanes, kVectors (of a panel) and kMostRows. Everything is
+// local to that source: no instruction leaks into what others call.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "winograd/code.h"
+
+namespace gantry::onednn::winograd {
+namespace {
+
+constexpr int kColumns = kLanes * kVectors;
+
+using Vector = float __attribute__((vector_size(kLanes * sizeof(float))));
+/// As it lies in memory, at any element.
+using Packed =
+    float __attribute__((vector_size(kLanes * sizeof(float)), aligned(alignof(float)), may_alias));
+
+GANTRY_TARGET inline Vector load(const float* from) {
+  return *reinterpret_cast<const Packed*>(from);
+}
+GANTRY_TARGET inline void store(Vector x, float* to) { *reinterpret_cast<Packed*>(to) = x; }
+
+/// The first `count` lanes, the others zero.
+GANTRY_TARGET inline Vector load_some(const float* from, int64_t count) {
+  if (count >= kLanes) return load(from);
+  Vector x = {};
+  std::memcpy(&x, from, static_cast<size_t>(count) * sizeof(float));
+  return x;
+}
+GANTRY_TARGET inline void store_some(Vector x, float* to, int64_t count) {
+  if (count >= kLanes) return store(x, to);
+  std::memcpy(to, &x, static_cast<size_t>(count) * sizeof(float));
+}
+
+constexpr float kInner2 = kInner * kInner;
+constexpr float kOuter2 = kOuter * kOuter;
+
+/// Transforms a line of a tile's input: `d` and `v` in steps of `from` and `to`.
+template <int kFrom, int kTo>
+GANTRY_TARGET inline void transform_line(std::integral_constant<int, 2>, const Vector* d,
+                                         Vector* v) {
+  v[0 * kTo] = d[0 * kFrom] - d[2 * kFrom];
+  v[1 * kTo] = d[1 * kFrom] + d[2 * kFrom];
+  v[2 * kTo] = d[2 * kFrom] - d[1 * kFrom];
+  v[3 * kTo] = d[1 * kFrom] - d[3 * kFrom];
+}
+
+template <int kFrom, int kTo>
+GANTRY_TARGET inline void transform_line(std::integral_constant<int, 4>, const Vector* d,
+                                         Vector* v) {
+  constexpr float kSum = kInner2 + kOuter2;
+  constexpr float kBoth = kInner2 * kOuter2;
+  const Vector d1 = d[1 * kFrom];
+  const Vector d2 = d[2 * kFrom];
+  const Vector d3 = d[3 * kFrom];
+  const Vector d4 = d[4 * kFrom];
+  const Vector inner_even = d4 - kOuter2 * d2;
+  const Vector inner_odd = d3 - kOuter2 * d1;
+  const Vector outer_even = d4 - kInner2 * d2;
+  const Vector outer_odd = d3 - kInner2 * d1;
+  v[0 * kTo] = kBoth * d[0 * kFrom] + (d4 - kSum * d2);
+  v[1 * kTo] = inner_even + kInner * inner_odd;
+  v[2 * kTo] = inner_even - kInner * inner_odd;
+  v[3 * kTo] = outer_even + kOuter * outer_odd;
+  v[4 * kTo] = outer_even - kOuter * outer_odd;
+  v[5 * kTo] = kBoth * d1 + (d[5 * kFrom] - kSum * d3);
+}
+
+/// Transforms a line of products back.
+template <int kFrom, int kTo>
+GANTRY_TARGET inline void restore_line(std::integral_constant<int, 2>, const Vector* m, Vector* y) {
+  y[0 * kTo] = m[0 * kFrom] + m[1 * kFrom] + m[2 * kFrom];
+  y[1 * kTo] = m[1 * kFrom] - m[2 * kFrom] - m[3 * kFrom];
+}
+
+template <int kFrom, int kTo>
+GANTRY_TARGET inline void restore_line(std::integral_constant<int, 4>, const Vector* m, Vector* y) {
+  const Vector inner_sum = m[1 * kFrom] + m[2 * kFrom];
+  const Vector inner_difference = m[1 * kFrom] - m[2 * kFrom];
+  const Vector outer_sum = m[3 * kFrom] + m[4 * kFrom];
+  const Vector outer_difference = m[3 * kFrom] - m[4 * kFrom];
+  y[0 * kTo] = m[0 * kFrom] + inner_sum + outer_sum;
+  y[1 * kTo] = kInner * inner_difference + kOuter * outer_difference;
+  y[2 * kTo] = kInner2 * inner_sum + kOuter2 * outer_sum;
+  y[3 * kTo] =
+      kInner * kInner2 * inner_difference + (kOuter * kOuter2 * outer_difference + m[5 * kFrom]);
+}
+
+template <int kTile>
+GANTRY_TARGET void transform_input(const InputTile& tile) {
+  constexpr int kExtent = kTile + 2;
+  constexpr std::integral_constant<int, kTile> kSize;
+  float* target = tile.target;
+  for (int64_t channel = 0; channel < tile.channels; channel += kLanes) {
+    const int64_t count = tile.channels - channel;
+    Vector lines[kExtent * kExtent];
+    for (int column = 0; column < kExtent; ++column) {
+      Vector line[kExtent];
+      for (int row = 0; row < kExtent; ++row)
+        line[row] = load_some(tile.places[row * kExtent + column] + channel, count);
+      transform_line<1, kExtent>(kSize, line, lines + column);
+    }
+    for (int row = 0; row < kExtent; ++row) {
+      Vector line[kExtent];
+      transform_line<1, 1>(kSize, lines + row * kExtent, line);
+      for (int column = 0; column < kExtent; ++column)
+        store(line[column], target + (row * kExtent + column) * tile.position_stride);
+    }
+    target += tile.block_stride;
+  }
+}
+
+template <int kCount>
+GANTRY_TARGET inline void take_step(const Step& step, Vector* y, const Vector* addend) {
+  const Vector zero = {};
+  const Vector alpha = zero + step.alpha;
+  const Vector beta = zero + step.beta;
+  for (int i = 0; i < kCount; ++i) {
+    switch (step.kind) {
+      case Step::Kind::kAdd:
+        y[i] += addend[i];
+        break;
+      case Step::Kind::kRelu:
+        y[i] = y[i] > zero ? y[i] : y[i] * alpha;
+        break;
+      case Step::Kind::kClip:
+        y[i] = y[i] < alpha ? alpha : y[i];
+        y[i] = y[i] > beta ? beta : y[i];
+        break;
+      case Step::Kind::kHardSigmoid:
+      case Step::Kind::kHardSwish: {
+        Vector gate = alpha * y[i] + beta;
+        gate = gate < zero ? zero : gate;
+        gate = gate > 1.0F ? zero + 1.0F : gate;
+        y[i] = step.kind == Step::Kind::kHardSwish ? y[i] * gate : gate;
+        break;
+      }
+    }
+  }
+}
+
+/// A row of results to the output.
+template <int kTile>
+GANTRY_TARGET inline void finish_row(const OutputTile& tile, int row, int64_t channel, Vector* y) {
+  const int64_t count = tile.channels - channel;
+  const int64_t place = row * tile.row_stride + channel;
+  const Vector bias = load(tile.bias + channel);
+  for (int i = 0; i < kTile; ++i) y[i] += bias;
+  Vector addend[kTile] = {};
+  for (int i = 0; tile.addend && i < tile.columns; ++i)
+    addend[i] = load_some(tile.addend + place + i * tile.column_stride, count);
+  for (int step = 0; step < tile.step_count; ++step) take_step<kTile>(tile.steps[step], y, addend);
+  for (int i = 0; i < tile.columns; ++i)
+    store_some(y[i], tile.target + place + i * tile.column_stride, count);
+}
+
+template <int kTile>
+GANTRY_TARGET void transform_output(const OutputTile& tile) {
+  constexpr int kExtent = kTile + 2;
+  constexpr std::integral_constant<int, kTile> kSize;
+  for (int64_t channel = 0; channel < tile.channels; channel += kLanes) {
+    Vector lines[kTile * kExtent];
+    for (int column = 0; column < kExtent; ++column) {
+      Vector line[kExtent];
+      for (int row = 0; row < kExtent; ++row)
+        line[row] = load(tile.products + (row * kExtent + column) * tile.position_stride + channel);
+      restore_line<1, kExtent>(kSize, line, lines + column);
+    }
+    for (int row = 0; row < tile.rows; ++row) {
+      Vector y[kTile];
+      restore_line<1, 1>(kSize, lines + row * kExtent, y);
+      finish_row<kTile>(tile, row, channel, y);
+    }
+  }
+}
+
+/// Adds the products of `count` channels.
+template <int kRows>
+GANTRY_TARGET inline void add_products(const float* tiles, const float* panel, int64_t count,
+                                       Vector (&sums)[kRows][kVectors]) {
+#pragma GCC unroll 4
+  for (int64_t k = 0; k < count; ++k) {
+    Vector columns[kVectors];
+    for (int v = 0; v < kVectors; ++v) columns[v] = load(panel + k * kColumns + v * kLanes);
+    for (int r = 0; r < kRows; ++r) {
+      for (int v = 0; v < kVectors; ++v) sums[r][v] += columns[v] * tiles[r * kLanes + k];
+    }
+  }
+}
+
+template <int kRows>
+GANTRY_TARGET void multiply_rows(const Product& product) {
+  Vector sums[kRows][kVectors] = {};
+  const float* tiles = product.tiles;
+  const float* panel = product.panel;
+  const float* next = product.next;
+  int64_t channel = 0;
+  for (; channel + kLanes <= product.channels; channel += kLanes) {
+    if (next) {
+      for (int line = 0; line < kLanes; ++line) __builtin_prefetch(next + line * 16, 0, 2);
+      next += kLanes * 16;
+    }
+    add_products<kRows>(tiles, panel, kLanes, sums);
+    tiles += product.block_stride;
+    panel += kLanes * kColumns;
+  }
+  add_products<kRows>(tiles, panel, product.channels - channel, sums);
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kVectors; ++v)
+      store(sums[r][v], product.target + r * kColumns + v * kLanes);
+  }
+}
+
+using Multiply = void (*)(const Product&);
+
+template <int... kRows>
+constexpr std::array<Multiply, kMostRows> table_of(std::integer_sequence<int, kRows...>) {
+  return {multiply_rows<kRows + 1>...};
+}
+
+constexpr std::array<Multiply, kMostRows> kMultiply =
+    table_of(std::make_integer_sequence<int, kMostRows>());
+
+void multiply(const Product& product) { kMultiply[static_cast<size_t>(product.rows) - 1](product); }
+
+constexpr Code::Transforms kTwo = {transform_input<2>, transform_output<2>};
+constexpr Code::Transforms kFour = {transform_input<4>, transform_output<4>};
+
+}  // namespace
+}  // namespace gantry::onednn::winograd
