@@ -160,6 +160,13 @@ void measure(const Run& run, double& least) {
   least = std::min(least, std::chrono::duration<double>(Clock::now() - start).count());
 }
 
+/// Least times of one run in seconds.
+struct Times {
+  double direct = 0;
+  double two = 0;   ///< tiles of 2 x 2
+  double four = 0;  ///< tiles of 4 x 4
+};
+
 /// Least times of runs in turns. After two rounds those that are far behind take no further part.
 Times measure_all(const Geometry& g, int threads) {
   constexpr int kRounds = 4;
@@ -196,8 +203,8 @@ std::vector<int64_t> key_of(const Geometry& g, int threads) {
           g.out_height, g.out_width, g.pad_top, g.pad_left, threads};
 }
 
-}  // namespace
-
+/// What follows from times. `two_bytes` and `four_bytes`: what the transformed weights take more
+/// than the plain ones.
 std::optional<Tile> weigh(const Times& times, int threads, int64_t two_bytes, int64_t four_bytes) {
   const auto cost = [&](double seconds, int64_t bytes) {
     return seconds * threads + kSecondsPerByte * static_cast<double>(bytes);
@@ -209,6 +216,8 @@ std::optional<Tile> weigh(const Times& times, int threads, int64_t two_bytes, in
   if ((is_four ? times.four : times.two) > times.direct * (1 - kLeastGain)) return std::nullopt;
   return is_four ? Tile::k4 : Tile::k2;
 }
+
+}  // namespace
 
 std::optional<Tile> faster_tile(const Geometry& geometry, int threads) {
   if (geometry.channels < kFewestChannels || geometry.filters < kFewestChannels ||

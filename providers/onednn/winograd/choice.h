@@ -14,14 +14,4 @@ namespace gantry::onednn::winograd {
 /// answer is kept as long as the process lives. [any; one measures at a time]
 std::optional<Tile> faster_tile(const Geometry& geometry, int threads);
 
-/// Least times of one run in seconds.
-struct Times {
-  double direct = 0;
-  double two = 0;   ///< tiles of 2 x 2
-  double four = 0;  ///< tiles of 4 x 4
-};
-/// What follows from them; `two_bytes` and `four_bytes`: what the transformed weights take more
-/// than the plain ones. Pure.
-std::optional<Tile> weigh(const Times& times, int threads, int64_t two_bytes, int64_t four_bytes);
-
 }  // namespace gantry::onednn::winograd

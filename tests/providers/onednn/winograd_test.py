@@ -183,6 +183,16 @@ def test_what_is_left_to_the_library(case, tmp_path):
     np.testing.assert_allclose(session_of(model, "4x4").run(feeds)["y"], expected, rtol=1e-4, atol=1e-4)
 
 
+def test_the_faster_way_is_taken(tmp_path):
+    # Twice as fast and more on every machine: 4 times fewer multiplications, of small weights.
+    model, feeds = small_graph("y = Conv<pads=[1,1,1,1]>(x, w)", {"x": random(1, 64, 56, 56)}, {"w": random(64, 64, 3, 3)})
+    (span,) = spans_of(model, feeds, "auto", tmp_path)
+    assert span.split()[1] in TILES
+    # Weights that are read for one tile alone.
+    model, feeds = small_graph("y = Conv<pads=[1,1,1,1]>(x, w)", {"x": random(1, 512, 3, 3)}, {"w": random(512, 512, 3, 3)})
+    assert spans_of(model, feeds, "auto", tmp_path) == []
+
+
 def test_off_is_the_library(tmp_path):
     model, feeds = small_graph("y = Conv<pads=[1,1,1,1]>(x, w)", {"x": random(1, 64, 56, 56)}, {"w": random(64, 64, 3, 3)})
     assert spans_of(model, feeds, "off", tmp_path) == []
