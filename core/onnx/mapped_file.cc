@@ -5,11 +5,16 @@
 
 #include <cerrno>
 #include <fcntl.h>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <mutex>
 #include <string>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 namespace gantry {
 namespace {
@@ -21,11 +26,22 @@ struct Descriptor {
   }
 };
 
+// Every mapping there is, by its first byte. Never destroyed: sessions may end after it would be.
+struct Mappings {
+  std::mutex mutex;
+  std::map<const std::byte*, const MappedFile*, std::less<>> all;
+};
+
+Mappings& mappings() {
+  static auto* const instance = new Mappings;
+  return *instance;
+}
+
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
   // Not blocking: opening a pipe would wait for its writer.
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.number < 0) {
     throw Error(Code::kNotFound,
                 "the file cannot be opened: " + std::generic_category().message(errno))
@@ -43,10 +59,38 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
                 "the file cannot be mapped: " + std::generic_category().message(errno))
         .in(path.string());
   }
-  return std::shared_ptr<const MappedFile>(
-      new MappedFile({static_cast<const std::byte*>(memory), size}));
+  return std::shared_ptr<const MappedFile>(new MappedFile(
+      {static_cast<const std::byte*>(memory), size}, std::exchange(file.number, -1)));
 }
 
-MappedFile::~MappedFile() { munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size()); }
+MappedFile::MappedFile(std::span<const std::byte> bytes, int descriptor)
+    : bytes_(bytes), descriptor_(descriptor) {
+  Mappings& known = mappings();
+  const std::lock_guard<std::mutex> lock(known.mutex);
+  known.all.emplace(bytes_.data(), this);
+}
+
+MappedFile::~MappedFile() {
+  {
+    Mappings& known = mappings();
+    const std::lock_guard<std::mutex> lock(known.mutex);
+    known.all.erase(bytes_.data());
+  }
+  munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  close(descriptor_);
+}
+
+std::shared_ptr<const MappedFile> MappedFile::find(const void* data, uint64_t size_bytes) {
+  const auto* begin = static_cast<const std::byte*>(data);
+  Mappings& known = mappings();
+  const std::lock_guard<std::mutex> lock(known.mutex);
+  auto after = known.all.upper_bound(begin);
+  if (after == known.all.begin()) return nullptr;
+  const MappedFile& file = *std::prev(after)->second;
+  const auto offset = static_cast<uint64_t>(begin - file.bytes_.data());
+  const uint64_t there = file.bytes_.size();
+  if (offset > there || size_bytes > there - offset) return nullptr;
+  return file.weak_from_this().lock();  // null: it is about to go
+}
 
 }  // namespace gantry

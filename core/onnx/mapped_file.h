@@ -4,13 +4,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <span>
 
 namespace gantry {
 
-class MappedFile {
+class MappedFile : public std::enable_shared_from_this<MappedFile> {
  public:
   /// NOT_FOUND: it cannot be opened. INVALID_MODEL: it is no regular file, or is empty.
   static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path);
@@ -19,10 +20,16 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
+  /// The file, open for reading as long as this object: another process can map it from this.
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+
+  /// The mapping in which all these bytes lie; null: they lie elsewhere.
+  static std::shared_ptr<const MappedFile> find(const void* data, uint64_t size_bytes);
 
  private:
-  explicit MappedFile(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  MappedFile(std::span<const std::byte> bytes, int descriptor);
   std::span<const std::byte> bytes_;
+  int descriptor_;
 };
 
 }  // namespace gantry

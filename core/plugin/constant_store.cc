@@ -34,6 +34,7 @@ std::shared_ptr<ConstantStore::Segment> ConstantStore::make_segment(
 
 void ConstantStore::forget_gone() {
   std::erase_if(entries_, [](const auto& entry) { return entry.second.value.expired(); });
+  std::erase_if(files_, [](const auto& entry) { return entry.second.expired(); });
 }
 
 ConstantStore::Batch::Batch(std::shared_ptr<ConstantStore> store) : store_(std::move(store)) {
@@ -45,6 +46,8 @@ ConstantStore::Batch::Batch(std::shared_ptr<ConstantStore> store) : store_(std::
 DataPlace ConstantStore::Batch::place(const gantry_value& value) {
   const uint64_t bytes = value.view.size_bytes;
   if (bytes <= kSmall) return {};
+  if (auto file = MappedFile::find(value.view.data, bytes))
+    return place_in(std::move(file), value.view.data);
   {
     const std::lock_guard<std::mutex> lock(store_->mutex_);
     const auto known = store_->entries_.find(&value);
@@ -56,6 +59,22 @@ DataPlace ConstantStore::Batch::place(const gantry_value& value) {
   const auto [added, is_new] = added_.emplace(&value, size_bytes_);
   if (is_new) size_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
   return {fresh_->id, added->second};
+}
+
+DataPlace ConstantStore::Batch::place_in(std::shared_ptr<const MappedFile> file, const void* data) {
+  const auto offset =
+      static_cast<uint64_t>(static_cast<const std::byte*>(data) - file->bytes().data());
+  const std::lock_guard<std::mutex> lock(store_->mutex_);
+  std::weak_ptr<const Segment>& known = store_->files_[file.get()];
+  std::shared_ptr<const Segment> segment = known.lock();
+  if (!segment) {
+    const auto made = store_->make_segment(store_);
+    made->mapped = std::move(file);
+    segment = made;
+    known = segment;
+  }
+  used_.emplace(segment->id, segment);
+  return {segment->id, offset};
 }
 
 ConstantStore::Segments ConstantStore::Batch::finish() {

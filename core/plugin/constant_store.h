@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The constants of graphs that a worker process knows: each is copied once into a segment of shared
-// memory, which nobody can write to afterwards, and stays there as long as the constant or a kernel
-// needs it. Any thread; a batch is of one thread.
+// The constants of graphs that a worker process knows. One that lies in a mapped file of the model
+// is read from that file there, too; each other is copied once into a segment of shared memory,
+// which nobody can write to afterwards, and stays there as long as the constant or a kernel needs
+// it. Any thread; a batch is of one thread.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/value.h"
+#include "onnx/mapped_file.h"
 #include "plugin/shared_memory.h"
 #include "plugin/value_message.h"
 
@@ -21,9 +23,14 @@ class ConstantStore {
   /// Memory of constants, with the number by which messages name it.
   struct Segment {
     uint64_t id = 0;
-    std::shared_ptr<SharedMemory> memory;
+    std::shared_ptr<SharedMemory> memory;      ///< null: a file
+    std::shared_ptr<const MappedFile> mapped;  ///< null: memory
     std::shared_ptr<ConstantStore> store;
     ~Segment();
+    [[nodiscard]] int file() const { return mapped ? mapped->descriptor() : memory->file(); }
+    [[nodiscard]] uint64_t size_bytes() const {
+      return mapped ? mapped->bytes().size() : memory->size_bytes();
+    }
   };
   using Segments = std::vector<std::shared_ptr<const Segment>>;
 
@@ -38,6 +45,8 @@ class ConstantStore {
     Segments finish();
 
    private:
+    DataPlace place_in(std::shared_ptr<const MappedFile> file, const void* data);
+
     std::shared_ptr<ConstantStore> store_;
     std::shared_ptr<Segment> fresh_;
     std::map<const gantry_value*, uint64_t> added_;  // -> offset
@@ -61,6 +70,7 @@ class ConstantStore {
 
   std::mutex mutex_;
   std::map<const gantry_value*, Entry> entries_;
+  std::map<const MappedFile*, std::weak_ptr<const Segment>> files_;
   uint64_t next_id_ = DataPlace::kArena + 1;
   std::mutex dropped_mutex_;
   std::vector<uint64_t> dropped_;

@@ -204,6 +204,11 @@ gantry_host& table() {
   return instance;
 }
 
+decltype(RunServices::bound_output)& bound_output_service() {
+  static decltype(RunServices::bound_output) service = nullptr;
+  return service;
+}
+
 template <class Slot>
 void install(Slot& slot, Slot service) {
   if (service) slot = service;
@@ -227,6 +232,12 @@ void install_run_services(const RunServices& services) {
   install(host.should_stop, services.should_stop);
   install(host.trace_begin, services.trace_begin);
   install(host.trace_end, services.trace_end);
+  install(bound_output_service(), services.bound_output);
+}
+
+const gantry_tensor* bound_output(gantry_run* run, uint32_t index) {
+  const auto service = bound_output_service();
+  return service ? service(run, index) : nullptr;
 }
 
 uint64_t provider_bytes() { return allocated_bytes + packed_bytes(); }

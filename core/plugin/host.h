@@ -24,6 +24,8 @@ struct RunServices {
   decltype(gantry_host::should_stop) should_stop = nullptr;
   decltype(gantry_host::trace_begin) trace_begin = nullptr;
   decltype(gantry_host::trace_end) trace_end = nullptr;
+  /// Not a provider's to ask: see bound_output().
+  const gantry_tensor* (*bound_output)(gantry_run* run, uint32_t index) = nullptr;
 };
 
 /// Fills the run slots; a null member leaves its slot as it is. Call it before the first provider
@@ -32,6 +34,10 @@ void install_run_services(const RunServices& services);
 
 /// The table handed to providers; valid as long as the process.
 const gantry_host& host_table();
+
+/// The tensor that the caller of a run has given for an output of a step; null: none. For kernels
+/// of the core, which may want to fill it before the shape of the result is known.
+const gantry_tensor* bound_output(gantry_run* run, uint32_t index);
 
 /// Bytes that providers hold through gantry_host.allocate and packed_acquire now.
 uint64_t provider_bytes();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel in a worker process. Inputs are copied into shared memory unless they lie there already,
-// outputs are made there; large ones leave the run as they lie, small ones are copied.
+// outputs are made there; large ones leave the run as they lie, small ones are copied. Memory that
+// the caller gave for an output is filled in place if the worker sees it.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -95,10 +96,9 @@ class IsolatedKernel {
     const IsolatedProvider::Worker worker = provider_.worker();
     const std::shared_ptr<const WorkerKernel> kernel = built_in(worker);
     const WorkerKernel& slots = *kernel;
-    const uint64_t expected = expected_bytes_.load(std::memory_order_relaxed);
     auto windows = std::make_shared<Windows>();
     if (!slots.outputs.empty()) {
-      windows->first = provider_.arena()->allocate(std::max(kFirstWindow, expected));
+      windows->first = provider_.arena()->allocate(bytes_of_window(call, slots));
       windows->spare = provider_.arena()->allocate_spare(kSpareWindow);
     }
     WorkerRun head;
@@ -115,6 +115,7 @@ class IsolatedKernel {
     request.put(WorkerCall::kRun);
     request.put(head);
     write_inputs(request, call, slots, inputs);
+    write_targets(request, call, slots);
     const std::vector<std::byte> answer = [&] {
       try {
         return provider_.call(worker, "run of " + label_, request, {}, patience_of(call, *flag));
@@ -175,6 +176,15 @@ class IsolatedKernel {
     return bytes;
   }
 
+  // Of the window for outputs: what is known of earlier runs, unless the caller brings the memory.
+  [[nodiscard]] uint64_t bytes_of_window(const gantry_call& call, const WorkerKernel& slots) const {
+    uint64_t offset = 0;
+    const bool has_all = std::all_of(slots.outputs.begin(), slots.outputs.end(),
+                                     [&](uint32_t slot) { return target_of(call, slot, offset); });
+    if (has_all) return kFirstWindow;
+    return std::max(kFirstWindow, expected_bytes_.load(std::memory_order_relaxed));
+  }
+
   void write_inputs(MessageWriter& to, const gantry_call& call, const WorkerKernel& slots,
                     const SharedArena::Block& block) const {
     uint64_t used = kAlignment;
@@ -197,6 +207,35 @@ class IsolatedKernel {
         write_value(to, *call.values[slot], in_message);
       }
     }
+  }
+
+  // Memory that the caller gave for an output, in the place of the window's.
+  void write_targets(MessageWriter& to, const gantry_call& call, const WorkerKernel& slots) const {
+    for (const uint32_t slot : slots.outputs) {
+      uint64_t offset = 0;
+      const gantry_tensor* target = target_of(call, slot, offset);
+      to.put<uint8_t>(target ? 1 : 0);
+      if (target) write_tensor(to, *target, {DataPlace::kArena, offset});
+    }
+  }
+
+  // Null: the caller gave none, or the worker does not see it.
+  const gantry_tensor* target_of(const gantry_call& call, uint32_t slot, uint64_t& offset) const {
+    const gantry_tensor* bound = bound_output(call.run, slot);
+    const bool is_seen = bound && bound->dtype != GANTRY_STRING && is_copied(*bound) &&
+                         provider_.arena()->find(bound->data, bound->size_bytes, offset);
+    return is_seen ? bound : nullptr;
+  }
+
+  // Whether an output that came back lies where the caller wants it.
+  bool is_target(const gantry_call& call, const WorkerKernel& slots, const DataPlace& place,
+                 uint64_t size_bytes) const {
+    return std::any_of(slots.outputs.begin(), slots.outputs.end(), [&](uint32_t slot) {
+      uint64_t offset = 0;
+      const gantry_tensor* target = target_of(call, slot, offset);
+      return target && place.where == DataPlace::kArena && place.offset == offset &&
+             size_bytes == target->size_bytes;
+    });
   }
 
   [[nodiscard]] WorkerProcess::Patience patience_of(const gantry_call& call,
@@ -223,7 +262,8 @@ class IsolatedKernel {
         used = std::max(used, place.offset + size_bytes - block.offset());
         return true;
       };
-      if (!look_in(windows->first, used_first) && !look_in(windows->spare, used_spare))
+      if (!look_in(windows->first, used_first) && !look_in(windows->spare, used_spare) &&
+          !is_target(call, slots, place, size_bytes))
         fail("gave memory that is not its own for an output");
       return {windows, provider_.arena()->memory().data() + place.offset};
     };
@@ -252,14 +292,17 @@ class IsolatedKernel {
 
   static void give_output(const gantry_call& call, uint32_t slot, const gantry_value& value) {
     const bool is_plain = value.kind == GANTRY_KIND_TENSOR && value.dtype != DType::kString;
-    if (!is_plain || value.view.size_bytes > kCopiedBytes) {
+    const bool is_moved = value.view.size_bytes > kCopiedBytes && !bound_output(call.run, slot);
+    if (!is_plain || is_moved) {
       throw_if(host_table().output_value(call.run, slot, &value));
       return;
     }
     gantry_tensor* made = nullptr;
     throw_if(host_table().output(call.run, slot, value.view.dtype, value.view.rank,
                                  value.view.shape, &made));
-    if (value.view.size_bytes > 0) std::memcpy(made->data, value.view.data, value.view.size_bytes);
+    if (made->data != value.view.data && value.view.size_bytes > 0) {
+      copy(call.run, static_cast<std::byte*>(made->data), value.view.data, value.view.size_bytes);
+    }
   }
 
   IsolatedProvider& provider_;

@@ -161,8 +161,8 @@ std::vector<std::byte> IsolatedProvider::ask(const Worker& worker, const std::st
   std::vector<int> descriptors;
   for (const auto& segment : segments) {
     if (worker.process->has_segment(segment->id)) continue;
-    ask.segments.push_back({segment->id, segment->memory->size_bytes()});
-    descriptors.push_back(segment->memory->file());
+    ask.segments.push_back({segment->id, segment->size_bytes(), segment->mapped ? 1U : 0U});
+    descriptors.push_back(segment->file());
   }
   ask.write(head);
   head.append(graph.bytes().data(), graph.bytes().size());

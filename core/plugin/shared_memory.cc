@@ -50,6 +50,20 @@ std::shared_ptr<SharedMemory> SharedMemory::map(Descriptor file, uint64_t size_b
   return memory;
 }
 
+std::shared_ptr<SharedMemory> SharedMemory::map_file(Descriptor file, uint64_t size_bytes) {
+  struct stat facts = {};
+  if (fstat(file.get(), &facts) != 0 || static_cast<uint64_t>(facts.st_size) < size_bytes) {
+    throw Error(Code::kInternal, "expected a file of " + std::to_string(size_bytes) +
+                                     " bytes, found one of " + std::to_string(facts.st_size) +
+                                     "; a model must not be shortened while a session uses it");
+  }
+  std::shared_ptr<SharedMemory> memory(new SharedMemory);
+  memory->size_bytes_ = size_bytes;
+  memory->file_ = std::move(file);
+  memory->map_pages(false);
+  return memory;
+}
+
 void SharedMemory::map_pages(bool is_writable) {
   void* data = mmap(nullptr, size_bytes_, PROT_READ | (is_writable ? PROT_WRITE : 0),
                     MAP_SHARED | MAP_NORESERVE, file_.get(), 0);

@@ -19,6 +19,10 @@ class SharedMemory {
   /// Maps what the other side made. INTERNAL: it is smaller than `size_bytes`, or not sealed.
   static std::shared_ptr<SharedMemory> map(Descriptor file, uint64_t size_bytes, bool is_writable);
 
+  /// Maps a file of the model for reading. INTERNAL: it is smaller than `size_bytes`. Whoever can
+  /// write to the file can take pages away; the process that reads them ends then.
+  static std::shared_ptr<SharedMemory> map_file(Descriptor file, uint64_t size_bytes);
+
   ~SharedMemory();
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;

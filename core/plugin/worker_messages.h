@@ -54,12 +54,13 @@ struct WorkerOpened {
   static WorkerOpened read(MessageReader& from);
 };
 
-/// What claim and compile have in common. Constants of the graph lie in segments: memory that is
-/// never written again.
+/// What claim and compile have in common. Constants of the graph lie in segments: files of the
+/// model, and memory that is never written again.
 struct WorkerAsk {
   struct Segment {
     uint64_t id = 0;
     uint64_t size_bytes = 0;
+    uint64_t is_file = 0;  ///< 1: a file of the model, 0: sealed memory
   };
   uint32_t device = 0;
   std::string options;

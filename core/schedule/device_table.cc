@@ -23,6 +23,14 @@ uint32_t DeviceTable::space_of(const Device& device, const std::vector<DevicePro
   return space_count() - 1;
 }
 
+uint32_t DeviceTable::area_of(const std::shared_ptr<SharedArena>& arena) {
+  for (uint32_t number = 1; number <= area_count(); ++number) {
+    if (area(number).shared() == arena) return number;
+  }
+  areas_.emplace_back("memory shared with a worker process", arena, budget_);
+  return area_count();
+}
+
 void DeviceTable::require_good() const {
   for (const MemorySpace& space : spaces_) space.require_good();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory spaces of a session: space 0 is host memory, each further one the memory of a device.
-// Streams and events of a space are its owner's, the device's first provider. Immutable once the
-// session is built.
+// Streams and events of a space are its owner's, the device's first provider. Parts of the host
+// memory that worker processes see are areas of space 0. Immutable once the session is built.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,11 @@ class DeviceTable {
   uint32_t space_of(const Device& device, const std::vector<DeviceProvider>& providers);
   [[nodiscard]] uint32_t space_count() const { return static_cast<uint32_t>(spaces_.size()); }
   [[nodiscard]] const MemorySpace& space(uint32_t index) const { return spaces_[index]; }
+  /// The area of host memory that `arena` is, from 1; added on first use.
+  uint32_t area_of(const std::shared_ptr<SharedArena>& arena);
+  [[nodiscard]] uint32_t area_count() const { return static_cast<uint32_t>(areas_.size()); }
+  /// `number`: from 1.
+  [[nodiscard]] const MemorySpace& area(uint32_t number) const { return areas_[number - 1]; }
   [[nodiscard]] const Device& device(uint32_t space) const { return devices_[space]; }
   /// True if the device can record work and launch it again.
   [[nodiscard]] bool can_capture(uint32_t space) const { return can_capture_[space] != 0; }
@@ -41,6 +46,7 @@ class DeviceTable {
  private:
   std::shared_ptr<MemoryBudget> budget_;
   std::vector<MemorySpace> spaces_;
+  std::vector<MemorySpace> areas_;
   std::vector<Device> devices_;
   std::vector<uint8_t> can_capture_;
   std::vector<std::shared_ptr<PluginProvider>> owners_;

@@ -11,10 +11,12 @@ ExecutionContext::ExecutionContext(const Program& program, const DeviceTable& de
       streams_(devices.space_count(), nullptr),
       ends_(devices.space_count(), nullptr),
       team_(threads) {
-  for (uint32_t i = 0; i < devices.space_count(); ++i) {
-    pools_.push_back(std::make_unique<MemoryPool>(devices.space(i), [this] { give_back(); }));
-    arenas_.push_back(std::make_unique<Arena>(devices.space(i), [this] { give_back(); }));
-  }
+  const auto add_memory = [&](const MemorySpace& space) {
+    pools_.push_back(std::make_unique<MemoryPool>(space, [this] { give_back(); }));
+    arenas_.push_back(std::make_unique<Arena>(space, [this] { give_back(); }));
+  };
+  for (uint32_t i = 0; i < devices.space_count(); ++i) add_memory(devices.space(i));
+  for (uint32_t i = 1; i <= devices.area_count(); ++i) add_memory(devices.area(i));
   try {
     for (uint32_t i = 1; i < devices.space_count(); ++i) {
       const MemorySpace& space = devices.space(i);

@@ -40,6 +40,7 @@ class Executor {
            const MakeOutput* make = nullptr, std::atomic<uint64_t>* mark = nullptr);
 
   [[nodiscard]] const Program& program() const { return *program_; }
+  [[nodiscard]] const DeviceTable& devices() const { return *devices_; }
   /// Times of the steps, bodies included; empty without a trace.
   [[nodiscard]] std::vector<NodeTime> profile() const;
   void reset_profile();

@@ -128,6 +128,8 @@ class Frame {
   /// larger or below 0.
   void shrink(uint32_t slot, const int64_t* shape);
   void* request_scratch(StepCall& call, uint32_t space, uint64_t size_bytes);
+  /// The caller's tensor for an output of a step; null: it gave none, or the value stays inside.
+  [[nodiscard]] const gantry_tensor* bound_output(const StepCall& call, uint32_t index) const;
   void release(uint32_t slot) noexcept;
 
   /// Serves slots from the plan from now on; null: from the pools.
@@ -238,8 +240,16 @@ class ExecutionContext {
 
   [[nodiscard]] Frame& main() { return *main_; }
   [[nodiscard]] CaptureCache& captures() { return *captures_; }
-  [[nodiscard]] MemoryPool& pool(uint32_t space) { return *pools_[space]; }
-  [[nodiscard]] Arena& arena(uint32_t space) { return *arenas_[space]; }
+  /// By space, or by memory_of().
+  [[nodiscard]] MemoryPool& pool(uint32_t memory) { return *pools_[memory]; }
+  [[nodiscard]] Arena& arena(uint32_t memory) { return *arenas_[memory]; }
+  /// Which of the pools and arenas a slot's memory comes from: that of its space, or of its area,
+  /// which stand behind those of the spaces.
+  [[nodiscard]] uint32_t memory_of(const SlotInfo& slot) const {
+    return slot.area == 0 ? slot.space : space_count() + slot.area - 1;
+  }
+  [[nodiscard]] uint32_t memory_count() const { return static_cast<uint32_t>(pools_.size()); }
+  [[nodiscard]] const MemorySpace& area(uint32_t number) const { return devices_.area(number); }
   [[nodiscard]] const MemorySpace& space(uint32_t space) const { return devices_.space(space); }
   [[nodiscard]] gantry_stream* stream(uint32_t space) const { return streams_[space]; }
   [[nodiscard]] uint32_t space_count() const { return devices_.space_count(); }
@@ -293,7 +303,7 @@ class ExecutionContext {
   bool comes_to_rest(uint32_t space);
 
   const DeviceTable& devices_;
-  std::vector<std::unique_ptr<MemoryPool>> pools_;
+  std::vector<std::unique_ptr<MemoryPool>> pools_;  // of spaces, then of areas; so are arenas_
   std::vector<std::unique_ptr<Arena>> arenas_;
   std::vector<gantry_stream*> streams_;
   std::vector<gantry_event*> ends_;  // by space, made when first wanted

@@ -3,6 +3,7 @@
 // plan that is made from what the first run of a signature asked for.
 #include <algorithm>
 
+#include "plugin/shared_tensor.h"
 #include "schedule/formats.h"
 #include "schedule/frame.h"
 
@@ -14,11 +15,11 @@ constexpr uint32_t kOpen = UINT32_MAX;
 
 }  // namespace
 
-Block* Frame::new_block(uint32_t space, uint64_t size_bytes) {
-  Block* block = context_.pool(space).allocate(std::max<uint64_t>(size_bytes, 1));
+Block* Frame::new_block(uint32_t memory, uint64_t size_bytes) {
+  Block* block = context_.pool(memory).allocate(std::max<uint64_t>(size_bytes, 1));
   if (recorder_) {
     block->record = static_cast<int32_t>(recorder_->records.size());
-    recorder_->records.push_back({space, size_bytes, step_, kOpen, 0});
+    recorder_->records.push_back({memory, size_bytes, step_, kOpen, 0});
   }
   return block;
 }
@@ -83,7 +84,7 @@ gantry_tensor* Frame::request_slow(StepCall& call, uint32_t index, uint32_t slot
   if (reuse_input(step, index, slot_index, dtype, size_bytes)) {
     show(slot_index, dtype, rank, shape, slot.value.view.data, size_bytes);
   } else {
-    Block* block = new_block(info.space, size_bytes);
+    Block* block = new_block(context_.memory_of(info), size_bytes);
     use_block(slot_index, block);
     show(slot_index, dtype, rank, shape, block->data, size_bytes);
     note_slot(slot_index, PlannedSlot::Kind::kArena, block->record, kNoSlot);
@@ -98,8 +99,11 @@ gantry_tensor* Frame::request_output(uint32_t slot_index, DType dtype, uint32_t 
   const ValueRef& bound = context_.bound_outputs[info.output];
   if (!bound) {
     const MakeOutput* make = context_.make_output;
-    set_ref(slot_index, make ? (*make)(dtype, {shape, rank})
-                             : make_tensor(dtype, std::vector<int64_t>(shape, shape + rank)));
+    std::vector<int64_t> extents(shape, shape + rank);
+    set_ref(slot_index, make             ? (*make)(dtype, extents)
+                        : info.area != 0 ? make_tensor_in(context_.area(info.area).shared(), dtype,
+                                                          std::move(extents))
+                                         : make_tensor(dtype, std::move(extents)));
   } else {
     if (bound->dtype != dtype || bound->shape.size() != rank ||
         !std::equal(shape, shape + rank, bound->shape.begin())) {
@@ -111,6 +115,14 @@ gantry_tensor* Frame::request_output(uint32_t slot_index, DType dtype, uint32_t 
     set_ref(slot_index, bound);
   }
   return &slots_[slot_index].ref->view;
+}
+
+const gantry_tensor* Frame::bound_output(const StepCall& call, uint32_t index) const {
+  const Step& step = program_.steps()[call.step];
+  if (index >= step.outputs.size() || step.outputs[index] == kNoSlot) return nullptr;
+  const uint32_t output = program_.slots()[step.outputs[index]].output;
+  const bool is_bound = output != kNoSlot && context_.bound_outputs[output];
+  return is_bound ? &context_.bound_outputs[output]->view : nullptr;
 }
 
 // Lets an output use an input's memory where its port allows and the input's lifetime grants it.
@@ -126,7 +138,7 @@ bool Frame::reuse_input(const Step& step, uint32_t index, uint32_t target, DType
     const bool is_same_order =
         from.format && to.format ? is_same(*from.format, *to.format) : !from.format && !to.format;
     const bool fits = !slot.ref && slot.value.view.size_bytes == size_bytes &&
-                      from.space == to.space && is_same_order;
+                      from.space == to.space && from.area == to.area && is_same_order;
     return fits ? &slot : nullptr;
   };
   const auto share = [&](Slot& source) {
@@ -167,8 +179,8 @@ gantry_tensor* Frame::allocate(uint32_t slot, DType dtype, uint32_t rank, const 
   if (slots_[slot].block || slots_[slot].ref) release(slot);
   if (program_.slots()[slot].output != kNoSlot) return request_output(slot, dtype, rank, shape);
   const uint64_t size_bytes = bytes_of(dtype, element_count({shape, rank}));
-  Block* block =
-      context_.pool(program_.slots()[slot].space).allocate(std::max<uint64_t>(size_bytes, 1));
+  Block* block = context_.pool(context_.memory_of(program_.slots()[slot]))
+                     .allocate(std::max<uint64_t>(size_bytes, 1));
   use_block(slot, block);
   show(slot, dtype, rank, shape, block->data, size_bytes);
   return &slots_[slot].value.view;
@@ -222,15 +234,15 @@ void Frame::bind(const MemoryPlan* plan) {
   moving_.clear();
   for (Slot& slot : slots_) slot.is_planned = false;
   if (!plan) return;
-  for (uint32_t space = 0; space < plan->arena_bytes.size(); ++space) {
-    context_.arena(space).reserve(plan->arena_bytes[space]);
+  for (uint32_t memory = 0; memory < plan->arena_bytes.size(); ++memory) {
+    context_.arena(memory).reserve(plan->arena_bytes[memory]);
   }
   const auto bind_slot = [&](uint32_t i) {
     const PlannedSlot& planned = plan->slots[i];
     if (planned.kind == PlannedSlot::Kind::kDynamic) return;
     std::byte* data = nullptr;
     if (planned.kind == PlannedSlot::Kind::kArena) {
-      data = context_.arena(program_.slots()[i].space).reserve(0) +
+      data = context_.arena(context_.memory_of(program_.slots()[i])).reserve(0) +
              plan->records[static_cast<size_t>(planned.record)].offset;
     } else {
       moving_.push_back(i);
@@ -259,7 +271,7 @@ std::shared_ptr<const MemoryPlan> Frame::make_plan(Recorder& recorder, Signature
   for (MemoryRecord& record : plan->records) {
     if (record.last == kOpen) record.last = last;
   }
-  plan->arena_bytes = pack(plan->records, context_.space_count());
+  plan->arena_bytes = pack(plan->records, context_.memory_count());
   plan->scratch = std::move(recorder.scratch);
   plan->slots = std::move(recorder.slots);
   for (uint32_t i = 0; i < slots_.size(); ++i) {

@@ -13,7 +13,7 @@ namespace gantry {
 
 /// One piece of memory of the recorded run: used from step `first` to step `last`, both included.
 struct MemoryRecord {
-  uint32_t space = 0;
+  uint32_t space = 0;  ///< or area, see ExecutionContext::memory_of
   uint64_t size_bytes = 0;
   uint32_t first = 0;
   uint32_t last = 0;

@@ -26,6 +26,20 @@ MemorySpace::MemorySpace(std::string name, const gantry_provider_api* table, gan
   state_->budget = budget ? std::move(budget) : std::make_shared<MemoryBudget>();
 }
 
+MemorySpace::MemorySpace(std::string name, std::shared_ptr<SharedArena> arena,
+                         std::shared_ptr<MemoryBudget> budget)
+    : MemorySpace(std::move(name), nullptr, nullptr, nullptr, std::move(budget)) {
+  state_->arena = std::move(arena);
+}
+
+void* MemorySpace::allocate_shared(uint64_t size_bytes) const {
+  SharedArena::Block block = state_->arena->allocate(size_bytes);
+  void* memory = block.data();
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->blocks.emplace(memory, std::move(block));
+  return memory;
+}
+
 void* MemorySpace::allocate(uint64_t size_bytes, const std::function<void()>& give_back) const {
   std::string failure;
   if (void* memory = try_allocate(size_bytes, failure)) return memory;
@@ -49,6 +63,8 @@ void* MemorySpace::try_allocate(uint64_t size_bytes, std::string& failure) const
   try {
     if (api) {
       check(api->memory_allocate(device, size_bytes, &memory), name());
+    } else if (state_->arena) {
+      memory = allocate_shared(size_bytes);
     } else {
       memory = allocate_host_block(size_bytes);
     }
@@ -66,6 +82,9 @@ void MemorySpace::free(void* memory, uint64_t size_bytes) const noexcept {
   if (!memory || is_hung()) return;
   if (api) {
     api->memory_free(device, memory);
+  } else if (state_->arena) {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    state_->blocks.erase(memory);
   } else {
     std::free(memory);
   }

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // A memory space of a session, host or device: where its memory comes from, how
 // much it holds against the session's limit, and the way in which errors of its
-// device are taken. Any thread.
+// device are taken. Host memory may come from what is shared with a worker process. Any thread.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <unordered_map>
 
 #include "plugin/device_health.h"
 #include "plugin/error.h"
+#include "plugin/shared_arena.h"
 
 struct gantry_device;
 struct gantry_error;
@@ -48,6 +51,11 @@ class MemorySpace {
   MemorySpace(std::string name, const gantry_provider_api* api, gantry_device* device,
               std::shared_ptr<DeviceHealth> health, std::shared_ptr<MemoryBudget> budget);
 
+  /// Host memory that lies in `arena`, so that the worker process of its provider reads it in
+  /// place.
+  MemorySpace(std::string name, std::shared_ptr<SharedArena> arena,
+              std::shared_ptr<MemoryBudget> budget);
+
   /// Memory; when there is none, or the session's limit forbids it, `give_back`
   /// is called and it is tried once more. OUT_OF_MEMORY: the space, what was
   /// wanted, what the session holds, the limit.
@@ -78,6 +86,8 @@ class MemorySpace {
   [[nodiscard]] bool is_hung() const { return state_->health && state_->health->is_hung(); }
   [[nodiscard]] DeviceHealth* health() const { return state_->health.get(); }
   [[nodiscard]] uint64_t used() const { return state_->used; }
+  /// Null: not shared with a worker process.
+  [[nodiscard]] const std::shared_ptr<SharedArena>& shared() const { return state_->arena; }
 
   const gantry_provider_api* api = nullptr;  ///< null: host memory
   gantry_device* device = nullptr;
@@ -88,8 +98,12 @@ class MemorySpace {
     std::shared_ptr<DeviceHealth> health;
     std::shared_ptr<MemoryBudget> budget;
     std::atomic<uint64_t> used{0};
+    std::shared_ptr<SharedArena> arena;
+    std::mutex mutex;
+    std::unordered_map<void*, SharedArena::Block> blocks;  // of the arena, by their memory
   };
   [[noreturn]] void raise(gantry_error* error, const std::string& context) const;
+  [[nodiscard]] void* allocate_shared(uint64_t size_bytes) const;
   [[nodiscard]] void* try_allocate(uint64_t size_bytes, std::string& failure) const;
   [[nodiscard]] std::string describe_use() const;
 

@@ -34,6 +34,9 @@ struct SlotInfo {
   /// host memory written by the device of this space: readers wait for its event
   uint32_t event_space = 0;
   std::shared_ptr<const gantry_format> format;  ///< null: dense
+  /// of space 0, if not 0: the area (DeviceTable::area_of) in which a worker process reads or makes
+  /// it in place
+  uint32_t area = 0;
 };
 
 /// A compiled kernel; owns it.

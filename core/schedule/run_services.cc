@@ -117,6 +117,10 @@ void run_parallel_for(gantry_run* run, int64_t count, int64_t grain,
   team.parallel_for(count, grain, TracedBody::run_part, &traced);
 }
 
+const gantry_tensor* given_output(gantry_run* run, uint32_t index) {
+  return run->frame->bound_output(*run->call, index);
+}
+
 uint32_t thread_count(gantry_run* run) { return run->frame->context().team().size(); }
 
 uint32_t should_stop(gantry_run* run) {
@@ -149,6 +153,7 @@ void install_run_services_once() {
     services.should_stop = should_stop;
     services.trace_begin = trace_begin;
     services.trace_end = trace_end;
+    services.bound_output = given_output;
     install_run_services(services);
   });
 }

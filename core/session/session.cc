@@ -196,11 +196,13 @@ size_t Session::Impl::index_of_output(const std::string& name) const {
   return found->second;
 }
 
-void Session::Impl::check_input(size_t index, const Value& value) const {
-  const ValueInfo& info = inputs[index];
+namespace {
+
+// Kind, element type and shape as declared. `role`: "input" or "output".
+void check_value(const char* role, const ValueInfo& info, const Value& value) {
   const auto fail = [&](const std::string& found) {
-    throw Error(Code::kInvalidArgument,
-                "input \"" + info.name + "\": expected " + expected_of(info) + ", found " + found);
+    throw Error(Code::kInvalidArgument, std::string(role) + " \"" + info.name + "\": expected " +
+                                            expected_of(info) + ", found " + found);
   };
   if (!value.handle()) fail("nothing");
   const gantry_value& given = *value.handle();
@@ -214,6 +216,16 @@ void Session::Impl::check_input(size_t index, const Value& value) const {
       fits = info.shape[i] < 0 || info.shape[i] == given.shape[i];
   }
   if (!fits) fail(gantry::describe(given));
+}
+
+}  // namespace
+
+void Session::Impl::check_input(size_t index, const Value& value) const {
+  check_value("input", inputs[index], value);
+}
+
+void Session::Impl::check_output(size_t index, const Value& value) const {
+  check_value("output", outputs[index], value);
 }
 
 Session::Session(Runtime& runtime, const ModelSource& model, const SessionOptions& options)

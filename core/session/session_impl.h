@@ -32,6 +32,9 @@ class Session::Impl {
   [[nodiscard]] size_t index_of_output(const std::string& name) const;
   /// INVALID_ARGUMENT: kind, element type, rank or an extent differs from the model's.
   void check_input(size_t index, const Value& value) const;
+  void check_output(size_t index, const Value& value) const;
+  /// See Session::allocate.
+  [[nodiscard]] Tensor allocate(const std::string& name, std::vector<int64_t> shape) const;
   /// INVALID_ARGUMENT: the configuration names no trace file; else as Session::write_trace.
   void write_trace(const std::filesystem::path& file) const;
 

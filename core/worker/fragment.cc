@@ -60,18 +60,16 @@ void WorkerFragment::build(const Candidate& candidate, uint32_t threads, uint64_
   }
 }
 
-std::vector<ValueRef> WorkerFragment::run(const std::vector<ValueRef>& inputs,
-                                          const std::atomic<bool>& stop,
-                                          std::atomic<uint64_t>& mark, const MakeOutput& make) {
+void WorkerFragment::run(const std::vector<ValueRef>& inputs, std::vector<ValueRef>& outputs,
+                         const std::atomic<bool>& stop, std::atomic<uint64_t>& mark,
+                         const MakeOutput& make) {
   if (inputs.size() != slots_.inputs.size()) {
     throw Error(Code::kInternal, "run: expected " + std::to_string(slots_.inputs.size()) +
                                      " inputs, found " + std::to_string(inputs.size()));
   }
-  std::vector<ValueRef> outputs(slots_.outputs.size());
   RunOptions options;
   options.cancel = &stop;
   executor_->run(inputs, outputs, options, &make, &mark);
-  return outputs;
 }
 
 }  // namespace gantry

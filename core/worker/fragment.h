@@ -24,12 +24,12 @@ class WorkerFragment {
 
   /// The slots that a run sends and gets.
   [[nodiscard]] const WorkerKernel& slots() const { return slots_; }
-  /// `inputs` and the result are in the order of slots(). `stop`: ends the run with CANCELLED when
-  /// it is set. `mark`: takes the number of the step that runs, from 1. Outputs lie where `make`
-  /// puts them, those that are no plain tensors and a few others elsewhere. Errors: what a kernel
-  /// says.
-  std::vector<ValueRef> run(const std::vector<ValueRef>& inputs, const std::atomic<bool>& stop,
-                            std::atomic<uint64_t>& mark, const MakeOutput& make);
+  /// `inputs` and `outputs` are in the order of slots(); an output that is set is filled. `stop`:
+  /// ends the run with CANCELLED when it is set. `mark`: takes the number of the step that runs,
+  /// from 1. Other outputs lie where `make` puts them, those that are no plain tensors and a few
+  /// others elsewhere. Errors: what a kernel says; INVALID_ARGUMENT: an output is not what was set.
+  void run(const std::vector<ValueRef>& inputs, std::vector<ValueRef>& outputs,
+           const std::atomic<bool>& stop, std::atomic<uint64_t>& mark, const MakeOutput& make);
 
  private:
   void build(const Candidate& candidate, uint32_t threads, uint64_t stop_grace_ms);

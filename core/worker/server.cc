@@ -153,9 +153,12 @@ class Server {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const uint64_t id : ask.dropped) segments_.erase(id);
     for (size_t i = 0; i < ask.segments.size(); ++i) {
-      segments_.try_emplace(
-          ask.segments[i].id,
-          SharedMemory::map(std::move(request.descriptors[i]), ask.segments[i].size_bytes, false));
+      const WorkerAsk::Segment& segment = ask.segments[i];
+      Descriptor& file = request.descriptors[i];
+      segments_.try_emplace(segment.id,
+                            segment.is_file != 0
+                                ? SharedMemory::map_file(std::move(file), segment.size_bytes)
+                                : SharedMemory::map(std::move(file), segment.size_bytes, false));
     }
   }
 
@@ -203,7 +206,11 @@ class Server {
     const MakeOutput make = [&](DType dtype, std::span<const int64_t> shape) {
       return memory.make(dtype, shape);
     };
-    const std::vector<ValueRef> outputs = fragment->run(inputs, *stop, *mark, make);
+    std::vector<ValueRef> outputs(fragment->slots().outputs.size());
+    for (ValueRef& output : outputs) {
+      if (request.reader.get<uint8_t>() != 0) output = read_value(request.reader, find);
+    }
+    fragment->run(inputs, outputs, *stop, *mark, make);
     out.put<uint64_t>(outputs.size());
     for (const ValueRef& output : outputs) write_output(out, *output, memory);
   }

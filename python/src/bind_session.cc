@@ -156,6 +156,17 @@ void bind_session(nb::module_& module) {
       .def_prop_ro(
           "memory", [](const PySession& self) { return self.session().memory(); },
           "What the session holds now.")
+      .def(
+          "empty", &PySession::empty, nb::arg("name"), nb::arg("shape").none() = nb::none(),
+          nb::sig("def empty(self, name: str, shape: collections.abc.Sequence[int] | None = None) "
+                  "-> typing.Any"),
+          "A new array for the input or output of that name, not initialised, in memory that the "
+          "provider which reads or fills it uses in place: with a provider in a process of its "
+          "own nothing is copied.\n\n"
+          "shape: None: as the model declares it.\n\n"
+          "Raises InvalidArgumentError: no such name, no tensor of numbers, a shape that does not "
+          "fit.\n\n"
+          ">>> x = session.empty(\"x\", [1, 3, 224, 224]); x[...] = image; session.run({\"x\": x})")
       .def("profile", &PySession::profile,
            "Time of each node over the runs since the start or reset_profile(), longest first. "
            "Raises InvalidArgumentError if the session was made without profile=True.\n\n"

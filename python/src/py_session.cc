@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "arrays.h"
 #include "errors.h"
@@ -59,6 +60,21 @@ nb::dict PySession::run(nb::handle inputs, nb::handle outputs, std::optional<dou
   for (const size_t index : wanted)
     named[session_->outputs()[index].name.c_str()] = to_python(results[index]);
   return named;
+}
+
+nb::object PySession::empty(const std::string& name, nb::handle shape) const {
+  std::vector<int64_t> extents;
+  if (!shape.is_none() && !nb::try_cast(shape, extents)) {
+    throw Error(Code::kInvalidArgument,
+                "shape: expected a sequence of numbers or None, found " + described(shape));
+  }
+  const Tensor tensor = session_->allocate(name, std::move(extents));
+  if (bits_of(tensor.dtype()) < 8) {
+    throw Error(Code::kInvalidArgument, "\"" + name + "\": elements of " +
+                                            std::string(to_string(tensor.dtype())) +
+                                            " are packed, which no array of numpy is");
+  }
+  return to_python(tensor);
 }
 
 std::vector<NodeTime> PySession::profile() const {

@@ -43,6 +43,9 @@ class PySession {
   nanobind::dict run(nanobind::handle inputs, nanobind::handle outputs,
                      std::optional<double> timeout, CancelToken* token);
 
+  /// A numpy array over Session::allocate. `shape`: None or a sequence of extents. Errors as it.
+  [[nodiscard]] nanobind::object empty(const std::string& name, nanobind::handle shape) const;
+
   /// INVALID_ARGUMENT: made without a profile.
   [[nodiscard]] std::vector<NodeTime> profile() const;
   void reset_profile();

@@ -102,3 +102,33 @@ def test_results_are_the_same(isolated, name):
         assert one.keys() == other.keys()
         for output in one:
             same(one[output], other[output], 1e-4 if name in REAL else 0)
+
+
+def test_arrays_of_the_sessions_memory_are_like_others():
+    code = """
+import gantry, ml_dtypes, numpy as np, onnx.parser, sys
+model = onnx.parser.parse_model('<ir_version: 10, opset_import: ["": 21]>\\ng (float[n, 300] x, bfloat16[4] b, int4[2] q) => (float[n, 300] y, bfloat16[4] c, int4[2] r)'
+                                ' { y = Relu(x) c = Identity(b) r = Identity(q) }').SerializeToString()
+session = gantry.Session(model)
+x = session.empty("x", [200, 300])
+assert x.shape == (200, 300) and x.dtype == np.float32 and x.flags.c_contiguous and x.flags.writeable
+x[...] = np.arange(60000, dtype="f").reshape(200, 300) - 9
+b = session.empty("b")
+assert b.shape == (4,) and b.dtype.name == "bfloat16"
+b[...] = [1, 2, 3, 4]
+small = {"b": b, "q": np.zeros(2, ml_dtypes.int4)}
+out = session.run({"x": x, **small})
+np.testing.assert_array_equal(out["y"], np.maximum(x, 0))
+np.testing.assert_array_equal(session.run({"x": out["y"], **small})["y"], out["y"])
+for name, shape, words in (("x", None, "open"), ("x", [2, 5], "float32[n,300]"), ("z", [2], "no such"), ("x", 5, "sequence"), ("q", None, "packed")):
+    try:
+        session.empty(name, shape)
+        sys.exit(f"{name} {shape} was taken")
+    except gantry.InvalidArgumentError as error:
+        assert words in str(error), error
+del session
+assert x[0, 0] == -9
+"""
+    for isolation in ("all", "off"):
+        done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "GANTRY_ISOLATION": isolation}, timeout=120, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-2000:]

@@ -96,6 +96,12 @@ class Session {
   std::vector<Tensor> run(const Inputs& inputs, const RunOptions& options = {});
   std::vector<Value> run_values(const Inputs& inputs, const RunOptions& options = {});
 
+  /// A tensor for the input or output of that name, not initialised, in memory that the provider
+  /// which reads or fills it uses in place: for one in a process of its own memory that both see,
+  /// so that nothing is copied. It may outlive the session. `shape`: as a run wants it; empty: as
+  /// declared. INVALID_ARGUMENT: no such name, no tensor of numbers, or a shape that does not fit.
+  [[nodiscard]] Tensor allocate(const std::string& name, std::vector<int64_t> shape = {}) const;
+
   [[nodiscard]] const Placement& placement() const;
   /// Per-node times, if SessionOptions::profile or the configuration's session.profile is set;
   /// bodies included; sorted by total time, longest first.

@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <string>
 #include <sys/mman.h>
 #include <vector>
 
 #include "plugin/constant_store.h"
 #include "support/expect_error.h"
+#include "support/temp_folder.h"
 
 namespace gantry {
 namespace {
@@ -106,6 +109,40 @@ TEST(ConstantStore, KeepsAConstantOnceAndTellsWhenItIsGone) {
   EXPECT_FALSE(is_dropped()) << "a kernel may need it for the next worker";
   kept.clear();
   EXPECT_TRUE(is_dropped());
+}
+
+TEST(ConstantStore, NamesTheFileOfAMappedConstant) {
+  const test::TempFolder folder;
+  const std::string path = folder.path("weights");
+  std::vector<char> bytes(3 * kPage);
+  bytes[kPage + 5] = 42;
+  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<long>(bytes.size()));
+  const auto store = ConstantStore::create();
+  auto file = MappedFile::open(path);
+  const std::byte* begin = file->bytes().data();
+  const std::vector<int64_t> shape = {2 * kPage - 5};
+  const ValueRef value = view_tensor(DType::kUint8, shape, begin + kPage + 5, 2 * kPage - 5, file);
+  EXPECT_EQ(MappedFile::find(begin + kPage, 2 * kPage), file);
+  EXPECT_EQ(MappedFile::find(begin + kPage, 2 * kPage + 1), nullptr);
+  EXPECT_EQ(MappedFile::find(begin - 1, 1), nullptr);
+  ConstantStore::Batch batch(store);
+  const DataPlace place = batch.place(*value);
+  const ConstantStore::Segments segments = batch.finish();
+  ASSERT_EQ(segments.size(), 1U);
+  EXPECT_EQ(place.where, segments[0]->id);
+  EXPECT_EQ(place.offset, kPage + 5);
+  EXPECT_EQ(segments[0]->memory, nullptr) << "nothing is copied";
+  ConstantStore::Batch again(store);
+  EXPECT_EQ(again.place(*value).where, place.where) << "a file is one segment";
+  const uint64_t size = segments[0]->size_bytes();
+  EXPECT_EQ(size, 3 * kPage);
+  const auto seen = SharedMemory::map_file(Descriptor(dup(segments[0]->file())), size);
+  EXPECT_EQ(seen->data()[place.offset], std::byte{42});
+  test::expect_error(Code::kInternal, {"must not be shortened"}, [&] {
+    SharedMemory::map_file(Descriptor(dup(segments[0]->file())), size + 1);
+  });
+  file.reset();
+  EXPECT_NE(MappedFile::find(begin, 1), nullptr) << "the segment keeps it";
 }
 
 }  // namespace

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors for the inputs and outputs of a session, where its providers use them in place.
+#include <algorithm>
+#include <utility>
+
+#include "base/value.h"
+#include "plugin/shared_tensor.h"
+#include "session/session_impl.h"
+
+namespace gantry {
+namespace {
+
+std::vector<int64_t> extents_of(const ValueInfo& info, std::vector<int64_t> wanted) {
+  const bool is_open = !info.has_rank || std::any_of(info.shape.begin(), info.shape.end(),
+                                                     [](int64_t extent) { return extent < 0; });
+  if (!wanted.empty()) return wanted;
+  if (is_open) {
+    throw Error(Code::kInvalidArgument, "\"" + info.name + "\": the model leaves its shape open, " +
+                                            "and none was given; name the extents");
+  }
+  return info.shape;
+}
+
+}  // namespace
+
+Tensor Session::Impl::allocate(const std::string& name, std::vector<int64_t> shape) const {
+  const auto input = input_index.find(name);
+  const bool is_input = input != input_index.end();
+  const size_t index = is_input ? input->second : index_of_output(name);
+  const ValueInfo& info = is_input ? inputs[index] : outputs[index];
+  if (info.kind != Kind::kTensor || info.dtype == DType::kString ||
+      info.dtype == DType::kUndefined) {
+    throw Error(Code::kInvalidArgument, "\"" + name +
+                                            "\" is no tensor of numbers, so there is no "
+                                            "memory to be had for it");
+  }
+  const Program& program = executor->program();
+  const uint32_t slot = is_input ? program.inputs()[index] : program.outputs()[index].slot;
+  const uint32_t area = slot == kNoSlot ? 0 : program.slots()[slot].area;
+  std::vector<int64_t> extents = extents_of(info, std::move(shape));
+  Value value(area == 0 ? make_tensor(info.dtype, std::move(extents))
+                        : make_tensor_in(executor->devices().area(area).shared(), info.dtype,
+                                         std::move(extents)));
+  if (is_input) {
+    check_input(index, value);
+  } else {
+    check_output(index, value);
+  }
+  return value.tensor();
+}
+
+Tensor Session::allocate(const std::string& name, std::vector<int64_t> shape) const {
+  return impl_->allocate(name, std::move(shape));
+}
+
+}  // namespace gantry
