@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "deinterleave.h"
 #include "dims.h"
 #include "dispatch.h"
 
@@ -167,6 +168,10 @@ void transpose_tile(const char* source, int64_t from_column, char* target, int64
                     int64_t rows, int64_t columns) {
   using U = typename UnitOf<kBytes>::type;
   int64_t row = 0;
+  if constexpr (kBytes == 1 || kBytes == 4) {
+    if (rows >= 2 && rows <= 4 && from_column == rows * kBytes)
+      return deinterleave(source, kBytes, rows, columns, target, to_row);
+  }
   if constexpr (kBytes == 4) {
     using V = uint32_t __attribute__((vector_size(16), aligned(1), may_alias));
     for (; row + 4 <= rows; row += 4) {

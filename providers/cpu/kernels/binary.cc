@@ -5,6 +5,7 @@
 #include "kernels/all_kernels.h"
 #include "kernels/elementwise.h"
 #include "kernels/integer_math.h"
+#include "kernels/integer_vectors.h"
 #include "kernels/vector_math.h"
 
 namespace gantry::cpu {
@@ -44,6 +45,10 @@ struct Div {
   }
   void zip(const float* a, int64_t sa, const float* b, int64_t sb, float* y, int64_t n) const {
     simd::div(a, sa, b, sb, y, n);
+  }
+  void zip(const int32_t* a, int64_t sa, const int32_t* b, int64_t sb, int32_t* y,
+           int64_t n) const {
+    simd::divide(a, sa, b, sb, y, n);
   }
 };
 struct PRelu {

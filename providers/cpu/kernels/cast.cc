@@ -11,6 +11,7 @@
 #include "kernels/cast_text.h"
 #include "kernels/elementwise.h"
 #include "kernels/integer_math.h"
+#include "kernels/integer_vectors.h"
 #include "strings.h"
 
 namespace gantry::cpu {
@@ -179,6 +180,9 @@ bool is_integer_like(uint32_t dtype) {
   return result;
 }
 
+template <class T>
+inline constexpr bool kIsByte = std::is_same_v<T, uint8_t> || std::is_same_v<T, int8_t>;
+
 bool is_common(uint32_t dtype) { return sdk::dtype_bit(dtype) & dtype_set(CommonTypes{}); }
 
 void convert_common(sdk::Call& call, const gantry_tensor& x, const gantry_tensor& y,
@@ -194,6 +198,10 @@ void convert_common(sdk::Call& call, const gantry_tensor& x, const gantry_tensor
           widen_elements(source + begin, target + begin, end - begin);
         } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, Float16>) {
           narrow_elements(source + begin, target + begin, end - begin);
+        } else if constexpr (std::is_same_v<From, float> && kIsByte<To>) {
+          simd::to_bytes(source + begin, reinterpret_cast<uint8_t*>(target) + begin, end - begin);
+        } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, int64_t>) {
+          simd::to_int64(source + begin, target + begin, end - begin);
         } else {
 #pragma GCC ivdep
           for (int64_t i = begin; i < end; ++i) target[i] = convert<To>(source[i]);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "dispatch.h"
@@ -80,6 +81,7 @@ class Cumulative final : public NodeKernel {
   template <class T>
   void accumulate(sdk::Call& call, const Lines& lines, const T* x, T* y) const {
     using A = Acc<T>;
+    if (lines.inner == 1) return accumulate_lines(call, lines, x, y);
     // Long pieces of rows are read fastest, but each thread needs one.
     const int64_t width = std::clamp<int64_t>(lines.inner / call.thread_count(), 128, kColumns);
     const int64_t blocks = (lines.inner + width - 1) / width;
@@ -100,6 +102,25 @@ class Cumulative final : public NodeKernel {
     });
   }
 
+  /// Lines that are rows: the total stays in a register.
+  template <class T>
+  void accumulate_lines(sdk::Call& call, const Lines& lines, const T* x, T* y) const {
+    const int64_t grain = std::max<int64_t>(1, kGrain / lines.extent);
+    const int64_t step = is_reverse_ ? -1 : 1;
+    const bool is_exclusive = is_exclusive_;
+    call.parallel_for(lines.outer, grain, [=](int64_t begin, int64_t end) {
+      for (int64_t line = begin; line < end; ++line) {
+        auto total = Op::template start<Acc<T>>();
+        int64_t at = line * lines.extent + (step < 0 ? lines.extent - 1 : 0);
+        for (int64_t n = 0; n < lines.extent; ++n, at += step) {
+          const auto next = Op::template join<Acc<T>>(total, static_cast<Acc<T>>(x[at]));
+          y[at] = static_cast<T>(is_exclusive ? total : next);
+          total = next;
+        }
+      }
+    });
+  }
+
   /// One element of each of `count` lines; kept apart so that the loops become vectors.
   template <class T, class A>
   void step_row(const T* __restrict x, T* __restrict y, A* __restrict total, int64_t count) const {
@@ -109,9 +130,12 @@ class Cumulative final : public NodeKernel {
         total[k] = Op::template join<A>(total[k], static_cast<A>(x[k]));
       }
     } else {
-      for (int64_t k = 0; k < count; ++k) {
+      for (int64_t k = 0; k < count; ++k)
         total[k] = Op::template join<A>(total[k], static_cast<A>(x[k]));
-        y[k] = static_cast<T>(total[k]);
+      if constexpr (sizeof(T) == sizeof(A)) {
+        std::memcpy(y, total, static_cast<size_t>(count) * sizeof(T));
+      } else {
+        for (int64_t k = 0; k < count; ++k) y[k] = static_cast<T>(total[k]);
       }
     }
   }

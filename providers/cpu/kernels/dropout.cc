@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <optional>
-#include <random>
 
 #include "kernels/all_kernels.h"
 #include "kernels/elementwise.h"
+#include "kernels/mersenne_twister.h"
 
 namespace gantry::cpu {
 namespace {
@@ -25,11 +26,9 @@ uint32_t fresh_seed() {
   return static_cast<uint32_t>(mixed >> 32);
 }
 
-/// Uniform over [0, 1) with 53 bits, from two draws.
-double uniform(std::mt19937& generator) {
-  const uint64_t high = generator() >> 5;
-  const uint64_t low = generator() >> 6;
-  return static_cast<double>(high * 67108864 + low) / 9007199254740992.0;
+/// An integer of 53 bits from two draws; over 2^53 it is uniform over [0, 1).
+uint64_t uniform_bits(const uint32_t* draws) {
+  return (static_cast<uint64_t>(draws[0] >> 5) << 26) | (draws[1] >> 6);
 }
 
 /// The output of a run that drops nothing; the mask, if wanted, is all ones of type M.
@@ -57,13 +56,16 @@ void drop(sdk::Call& call, double ratio, uint32_t seed) {
   auto* target = call.wants(0) ? static_cast<T*>(call.output(0, x.dtype, shape).data) : nullptr;
   auto* mask = call.wants(1) ? static_cast<M*>(call.output(1, kDType<M>, shape).data) : nullptr;
   const auto scale = static_cast<Compute<T>>(1.0 / (1.0 - ratio));
-  std::mt19937 generator(seed);
+  MersenneTwister generator(seed);
+  const auto least = static_cast<uint64_t>(std::ceil(ratio * 0x1p53));
   // The draws are apart from what becomes of them, so that no branch waits for chance.
   constexpr int64_t kBlock = 512;
+  uint32_t draws[2 * kBlock];
   bool is_kept[kBlock];
   for (int64_t first = 0; first < count; first += kBlock) {
     const int64_t n = std::min(kBlock, count - first);
-    for (int64_t i = 0; i < n; ++i) is_kept[i] = uniform(generator) >= ratio;
+    generator.fill(draws, 2 * n);
+    for (int64_t i = 0; i < n; ++i) is_kept[i] = uniform_bits(draws + 2 * i) >= least;
     for (int64_t i = 0; target && i < n; ++i) {
       const Compute<T> choices[2] = {Compute<T>{0},
                                      static_cast<Compute<T>>(source[first + i]) * scale};

@@ -20,14 +20,14 @@ inline constexpr int64_t kPlainGrain = 32768;
 inline constexpr int64_t kVectorGrain = 8192;
 inline constexpr int64_t kLibmGrain = 1024;
 
-/// Has its own loop from f32 to f32.
-template <class Op>
-concept HasMap = requires(const Op& op, const float* x, float* y, int64_t n) {
+/// Has its own loop from T to T.
+template <class Op, class T = float>
+concept HasMap = requires(const Op& op, const T* x, T* y, int64_t n) {
   op.map(x, y, n);
 };
-/// Has its own loop over two f32 inputs, with strides of 0 or 1.
-template <class Op>
-concept HasZip = requires(const Op& op, const float* x, float* y, int64_t n) {
+/// Has its own loop over two inputs of T, with strides of 0 or 1.
+template <class Op, class T = float>
+concept HasZip = requires(const Op& op, const T* x, T* y, int64_t n) {
   op.zip(x, n, x, n, y, n);
 };
 
@@ -38,7 +38,7 @@ inline constexpr bool kIsHalf = std::is_same_v<T, Float16> || std::is_same_v<T, 
 /// they call libm.
 template <class Op, class T>
 constexpr int64_t grain_of() {
-  if constexpr (HasMap<Op> && (std::is_same_v<T, float> || kIsHalf<T>)) return kVectorGrain;
+  if constexpr (HasMap<Op, T> || (HasMap<Op> && kIsHalf<T>)) return kVectorGrain;
   if constexpr (requires { Op::kSlow; }) return kLibmGrain;
   return kPlainGrain;
 }
@@ -66,7 +66,7 @@ inline constexpr int64_t kHalfBlock = 512;
 /// y[i] = op(x[i]); y may be x.
 template <class Op, class T, class U>
 void map_elements(const Op& op, const T* x, U* y, int64_t count) {
-  if constexpr (HasMap<Op> && std::is_same_v<T, float>) {
+  if constexpr (HasMap<Op, T> && std::is_same_v<T, U>) {
     op.map(x, y, count);
   } else if constexpr (kIsHalf<T>) {
     float block[kHalfBlock];
@@ -81,9 +81,11 @@ void map_elements(const Op& op, const T* x, U* y, int64_t count) {
       }
     }
   } else {
+    // A copy, since outputs of bytes could be members of `op`.
+    const Op own = op;
     // An output over its input is element by element, which is no dependence between iterations.
 #pragma GCC ivdep
-    for (int64_t i = 0; i < count; ++i) y[i] = static_cast<U>(op(static_cast<Compute<T>>(x[i])));
+    for (int64_t i = 0; i < count; ++i) y[i] = static_cast<U>(own(static_cast<Compute<T>>(x[i])));
   }
 }
 
@@ -115,7 +117,7 @@ void zip_halves(const Op& op, const T* a, int64_t a_stride, const T* b, int64_t 
 template <class Op, class A, class B, class U>
 void zip_elements(const Op& op, const A* a, int64_t a_stride, const B* b, int64_t b_stride, U* y,
                   int64_t count) {
-  if constexpr (HasZip<Op> && std::is_same_v<A, float> && std::is_same_v<B, float>) {
+  if constexpr (std::is_same_v<A, B> && std::is_same_v<A, U> && HasZip<Op, A>) {
     // Short rows cost more to set up than to compute.
     if (count >= 8) return op.zip(a, a_stride, b, b_stride, y, count);
   }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "kernels/all_kernels.h"
+#include "kernels/order_key.h"
 #include "node_kernel.h"
 
 namespace gantry::cpu {
@@ -62,6 +63,8 @@ class NonMaxSuppression final : public NodeKernel {
            " do not fit as [batch, boxes, 4] and [batch, classes, boxes]");
     }
     const int64_t count = boxes[1];
+    if (count > std::numeric_limits<uint32_t>::max())
+      fail("there are " + std::to_string(count) + " boxes, expected fewer than 2^32");
     const int64_t most = std::clamp<int64_t>(call.has_input(2) ? read_int(call, 2) : 0, 0, count);
     const int64_t classes = scores[0] * scores[1];
     auto* selected = call.scratch<int64_t>(checked_slots(classes, most));
@@ -107,23 +110,24 @@ class NonMaxSuppression final : public NodeKernel {
     const float overlap = number(call, 3, 0);
     const bool has_minimum = call.has_input(4);
     const float minimum = number(call, 4, 0);
-    int64_t candidate_count = 0;
+    int64_t* end = candidates;
     for (int64_t i = 0; i < count; ++i) {
-      if (!has_minimum || scores[i] > minimum) candidates[candidate_count++] = i;
+      if (has_minimum && !(scores[i] > minimum)) continue;
+      // NaN scores stand last, so that the order is one.
+      const float rank =
+          scores[i] != scores[i] ? -std::numeric_limits<float>::infinity() : scores[i];
+      *end++ = keyed_place(order_key(rank), i);
     }
-    // NaN scores stand last, so that the order is one.
-    const auto rank = [&](int64_t i) {
-      return scores[i] != scores[i] ? -std::numeric_limits<float>::infinity() : scores[i];
-    };
-    std::sort(candidates, candidates + candidate_count,
-              [&](int64_t a, int64_t b) { return rank(a) != rank(b) ? rank(a) > rank(b) : a < b; });
+    // A heap, since few of many are looked at as a rule.
+    std::make_heap(candidates, end);
     int64_t selected_count = 0;
-    for (int64_t i = 0; i < candidate_count && selected_count < most; ++i) {
+    while (end > candidates && selected_count < most) {
+      std::pop_heap(candidates, end);
+      const int64_t best = place_of(*--end);
       bool is_kept = true;
-      for (int64_t k = 0; is_kept && k < selected_count; ++k) {
-        is_kept = !overlap_more(boxes[candidates[i]], boxes[selected[k]], overlap);
-      }
-      if (is_kept) selected[selected_count++] = candidates[i];
+      for (int64_t k = 0; is_kept && k < selected_count; ++k)
+        is_kept = !overlap_more(boxes[best], boxes[selected[k]], overlap);
+      if (is_kept) selected[selected_count++] = best;
     }
     return selected_count;
   }

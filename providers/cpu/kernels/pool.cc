@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // MaxPool, AveragePool, LpPool over any number of axes. A line of windows first joins the input
-// rows that it sees, row by row, then the columns of each window; MaxPool with indices looks at
-// each window by itself.
+// rows that it sees, row by row, then the columns of each window: f32 in vectors (pool_math.h), the
+// rest here. MaxPool with indices looks at each window by itself, but for pictures of f32
+// (pool_places.h).
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <type_traits>
 
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
 #include "kernels/pool_math.h"
-#include "kernels/vector_math.h"
+#include "kernels/pool_operators.h"
+#include "kernels/pool_places.h"
 #include "kernels/window.h"
 #include "node_kernel.h"
 
@@ -23,110 +26,6 @@ namespace {
 
 /// Input elements times taps that one thread visits at least.
 constexpr int64_t kGrain = 65536;
-
-template <class C>
-constexpr C lowest() {
-  if constexpr (std::numeric_limits<C>::has_infinity) return -std::numeric_limits<C>::infinity();
-  return std::numeric_limits<C>::lowest();
-}
-
-struct MaxOp {
-  using Types = Concat<FloatTypes, TypeList<int8_t, uint8_t>>;
-  explicit MaxOp(const sdk::NodeView&) {}
-  template <class C>
-  static constexpr C kStart = lowest<C>();
-  template <class C>
-  C lift(C x) const {
-    return x;
-  }
-  template <class C>
-  C join(C a, C b) const {
-    const C larger = b > a ? b : a;
-    return b != b ? b : larger;
-  }
-  [[nodiscard]] static bool has_rows() { return true; }
-  static void join_row(float* row, const float* x, int64_t count) { simd::raise(row, x, count); }
-  static void slide(const float* row, const simd::Slide& slide, int64_t /*divisor*/, float* y,
-                    int64_t count) {
-    simd::slide_maximum(row, slide, y, count);
-  }
-  template <class C>
-  C finish(C joined, int64_t /*count*/) const {
-    return joined;
-  }
-};
-
-struct AverageOp {
-  using Types = FloatTypes;
-  explicit AverageOp(const sdk::NodeView&) {}
-  template <class C>
-  static constexpr C kStart = C{0};
-  template <class C>
-  C lift(C x) const {
-    return x;
-  }
-  template <class C>
-  C join(C a, C b) const {
-    return a + b;
-  }
-  [[nodiscard]] static bool has_rows() { return true; }
-  static void join_row(float* row, const float* x, int64_t count) {
-    simd::add(row, 1, x, 1, row, count);
-  }
-  static void slide(const float* row, const simd::Slide& slide, int64_t divisor, float* y,
-                    int64_t count) {
-    simd::slide_sum(row, slide, y, count);
-    const auto elements = static_cast<float>(divisor);
-    simd::div(y, 1, &elements, 0, y, count);
-  }
-  template <class C>
-  C finish(C joined, int64_t count) const {
-    return joined / static_cast<C>(count);
-  }
-};
-
-/// `p` is a float in version 1, an integer from version 2 on.
-float read_power(const sdk::NodeView& node) {
-  const float p = node.since_version() == 1 ? node.get_float("p", 2.0F)
-                                            : static_cast<float>(node.get_int("p", 2));
-  if (!(p > 0)) {
-    node.fail(GANTRY_INVALID_MODEL,
-              "attribute p is " + std::to_string(p) + ", expected a positive number");
-  }
-  return p;
-}
-
-struct LpOp {
-  using Types = FloatTypes;
-  explicit LpOp(const sdk::NodeView& node) : p(read_power(node)) {}
-  template <class C>
-  static constexpr C kStart = C{0};
-  template <class C>
-  C lift(C x) const {
-    if (p == 2.0F) return x * x;
-    return p == 1.0F ? std::fabs(x) : std::pow(std::fabs(x), static_cast<C>(p));
-  }
-  template <class C>
-  C join(C a, C b) const {
-    return a + b;
-  }
-  /// Powers other than 2 go element by element.
-  [[nodiscard]] bool has_rows() const { return p == 2.0F; }
-  static void join_row(float* row, const float* x, int64_t count) {
-    simd::add_squares(row, x, count);
-  }
-  static void slide(const float* row, const simd::Slide& slide, int64_t /*divisor*/, float* y,
-                    int64_t count) {
-    simd::slide_sum(row, slide, y, count);
-    simd::sqrt(y, y, count, nullptr);
-  }
-  template <class C>
-  C finish(C joined, int64_t /*count*/) const {
-    if (p == 2.0F) return std::sqrt(joined);
-    return p == 1.0F ? joined : std::pow(joined, C{1} / static_cast<C>(p));
-  }
-  float p;
-};
 
 /// Extents of outputs and kernels of the axes before the innermost, as an odometer wants them.
 struct OuterAxes {
@@ -207,11 +106,108 @@ class Pool : public PoolKernel {
     if (plan.is_empty) return;
     dispatch<typename Op::Types>(dtype, [&](auto type) {
       using T = typename decltype(type)::type;
-      pool(call, plan, call.data<T>(0), static_cast<T*>(output.data));
+      auto* y = static_cast<T*>(output.data);
+      if constexpr (std::is_same_v<T, float>) {
+        if (pool_in_vectors(call, plan, y)) return;
+      }
+      pool(call, plan, call.data<T>(0), y);
     });
   }
 
  private:
+  /// False if the operator or the windows are none for vectors; then nothing was done.
+  bool pool_in_vectors(sdk::Call& call, const Plan& plan, float* y) const {
+    const std::optional<simd::Joining> joining = op_.joining();
+    const OuterAxes outer(plan.window);
+    const WindowAxis& inner = plan.window[outer.rank];
+    simd::PlaneWindows windows = {};
+    windows.lines = plan.window.output_count(0, outer.rank);
+    windows.columns = inner.output;
+    windows.width = inner.input;
+    windows.pad = inner.pad_begin;
+    windows.taps = inner.kernel;
+    windows.stride = inner.output == 1 ? 1 : inner.stride;
+    windows.dilation = inner.dilation;
+    const int64_t rows = most_rows(plan.window, outer.rank, windows.lines);
+    // Much padding and few rows in a long list are better left out than computed.
+    if (!joining || windows.stride > kMostStride || rows > kMostRows ||
+        windows.reach() > 4 * windows.width + 64)
+      return false;
+    list_rows(call, plan.window, outer, rows, windows);
+    const auto* x = call.data<float>(0);
+    const float* x_end = x + plan.planes * plan.in_plane;
+    const int64_t lines = plan.planes * windows.lines;
+    const int64_t parts = part_count(call, plan.window, lines);
+    const int64_t scratch = simd::joining_scratch(windows);
+    auto* buffers = call.scratch<float>(parts * scratch);
+    call.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
+      simd::join_windows(*joining, windows, x, x_end, plan.in_plane, lines * begin / parts,
+                         lines * end / parts, buffers + begin * scratch, y);
+    });
+    return true;
+  }
+  static constexpr int64_t kMostStride = 16;
+  static constexpr int64_t kMostRows = int64_t{1} << 20;
+
+  /// At least as many rows as the lines of a plane see together; saturates.
+  static int64_t most_rows(const Window& window, int axes, int64_t lines) {
+    int64_t rows = std::min(lines, kMostRows + 1);
+    for (int i = 0; i < axes; ++i)
+      rows = std::min(rows * std::min(window[i].kernel, window[i].input + 1), kMostRows + 1);
+    return rows;
+  }
+  /// Fills in the tables of rows and counts.
+  void list_rows(sdk::Call& call, const Window& window, const OuterAxes& outer, int64_t rows,
+                 simd::PlaneWindows& windows) const {
+    auto* offsets = call.scratch<int64_t>(rows);
+    auto* ends = call.scratch<int64_t>(windows.lines);
+    auto* row_counts = call.scratch<float>(windows.lines);
+    auto* column_counts = call.scratch<float>(windows.columns + simd::kPoolSlack);
+    int64_t end = 0;
+    Odometer at(outer.outputs, outer.rank);
+    for (int64_t line = 0; line < windows.lines; ++line, at.next()) {
+      for_each_row(window, outer, at, [&](int64_t offset) { offsets[end++] = offset; });
+      ends[line] = end;
+      row_counts[line] = static_cast<float>(outer_count(window, outer.rank, at));
+    }
+    std::fill_n(column_counts, windows.columns + simd::kPoolSlack, 1.0F);
+    for (int64_t o = 0; o < windows.columns; ++o)
+      column_counts[o] = static_cast<float>(axis_count(window[outer.rank], o));
+    windows.rows = offsets;
+    windows.row_ends = ends;
+    windows.row_counts = row_counts;
+    windows.column_counts = column_counts;
+  }
+
+  static int64_t part_count(sdk::Call& call, const Window& window, int64_t lines) {
+    const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(line_work(window), 1));
+    return std::clamp<int64_t>(lines / grain, 1, call.thread_count());
+  }
+
+  /// visit(offset in the plane) for the rows that the taps of all outer axes see.
+  template <class Visit>
+  static void for_each_row(const Window& window, const OuterAxes& outer, const Odometer& at,
+                           Visit visit) {
+    int64_t low[kMaxWindowAxes];
+    int64_t taps[kMaxWindowAxes];
+    int64_t total = 1;
+    for (int i = 0; i < outer.rank; ++i) {
+      low[i] = window[i].first_tap(at[i]);
+      taps[i] = window[i].end_tap(at[i]) - low[i];
+      if (taps[i] <= 0) return;
+      total *= taps[i];
+    }
+    Odometer tap(taps, outer.rank);
+    for (int64_t t = 0; t < total; ++t, tap.next()) {
+      int64_t offset = 0;
+      for (int i = 0; i < outer.rank; ++i) {
+        offset = offset * window[i].input + window[i].start(at[i]) +
+                 (low[i] + tap[i]) * window[i].dilation;
+      }
+      visit(offset * window[outer.rank].input);
+    }
+  }
+
   template <class T>
   void pool(sdk::Call& call, const Plan& plan, const T* x, T* y) const {
     using C = Compute<T>;
@@ -220,9 +216,8 @@ class Pool : public PoolKernel {
     const WindowAxis& inner = window[outer.rank];
     const int64_t lines_per_plane = window.output_count(0, outer.rank);
     const int64_t lines = plan.planes * lines_per_plane;
-    const int64_t width = inner.input + 1;  // sliding reads one element more
-    const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(line_work(window), 1));
-    const int64_t parts = std::clamp<int64_t>(lines / grain, 1, call.thread_count());
+    const int64_t width = inner.input;
+    const int64_t parts = part_count(call, window, lines);
     C* rows = call.scratch<C>(parts * width);
     call.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
       const int64_t first = lines * begin / parts;
@@ -242,34 +237,13 @@ class Pool : public PoolKernel {
   void join_rows(const Window& window, const OuterAxes& outer, const Odometer& at, const T* plane,
                  C* row) const {
     const int64_t width = window[outer.rank].input;
-    std::fill_n(row, width + 1, Op::template kStart<C>);
-    int64_t low[kMaxWindowAxes];
-    int64_t taps[kMaxWindowAxes];
-    int64_t total = 1;
-    for (int i = 0; i < outer.rank; ++i) {
-      low[i] = window[i].first_tap(at[i]);
-      taps[i] = window[i].end_tap(at[i]) - low[i];
-      if (taps[i] <= 0) return;
-      total *= taps[i];
-    }
-    Odometer tap(taps, outer.rank);
-    for (int64_t t = 0; t < total; ++t, tap.next()) {
-      int64_t offset = 0;
-      for (int i = 0; i < outer.rank; ++i) {
-        offset = offset * window[i].input + window[i].start(at[i]) +
-                 (low[i] + tap[i]) * window[i].dilation;
-      }
-      const T* source = plane + offset * width;
-      if constexpr (std::is_same_v<T, float>) {
-        if (op_.has_rows()) {
-          op_.join_row(row, source, width);
-          continue;
-        }
-      }
+    std::fill_n(row, width, Op::template kStart<C>);
+    for_each_row(window, outer, at, [&](int64_t offset) {
+      const T* source = plane + offset;
       for (int64_t i = 0; i < width; ++i) {
         row[i] = op_.template join<C>(row[i], op_.template lift<C>(static_cast<C>(source[i])));
       }
-    }
+    });
   }
 
   /// Elements that a window counts along the outer axes.
@@ -298,11 +272,6 @@ class Pool : public PoolKernel {
   template <class T, class C>
   void join_whole(const WindowAxis& axis, const C* row, int64_t outer_count, T* y,
                   int64_t count) const {
-    if constexpr (std::is_same_v<T, float>) {
-      const simd::Slide slide = {axis.stride, axis.dilation, axis.kernel};
-      if (op_.has_rows() && slide.is_vector())
-        return op_.slide(row, slide, outer_count * axis.kernel, y, count);
-    }
     const auto place = [&](auto taps) {
       for (int64_t o = 0; o < count; ++o) {
         const C* source = row + o * axis.stride;
@@ -351,11 +320,41 @@ class MaxPool final : public Pool<MaxOp> {
     if (plan.is_empty) return;
     dispatch<MaxOp::Types>(dtype, [&](auto type) {
       using T = typename decltype(type)::type;
-      find(call, plan, call.data<T>(0), static_cast<T*>(output.data), indices);
+      auto* y = static_cast<T*>(output.data);
+      if constexpr (std::is_same_v<T, float>) {
+        if (find_in_picture(call, plan, y, indices)) return;
+      }
+      find(call, plan, call.data<T>(0), y, indices);
     });
   }
 
  private:
+  /// False if the planes have other than two axes or too many places.
+  bool find_in_picture(sdk::Call& call, const Plan& plan, float* y, int64_t* indices) const {
+    if (plan.window.rank() != 2 || plan.in_plane > std::numeric_limits<int32_t>::max())
+      return false;
+    const auto* x = call.data<float>(0);
+    const PictureWindows picture = {plan.window[0], plan.window[1], is_column_major_};
+    const int64_t height = plan.window[0].output;
+    const int64_t lines = plan.planes * height;
+    const int64_t grain =
+        std::max<int64_t>(1, kGrain / 8 / std::max<int64_t>(line_work(plan.window), 1));
+    const int64_t parts = std::clamp<int64_t>(lines / grain, 1, call.thread_count());
+    const int64_t width = plan.window[1].input;
+    auto* values = call.scratch<float>(parts * width);
+    auto* places = call.scratch<int32_t>(parts * width);
+    call.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t line = lines * begin / parts; line < lines * end / parts; ++line) {
+        const int64_t plane = line / height * plan.in_plane;
+        const int64_t to = line * plan.window[1].output;
+        find_line(picture, x + plane, line % height,
+                  {values + begin * width, places + begin * width}, y + to, indices + to);
+        for (int64_t o = 0; o < plan.window[1].output; ++o) indices[to + o] += plane;
+      }
+    });
+    return true;
+  }
+
   template <class T>
   void find(sdk::Call& call, const Plan& plan, const T* x, T* y, int64_t* indices) const {
     const Window& window = plan.window;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/pool_math.h"
 
+#include <algorithm>
+#include <limits>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/pool_math.cc"
 #include <hwy/foreach_target.h>
@@ -10,97 +13,161 @@ HWY_BEFORE_NAMESPACE();
 namespace gantry::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-struct LargerOf {
-  template <class V>
-  HWY_INLINE V operator()(V a, V b) const {
+using PoolTag = hn::ScalableTag<float>;
+using PoolVec = hn::Vec<PoolTag>;
+
+struct Largest {
+  static constexpr float kStart = -std::numeric_limits<float>::infinity();
+  HWY_INLINE PoolVec lift(PoolVec x) const { return x; }
+  HWY_INLINE PoolVec join(PoolVec a, PoolVec b) const {
     return hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(b)), b, a);
   }
-  float operator()(float a, float b) const { return b > a || b != b ? b : a; }
-};
-struct SumOf {
-  template <class V>
-  HWY_INLINE V operator()(V a, V b) const {
-    return hn::Add(a, b);
+  HWY_INLINE PoolVec finish(PoolVec joined, float /*rows*/, const float* /*columns*/) const {
+    return joined;
   }
-  float operator()(float a, float b) const { return a + b; }
+};
+struct Mean {
+  static constexpr float kStart = 0;
+  HWY_INLINE PoolVec lift(PoolVec x) const { return x; }
+  HWY_INLINE PoolVec join(PoolVec a, PoolVec b) const { return hn::Add(a, b); }
+  HWY_INLINE PoolVec finish(PoolVec joined, float rows, const float* columns) const {
+    const PoolTag d;
+    return hn::Div(joined, hn::Mul(hn::Set(d, rows), hn::LoadU(d, columns)));
+  }
+};
+struct RootOfSquares {
+  static constexpr float kStart = 0;
+  HWY_INLINE PoolVec lift(PoolVec x) const { return hn::Mul(x, x); }
+  HWY_INLINE PoolVec join(PoolVec a, PoolVec b) const { return hn::Add(a, b); }
+  HWY_INLINE PoolVec finish(PoolVec joined, float /*rows*/, const float* /*columns*/) const {
+    return hn::Sqrt(joined);
+  }
 };
 
+/// One vector at `x`; what would lie behind `end` is anything.
+HWY_INLINE PoolVec load_before(const float* x, const float* end) {
+  const PoolTag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (HWY_LIKELY(end - x >= lanes)) return hn::LoadU(d, x);
+  HWY_ALIGN float buffer[HWY_MAX_BYTES / sizeof(float)] = {};
+  std::copy(x, end, buffer);
+  return hn::Load(d, buffer);
+}
+
+/// `buffer` gets the joined rows after `pad` columns; the rest of it stays or becomes kStart.
+template <class Op>
+HWY_INLINE void join_rows(const Op& op, const simd::PlaneWindows& w, const float* plane,
+                          const float* x_end, const int64_t* rows, int64_t count, float* buffer) {
+  const PoolTag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const PoolVec start = hn::Set(d, Op::kStart);
+  float* target = buffer + w.pad;
+  for (int64_t i = 0; i < w.width; i += lanes) {
+    PoolVec joined = start;
+    if (HWY_LIKELY(count > 0 && i + lanes <= w.width)) {
+      joined = op.lift(hn::LoadU(d, plane + rows[0] + i));
+      for (int64_t r = 1; r < count; ++r)
+        joined = op.join(joined, op.lift(hn::LoadU(d, plane + rows[r] + i)));
+    } else if (count > 0) {
+      joined = op.lift(load_before(plane + rows[0] + i, x_end));
+      for (int64_t r = 1; r < count; ++r)
+        joined = op.join(joined, op.lift(load_before(plane + rows[r] + i, x_end)));
+      const auto inside = hn::FirstN(d, static_cast<size_t>(w.width - i));
+      joined = hn::IfThenElse(inside, joined, start);
+    }
+    hn::StoreU(joined, d, target + i);
+  }
+}
+
 /// One vector of windows, the first of which begins at `row`.
-template <class D, class Join>
-HWY_INLINE hn::Vec<D> windows(D d, const float* row, const simd::Slide& slide, Join join) {
-  hn::Vec<D> even;
-  hn::Vec<D> odd;
-  if (slide.stride == 1) {
-    even = hn::LoadU(d, row);
-    for (int64_t k = 1; k < slide.taps; ++k)
-      even = join(even, hn::LoadU(d, row + k * slide.dilation));
-    return even;
+template <class Op>
+HWY_INLINE PoolVec join_columns(const Op& op, const simd::PlaneWindows& w, const float* row) {
+  const PoolTag d;
+  if (w.stride == 1) {
+    PoolVec joined = hn::LoadU(d, row);
+    for (int64_t k = 1; k < w.taps; ++k)
+      joined = op.join(joined, hn::LoadU(d, row + k * w.dilation));
+    return joined;
   }
-  hn::LoadInterleaved2(d, row, even, odd);
-  hn::Vec<D> joined = even;
-  for (int64_t k = 1; k < slide.taps; ++k) {
-    if (k % 2 == 0) hn::LoadInterleaved2(d, row + k, even, odd);
-    joined = join(joined, k % 2 == 0 ? even : odd);
+  if (w.stride == 2 && w.dilation == 1) {
+    PoolVec even;
+    PoolVec odd;
+    hn::LoadInterleaved2(d, row, even, odd);
+    PoolVec joined = even;
+    for (int64_t k = 1; k < w.taps; ++k) {
+      if (k % 2 == 0) hn::LoadInterleaved2(d, row + k, even, odd);
+      joined = op.join(joined, k % 2 == 0 ? even : odd);
+    }
+    return joined;
   }
+  const hn::RebindToSigned<PoolTag> di;
+  const auto places = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(w.stride)));
+  PoolVec joined = hn::GatherIndex(d, row, places);
+  for (int64_t k = 1; k < w.taps; ++k)
+    joined = op.join(joined, hn::GatherIndex(d, row + k * w.dilation, places));
   return joined;
 }
 
-/// Whole vectors of `d`, the last over what is done; false if there are fewer windows than that.
-template <class D, class Join>
-HWY_INLINE bool slide_vectors(D d, const float* row, const simd::Slide& slide, float* y,
-                              int64_t count, Join join) {
+/// The outputs of a line, from its joined rows.
+template <class Op>
+HWY_INLINE void finish_line(const Op& op, const simd::PlaneWindows& w, const float* buffer,
+                            float rows, float* target, const float* y_end) {
+  const PoolTag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  if (count < lanes) return false;
-  int64_t o = 0;
-  for (; o + lanes <= count; o += lanes)
-    hn::StoreU(windows(d, row + o * slide.stride, slide, join), d, y + o);
-  const int64_t last = count - lanes;
-  if (o < count) hn::StoreU(windows(d, row + last * slide.stride, slide, join), d, y + last);
-  return true;
-}
-
-template <class Join>
-HWY_INLINE void slide_any(const float* row, const simd::Slide& slide, float* y, int64_t count,
-                          Join join) {
-  if (slide_vectors(hn::ScalableTag<float>(), row, slide, y, count, join)) return;
-  if (slide_vectors(hn::CappedTag<float, 8>(), row, slide, y, count, join)) return;
-  if (slide_vectors(hn::CappedTag<float, 4>(), row, slide, y, count, join)) return;
-  for (int64_t o = 0; o < count; ++o) {
-    float joined = row[o * slide.stride];
-    for (int64_t k = 1; k < slide.taps; ++k)
-      joined = join(joined, row[o * slide.stride + k * slide.dilation]);
-    y[o] = joined;
+  for (int64_t o = 0; o < w.columns; o += lanes) {
+    const PoolVec joined =
+        op.finish(join_columns(op, w, buffer + o * w.stride), rows, w.column_counts + o);
+    // What is too much is overwritten by the next line.
+    if (HWY_LIKELY(target + o + lanes <= y_end)) {
+      hn::StoreU(joined, d, target + o);
+    } else {
+      HWY_ALIGN float part[HWY_MAX_BYTES / sizeof(float)];
+      hn::Store(joined, d, part);
+      std::copy_n(part, std::min(lanes, w.columns - o), target + o);
+    }
   }
 }
 
-/// row = join(row, x), element by element.
-template <class Join>
-HWY_INLINE void join_rows(float* row, const float* x, int64_t count, Join join) {
-  const hn::ScalableTag<float> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes)
-    hn::StoreU(join(hn::LoadU(d, row + i), hn::LoadU(d, x + i)), d, row + i);
-  for (; i < count; ++i) row[i] = join(row[i], x[i]);
-}
-
-void slide_maximum(const float* row, const simd::Slide& slide, float* y, int64_t count) {
-  slide_any(row, slide, y, count, LargerOf());
-}
-void slide_sum(const float* row, const simd::Slide& slide, float* y, int64_t count) {
-  slide_any(row, slide, y, count, SumOf());
-}
-void raise(float* row, const float* x, int64_t count) { join_rows(row, x, count, LargerOf()); }
-
-struct AddSquare {
-  template <class V>
-  HWY_INLINE V operator()(V a, V b) const {
-    return hn::MulAdd(b, b, a);
+template <class Op>
+HWY_INLINE void join_lines(const Op& op, const simd::PlaneWindows& w, const float* x,
+                           const float* x_end, int64_t plane, int64_t first, int64_t last,
+                           float* buffer, float* y) {
+  const int64_t scratch = simd::joining_scratch(w);
+  std::fill_n(buffer, scratch, Op::kStart);
+  const float* y_end = y + last * w.columns;
+  int64_t line = first % w.lines;
+  const float* source = x + first / w.lines * plane;
+  const int64_t buffer_step = scratch / simd::kPoolLines;
+  float row_counts[simd::kPoolLines];
+  for (int64_t i = first; i < last; i += simd::kPoolLines) {
+    const int64_t lines = std::min(simd::kPoolLines, last - i);
+    // Several rows are joined before the first is read again, which would wait for its stores.
+    for (int64_t b = 0; b < lines; ++b) {
+      const int64_t begin = line > 0 ? w.row_ends[line - 1] : 0;
+      join_rows(op, w, source, x_end, w.rows + begin, w.row_ends[line] - begin,
+                buffer + b * buffer_step);
+      row_counts[b] = w.row_counts[line];
+      if (++line == w.lines) {
+        line = 0;
+        source += plane;
+      }
+    }
+    for (int64_t b = 0; b < lines; ++b)
+      finish_line(op, w, buffer + b * buffer_step, row_counts[b], y + (i + b) * w.columns, y_end);
   }
-  float operator()(float a, float b) const { return a + b * b; }
-};
-void add_squares(float* row, const float* x, int64_t count) {
-  join_rows(row, x, count, AddSquare());
+}
+
+void join_windows(simd::Joining joining, const simd::PlaneWindows& w, const float* x,
+                  const float* x_end, int64_t plane, int64_t first, int64_t last, float* scratch,
+                  float* y) {
+  switch (joining) {
+    case simd::Joining::kLargest:
+      return join_lines(Largest(), w, x, x_end, plane, first, last, scratch, y);
+    case simd::Joining::kMean:
+      return join_lines(Mean(), w, x, x_end, plane, first, last, scratch, y);
+    case simd::Joining::kRootOfSquares:
+      return join_lines(RootOfSquares(), w, x, x_end, plane, first, last, scratch, y);
+  }
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
@@ -110,21 +177,19 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gantry::cpu {
 
-HWY_EXPORT(slide_maximum);
-void simd::slide_maximum(const float* row, const Slide& slide, float* y, int64_t count) {
-  HWY_DYNAMIC_DISPATCH(slide_maximum)(row, slide, y, count);
+int64_t simd::joining_scratch(const PlaneWindows& windows) {
+  // The last vectors reach beyond the row and beyond the last window.
+  return simd::kPoolLines *
+         (std::max(windows.pad + windows.width, windows.reach() + windows.stride * kPoolSlack) +
+          2 * kPoolSlack);
 }
-HWY_EXPORT(slide_sum);
-void simd::slide_sum(const float* row, const Slide& slide, float* y, int64_t count) {
-  HWY_DYNAMIC_DISPATCH(slide_sum)(row, slide, y, count);
-}
-HWY_EXPORT(raise);
-void simd::raise(float* row, const float* x, int64_t count) {
-  HWY_DYNAMIC_DISPATCH(raise)(row, x, count);
-}
-HWY_EXPORT(add_squares);
-void simd::add_squares(float* row, const float* x, int64_t count) {
-  HWY_DYNAMIC_DISPATCH(add_squares)(row, x, count);
+
+HWY_EXPORT(join_windows);
+void simd::join_windows(Joining joining, const PlaneWindows& windows, const float* x,
+                        const float* x_end, int64_t plane, int64_t first, int64_t last,
+                        float* scratch, float* y) {
+  HWY_DYNAMIC_DISPATCH(join_windows)
+  (joining, windows, x, x_end, plane, first, last, scratch, y);
 }
 
 }  // namespace gantry::cpu

@@ -10,10 +10,12 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "dispatch.h"
 #include "kernels/blas.h"
+#include "kernels/small_product.h"
 #include "node_kernel.h"
 
 namespace gantry::cpu {
@@ -201,6 +203,10 @@ class Recurrent : public NodeKernel {
   template <class C>
   static void recur(sdk::Call& call, const Sizes& s, const C* state, const C* r, int64_t columns,
                     C* out, int64_t ldc) {
+    if constexpr (std::is_same_v<C, float>) {
+      if (s.batch * columns * s.hidden < 2 * kProductGrain)
+        return simd::add_small_product(state, r, out, s.batch, columns, s.hidden, ldc);
+    }
     Product<C> product = dense_product<C>(s.batch, columns, s.hidden, state, r, out);
     product.transpose_b = true;
     product.ldb = std::max<int64_t>(s.hidden, 1);

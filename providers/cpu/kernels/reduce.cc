@@ -14,6 +14,7 @@
 
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
+#include "kernels/integer_vectors.h"
 #include "kernels/row_math.h"
 #include "node_kernel.h"
 
@@ -58,7 +59,7 @@ C magnitude(C x) {
 
 // Each operator has, for an element type T: the accumulator and its start; fold(accumulator, x)
 // with x of Compute<T>; join(accumulator, other); finish(accumulator, number of elements). `row`,
-// if there is one, folds a row of f32.
+// if there is one, folds a row of a type.
 
 template <class T>
 struct SumOp {
@@ -101,6 +102,8 @@ struct MaxOp {
   static Acc join(Acc a, Acc b) { return a != a ? a : fold(a, b); }
   static T finish(Acc a, int64_t /*count*/) { return static_cast<T>(a); }
   static float row(const float* x, int64_t count) { return simd::largest(x, count); }
+  static int8_t row(const int8_t* x, int64_t count) { return simd::largest(x, count); }
+  static uint8_t row(const uint8_t* x, int64_t count) { return simd::largest(x, count); }
 };
 template <class T>
 struct MinOp {
@@ -114,6 +117,8 @@ struct MinOp {
   static Acc join(Acc a, Acc b) { return a != a ? a : fold(a, b); }
   static T finish(Acc a, int64_t /*count*/) { return static_cast<T>(a); }
   static float row(const float* x, int64_t count) { return simd::smallest(x, count); }
+  static int8_t row(const int8_t* x, int64_t count) { return simd::smallest(x, count); }
+  static uint8_t row(const uint8_t* x, int64_t count) { return simd::smallest(x, count); }
 };
 template <class T>
 struct L1Op : SumOp<T> {
@@ -170,8 +175,8 @@ struct LogSumExpOp {
   static T finish(Acc a, int64_t /*count*/) { return from_real<T>(std::log(a.total) + a.top); }
 };
 
-template <class Op>
-concept HasRow = requires(const float* x) {
+template <class Op, class T>
+concept HasRow = requires(const T* x) {
   Op::row(x, int64_t{1});
 };
 
@@ -179,7 +184,7 @@ concept HasRow = requires(const float* x) {
 template <class Op, class T>
 typename Op::Acc fold_row(const T* x, int64_t count) {
   using Acc = typename Op::Acc;
-  if constexpr (std::is_same_v<T, float> && HasRow<Op>) return Op::row(x, count);
+  if constexpr (HasRow<Op, T>) return Op::row(x, count);
   constexpr int kLanes = 16;
   Acc total = Op::start();
   int64_t i = 0;

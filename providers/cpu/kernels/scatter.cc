@@ -28,28 +28,27 @@ inline constexpr bool kIsComplex = false;
 template <class T>
 inline constexpr bool kIsComplex<std::complex<T>> = true;
 
-template <class T>
-T reduce(Reduction reduction, T old, T update) {
-  using C = Compute<T>;
-  const C a = static_cast<C>(old);
-  const C b = static_cast<C>(update);
-  if (reduction == Reduction::kAdd) return static_cast<T>(a + b);
-  if (reduction == Reduction::kMul) return static_cast<T>(a * b);
-  if constexpr (!kIsComplex<T>) {
-    // A NaN on either side stays.
-    const bool takes_update = b != b || (reduction == Reduction::kMin ? b < a : b > a);
-    return takes_update && a == a ? update : old;
-  }
-  return old;
-}
-
-/// Reduced element by element where T is a number; T is a unit type for kNone.
-template <class T>
-void write(Reduction reduction, T& target, T update) {
-  if constexpr (std::is_same_v<T, Bytes16>) {
-    target = update;
+/// T is a number; or, for kNone, a unit type.
+template <Reduction kReduction, class T>
+T reduced(T old, T update) {
+  if constexpr (kReduction == Reduction::kNone || std::is_same_v<T, Bytes16>) {
+    return update;
   } else {
-    target = reduction == Reduction::kNone ? update : reduce(reduction, target, update);
+    using C = Compute<T>;
+    const C a = static_cast<C>(old);
+    const C b = static_cast<C>(update);
+    if constexpr (kReduction == Reduction::kAdd) {
+      return static_cast<T>(a + b);
+    } else if constexpr (kReduction == Reduction::kMul) {
+      return static_cast<T>(a * b);
+    } else if constexpr (kIsComplex<T>) {
+      return old;
+    } else {
+      // A NaN on either side stays. Without branches, which the data would mislead.
+      const int is_beyond = kReduction == Reduction::kMin ? b < a : b > a;
+      const int takes_update = (static_cast<int>(b != b) | is_beyond) & static_cast<int>(a == a);
+      return takes_update != 0 ? update : old;
+    }
   }
 }
 
@@ -99,6 +98,22 @@ class ScatterKernel : public NodeKernel {
     if (reduction_ == Reduction::kNone) return dispatch_unit(dtype, f);
     dispatch<Concat<NumberTypes, BoolTypes, ComplexTypes>>(dtype, f);
   }
+  /// f(integral_constant) with the reduction.
+  template <class F>
+  void with_reduction(F&& f) const {
+    switch (reduction_) {
+      case Reduction::kNone:
+        return f(std::integral_constant<Reduction, Reduction::kNone>());
+      case Reduction::kAdd:
+        return f(std::integral_constant<Reduction, Reduction::kAdd>());
+      case Reduction::kMul:
+        return f(std::integral_constant<Reduction, Reduction::kMul>());
+      case Reduction::kMin:
+        return f(std::integral_constant<Reduction, Reduction::kMin>());
+      case Reduction::kMax:
+        return f(std::integral_constant<Reduction, Reduction::kMax>());
+    }
+  }
 
  private:
   Reduction reduction_ = Reduction::kNone;
@@ -142,8 +157,11 @@ class ScatterElements final : public ScatterKernel {
       using T = typename decltype(type)::type;
       const auto* from = reinterpret_cast<const T*>(updates);
       auto* to = reinterpret_cast<T*>(target);
-      places.for_each(indices, 0, count,
-                      [&](int64_t i, int64_t place) { write(reduction(), to[place], from[i]); });
+      with_reduction([&](auto kind) {
+        places.for_each(indices, 0, count, [&](int64_t i, int64_t place) {
+          to[place] = reduced<decltype(kind)::value>(to[place], from[i]);
+        });
+      });
     });
   }
 
@@ -204,7 +222,10 @@ class ScatterND final : public ScatterKernel {
         if (reduction() == Reduction::kNone) {
           std::memcpy(to, from, static_cast<size_t>(run) * sizeof(T));
         } else {
-          for (int64_t k = 0; k < run; ++k) write(reduction(), to[k], from[k]);
+          with_reduction([&](auto kind) {
+            for (int64_t k = 0; k < run; ++k)
+              to[k] = reduced<decltype(kind)::value>(to[k], from[k]);
+          });
         }
       }
     });

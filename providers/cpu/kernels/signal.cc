@@ -295,8 +295,14 @@ class MelWeightMatrix final : public NodeKernel {
         return static_cast<int64_t>(
             std::floor(static_cast<double>(points + 1) * hertz / static_cast<double>(rate)));
       };
-      for (int64_t band = 0; band < bands; ++band)
-        fill_band(y + band, bins, bands, bin_of(band), bin_of(band + 1), bin_of(band + 2));
+      int64_t left = bin_of(0);
+      int64_t center = bin_of(1);
+      for (int64_t band = 0; band < bands; ++band) {
+        const int64_t right = bin_of(band + 2);
+        fill_band(y + band, bins, bands, left, center, right);
+        left = center;
+        center = right;
+      }
     });
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax, LogSoftmax, Hardmax. From version 13 on along one axis, before over all axes from `axis`
-// on. f32 with the axis innermost is vectorised; 16-bit floats are computed in f32.
+// on. f32 with the axis innermost is vectorised (softmax_math.h); 16-bit floats are computed in
+// f32.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "kernels/all_kernels.h"
 #include "kernels/blas.h"
 #include "kernels/row_math.h"
+#include "kernels/softmax_math.h"
 #include "kernels/vector_math.h"
 #include "node_kernel.h"
 
@@ -38,14 +40,11 @@ void exponentials(const C* x, C* y, int64_t count) {
 struct Softmax {
   template <class C>
   static void line(const C* x, C* y, int64_t n) {
-    if constexpr (std::is_same_v<C, float>) {
-      const float top = simd::largest(x, n);
-      if (!std::isfinite(top)) return special(x, y, n, top);
-      const float total = simd::exp_shifted(x, y, n, top);
-      simd::affine(y, y, n, 1.0F / total, 0.0F);
-    } else {
-      special(x, y, n, *std::max_element(x, x + n));
-    }
+    special(x, y, n, *std::max_element(x, x + n));
+  }
+  /// Lines one behind the other, as far as vectors do it: how many.
+  static int64_t lines(const float* x, float* y, int64_t n, int64_t count) {
+    return simd::softmax_rows(x, y, n, count);
   }
   /// `count` columns of n elements, `step` apart.
   template <class C>
@@ -82,21 +81,13 @@ struct LogSoftmax {
   template <class C>
   static void line(const C* x, C* y, int64_t n) {
     C total = C{0};
-    C top;
-    if constexpr (std::is_same_v<C, float>) {
-      top = simd::largest(x, n);
-      if (std::isfinite(top)) {
-        total = simd::exp_shifted(x, y, n, top);
-        const C shift = std::log(total);
-        for (int64_t i = 0; i < n; ++i) y[i] = x[i] - top - shift;
-        return;
-      }
-    } else {
-      top = *std::max_element(x, x + n);
-    }
+    const C top = *std::max_element(x, x + n);
     for (int64_t i = 0; i < n; ++i) total += std::exp(x[i] - top);
     const C shift = std::log(total);
     for (int64_t i = 0; i < n; ++i) y[i] = x[i] - top - shift;
+  }
+  static int64_t lines(const float* x, float* y, int64_t n, int64_t count) {
+    return simd::log_softmax_rows(x, y, n, count);
   }
   template <class C>
   static void columns(const C* x, C* y, int64_t n, int64_t step, int64_t count) {
@@ -132,6 +123,9 @@ struct Hardmax {
     if (!std::is_same_v<C, float> || best == n) best = std::max_element(x, x + n) - x;
     std::fill_n(y, n, C{0});
     y[best] = C{1};
+  }
+  static int64_t lines(const float* /*x*/, float* /*y*/, int64_t /*n*/, int64_t /*count*/) {
+    return 0;
   }
   template <class C>
   static void columns(const C* x, C* y, int64_t n, int64_t step, int64_t count) {
@@ -185,7 +179,13 @@ class SoftmaxKernel final : public NodeKernel {
     if (lines.inner == 1) {
       call.parallel_for(lines.outer, std::max<int64_t>(1, kGrain / n),
                         [&](int64_t begin, int64_t end) {
-                          for (int64_t i = begin; i < end; ++i) Op::line(x + i * n, y + i * n, n);
+                          for (int64_t i = begin; i < end; ++i) {
+                            if constexpr (std::is_same_v<C, float>) {
+                              i += Op::lines(x + i * n, y + i * n, n, end - i);
+                              if (i == end) return;
+                            }
+                            Op::line(x + i * n, y + i * n, n);
+                          }
                         });
       return;
     }

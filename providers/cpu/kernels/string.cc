@@ -59,20 +59,25 @@ class StringSplit final : public NodeKernel {
     const sdk::Shape x = call.shape(0);
     const int64_t count = x.element_count();
     auto* counts = static_cast<int64_t*>(call.output(1, GANTRY_INT64, x).data);
+    auto* texts = call.scratch<gantry_str>(count);
+    read_strings(call.host(), call.value(0), count, texts);
+    std::vector<std::string_view> pieces;
+    pieces.reserve(static_cast<size_t>(count));
     int64_t width = 0;
     for (int64_t i = 0; i < count; ++i) {
-      counts[i] = 0;
-      for_each_piece(text_at(call, 0, i), [&](std::string_view) { ++counts[i]; });
+      const size_t before = pieces.size();
+      for_each_piece(sdk::to_view(texts[i]),
+                     [&](std::string_view piece) { pieces.push_back(piece); });
+      counts[i] = static_cast<int64_t>(pieces.size() - before);
       width = std::max(width, counts[i]);
     }
     Dims shape(x);
     shape.push(width);
     const OwnedValue result = create_string_tensor(call.host(), shape.shape());
+    size_t next = 0;
     for (int64_t i = 0; i < count; ++i) {
-      int64_t place = i * width;
-      for_each_piece(text_at(call, 0, i), [&](std::string_view piece) {
-        set_string(call.host(), result.get(), place++, sdk::to_str(piece));
-      });
+      for (int64_t k = 0; k < counts[i]; ++k)
+        set_string(call.host(), result.get(), i * width + k, sdk::to_str(pieces[next++]));
     }
     call.output_value(0, result.get());
   }

@@ -44,6 +44,7 @@ class Pool {
     nodes_ = 1;
     ends_.push_back(kNone);
     add_ngrams(node, tokens);
+    make_tables();
   }
 
   [[nodiscard]] bool has_texts() const { return !texts_.empty(); }
@@ -52,11 +53,16 @@ class Pool {
     return found == text_ids_.end() ? kNone : found->second;
   }
   [[nodiscard]] int64_t token(int64_t number) const {
+    if (!number_table_.empty()) {
+      const uint64_t at = static_cast<uint64_t>(number) - static_cast<uint64_t>(least_number_);
+      return at < number_table_.size() ? number_table_[at] : kNone;
+    }
     const auto found = number_ids_.find(number);
     return found == number_ids_.end() ? kNone : found->second;
   }
   /// The tree's node below `parent`, or kNone.
   [[nodiscard]] int64_t child(int64_t parent, int64_t token) const {
+    if (!table_.empty()) return table_[static_cast<size_t>(parent * tokens_ + token)];
     const auto found = children_.find({parent, token});
     return found == children_.end() ? kNone : found->second;
   }
@@ -96,6 +102,28 @@ class Pool {
       for (int64_t at = begin; at < end; at += length) add(tokens.data() + at, length);
     }
   }
+  /// Small pools get tables, which are faster to read than hashes.
+  void make_tables() {
+    constexpr int64_t kMost = int64_t{1} << 18;
+    tokens_ = static_cast<int64_t>(text_ids_.size() + number_ids_.size());
+    if (nodes_ <= kMost / std::max<int64_t>(tokens_, 1)) {
+      table_.assign(static_cast<size_t>(nodes_ * tokens_), kNone);
+      for (const auto& [edge, node] : children_)
+        table_[static_cast<size_t>(edge.parent * tokens_ + edge.token)] = node;
+    }
+    if (number_ids_.empty()) return;
+    int64_t most = number_ids_.begin()->first;
+    least_number_ = most;
+    for (const auto& [number, token] : number_ids_) {
+      least_number_ = std::min(least_number_, number);
+      most = std::max(most, number);
+    }
+    const uint64_t range = static_cast<uint64_t>(most) - static_cast<uint64_t>(least_number_);
+    if (range >= kMost) return;
+    number_table_.assign(range + 1, kNone);
+    for (const auto& [number, token] : number_ids_)
+      number_table_[static_cast<size_t>(number - least_number_)] = token;
+  }
   void add(const int64_t* tokens, int64_t length) {
     int64_t at = 0;
     for (int64_t i = 0; i < length; ++i) {
@@ -116,6 +144,10 @@ class Pool {
   std::unordered_map<int64_t, int64_t> number_ids_;
   std::unordered_map<Edge, int64_t, EdgeHash> children_;
   std::vector<int64_t> ends_;
+  std::vector<int64_t> table_;  ///< child of each node and token, of pools that are small enough
+  std::vector<int64_t> number_table_;  ///< token of each number from least_number_ on, likewise
+  int64_t least_number_ = 0;
+  int64_t tokens_ = 0;
   int64_t nodes_ = 0;
   int64_t ngrams_ = 0;
 };

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // TopK: the k largest or smallest elements along an axis and their places; of equals the one that
-// stands first. NaN is larger than every number.
+// stands first. NaN is larger than every number. Numbers of at most 32 bits are compared as
+// integers that carry their places.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
+#include "kernels/integer_vectors.h"
+#include "kernels/order_key.h"
 #include "node_kernel.h"
 
 namespace gantry::cpu {
@@ -64,6 +68,9 @@ class TopK final : public NodeKernel {
       using T = typename decltype(type)::type;
       auto* y = static_cast<T*>(values);
       auto* at = static_cast<int64_t*>(places);
+      if constexpr (sizeof(T) <= 4) {
+        if (lines.extent <= kMostPlaces) return select_keyed(call, lines, y, at);
+      }
       is_largest_ ? select<T, true>(call, lines, y, at) : select<T, false>(call, lines, y, at);
     });
   }
@@ -76,13 +83,79 @@ class TopK final : public NodeKernel {
     int64_t k;
   };
 
+  static constexpr int64_t kMostPlaces = int64_t{1} << 31;
+  /// So few are kept in order, more in a heap.
+  static constexpr int64_t kFew = 32;
+
+  static int64_t part_count(sdk::Call& call, const Lines& lines) {
+    const int64_t grain = std::max<int64_t>(1, kGrain / lines.extent);
+    return std::clamp<int64_t>(lines.outer * lines.inner / grain, 1, call.thread_count());
+  }
+
+  template <class T>
+  void select_keyed(sdk::Call& call, const Lines& lines, T* values, int64_t* places) const {
+    const T* x = call.data<T>(0);
+    const int64_t count = lines.outer * lines.inner;
+    const int64_t parts = part_count(call, lines);
+    auto* keys = call.scratch<int32_t>(parts * lines.extent);
+    auto* entries = call.scratch<int64_t>(parts * lines.extent);
+    const int32_t flip = is_largest_ ? 0 : -1;
+    call.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
+      int32_t* own_keys = keys + begin * lines.extent;
+      int64_t* own = entries + begin * lines.extent;
+      for (int64_t i = count * begin / parts; i < count * end / parts; ++i) {
+        const T* source = x + i / lines.inner * lines.extent * lines.inner + i % lines.inner;
+        for (int64_t n = 0; n < lines.extent; ++n)
+          own_keys[n] = order_key(source[n * lines.inner]) ^ flip;
+        if (lines.k <= lines.extent / 4) {
+          find_few(own_keys, lines.extent, lines.k, own);
+        } else {
+          for (int64_t n = 0; n < lines.extent; ++n) own[n] = keyed_place(own_keys[n], n);
+          const auto order = std::greater<int64_t>();
+          if (lines.k < lines.extent)
+            std::nth_element(own, own + lines.k, own + lines.extent, order);
+          std::sort(own, own + lines.k, order);
+        }
+        const int64_t at = i / lines.inner * lines.k * lines.inner + i % lines.inner;
+        for (int64_t n = 0; n < lines.k; ++n) {
+          const int64_t place = place_of(own[n]);
+          if (values) values[at + n * lines.inner] = source[place * lines.inner];
+          if (places) places[at + n * lines.inner] = place;
+        }
+      }
+    });
+  }
+
+  /// Puts the k largest in order. Those found so far end with the least of them, which most others
+  /// need not pass.
+  static void find_few(const int32_t* keys, int64_t extent, int64_t k, int64_t* few) {
+    const auto order = std::greater<int64_t>();
+    for (int64_t n = 0; n < k; ++n) few[n] = keyed_place(keys[n], n);
+    const bool is_heap = k > kFew;
+    is_heap ? std::make_heap(few, few + k, order) : std::sort(few, few + k, order);
+    for (int64_t n = k;; ++n) {
+      n = simd::first_above(keys, n, extent, key_of(is_heap ? few[0] : few[k - 1]));
+      if (n == extent) break;
+      const int64_t entry = keyed_place(keys[n], n);
+      if (is_heap) {
+        std::pop_heap(few, few + k, order);
+        few[k - 1] = entry;
+        std::push_heap(few, few + k, order);
+        continue;
+      }
+      int64_t at = k - 1;
+      for (; at > 0 && few[at - 1] < entry; --at) few[at] = few[at - 1];
+      few[at] = entry;
+    }
+    if (is_heap) std::sort(few, few + k, order);
+  }
+
   template <class T, bool kLargest>
   static void select(sdk::Call& call, const Lines& lines, T* values, int64_t* places) {
     using C = Compute<T>;
     const T* x = call.data<T>(0);
     const int64_t count = lines.outer * lines.inner;
-    const int64_t parts = std::clamp<int64_t>(count / std::max<int64_t>(1, kGrain / lines.extent),
-                                              1, call.thread_count());
+    const int64_t parts = part_count(call, lines);
     auto* entries = call.scratch<Entry<C>>(parts * lines.extent);
     call.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
       Entry<C>* own = entries + begin * lines.extent;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernels/all_kernels.h"
+#include "kernels/double_math.h"
 #include "kernels/elementwise.h"
 #include "kernels/integer_math.h"
 #include "kernels/trigonometry.h"
@@ -56,6 +57,7 @@ struct Ceil {
     return std::ceil(x);
   }
   void map(const float* x, float* y, int64_t n) const { simd::ceil(x, y, n, nullptr); }
+  void map(const double* x, double* y, int64_t n) const { simd::ceil(x, y, n); }
 };
 struct Floor {
   template <class T>
@@ -63,6 +65,7 @@ struct Floor {
     return std::floor(x);
   }
   void map(const float* x, float* y, int64_t n) const { simd::floor(x, y, n, nullptr); }
+  void map(const double* x, double* y, int64_t n) const { simd::floor(x, y, n); }
 };
 /// Halves to even.
 struct Round {
@@ -71,6 +74,7 @@ struct Round {
     return std::nearbyint(x);
   }
   void map(const float* x, float* y, int64_t n) const { simd::round(x, y, n, nullptr); }
+  void map(const double* x, double* y, int64_t n) const { simd::round(x, y, n); }
 };
 struct Sqrt {
   template <class T>
@@ -78,6 +82,7 @@ struct Sqrt {
     return std::sqrt(x);
   }
   void map(const float* x, float* y, int64_t n) const { simd::sqrt(x, y, n, nullptr); }
+  void map(const double* x, double* y, int64_t n) const { simd::sqrt(x, y, n); }
 };
 struct Reciprocal {
   template <class T>
@@ -109,6 +114,7 @@ struct Tanh {
     return std::tanh(x);
   }
   void map(const float* x, float* y, int64_t n) const { simd::tanh(x, y, n, nullptr); }
+  void map(const double* x, double* y, int64_t n) const { simd::tanh(x, y, n); }
 };
 /// Version 9 allows integers; their results are truncated.
 struct Erf {

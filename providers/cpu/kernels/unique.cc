@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unique: the distinct elements, or slices along an axis, with where they came from. Slices are
-// sorted by content through their indices; NaN equals NaN and stands last.
+// sorted by content through their indices, single numbers by radix; NaN equals NaN and stands last.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include "axis_view.h"
 #include "elements.h"
 #include "kernels/all_kernels.h"
+#include "kernels/order_key.h"
 #include "node_kernel.h"
 
 namespace gantry::cpu {
@@ -55,6 +56,29 @@ struct Slices {
   }
 };
 
+/// A number as its key, and where it stands.
+struct Keyed {
+  uint64_t key;
+  int64_t place;
+};
+
+/// Sorts by key; of equals the earlier stays first. `other` is room for as many. The sorted entries
+/// are in one of the two.
+Keyed* radix_sort(Keyed* entries, Keyed* other, int64_t count) {
+  uint64_t differing = 0;
+  for (int64_t i = 1; i < count; ++i) differing |= entries[i].key ^ entries[0].key;
+  for (int shift = 0; shift < 64; shift += 8) {
+    if (((differing >> shift) & 0xFF) == 0) continue;
+    int64_t starts[257] = {};
+    for (int64_t i = 0; i < count; ++i) ++starts[((entries[i].key >> shift) & 0xFF) + 1];
+    for (int digit = 0; digit < 256; ++digit) starts[digit + 1] += starts[digit];
+    for (int64_t i = 0; i < count; ++i)
+      other[starts[(entries[i].key >> shift) & 0xFF]++] = entries[i];
+    std::swap(entries, other);
+  }
+  return entries;
+}
+
 /// A distinct slice: its first occurrence and the stretch of the sorted indices that are like it.
 struct Group {
   int64_t first;
@@ -89,12 +113,34 @@ class Unique final : public NodeKernel {
     const Slices<T> slices = {AxisView(shape, axis), elements};
     const int64_t extent = slices.view.extent;
     auto* order = call.scratch<int64_t>(extent);
+    auto* groups = call.scratch<Group>(extent);
+    int64_t count = 0;
+    if constexpr (std::is_arithmetic_v<Compute<T>>) {
+      if (slices.view.outer * slices.view.inner == 1) {
+        count = group_numbers(call, elements, extent, order, groups);
+      } else {
+        count = group_slices(slices, order, groups);
+      }
+    } else {
+      count = group_slices(slices, order, groups);
+    }
+    if (!is_sorted_) {
+      std::sort(groups, groups + count,
+                [](const Group& a, const Group& b) { return a.first < b.first; });
+    }
+    write_values(call, units, shape, axis, groups, count);
+    write_indices(call, order, extent, groups, count);
+  }
+
+  /// Fills in the sorted order and the groups in that order; how many.
+  template <class T>
+  static int64_t group_slices(const Slices<T>& slices, int64_t* order, Group* groups) {
+    const int64_t extent = slices.view.extent;
     for (int64_t i = 0; i < extent; ++i) order[i] = i;
     std::sort(order, order + extent, [&](int64_t a, int64_t b) {
       const int compared = slices.compare_at(a, b);
       return compared != 0 ? compared < 0 : a < b;
     });
-    auto* groups = call.scratch<Group>(extent);
     int64_t count = 0;
     for (int64_t i = 0; i < extent; ++i) {
       if (count > 0 && slices.compare_at(groups[count - 1].first, order[i]) == 0) {
@@ -103,12 +149,28 @@ class Unique final : public NodeKernel {
         groups[count++] = {order[i], i, 1};
       }
     }
-    if (!is_sorted_) {
-      std::sort(groups, groups + count,
-                [](const Group& a, const Group& b) { return a.first < b.first; });
+    return count;
+  }
+  /// The same for single numbers.
+  template <class T>
+  static int64_t group_numbers(sdk::Call& call, const T* elements, int64_t extent, int64_t* order,
+                               Group* groups) {
+    auto* entries = call.scratch<Keyed>(extent);
+    for (int64_t i = 0; i < extent; ++i) {
+      const auto key = static_cast<uint64_t>(static_cast<int64_t>(order_key(elements[i])));
+      entries[i] = {key ^ (uint64_t{1} << 63), i};
     }
-    write_values(call, units, shape, axis, groups, count);
-    write_indices(call, order, extent, groups, count);
+    const Keyed* sorted = radix_sort(entries, call.scratch<Keyed>(extent), extent);
+    int64_t count = 0;
+    for (int64_t i = 0; i < extent; ++i) {
+      order[i] = sorted[i].place;
+      if (i > 0 && sorted[i].key == sorted[i - 1].key) {
+        ++groups[count - 1].count;
+      } else {
+        groups[count++] = {order[i], i, 1};
+      }
+    }
+    return count;
   }
 
   static void write_values(sdk::Call& call, const std::byte* units, sdk::Shape shape, int axis,

@@ -131,20 +131,19 @@ class MaxUnpool final : public NodeKernel {
     const int64_t places = count_of(shape.shape());
     if (places > 0) std::memset(output.data, 0, output.size_bytes);
     const auto* indices = call.data<int64_t>(1);
-    const int64_t pooled_places = count_of(pooled.shape());
     const Dims strides = dense_strides(shape.shape());
     dispatch_by_size(dtype, [&](auto type) {
       using U = typename decltype(type)::type;
       const auto* source = static_cast<const U*>(call.input(0).data);
       auto* target = static_cast<U*>(output.data);
-      const bool is_same_shape = pooled.shape() == shape.shape();
-      for (int64_t i = 0; i < x.element_count(); ++i) {
+      const int64_t count = x.element_count();
+      check_indices(indices, count, pooled.shape());
+      if (pooled.shape() == shape.shape()) {
+        for (int64_t i = 0; i < count; ++i) target[indices[i]] = source[i];
+        return;
+      }
+      for (int64_t i = 0; i < count; ++i) {
         int64_t index = indices[i];
-        if (index < 0 || index >= pooled_places) fail_index(index, pooled.shape());
-        if (is_same_shape) {
-          target[index] = source[i];
-          continue;
-        }
         // Indices count in the shape that the attributes imply, of which a given one is an
         // extension.
         int64_t place = 0;
@@ -160,6 +159,15 @@ class MaxUnpool final : public NodeKernel {
   }
 
  private:
+  /// All at once, so that the loop is one of vectors.
+  void check_indices(const int64_t* indices, int64_t count, sdk::Shape shape) const {
+    const auto places = static_cast<uint64_t>(count_of(shape));
+    bool is_outside = false;
+    for (int64_t i = 0; i < count; ++i) is_outside |= static_cast<uint64_t>(indices[i]) >= places;
+    for (int64_t i = 0; is_outside && i < count; ++i) {
+      if (static_cast<uint64_t>(indices[i]) >= places) fail_index(indices[i], shape);
+    }
+  }
   [[noreturn]] void fail_index(int64_t index, sdk::Shape shape) const {
     fail("index " + std::to_string(index) + " is outside an output of shape " + to_string(shape));
   }

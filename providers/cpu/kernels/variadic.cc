@@ -86,6 +86,10 @@ class Variadic final : public NodeKernel {
         accumulate<T>(call, slot, shape, begin, n, block);
       if constexpr (kIsMean) {
         const auto divisor = static_cast<C>(call.input_count());
+        if constexpr (std::is_same_v<T, float>) {
+          simd::div(block, 1, &divisor, 0, target + begin, n);
+          continue;
+        }
         for (int64_t i = 0; i < n; ++i) block[i] /= divisor;
       }
       for (int64_t i = 0; i < n; ++i) target[begin + i] = static_cast<T>(block[i]);

@@ -71,11 +71,16 @@ HWY_INLINE V exp_of(D d, V x) {
 }
 
 /// For arguments of at most 0, or NaN treated as any number: exp without the care for large values
-/// (softmax).
+/// (softmax). Results below the normal numbers are 0.
 template <class D, class V>
 HWY_INLINE V exp_of_negative(D d, V x) {
-  const auto parts = exp_parts(d, hn::Max(x, hn::Set(d, -104.0F)));
-  return scale_by_power(d, hn::Add(parts.tail, hn::Set(d, 1.0F)), parts.n);
+  const hn::RebindToSigned<D> di;
+  const V lowest = hn::Set(d, -87.3F);
+  const auto parts = exp_parts(d, hn::Max(x, lowest));
+  // The exponent stays normal, so that it can be added to in place.
+  const auto power = hn::ShiftLeft<23>(hn::ConvertTo(di, parts.n));
+  const auto tail = hn::BitCast(di, hn::Add(parts.tail, hn::Set(d, 1.0F)));
+  return hn::IfThenElseZero(hn::Gt(x, lowest), hn::BitCast(d, hn::Add(tail, power)));
 }
 
 /// exp(x) - 1
@@ -95,18 +100,15 @@ HWY_INLINE V sigmoid_of(D d, V x) {
 
 template <class D, class V>
 HWY_INLINE V tanh_of(D d, V x) {
-  constexpr float kSmall[] = {-3.333333317e-01F, 1.333330356e-01F,  -5.395925959e-02F,
-                              2.176891871e-02F,  -8.343945655e-03F, 2.292744932e-03F};
-  const V one = hn::Set(d, 1.0F);
+  const hn::RebindToSigned<D> di;
   const V two = hn::Set(d, 2.0F);
-  const V magnitude = hn::Abs(x);
-  const V square = hn::Mul(x, x);
-  const V small = hn::MulAdd(hn::Mul(x, square), polynomial(d, square, kSmall), x);
   // Beyond 10 the result is 1 in f32.
-  const auto parts = exp_parts(d, hn::Mul(two, hn::Min(magnitude, hn::Set(d, 10.0F))));
-  const V power = scale_by_power(d, hn::Add(parts.tail, one), parts.n);
-  const V large = hn::CopySign(hn::Sub(one, hn::Div(two, hn::Add(power, one))), x);
-  return or_nan(x, hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0.625F)), small, large));
+  const auto parts = exp_parts(d, hn::Mul(two, hn::Min(hn::Abs(x), hn::Set(d, 10.0F))));
+  // With e = exp(2 |x|) - 1 it is e / (e + 2); e = 2^n tail + (2^n - 1) loses nothing near 0.
+  const V power =
+      hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, parts.n), hn::Set(di, 127))));
+  const V e = hn::MulAdd(power, parts.tail, hn::Sub(power, hn::Set(d, 1.0F)));
+  return or_nan(x, hn::CopySign(hn::Div(e, hn::Add(e, two)), x));
 }
 
 template <class D, class V>
@@ -165,7 +167,8 @@ HWY_INLINE V log_of(D d, V x) {
 template <class D, class V>
 HWY_INLINE V softplus_of(D d, V x) {
   const V one = hn::Set(d, 1.0F);
-  const V power = exp_of_negative(d, hn::Neg(hn::Abs(x)));
+  const auto parts = exp_parts(d, hn::Max(hn::Neg(hn::Abs(x)), hn::Set(d, -104.0F)));
+  const V power = scale_by_power(d, hn::Add(parts.tail, one), parts.n);
   const V sum = hn::Add(one, power);
   // What the sum lost, put back to first order.
   const V lost = hn::Sub(power, hn::Sub(sum, one));

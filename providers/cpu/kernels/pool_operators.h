@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// What pools make of the elements of a window: lift(x) of each is joined, finished with the number
+// of elements. joining() is the same in vectors of f32, if there is that. Immutable, any thread.
+#pragma once
+
+#include <gantry/sdk/graph.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "dispatch.h"
+#include "kernels/pool_math.h"
+
+namespace gantry::cpu {
+
+template <class C>
+constexpr C lowest() {
+  if constexpr (std::numeric_limits<C>::has_infinity) return -std::numeric_limits<C>::infinity();
+  return std::numeric_limits<C>::lowest();
+}
+
+struct MaxOp {
+  using Types = Concat<FloatTypes, TypeList<int8_t, uint8_t>>;
+  explicit MaxOp(const sdk::NodeView&) {}
+  template <class C>
+  static constexpr C kStart = lowest<C>();
+  template <class C>
+  C lift(C x) const {
+    return x;
+  }
+  template <class C>
+  C join(C a, C b) const {
+    const C larger = b > a ? b : a;
+    return b != b ? b : larger;
+  }
+  [[nodiscard]] static std::optional<simd::Joining> joining() { return simd::Joining::kLargest; }
+  template <class C>
+  C finish(C joined, int64_t /*count*/) const {
+    return joined;
+  }
+};
+
+struct AverageOp {
+  using Types = FloatTypes;
+  explicit AverageOp(const sdk::NodeView&) {}
+  template <class C>
+  static constexpr C kStart = C{0};
+  template <class C>
+  C lift(C x) const {
+    return x;
+  }
+  template <class C>
+  C join(C a, C b) const {
+    return a + b;
+  }
+  [[nodiscard]] static std::optional<simd::Joining> joining() { return simd::Joining::kMean; }
+  template <class C>
+  C finish(C joined, int64_t count) const {
+    return joined / static_cast<C>(count);
+  }
+};
+
+/// `p` is a float in version 1, an integer from version 2 on.
+inline float read_power(const sdk::NodeView& node) {
+  const float p = node.since_version() == 1 ? node.get_float("p", 2.0F)
+                                            : static_cast<float>(node.get_int("p", 2));
+  if (!(p > 0)) {
+    node.fail(GANTRY_INVALID_MODEL,
+              "attribute p is " + std::to_string(p) + ", expected a positive number");
+  }
+  return p;
+}
+
+struct LpOp {
+  using Types = FloatTypes;
+  explicit LpOp(const sdk::NodeView& node) : p(read_power(node)) {}
+  template <class C>
+  static constexpr C kStart = C{0};
+  template <class C>
+  C lift(C x) const {
+    if (p == 2.0F) return x * x;
+    return p == 1.0F ? std::fabs(x) : std::pow(std::fabs(x), static_cast<C>(p));
+  }
+  template <class C>
+  C join(C a, C b) const {
+    return a + b;
+  }
+  /// Powers other than 2 go element by element.
+  [[nodiscard]] std::optional<simd::Joining> joining() const {
+    if (p != 2.0F) return std::nullopt;
+    return simd::Joining::kRootOfSquares;
+  }
+  template <class C>
+  C finish(C joined, int64_t /*count*/) const {
+    if (p == 2.0F) return std::sqrt(joined);
+    return p == 1.0F ? joined : std::pow(joined, C{1} / static_cast<C>(p));
+  }
+  float p;
+};
+
+}  // namespace gantry::cpu
