@@ -10,6 +10,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include "base/kept_blocks.h"
+
 void gantry_value::set_tensor(gantry::DType type, const int64_t* extents, size_t rank, void* data,
                               uint64_t size_bytes) {
   kind = GANTRY_KIND_TENSOR;
@@ -49,7 +51,14 @@ void* allocate_host_block(uint64_t size_bytes) {
   const uint64_t alignment = huge ? kHugePage : kAlignment;
   const uint64_t rounded =
       (std::max<uint64_t>(size_bytes, 1) + alignment - 1) / alignment * alignment;
-  void* memory = rounded < size_bytes ? nullptr : std::aligned_alloc(alignment, rounded);
+  const auto allocate = [&] {
+    return rounded < size_bytes ? nullptr : std::aligned_alloc(alignment, rounded);
+  };
+  void* memory = allocate();
+  if (!memory) {
+    free_kept_blocks();
+    memory = allocate();
+  }
   if (!memory) {
     throw Error(Code::kOutOfMemory,
                 "no memory for a block of " + std::to_string(size_bytes) + " bytes");
@@ -59,7 +68,11 @@ void* allocate_host_block(uint64_t size_bytes) {
 }
 
 std::shared_ptr<void> allocate_host(uint64_t size_bytes) {
-  return {allocate_host_block(size_bytes), [](void* block) { std::free(block); }};
+  if (size_bytes < kKeptFrom)
+    return {allocate_host_block(size_bytes), [](void* block) { std::free(block); }};
+  void* block = take_kept_block(size_bytes);
+  return {block ? block : allocate_host_block(size_bytes),
+          [size_bytes](void* used) { keep_block(used, size_bytes); }};
 }
 
 std::string_view to_string(Kind kind) noexcept {

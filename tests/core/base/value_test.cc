@@ -3,11 +3,13 @@
 
 #include <gantry/error.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <memory>
 #include <vector>
 
+#include "base/kept_blocks.h"
 #include "expect_error.h"
 
 namespace gantry {
@@ -28,6 +30,36 @@ TEST(Value, LargeBlocksAreAlignedToo) {
   const std::shared_ptr<void> block = allocate_host(9u << 20);
   std::memset(block.get(), 1, 9u << 20);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(block.get()) % 64, 0u);
+}
+
+TEST(Value, LargeBlocksServeTheNextOfTheirSize) {
+  constexpr uint64_t kSize = uint64_t{5} << 20;
+  free_kept_blocks();
+  void* first = nullptr;
+  {
+    const std::shared_ptr<void> block = allocate_host(kSize);
+    first = block.get();
+    EXPECT_NE(allocate_host(kSize).get(),
+              first);  // this one is kept, and then freed or kept beside
+  }
+  const std::shared_ptr<void> other = allocate_host(kSize + 1);
+  EXPECT_NE(other.get(), first);
+  const std::shared_ptr<void> again = allocate_host(kSize);
+  EXPECT_EQ(again.get(), first);
+}
+
+TEST(Value, KeptBlocksAreLimited) {
+  free_kept_blocks();
+  constexpr uint64_t kHalf = kMostKept / 2;
+  std::vector<std::shared_ptr<void>> blocks;
+  for (int i = 0; i < 3; ++i) blocks.push_back(allocate_host(kHalf));
+  blocks.clear();
+  void* kept[] = {take_kept_block(kHalf), take_kept_block(kHalf)};
+  EXPECT_TRUE(kept[0] && kept[1]);
+  EXPECT_EQ(take_kept_block(kHalf), nullptr);  // the oldest was freed
+  for (void* block : kept) std::free(block);
+  { const std::shared_ptr<void> huge = allocate_host(kMostKept + 1); }
+  EXPECT_EQ(take_kept_block(kMostKept + 1), nullptr);
 }
 
 TEST(Value, TooMuchMemoryIsAnError) {

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/kept_blocks.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+#include <mutex>
+
+namespace gantry {
+namespace {
+
+struct Kept {
+  void* block;
+  uint64_t size_bytes;
+};
+
+/// The oldest first.
+struct KeptBlocks {
+  std::mutex mutex;
+  std::array<Kept, kMostKept / kKeptFrom> blocks;
+  size_t count = 0;
+  uint64_t size_bytes = 0;
+
+  void* remove(size_t index) {
+    void* block = blocks[index].block;
+    size_bytes -= blocks[index].size_bytes;
+    --count;
+    for (size_t i = index; i < count; ++i) blocks[i] = blocks[i + 1];
+    return block;
+  }
+};
+
+// Never destroyed: tensors may be given back when the process ends.
+KeptBlocks& kept() {
+  static auto* const instance = new KeptBlocks;
+  return *instance;
+}
+
+}  // namespace
+
+void* take_kept_block(uint64_t size_bytes) noexcept {
+  if (size_bytes < kKeptFrom || size_bytes > kMostKept) return nullptr;
+  KeptBlocks& all = kept();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  // The youngest is the likeliest to be in a cache.
+  for (size_t i = all.count; i-- > 0;) {
+    if (all.blocks[i].size_bytes == size_bytes) return all.remove(i);
+  }
+  return nullptr;
+}
+
+void keep_block(void* block, uint64_t size_bytes) noexcept {
+  if (size_bytes < kKeptFrom || size_bytes > kMostKept) return std::free(block);
+  KeptBlocks& all = kept();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  while (all.size_bytes + size_bytes > kMostKept) std::free(all.remove(0));
+  all.blocks[all.count++] = {block, size_bytes};
+  all.size_bytes += size_bytes;
+}
+
+void free_kept_blocks() noexcept {
+  KeptBlocks& all = kept();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  while (all.count > 0) std::free(all.remove(0));
+}
+
+}  // namespace gantry
