@@ -120,17 +120,48 @@ nb::object unpack(const Tensor& tensor) {
   return array.attr("view")(numpy_dtype_of(tensor.dtype()));
 }
 
+/// The elements of a contiguous array of Python objects, which it owns, while this lives.
+class ObjectElements {
+ public:
+  explicit ObjectElements(const nb::object& array) {
+    if (PyObject_GetBuffer(array.ptr(), &buffer_, PyBUF_C_CONTIGUOUS) != 0)
+      throw nb::python_error();
+  }
+  ~ObjectElements() { PyBuffer_Release(&buffer_); }
+  ObjectElements(const ObjectElements&) = delete;
+  ObjectElements& operator=(const ObjectElements&) = delete;
+
+  [[nodiscard]] std::span<PyObject*> get() const {
+    return {static_cast<PyObject**>(buffer_.buf),
+            static_cast<size_t>(buffer_.len) / sizeof(PyObject*)};
+  }
+
+ private:
+  Py_buffer buffer_;
+};
+
+std::string encoded(nb::handle text) {
+  Py_ssize_t size = 0;
+  if (const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size))
+    return {bytes, static_cast<size_t>(size)};
+  PyErr_Clear();
+  // As os.fsencode: text that came from bytes which are no UTF-8 goes back to them.
+  const nb::object bytes =
+      nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape"));
+  if (!bytes.is_valid()) throw nb::python_error();
+  return {PyBytes_AS_STRING(bytes.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(bytes.ptr()))};
+}
+
 Tensor string_tensor(const nb::object& array, const ValueInfo& info) {
-  const nb::object elements = array.attr("ravel")().attr("tolist")();
+  const nb::object objects = numpy().module.attr("ascontiguousarray")(
+      array.attr("ravel")(), numpy_dtype_of(DType::kString));
+  const ObjectElements elements(objects);
   std::vector<std::string> strings;
-  for (const nb::handle element : elements) {
+  strings.reserve(elements.get().size());
+  for (PyObject* object : elements.get()) {
+    const nb::handle element(object);
     if (PyUnicode_Check(element.ptr())) {
-      // As os.fsencode: text that came from bytes which are no UTF-8 goes back to them.
-      const nb::object bytes =
-          nb::steal(PyUnicode_AsEncodedString(element.ptr(), "utf-8", "surrogateescape"));
-      if (!bytes.is_valid()) throw nb::python_error();
-      strings.emplace_back(PyBytes_AS_STRING(bytes.ptr()),
-                           static_cast<size_t>(PyBytes_GET_SIZE(bytes.ptr())));
+      strings.push_back(encoded(element));
     } else if (PyBytes_Check(element.ptr())) {
       strings.emplace_back(PyBytes_AS_STRING(element.ptr()),
                            static_cast<size_t>(PyBytes_GET_SIZE(element.ptr())));
@@ -254,14 +285,19 @@ nb::dlpack::dtype memory_dtype(DType dtype) {
 }
 
 nb::object string_array(const Tensor& tensor) {
-  nb::list texts;
+  const nb::object array =
+      numpy().module.attr("empty")(tensor.strings().size(), numpy_dtype_of(DType::kString));
+  const ObjectElements elements(array);
+  size_t place = 0;
   for (const std::string& text : tensor.strings()) {
-    const nb::object decoded = nb::steal(
+    nb::object decoded = nb::steal(
         PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
     if (!decoded.is_valid()) throw nb::python_error();
-    texts.append(decoded);
+    PyObject*& element = elements.get()[place++];
+    Py_XDECREF(element);
+    element = decoded.release().ptr();
   }
-  return numpy().module.attr("array")(texts, numpy_dtype_of(DType::kString));
+  return array;
 }
 
 nb::tuple shape_tuple(const Tensor& tensor) {

@@ -67,9 +67,10 @@ void bind_placement(nb::module_& module) {
       "check",
       [](nb::handle model, const std::optional<std::string>& device, nb::handle config) {
         const GivenModel given = given_model(model);
-        const SessionOptions options = session_options(device, config);
+        const SessionSetup setup = session_setup(device, config);
         const nb::gil_scoped_release unlocked;
-        return check(runtime(), given.source, options);
+        ChosenRuntime chosen(setup);
+        return check(chosen.get(), given.source, setup.options);
       },
       nb::arg("model").none(), nb::arg("device") = nb::none(), nb::arg("config") = nb::none(),
       nb::sig("def check(model: str | os.PathLike[str] | bytes | onnx.ModelProto, device: str | "

@@ -48,6 +48,25 @@ GivenConfig read_config(const std::string& file) {
   return {{std::istreambuf_iterator<char>(stream), {}}, file};
 }
 
+/// Whether the document says about providers what a session's may not: anything but their options.
+/// Text that cannot be read is for the core to complain about.
+bool concerns_runtime(const std::string& json) {
+  if (json.find("\"providers\"") == std::string::npos) return false;
+  nb::object document;
+  try {
+    document = nb::module_::import_("json").attr("loads")(nb::bytes(json.data(), json.size()));
+  } catch (const nb::python_error&) {
+    return false;
+  }
+  if (!PyDict_Check(document.ptr())) return false;
+  const nb::object providers = document.attr("get")("providers");
+  if (!PyDict_Check(providers.ptr())) return false;
+  for (const auto& [key, value] : nb::borrow<nb::dict>(providers)) {
+    if (nb::cast<std::string>(key) != "options") return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Runtime& runtime() {
@@ -85,17 +104,21 @@ GivenConfig given_config(nb::handle config) {
       "config: expected a dict, JSON text or the path of a JSON file, found " + described(config));
 }
 
-SessionOptions session_options(const std::optional<std::string>& device, nb::handle config) {
-  SessionOptions options;
+SessionSetup session_setup(const std::optional<std::string>& device, nb::handle config) {
+  SessionSetup setup;
   if (device) {
     // An empty text means "not given" to the core, and is a mistake here.
     if (device->empty()) Device::parse(*device);
-    options.device = *device;
+    setup.options.device = *device;
   }
   GivenConfig given = given_config(config);
-  options.config_json = std::move(given.json);
-  options.config_file = std::move(given.file);
-  return options;
+  if (concerns_runtime(given.json)) {
+    setup.runtime = std::move(given);
+  } else {
+    setup.options.config_json = std::move(given.json);
+    setup.options.config_file = std::move(given.file);
+  }
+  return setup;
 }
 
 }  // namespace gantry::python

@@ -38,7 +38,29 @@ struct GivenConfig {
 /// no such file. Needs the interpreter's lock.
 GivenConfig given_config(nanobind::handle config);
 
-/// INVALID_ARGUMENT: `device` is an empty text. Otherwise errors as given_config.
-SessionOptions session_options(const std::optional<std::string>& device, nanobind::handle config);
+/// What a session, or an answer about one, is made with.
+struct SessionSetup {
+  SessionOptions options;
+  /// A configuration with members for the runtime: that of a runtime of the session's own, and then
+  /// `options` has none. Empty: the process's runtime serves.
+  std::optional<GivenConfig> runtime;
+};
+
+/// INVALID_ARGUMENT: `device` is an empty text. Otherwise errors as given_config. Needs the
+/// interpreter's lock.
+SessionSetup session_setup(const std::optional<std::string>& device, nanobind::handle config);
+
+/// The runtime of a setup: the process's, or one that lives as long as this. Called without the
+/// interpreter's lock. Errors as Runtime.
+class ChosenRuntime {
+ public:
+  explicit ChosenRuntime(const SessionSetup& setup) {
+    if (setup.runtime) own_.emplace(RuntimeOptions{setup.runtime->json, setup.runtime->file});
+  }
+  Runtime& get() { return own_ ? *own_ : runtime(); }
+
+ private:
+  std::optional<Runtime> own_;
+};
 
 }  // namespace gantry::python

@@ -42,10 +42,10 @@ std::string names_of(const std::vector<ValueInfo>& infos) {
 PySession::PySession(nb::handle model, const std::optional<std::string>& device, nb::handle config,
                      bool profile)
     : given_(given_model(model)), has_profile_(profile) {
-  SessionOptions options = session_options(device, config);
-  options.profile = profile;
+  SessionSetup setup = session_setup(device, config);
+  setup.options.profile = profile;
   const nb::gil_scoped_release unlocked;
-  session_.emplace(runtime(), given_.source, options);
+  session_.emplace(runtime_.emplace(setup).get(), given_.source, setup.options);
 }
 
 nb::dict PySession::run(nb::handle inputs, nb::handle outputs, std::optional<double> timeout,

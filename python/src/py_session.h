@@ -58,6 +58,7 @@ class PySession {
 
   GivenModel given_;
   bool has_profile_;
+  std::optional<ChosenRuntime> runtime_;
   std::optional<Session> session_;
 };
 

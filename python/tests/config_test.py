@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 
+import numpy as np
 import pytest
 from broken_models import add_model
 
@@ -76,3 +77,48 @@ def test_a_placement_tells_of_rules_that_meet_no_node():
     placement = gantry.check(add_model(), config={"placement": {"rules": [{"op_type": "Ad", "device": "SIM:1"}]}})
     (warning,) = placement.warnings
     assert warning.startswith('configuration (session): /placement/rules/0/op_type: no node of the model has the operator "Ad"')
+
+
+def test_providers_of_one_session(tmp_path):
+    """Members for the runtime give the session one of its own; that of the process stays as it is."""
+    without = {"providers": {"disable": ["sim"]}, "placement": {"prefer": ["SIM:0", "CPU"], "fallback": "allow"}}
+    file = tmp_path / "c.json"
+    file.write_text(json.dumps(without))
+    for config in (without, json.dumps(without), file):
+        assert device_of(config) == "CPU:0"
+        (node,) = gantry.check(add_model(), config=config).nodes
+        assert node.device == "CPU:0"
+    with pytest.raises(gantry.Error, match="SIM"):
+        gantry.Session(add_model(), device="SIM:1", config=without)
+    assert device_of(PREFER_SIM) == "SIM:1"
+
+
+def test_isolation_by_code():
+    """The provider runs in a process of its own, whose end the session's runs report and others do not notice."""
+    session = gantry.Session(add_model(), config=PREFER_SIM | {"providers": {"isolation": {"sim": "process"}}})
+    children = [int(pid) for pid in pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+    workers = [pid for pid in children if b"gantry-worker" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()]
+    assert len(workers) == 1
+    feeds = {info.name: np.ones([2 if not isinstance(n, int) else n for n in info.shape], info.dtype) for info in session.inputs}
+    (y,) = session.run(feeds).values()
+    np.testing.assert_array_equal(y, 2)
+    del session
+    assert device_of(PREFER_SIM) == "SIM:1"
+
+
+def test_options_that_providers_are_opened_with():
+    config = PREFER_SIM | {"placement": {"prefer": ["SIM:5"]}, "providers": {"options": {"sim": {"devices": 6}}, "isolation": {"sim": "process"}}}
+    assert device_of(config) == "SIM:5"
+
+
+def test_errors_of_members_for_the_runtime(tmp_path):
+    text = '{\n  "providers": {"disabel": ["sim"], "isolation": {"sim": "thread"}}\n}'
+    file = tmp_path / "c.json"
+    file.write_text(text)
+    for config, start in ((text, "config:2:17: "), (file, f"{file}:2:17: "), (json.loads(text), "configuration (runtime): ")):
+        for make in (gantry.Session, gantry.check):
+            with pytest.raises(gantry.InvalidArgumentError) as raised:
+                make(add_model(), config=config)
+            first, second = sorted(str(raised.value).splitlines(), key=lambda line: "isolation" in line)
+            assert first.startswith(f"{start}/providers/disabel: unknown member") and first.endswith('Did you mean "disable"?')
+            assert "/providers/isolation/sim: expected one of" in second
