@@ -2,9 +2,11 @@
 #include "schedule/thread_pool.h"
 
 #include <algorithm>
+#include <atomic>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
+#include <oneapi/tbb/task_scheduler_observer.h>
 #include <sched.h>
 #include <utility>
 
@@ -27,6 +29,21 @@ namespace {
 
 thread_local bool is_part = false;  // this thread runs a part of a parallel_for
 thread_local const ThreadTeam* entered = nullptr;
+std::atomic<int> runs_in_flight = 0;  // of teams of several threads
+
+void relax() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// What a worker does that waits for the next run.
+void await_run(std::chrono::steady_clock::time_point end) noexcept {
+  while (runs_in_flight.load(std::memory_order_relaxed) == 0 &&
+         std::chrono::steady_clock::now() < end) {
+    for (int i = 0; i < 8; ++i) relax();
+  }
+}
 
 }  // namespace
 
@@ -40,20 +57,48 @@ uint32_t hardware_threads() noexcept {
   return count;
 }
 
-struct ThreadTeam::Arena {
+struct ThreadTeam::Arena : oneapi::tbb::task_scheduler_observer {
   oneapi::tbb::task_arena arena;
+  std::atomic<int> workers = 0;  // in the arena: they look for work and do not sleep
+
+  explicit Arena(uint32_t threads) : task_scheduler_observer(arena) {
+    arena.initialize(static_cast<int>(threads));
+    observe(true);
+  }
+  ~Arena() override { observe(false); }
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  void on_scheduler_entry(bool is_worker) override { workers += is_worker ? 1 : 0; }
+  void on_scheduler_exit(bool is_worker) override { workers -= is_worker ? 1 : 0; }
+
+  // A worker that sleeps already is left to it: waking it would cost the caller what it is to save.
+  void keep_awake() {
+    const auto end = std::chrono::steady_clock::now() + kAwake;
+    for (int i = workers.load(std::memory_order_relaxed); i > 0; --i)
+      arena.enqueue([end] { await_run(end); });
+  }
 };
 
 ThreadTeam::ThreadTeam(uint32_t threads) : threads_(std::max(threads, 1U)) {
   if (threads_ == 1) return;
-  arena_ = std::make_unique<Arena>();
-  arena_->arena.initialize(static_cast<int>(threads_));
+  arena_ = std::make_unique<Arena>(threads_);
 }
 
 ThreadTeam::~ThreadTeam() = default;
 
 void ThreadTeam::enter(void (*body)(void* arg), void* arg) {
   if (!arena_) return body(arg);
+  struct InFlight {
+    Arena& arena;
+    explicit InFlight(Arena& arena) : arena(arena) { ++runs_in_flight; }
+    ~InFlight() {
+      if (--runs_in_flight == 0) arena.keep_awake();
+    }
+    InFlight(const InFlight&) = delete;
+    InFlight& operator=(const InFlight&) = delete;
+  };
+  const InFlight in_flight(*arena_);
   arena_->arena.execute([&] {
     // A run within a run (a session that a kernel uses) enters its own and comes back.
     struct Entered {

@@ -2,6 +2,8 @@
 #include "schedule/thread_pool.h"
 
 #include <atomic>
+#include <chrono>
+#include <ctime>
 #include <gtest/gtest.h>
 #include <mutex>
 #include <set>
@@ -103,6 +105,34 @@ TEST(ThreadPool, SeveralApplicationThreadsAtOnce) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(sum, 4 * 50 * 100);
+}
+
+// What the process computes while it sleeps, in milliseconds of a core.
+double idle_cost_ms(std::chrono::milliseconds pause) {
+  const auto used_ms = [] {
+    timespec time{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return 1e3 * static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_nsec);
+  };
+  const double before = used_ms();
+  std::this_thread::sleep_for(pause);
+  return used_ms() - before;
+}
+
+TEST(ThreadPool, WorkersComeToRest) {
+  ThreadTeam team(4);
+  for (int round = 0; round < 5; ++round) {
+    team.execute([&] {
+      for (int region = 0; region < 20; ++region) {
+        run(team, 4, 1, [](int64_t, int64_t) {
+          const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(50);
+          while (std::chrono::steady_clock::now() < end) {
+          }
+        });
+      }
+    });
+    EXPECT_LT(idle_cost_ms(std::chrono::milliseconds(100)), 20) << "of three workers";
+  }
 }
 
 }  // namespace
