@@ -30,6 +30,12 @@ class Operand {
 
   /// As the primitive sees it.
   [[nodiscard]] const dnnl::memory& memory() const { return inner_; }
+  /// Where it stands as the primitive sees it; null: there is none.
+  [[nodiscard]] float* data() const {
+    return inner_ ? static_cast<float*>(inner_.get_data_handle()) : nullptr;
+  }
+  /// True if it arrives or leaves in another layout.
+  [[nodiscard]] bool is_moved() const { return reorder_.is_set(); }
   /// Says where the tensor is in this run; asks for scratch memory if it has to be reordered.
   void place(sdk::Call& call, void* data);
   /// The reorder, if there is one.

@@ -64,10 +64,12 @@ size_t family_of(std::string_view op_type) {
   return std::find(kPools.begin(), kPools.end(), op_type) != kPools.end() ? 2 : 4;
 }
 
-/// The first node but for those that say what the numbers of 8 bits before it stand for.
+/// The first node but for those that say what the numbers of 8 bits before it stand for, and those
+/// that exchange its channels.
 uint32_t anchor_of(const GraphIndex& index, const std::vector<uint32_t>& nodes) {
   const auto found = std::find_if(nodes.begin(), nodes.end(), [&](uint32_t node) {
-    return index.node(node).op_type() != "DequantizeLinear";
+    const std::string_view op = index.node(node).op_type();
+    return op != "DequantizeLinear" && op != "Reshape" && op != "Transpose";
   });
   return found == nodes.end() ? nodes.front() : *found;
 }
@@ -146,8 +148,9 @@ class Claimer {
     const auto may_take = [&](uint32_t other) {
       return !is_taken_[other] && index_.node(other).op_type() != "DequantizeLinear";
     };
-    const Unit unit =
+    Unit unit =
         family->traits ? unit_of(index_, node, family->traits(index_, node), may_take) : one;
+    if (is_depthwise_here(index_, unit)) take_shuffle(index_, unit, may_take);
     if (std::string reason = family->refusal(index_, unit); !reason.empty())
       return refuse(node, reason);
     if (family->needs_format && !is_channels_last(index_.input_slots(one.nodes)))
@@ -240,6 +243,7 @@ class Claimer {
   [[nodiscard]] std::string name_of(const Family& family, const Unit& unit) const {
     std::string name = family.kernel + std::string(unit.is_quantized() ? ".int8" : "");
     if (family.instructions) name += "." + std::string(family.instructions());
+    if (unit.shuffle) name += ".shuffled";
     for (const uint32_t node : unit.chain.nodes) {
       if (node != unit.anchor) name += "+" + std::string(index_.node(node).op_type());
     }
@@ -302,11 +306,10 @@ class OnednnProvider final : public sdk::Provider {
       return std::binary_search(nodes.begin(), nodes.end(), node);
     };
     const uint32_t anchor = anchor_of(index, nodes);
-    const KernelArgs kernel{index, args,
-                            family.traits
-                                ? unit_of(index, anchor, family.traits(index, anchor), is_among)
-                                : unit_of_one(index, anchor)};
-    return family.make(kernel);
+    Unit unit = family.traits ? unit_of(index, anchor, family.traits(index, anchor), is_among)
+                              : unit_of_one(index, anchor);
+    if (is_depthwise_here(index, unit)) take_shuffle(index, unit, is_among);
+    return family.make({index, args, std::move(unit)});
   }
 };
 

@@ -213,6 +213,15 @@ Unit unit_of_one(const GraphIndex& index, uint32_t node) {
   return unit;
 }
 
+void take_shuffle(const GraphIndex& index, Unit& unit,
+                  const std::function<bool(uint32_t)>& may_take) {
+  unit.shuffle = shuffle_of(index, unit.sources[0].value, may_take);
+  if (!unit.shuffle) return;
+  unit.sources[0].value = unit.shuffle->source;
+  unit.nodes.insert(unit.nodes.end(), unit.shuffle->nodes.begin(), unit.shuffle->nodes.end());
+  std::sort(unit.nodes.begin(), unit.nodes.end());
+}
+
 std::optional<std::vector<float>> bias_of(const GraphIndex& index, const Unit& unit,
                                           int64_t channels) {
   if (unit.bias == GANTRY_NONE) return std::vector<float>(static_cast<size_t>(channels), 0);

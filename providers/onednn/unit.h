@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "chain.h"
+#include "direct/shuffle.h"
 #include "quantization.h"
 
 namespace gantry::onednn {
@@ -41,6 +42,7 @@ struct Unit {
   uint32_t zero_point = GANTRY_NONE;  ///< of the first source; GANTRY_NONE: 0
   /// a DequantizeLinear of a constant that makes the bias; GANTRY_NONE: the bias is a constant
   uint32_t bias_node = GANTRY_NONE;
+  std::optional<Shuffle> shuffle;  ///< of the channels of the first source, whose value it reads
 
   /// True if the anchor works on numbers of 8 bits.
   [[nodiscard]] bool is_quantized() const {
@@ -55,6 +57,10 @@ Unit unit_of(const GraphIndex& index, uint32_t anchor, const AnchorTraits& trait
 
 /// A node by itself.
 Unit unit_of_one(const GraphIndex& index, uint32_t node);
+
+/// Takes the nodes that exchange the channels of the first source into the unit, if there are any.
+void take_shuffle(const GraphIndex& index, Unit& unit,
+                  const std::function<bool(uint32_t node)>& may_take);
 
 /// The bias as floats; zeros if there is none. `channels`: how many. Nothing: it is no constant of
 /// that many numbers.

@@ -44,6 +44,11 @@ std::unique_ptr<sdk::Kernel> make_conv(const KernelArgs& args);
 /// A Conv of 3 x 3 by Winograd's minimal filtering; null: the unit is not of that kind, or it would
 /// not pay.
 std::unique_ptr<sdk::Kernel> make_winograd_conv(const KernelArgs& args);
+/// Of the convolutions that conv_refusal takes: one channel for each group, by code of this
+/// provider's own, which can exchange channels before it (Unit::shuffle).
+bool is_depthwise_here(const GraphIndex& index, const Unit& unit);
+/// A convolution of few channels by code of this provider's own; null: it is not one of those.
+std::unique_ptr<sdk::Kernel> make_direct_conv(const KernelArgs& args);
 
 /// MatMul and Gemm of f32 or 8 bits with a constant right-hand matrix.
 std::string product_refusal(const GraphIndex& index, const Unit& unit);
