@@ -293,6 +293,119 @@ def branchy_model(count):
     return make_model(nodes, [value("x", shape=(4,))], outputs)
 
 
+def layered_model(layers):
+    """Layers of the same nodes, as transformers have them, with something before and after."""
+    nodes = [helper.make_node("Relu", ["x"], ["h0"], name="stem"), helper.make_node("Neg", ["h0"], ["v0"], name="bent stem")]
+    for i in range(layers):
+        def add(op_type, inputs, output, i=i):
+            nodes.append(helper.make_node(op_type, inputs, [f"{output}{i}"], name=f"layers.{i}/{output}"))
+            return f"{output}{i}"
+
+        query, key, rest = (add(op_type, [f"v{i}"], output) for op_type, output in (("Sigmoid", "query"), ("Tanh", "key"), ("Identity", "rest")))
+        scores = add("Softmax", [add("MatMul", [query, key], "scores")], "shares")
+        nodes.append(helper.make_node("Add", [add("MatMul", [scores, rest], "mixed"), f"v{i}"], [f"s{i}"], name=f"layers.{i}/sum"))
+        nodes.append(helper.make_node("Relu", [f"s{i}"], [f"v{i + 1}"], name=f"layers.{i}/end"))
+    nodes.append(helper.make_node("ReduceMax", [f"v{layers}"], ["y"], name="head"))
+    return make_model(nodes, [value("x", shape=(4, 4))], [value("y", shape=(1, 1))])
+
+
+@pytest.fixture(scope="module")
+def layered(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("layered")
+    onnx.save(layered_model(12), folder / "layered.onnx")
+    config = {"placement": {"prefer": ["CPU"], "rules": [{"op_type": "Add", "device": "SIM:0"}]}, "session": {"optimization": "none"}}
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder / "page.html", facts("explain", folder / "layered.onnx", "--config", folder / "config.json", "--html", folder / "page.html")
+
+
+def blocks(browser):
+    """Of the boxes that stand for blocks: (title, names of the nodes in it)."""
+    return browser.run("return page.scene.boxes.filter((box) => box.kind === 'block').map((box) => [box.title, box.members.map((i) => page.nodes[i].node)])")
+
+
+def test_repeated_blocks_become_one_box_each(browser, layered):
+    page, explanation = layered
+    browser.open(page)
+    assert_apart(browser, explanation)  # nothing is closed unless somebody asks for it
+    browser.one("#blocks").click()
+    found = blocks(browser)
+    assert [title for title, _ in found] == [f"Block {i + 1} of 12" for i in range(12)]
+    for i, (_, names) in enumerate(found):
+        assert len(names) == 8 and all(name.startswith(f"layers.{i}/") for name in names)
+    kinds = browser.run("return page.scene.boxes.map((box) => box.kind)")
+    assert (kinds.count("node"), kinds.count("block")) == (3, 12)
+    places = browser.run("return page.scene.boxes.map((box) => [box.y, box.h])")
+    assert all(next_y > y + h for (y, h), (next_y, _) in zip(places, places[1:], strict=False)), "one below the other"
+    edges = browser.run("return page.scene.edges.map((edge) => [edge.from.title, edge.to.title, edge.values.length])")
+    assert sorted(edges) == sorted([["x", "Relu", 1], ["Relu", "Neg", 1], ["Neg", "Block 1 of 12", 1], *[[f"Block {i} of 12", f"Block {i + 1} of 12", 1] for i in range(1, 12)],
+                                    ["Block 12 of 12", "ReduceMax", 1], ["ReduceMax", "y", 1]])
+    browser.one("#graph").send_keys("b")
+    assert blocks(browser) == [] and browser.one("#blocks").get_attribute("aria-pressed") == "false"
+    assert_apart(browser, explanation)
+
+
+def test_a_block_tells_of_its_nodes_and_opens(browser, layered):
+    browser.open(layered[0])
+    browser.one("#graph").send_keys("b")
+    browser.run("page.select(page.scene.boxes.find((box) => box.title === 'Block 3 of 12'))")
+    panel = browser.text("#selected")
+    assert "Block 3 of 12" in panel and "MatMul 2" in panel and "layers.2/query" in panel
+    assert {part.strip() for part in panel.splitlines()[panel.splitlines().index("devices") + 1].split(",")} == {"CPU:0 7", "SIM:0 1"}
+    browser.one("#open-block").click()
+    assert "Block 3 of 12" not in dict(blocks(browser)) and len(blocks(browser)) == 11
+    browser.run("page.selectNode(page.nodes.findIndex((node) => node.node === 'layers.7/scores'))")
+    assert browser.text("#selected").startswith("MatMul") and len(blocks(browser)) == 10
+    browser.one("#graph").send_keys(Keys.ENTER)
+    assert browser.text("#selected").startswith("Block 8 of 12") and len(blocks(browser)) == 11
+    browser.run("document.getElementById('graph').focus()")
+    browser.one("#graph").send_keys(Keys.ENTER)
+    assert len(blocks(browser)) == 10
+    browser.one("#search").send_keys("layers.5/mixed")
+    assert browser.text("#found") == "1 found"
+    assert browser.run("return page.marks.matches.map((box) => box.title)") == ["Block 6 of 12"]
+    browser.one("#search").send_keys(Keys.ENTER)
+    assert "layers.5/mixed" in browser.text("#selected") and len(blocks(browser)) == 9
+    place = browser.run("const box = page.scene.boxes.find((each) => each.title === 'Block 1 of 12'); page.show(box); return page.positionOf('layers.0/query')")
+    browser.run("document.getElementById('graph').dispatchEvent(new MouseEvent('dblclick', {clientX: arguments[0], clientY: arguments[1]}))", place["x"] + 30, place["y"] + 20)
+    assert len(blocks(browser)) == 8
+
+
+def test_copies_into_a_block_are_drawn(browser, layered, tmp_path):
+    """Adds on another device: copies inside a block are not drawn, those of what it reads are."""
+    browser.open(layered[0])
+    copies = "return page.scene.edges.filter((edge) => edge.copy).length"
+    assert browser.run(copies) == 36
+    browser.one("#blocks").click()
+    assert browser.run(copies) == 12
+    browser.run("page.setClosed(page.blocks[4], false)")
+    assert browser.run(copies) == 14
+
+
+def test_a_thousand_nodes_in_blocks(browser, tmp_path):
+    onnx.save(layered_model(124), tmp_path / "deep.onnx")
+    explanation = facts("explain", tmp_path / "deep.onnx", "--config", write_plain(tmp_path), "--html", tmp_path / "page.html")
+    assert len(explanation["nodes"]) == 995
+    browser.open(tmp_path / "page.html")
+    assert int(browser.run("return document.documentElement.dataset.readyMs")) < 30_000
+    took = browser.run("const start = performance.now(); document.getElementById('blocks').click(); return performance.now() - start")
+    assert len(blocks(browser)) == 124 and took < 5000  # dead or alive
+    browser.one("#columns").click()
+    width, height = browser.run("return [page.scene.width, page.scene.height]")
+    assert 0.3 < height / width < 3
+
+
+def test_graphs_without_repetition_offer_no_blocks(browser, mixed):
+    browser.open(mixed[0])
+    assert not browser.one("#blocks").is_displayed()
+    browser.one("#graph").send_keys("b")
+    assert blocks(browser) == []
+
+
+def write_plain(folder):
+    (folder / "plain.json").write_text(json.dumps({"session": {"optimization": "none"}}))
+    return folder / "plain.json"
+
+
 @pytest.mark.parametrize("count", [1000, 10_000])
 def test_large_graphs(browser, tmp_path, count, record_property):
     onnx.save(branchy_model(count), tmp_path / "large.onnx")

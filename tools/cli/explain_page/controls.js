@@ -9,7 +9,11 @@ class Pointer {
     canvas.addEventListener('pointermove', (event) => this.move(event));
     canvas.addEventListener('pointerup', (event) => this.up(event));
     canvas.addEventListener('pointerleave', () => page.hover(null));
-    canvas.addEventListener('dblclick', (event) => page.zoom(1.8, event.offsetX, event.offsetY));
+    canvas.addEventListener('dblclick', (event) => {
+      const box = page.drawing.boxAt(event.offsetX, event.offsetY);
+      if (box && box.kind === 'block') page.setClosed(box.block, false);
+      else page.zoom(1.8, event.offsetX, event.offsetY);
+    });
     canvas.addEventListener('wheel', (event) => this.wheel(event), {passive: false});
   }
 
@@ -86,6 +90,8 @@ class Keyboard {
       '-': () => page.zoom(1 / 1.4),
       0: () => page.fit(),
       c: () => page.setColumns(!page.isInColumns),
+      b: () => page.closeAll(!page.closed.size),
+      Enter: () => page.toggleSelected(),
       Home: () => this.go(0),
       End: () => this.go(page.nodes.length - 1),
       Escape: () => page.select(null),
@@ -100,7 +106,7 @@ class Keyboard {
   }
 
   go(index) {
-    if (this.page.nodes.length) this.page.selectNode(index);
+    if (this.page.nodes.length) this.page.select(this.page.scene.boxOfNode[index]);
   }
 
   // To who reads a value of the selected node, or to who makes one for it.
@@ -161,7 +167,7 @@ class Overview {
     context.clearRect(0, 0, width, height);
     const {x, y, left} = this.scales();
     for (const box of scene.boxes) {
-      if (box.kind !== 'node' || box.bodies) continue;
+      if (!membersOf(box).length || box.bodies) continue;
       context.globalAlpha = this.page.isFaint(box) ? 0.15 : 0.9;
       context.fillStyle = this.page.colorOf(box);
       context.fillRect(left + box.x * x, box.y * y, Math.max(2, box.w * x), Math.max(1.5, box.h * y));

@@ -150,9 +150,10 @@ class Drawing {
 
   drawBox(context, box, theme, scale) {
     const color = this.style.colorOf(box);
-    const isEnd = box.kind !== 'node';
+    const isEnd = box.kind === 'input' || box.kind === 'output';
     const isFallen = !isEnd && this.style.isFallen(box);
     context.globalAlpha = this.style.isFaint(box) ? 0.18 : 1;
+    if (box.kind === 'block') this.drawStack(context, box, theme, color);
     context.fillStyle = theme.paper;
     roundedBox(context, box.x, box.y, box.w, box.h, isEnd ? box.h / 2 : 6);
     context.fill();
@@ -164,7 +165,7 @@ class Drawing {
     context.globalAlpha = wash;
     context.lineWidth = 1.3;
     context.strokeStyle = color;
-    if (box.kind === 'node' && this.style.isHomeless(box)) context.setLineDash([4, 3]);
+    if (!isEnd && this.style.isHomeless(box)) context.setLineDash([4, 3]);
     context.stroke();
     context.setLineDash([]);
     if (!isEnd) {
@@ -186,6 +187,18 @@ class Drawing {
     }
     if (scale >= READABLE * 0.75) this.drawText(context, box, theme, scale, isEnd);
     context.globalAlpha = 1;
+  }
+
+  // A block: more boxes behind the first.
+  drawStack(context, box, theme, color) {
+    context.lineWidth = 1.3;
+    context.fillStyle = theme.paper;
+    context.strokeStyle = color;
+    for (const shift of [8, 4]) {
+      roundedBox(context, box.x + shift, box.y + shift, box.w, box.h, 6);
+      context.fill();
+      context.stroke();
+    }
   }
 
   drawText(context, box, theme, scale, isEnd) {

@@ -37,7 +37,10 @@ class Page {
     this.marks = {hover: null, selected: null, matches: []};
     this.dark = window.matchMedia('(prefers-color-scheme: dark)').matches;
     this.isInColumns = false;
-    this.scene = new SceneBuilder(facts).build(false);
+    this.blocks = findBlocks(facts);
+    this.closed = new Set();  // blocks that are drawn as one box
+    this.matchNodes = [];
+    this.scene = this.buildScene();
     this.drawing = new Drawing(byId('graph'), this.scene, this);
     this.overview = new Overview(byId('overview'), this.drawing, this);
     this.setTheme();
@@ -49,6 +52,10 @@ class Page {
     new ResizeObserver(() => this.resize()).observe(byId('stage'));
     this.resize();
     this.showStart();
+  }
+
+  buildScene() {
+    return new SceneBuilder(facts, [...this.closed]).build(this.isInColumns);
   }
 
   countDevices() {
@@ -75,10 +82,18 @@ class Page {
     return device ? COLORS[this.tone][this.devices.get(device).color] : NOBODY[this.tone];
   }
 
+  // A block has the color of most of its nodes, or of the slowest.
   colorOf(box) {
-    if (box.kind !== 'node') return END[this.tone];
-    const node = this.nodes[box.node];
-    return this.isByTime ? this.heatOf(node) : this.deviceColor(node.device);
+    const nodes = this.nodesOf(box);
+    if (!nodes.length) return END[this.tone];
+    if (this.isByTime) return this.heatOf(nodes.reduce((slow, node) => ((node.time_us || 0) > (slow.time_us || 0) ? node : slow)));
+    const counts = new Map();
+    for (const {device} of nodes) counts.set(device, (counts.get(device) || 0) + 1);
+    return this.deviceColor([...counts].reduce((most, row) => (row[1] > most[1] ? row : most))[0]);
+  }
+
+  nodesOf(box) {
+    return membersOf(box).map((index) => this.nodes[index]);
   }
 
   heatOf(node) {
@@ -89,20 +104,21 @@ class Page {
   }
 
   isFaint(box) {
-    return box.kind === 'node' && this.hidden.has(this.nodes[box.node].device);
+    const nodes = this.nodesOf(box);
+    return nodes.length > 0 && nodes.every((node) => this.hidden.has(node.device));
   }
 
   isFallen(box) {
-    const node = this.nodes[box.node];
-    return box.kind === 'node' && Boolean(node.reason) && node.provider !== 'core';
+    return this.nodesOf(box).some((node) => Boolean(node.reason) && node.provider !== 'core');
   }
 
   isHomeless(box) {
-    return !this.nodes[box.node].device;
+    return this.nodesOf(box).some((node) => !node.device);
   }
 
   shareOf(box) {
-    return this.mostTime ? (this.nodes[box.node].time_us || 0) / this.mostTime : 0;
+    const time = this.nodesOf(box).reduce((sum, node) => sum + (node.time_us || 0), 0);
+    return this.mostTime ? Math.min(1, time / this.mostTime) : 0;
   }
 
   theme() {
@@ -145,6 +161,8 @@ class Page {
       this.refresh();
     };
     byId('columns').onclick = () => this.setColumns(!this.isInColumns);
+    byId('blocks').hidden = !this.blocks.length;
+    byId('blocks').onclick = () => this.closeAll(!this.closed.size);
     byId('search').oninput = () => this.find(byId('search').value);
     window.addEventListener('beforeprint', () => this.print());
   }
@@ -228,7 +246,10 @@ class Page {
     this.moved();
   }
 
+  // The node itself: a block around it is opened.
   selectNode(index) {
+    const box = this.scene.boxOfNode[index];
+    if (box.kind === 'block') this.setClosed(box.block, false);
     this.select(this.scene.boxOfNode[index]);
   }
 
@@ -252,19 +273,24 @@ class Page {
     const wanted = text.trim().toLowerCase();
     const holds = (node) => node.node.toLowerCase().includes(wanted) || node.op_type.toLowerCase().includes(wanted);
     const matches = wanted ? this.nodes.map((node, i) => (holds(node) ? i : -1)).filter((i) => i >= 0) : [];
-    this.marks.matches = matches.map((i) => this.scene.boxOfNode[i]);
-    this.foundAt = -1;
+    this.setMatches(matches);
     byId('found').textContent = wanted ? (matches.length ? `${matches.length} found` : 'none') : '';
     if (matches.length) this.show(this.marks.matches[0]);
     this.moved();
   }
 
+  setMatches(nodes) {
+    this.matchNodes = nodes;
+    this.marks.matches = [...new Set(nodes.map((i) => this.scene.boxOfNode[i]))];
+    this.foundAt = -1;
+  }
+
   findNext(step) {
-    const {matches} = this.marks;
+    const matches = this.matchNodes;
     if (!matches.length) return;
     this.foundAt = (this.foundAt + step + matches.length + (this.foundAt < 0 && step < 0 ? 1 : 0)) % matches.length;
     byId('found').textContent = `${this.foundAt + 1} of ${matches.length}`;
-    this.select(matches[this.foundAt]);
+    this.selectNode(matches[this.foundAt]);
   }
 
   toggleDevice(device) {
@@ -276,9 +302,36 @@ class Page {
   setColumns(isInColumns) {
     this.isInColumns = isInColumns;
     byId('columns').setAttribute('aria-pressed', String(isInColumns));
-    this.scene = new SceneBuilder(facts).build(isInColumns);
-    const again = (box) => (box && box.kind === 'node' ? this.scene.boxOfNode[box.node] : null);
-    this.marks = {hover: null, selected: again(this.marks.selected), matches: this.marks.matches.map(again)};
+    this.rebuild();
+  }
+
+  // All repeated blocks as one box each, or none.
+  closeAll(isClosed) {
+    this.closed = new Set(isClosed ? this.blocks : []);
+    this.rebuild();
+  }
+
+  setClosed(block, isClosed) {
+    if (isClosed) this.closed.add(block);
+    else this.closed.delete(block);
+    this.rebuild();
+  }
+
+  // The block of a selected node closes, a selected block opens.
+  toggleSelected() {
+    const {selected} = this.marks;
+    if (!selected) return;
+    const index = membersOf(selected)[0];
+    const block = this.blocks.find((each) => each.members.includes(index));
+    if (block) this.setClosed(block, selected.kind !== 'block');
+  }
+
+  rebuild() {
+    const {isInColumns} = this;
+    byId('blocks').setAttribute('aria-pressed', String(this.closed.size > 0));
+    this.scene = this.buildScene();
+    const again = (box) => (box && membersOf(box).length ? this.scene.boxOfNode[membersOf(box)[0]] : null);
+    this.marks = {hover: null, selected: again(this.marks.selected), matches: [...new Set(this.matchNodes.map((i) => this.scene.boxOfNode[i]))]};
     this.drawing.setScene(this.scene);
     this.refresh();
     if (isInColumns) this.fit();

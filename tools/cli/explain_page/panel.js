@@ -98,8 +98,7 @@ class Panel {
     byId('fallen').replaceChildren(element('h2', `Not where preferred: ${rows.length}`), element('ul', most.map(([reason, nodes]) => {
       const row = element('button', [element('span', `${nodes.length}\u00d7`), element('span', reason)], {class: 'row', title: reason});
       row.onclick = () => {
-        page.marks.matches = nodes.map((i) => page.scene.boxOfNode[i]);
-        page.foundAt = -1;
+        page.setMatches(nodes);
         page.findNext(1);
       };
       return element('li', row);
@@ -114,6 +113,7 @@ class Panel {
   }
 
   tipOf(box) {
+    if (box.kind === 'block') return [element('b', box.title), element('div', operatorsText(this.page.nodesOf(box))), element('div', this.devicesOf(box))];
     if (box.kind !== 'node') {
       return [element('b', box.value.name), element('div', `${box.kind} of the graph, ${box.value.type}`)];
     }
@@ -124,6 +124,26 @@ class Panel {
     if (node.time_us) parts.push(element('div', timeText(node.time_us)));
     if (node.reason) parts.push(element('div', node.reason, {class: 'reason'}));
     return parts;
+  }
+
+  // "CPU:0 12, SIM:0 2"
+  devicesOf(box) {
+    const counts = new Map();
+    for (const {device} of this.page.nodesOf(box)) counts.set(device, (counts.get(device) || 0) + 1);
+    return [...counts].map(([device, count]) => `${device || 'nobody'} ${count}`).join(', ');
+  }
+
+  writeBlock(section, box) {
+    const {page} = this;
+    const nodes = page.nodesOf(box);
+    const total = nodes.reduce((sum, node) => sum + (node.time_us || 0), 0);
+    const open = element('button', 'Open', {id: 'open-block', title: 'Draw its nodes (Enter)'});
+    open.onclick = () => page.setClosed(box.block, false);
+    section.replaceChildren(
+      element('h2', [this.swatch(page.colorOf(box)), box.title]), open,
+      this.list([['operators', operatorsText(nodes)], ['devices', this.devicesOf(box)], ['measured', total > 0 ? `${timeText(total)} a run` : '']]),
+      element('ul', box.members.map((index) => this.nodeRow(index, page.nodes[index].device || 'nobody'))));
+    byId('panel').scrollTop = 0;
   }
 
   whereOf(node) {
@@ -145,6 +165,7 @@ class Panel {
     const box = page.marks.selected;
     section.hidden = !box;
     if (!box) return;
+    if (box.kind === 'block') return this.writeBlock(section, box);
     if (box.kind !== 'node') {
       section.replaceChildren(element('h2', box.value.name), this.list([['what', `${box.kind} of the graph`], ['type', box.value.type]]));
       return;

@@ -31,8 +31,10 @@ function lastPart(name) {
 }
 
 class SceneBuilder {
-  constructor(facts) {
+  // `blocks`: those that are drawn as one box.
+  constructor(facts, blocks) {
     this.facts = facts;
+    this.blockOf = new Map(blocks.flatMap((block) => block.members.map((index) => [index, block])));
     this.values = new Map(facts.values.map((value) => [value.name, value]));
     this.copies = new Map(facts.transfers.map((copy) => [copy.value + '\n' + copy.to, copy]));
     this.graphs = new Map();
@@ -61,8 +63,11 @@ class SceneBuilder {
     }
     scene.boxes.sort((a, b) => a.y - b.y);
     scene.boxOfNode = [];
-    scene.boxes.forEach((box) => {
-      if (box.kind === 'node') scene.boxOfNode[box.node] = box;
+    scene.boxes.forEach((box) => membersOf(box).forEach((index) => (scene.boxOfNode[index] = box)));
+    // Bodies of a node in a block are not drawn.
+    this.facts.nodes.forEach((node, index) => {
+      for (let at = index; !scene.boxOfNode[index] && at >= 0; at = this.facts.nodes[at].parent)
+        if (scene.boxOfNode[at]) scene.boxOfNode[index] = scene.boxOfNode[at];
     });
     scene.lines.sort((a, b) => a.y1 - b.y1);
     return scene;
@@ -72,7 +77,7 @@ class SceneBuilder {
   layout(graph, depth) {
     const boxes = [
       ...graph.ends.filter((value) => value.input).map((value) => this.endBox(value, 'input', depth)),
-      ...graph.nodes.map((index) => this.nodeBox(index, depth)),
+      ...graph.nodes.map((index) => this.boxFor(index, depth)).filter((box) => box),
       ...graph.ends.filter((value) => value.output).map((value) => this.endBox(value, 'output', depth)),
     ];
     const edges = this.edgesOf(boxes);
@@ -107,6 +112,23 @@ class SceneBuilder {
     return {kind, value, depth, title, text, w: Math.max(70, widthOf(title, 'title') + 30, widthOf(text, 'text') + 30), h: 36};
   }
 
+  // Of a block its first node has the box.
+  boxFor(index, depth) {
+    const block = this.blockOf.get(index);
+    if (!block) return this.nodeBox(index, depth);
+    return block.members[0] === index ? this.blockBox(block, depth) : null;
+  }
+
+  blockBox(block, depth) {
+    const nodes = block.members.map((index) => this.facts.nodes[index]);
+    const title = `Block ${block.number} of ${block.of}`;
+    const text = shortened(`${nodes.length} nodes: ${operatorsText(nodes)}`, 44);
+    const total = nodes.reduce((sum, node) => sum + (node.time_us || 0), 0);
+    const time = total > 0 ? timeText(total) : '';
+    const head = widthOf(title, 'title') + (time ? widthOf(time, 'text') + 16 : 0) + 34;
+    return {kind: 'block', block, members: block.members, depth, title, text, time, w: Math.max(92, head, widthOf(text, 'text') + 28), h: 42};
+  }
+
   nodeBox(index, depth) {
     const node = this.facts.nodes[index];
     const title = shortened(node.op_type, 28);
@@ -130,27 +152,33 @@ class SceneBuilder {
   edgesOf(boxes) {
     const makers = new Map();
     boxes.forEach((box, i) => {
-      if (box.kind === 'input') makers.set(box.value.name, i);
-      if (box.kind === 'node') for (const name of this.facts.nodes[box.node].outputs) if (name) makers.set(name, i);
+      if (box.kind === 'input') makers.set(box.value.name, {from: i, memory: 'CPU:0'});
+      for (const index of membersOf(box)) {
+        const {outputs, memory} = this.facts.nodes[index];
+        for (const name of outputs) if (name) makers.set(name, {from: i, memory});
+      }
     });
     const edges = new Map();
+    const read = (name, to, memory) => {
+      const maker = makers.get(name);
+      if (!maker || maker.from === to) return;
+      const key = maker.from + '>' + to;
+      if (!edges.has(key)) edges.set(key, {from: maker.from, to, values: [], copy: null});
+      const edge = edges.get(key);
+      if (!edge.values.includes(name)) edge.values.push(name);
+      if (memory !== maker.memory) edge.copy = edge.copy || this.copies.get(name + '\n' + memory) || null;
+    };
     boxes.forEach((box, i) => {
-      const node = box.kind === 'node' ? this.facts.nodes[box.node] : null;
-      const reads = node ? node.inputs : box.kind === 'output' ? [box.value.name] : [];
-      for (const name of reads) {
-        const from = makers.get(name);
-        if (from === undefined || from === i) continue;
-        const key = from + '>' + i;
-        if (!edges.has(key)) edges.set(key, {from, to: i, values: [], copy: null});
-        const edge = edges.get(key);
-        if (!edge.values.includes(name)) edge.values.push(name);
-        const maker = boxes[from].kind === 'node' ? this.facts.nodes[boxes[from].node].memory : 'CPU:0';
-        const memory = node ? node.memory : 'CPU:0';
-        if (memory !== maker) edge.copy = edge.copy || this.copies.get(name + '\n' + memory) || null;
-      }
+      if (box.kind === 'output') read(box.value.name, i, 'CPU:0');
+      for (const index of membersOf(box)) for (const name of this.facts.nodes[index].inputs) read(name, i, this.facts.nodes[index].memory);
     });
     return [...edges.values()];
   }
+}
+
+// Indices of the nodes that a box stands for; none for an input or output of the graph.
+function membersOf(box) {
+  return box.kind === 'node' ? [box.node] : box.members || [];
 }
 
 function moveInto(scene, inner, dx, dy) {
