@@ -23,7 +23,8 @@ enum class TraceKind : uint32_t {
   kSpan,    ///< named by its payload: name, a zero byte, details
   kStep,    ///< a step of a program; payload: numbers, see schedule/step_trace.h
   kPart,    ///< a part of a step on one thread of the pool; payload: first item, one past the last
-  kDevice,  ///< a step on the stream of a device
+  kDevice,  ///< a step on the stream of a device; payload: 0, or as of kReplay
+  kReplay,  ///< steps that were launched as one; subject: the first; payload: how many
   kMemory,  ///< payload: bytes of the arena, bytes of the pool
 };
 

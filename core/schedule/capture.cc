@@ -55,11 +55,18 @@ void CaptureCache::destroy(CapturedPlan& captured) const noexcept {
 bool Frame::run_stretch(const Step& head) {
   if (has_diverged_) return false;
   gantry_capture*& capture = captures_->captures[step_];
-  if (!capture && captures_->may_record()) capture = record_stretch(head);
+  if (!capture && captures_->may_record()) {
+    const TraceSpan span(context_.trace(), "capture", "record", head.label);
+    capture = record_stretch(head);
+  }
   if (!capture) return false;
   const MemorySpace& space = context_.space(head.space);
+  Trace* const trace = context_.trace();
+  const uint64_t start_ns = trace ? Trace::now() : 0;
   space.check(space.api->capture_launch(capture, context_.stream(head.space)),
               [&] { return "captured steps from " + head.label; });
+  if (trace) [[unlikely]]
+    note_replay(head, start_ns);
   const uint32_t end = step_ + head.stretch;
   for (; step_ + 1 < end; ++step_) release_ended(program_.steps()[step_]);
   release_ended(program_.steps()[step_]);

@@ -167,7 +167,7 @@ void Executor::execute(ExecutionContext& context, std::span<const ValueRef> inpu
     if (context.plan) context.trim();
     frame.bind(context.plan.get());
   }
-  const bool captures = context.plan && options_.capture && !trace_ && program_->has_stretches();
+  const bool captures = context.plan && options_.capture && program_->has_stretches();
   frame.use(captures ? &context.captures().of(context.plan) : nullptr);
   context.team().execute([&] {
     if (context.plan) {

@@ -20,7 +20,7 @@ class Executor {
  public:
   struct Options {
     uint64_t stop_grace_ms = 2000;  ///< see ExecutionContext::quiesce
-    bool capture = true;            ///< where devices can, without a trace; see CaptureCache
+    bool capture = true;            ///< where devices can; see CaptureCache
   };
   /// `threads`: that one run may use. `trace`: times every step and may keep records; null: none;
   /// must outlive the executor.

@@ -167,6 +167,7 @@ class Frame {
   void run_reorder(const Step& step, StepCall& call);
   void wait_for_inputs(const Step& step);
   void note_step(const Step& step, StepCall& call, uint64_t start_ns);
+  void note_replay(const Step& head, uint64_t start_ns);
   void finish_step(const Step& step, StepCall& call);
   void release_scratch(const Step& step, StepCall& call) noexcept;
   void release_ended(const Step& step) noexcept {
@@ -280,7 +281,8 @@ class ExecutionContext {
   void attach(Trace& trace, size_t number);
   [[nodiscard]] Trace* trace() const { return trace_; }
   /// For the trace: the stream of the step's device has work of it that began at `issued_ns`.
-  void note_on_stream(const Step& step, uint64_t issued_ns);
+  /// `replayed`: steps that were launched as one, from `step` on; 0: it was run by itself.
+  void note_on_stream(const Step& step, uint64_t issued_ns, uint32_t replayed = 0);
   /// For the trace: the sizes of arenas and pools, where they changed.
   void note_memory() noexcept;
 

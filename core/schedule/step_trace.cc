@@ -73,6 +73,17 @@ void Frame::note_step(const Step& step, StepCall& call, uint64_t start_ns) {
   context_.note_memory();
 }
 
+/// Steps that a launched capture has are one record: nobody sees where one ends and the next
+/// begins. Their times are not counted as the steps' own.
+void Frame::note_replay(const Step& head, uint64_t start_ns) {
+  Trace& trace = *context_.trace();
+  if (!trace.keeps_records()) return;
+  const std::array<int64_t, 1> payload = {static_cast<int64_t>(head.stretch)};
+  trace.add(TraceKind::kReplay, &head, 0, start_ns, Trace::now(), payload);
+  context_.note_on_stream(head, start_ns, head.stretch);
+  context_.note_memory();
+}
+
 void ExecutionContext::attach(Trace& trace, size_t number) {
   trace_ = &trace;
   if (!trace.keeps_records()) return;
@@ -93,8 +104,8 @@ void ExecutionContext::attach(Trace& trace, size_t number) {
   }
 }
 
-void ExecutionContext::note_on_stream(const Step& step, uint64_t issued_ns) {
-  clocks_[step.space]->mark(&step, issued_ns);
+void ExecutionContext::note_on_stream(const Step& step, uint64_t issued_ns, uint32_t replayed) {
+  clocks_[step.space]->mark(&step, issued_ns, replayed);
 }
 
 void ExecutionContext::note_memory() noexcept {

@@ -2,6 +2,7 @@
 #include "schedule/stream_clock.h"
 
 #include <algorithm>
+#include <array>
 
 #include "plugin/error.h"
 
@@ -21,7 +22,7 @@ StreamClock::~StreamClock() {
   for (gantry_event* event : free_) space_.api->event_destroy(event);
 }
 
-void StreamClock::mark(const void* step, uint64_t issued_ns) {
+void StreamClock::mark(const void* step, uint64_t issued_ns, uint32_t replayed) {
   gantry_event* event = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -37,7 +38,7 @@ void StreamClock::mark(const void* step, uint64_t issued_ns) {
     if (error) {
       if (event) free_.push_back(event);
     } else {
-      marks_.push_back({event, step, issued_ns});
+      marks_.push_back({event, step, issued_ns, replayed});
     }
   }
   release_error(error);
@@ -62,8 +63,9 @@ void StreamClock::serve() {
     release_error(space_.api->event_synchronize(mark.event));
     const uint64_t now_ns = Trace::now();
     // A stream works in order: a step began when it was issued or when the one before was done.
+    const std::array<int64_t, 1> payload = {static_cast<int64_t>(mark.replayed)};
     trace_.add(TraceKind::kDevice, mark.step, track_, std::max(mark.issued_ns, last_ns), now_ns,
-               {});
+               payload);
     last_ns = now_ns;
     lock.lock();
     free_.push_back(mark.event);

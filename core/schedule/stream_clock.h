@@ -28,9 +28,9 @@ class StreamClock {
   StreamClock(const StreamClock&) = delete;
   StreamClock& operator=(const StreamClock&) = delete;
 
-  /// What the stream was given until now belongs to `step`, which the host began at `issued_ns`. A
-  /// device that cannot be marked leaves no record.
-  void mark(const void* step, uint64_t issued_ns);
+  /// What the stream was given until now belongs to `step`, which the host began at `issued_ns`, or
+  /// to the `replayed` steps from it on. A device that cannot be marked leaves no record.
+  void mark(const void* step, uint64_t issued_ns, uint32_t replayed);
   /// Waits until every mark has its time.
   void drain() noexcept;
 
@@ -39,6 +39,7 @@ class StreamClock {
     gantry_event* event = nullptr;
     const void* step = nullptr;
     uint64_t issued_ns = 0;
+    uint32_t replayed = 0;
   };
   void serve();
 

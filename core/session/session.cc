@@ -82,13 +82,13 @@ Session::Impl::Impl(Runtime& runtime, const ModelSource& source, const SessionOp
   } else if (options.profile) {
     trace_ = std::make_unique<Trace>(0);
   }
-  load(shared, config, source, options.device);
+  load(shared, config, source, options.device, options.profile);
   for (size_t i = 0; i < inputs.size(); ++i) input_index.emplace(inputs[i].name, i);
   for (size_t i = 0; i < outputs.size(); ++i) output_index.emplace(outputs[i].name, i);
 }
 
 void Session::Impl::load(Runtime::Impl& shared, const Config& config, const ModelSource& source,
-                         const std::string& device) {
+                         const std::string& device, bool times_nodes) {
   const TraceSpan span(trace_.get(), "load", "load", subject_);
   const Preference preference = resolve_preference(shared.registry, config, device);
   try {
@@ -113,7 +113,8 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
     executor = std::make_unique<Executor>(
         std::move(built.program), std::move(built.devices), threads, trace_.get(),
         Executor::Options{.stop_grace_ms = config.session.stop_grace_ms,
-                          .capture = config.session.capture});
+                          // Of steps that are launched as one nobody knows the times.
+                          .capture = config.session.capture && !times_nodes});
   } catch (const Error& error) {
     throw error.message().starts_with(subject_) ? error : error.in(subject_);
   }

@@ -40,7 +40,7 @@ class Session::Impl {
 
  private:
   void load(Runtime::Impl& shared, const Config& config, const ModelSource& source,
-            const std::string& device);
+            const std::string& device, bool times_nodes);
   void warn_of_fallback(const std::string& device) const;
   void tell_of_initial_values() const;
   std::string subject_;

@@ -113,7 +113,8 @@ class Writer {
     trace_.read([&](uint32_t thread, const TraceRecord& record) {
       records.emplace_back(thread, &record);
       if (record.kind == TraceKind::kPart) workers.insert(thread);
-      if (record.kind == TraceKind::kSpan || record.kind == TraceKind::kStep)
+      if (record.kind == TraceKind::kSpan || record.kind == TraceKind::kStep ||
+          record.kind == TraceKind::kReplay)
         callers.insert(thread);
     });
     for (const uint32_t thread : callers) {
@@ -165,6 +166,9 @@ class Writer {
   void describe_step(const TraceRecord& record, Json& event) const {
     const Named& named = steps_.at(record.subject);
     const Step& step = *named.step;
+    const bool is_replay = record.kind == TraceKind::kReplay ||
+                           (record.kind == TraceKind::kDevice && record.numbers()[0] > 0);
+    if (is_replay) return describe_replay(record, step, event);
     event["name"] = step.label;
     Json& args = event["args"] = {{"node", named.name}};
     if (record.kind == TraceKind::kPart) {
@@ -177,6 +181,17 @@ class Writer {
       event["cat"] = category_of(step.kind);
       describe_call(step, named.name, read_call(record.numbers()), args);
     }
+  }
+
+  /// `head`: the first of steps that stand one behind the other in their program.
+  void describe_replay(const TraceRecord& record, const Step& head, Json& event) const {
+    const auto count = static_cast<size_t>(record.numbers()[0]);
+    event["name"] = "captured: " + std::to_string(count) + " steps";
+    event["cat"] = record.kind == TraceKind::kDevice ? "device" : "capture";
+    Json nodes = Json::array();
+    for (const Step* step = &head; step != &head + count; ++step)
+      nodes.push_back(steps_.at(step).name);
+    event["args"] = {{"device", head.device}, {"provider", head.provider}, {"nodes", nodes}};
   }
 
   static void describe_call(const Step& step, const std::string& name, const TracedCall& call,

@@ -67,6 +67,32 @@ def test_phases_of_loading(tmp_path):
     assert all(span.name.startswith("compile ") for span in compiling.inner)
 
 
+def test_captured_steps_are_one_event(tmp_path):
+    """The first run is recorded for its memory and the next warms up; then the stretch is recorded, launched, and launched again."""
+    nodes = [helper.make_node("Add", ["x", "x"], ["a"], name="one"), helper.make_node("Mul", ["a", "x"], ["b"], name="two"), helper.make_node("Relu", ["b"], ["y"], name="three")]
+    model = make_model(nodes, [value("x", shape=(4, 16))], [value("y", shape=(4, 16))])
+    trace, _ = traced(model, tmp_path / "t.json", {"x": np.ones((4, 16), np.float32)}, runs=5, placement={"prefer": ["SIM:0"]})
+    names = ["Add \"one\"", "Mul \"two\"", "Relu \"three\""]
+    (device,) = [process for process, name in trace.processes.items() if name == "SIM:0"]
+    runs = trace.named("run")
+    for number, run in enumerate(runs):
+        inner = list(run.all_inner())
+        replays = [span for span in inner if span.name == "captured: 3 steps"]
+        assert [span.name for span in inner if span.category == "kernel"] == ([] if number >= 2 else names)
+        assert [span.name for span in inner if span.name == "record"] == (["record"] if number == 2 else [])
+        assert [span.category for span in replays] == (["capture"] if number >= 2 else [])
+        done = [span for span in trace.spans if span.process == device and run.start <= span.start <= run.end and span.name in (*names, "captured: 3 steps")]
+        assert [span.name for span in done] == (names if number < 2 else ["captured: 3 steps"])
+        for span in [*replays, *(span for span in done if number >= 2)]:
+            assert span.args["device"] == "SIM:0" and span.args["provider"] == "sim" and span.args["nodes"] == ["one", "two", "three"]
+        if number >= 2:
+            assert done[0].end - done[0].start >= 40  # the latency is 50 us; a clock that knew nothing of the device would be faster
+    times = runtime.Session(model, device="SIM:0", profile=True)
+    for _ in range(5):
+        times.run({"x": np.ones((4, 16), np.float32)})
+    assert {row.node: row.runs for row in times.profile() if row.op_type in ("Add", "Mul", "Relu")} == {"one": 5, "two": 5, "three": 5}
+
+
 def mixed_model():
     """MatMul and Add on the accelerator, Tanh on the CPU."""
     nodes = [

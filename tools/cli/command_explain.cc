@@ -57,7 +57,9 @@ void observe(Runtime& runtime, const ExplainOptions& options, Explanation& expla
   ExplainOptions traced = options;
   if (options.measure > 0) traced.profile = trace.emplace().path().string();
   {
-    Session session(runtime, options.model, session_options(traced));
+    SessionOptions session_with = session_options(traced);
+    session_with.profile = options.measure > 0;  // nothing is captured then
+    Session session(runtime, options.model, session_with);
     explanation.placement = session.placement();
     const int runs = options.measure > 0 ? options.measure + 1 : options.run ? 1 : 0;
     if (runs > 0) {

@@ -25,25 +25,38 @@ Json to_json(const ValuePlacement& value) {
 struct Event {
   double start = 0;  // microseconds
   double duration = 0;
+  bool counts = true;
+
+  [[nodiscard]] bool holds(double time) const { return time >= start && time < start + duration; }
 };
 
-/// Times of nodes, added up over the runs of a trace.
+/// Times of nodes, added up over the runs of a trace: not over the first if there are more, nor
+/// over those that launched captures, of whose nodes nobody knows the times.
 class NodeTimes {
  public:
   explicit NodeTimes(const Json& trace) {
     for (const Json& event : trace.at("traceEvents")) {
       if (event.value("ph", "") == "X" && event.at("name") == "run")
-        runs_.push_back({event.at("ts"), event.at("dur")});
+        runs_.push_back({event.at("ts"), event.at("dur"), true});
     }
     std::sort(runs_.begin(), runs_.end(),
               [](const Event& a, const Event& b) { return a.start < b.start; });
+    for (const Json& event : trace.at("traceEvents")) {
+      if (event.value("cat", "") != "capture") continue;
+      if (Event* run = run_at(event.at("ts"))) run->counts = false;
+    }
+    const auto count =
+        std::count_if(runs_.begin(), runs_.end(), [](const Event& run) { return run.counts; });
+    if (count > 1 && runs_.front().counts) runs_.front().counts = false;
     for (const Json& event : trace.at("traceEvents")) {
       if (event.value("ph", "") == "X") take(event);
     }
   }
 
   [[nodiscard]] std::map<std::string, double> means() const {
-    const auto runs = static_cast<double>(std::max<size_t>(1, runs_.size() - skipped()));
+    const auto counted =
+        std::count_if(runs_.begin(), runs_.end(), [](const Event& run) { return run.counts; });
+    const auto runs = static_cast<double>(std::max<std::ptrdiff_t>(1, counted));
     std::map<std::string, double> means;
     for (const auto& [node, total_us] : on_host_) means[node] = 1e3 * total_us / runs;
     for (const auto& [node, total_us] : on_stream_) means[node] = 1e3 * total_us / runs;
@@ -51,7 +64,12 @@ class NodeTimes {
   }
 
  private:
-  [[nodiscard]] size_t skipped() const { return runs_.size() > 1 ? 1 : 0; }
+  Event* run_at(double time) {
+    const auto after =
+        std::upper_bound(runs_.begin(), runs_.end(), time,
+                         [](double moment, const Event& run) { return moment < run.start; });
+    return after != runs_.begin() && (after - 1)->holds(time) ? &*(after - 1) : nullptr;
+  }
 
   void take(const Json& event) {
     const std::string category = event.value("cat", "");
@@ -59,8 +77,8 @@ class NodeTimes {
     if ((!is_step && category != "device") || !event.contains("args")) return;
     const Json& args = event.at("args");
     if (!args.contains("node")) return;
-    const double start = event.at("ts");
-    if (skipped() > 0 && start < runs_.front().start + runs_.front().duration) return;
+    const Event* run = run_at(event.at("ts"));
+    if (run && !run->counts) return;
     (is_step ? on_host_ : on_stream_)[args.at("node")] += event.at("dur").get<double>();
   }
 

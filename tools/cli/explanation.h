@@ -41,7 +41,8 @@ uint64_t activation_bytes(const Placement& placement);
 
 /// The mean time of each node in a run, from a trace file of `gantry bench --profile` or
 /// session.profile: on its device's stream if there is one, else on the host. The first run is left
-/// out if there are more. NOT_FOUND: no such file. INVALID_ARGUMENT: it is no such trace.
+/// out if there are more, and so are runs that launched captures. NOT_FOUND: no such file.
+/// INVALID_ARGUMENT: it is no such trace.
 std::map<std::string, double> read_node_times(const std::filesystem::path& trace);
 
 /// Keys as docs/command-line.md lists them.
