@@ -33,6 +33,7 @@ std::string ProductShape::text() const {
   std::string text = std::to_string(dtype) + (a_is_transposed ? "T" : "N") +
                      (b_is_transposed ? "T" : "N") + (has_bias ? "b" : "") + (has_relu ? "r" : "") +
                      (beta != 0 ? "c" : "") + (alpha != 1 ? "a" : "");
+  if (result_dtype != 0 && result_dtype != dtype) text += "y" + std::to_string(result_dtype);
   for (const int64_t number : {m, n, k, batch, a_batch_stride, b_batch_stride})
     text += "," + std::to_string(number);
   return text;
@@ -165,6 +166,7 @@ Blas::Product& Blas::product_of(const ProductShape& shape, Stream& stream,
   product->alpha = shape.alpha;
   product->beta = shape.beta;
   const int type = type_of(shape.dtype);
+  const int result = shape.result_dtype == 0 ? type : type_of(shape.result_dtype);
   const int compute = product->is_double                          ? kCompute64
                       : shape.dtype == GANTRY_FLOAT && uses_tf32_ ? kComputeTf32
                                                                   : kCompute32;
@@ -179,9 +181,9 @@ Blas::Product& Blas::product_of(const ProductShape& shape, Stream& stream,
   set(kProductTransposeB, shape.a_is_transposed ? 1 : 0);
   const int epilogue = (shape.has_bias ? kEpilogueBias : 0) | (shape.has_relu ? kEpilogueRelu : 0);
   if (epilogue != 0) set(kProductEpilogue, epilogue);
-  const auto layout = [&](void*& out, int64_t rows, int64_t columns, int64_t stride) {
-    require(f.layout_create(&out, type, static_cast<uint64_t>(rows), static_cast<uint64_t>(columns),
-                            rows),
+  const auto layout = [&](void*& out, int64_t rows, int64_t columns, int64_t stride, int element) {
+    require(f.layout_create(&out, element, static_cast<uint64_t>(rows),
+                            static_cast<uint64_t>(columns), rows),
             "describing a matrix");
     if (shape.batch == 1) return;
     const auto count = static_cast<int32_t>(shape.batch);
@@ -189,10 +191,10 @@ Blas::Product& Blas::product_of(const ProductShape& shape, Stream& stream,
     require(f.layout_set(out, kLayoutBatchStride, &stride, sizeof(stride)), "describing a batch");
   };
   layout(product->left, shape.b_is_transposed ? shape.k : shape.n,
-         shape.b_is_transposed ? shape.n : shape.k, shape.b_batch_stride);
+         shape.b_is_transposed ? shape.n : shape.k, shape.b_batch_stride, type);
   layout(product->right, shape.a_is_transposed ? shape.m : shape.k,
-         shape.a_is_transposed ? shape.k : shape.m, shape.a_batch_stride);
-  layout(product->result, shape.n, shape.m, shape.m * shape.n);
+         shape.a_is_transposed ? shape.k : shape.m, shape.a_batch_stride, type);
+  layout(product->result, shape.n, shape.m, shape.m * shape.n, result);
   choose(shape, *product, stream, operands);
   found = std::move(product);
   return *found;

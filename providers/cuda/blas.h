@@ -49,7 +49,8 @@ struct BlasHeuristic {
 /// y = alpha a b + beta c + bias, without what is below 0 if so asked, of matrices whose rows lie
 /// one behind the other, for each of a batch. a: [m, k], b: [k, n], c and y: [m, n], bias: [n].
 struct ProductShape {
-  uint32_t dtype = 0;  ///< gantry_dtype of all of them: a float type
+  uint32_t dtype = 0;         ///< gantry_dtype of all of them: a float type
+  uint32_t result_dtype = 0;  ///< of c and y; 0: the same
   int64_t m = 0, n = 0, k = 0;
   bool a_is_transposed = false;  ///< lies in memory as [k, m]
   bool b_is_transposed = false;  ///< lies in memory as [n, k]

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "conv_chain.h"
 #include "elementwise.h"
 #include "elementwise_set.h"
 #include "elementwise_table.h"
@@ -39,6 +40,7 @@ void Claims::claim_sets() {
     is_elementwise[node] = reason.empty();
     if (is_known) refusals_[node] = reason;
   }
+  claim_convolutions(is_elementwise);
   claim_products(is_elementwise);
   for (const std::vector<uint32_t>& nodes : elementwise_sets(index_, is_elementwise)) {
     claim_set(nodes);
@@ -59,12 +61,35 @@ void Claims::claim_products(std::vector<bool>& is_elementwise) {
       port.repeats = GANTRY_NONE;
     }
     claim(chain.nodes, inputs, 0, kProductTag);
-    for (const uint32_t behind : chain.nodes) {
-      if (behind == node) continue;  // its row claims it
-      claim_set({behind});
-      is_claimed_[behind] = true;
-      is_elementwise[behind] = false;
+    claim_one_by_one({chain.nodes.begin() + 1, chain.nodes.end()}, is_elementwise);
+  }
+}
+
+void Claims::claim_convolutions(std::vector<bool>& is_elementwise) {
+  for (uint32_t node = 0; node < index_.graph().node_count; ++node) {
+    const ConvChain chain = conv_chain(index_, node, is_elementwise);
+    if (chain.nodes.size() < 2) continue;
+    const std::vector<sdk::InputSlot> slots = index_.input_slots(chain.nodes);
+    std::vector<gantry_port> inputs(slots.size(), gantry_port{});
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      inputs[i].size = sizeof(gantry_port);
+      inputs[i].repeats = GANTRY_NONE;
+      // The bounds of a Clip.
+      if (index_.node(slots[i].node).op_type() == "Clip")
+        inputs[i].flags |= GANTRY_PORT_COMPILE_ONLY | GANTRY_PORT_UNALIGNED;
     }
+    claim(chain.nodes, inputs, 0, kConvTag);
+    claim_one_by_one({chain.nodes.begin() + 1, chain.nodes.end()}, is_elementwise);
+  }
+}
+
+// For when the claim of all is not granted. The anchor is claimed by its row.
+void Claims::claim_one_by_one(const std::vector<uint32_t>& nodes,
+                              std::vector<bool>& is_elementwise) {
+  for (const uint32_t node : nodes) {
+    claim_set({node});
+    is_claimed_[node] = true;
+    is_elementwise[node] = false;
   }
 }
 
@@ -148,6 +173,13 @@ std::unique_ptr<sdk::Kernel> compile_set(const gantry_host* host, const gantry_c
   std::sort(nodes.begin(), nodes.end());
   if (args.tag == kSetTag)
     return std::make_unique<PlannedKernel>(make_elementwise(index, nodes), 0);
+  if (args.tag == kConvTag) {
+    // Of these nodes alone the chain is found again: what stands behind them is not to be taken.
+    std::vector<bool> may_take(args.graph->node_count, false);
+    for (const uint32_t node : nodes) may_take[node] = true;
+    const ConvChain chain = conv_chain(index, nodes.front(), may_take);
+    return std::make_unique<PlannedKernel>(make_conv(index.node(nodes.front()), chain.epilogue), 0);
+  }
   ProductEpilogue epilogue;
   for (const uint32_t node : nodes) {
     epilogue.has_bias = epilogue.has_bias || index.node(node).op_type() == "Add";

@@ -16,6 +16,9 @@ constexpr uint64_t kSetTag = uint64_t{1} << 32;
 /// Tag of claims of a product with what stands behind it.
 constexpr uint64_t kProductTag = uint64_t{1} << 33;
 
+/// Tag of claims of a convolution with what stands behind it.
+constexpr uint64_t kConvTag = uint64_t{1} << 34;
+
 /// The rows of all kernels that are not element-wise.
 std::vector<sdk::KernelTable> all_kernels();
 
@@ -36,6 +39,8 @@ class Claims {
 
  private:
   void claim_products(std::vector<bool>& is_elementwise);
+  void claim_convolutions(std::vector<bool>& is_elementwise);
+  void claim_one_by_one(const std::vector<uint32_t>& nodes, std::vector<bool>& is_elementwise);
   void claim_set(const std::vector<uint32_t>& nodes);
   void claim(const std::vector<uint32_t>& nodes, const std::vector<gantry_port>& inputs,
              uint64_t overwrites, uint64_t tag);

@@ -134,6 +134,7 @@ Device::Device(const Services& services, const DeviceFacts& known)
 Device::~Device() {
   // Of a lost device the driver's answers tell nothing new, and destroying cannot fail.
   driver.context_set_current(context_);
+  dnn_.reset();
   blas_.reset();
   programs_.reset();
   staging_.reset();
@@ -173,6 +174,21 @@ Blas* Device::blas() {
     host->log(GANTRY_LOG_WARNING, sdk::to_str(text));
   });
   return blas_->is_usable() ? blas_.get() : nullptr;
+}
+
+Dnn* Device::dnn() {
+  if (services_.options.own_kernels) return nullptr;
+  std::call_once(dnn_once_, [&] {
+    dnn_ = std::make_unique<Dnn>(*this, services_.search, services_.options.tf32,
+                                 services_.options.cache);
+    if (dnn_->is_usable()) return;
+    const std::string text = name() +
+                             ": convolutions go to the provider's own kernels, which are far "
+                             "slower: " +
+                             dnn_->reason();
+    host->log(GANTRY_LOG_WARNING, sdk::to_str(text));
+  });
+  return dnn_->is_usable() ? dnn_.get() : nullptr;
 }
 
 int Device::take(uint64_t size_bytes, Address& out_address) {

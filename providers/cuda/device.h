@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "blas.h"
+#include "dnn.h"
 #include "driver.h"
 #include "options.h"
 #include "programs.h"
@@ -93,6 +94,8 @@ class Device {
   /// cuBLASLt, opened when it is first asked for; null: it is not to be used, or cannot be.
   /// Requires the device's context to be the thread's.
   Blas* blas();
+  /// cuDNN likewise.
+  Dnn* dnn();
 
  private:
   [[nodiscard]] int take(uint64_t size_bytes, Address& out_address);
@@ -106,6 +109,8 @@ class Device {
   std::unique_ptr<LoadedPrograms> programs_;
   std::once_flag blas_once_;
   std::unique_ptr<Blas> blas_;
+  std::once_flag dnn_once_;
+  std::unique_ptr<Dnn> dnn_;
   mutable std::atomic<bool> is_lost_{false};
   mutable std::mutex mutex_;
   std::unordered_map<void*, uint64_t> blocks_;  // bytes of each

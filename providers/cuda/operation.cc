@@ -80,8 +80,15 @@ Planner planner_of(const sdk::Call& call, uint64_t host_inputs, Device& device) 
   std::vector<uint8_t> wanted(static_cast<size_t>(call.output_count()));
   for (int slot = 0; slot < call.output_count(); ++slot)
     wanted[static_cast<size_t>(slot)] = call.wants(slot) ? 1 : 0;
-  return {device.source_store(), std::move(inputs), std::move(wanted), device.facts.multiprocessors,
-          [&device] { return device.blas() != nullptr; }};
+  return {device.source_store(),
+          std::move(inputs),
+          std::move(wanted),
+          device.facts.multiprocessors,
+          {[&device] { return device.blas() != nullptr; },
+           [&device](const ConvShape& shape, uint64_t& out_workspace_bytes) {
+             Dnn* const dnn = device.dnn();
+             return dnn && dnn->supports(shape, out_workspace_bytes);
+           }}};
 }
 
 class Runner {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "dnn_graph.h"
 #include "driver.h"
 #include "programs.h"
 
@@ -76,13 +77,19 @@ struct Plan {
   std::vector<Step> steps;
 };
 
+/// What a plan may ask of NVIDIA's libraries of kernels; an empty one is not there.
+struct LibraryQuestions {
+  std::function<bool()> has_blas;
+  std::function<bool(const ConvShape& shape, uint64_t& out_workspace_bytes)> supports_conv;
+};
+
 /// Makes a plan. One thread.
 class Planner {
  public:
   Planner(Programs& programs, std::vector<InputFacts> inputs, std::vector<uint8_t> wanted,
-          int device_multiprocessors, std::function<bool()> finds_blas = {})
+          int device_multiprocessors, LibraryQuestions libraries = {})
       : multiprocessors(device_multiprocessors),
-        finds_blas_(std::move(finds_blas)),
+        libraries_(std::move(libraries)),
         programs_(programs),
         inputs_(std::move(inputs)),
         wanted_(std::move(wanted)) {}
@@ -131,13 +138,17 @@ class Planner {
   const int multiprocessors;  ///< of the device
 
   /// Whether cuBLASLt can be called; opens it when it is first asked.
-  [[nodiscard]] bool has_blas() const { return finds_blas_ && finds_blas_(); }
+  [[nodiscard]] bool has_blas() const { return libraries_.has_blas && libraries_.has_blas(); }
+  /// Whether cuDNN can be called and has a way for a convolution, and the scratch memory of it.
+  [[nodiscard]] bool supports(const ConvShape& shape, uint64_t& out_workspace_bytes) const {
+    return libraries_.supports_conv && libraries_.supports_conv(shape, out_workspace_bytes);
+  }
 
  private:
   void add_launch(const std::string& source, int64_t blocks, int threads, const void* parameters,
                   size_t size_bytes, std::vector<std::pair<size_t, Buffer>> addresses);
 
-  std::function<bool()> finds_blas_;
+  LibraryQuestions libraries_;
   Programs& programs_;
   std::vector<InputFacts> inputs_;
   std::vector<uint8_t> wanted_;

@@ -57,7 +57,7 @@ class CudaProvider final : public sdk::Provider {
   }
 
   [[nodiscard]] std::unique_ptr<sdk::Kernel> compile(const gantry_compile& args) const override {
-    const bool is_set = args.tag == kSetTag || args.tag == kProductTag;
+    const bool is_set = args.tag == kSetTag || args.tag == kProductTag || args.tag == kConvTag;
     return is_set ? compile_set(host(), args) : Provider::compile(args);
   }
 

@@ -23,7 +23,7 @@ TOLERANCES = {"float16": (4e-3, 4e-3), "bfloat16": (3e-2, 3e-2), "float32": (1e-
 class Worker:
     """The process; `run` answers (kernels, outputs) or raises what it says."""
 
-    def __init__(self, folder, fakes=FAKE, **options):
+    def __init__(self, folder, fakes=FAKE, environment=None, **options):
         config = folder / "config.json"
         options = {"libraries": [str(fakes)], "cache": str(BUILD / "tests" / "fake_cuda_cache"), "own_kernels": True,
                    **options}
@@ -33,7 +33,7 @@ class Worker:
         self.process = subprocess.Popen([sys.executable, str(TESTS / "worker.py")],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         env={**os.environ, "GANTRY_CONFIG": str(config), "PYTHONPATH": path,
-                                             "GANTRY_FAKE_NVRTC_SOURCES": str(SOURCES)})
+                                             "GANTRY_FAKE_NVRTC_SOURCES": str(SOURCES), **(environment or {})})
 
     def run(self, model, feeds, runs=1, fallback=False):
         pickle.dump((model.SerializeToString(), feeds, runs, fallback), self.process.stdin)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention without a matrix of scores: a block of 128 threads works on one query of one head. It
+// Attention without a matrix of scores: a block of 128 threads works on one query of one head, or, if
+// SPLITS, on a share of its keys, so that a few queries of many keys fill a device. It
 // goes through the keys in strips of 128 with the largest score and the sum of exponentials so far,
 // by which what was summed before is scaled whenever a larger score comes. T of the tensors, M of
 // the mask, C computed with; MASK_IS_BOOL, MOST_WIDTH (a multiple of 128): given.
@@ -11,27 +12,28 @@ KERNEL(AttentionParameters) {
   __shared__ C room[32];
   const int lane = threadIdx.x % 32;
   const int warp = threadIdx.x / 32;
-  const int at = (int)(blockIdx.x % p.q_length);
-  const int head = (int)(blockIdx.x / p.q_length % p.q_heads);
-  const i64 batch = blockIdx.x / p.q_length / p.q_heads;
+#if SPLITS
+  const int split = (int)(blockIdx.x % p.splits);
+  const unsigned number = blockIdx.x / p.splits;
+#else
+  const unsigned number = blockIdx.x;
+#endif
+  const int at = (int)(number % p.q_length);
+  const int head = (int)(number / p.q_length % p.q_heads);
+  const i64 batch = number / p.q_length / p.q_heads;
   const int kv_head = head / (p.q_heads / p.kv_heads);
   const T* q = (const T*)p.queries + batch * p.q.batch + head * p.q.head + at * p.q.row;
   const T* keys = (const T*)p.keys + batch * p.k.batch + kv_head * p.k.head;
   const T* values = (const T*)p.values + batch * p.v.batch + kv_head * p.v.head;
-  T* y = (T*)p.result + batch * p.y.batch + head * p.y.head + at * p.y.row;
-  // The keys that this query sees.
-  i64 count = p.key_limit;
-  i64 own = at + p.past;
-  if (p.lengths) {
-    const i64 given = p.lengths[batch];
-    own = at + given - p.q_length;
-    count = given < 0 ? 0 : given < count ? given : count;
-  }
-  i64 end = count;
-  i64 begin = 0;
-  if (p.is_causal && own + 1 < end) end = own + 1;
-  if (p.right >= 0 && own + p.right + 1 < end) end = own + p.right + 1;
-  if (p.left >= 0 && own - p.left > begin) begin = own - p.left;
+  const KeyRange range = keys_seen(p, batch, at);
+  i64 begin = range.begin;
+  i64 end = range.end;
+#if SPLITS
+  if (end < begin) end = begin;
+  const i64 share = ((end - begin + p.splits - 1) / p.splits + STRIP - 1) / STRIP * STRIP;
+  begin += split * share;
+  if (begin + share < end) end = begin + share;
+#endif
 
   for (int i = threadIdx.x; i < p.width; i += 128) query[i] = (C)load(q[i]) * (C)p.scale;
   C sums[MOST_WIDTH / 128];
@@ -47,19 +49,7 @@ KERNEL(AttentionParameters) {
       C score = 0;
       for (int d = lane; d < p.width; d += 32) score += query[d] * (C)load(key[d]);
       for (int step = 16; step > 0; step /= 2) score += __shfl_xor_sync(0xffffffffu, score, step);
-      if (lane == 0) {
-        if (p.softcap > 0) score = tanh_(score / (C)p.softcap) * (C)p.softcap;
-        if (p.mask) {
-          const M mask = ((const M*)p.mask)[batch * p.mask_batch + head * p.mask_head + at * p.mask_row + first + i];
-#if MASK_IS_BOOL
-          if (!mask) score = Limits<C>::below();
-#else
-          const C added = (C)load(mask);
-          score = added == Limits<C>::below() ? added : score + added;
-#endif
-        }
-        scores[i] = score;
-      }
+      if (lane == 0) scores[i] = finished_score(p, score, batch, head, at, first + i);
     }
     __syncthreads();
     const C mine = (int)threadIdx.x < strip ? scores[threadIdx.x] : Limits<C>::below();
@@ -78,8 +68,21 @@ KERNEL(AttentionParameters) {
       sums[part] = sum;
     }
   }
+#if SPLITS
+  C* made = (C*)p.partial + (i64)blockIdx.x * (p.v_width + 2);
+  for (int part = 0; part < MOST_WIDTH / 128; ++part) {
+    const int d = part * 128 + threadIdx.x;
+    if (d < p.v_width) made[d] = sums[part];
+  }
+  if (threadIdx.x == 0) {
+    made[p.v_width] = most;
+    made[p.v_width + 1] = total;
+  }
+#else
+  T* y = (T*)p.result + batch * p.y.batch + head * p.y.head + at * p.y.row;
   for (int part = 0; part < MOST_WIDTH / 128; ++part) {
     const int d = part * 128 + threadIdx.x;
     if (d < p.v_width) y[d] = store<T>(total == 0 ? (C)0 : sums[part] / total);
   }
+#endif
 }

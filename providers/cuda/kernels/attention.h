@@ -14,6 +14,7 @@ struct AttentionParameters {
   const void* values;
   const void* mask;          // null: none
   const long long* lengths;  // of the keys, by batch; null: all count
+  void* partial;             // what blocks leave for others, or scores
   HeadStrides q, k, v, y;
   long long mask_batch, mask_head, mask_row;  // strides
   long long batch;
@@ -23,6 +24,7 @@ struct AttentionParameters {
   int key_limit;  // keys that the mask reaches
   int past;       // number of the first query's key
   int is_causal;
+  int splits;       // shares of the keys of one query
   int left, right;  // of the window; -1: open
   float scale, softcap;
 };

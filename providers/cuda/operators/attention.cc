@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../kernel_texts.h"
+#include "attention_call.h"
 #include "operators.h"
 
 namespace gantry::cuda {
@@ -167,8 +167,7 @@ class Attention final : public Operation {
 
   static void launch(Planner& planner, AttentionParameters& p, const Heads& q, const Buffer& y,
                      const Buffer& keys, const Buffer& values) {
-    std::vector<std::pair<const void* const*, Buffer>> addresses = {
-        {&p.result, y}, {&p.queries, Planner::in(kQ)}, {&p.keys, keys}, {&p.values, values}};
+    std::vector<std::pair<const void* const*, Buffer>> addresses;  // of what is added and left out
     uint32_t mask = GANTRY_BOOL;
     if (planner.has_input(kMask)) {
       place_mask(planner, q, p);
@@ -179,15 +178,10 @@ class Attention final : public Operation {
       addresses.emplace_back(reinterpret_cast<const void* const*>(&p.lengths),
                              Planner::in(kLengths));
     }
-    const uint32_t dtype = planner.input(kQ).dtype;
-    const int width = (std::max(p.width, p.v_width) + 127) / 128 * 128;
-    const std::string body = "\ntypedef " + type_name(dtype) + " T;\ntypedef " + type_name(mask) +
-                             " M;\ntypedef " + computed_name(dtype) + " C;\n#define MASK_IS_BOOL " +
-                             (mask == GANTRY_BOOL ? "1" : "0") + "\n#define MOST_WIDTH " +
-                             std::to_string(std::max(width, 128)) + "\n" +
-                             std::string(kernel_text("attention.cu"));
-    planner.launch(kernel_source({"attention.h", "block.cu"}, body),
-                   p.batch * p.q_heads * p.q_length, 128, p, addresses);
+    AttentionCall call = {p,        planner.input(kQ).dtype, mask, Planner::in(kQ), keys, values, y,
+                          addresses};
+    if (plan_attention_by_products(planner, call)) return;
+    plan_attention_by_strips(planner, call);
   }
 
   bool is_causal_;

@@ -19,6 +19,8 @@ sdk::KernelTable row_kernels();
 sdk::KernelTable norm_kernels();
 sdk::KernelTable generate_kernels();
 sdk::KernelTable product_kernels();
+sdk::KernelTable block_product_kernels();
+sdk::KernelTable conv_kernels();
 sdk::KernelTable window_kernels();
 sdk::KernelTable attention_kernels();
 sdk::KernelTable resize_kernels();

@@ -11,6 +11,7 @@
 #include "../product_chain.h"
 #include "../stream.h"
 #include "operators.h"
+#include "rows_product.h"
 
 namespace gantry::cuda {
 namespace {
@@ -125,10 +126,11 @@ void call_blas(Planner& planner, const ProductShape& shape, const Buffer& y, int
 using Addresses = std::vector<std::pair<const void* const*, Buffer>>;
 
 void launch_product(Planner& planner, const Walk& walk, const ProductParameters& parameters,
-                    const Addresses& addresses, uint32_t result_dtype) {
-  const std::string body = "\ntypedef " + type_name(planner.input(0).dtype) + " A;\ntypedef " +
-                           type_name(planner.input(1).dtype) + " B;\ntypedef " +
-                           type_name(result_dtype) + " T;\ntypedef " + computed_name(result_dtype) +
+                    const Addresses& addresses, uint32_t result_dtype, uint32_t a_dtype,
+                    uint32_t b_dtype) {
+  const std::string body = "\ntypedef " + type_name(a_dtype) + " A;\ntypedef " +
+                           type_name(b_dtype) + " B;\ntypedef " + type_name(result_dtype) +
+                           " T;\ntypedef " + computed_name(result_dtype) +
                            " C;\n#define BATCH_RANK " + std::to_string(walk.rank()) + "\n" +
                            std::string(kernel_text("product.cu"));
   const int64_t blocks = walk.count() * parameters.tiles_m * parameters.tiles_n;
@@ -187,7 +189,8 @@ class MatMul final : public Operation {
       addresses.emplace_back(&parameters.b_zero, Planner::in(3));
       parameters.b_zero_column = planner.input(3).element_count() == 1 ? 0 : 1;
     }
-    launch_product(planner, walk, parameters, addresses, dtype);
+    launch_product(planner, walk, parameters, addresses, dtype, planner.input(0).dtype,
+                   planner.input(1).dtype);
   }
 
  private:
@@ -245,7 +248,8 @@ class Gemm final : public Operation {
       blas->has_bias = parameters.c_row == 0 && parameters.c_column == 1 && beta_ == 1;
       if (blas->has_bias) return call_blas(planner, *blas, y, 2);
     }
-    launch_product(planner, walk, parameters, addresses, dtype);
+    launch_product(planner, walk, parameters, addresses, dtype, planner.input(0).dtype,
+                   planner.input(1).dtype);
   }
 
  private:
@@ -288,6 +292,35 @@ constexpr sdk::KernelRow kRows[] = {
 };
 
 }  // namespace
+
+void plan_rows_product(Planner& planner, const RowsProduct& product, const Buffer& a,
+                       const Buffer& b, const Buffer* bias, const Buffer& y) {
+  if (planner.has_blas()) {
+    ProductShape shape;
+    shape.dtype = product.dtype;
+    shape.m = product.m;
+    shape.n = product.n;
+    shape.k = product.k;
+    shape.b_is_transposed = true;
+    shape.has_bias = bias != nullptr;
+    std::vector<Buffer> buffers = {y, planner.scratch(kBlasWorkspaceBytes), a, b};
+    if (bias) buffers.push_back(*bias);
+    return planner.call(std::move(buffers), [shape](Stream& stream, void* const* at) {
+      stream.device().blas()->run(shape, stream, at[2], at[3], nullptr,
+                                  shape.has_bias ? at[4] : nullptr, at[0], at[1]);
+    });
+  }
+  Product whole(factor_of({product.m, product.k}, false), factor_of({product.n, product.k}, true));
+  Walk walk;
+  ProductParameters parameters = whole.parameters(walk);
+  Addresses addresses = {{&parameters.result, y}, {&parameters.a, a}, {&parameters.b, b}};
+  if (bias) {
+    parameters.c_column = 1;
+    parameters.beta = 1;
+    addresses.emplace_back(&parameters.c, *bias);
+  }
+  launch_product(planner, walk, parameters, addresses, product.dtype, product.dtype, product.dtype);
+}
 
 std::unique_ptr<Operation> make_product(const NodeView& anchor, const ProductEpilogue& epilogue) {
   if (anchor.op_type() == "Gemm") return std::make_unique<Gemm>(anchor, epilogue);

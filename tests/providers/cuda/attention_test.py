@@ -3,7 +3,14 @@
 
 import numpy as np
 import pytest
+from cuda_worker import compare_all
 from small_graph import small_graph
+
+
+@pytest.fixture(params=["cuda", "cuda_blas"])
+def both(request):
+    """By strips of keys, and for many queries by products."""
+    return request.getfixturevalue(request.param)
 
 
 def random(*shape, dtype=np.float32, seed=0):
@@ -24,21 +31,39 @@ CASES = {
     "masked": ("", qkv(2, 2, 2, 3, 140, 8), {"m": np.random.default_rng(3).random((3, 140)) > 0.6}),
     "all_masked": ("", qkv(1, 2, 2, 3, 140, 8), {"m": np.arange(3)[:, None] * 70 > np.arange(140)[None]}),
     "added": ("", qkv(2, 2, 2, 3, 140, 8), {"m": random(2, 1, 3, 140)}),
+    "one_query": ("", qkv(1, 2, 1, 1, 700, 16), {}),
+    "one_query_in_a_window": ("<left_window_size=300>", qkv(1, 1, 1, 1, 700, 8), {}),
+    "one_query_masked": ("", qkv(1, 1, 1, 1, 400, 8), {"m": np.arange(400)[None] < 130}),
+    "nothing_seen": ("", qkv(1, 1, 1, 1, 400, 8), {"m": np.zeros((1, 400), bool)}),
+    "many_queries": ("", qkv(2, 4, 2, 20, 35, 16), {}),
+    "many_queries_masked": ("<is_causal=1, softcap=2.0>", qkv(2, 4, 2, 20, 35, 16, 24), {"m": random(2, 4, 20, 35)}),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
-def test_attention(agrees, case, dtype):
+def test_attention(both, case, dtype):
     attributes, tensors, mask = CASES[case]
     feeds = {name: value.astype(dtype) for name, value in tensors.items()}
     feeds |= {name: value if value.dtype == bool else value.astype(dtype) for name, value in mask.items()}
-    kernels = agrees(*small_graph(f"y = Attention{attributes}({', '.join(feeds)})", feeds, opset=26 if "window" in attributes else 23),
+    kernels = compare_all(both, *small_graph(f"y = Attention{attributes}({', '.join(feeds)})", feeds, opset=26 if "window" in attributes else 23),
                      rtol=1e-2 if dtype == np.float16 else 1e-4, atol=5e-3 if dtype == np.float16 else 1e-5)
     assert kernels == ["Attention"]
 
 
-def test_a_past_is_continued(agrees):
+def test_a_past_is_continued(both):
     feeds = {"q": random(2, 1, 8), "k": random(2, 1, 4, seed=1), "v": random(2, 1, 4, seed=2), "pk": random(2, 1, 130, 4, seed=3),
              "pv": random(2, 1, 130, 4, seed=4)}
-    agrees(*small_graph("y, a, b = Attention<q_num_heads=2, kv_num_heads=1, is_causal=1>(q, k, v, , pk, pv)", feeds, opset=23), rtol=1e-4, atol=1e-5)
+    compare_all(both, *small_graph("y, a, b = Attention<q_num_heads=2, kv_num_heads=1, is_causal=1>(q, k, v, , pk, pv)", feeds, opset=23), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("queries", [1, 20])
+def test_heads_side_by_side(both, queries):
+    feeds = {"q": random(2, queries, 32), "k": random(2, 37, 16, seed=1), "v": random(2, 37, 16, seed=2)}
+    compare_all(both, *small_graph("y = Attention<q_num_heads=4, kv_num_heads=2>(q, k, v)", feeds, opset=23), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("queries", [1, 20])
+def test_keys_of_different_numbers(both, queries):
+    feeds = {"q": random(2, 2, queries, 8), "k": random(2, 2, 300, 8, seed=1), "v": random(2, 2, 300, 8, seed=2), "n": np.array([300, 40], np.int64)}
+    compare_all(both, *small_graph("y = Attention<is_causal=1>(q, k, v, , , , n)", feeds, opset=24), rtol=1e-4, atol=1e-5)

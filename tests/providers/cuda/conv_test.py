@@ -1,9 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions: as products of tiles, and of few channels one place at a time."""
+"""Convolutions: as products of tiles, of few channels one place at a time, and as cuDNN is asked for them."""
 
+import ml_dtypes
 import numpy as np
 import pytest
+from cuda_worker import BUILD, Worker, compare_all
 from small_graph import small_graph
+
+
+@pytest.fixture(scope="module")
+def cuda_alone(cuda, tmp_path_factory):
+    """With a stand-in for cuDNN that has no way for a convolution with anything behind it."""
+    worker = Worker(tmp_path_factory.mktemp("cuda_alone"), BUILD / "tests" / "fake_cuda_blas", environment={"GANTRY_FAKE_CUDNN": "alone"}, own_kernels=False)
+    yield worker
+    worker.close()
+
+
+@pytest.fixture(params=["cuda", "cuda_blas", "cuda_alone"])
+def each(request):
+    return request.getfixturevalue(request.param)
 
 
 def random(*shape, dtype=np.float32, seed=0):
@@ -26,13 +41,56 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("dtype", [np.float32, np.float16])
-def test_conv(agrees, case, dtype):
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
+def test_conv(each, case, dtype):
     x, w, attributes = CASES[case]
     weights = (random(*w, seed=1) / 4).astype(dtype)
     bias = random(w[0], dtype=dtype, seed=2)
-    agrees(*small_graph(f"y = Conv<{attributes}>(x, w, b)\n z = Conv<{attributes}>(x, w)", {"x": random(*x, dtype=dtype)}, {"w": weights, "b": bias}),
-           rtol=1e-2 if dtype == np.float16 else 1e-4, atol=1e-2 if dtype == np.float16 else 1e-4)
+    tolerance = {np.float32: 1e-4, np.float16: 1e-2}.get(dtype, 8e-2)
+    text = f"y = Conv<{attributes}>(x, w, b)\n z = Conv<{attributes}>(x, w)"
+    compare_all(each, *small_graph(text, {"x": random(*x, dtype=dtype)}, {"w": weights, "b": bias}, opset=22),
+                rtol=tolerance, atol=tolerance)
+
+
+BEHIND = {
+    "Relu": "y = Relu(c)", "Clip": "y = Clip(c, low, high)", "Add": "y = Add(c, r)", "Add+Relu": "d = Add(r, c)\n y = Relu(d)",
+    "Add+Clip": "d = Add(c, r)\n y = Clip(d, low, high)",
+}
+
+
+@pytest.mark.parametrize("behind", BEHIND)
+@pytest.mark.parametrize("bias", [", b", ""])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_what_stands_behind_goes_along(each, behind, bias, dtype):
+    feeds = {"x": random(2, 6, 9, 9, dtype=dtype)} | ({"r": random(2, 8, 9, 9, dtype=dtype)} if "Add" in behind else {})
+    constants = {"w": (random(8, 6, 3, 3) / 4).astype(dtype), "b": random(8, dtype=dtype), "low": np.array(0, dtype), "high": np.array(1.5, dtype)}
+    constants = {name: value for name, value in constants.items() if name == "w" or (name == "b" and bias) or (name in ("low", "high") and "Clip" in behind)}
+    kernels = compare_all(each, *small_graph(f"c = Conv<pads=[1,1,1,1]>(x, w{bias})\n {BEHIND[behind]}", feeds, constants),
+                          rtol=1e-2 if dtype == np.float16 else 1e-4, atol=1e-2 if dtype == np.float16 else 1e-4)
+    assert set(kernels) == {f"cuda.Conv+{behind}"}
+
+
+@pytest.mark.parametrize("text, expected", [
+    ("c = Conv(x, w)\n y = Relu(c)\n z = Neg(c)", "cuda.Conv"),  # read by two
+    ("c = Conv(x, w)\n y = Add(c, s)", "cuda.Conv"),  # another shape
+    ("c = Conv(x, w)\n y = Clip(c, s)", "cuda.Conv"),  # no bound above
+])
+def test_what_does_not_go_along(each, text, expected):
+    kernels = compare_all(each, *small_graph(text, {"x": random(1, 6, 9, 9)}, {"w": random(8, 6, 1, 1), "s": np.float32(-0.5)}), rtol=1e-4, atol=1e-4)
+    assert kernels[0] in (expected, "Conv"), kernels
+
+
+def test_a_sum_of_two_convolutions(each):
+    text = "a = Conv<pads=[1,1,1,1]>(x, w)\n b = Conv(x, v)\n c = Add(a, b)\n y = Relu(c)\n"
+    feeds, constants = {"x": (random(2, 6, 9, 9), ["n", 6, 9, 9])}, {"w": random(8, 6, 3, 3), "v": random(8, 6, 1, 1)}
+    kernels = compare_all(each, *small_graph(text, feeds, constants), rtol=1e-4, atol=1e-4)
+    assert sorted(set(kernels)) == ["Conv", "cuda.Conv+Add+Relu"]
+
+
+def test_one_shape_after_another(cuda_blas):
+    model, feeds = small_graph("y = Conv(x, w)", {"x": (random(1, 4, 7, 7), ["n", 4, 7, 7])}, {"w": random(3, 4, 3, 3)})
+    for batch in (1, 2, 1):
+        compare_all(cuda_blas, model, {"x": random(batch, 4, 7, 7)}, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("attributes", ["strides=[2,2]", "strides=[2,1], pads=[1,0,1,1], output_padding=[1,0]", "group=2", "dilations=[2,1]"])
@@ -56,4 +114,4 @@ def test_a_small_network(agrees):
     constants = {"w": random(16, 3, 3, 3), "s": random(16), "t": random(16, seed=1), "m": random(16, seed=2), "v": np.abs(random(16, seed=3)) + 1,
                  "u": random(16, 16, 3, 3) / 8, "k": random(10, 16), "l": random(10)}
     kernels = agrees(*small_graph(text, {"x": random(2, 3, 17, 19)}, constants), rtol=1e-4, atol=1e-5)
-    assert kernels[1] == kernels[2] == "cuda.BatchNormalization+Relu" and kernels[5] == kernels[6] == "cuda.Add+Relu"
+    assert kernels[1] == kernels[2] == "cuda.BatchNormalization+Relu" and set(kernels[4:7]) == {"cuda.Conv+Add+Relu"}

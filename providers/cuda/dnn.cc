@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dnn.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "stream.h"
+
+namespace gantry::cuda {
+namespace {
+
+constexpr int64_t kMostConfigs = 8;  // of a mode of the heuristics
+constexpr size_t kMostWays = 8;
+constexpr int kTimedRuns = 5;
+constexpr uint64_t kMostWorkspaceBytes = uint64_t{256} << 20;
+
+}  // namespace
+
+// The graph with its ways; nothing of it changes once it is found.
+struct Dnn::Convolution {
+  Convolution(const DnnFunctions& functions, const ConvShape& known, void* handle)
+      : shape(known), graph(functions, shape, handle) {}
+
+  const ConvShape shape;
+  const ConvGraph graph;
+  std::vector<DnnDescriptor> configs;
+  std::vector<DnnDescriptor> plans;  // the ways
+  uint64_t workspace_bytes = 0;
+  size_t chosen = 0;
+  bool is_chosen = false;
+};
+
+Dnn::Dnn(const Device& device, const LibrarySearch& search, bool uses_tf32,
+         std::string cache_folder)
+    : device_(device),
+      uses_tf32_(uses_tf32),
+      cache_(std::move(cache_folder)),
+      reason_(load(search)) {}
+
+Dnn::~Dnn() {
+  convolutions_.clear();
+  if (handle_) functions_.destroy(handle_);
+}
+
+std::string Dnn::load(const LibrarySearch& search) {
+  const SharedLibrary library = search.open({"libcudnn.so.9"});
+  if (!library.is_open()) return "cuDNN cannot be opened: " + library.reason();
+  if (!functions_.load(library))
+    return library.path() + " is not the cuDNN that is expected under this name";
+  version_ = functions_.version();
+  const int status = functions_.create(&handle_);
+  if (status == 0) return {};
+  handle_ = nullptr;
+  return std::string("cuDNN does not start: ") + functions_.error_string(status);
+}
+
+void Dnn::require(int status, const char* what) const {
+  if (status == 0) return;
+  throw sdk::Error(GANTRY_DEVICE_ERROR,
+                   device_.name() + ": cuDNN, " + what + ": " + functions_.error_string(status));
+}
+
+bool Dnn::supports(const ConvShape& shape, uint64_t& out_workspace_bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Convolution& convolution = convolution_of(shape);
+  out_workspace_bytes = convolution.workspace_bytes;
+  return !convolution.plans.empty();
+}
+
+Dnn::Convolution& Dnn::convolution_of(const ConvShape& shape) {
+  std::unique_ptr<Convolution>& found = convolutions_[shape.text()];
+  if (found) return *found;
+  auto convolution = std::make_unique<Convolution>(functions_, shape, handle_);
+  if (convolution->graph.status() == 0) {
+    add_ways(*convolution, kDnnModeA);
+    if (convolution->plans.empty()) add_ways(*convolution, kDnnModeFallback);
+  }
+  found = std::move(convolution);
+  return *found;
+}
+
+// TF32 is no way for f32 unless it is asked for, and neither are factors in 16 bits; results are
+// the same in every run.
+bool Dnn::may_use(const ConvShape& shape, const DnnDescriptor& config) const {
+  DnnDescriptor engine(functions_, kDnnEngine);
+  void* handle = engine.handle();
+  if (config.get(kConfigEngine, kDnnDescriptorType, 1, &handle) != 1) return false;
+  std::array<int, 16> notes{};
+  const int64_t count = engine.get(kEngineNotes, kDnnNoteType, notes.size(), notes.data());
+  for (int64_t i = 0; i < count; ++i) {
+    const int note = notes.at(static_cast<size_t>(i));
+    if (note == kNoteNondeterministic) return false;
+    if (shape.dtype != GANTRY_FLOAT) continue;
+    if (note == kNoteDownConvert || (note == kNoteTensorCore && !uses_tf32_)) return false;
+  }
+  return true;
+}
+
+void Dnn::add_ways(Convolution& convolution, DnnHeuristicsMode mode) {
+  DnnDescriptor heuristics(functions_, kDnnHeuristics);
+  heuristics.set(kHeuristicsGraph, convolution.graph.graph());
+  heuristics.set(kHeuristicsMode, kDnnHeuristicsModeType, int{mode});
+  if (heuristics.finalize() != 0) return;
+  std::vector<DnnDescriptor> configs;
+  std::vector<void*> handles;
+  for (int64_t i = 0; i < kMostConfigs; ++i)
+    handles.push_back(configs.emplace_back(functions_, kDnnEngineConfig).handle());
+  const int64_t count =
+      heuristics.get(kHeuristicsResults, kDnnDescriptorType, kMostConfigs, handles.data());
+  for (int64_t i = 0; i < count && convolution.plans.size() < kMostWays; ++i) {
+    DnnDescriptor& config = configs[static_cast<size_t>(i)];
+    if (!may_use(convolution.shape, config)) continue;
+    DnnDescriptor plan(functions_, kDnnPlan);
+    plan.set(kPlanHandle, kDnnHandleType, handle_);
+    plan.set(kPlanConfig, config);
+    if (plan.finalize() != 0) continue;  // offered, but not for this device or these shapes
+    int64_t workspace = 0;
+    plan.get(kPlanWorkspace, kDnnInt64, 1, &workspace);
+    if (workspace < 0 || static_cast<uint64_t>(workspace) > kMostWorkspaceBytes) continue;
+    convolution.workspace_bytes =
+        std::max(convolution.workspace_bytes, static_cast<uint64_t>(workspace));
+    convolution.configs.push_back(std::move(config));
+    convolution.plans.push_back(std::move(plan));
+  }
+}
+
+void Dnn::run(const ConvShape& shape, Stream& stream, const ConvOperands& operands) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Convolution& convolution = convolution_of(shape);
+  if (!convolution.is_chosen) choose(convolution, stream, operands);
+  require(call(convolution, convolution.chosen, stream, operands), "a convolution");
+}
+
+void Dnn::choose(Convolution& convolution, Stream& stream, const ConvOperands& operands) {
+  const size_t count = convolution.plans.size();
+  // Ways come in the same order from the same library on the same device.
+  const std::string key = CodeCache::key_of("cudnn-1|" + std::to_string(version_) + "|" +
+                                            device_.facts.name + (uses_tf32_ ? "|tf32|" : "|") +
+                                            std::to_string(count) + "|" + convolution.shape.text());
+  std::string kept;
+  if (cache_.load(key, kept) && kept.size() == 1 && static_cast<size_t>(kept[0] - '0') < count) {
+    convolution.chosen = static_cast<size_t>(kept[0] - '0');
+    convolution.is_chosen = true;
+    return;
+  }
+  float best = std::numeric_limits<float>::infinity();
+  for (size_t way = 0; way < count; ++way) {
+    const float time = time_of(convolution, way, stream, operands);
+    if (time >= best) continue;
+    best = time;
+    convolution.chosen = way;
+  }
+  if (best == std::numeric_limits<float>::infinity()) {
+    throw sdk::Error(GANTRY_DEVICE_ERROR, device_.name() + ": none of cuDNN's " +
+                                              std::to_string(count) + " ways runs for " +
+                                              convolution.shape.text() +
+                                              "; the provider's option own_kernels avoids them");
+  }
+  convolution.is_chosen = true;
+  cache_.store(key, std::string(1, static_cast<char>('0' + convolution.chosen)));
+}
+
+// Milliseconds; infinite: it does not run.
+float Dnn::time_of(const Convolution& convolution, size_t way, Stream& stream,
+                   const ConvOperands& operands) const {
+  const Driver& driver = device_.driver;
+  EventHandle begin = nullptr;
+  EventHandle end = nullptr;
+  float time = std::numeric_limits<float>::infinity();
+  if (driver.event_create(&begin, 0) == kSuccess && driver.event_create(&end, 0) == kSuccess &&
+      call(convolution, way, stream, operands) == 0) {
+    driver.event_record(begin, stream.handle());
+    int status = 0;
+    for (int run = 0; run < kTimedRuns && status == 0; ++run)
+      status = call(convolution, way, stream, operands);
+    driver.event_record(end, stream.handle());
+    float measured = 0;
+    if (driver.event_synchronize(end) == kSuccess && status == 0 &&
+        driver.event_elapsed(&measured, begin, end) == kSuccess)
+      time = measured;
+  }
+  if (begin) driver.event_destroy(begin);
+  if (end) driver.event_destroy(end);
+  return time;
+}
+
+int Dnn::call(const Convolution& convolution, size_t way, Stream& stream,
+              const ConvOperands& operands) const {
+  if (const int status = functions_.set_stream(handle_, stream.handle()); status != 0)
+    return status;
+  std::vector<const void*> addresses;
+  for (const int64_t id : convolution.graph.ids()) {
+    addresses.push_back(id == kIdX      ? operands.x
+                        : id == kIdW    ? operands.w
+                        : id == kIdY    ? operands.y
+                        : id == kIdBias ? operands.bias
+                                        : operands.addend);
+  }
+  DnnDescriptor pack(functions_, kDnnVariantPack);
+  pack.set(kPackIds, kDnnInt64, convolution.graph.ids());
+  pack.set(kPackAddresses, kDnnPointer, addresses);
+  pack.set(kPackWorkspace, kDnnPointer, operands.workspace);
+  if (const int status = pack.finalize(); status != 0) return status;
+  return functions_.execute(handle_, convolution.plans[way].handle(), pack.handle());
+}
+
+}  // namespace gantry::cuda

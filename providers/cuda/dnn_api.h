@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the provider uses of cuDNN 9: its graph interface, in which everything is a descriptor with
+// attributes. Types and numbers are those of the library's binary interface.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "driver.h"
+#include "shared_library.h"
+
+namespace gantry::cuda {
+
+enum DnnKind : int {
+  kDnnPointwise = 0,
+  kDnnConvolution = 1,
+  kDnnEngine = 2,
+  kDnnEngineConfig = 3,
+  kDnnHeuristics = 4,
+  kDnnPlan = 5,
+  kDnnConvolutionForward = 10,
+  kDnnPointwiseOperation = 13,
+  kDnnGraph = 15,
+  kDnnVariantPack = 16,
+  kDnnTensor = 17
+};
+
+enum DnnAttribute : int {
+  kPointwiseMode = 0,
+  kPointwisePrecision = 1,
+  kReluLowerClip = 3,
+  kReluUpperClip = 4,
+  kConvolutionType = 100,
+  kConvolutionMode = 101,
+  kConvolutionDilations = 102,
+  kConvolutionStrides = 103,
+  kConvolutionPaddingsAfter = 104,
+  kConvolutionPaddingsBefore = 105,
+  kConvolutionSpatialCount = 106,
+  kHeuristicsMode = 200,
+  kHeuristicsGraph = 201,
+  kHeuristicsResults = 202,
+  kConfigEngine = 300,
+  kPlanHandle = 400,
+  kPlanConfig = 401,
+  kPlanWorkspace = 402,
+  kForwardAlpha = 700,
+  kForwardBeta = 701,
+  kForwardConvolution = 702,
+  kForwardW = 703,
+  kForwardX = 704,
+  kForwardY = 705,
+  kOperationPointwise = 750,
+  kOperationX = 751,
+  kOperationB = 752,
+  kOperationY = 753,
+  kGraphHandle = 800,
+  kGraphOperations = 801,
+  kTensorAlignment = 900,
+  kTensorType = 901,
+  kTensorExtents = 902,
+  kTensorStrides = 903,
+  kTensorId = 906,
+  kTensorIsVirtual = 907,
+  kPackIds = 1000,
+  kPackAddresses = 1001,
+  kPackWorkspace = 1003,
+  kEngineNotes = 1303
+};
+
+/// Types of attributes.
+enum DnnType : int {
+  kDnnHandleType = 0,
+  kDnnDataType = 1,
+  kDnnBoolean = 2,
+  kDnnInt64 = 3,
+  kDnnFloatType = 4,
+  kDnnDouble = 5,
+  kDnnPointer = 6,
+  kDnnConvolutionModeType = 7,
+  kDnnHeuristicsModeType = 8,
+  kDnnNoteType = 11,
+  kDnnPointwiseModeType = 14,
+  kDnnDescriptorType = 15
+};
+
+enum DnnData : int { kDnnFloat = 0, kDnnHalf = 2, kDnnBfloat = 9 };
+enum DnnMode : int { kDnnAdd = 0, kDnnRelu = 100, kDnnCrossCorrelation = 1 };
+enum DnnHeuristicsMode : int { kDnnModeFallback = 2, kDnnModeA = 3 };
+enum DnnNote : int { kNoteTensorCore = 0, kNoteDownConvert = 1, kNoteNondeterministic = 4 };
+
+/// The library's functions; 0 is success.
+struct DnnFunctions {
+  size_t (*version)() = nullptr;
+  const char* (*error_string)(int) = nullptr;
+  int (*create)(void**) = nullptr;
+  int (*destroy)(void*) = nullptr;
+  int (*set_stream)(void*, StreamHandle) = nullptr;
+  int (*descriptor_create)(int, void**) = nullptr;
+  int (*descriptor_destroy)(void*) = nullptr;
+  int (*finalize)(void*) = nullptr;
+  int (*set)(void*, int, int, int64_t, const void*) = nullptr;
+  int (*get)(void*, int, int, int64_t, int64_t*, void*) = nullptr;
+  int (*execute)(void*, void*, void*) = nullptr;
+
+  /// False: the library has not all of them.
+  bool load(const SharedLibrary& library);
+};
+
+/// A descriptor. The first failure stays, so that one look at the end is enough. One thread.
+class DnnDescriptor {
+ public:
+  DnnDescriptor(const DnnFunctions& functions, DnnKind kind);
+  ~DnnDescriptor();
+  DnnDescriptor(DnnDescriptor&& other) noexcept;
+  DnnDescriptor(const DnnDescriptor&) = delete;
+  DnnDescriptor& operator=(const DnnDescriptor&) = delete;
+
+  template <class T>
+  void set(DnnAttribute attribute, DnnType type, const T& value) {
+    set_all(attribute, type, 1, &value);
+  }
+  template <class T>
+  void set(DnnAttribute attribute, DnnType type, const std::vector<T>& values) {
+    set_all(attribute, type, static_cast<int64_t>(values.size()), values.data());
+  }
+  void set(DnnAttribute attribute, const DnnDescriptor& other);
+  /// To be called when all attributes are set; the status of what failed first, or 0.
+  int finalize();
+
+  /// Elements that the attribute has, at most `most`, into `out`; a failure counts as none.
+  int64_t get(DnnAttribute attribute, DnnType type, int64_t most, void* out) const;
+  [[nodiscard]] void* handle() const { return handle_; }
+  [[nodiscard]] int status() const { return status_; }
+
+ private:
+  void set_all(DnnAttribute attribute, DnnType type, int64_t count, const void* values);
+
+  const DnnFunctions* functions_;
+  void* handle_ = nullptr;
+  int status_ = 0;
+};
+
+}  // namespace gantry::cuda

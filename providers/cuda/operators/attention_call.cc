@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attention_call.h"
+
+#include <algorithm>
+
+#include "../kernel_texts.h"
+#include "../stream.h"
+
+namespace gantry::cuda {
+namespace {
+
+using Addresses = std::vector<std::pair<const void* const*, Buffer>>;
+
+constexpr int kStrip = 128;
+constexpr int64_t kMostSplits = 64;
+constexpr int kLeastQueries = 16;
+constexpr int64_t kMostScoreBytes = int64_t{1} << 30;
+
+std::string source_of(const AttentionCall& call, const std::string& defines, const char* file) {
+  const std::string body = "\ntypedef " + type_name(call.dtype) + " T;\ntypedef " +
+                           type_name(call.mask) + " M;\ntypedef " + computed_name(call.dtype) +
+                           " C;\n#define MASK_IS_BOOL " + (call.mask == GANTRY_BOOL ? "1" : "0") +
+                           "\n" + defines + std::string(kernel_text("attention_range.cu")) +
+                           std::string(kernel_text(file));
+  return kernel_source({"attention.h", "block.cu"}, body);
+}
+
+bool is_dense(const HeadStrides& strides, int64_t heads, int64_t length, int64_t width) {
+  return strides.row == width && strides.head == length * width &&
+         strides.batch == heads * length * width;
+}
+
+// [batch, heads, length, width] as it is, or as a copy without gaps.
+Buffer dense(Planner& planner, uint32_t dtype, const Buffer& source, const HeadStrides& strides,
+             const Extents& shape) {
+  if (is_dense(strides, shape[1], shape[2], shape[3])) return source;
+  const Buffer made = planner.scratch(static_cast<uint64_t>(count_of(shape) * bytes_of(dtype)));
+  plan_copy(planner, shape, bytes_of(dtype), made, dense_strides(shape), source,
+            {strides.batch, strides.head, strides.row, 1});
+  return made;
+}
+
+void call_product(Planner& planner, const ProductShape& shape, const Buffer& a, const Buffer& b,
+                  const Buffer& y) {
+  planner.call(
+      {y, planner.scratch(kBlasWorkspaceBytes), a, b}, [shape](Stream& stream, void* const* at) {
+        stream.device().blas()->run(shape, stream, at[2], at[3], nullptr, nullptr, at[0], at[1]);
+      });
+}
+
+}  // namespace
+
+void plan_attention_by_strips(Planner& planner, const AttentionCall& call) {
+  AttentionParameters& p = call.parameters;
+  const int width = (std::max(p.width, p.v_width) + kStrip - 1) / kStrip * kStrip;
+  const int64_t queries = p.batch * p.q_heads * p.q_length;
+  // As many blocks as keep the device busy, each with a strip of keys at least.
+  const int64_t wanted = (2 * planner.multiprocessors + queries - 1) / queries;
+  const int64_t strips = (p.k_length + kStrip - 1) / kStrip;
+  p.splits = static_cast<int>(std::max<int64_t>(1, std::min({wanted, strips, kMostSplits})));
+  Addresses addresses = call.more;
+  addresses.emplace_back(&p.queries, call.queries);
+  addresses.emplace_back(&p.keys, call.keys);
+  addresses.emplace_back(&p.values, call.values);
+  Buffer partial;
+  if (p.splits > 1) {
+    const int64_t bytes = call.dtype == GANTRY_DOUBLE ? 8 : 4;
+    partial = planner.scratch(static_cast<uint64_t>(queries * p.splits * (p.v_width + 2) * bytes));
+    addresses.emplace_back(&p.partial, partial);
+  } else {
+    addresses.emplace_back(&p.result, call.result);
+  }
+  const std::string defines = "#define MOST_WIDTH " + std::to_string(std::max(width, kStrip)) +
+                              "\n#define SPLITS " + (p.splits > 1 ? "1" : "0") + "\n";
+  planner.launch(source_of(call, defines, "attention.cu"), queries * p.splits, kStrip, p,
+                 addresses);
+  if (p.splits == 1) return;
+  planner.launch(source_of(call, "", "attention_join.cu"), queries, kStrip, p,
+                 {{&p.partial, partial}, {&p.result, call.result}});
+}
+
+bool plan_attention_by_products(Planner& planner, const AttentionCall& call) {
+  AttentionParameters& p = call.parameters;
+  const int64_t queries = p.batch * p.q_heads * p.q_length;
+  const int64_t scores_bytes = queries * p.k_length * 4;
+  if (p.q_length < kLeastQueries || p.k_length < 1 || p.width < 1 || p.v_width < 1 ||
+      call.dtype == GANTRY_DOUBLE || scores_bytes > kMostScoreBytes || !planner.has_blas())
+    return false;
+  const Extents q_shape = {p.batch, p.q_heads, p.q_length, p.width};
+  const Extents k_shape = {p.batch, p.kv_heads, p.k_length, p.width};
+  const Extents v_shape = {p.batch, p.kv_heads, p.k_length, p.v_width};
+  const Extents y_shape = {p.batch, p.q_heads, p.q_length, p.v_width};
+  const Buffer q = dense(planner, call.dtype, call.queries, p.q, q_shape);
+  const Buffer k = dense(planner, call.dtype, call.keys, p.k, k_shape);
+  const Buffer v = dense(planner, call.dtype, call.values, p.v, v_shape);
+  // Queries that share keys are rows of one product. Scores are not rounded to 16 bits.
+  ProductShape shape;
+  shape.dtype = call.dtype;
+  shape.result_dtype = GANTRY_FLOAT;
+  shape.m = int64_t{p.q_heads / p.kv_heads} * p.q_length;
+  shape.n = p.k_length;
+  shape.k = p.width;
+  shape.b_is_transposed = true;
+  shape.batch = p.batch * p.kv_heads;
+  shape.a_batch_stride = shape.m * shape.k;
+  shape.b_batch_stride = shape.n * shape.k;
+  shape.alpha = p.scale;
+  const Buffer scores = planner.scratch(static_cast<uint64_t>(scores_bytes));
+  call_product(planner, shape, q, k, scores);
+  const Buffer weights =
+      call.dtype == GANTRY_FLOAT
+          ? scores
+          : planner.scratch(static_cast<uint64_t>(queries * p.k_length * bytes_of(call.dtype)));
+  Addresses addresses = call.more;
+  addresses.emplace_back(&p.partial, scores);
+  addresses.emplace_back(&p.result, weights);
+  planner.launch(source_of(call, "", "attention_softmax.cu"), queries, threads_for_row(p.k_length),
+                 p, addresses);
+  std::swap(shape.n, shape.k);
+  shape.n = p.v_width;
+  shape.b_is_transposed = false;
+  shape.result_dtype = call.dtype;
+  shape.a_batch_stride = shape.m * shape.k;
+  shape.b_batch_stride = shape.n * shape.k;
+  shape.alpha = 1;
+  const bool lies_alike = is_dense(p.y, p.q_heads, p.q_length, p.v_width);
+  const Buffer y =
+      lies_alike ? call.result
+                 : planner.scratch(static_cast<uint64_t>(count_of(y_shape) * bytes_of(call.dtype)));
+  call_product(planner, shape, weights, v, y);
+  if (!lies_alike) {
+    plan_copy(planner, y_shape, bytes_of(call.dtype), call.result,
+              {p.y.batch, p.y.head, p.y.row, 1}, y, dense_strides(y_shape));
+  }
+  return true;
+}
+
+}  // namespace gantry::cuda

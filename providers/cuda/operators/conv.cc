@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conv, by cuDNN where it is there and has a way, else by the provider's own kernels, and
+// ConvTranspose.
+#include <algorithm>
+
+#include "../conv_chain.h"
+#include "../kernel_texts.h"
+#include "../kernels/epilogue.h"
+#include "../stream.h"
+#include "operators.h"
+#include "window_shape.h"
+
+namespace gantry::cuda {
+namespace {
+
+using sdk::NodeView;
+using Addresses = std::vector<std::pair<const void* const*, Buffer>>;
+
+// Of the kernel that multiplies tiles.
+constexpr int64_t kTile = 64;
+constexpr int64_t kLeastChannels = 8;
+constexpr int64_t kMostPlaces = int64_t{1} << 30;
+
+// Weights, [channels of the result, channels of a group, ...], and of the transposed the other way.
+void check_weights(const Extents& x, const Extents& w, int64_t group, bool is_transposed) {
+  if (w.size() != x.size() || x.size() < 3) {
+    throw sdk::Error(GANTRY_INVALID_ARGUMENT, "weights " + text_of(w) + " for " + text_of(x));
+  }
+  const int64_t expected = is_transposed ? w[0] : w[1] * group;
+  if (group < 1 || expected != x[1]) {
+    throw sdk::Error(GANTRY_INVALID_ARGUMENT, "the weights are for " + std::to_string(expected) +
+                                                  " channels, found " + std::to_string(x[1]));
+  }
+}
+
+// A grid for elements, or tiles where a group has channels enough to fill some.
+void launch_own(Planner& planner, WindowParameters& parameters, uint32_t dtype,
+                const Extents& shape, const Addresses& addresses, const char* which) {
+  const int64_t channels = parameters.result_channels / parameters.group;
+  const int64_t places = count_of(shape, 2, shape.size());
+  if (std::string(which) != "CONV" || channels < kLeastChannels || places >= kMostPlaces) {
+    planner.launch(window_source(which, dtype), blocks_for(planner, parameters.count), kThreads,
+                   parameters, addresses);
+    return;
+  }
+  parameters.tiles_m = (channels + kTile - 1) / kTile;
+  parameters.tiles_n = (places + kTile - 1) / kTile;
+  planner.launch(kernel_source({"window.h"}, "\ntypedef " + type_name(dtype) + " T;\ntypedef " +
+                                                 computed_name(dtype) + " C;\n" +
+                                                 std::string(kernel_text("conv.cu"))),
+                 parameters.tiles_m * parameters.tiles_n * parameters.group * parameters.batch,
+                 kThreads, parameters, addresses);
+}
+
+// The convolution alone, as cuDNN is told of it; it wants two spatial axes at least.
+ConvShape shape_for_library(const WindowParameters& p, uint32_t dtype, const Extents& w,
+                            size_t spatial) {
+  const size_t axes = std::max<size_t>(spatial, 2);
+  ConvShape shape;
+  shape.dtype = dtype;
+  shape.x = {p.batch, p.channels};
+  shape.w = {w[0], w[1]};
+  shape.y = {p.batch, p.result_channels};
+  for (size_t axis = 3 - axes; axis < 3; ++axis) {
+    shape.x.push_back(p.in[axis]);
+    shape.w.push_back(p.kernel[axis]);
+    shape.y.push_back(p.out[axis]);
+    shape.strides.push_back(p.stride[axis]);
+    shape.dilations.push_back(p.dilation[axis]);
+    shape.before.push_back(p.begin[axis]);
+    shape.after.push_back(p.end[axis]);
+  }
+  return shape;
+}
+
+void call_library(Planner& planner, const ConvShape& shape, uint64_t workspace_bytes,
+                  const Buffer& y, int addend_slot) {
+  std::vector<Buffer> buffers = {y, Planner::in(0), Planner::in(1)};
+  const auto place = [&](bool is_there, const Buffer& buffer) {
+    if (!is_there) return size_t{0};
+    buffers.push_back(buffer);
+    return buffers.size() - 1;
+  };
+  const size_t bias = place(shape.has_bias, Planner::in(2));
+  const size_t addend = place(shape.has_addend, Planner::in(addend_slot));
+  // The library takes no null for scratch memory of 0 bytes.
+  const size_t workspace = place(true, planner.scratch(std::max<uint64_t>(workspace_bytes, 256)));
+  planner.call(std::move(buffers), [=](Stream& stream, void* const* at) {
+    stream.device().dnn()->run(shape, stream,
+                               {at[1], at[2], bias == 0 ? nullptr : at[bias],
+                                addend == 0 ? nullptr : at[addend], at[0], at[workspace]});
+  });
+}
+
+class Conv final : public Operation {
+ public:
+  explicit Conv(const NodeView& node) : Conv(node, ConvEpilogue{}) {}
+  Conv(const NodeView& node, const ConvEpilogue& epilogue)
+      : window_(node),
+        group_(node.get_int("group", 1)),
+        has_bias_(node.input(2).present()),
+        epilogue_(epilogue) {}
+
+  void plan(Planner& planner) const override {
+    const InputFacts& x = planner.input(0);
+    const Extents& w = planner.shape(1);
+    check_weights(x.shape, w, group_, false);
+    WindowParameters parameters = window_.parameters(x.shape, Extents(w.begin() + 2, w.end()));
+    parameters.group = group_;
+    parameters.result_channels = w[0];
+    window_.slide(parameters);
+    const Extents shape = shape_of(parameters, x.shape.size());
+    parameters.count = count_of(shape);
+    const bool has_addend = epilogue_.addend_slot >= 0;
+    if (has_addend && planner.shape(epilogue_.addend_slot) != shape) {
+      throw sdk::Error(GANTRY_UNSUPPORTED, "what is added to the convolution has the shape " +
+                                               text_of(planner.shape(epilogue_.addend_slot)) +
+                                               ", expected " + text_of(shape) +
+                                               " as the model's shapes say");
+    }
+    const Buffer y = planner.output(0, x.dtype, shape);
+    if (parameters.count == 0) return;
+    const ConvShape plain = shape_for_library(parameters, x.dtype, w, x.shape.size() - 2);
+    ConvShape whole = plain;
+    whole.has_bias = has_bias_;
+    whole.has_addend = has_addend;
+    whole.has_relu = epilogue_.has_relu;
+    whole.most = epilogue_.most;
+    uint64_t workspace_bytes = 0;
+    const bool is_known = x.dtype != GANTRY_DOUBLE;
+    if (is_known && planner.supports(whole, workspace_bytes))
+      return call_library(planner, whole, workspace_bytes, y, epilogue_.addend_slot);
+    if (is_known && planner.supports(plain, workspace_bytes)) {
+      call_library(planner, plain, workspace_bytes, y, -1);
+      return finish(planner, parameters, x.dtype, y, whole.has_bias);
+    }
+    Addresses addresses = {{&parameters.result, y},
+                           {&parameters.source, Planner::in(0)},
+                           {&parameters.weights, Planner::in(1)}};
+    if (whole.has_bias) addresses.emplace_back(&parameters.bias, Planner::in(2));
+    launch_own(planner, parameters, x.dtype, shape, addresses, "CONV");
+    finish(planner, parameters, x.dtype, y, false);
+  }
+
+ private:
+  // What the convolution before did not do.
+  void finish(Planner& planner, const WindowParameters& done, uint32_t dtype, const Buffer& y,
+              bool adds_bias) const {
+    if (!adds_bias && epilogue_.addend_slot < 0 && !epilogue_.has_relu) return;
+    EpilogueParameters parameters = {};
+    parameters.count = done.count;
+    parameters.channels = done.result_channels;
+    parameters.inner = done.out[0] * done.out[1] * done.out[2];
+    parameters.has_relu = epilogue_.has_relu ? 1 : 0;
+    parameters.most = epilogue_.most;
+    Addresses addresses = {{&parameters.result, y}};
+    if (adds_bias) addresses.emplace_back(&parameters.bias, Planner::in(2));
+    if (epilogue_.addend_slot >= 0)
+      addresses.emplace_back(&parameters.added, Planner::in(epilogue_.addend_slot));
+    planner.launch(kernel_source({"epilogue.h"}, "\ntypedef " + type_name(dtype) + " T;\ntypedef " +
+                                                     computed_name(dtype) + " C;\n" +
+                                                     std::string(kernel_text("epilogue.cu"))),
+                   blocks_for(planner, parameters.count), kThreads, parameters, addresses);
+  }
+
+  Window window_;
+  int64_t group_;
+  bool has_bias_;  // else slot 2 is another node's
+  ConvEpilogue epilogue_;
+};
+
+class ConvTranspose final : public Operation {
+ public:
+  explicit ConvTranspose(const NodeView& node)
+      : window_(node),
+        group_(node.get_int("group", 1)),
+        output_shape_(node.get_ints("output_shape")),
+        output_padding_(node.get_ints("output_padding")) {}
+  void plan(Planner& planner) const override {
+    const InputFacts& x = planner.input(0);
+    const Extents& w = planner.shape(1);
+    check_weights(x.shape, w, group_, true);
+    WindowParameters parameters = window_.parameters(x.shape, Extents(w.begin() + 2, w.end()));
+    parameters.group = group_;
+    parameters.result_channels = w[1] * group_;
+    spread(parameters, x.shape.size() - 2);
+    const Extents shape = shape_of(parameters, x.shape.size());
+    parameters.count = count_of(shape);
+    Addresses addresses = {{&parameters.result, planner.output(0, x.dtype, shape)},
+                           {&parameters.source, Planner::in(0)},
+                           {&parameters.weights, Planner::in(1)}};
+    if (planner.has_input(2)) addresses.emplace_back(&parameters.bias, Planner::in(2));
+    launch_own(planner, parameters, x.dtype, shape, addresses, "CONV_TRANSPOSE");
+  }
+
+ private:
+  // Extents of the result of a transposed convolution, and the padding that makes them.
+  void spread(WindowParameters& p, size_t spatial) const {
+    for (size_t i = 0; i < spatial; ++i) {
+      const size_t axis = 3 - spatial + i;
+      const int64_t added = output_padding_.empty() ? 0 : output_padding_.at(i);
+      const int64_t whole =
+          p.stride[axis] * (p.in[axis] - 1) + added + p.dilation[axis] * (p.kernel[axis] - 1) + 1;
+      const bool is_same = window_.auto_pad().rfind("SAME", 0) == 0;
+      if (output_shape_.empty() && !is_same) {
+        p.out[axis] = whole - p.begin[axis] - p.end[axis];
+        continue;
+      }
+      p.out[axis] = output_shape_.empty() ? p.in[axis] * p.stride[axis]
+                                          : output_shape_[output_shape_.size() - spatial + i];
+      const int64_t total = std::max<int64_t>(0, whole - p.out[axis]);
+      p.begin[axis] = window_.auto_pad() == "SAME_UPPER" ? total / 2 : total - total / 2;
+    }
+  }
+
+  Window window_;
+  int64_t group_;
+  Extents output_shape_;
+  Extents output_padding_;
+};
+
+constexpr sdk::KernelRow kRows[] = {
+    {"Conv", 1, sdk::kLatest, sdk::kFloats, make<Conv>},
+    {"ConvTranspose", 1, sdk::kLatest, sdk::kFloats, make<ConvTranspose>},
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_conv(const NodeView& anchor, const ConvEpilogue& epilogue) {
+  return std::make_unique<Conv>(anchor, epilogue);
+}
+
+sdk::KernelTable conv_kernels() { return sdk::table(kRows); }
+
+}  // namespace gantry::cuda

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "window_shape.h"
+
+#include <algorithm>
+
+#include "../kernel_texts.h"
+
+namespace gantry::cuda {
+
+Window::Window(const sdk::NodeView& node)
+    : kernel_(node.get_ints("kernel_shape")),
+      strides_(node.get_ints("strides")),
+      dilations_(node.get_ints("dilations")),
+      pads_(node.get_ints("pads")),
+      auto_pad_(node.get_string("auto_pad", "NOTSET")),
+      rounds_up_(node.get_int("ceil_mode", 0) != 0) {}
+
+WindowParameters Window::parameters(const Extents& x, Extents kernel) const {
+  if (kernel.empty()) kernel = kernel_;
+  const size_t spatial = x.size() - 2;
+  if (x.size() < 3 || spatial > 3 || kernel.size() != spatial) {
+    throw sdk::Error(GANTRY_INVALID_ARGUMENT, "the shape " + text_of(x) +
+                                                  " has not one to three axes like the window " +
+                                                  text_of(kernel));
+  }
+  WindowParameters p = {};
+  p.batch = x[0];
+  p.channels = x[1];
+  p.group = 1;
+  for (size_t axis = 0; axis < 3; ++axis)
+    p.in[axis] = p.out[axis] = p.kernel[axis] = p.stride[axis] = p.dilation[axis] = 1;
+  for (size_t i = 0; i < spatial; ++i) {
+    const size_t axis = 3 - spatial + i;
+    p.in[axis] = x[2 + i];
+    p.kernel[axis] = kernel[i];
+    p.stride[axis] = strides_.empty() ? 1 : strides_.at(i);
+    p.dilation[axis] = dilations_.empty() ? 1 : dilations_.at(i);
+    if (auto_pad_ == "NOTSET" && !pads_.empty()) {
+      p.begin[axis] = pads_.at(i);
+      p.end[axis] = pads_.at(spatial + i);
+    }
+  }
+  return p;
+}
+
+void Window::slide(WindowParameters& p) const {
+  for (size_t axis = 0; axis < 3; ++axis) {
+    const int64_t reach = p.dilation[axis] * (p.kernel[axis] - 1) + 1;
+    if (auto_pad_ == "SAME_UPPER" || auto_pad_ == "SAME_LOWER") {
+      p.out[axis] = (p.in[axis] + p.stride[axis] - 1) / p.stride[axis];
+      const int64_t missing =
+          std::max<int64_t>(0, (p.out[axis] - 1) * p.stride[axis] + reach - p.in[axis]);
+      p.begin[axis] = auto_pad_ == "SAME_UPPER" ? missing / 2 : missing - missing / 2;
+      p.end[axis] = missing - p.begin[axis];
+      continue;
+    }
+    const int64_t room = p.in[axis] + p.begin[axis] + p.end[axis] - reach;
+    if (room < 0) {
+      p.out[axis] = 0;
+      continue;
+    }
+    p.out[axis] =
+        (rounds_up_ ? (room + p.stride[axis] - 1) / p.stride[axis] : room / p.stride[axis]) + 1;
+    // The last window begins in the source or its padding before, not behind.
+    if (rounds_up_ && (p.out[axis] - 1) * p.stride[axis] >= p.in[axis] + p.begin[axis])
+      --p.out[axis];
+  }
+}
+
+Extents shape_of(const WindowParameters& p, size_t rank) {
+  Extents shape = {p.batch, p.result_channels};
+  shape.insert(shape.end(), p.out + 3 - (rank - 2), p.out + 3);
+  return shape;
+}
+
+std::string window_source(const std::string& which, uint32_t dtype) {
+  return kernel_source({"window.h"}, "\ntypedef " + type_name(dtype) + " T;\ntypedef " +
+                                         computed_name(dtype) + " C;\n#define " + which + "\n" +
+                                         std::string(kernel_text("window.cu")));
+}
+
+}  // namespace gantry::cuda

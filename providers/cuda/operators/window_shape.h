@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What operators with windows have in common: the attributes, and the extents that follow from
+// them.
+#pragma once
+
+#include <string>
+
+#include "../kernels/window.h"
+#include "operators.h"
+
+namespace gantry::cuda {
+
+/// The attributes that all of them have.
+class Window {
+ public:
+  explicit Window(const sdk::NodeView& node);
+
+  /// Parameters of the source, [batch, channels, one to three axes], alone: result_channels, out
+  /// and count are the caller's. `kernel`: of the window; empty: as the attribute says.
+  /// INVALID_ARGUMENT: they do not fit.
+  [[nodiscard]] WindowParameters parameters(const Extents& x, Extents kernel) const;
+  /// Fills in the extents of the result of a window that goes over the source.
+  void slide(WindowParameters& p) const;
+
+  [[nodiscard]] const std::string& auto_pad() const { return auto_pad_; }
+
+ private:
+  Extents kernel_;
+  Extents strides_;
+  Extents dilations_;
+  Extents pads_;
+  std::string auto_pad_;
+  bool rounds_up_;
+};
+
+/// Shape of the result, of `rank` axes.
+Extents shape_of(const WindowParameters& p, size_t rank);
+
+/// Source of the kernel `which` of window.cu.
+std::string window_source(const std::string& which, uint32_t dtype);
+
+}  // namespace gantry::cuda

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MatMulNBits on the device: a few rows by the matrix as it lies, many by the unpacked one; against the definition in numpy."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from cuda_worker import compare
+from onnx import TensorProto, helper, numpy_helper
+
+
+def pack(numbers, bits):
+    if bits == 8:
+        return numbers.astype(np.uint8)
+    if numbers.shape[-1] % 2:
+        numbers = np.concatenate([numbers, np.zeros((*numbers.shape[:-1], 1), numbers.dtype)], -1)
+    return (numbers[..., ::2] | numbers[..., 1::2] << 4).astype(np.uint8)
+
+
+def product(rows, inner, columns, block, bits, zeros, bias, dtype):
+    """A model of one node, its input and what it is to make."""
+    rng = np.random.default_rng(inner + columns)
+    blocks = -(-inner // block)
+    numbers = rng.integers(0, 2**bits, (columns, blocks, block)).astype(np.uint8)
+    scales = rng.uniform(0.01, 0.02, (columns, blocks)).astype(dtype)
+    points = rng.integers(0, 2**bits, (columns, blocks)).astype(np.uint8) if zeros else np.full((columns, blocks), 2 ** (bits - 1), np.uint8)
+    x, b = rng.standard_normal((*rows, inner)).astype(dtype), rng.standard_normal(columns).astype(dtype)
+    constants = {"w": pack(numbers, bits), "s": scales.reshape(-1)}
+    if zeros:
+        constants["z"] = (pack(points, bits) if zeros == "packed" else points.astype(dtype)).reshape(-1)
+    if bias:
+        constants["b"] = b
+    node = helper.make_node("MatMulNBits", ["x", "w", "s", "z" if zeros else "", *(["", "b"] if bias else [])], ["y"], domain="com.microsoft", K=inner,
+                            N=columns, bits=bits, block_size=block)
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", kind, x.shape)], [helper.make_tensor_value_info("y", kind, None)],
+                              [numpy_helper.from_array(value, name) for name, value in constants.items()])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)], ir_version=10)
+    matrix = ((numbers.astype(np.float64) - points[..., None]) * scales.astype(np.float64)[..., None]).reshape(columns, -1)[:, :inner]
+    return model, {"x": x}, (x.astype(np.float64) @ matrix.T + (b.astype(np.float64) if bias else 0)).astype(dtype)
+
+
+TOLERANCES = {np.float32: 1e-5, np.float16: 1e-2, ml_dtypes.bfloat16: 6e-2}
+
+
+@pytest.fixture(params=["cuda", "cuda_blas"])
+def both(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.mark.parametrize("rows", [(1,), (2, 5), (3, 6)])
+@pytest.mark.parametrize("inner, columns, block", [(64, 12, 16), (96, 7, 32), (45, 5, 16), (300, 33, 128)])
+@pytest.mark.parametrize("bits, zeros, bias", [(4, None, False), (4, "packed", True), (4, "float", False), (8, None, True), (8, "packed", False)])
+def test_forms(both, rows, inner, columns, block, bits, zeros, bias):
+    model, feeds, expected = product(rows, inner, columns, block, bits, zeros, bias, np.float32)
+    kernels, outputs = both.run(model, feeds, runs=2)
+    assert kernels == ["MatMulNBits"]
+    compare(outputs["y"], expected, 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize("rows", [(1,), (20,)])
+def test_types(both, dtype, rows):
+    model, feeds, expected = product(rows, 128, 40, 32, 4, "packed", True, dtype)
+    _, outputs = both.run(model, feeds, runs=2)
+    compare(outputs["y"], expected, TOLERANCES[dtype], TOLERANCES[dtype])

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tools/gpu-bench is made of, on a machine without a GPU: its models in small, the same numbers by everything that runs them, and the report."""
+
+import json
+import pathlib
+import sys
+
+import numpy as np
+import pytest
+
+import gantry
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+from gpubench import models, onnx_torch, peer_gantry, report, ways  # noqa: E402: the folder of the tools is no package
+
+SMALL = {
+    "resnet": lambda **more: models.resnet50(size=32, blocks=(1, 1, 1, 1), **more),
+    "mobilenet": lambda **more: models.mobilenet_v2(size=32, repeats=0.3, **more),
+    "bert": lambda **more: models.bert(length=6, width=32, heads=4, layers=2, words=100, **more),
+    "vit": lambda **more: models.vit(size=32, patch=16, width=32, heads=4, layers=2, **more),
+    "gpt2": lambda **more: models.gpt2(past=5, width=32, heads=4, layers=2, words=100, **more),
+    "llama_decode": lambda dtype="f32", **more: models.llama(dtype, past=5, width=64, heads=4, kv_heads=2, layers=2, inner=96, words=100, **more),
+    "llama_prefill": lambda dtype="f32", **more: models.llama(dtype, past=0, length=6, width=64, heads=4, kv_heads=2, layers=2, inner=96, words=100, **more),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_models_run(name):
+    model = SMALL[name]()
+    found = gantry.Session(model, device="CPU").run(models.random_inputs(model))
+    assert found and all(np.isfinite(value).all() and np.abs(value).max() > 1e-3 for value in found.values())
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_pytorch_computes_the_same(name, dtype):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed", exc_type=ImportError)
+    model = SMALL[name](dtype=dtype)
+    feeds = models.random_inputs(model)
+    with torch.no_grad():
+        found = onnx_torch.make_module(model)(*ways.torch_inputs(torch, model, feeds, "cpu"))
+    if dtype == "bf16":  # nothing to compare with but that it runs in that type
+        assert all(value.dtype == torch.bfloat16 and torch.isfinite(value).all() for value in found)
+        return
+    expected = gantry.Session(model, device="CPU").run(feeds)
+    for info, value in zip(model.graph.output, found):
+        np.testing.assert_allclose(value.numpy(), expected[info.name], rtol=1e-3, atol=1e-4)
+
+
+def test_every_operator_has_a_form_in_pytorch():
+    for name, make in SMALL.items():
+        assert onnx_torch.supported(make()) == [], name
+    assert onnx_torch.supported(SMALL["llama_decode"](int4=True)) == ["MatMulNBits"]
+
+
+def test_four_bits_run():
+    model = SMALL["llama_decode"](int4=True)
+    found = gantry.Session(model, device="CPU").run(models.random_inputs(model))
+    assert np.isfinite(found["y"]).all()
+
+
+def test_rows_are_of_models_that_are_built():
+    for make, arguments in models.ROWS.values():
+        assert make.__module__ == models.__name__ and set(arguments) <= set(make.__code__.co_varnames)
+
+
+def test_a_way_that_fails_ends_nothing(tmp_path):
+    """Each way runs in a process of its own: what is missing or breaks is one line of the report, and the others go on."""
+    started = report.Report("a GPU", "abc", tmp_path)
+    fakes = {"good": ways.Way([sys.executable, "-c", "print('{\"times_ms\": [2.0, 4.0, 3.0], \"precision\": \"f16\"}')"]),
+             "absent": ways.Way([sys.executable, "-c", "import sys; sys.exit('no such package here')"]),
+             "endless": ways.Way([sys.executable, "-c", "import time; time.sleep(60)"])}
+    ways.compare("row", fakes, rounds=2, limit_s=4, report=started)
+    row = started.rows["row"]
+    assert row["median_ms"] == {"good": 3.0} and row["precision"] == {"good": "f16"}
+    assert row["missing"]["absent"] == "no such package here" and "ended after" in row["missing"]["endless"]
+    written = json.loads((tmp_path / "gpu-bench.json").read_text())
+    assert written["rows"]["row"]["median_ms"] == {"good": 3.0} and written["gpu"] == "a GPU" and written["commit"] == "abc"
+    assert "| row | 3.000 |" in (tmp_path / "gpu-bench.md").read_text() and "no such package here" in (tmp_path / "gpu-bench.md").read_text()
+
+
+def test_the_times_of_the_command_are_read():
+    assert peer_gantry.times_of('note\n{"latency_us": {"p50": 1500.0}}') == [1.5]
+
+
+def test_ratios_are_to_the_best_peer(tmp_path):
+    made = report.Report("a GPU", "abc", tmp_path)
+    for row, ours, best in (("a", 1.0, 2.0), ("b", 4.0, 2.0)):
+        made.add(row, {"gantry": [ours], "PyTorch eager": [9.0], "PyTorch graph": [best]}, {}, {})
+    made.write()
+    assert made.ratio("a") == 0.5 and made.ratio("b") == 2.0
+    assert "geometric mean 1.00" in (tmp_path / "gpu-bench.md").read_text()

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times a model by gantry's command: peer_gantry.py MODEL.onnx FEEDS.npz SECONDS FOLDER OPTIONS, the provider's options as JSON
+
+FOLDER is one that tools/gpu-test --pack made.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+
+def command(folder, model, seconds, config, feeds):
+    inputs = [word for name, file in feeds.items() for word in ("--input", f"{name}={file}")]
+    return [str(folder / "bin" / "gantry"), "bench", str(model), "--device", "CUDA:0", "--json", "--seconds", str(seconds), "--config", str(config), *inputs]
+
+
+def times_of(text: str) -> list:
+    """The median in ms, of what `gantry bench --json` prints."""
+    return [json.loads(text[text.index("{"):])["latency_us"]["p50"] / 1e3]
+
+
+def main() -> int:
+    model, feeds, seconds, folder, options = sys.argv[1:6]
+    folder = pathlib.Path(folder)
+    with tempfile.TemporaryDirectory() as room:
+        config = pathlib.Path(room) / "config.json"
+        config.write_text(json.dumps({"providers": {"options": {"cuda": json.loads(options)}}, "placement": {"fallback": "allow"}}), encoding="utf-8")
+        files = {}
+        for number, (name, value) in enumerate(np.load(feeds).items()):
+            files[name] = pathlib.Path(room) / f"{number}.npy"
+            np.save(files[name], value)
+        path = f"{folder / 'lib'}:{os.environ.get('LD_LIBRARY_PATH', '')}".rstrip(":")
+        done = subprocess.run(command(folder, model, seconds, config, files), capture_output=True, text=True, check=False,
+                              env={**os.environ, "LD_LIBRARY_PATH": path})
+    if done.returncode != 0:
+        sys.exit((done.stderr.strip() or done.stdout.strip())[-400:])
+    print(json.dumps({"times_ms": times_of(done.stdout), "precision": f"gantry, options {options}"}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
