@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from cuda_worker import BUILD, FAKE
 
 import gantry
 
@@ -82,6 +83,33 @@ def test_a_way_that_fails_ends_nothing(tmp_path):
 
 def test_the_times_of_the_command_are_read():
     assert peer_gantry.times_of('note\n{"latency_us": {"p50": 1500.0}}') == [1.5]
+
+
+@pytest.mark.parametrize("script, more, said", [("peer_torch.py", ["eager"], "PyTorch (is not installed|finds no GPU)"),
+                                                ("peer_onnxruntime.py", [], "no CUDA provider|does not start|not installed")])
+def test_peers_say_what_is_missing(tmp_path, script, more, said):
+    model = SMALL["bert"]()
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    np.savez(tmp_path / "feeds.npz", **models.random_inputs(model))
+    way = ways.Way([sys.executable, ROOT / "tools" / "gpubench" / script, tmp_path / "m.onnx", tmp_path / "feeds.npz", "0.1", *more])
+    with pytest.raises(RuntimeError, match=said):
+        print(ways.run(way, 60))
+        pytest.skip("this machine has a GPU")
+
+
+def test_gantry_is_timed_by_its_command(tmp_path, monkeypatch):
+    if not (FAKE / "libcuda.so.1").exists():
+        pytest.skip(f"{FAKE} is not built (-DGANTRY_BUILD_TESTS=ON)")
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(FAKE))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(BUILD / "tests" / "fake_cuda_cache"))
+    model = SMALL["gpt2"]()
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    np.savez(tmp_path / "feeds.npz", **models.random_inputs(model))
+    way = ways.Way([sys.executable, ROOT / "tools" / "gpubench" / "peer_gantry.py", tmp_path / "m.onnx", tmp_path / "feeds.npz", "0.1", BUILD,
+                    json.dumps({"own_kernels": True})])
+    result = ways.run(way, 120)
+    assert len(result["times_ms"]) == 1 and result["times_ms"][0] > 0 and "f32 strict" in result["precision"]
 
 
 def test_ratios_are_to_the_best_peer(tmp_path):
