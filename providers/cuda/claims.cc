@@ -14,6 +14,29 @@
 
 namespace gantry::cuda {
 
+namespace {
+
+// [N, C, H, W] with the channels innermost.
+void offer_channels_last(gantry_port& port) {
+  static const gantry_format format = [] {
+    gantry_format made = {};
+    made.size = sizeof(made);
+    made.rank = 4;
+    const uint32_t order[] = {0, 2, 3, 1};
+    std::copy(std::begin(order), std::end(order), made.order);
+    return made;
+  }();
+  static const gantry_format* const formats[] = {&format};
+  port.formats = formats;
+  port.format_count = 1;
+}
+
+bool is_granted(const gantry_format* const* formats, int slot) {
+  return formats && slot >= 0 && formats[slot] != nullptr;
+}
+
+}  // namespace
+
 double estimated_ns(const sdk::NodeView& node, uint32_t) {
   // A launch, then what a large device does at a time.
   constexpr double kLaunchNs = 2000;
@@ -24,9 +47,10 @@ double estimated_ns(const sdk::NodeView& node, uint32_t) {
   return kLaunchNs + std::max(work.operations / kOperationsPerNs, work.bytes / kBytesPerNs);
 }
 
-Claims::Claims(const gantry_host* host, const gantry_claim_request& request)
+Claims::Claims(const gantry_host* host, const gantry_claim_request& request, bool has_dnn)
     : host_(host),
       request_(request),
+      has_dnn_(has_dnn),
       index_(host, *request.graph),
       is_claimed_(request.graph->node_count, false),
       refusals_(request.graph->node_count) {}
@@ -68,7 +92,9 @@ void Claims::claim_products(std::vector<bool>& is_elementwise) {
 void Claims::claim_convolutions(std::vector<bool>& is_elementwise) {
   for (uint32_t node = 0; node < index_.graph().node_count; ++node) {
     const ConvChain chain = conv_chain(index_, node, is_elementwise);
-    if (chain.nodes.size() < 2) continue;
+    if (chain.nodes.empty()) continue;
+    const bool is_last = has_dnn_ && prefers_channels_last(index_.node(node));
+    if (chain.nodes.size() < 2 && !is_last) continue;
     const std::vector<sdk::InputSlot> slots = index_.input_slots(chain.nodes);
     std::vector<gantry_port> inputs(slots.size(), gantry_port{});
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -77,8 +103,10 @@ void Claims::claim_convolutions(std::vector<bool>& is_elementwise) {
       // The bounds of a Clip.
       if (index_.node(slots[i].node).op_type() == "Clip")
         inputs[i].flags |= GANTRY_PORT_COMPILE_ONLY | GANTRY_PORT_UNALIGNED;
+      const bool is_tensor = i == 0 || static_cast<int>(i) == chain.epilogue.addend_slot;
+      if (is_last && is_tensor) offer_channels_last(inputs[i]);
     }
-    claim(chain.nodes, inputs, 0, kConvTag);
+    claim(chain.nodes, inputs, 0, kConvTag, is_last);
     claim_one_by_one({chain.nodes.begin() + 1, chain.nodes.end()}, is_elementwise);
   }
 }
@@ -106,7 +134,7 @@ void Claims::claim_set(const std::vector<uint32_t>& nodes) {
 }
 
 void Claims::claim(const std::vector<uint32_t>& nodes, const std::vector<gantry_port>& inputs,
-                   uint64_t overwrites, uint64_t tag) {
+                   uint64_t overwrites, uint64_t tag, bool offers_channels_last) {
   const gantry_node& last = index_.raw(nodes.back());
   std::vector<gantry_port> outputs(last.output_count, gantry_port{});
   for (gantry_port& port : outputs) {
@@ -114,6 +142,7 @@ void Claims::claim(const std::vector<uint32_t>& nodes, const std::vector<gantry_
     port.repeats = GANTRY_NONE;
   }
   outputs[0].overwrites = overwrites;
+  if (offers_channels_last) offer_channels_last(outputs[0]);
   std::string name = "cuda.";
   double time_ns = 0;
   for (const uint32_t node : nodes) {
@@ -178,7 +207,12 @@ std::unique_ptr<sdk::Kernel> compile_set(const gantry_host* host, const gantry_c
     std::vector<bool> may_take(args.graph->node_count, false);
     for (const uint32_t node : nodes) may_take[node] = true;
     const ConvChain chain = conv_chain(index, nodes.front(), may_take);
-    return std::make_unique<PlannedKernel>(make_conv(index.node(nodes.front()), chain.epilogue), 0);
+    return std::make_unique<PlannedKernel>(
+        make_conv(index.node(nodes.front()), chain.epilogue,
+                  {is_granted(args.input_formats, 0),
+                   is_granted(args.input_formats, chain.epilogue.addend_slot),
+                   is_granted(args.output_formats, 0)}),
+        0);
   }
   ProductEpilogue epilogue;
   for (const uint32_t node : nodes) {

@@ -28,7 +28,8 @@ double estimated_ns(const sdk::NodeView& node, uint32_t device);
 /// One claim question. Borrows the request.
 class Claims {
  public:
-  Claims(const gantry_host* host, const gantry_claim_request& request);
+  /// `has_dnn`: cuDNN is there, so that convolutions are worth a format of their own.
+  Claims(const gantry_host* host, const gantry_claim_request& request, bool has_dnn);
 
   /// Claims products and element-wise nodes in sets, and their nodes one by one too, for when a set
   /// is not granted.
@@ -43,11 +44,12 @@ class Claims {
   void claim_one_by_one(const std::vector<uint32_t>& nodes, std::vector<bool>& is_elementwise);
   void claim_set(const std::vector<uint32_t>& nodes);
   void claim(const std::vector<uint32_t>& nodes, const std::vector<gantry_port>& inputs,
-             uint64_t overwrites, uint64_t tag);
+             uint64_t overwrites, uint64_t tag, bool offers_channels_last = false);
   void pass_on(const gantry_claim& row) const;
 
   const gantry_host* host_;
   const gantry_claim_request& request_;
+  const bool has_dnn_;
   sdk::GraphIndex index_;
   std::vector<bool> is_claimed_;       // by node
   std::vector<std::string> refusals_;  // by node, of known operators

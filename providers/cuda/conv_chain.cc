@@ -74,6 +74,11 @@ bool rectifies(const sdk::GraphIndex& index, uint32_t node, ConvEpilogue& epilog
 
 }  // namespace
 
+bool prefers_channels_last(const sdk::NodeView& anchor) {
+  const uint32_t dtype = anchor.input(0).dtype();
+  return (dtype == GANTRY_FLOAT16 || dtype == GANTRY_BFLOAT16) && anchor.input(0).rank() == 4;
+}
+
 ConvChain conv_chain(const sdk::GraphIndex& index, uint32_t node,
                      const std::vector<bool>& may_take) {
   const sdk::NodeView anchor = index.node(node);

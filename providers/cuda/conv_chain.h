@@ -30,7 +30,18 @@ struct ConvChain {
 ConvChain conv_chain(const sdk::GraphIndex& index, uint32_t node,
                      const std::vector<bool>& may_take);
 
+/// Which tensors stand channels-last, as the host has granted it.
+struct ConvOrders {
+  bool x = false;
+  bool addend = false;
+  bool y = false;
+};
+
 /// The kernel of a chain. `anchor`: Conv.
-std::unique_ptr<Operation> make_conv(const sdk::NodeView& anchor, const ConvEpilogue& epilogue);
+std::unique_ptr<Operation> make_conv(const sdk::NodeView& anchor, const ConvEpilogue& epilogue,
+                                     const ConvOrders& orders);
+
+/// Whether a convolution is faster channels-last: of 16-bit floats over two axes.
+bool prefers_channels_last(const sdk::NodeView& anchor);
 
 }  // namespace gantry::cuda

@@ -18,6 +18,7 @@
 #include "driver.h"
 #include "options.h"
 #include "programs.h"
+#include "reorder.h"
 #include "staging.h"
 
 namespace gantry::cuda {
@@ -89,6 +90,7 @@ class Device {
   Staging& staging() { return *staging_; }
   /// Kernels on this device.
   LoadedPrograms& programs() { return *programs_; }
+  Reorders& reorders() { return reorders_; }
   /// Kernels as source, of all devices.
   Programs& source_store() { return services_.programs; }
   /// cuBLASLt, opened when it is first asked for; null: it is not to be used, or cannot be.
@@ -107,6 +109,7 @@ class Device {
   StreamHandle stream_ = nullptr;  // on which memory is taken and given back
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<LoadedPrograms> programs_;
+  Reorders reorders_;
   std::once_flag blas_once_;
   std::unique_ptr<Blas> blas_;
   std::once_flag dnn_once_;

@@ -11,7 +11,8 @@ namespace gantry::cuda {
 namespace {
 
 constexpr int64_t kMostConfigs = 8;  // of a mode of the heuristics
-constexpr size_t kMostWays = 8;
+constexpr size_t kMostWays = 6;
+constexpr int kAnyWay = -1;
 constexpr int kTimedRuns = 5;
 constexpr uint64_t kMostWorkspaceBytes = uint64_t{256} << 20;
 
@@ -26,6 +27,7 @@ struct Dnn::Convolution {
   const ConvGraph graph;
   std::vector<DnnDescriptor> configs;
   std::vector<DnnDescriptor> plans;  // the ways
+  std::vector<int> numbers;          // of the ways, among all that are offered
   uint64_t workspace_bytes = 0;
   size_t chosen = 0;
   bool is_chosen = false;
@@ -44,7 +46,7 @@ Dnn::~Dnn() {
 }
 
 std::string Dnn::load(const LibrarySearch& search) {
-  const SharedLibrary library = search.open({"libcudnn.so.9"});
+  const SharedLibrary library = search.open({kDnnLibrary});
   if (!library.is_open()) return "cuDNN cannot be opened: " + library.reason();
   if (!functions_.load(library))
     return library.path() + " is not the cuDNN that is expected under this name";
@@ -73,11 +75,28 @@ Dnn::Convolution& Dnn::convolution_of(const ConvShape& shape) {
   if (found) return *found;
   auto convolution = std::make_unique<Convolution>(functions_, shape, handle_);
   if (convolution->graph.status() == 0) {
-    add_ways(*convolution, kDnnModeA);
-    if (convolution->plans.empty()) add_ways(*convolution, kDnnModeFallback);
+    // Making a way can take the library a tenth of a second, so with a choice on disk it makes one.
+    std::string kept;
+    if (cache_.load(key_of(shape), kept) && kept.size() == 1) {
+      find_ways(*convolution, kept[0] - 'a');
+      convolution->is_chosen = !convolution->plans.empty();
+    }
+    if (convolution->plans.empty()) find_ways(*convolution, kAnyWay);
   }
   found = std::move(convolution);
   return *found;
+}
+
+// Ways come in the same order from the same library on the same device.
+std::string Dnn::key_of(const ConvShape& shape) const {
+  return CodeCache::key_of("cudnn-1|" + std::to_string(version_) + "|" + device_.facts.name +
+                           (uses_tf32_ ? "|tf32|" : "|") + shape.text());
+}
+
+void Dnn::find_ways(Convolution& convolution, int only) const {
+  add_ways(convolution, kDnnModeA, 0, only);
+  if (convolution.plans.empty())
+    add_ways(convolution, kDnnModeFallback, static_cast<int>(kMostConfigs), only);
 }
 
 // TF32 is no way for f32 unless it is asked for, and neither are factors in 16 bits; results are
@@ -86,7 +105,7 @@ bool Dnn::may_use(const ConvShape& shape, const DnnDescriptor& config) const {
   DnnDescriptor engine(functions_, kDnnEngine);
   void* handle = engine.handle();
   if (config.get(kConfigEngine, kDnnDescriptorType, 1, &handle) != 1) return false;
-  std::array<int, 16> notes{};
+  std::array<int, 10> notes{};  // as many kinds as there are
   const int64_t count = engine.get(kEngineNotes, kDnnNoteType, notes.size(), notes.data());
   for (int64_t i = 0; i < count; ++i) {
     const int note = notes.at(static_cast<size_t>(i));
@@ -97,7 +116,8 @@ bool Dnn::may_use(const ConvShape& shape, const DnnDescriptor& config) const {
   return true;
 }
 
-void Dnn::add_ways(Convolution& convolution, DnnHeuristicsMode mode) {
+// `first`: number of the first that is offered; `only`: of the one that is wanted, or kAnyWay.
+void Dnn::add_ways(Convolution& convolution, DnnHeuristicsMode mode, int first, int only) const {
   DnnDescriptor heuristics(functions_, kDnnHeuristics);
   heuristics.set(kHeuristicsGraph, convolution.graph.graph());
   heuristics.set(kHeuristicsMode, kDnnHeuristicsModeType, int{mode});
@@ -109,7 +129,9 @@ void Dnn::add_ways(Convolution& convolution, DnnHeuristicsMode mode) {
   const int64_t count =
       heuristics.get(kHeuristicsResults, kDnnDescriptorType, kMostConfigs, handles.data());
   for (int64_t i = 0; i < count && convolution.plans.size() < kMostWays; ++i) {
+    const int number = first + static_cast<int>(i);
     DnnDescriptor& config = configs[static_cast<size_t>(i)];
+    if (only != kAnyWay && number != only) continue;
     if (!may_use(convolution.shape, config)) continue;
     DnnDescriptor plan(functions_, kDnnPlan);
     plan.set(kPlanHandle, kDnnHandleType, handle_);
@@ -122,6 +144,7 @@ void Dnn::add_ways(Convolution& convolution, DnnHeuristicsMode mode) {
         std::max(convolution.workspace_bytes, static_cast<uint64_t>(workspace));
     convolution.configs.push_back(std::move(config));
     convolution.plans.push_back(std::move(plan));
+    convolution.numbers.push_back(number);
   }
 }
 
@@ -134,16 +157,6 @@ void Dnn::run(const ConvShape& shape, Stream& stream, const ConvOperands& operan
 
 void Dnn::choose(Convolution& convolution, Stream& stream, const ConvOperands& operands) {
   const size_t count = convolution.plans.size();
-  // Ways come in the same order from the same library on the same device.
-  const std::string key = CodeCache::key_of("cudnn-1|" + std::to_string(version_) + "|" +
-                                            device_.facts.name + (uses_tf32_ ? "|tf32|" : "|") +
-                                            std::to_string(count) + "|" + convolution.shape.text());
-  std::string kept;
-  if (cache_.load(key, kept) && kept.size() == 1 && static_cast<size_t>(kept[0] - '0') < count) {
-    convolution.chosen = static_cast<size_t>(kept[0] - '0');
-    convolution.is_chosen = true;
-    return;
-  }
   float best = std::numeric_limits<float>::infinity();
   for (size_t way = 0; way < count; ++way) {
     const float time = time_of(convolution, way, stream, operands);
@@ -158,7 +171,8 @@ void Dnn::choose(Convolution& convolution, Stream& stream, const ConvOperands& o
                                               "; the provider's option own_kernels avoids them");
   }
   convolution.is_chosen = true;
-  cache_.store(key, std::string(1, static_cast<char>('0' + convolution.chosen)));
+  const int number = convolution.numbers[convolution.chosen];
+  cache_.store(key_of(convolution.shape), std::string(1, static_cast<char>('a' + number)));
 }
 
 // Milliseconds; infinite: it does not run.

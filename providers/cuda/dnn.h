@@ -53,7 +53,9 @@ class Dnn {
 
   std::string load(const LibrarySearch& search);
   Convolution& convolution_of(const ConvShape& shape);
-  void add_ways(Convolution& convolution, DnnHeuristicsMode mode);
+  [[nodiscard]] std::string key_of(const ConvShape& shape) const;
+  void find_ways(Convolution& convolution, int only) const;
+  void add_ways(Convolution& convolution, DnnHeuristicsMode mode, int first, int only) const;
   [[nodiscard]] bool may_use(const ConvShape& shape, const DnnDescriptor& config) const;
   void choose(Convolution& convolution, Stream& stream, const ConvOperands& operands);
   float time_of(const Convolution& convolution, size_t way, Stream& stream,

@@ -91,6 +91,8 @@ enum DnnMode : int { kDnnAdd = 0, kDnnRelu = 100, kDnnCrossCorrelation = 1 };
 enum DnnHeuristicsMode : int { kDnnModeFallback = 2, kDnnModeA = 3 };
 enum DnnNote : int { kNoteTensorCore = 0, kNoteDownConvert = 1, kNoteNondeterministic = 4 };
 
+constexpr char kDnnLibrary[] = "libcudnn.so.9";
+
 /// The library's functions; 0 is success.
 struct DnnFunctions {
   size_t (*version)() = nullptr;

@@ -3,6 +3,7 @@
 
 #include <gantry/sdk/bits.h>
 
+#include <algorithm>
 #include <array>
 #include <list>
 
@@ -88,6 +89,9 @@ Planner planner_of(const sdk::Call& call, uint64_t host_inputs, Device& device) 
            [&device](const ConvShape& shape, uint64_t& out_workspace_bytes) {
              Dnn* const dnn = device.dnn();
              return dnn && dnn->supports(shape, out_workspace_bytes);
+           },
+           [&device](uint64_t size_bytes) {
+             return std::make_shared<KeptMemory>(device, size_bytes);
            }}};
 }
 
@@ -98,10 +102,24 @@ class Runner {
 
   void run() {
     ask_for_memory();
-    for (Step& step : bound_.plan.steps) run_step(step);
+    for (Step& step : bound_.plan.steps) {
+      if (step.fills >= 0 && bound_.plan.kept[static_cast<size_t>(step.fills)]->is_filled())
+        continue;
+      run_step(step);
+    }
+    mark_filled();
   }
 
  private:
+  // Other streams read it without waiting for this one, so it is there before they may.
+  void mark_filled() {
+    const auto& kept = bound_.plan.kept;
+    if (std::all_of(kept.begin(), kept.end(), [](const auto& one) { return one->is_filled(); }))
+      return;
+    stream_.synchronize();
+    for (const auto& one : kept) one->set_filled();
+  }
+
   void ask_for_memory() {
     for (size_t i = 0; i < bound_.outputs.size(); ++i) {
       const PlannedOutput& planned = bound_.plan.outputs[i];
@@ -129,6 +147,9 @@ class Runner {
         break;
       case Buffer::Kind::kScratch:
         memory = bound_.scratch[buffer.index];
+        break;
+      case Buffer::Kind::kKept:
+        memory = bound_.plan.kept[buffer.index]->memory();
         break;
     }
     return static_cast<std::byte*>(memory) + buffer.offset_bytes;

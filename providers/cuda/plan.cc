@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "device.h"
+
 namespace gantry::cuda {
 namespace {
 
@@ -18,6 +20,11 @@ std::vector<int64_t> widened(const void* data, int64_t count) {
 }
 
 }  // namespace
+
+KeptMemory::KeptMemory(Device& device, uint64_t size_bytes)
+    : device_(device), memory_(device.allocate(size_bytes)) {}
+
+KeptMemory::~KeptMemory() { device_.free(memory_); }
 
 std::vector<int64_t> Planner::host_integers(int slot) const {
   const InputFacts& facts = input(slot);
@@ -43,6 +50,18 @@ Buffer Planner::output(int slot, uint32_t dtype, std::vector<int64_t> shape) {
 Buffer Planner::scratch(uint64_t size_bytes) {
   plan_.scratch_bytes.push_back(size_bytes);
   return {Buffer::Kind::kScratch, static_cast<uint32_t>(plan_.scratch_bytes.size() - 1), 0};
+}
+
+Buffer Planner::begin_kept(std::shared_ptr<KeptMemory>& held, uint64_t size_bytes) {
+  if (!held) held = libraries_.keep(size_bytes);
+  plan_.kept.push_back(held);
+  kept_begin_ = plan_.steps.size();
+  return {Buffer::Kind::kKept, static_cast<uint32_t>(plan_.kept.size() - 1), 0};
+}
+
+void Planner::end_kept(const Buffer& kept) {
+  for (size_t i = kept_begin_; i < plan_.steps.size(); ++i)
+    plan_.steps[i].fills = static_cast<int>(kept.index);
 }
 
 void Planner::host_output(int slot, uint32_t dtype, std::vector<int64_t> shape, const void* data,

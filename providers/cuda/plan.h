@@ -6,10 +6,12 @@
 
 #include <gantry/sdk/kernel.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,13 +22,36 @@
 
 namespace gantry::cuda {
 
+class Device;
 class Stream;
+
+/// Memory of a device that the first run fills and every later one reads: a constant in another
+/// order. Any thread.
+class KeptMemory {
+ public:
+  /// OUT_OF_MEMORY.
+  KeptMemory(Device& device, uint64_t size_bytes);
+  ~KeptMemory();
+  KeptMemory(const KeptMemory&) = delete;
+  KeptMemory& operator=(const KeptMemory&) = delete;
+
+  [[nodiscard]] void* memory() const { return memory_; }
+  [[nodiscard]] bool is_filled() const { return is_filled_; }
+  /// To be called when a stream has done what fills it.
+  void set_filled() { is_filled_ = true; }
+
+ private:
+  Device& device_;
+  void* const memory_;
+  std::atomic<bool> is_filled_{false};
+};
 
 /// Where memory of a run comes from.
 struct Buffer {
-  enum class Kind : uint8_t { kInput, kOutput, kScratch };
+  enum class Kind : uint8_t { kInput, kOutput, kScratch, kKept };
   Kind kind = Kind::kInput;
-  uint32_t index = 0;         ///< input slot, or number among the plan's outputs or scratch buffers
+  /// Input slot, or number among the plan's outputs, scratch buffers or kept memory.
+  uint32_t index = 0;
   uint64_t offset_bytes = 0;  ///< from its beginning
 
   [[nodiscard]] Buffer at(uint64_t bytes) const { return {kind, index, offset_bytes + bytes}; }
@@ -60,6 +85,7 @@ struct Step {
   std::vector<Buffer> buffers;
   uint64_t size_bytes = 0;
   unsigned char value = 0;
+  int fills = -1;  // kept memory that it fills, by number: left out once that is filled; -1: none
   // kCall: a library's function, with the addresses of the buffers
   std::function<void(Stream& stream, void* const* addresses)> call;
 };
@@ -74,6 +100,7 @@ struct PlannedOutput {
 struct Plan {
   std::vector<PlannedOutput> outputs;
   std::vector<uint64_t> scratch_bytes;
+  std::vector<std::shared_ptr<KeptMemory>> kept;
   std::vector<Step> steps;
 };
 
@@ -81,6 +108,8 @@ struct Plan {
 struct LibraryQuestions {
   std::function<bool()> has_blas;
   std::function<bool(const ConvShape& shape, uint64_t& out_workspace_bytes)> supports_conv;
+  /// Memory of the device.
+  std::function<std::shared_ptr<KeptMemory>(uint64_t size_bytes)> keep;
 };
 
 /// Makes a plan. One thread.
@@ -111,6 +140,10 @@ class Planner {
   static Buffer in(int slot) { return {Buffer::Kind::kInput, static_cast<uint32_t>(slot), 0}; }
   Buffer output(int slot, uint32_t dtype, std::vector<int64_t> shape);
   Buffer scratch(uint64_t size_bytes);
+  /// Memory that is kept, made here if `held` is null. What is planned between this and `end_kept`
+  /// fills it, and is left out of later runs.
+  Buffer begin_kept(std::shared_ptr<KeptMemory>& held, uint64_t size_bytes);
+  void end_kept(const Buffer& kept);
   /// An output in host memory.
   void host_output(int slot, uint32_t dtype, std::vector<int64_t> shape, const void* data,
                    uint64_t size_bytes);
@@ -152,6 +185,7 @@ class Planner {
   Programs& programs_;
   std::vector<InputFacts> inputs_;
   std::vector<uint8_t> wanted_;
+  size_t kept_begin_ = 0;  // of the steps that fill kept memory
   Plan plan_;
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@ class CudaProvider final : public sdk::Provider {
     fill_device_slots(api_);
     fill_stream_slots(api_);
     if (options_.capture) fill_capture_slots(api_);
+    fill_reorder_slot(api_);
     api_.device_open = [](gantry_provider* self, uint32_t index, gantry_device** out) {
       return sdk::guard(of(self).host(), [&] { *out = of(self).open(index); });
     };
@@ -47,7 +49,7 @@ class CudaProvider final : public sdk::Provider {
   }
 
   void claim(const gantry_claim_request& request) const override {
-    Claims claims(host(), request);
+    Claims claims(host(), request, has_dnn());
     claims.claim_sets();
     // The rest as the rows say it.
     const gantry_claim_sink rest = claims.sink_of_rest();
@@ -62,6 +64,14 @@ class CudaProvider final : public sdk::Provider {
   }
 
  private:
+  // Whether its library opens: a device starts it, when there is one.
+  [[nodiscard]] bool has_dnn() const {
+    std::call_once(dnn_once_, [&] {
+      has_dnn_ = !options_.own_kernels && search_.open({kDnnLibrary}).is_open();
+    });
+    return has_dnn_;
+  }
+
   static CudaProvider& of(gantry_provider* self) {
     return static_cast<CudaProvider&>(*reinterpret_cast<sdk::Provider*>(self));
   }
@@ -116,6 +126,8 @@ class CudaProvider final : public sdk::Provider {
   std::optional<Compiler> compiler_;
   std::vector<DeviceFacts> devices_;
   Programs programs_;
+  mutable std::once_flag dnn_once_;
+  mutable bool has_dnn_ = false;
 };
 
 }  // namespace

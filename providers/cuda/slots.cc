@@ -3,6 +3,7 @@
 
 #include <gantry/sdk/error.h>
 
+#include "reorder.h"
 #include "stream.h"
 
 namespace gantry::cuda {
@@ -63,6 +64,15 @@ void fill_stream_slots(gantry_provider_api& api) {
   api.event_query = [](gantry_event* event, uint32_t* out_is_complete) {
     return sdk::guard(from(event)->device().host,
                       [&] { *out_is_complete = from(event)->query() ? 1 : 0; });
+  };
+}
+
+void fill_reorder_slot(gantry_provider_api& api) {
+  api.reorder = [](gantry_provider*, gantry_run*, gantry_stream* stream,
+                   const gantry_tensor* source, gantry_tensor* target) {
+    return sdk::guard(from(stream)->device().host, [&] {
+      from(stream)->device().reorders().run(*from(stream), *source, *target);
+    });
   };
 }
 

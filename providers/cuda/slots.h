@@ -11,5 +11,7 @@ void fill_device_slots(gantry_provider_api& api);
 /// Streams, copies and events.
 void fill_stream_slots(gantry_provider_api& api);
 void fill_capture_slots(gantry_provider_api& api);
+/// Of tensors that stand channels-last.
+void fill_reorder_slot(gantry_provider_api& api);
 
 }  // namespace gantry::cuda

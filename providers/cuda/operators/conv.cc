@@ -2,6 +2,7 @@
 // Conv, by cuDNN where it is there and has a way, else by the provider's own kernels, and
 // ConvTranspose.
 #include <algorithm>
+#include <mutex>
 
 #include "../conv_chain.h"
 #include "../kernel_texts.h"
@@ -73,16 +74,43 @@ ConvShape shape_for_library(const WindowParameters& p, uint32_t dtype, const Ext
   return shape;
 }
 
+// Strides of [batch, channels, ...].
+Extents strides_of(const Extents& shape, bool is_channels_last) {
+  if (!is_channels_last) return dense_strides(shape);
+  Extents moved(shape.begin() + 2, shape.end());
+  moved.insert(moved.begin(), shape[0]);
+  moved.push_back(shape[1]);
+  const Extents lies = dense_strides(moved);
+  Extents strides = {lies[0], 1};
+  strides.insert(strides.end(), lies.begin() + 1, lies.end() - 1);
+  return strides;
+}
+
+// A tensor in the other order if it is not in the one that is wanted.
+Buffer in_order(Planner& planner, const Buffer& source, const Extents& shape, uint32_t dtype,
+                bool is_last, bool wants_last) {
+  if (is_last == wants_last) return source;
+  const Buffer made = planner.scratch(static_cast<uint64_t>(count_of(shape) * bytes_of(dtype)));
+  plan_copy(planner, shape, bytes_of(dtype), made, strides_of(shape, wants_last), source,
+            strides_of(shape, is_last));
+  return made;
+}
+
+// What a convolution works on, in the order in which it works.
+struct Operands {
+  Buffer x, w, addend, y;
+};
+
 void call_library(Planner& planner, const ConvShape& shape, uint64_t workspace_bytes,
-                  const Buffer& y, int addend_slot) {
-  std::vector<Buffer> buffers = {y, Planner::in(0), Planner::in(1)};
+                  const Operands& operands) {
+  std::vector<Buffer> buffers = {operands.y, operands.x, operands.w};
   const auto place = [&](bool is_there, const Buffer& buffer) {
     if (!is_there) return size_t{0};
     buffers.push_back(buffer);
     return buffers.size() - 1;
   };
   const size_t bias = place(shape.has_bias, Planner::in(2));
-  const size_t addend = place(shape.has_addend, Planner::in(addend_slot));
+  const size_t addend = place(shape.has_addend, operands.addend);
   // The library takes no null for scratch memory of 0 bytes.
   const size_t workspace = place(true, planner.scratch(std::max<uint64_t>(workspace_bytes, 256)));
   planner.call(std::move(buffers), [=](Stream& stream, void* const* at) {
@@ -94,12 +122,14 @@ void call_library(Planner& planner, const ConvShape& shape, uint64_t workspace_b
 
 class Conv final : public Operation {
  public:
-  explicit Conv(const NodeView& node) : Conv(node, ConvEpilogue{}) {}
-  Conv(const NodeView& node, const ConvEpilogue& epilogue)
+  explicit Conv(const NodeView& node) : Conv(node, ConvEpilogue{}, ConvOrders{}) {}
+  Conv(const NodeView& node, const ConvEpilogue& epilogue, const ConvOrders& orders)
       : window_(node),
         group_(node.get_int("group", 1)),
         has_bias_(node.input(2).present()),
-        epilogue_(epilogue) {}
+        has_constant_weights_(node.input(1).is_constant()),
+        epilogue_(epilogue),
+        orders_(orders) {}
 
   void plan(Planner& planner) const override {
     const InputFacts& x = planner.input(0);
@@ -111,52 +141,92 @@ class Conv final : public Operation {
     window_.slide(parameters);
     const Extents shape = shape_of(parameters, x.shape.size());
     parameters.count = count_of(shape);
-    const bool has_addend = epilogue_.addend_slot >= 0;
-    if (has_addend && planner.shape(epilogue_.addend_slot) != shape) {
-      throw sdk::Error(GANTRY_UNSUPPORTED, "what is added to the convolution has the shape " +
-                                               text_of(planner.shape(epilogue_.addend_slot)) +
-                                               ", expected " + text_of(shape) +
-                                               " as the model's shapes say");
-    }
+    check_addend(planner, shape);
     const Buffer y = planner.output(0, x.dtype, shape);
     if (parameters.count == 0) return;
-    const ConvShape plain = shape_for_library(parameters, x.dtype, w, x.shape.size() - 2);
+    ConvShape plain = shape_for_library(parameters, x.dtype, w, x.shape.size() - 2);
+    // The order of most of what is read and written.
+    plain.is_channels_last = orders_.x || orders_.y;
     ConvShape whole = plain;
     whole.has_bias = has_bias_;
-    whole.has_addend = has_addend;
+    whole.has_addend = epilogue_.addend_slot >= 0;
     whole.has_relu = epilogue_.has_relu;
     whole.most = epilogue_.most;
     uint64_t workspace_bytes = 0;
     const bool is_known = x.dtype != GANTRY_DOUBLE;
-    if (is_known && planner.supports(whole, workspace_bytes))
-      return call_library(planner, whole, workspace_bytes, y, epilogue_.addend_slot);
-    if (is_known && planner.supports(plain, workspace_bytes)) {
-      call_library(planner, plain, workspace_bytes, y, -1);
-      return finish(planner, parameters, x.dtype, y, whole.has_bias);
+    const bool takes_whole = is_known && planner.supports(whole, workspace_bytes);
+    const bool takes_plain = takes_whole || (is_known && planner.supports(plain, workspace_bytes));
+    const bool works_last = takes_plain && plain.is_channels_last;
+    const Operands operands = operands_of(planner, shape, y, works_last);
+    if (takes_plain) {
+      call_library(planner, takes_whole ? whole : plain, workspace_bytes, operands);
+    } else {
+      Addresses addresses = {{&parameters.result, operands.y},
+                             {&parameters.source, operands.x},
+                             {&parameters.weights, operands.w}};
+      if (has_bias_) addresses.emplace_back(&parameters.bias, Planner::in(2));
+      launch_own(planner, parameters, x.dtype, shape, addresses, "CONV");
     }
-    Addresses addresses = {{&parameters.result, y},
-                           {&parameters.source, Planner::in(0)},
-                           {&parameters.weights, Planner::in(1)}};
-    if (whole.has_bias) addresses.emplace_back(&parameters.bias, Planner::in(2));
-    launch_own(planner, parameters, x.dtype, shape, addresses, "CONV");
-    finish(planner, parameters, x.dtype, y, false);
+    if (!takes_whole)
+      finish(planner, parameters, x.dtype, operands, takes_plain && has_bias_, works_last);
+    if (orders_.y != works_last) {
+      plan_copy(planner, shape, bytes_of(x.dtype), y, strides_of(shape, orders_.y), operands.y,
+                strides_of(shape, works_last));
+    }
   }
 
  private:
+  void check_addend(const Planner& planner, const Extents& shape) const {
+    if (epilogue_.addend_slot < 0 || planner.shape(epilogue_.addend_slot) == shape) return;
+    throw sdk::Error(GANTRY_UNSUPPORTED, "what is added to the convolution has the shape " +
+                                             text_of(planner.shape(epilogue_.addend_slot)) +
+                                             ", expected " + text_of(shape) +
+                                             " as the model's shapes say");
+  }
+
+  [[nodiscard]] Operands operands_of(Planner& planner, const Extents& shape, const Buffer& y,
+                                     bool works_last) const {
+    const InputFacts& x = planner.input(0);
+    Operands operands;
+    operands.x = in_order(planner, Planner::in(0), x.shape, x.dtype, orders_.x, works_last);
+    operands.w = works_last ? turned_weights(planner) : Planner::in(1);
+    if (epilogue_.addend_slot >= 0) {
+      operands.addend = in_order(planner, Planner::in(epilogue_.addend_slot), shape, x.dtype,
+                                 orders_.addend, works_last);
+    }
+    operands.y = orders_.y == works_last
+                     ? y
+                     : planner.scratch(static_cast<uint64_t>(count_of(shape) * bytes_of(x.dtype)));
+    return operands;
+  }
+
+  // Constant ones are turned round once.
+  [[nodiscard]] Buffer turned_weights(Planner& planner) const {
+    const InputFacts& w = planner.input(1);
+    if (!has_constant_weights_)
+      return in_order(planner, Planner::in(1), w.shape, w.dtype, false, true);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const Buffer kept =
+        planner.begin_kept(turned_, static_cast<uint64_t>(count_of(w.shape) * bytes_of(w.dtype)));
+    plan_copy(planner, w.shape, bytes_of(w.dtype), kept, strides_of(w.shape, true), Planner::in(1),
+              dense_strides(w.shape));
+    planner.end_kept(kept);
+    return kept;
+  }
+
   // What the convolution before did not do.
-  void finish(Planner& planner, const WindowParameters& done, uint32_t dtype, const Buffer& y,
-              bool adds_bias) const {
+  void finish(Planner& planner, const WindowParameters& done, uint32_t dtype,
+              const Operands& operands, bool adds_bias, bool works_last) const {
     if (!adds_bias && epilogue_.addend_slot < 0 && !epilogue_.has_relu) return;
     EpilogueParameters parameters = {};
     parameters.count = done.count;
     parameters.channels = done.result_channels;
-    parameters.inner = done.out[0] * done.out[1] * done.out[2];
+    parameters.inner = works_last ? 1 : done.out[0] * done.out[1] * done.out[2];
     parameters.has_relu = epilogue_.has_relu ? 1 : 0;
     parameters.most = epilogue_.most;
-    Addresses addresses = {{&parameters.result, y}};
+    Addresses addresses = {{&parameters.result, operands.y}};
     if (adds_bias) addresses.emplace_back(&parameters.bias, Planner::in(2));
-    if (epilogue_.addend_slot >= 0)
-      addresses.emplace_back(&parameters.added, Planner::in(epilogue_.addend_slot));
+    if (epilogue_.addend_slot >= 0) addresses.emplace_back(&parameters.added, operands.addend);
     planner.launch(kernel_source({"epilogue.h"}, "\ntypedef " + type_name(dtype) + " T;\ntypedef " +
                                                      computed_name(dtype) + " C;\n" +
                                                      std::string(kernel_text("epilogue.cu"))),
@@ -166,7 +236,11 @@ class Conv final : public Operation {
   Window window_;
   int64_t group_;
   bool has_bias_;  // else slot 2 is another node's
+  bool has_constant_weights_;
   ConvEpilogue epilogue_;
+  ConvOrders orders_;
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<KeptMemory> turned_;
 };
 
 class ConvTranspose final : public Operation {
@@ -226,8 +300,9 @@ constexpr sdk::KernelRow kRows[] = {
 
 }  // namespace
 
-std::unique_ptr<Operation> make_conv(const NodeView& anchor, const ConvEpilogue& epilogue) {
-  return std::make_unique<Conv>(anchor, epilogue);
+std::unique_ptr<Operation> make_conv(const NodeView& anchor, const ConvEpilogue& epilogue,
+                                     const ConvOrders& orders) {
+  return std::make_unique<Conv>(anchor, epilogue, orders);
 }
 
 sdk::KernelTable conv_kernels() { return sdk::table(kRows); }

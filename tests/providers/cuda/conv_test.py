@@ -87,6 +87,38 @@ def test_a_sum_of_two_convolutions(each):
     assert sorted(set(kernels)) == ["Conv", "cuda.Conv+Add+Relu"]
 
 
+CHAINS = {
+    "one after the other": "a = Conv<pads=[1,1,1,1]>(x, w, b)\n c = Relu(a)\n d = Conv<pads=[1,1,1,1]>(c, v)\n y = Relu(d)",
+    "around": "a = Conv<pads=[1,1,1,1]>(x, w, b)\n c = Relu(a)\n d = Conv<pads=[1,1,1,1]>(c, v)\n e = Add(d, c)\n y = Relu(e)",
+    "depthwise": "a = Conv(x, w)\n c = Conv<group=8>(a, g)\n y = Conv(c, v)",
+    "read by another": "a = Conv<pads=[1,1,1,1]>(x, w)\n c = Conv<pads=[1,1,1,1]>(a, v)\n d = GlobalAveragePool(a)\n y = Add(c, d)",
+    "an output between": "y = Conv<pads=[1,1,1,1]>(x, w)\n z = Conv(y, v)\n q = Conv(y, v)",
+}
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_chains_of_convolutions(each, chain, dtype):
+    """Of 16-bit floats tensors between them stand channels-last, where cuDNN is there."""
+    constants = {"w": random(8, 6, 3, 3) / 8, "v": random(8, 8, 3, 3) / 8, "g": random(8, 1, 3, 3) / 3, "b": random(8)}
+    used = {name: value.astype(dtype) for name, value in constants.items() if f"{name})" in CHAINS[chain] or f"{name}," in CHAINS[chain]}
+    compare_all(each, *small_graph(CHAINS[chain], {"x": random(2, 6, 9, 9, dtype=dtype)}, used), rtol=1e-2 if dtype == np.float16 else 1e-4,
+                atol=2e-2 if dtype == np.float16 else 1e-4)
+
+
+def test_the_order_is_offered_where_it_pays(cuda, cuda_blas):
+    """A claim with an order of its own has the provider's name for it, one without is a row of the table."""
+    for worker, dtype, expected in ((cuda_blas, np.float16, "cuda.Conv"), (cuda_blas, np.float32, "Conv"), (cuda, np.float16, "Conv")):
+        constants = {"w": (random(8, 6, 3, 3) / 8).astype(dtype), "v": (random(8, 8, 3, 3) / 8).astype(dtype)}
+        kernels, _ = worker.run(*small_graph("a = Conv(x, w)\n y = Conv(a, v)", {"x": random(2, 6, 9, 9, dtype=dtype)}, constants))
+        assert kernels == [expected] * 2
+
+
+def test_weights_that_are_no_constants(each):
+    feeds = {"x": random(2, 6, 9, 9, dtype=np.float16), "w": random(8, 6, 3, 3, dtype=np.float16) / 8, "v": random(8, 8, 3, 3, dtype=np.float16) / 8}
+    compare_all(each, *small_graph("a = Conv(x, w)\n y = Conv(a, v)", feeds), rtol=1e-2, atol=2e-2)
+
+
 def test_one_shape_after_another(cuda_blas):
     model, feeds = small_graph("y = Conv(x, w)", {"x": (random(1, 4, 7, 7), ["n", 4, 7, 7])}, {"w": random(3, 4, 3, 3)})
     for batch in (1, 2, 1):

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reorder.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "movement.h"
+#include "stream.h"
+#include "types.h"
+
+namespace gantry::cuda {
+namespace {
+
+constexpr size_t kMostKnown = 64;
+
+Extents strides_of(const gantry_tensor& tensor) {
+  const Extents shape(tensor.shape, tensor.shape + tensor.rank);
+  return tensor.strides ? Extents(tensor.strides, tensor.strides + tensor.rank)
+                        : dense_strides(shape);
+}
+
+// Buffer 0 is the target, 1 the source.
+Plan plan_of(Device& device, const gantry_tensor& source, const gantry_tensor& target) {
+  Planner planner(device.source_store(), {}, {}, device.facts.multiprocessors);
+  plan_copy(planner, Extents(target.shape, target.shape + target.rank), bytes_of(target.dtype),
+            Planner::in(0), strides_of(target), Planner::in(1), strides_of(source));
+  return std::move(planner).finish();
+}
+
+void run_step(Stream& stream, Step& step, const std::byte* const (&data)[2]) {
+  Device& device = stream.device();
+  const auto address_of = [&](const Buffer& buffer) {
+    return reinterpret_cast<uintptr_t>(data[buffer.index]) + buffer.offset_bytes;
+  };
+  if (step.kind == Step::Kind::kCopy) {
+    return device.require(
+        device.driver.copy_within(address_of(step.buffers[0]), address_of(step.buffers[1]),
+                                  step.size_bytes, stream.handle()),
+        "copying on the device");
+  }
+  if (!step.function) step.function = device.programs().get(*step.program);
+  for (const auto& [place, buffer] : step.addresses) {
+    const uintptr_t address = address_of(buffer);
+    std::memcpy(&step.parameters[place], &address, sizeof(address));
+  }
+  void* parameters[] = {step.parameters.data()};
+  device.require(device.driver.launch(step.function, step.blocks, 1, 1, step.threads, 1, 1, 0,
+                                      stream.handle(), parameters, nullptr),
+                 "launching a kernel");
+}
+
+}  // namespace
+
+void Reorders::run(Stream& stream, const gantry_tensor& source, const gantry_tensor& target) {
+  stream.device().require_alive();
+  stream.device().enter();
+  std::vector<int64_t> key = {static_cast<int64_t>(target.dtype)};
+  key.insert(key.end(), target.shape, target.shape + target.rank);
+  const Extents strides = strides_of(source);
+  key.insert(key.end(), strides.begin(), strides.end());
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = std::find_if(known_.begin(), known_.end(),
+                                  [&](const Known& known) { return known.key == key; });
+  if (found != known_.end()) {
+    known_.splice(known_.begin(), known_, found);
+  } else {
+    known_.push_front({std::move(key), plan_of(stream.device(), source, target)});
+    if (known_.size() > kMostKnown) known_.pop_back();
+  }
+  const std::byte* const data[] = {static_cast<const std::byte*>(target.data),
+                                   static_cast<const std::byte*>(source.data)};
+  for (Step& step : known_.front().plan.steps) run_step(stream, step, data);
+}
+
+}  // namespace gantry::cuda
