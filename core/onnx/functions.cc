@@ -72,7 +72,10 @@ class SchemaBodies {
         for (onnx::GraphProto& body : *attribute.mutable_graphs()) this->graph(body, types);
       }
       const FunctionCall call = call_of(node);
-      if (!find_local(model_, call) && wanted_(call)) replace(graph, node, call, types);
+      if (find_local(model_, call) || !wanted_(call)) continue;
+      // What is differentiated comes first; the next round has its nodes and their types.
+      if (is_gradient(call) && reads_calls(graph, node, kSchemaBodies)) continue;
+      replace(graph, node, call, types);
     }
   }
 

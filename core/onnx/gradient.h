@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradient (ai.onnx.preview.training): a function of its inputs that computes the differentiated
-// part of the graph once more, and then the derivatives, from its target back to its variables.
+// part of the graph once more, and then the derivatives, from its target back to its variables. A
+// derivative of a derivative is taken when the inner one's nodes stand in the graph.
 #pragma once
 
 #include <string>
@@ -15,6 +16,15 @@ namespace gantry {
 using ValueTypes = std::unordered_map<std::string, const onnx::TypeProto*>;
 
 bool is_gradient(const FunctionCall& call);
+
+/// Teaches the onnx library the types of Gradient's outputs, those of its first inputs, which its
+/// schema does not tell: what reads a derivative could not be inferred. Once in a process. [any]
+void register_gradient_types();
+
+/// Whether the part that a Gradient node of `graph` differentiates has another Gradient, or a call
+/// of a function of `domain`: it has to wait until their bodies stand in their place.
+bool reads_calls(const onnx::GraphProto& graph, const onnx::NodeProto& node,
+                 const std::string& domain);
 
 /// The body of a Gradient node of `graph`; what the differentiated part reads beyond the node's
 /// variables is appended to its inputs. `opset`: the imported version of the default domain.

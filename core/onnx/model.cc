@@ -10,6 +10,7 @@
 #include "onnx/exporter.h"
 #include "onnx/external_data.h"
 #include "onnx/functions.h"
+#include "onnx/gradient.h"
 #include "onnx/importer.h"
 #include "onnx/mapped_file.h"
 #include "onnx/microsoft.h"
@@ -42,6 +43,7 @@ class OnnxModel::Impl {
  public:
   explicit Impl(const ModelSource& source) {
     register_microsoft_schemas();
+    register_gradient_types();
     const bool is_file = source.bytes.empty();
     label = is_file ? source.path.string() : "model in memory";  // as Session says
     std::shared_ptr<const MappedFile> file;

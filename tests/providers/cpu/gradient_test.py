@@ -19,6 +19,10 @@ def constant(name, values):
     return numpy_helper.from_array(np.array(values, np.int64), name)
 
 
+def number(name, value):
+    return numpy_helper.from_array(np.array(value, np.float64), name)
+
+
 # name: nodes from "a" and "b" to "y", shapes of a and b, initializers
 PARTS = {
     "add": ([N("Add", ["a", "b"], "y")], (2, 3), (3,), []),
@@ -39,6 +43,29 @@ PARTS = {
     "sums": ([N("ReduceSum", ["a", "axes"], "s", keepdims=1), N("ReduceMean", ["b", "axes"], "m", keepdims=1), N("Mul", ["s", "m"], "y")], (2, 3), (2, 3), [constant("axes", [1])]),
     "mean": ([N("Mul", ["a", "b"], "m"), N("ReduceMean", ["m"], "y", keepdims=0)], (2, 3), (2, 3), []),
     "softmax": ([N("MatMul", ["a", "b"], "m"), N("Softmax", ["m"], "s", axis=-1), N("Mul", ["s", "m"], "y")], (2, 3), (3, 4), []),
+    "inverse functions": ([N("Mul", ["a", "quarter"], "q"), N("Asin", ["q"], "s"), N("Acos", ["q"], "c"), N("Atan", ["a"], "t"), N("Asinh", ["a"], "h"), N("Atanh", ["q"], "k"), N("Mul", ["s", "c"], "u"), N("Mul", ["t", "h"], "v"), N("Mul", ["u", "v"], "w"), N("Mul", ["w", "k"], "x"), N("Add", ["b", "two"], "b2"), N("Acosh", ["b2"], "o"), N("Mul", ["x", "o"], "y")],
+                          (2, 3), (3,), [number("quarter", 0.25), number("two", 2)]),
+    "hyperbolic": ([N("Sinh", ["a"], "s"), N("Cosh", ["b"], "c"), N("Tan", ["s"], "t"), N("Erf", ["c"], "e"), N("Mul", ["t", "c"], "m"), N("Add", ["m", "e"], "y")], (2, 3), (2, 3), []),
+    "activations": ([N("Sub", ["a", "b"], "x"), N("LeakyRelu", ["x"], "l", alpha=0.1), N("Elu", ["x"], "e", alpha=0.7), N("Selu", ["x"], "s"), N("Softsign", ["x"], "g"), N("Sum", ["l", "e", "s", "g"], "t"), N("Mul", ["t", "x"], "y")], (4, 5), (5,), []),
+    "hard activations": ([N("Sub", ["a", "b"], "d"), N("Mul", ["d", "five"], "x"), N("HardSigmoid", ["x"], "h"), N("HardSwish", ["x"], "s"), N("Clip", ["x", "", "two"], "c"), N("Sum", ["h", "s", "c"], "t"), N("Mul", ["t", "b"], "y")], (4, 5), (5,), [number("five", 5), number("two", 2)]),
+    "extremes": ([N("Max", ["a", "b", "one"], "h"), N("Min", ["a", "b"], "l"), N("Mul", ["h", "h"], "q"), N("Mean", ["q", "l", "b"], "y")], (4, 5), (5,), [number("one", 1)]),
+    "where": ([N("Greater", ["a", "b"], "c"), N("Mul", ["a", "b"], "m"), N("Where", ["c", "m", "b"], "y")], (4, 5), (5,), []),
+    "reductions": ([N("ReduceL2", ["a", "axes"], "l", keepdims=0), N("ReduceLogSumExp", ["a", "axes"], "e", keepdims=1), N("ReduceMax", ["a"], "m", keepdims=0), N("ReduceMin", ["b", "axes"], "n", keepdims=1), N("ReduceSumSquare", ["a", "axes"], "q", keepdims=0), N("ReduceL1", ["b", "axes"], "o"), N("Mul", ["l", "q"], "u"), N("Mul", ["e", "n"], "v"),
+                    N("Mul", ["v", "u"], "w"), N("Mul", ["w", "m"], "x"), N("Mul", ["x", "o"], "y")], (2, 3), (2, 3), [constant("axes", [1])]),
+    "some axes": ([N("ReduceSum", ["a", "axes"], "s", keepdims=0), N("ReduceMean", ["a", "axes"], "m", keepdims=0), N("Mul", ["s", "m"], "t"), N("Mul", ["t", "b"], "y")], (2, 3, 4), (3,), [constant("axes", [0, 2])]),
+    "log softmax": ([N("MatMul", ["a", "b"], "m"), N("LogSoftmax", ["m"], "s", axis=0), N("Mul", ["s", "m"], "y")], (2, 3), (3, 4), []),
+    "pieces": ([N("Concat", ["a", "b", "a"], "c", axis=1), helper.make_node("Split", ["c", "sizes"], ["p", "q"], axis=1), N("Mul", ["p", "p"], "r"), N("ReduceSum", ["q", "axes"], "s"), N("Mul", ["r", "s"], "y")], (2, 3), (2, 2), [constant("sizes", [5, 3]), constant("axes", [1])]),
+    "half of a split": ([helper.make_node("Split", ["a", "sizes"], ["p", "q"], axis=0), N("Mul", ["q", "b"], "y")], (4, 3), (3,), [constant("sizes", [1, 3])]),
+    "gather": ([N("Gather", ["a", "places"], "g", axis=0), N("Mul", ["g", "b"], "y")], (4, 3), (2, 3, 1), [numpy_helper.from_array(np.int64([[1, 3, 1], [0, 1, 1]]), "places")]),
+    "expand": ([N("Expand", ["a", "shape"], "e"), N("Mul", ["e", "b"], "m"), N("Mul", ["m", "e"], "y")], (1, 3), (2, 3), [constant("shape", [4, 2, 3])]),
+    "layer normalization": ([N("LayerNormalization", ["a", "b", "b"], "n", axis=-2, epsilon=0.1), N("Mul", ["n", "a"], "y")], (3, 4, 2), (4, 2), []),
+    "convolution": ([N("Conv", ["a", "b"], "c", pads=[1, 0, 2, 1], strides=[2, 1], dilations=[1, 2]), N("Mul", ["c", "c"], "y")], (2, 3, 6, 7), (4, 3, 3, 2), []),
+    "convolution with bias": ([N("Conv", ["k", "w", "b"], "c", strides=[3]), N("Mul", ["c", "c"], "d"), N("ReduceSum", ["d"], "s", keepdims=0), N("Mul", ["s", "a"], "y")], (2,), (2,),
+                              [numpy_helper.from_array(np.arange(21.0).reshape(1, 3, 7) / 9, "k"), numpy_helper.from_array(np.arange(12.0).reshape(2, 3, 2) / 9, "w")]),
+    "transposed convolution": ([N("ConvTranspose", ["a", "w"], "c", strides=[2], output_padding=[1]), N("GlobalAveragePool", ["c"], "p"), N("Mul", ["c", "p"], "d"), N("Mul", ["d", "b"], "y")], (2, 3, 4), (2, 1),
+                               [numpy_helper.from_array(np.arange(18.0).reshape(3, 2, 3) / 9, "w")]),
+    "gemm with beta": ([N("Gemm", ["a", "b", "b"], "y", beta=0.25)], (3, 3), (3, 3), []),
+    "single numbers": ([N("Cast", ["a"], "f", to=TensorProto.FLOAT), N("Cast", ["f"], "d", to=TensorProto.DOUBLE), N("Mul", ["b", "b"], "c"), N("Mul", ["d", "c"], "y")], (2, 3), (3,), []),
     "twice": ([N("Mul", ["a", "a"], "t"), N("Mul", ["t", "b"], "u"), N("Mul", ["u", "t"], "y")], (2,), (2,), []),
 }
 
@@ -80,7 +107,8 @@ def test_rules(name):
                 moved = {key: x.copy() for key, x in feeds.items()}
                 moved[variable][place] += step
                 sides.append(float(session.run(moved)["total"]))
-            np.testing.assert_allclose(derivative[place], (sides[0] - sides[1]) / 2e-5, rtol=1e-6, atol=1e-7)
+            loose = name == "single numbers" and variable == "a"  # steps of f32
+            np.testing.assert_allclose(derivative[place], (sides[0] - sides[1]) / 2e-5, rtol=2e-2 if loose else 1e-6, atol=1e-7)
 
 
 def test_values_are_those_that_are_fed_and_the_rest_is_read_from_the_graph():
@@ -103,3 +131,52 @@ def test_what_has_no_derivative_is_said(nodes, target, message):
     gradient = helper.make_node("Gradient", ["a"], ["da"], domain=DOMAIN, xs=["a"], y=target)
     with pytest.raises(gantry.Error, match=message):
         run_gantry(model_of(nodes, (2,), (2,), [], gradient, ["da"]), {"a": np.ones(2), "b": np.ones(2)})
+
+
+def twice(nodes, shape_a, shape_b, constants, first):
+    """A model of the derivatives of z, which is the derivative of y by `first`, weighted; and a session for the sum of z."""
+    inner = helper.make_node("Gradient", [first], ["first"], domain=DOMAIN, xs=[first], y="y")
+    nodes = [*nodes, inner, N("Mul", ["first", first], "z")]
+    outer = helper.make_node("Gradient", ["a", "b"], ["da", "db"], domain=DOMAIN, xs=["a", "b"], y="z")
+    total = model_of([*nodes, N("ReduceSum", ["z"], "total", keepdims=0)], shape_a, shape_b, constants, None, ["total"])
+    return model_of(nodes, shape_a, shape_b, constants, outer, ["da", "db"]), gantry.Session(total, device="CPU")
+
+
+SECOND = ["add", "broadcast", "div", "pow", "chain", "waves", "gates", "matmul", "batch", "gemm", "shapes", "sums", "mean", "softmax", "log softmax", "inverse functions", "hyperbolic", "activations", "reductions", "some axes", "layer normalization",
+          "where", "extremes", "expand", "twice"]
+
+
+@pytest.mark.parametrize("first", ["a", "b"])
+@pytest.mark.parametrize("name", SECOND)
+def test_derivatives_of_derivatives(name, first):
+    nodes, shape_a, shape_b, constants = PARTS[name]
+    rng = np.random.default_rng(2)
+    feeds = {"a": rng.uniform(0.5, 2, shape_a), "b": rng.uniform(0.5, 2, shape_b)}
+    model, session = twice(nodes, shape_a, shape_b, constants, first)
+    found = run_gantry(model, feeds)
+    for variable, derivative in zip("ab", found, strict=True):
+        assert derivative.shape == feeds[variable].shape
+        for place in np.ndindex(derivative.shape):
+            sides = []
+            for step in (1e-5, -1e-5):
+                moved = {key: x.copy() for key, x in feeds.items()}
+                moved[variable][place] += step
+                sides.append(float(session.run(moved)["total"]))
+            np.testing.assert_allclose(derivative[place], (sides[0] - sides[1]) / 2e-5, rtol=1e-5, atol=1e-6)
+
+
+def test_third_derivative():
+    """Of a^5, by a: 60 a^2."""
+    power = N("Pow", ["a", "five"], "y")
+    chain = [helper.make_node("Gradient", ["a"], [f"d{i}"], domain=DOMAIN, xs=["a"], y="y" if i == 1 else f"d{i - 1}") for i in (1, 2, 3)]
+    chain[2].output[0] = "da"
+    model = model_of([power, *chain[:2]], (3,), (3,), [number("five", 5)], chain[2], ["da"], inputs=("a",))
+    np.testing.assert_allclose(run_gantry(model, {"a": np.array([1.0, 2, -3])})[0], [60, 240, 540], rtol=1e-9)
+
+
+def test_what_has_no_rule_for_an_input_is_said():
+    nodes = [N("ConvTranspose", ["k", "b"], "y")]
+    gradient = helper.make_node("Gradient", ["b"], ["db"], domain=DOMAIN, xs=["b"], y="y")
+    model = model_of(nodes, (2,), (3, 1, 2), [numpy_helper.from_array(np.ones((1, 3, 4)), "k")], gradient, ["db"])
+    with pytest.raises(gantry.Error, match="the derivative of ConvTranspose by its input 1 has no rule"):
+        run_gantry(model, {"a": np.ones(2), "b": np.ones((3, 1, 2))})

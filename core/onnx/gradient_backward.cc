@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/gradient_backward.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace gantry {
+namespace {
+
+/// What changes in steps, or says only how large its input is: no derivative passes.
+bool has_no_slope(const std::string& op_type) {
+  static const std::set<std::string> kFlat = {
+      "And",   "ArgMax",  "ArgMin",         "ConstantOfShape",
+      "Equal", "Greater", "GreaterOrEqual", "IsInf",
+      "IsNaN", "Less",    "LessOrEqual",    "NonZero",
+      "Not",   "Or",      "Shape",          "Sign",
+      "Size",  "Xor"};
+  return kFlat.contains(op_type);
+}
+
+/// The bits of an IEEE binary16 of the numbers that the rules use, rounded to nearest.
+uint16_t half_bits(double value) {
+  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
+  const uint32_t sign = (bits >> 16) & 0x8000U;
+  const uint32_t magnitude = bits & 0x7FFFFFFFU;
+  if (magnitude < 0x38800000U) {  // multiples of 2^-24
+    const auto tiny = static_cast<uint32_t>(std::bit_cast<float>(magnitude) * 0x1p24F + 0.5F);
+    return static_cast<uint16_t>(sign | tiny);
+  }
+  const uint32_t rounded = magnitude - (112U << 23) + 0xFFFU + ((magnitude >> 13) & 1U);
+  return static_cast<uint16_t>(sign | std::min(rounded >> 13, 0x7C00U));
+}
+
+}  // namespace
+
+const onnx::AttributeProto* find_attribute(const onnx::NodeProto& node, const char* name) {
+  for (const onnx::AttributeProto& attribute : node.attribute()) {
+    if (attribute.name() == name) return &attribute;
+  }
+  return nullptr;
+}
+int64_t int_of(const onnx::NodeProto& node, const char* name, int64_t fallback) {
+  const onnx::AttributeProto* attribute = find_attribute(node, name);
+  return attribute ? attribute->i() : fallback;
+}
+float float_of(const onnx::NodeProto& node, const char* name, float fallback) {
+  const onnx::AttributeProto* attribute = find_attribute(node, name);
+  return attribute ? attribute->f() : fallback;
+}
+
+void Backward::fail(Code code, const std::string& what) const {
+  throw Error(code, "Gradient \"" + gradient_.name() + "\": " + what);
+}
+
+void Backward::follow(const onnx::NodeProto& node) {
+  if (node.domain().empty() && has_no_slope(node.op_type())) return;
+  for (const std::string& input : node.input()) {
+    if (!depends_.contains(input)) continue;
+    for (const std::string& output : node.output()) depends_.insert(output);
+    return;
+  }
+}
+
+void Backward::refuse_from(const onnx::NodeProto& node, int first) const {
+  for (int i = first; i < node.input_size(); ++i) {
+    if (wants(node.input(i))) {
+      fail(Code::kUnsupported, "the derivative of " + node.op_type() + " by its input " +
+                                   std::to_string(i) + " has no rule");
+    }
+  }
+}
+
+std::string Backward::add(const char* op_type, const Names& inputs, const Attributes& attributes) {
+  onnx::NodeProto& node = *body.add_node();
+  node.set_op_type(op_type);
+  for (const std::string& input : inputs) node.add_input(input);
+  for (const onnx::AttributeProto& attribute : attributes) *node.add_attribute() = attribute;
+  std::string name = "gantry.gradient." + std::to_string(count_++);
+  node.set_name(name);
+  node.add_output(name);
+  made_types_[name] = made_type(node);
+  return name;
+}
+
+std::string Backward::list(const std::vector<int64_t>& numbers) {
+  onnx::TensorProto tensor;
+  tensor.set_data_type(onnx::TensorProto::INT64);
+  tensor.add_dims(static_cast<int64_t>(numbers.size()));
+  for (const int64_t number : numbers) tensor.add_int64_data(number);
+  return add("Constant", {}, {onnx::MakeAttribute("value", tensor)});
+}
+
+std::string Backward::number(const std::string& like, double value) {
+  onnx::TensorProto tensor;
+  tensor.set_data_type(element_type(like));
+  if (tensor.data_type() == onnx::TensorProto::DOUBLE) {
+    tensor.add_double_data(value);
+  } else if (tensor.data_type() == onnx::TensorProto::FLOAT16) {
+    tensor.add_int32_data(half_bits(value));
+  } else if (tensor.data_type() == onnx::TensorProto::FLOAT) {
+    tensor.add_float_data(static_cast<float>(value));
+  } else {
+    fail(Code::kUnsupported, "\"" + like + "\" is no tensor of floats");
+  }
+  return add("Constant", {}, {onnx::MakeAttribute("value", tensor)});
+}
+
+std::string Backward::shape_of(const std::string& name) {
+  const onnx::TypeProto::Tensor* type = find_type(name);
+  if (type && type->has_shape()) {
+    const std::vector<int64_t> extents = extents_of(name);
+    if (std::find(extents.begin(), extents.end(), -1) == extents.end()) return list(extents);
+  }
+  return add("Shape", {name});
+}
+
+std::string Backward::ones_like(const std::string& like) {
+  return add("Expand", {number(like, 1), shape_of(like)});
+}
+
+std::string Backward::sum_over(const std::string& value, const std::vector<int64_t>& axes) {
+  const onnx::AttributeProto keep = onnx::MakeAttribute("keepdims", int64_t{1});
+  if (opset_ < 13) return add("ReduceSum", {value}, {onnx::MakeAttribute("axes", axes), keep});
+  return add("ReduceSum", {value, list(axes)}, {keep});
+}
+
+std::string Backward::transposed(const std::string& value, int rank) {
+  std::vector<int64_t> order(static_cast<size_t>(rank));
+  for (int i = 0; i < rank; ++i) order[static_cast<size_t>(i)] = i;
+  std::swap(order[order.size() - 1], order[order.size() - 2]);
+  return add("Transpose", {value}, {onnx::MakeAttribute("perm", order)});
+}
+
+int Backward::rank_of(const std::string& name) const {
+  const onnx::TypeProto::Tensor* type = find_type(name);
+  if (!type || !type->has_shape())
+    fail(Code::kUnsupported, "the rank of \"" + name + "\" is not known");
+  return type->shape().dim_size();
+}
+
+std::vector<int64_t> Backward::extents_of(const std::string& name) const {
+  std::vector<int64_t> extents(static_cast<size_t>(rank_of(name)), -1);
+  const auto& dims = find_type(name)->shape().dim();
+  for (size_t i = 0; i < extents.size(); ++i) {
+    const auto& dim = dims[static_cast<int>(i)];
+    if (dim.has_dim_value()) extents[i] = dim.dim_value();
+  }
+  return extents;
+}
+
+std::vector<int64_t> Backward::known_extents(const std::string& name,
+                                             const std::string& op_type) const {
+  std::vector<int64_t> extents = extents_of(name);
+  if (std::find(extents.begin(), extents.end(), -1) != extents.end()) {
+    fail(Code::kUnsupported, "the derivative of " + op_type + " needs the shape of \"" + name +
+                                 "\", which is not known before the run");
+  }
+  return extents;
+}
+
+int32_t Backward::element_type(const std::string& name) const {
+  if (const onnx::TypeProto::Tensor* type = find_type(name)) return type->elem_type();
+  const auto made = made_types_.find(name);
+  if (made == made_types_.end() || made->second == onnx::TensorProto::UNDEFINED)
+    fail(Code::kUnsupported, "the type of \"" + name + "\" is not known");
+  return made->second;
+}
+
+int32_t Backward::made_type(const onnx::NodeProto& node) const {
+  const std::string& op_type = node.op_type();
+  if (op_type == "Shape") return onnx::TensorProto::INT64;
+  if (op_type == "Constant") return node.attribute(0).t().data_type();
+  if (op_type == "Cast") return static_cast<int32_t>(int_of(node, "to", 0));
+  static const std::set<std::string> kConditions = {"And", "Equal", "Greater", "Less"};
+  if (kConditions.contains(op_type)) return onnx::TensorProto::BOOL;
+  const std::string& like = node.input(op_type == "Where" ? 1 : 0);
+  if (const onnx::TypeProto::Tensor* type = find_type(like)) return type->elem_type();
+  const auto made = made_types_.find(like);
+  return made == made_types_.end() ? onnx::TensorProto::UNDEFINED : made->second;
+}
+
+std::string Backward::derivative(const std::string& name) {
+  Names& parts = parts_[name];
+  if (parts.empty()) parts.push_back(add("Expand", {number(name, 0), shape_of(name)}));
+  while (parts.size() > 1) {
+    const std::string sum = add("Add", {parts[parts.size() - 2], parts.back()});
+    parts.pop_back();
+    parts.back() = sum;
+  }
+  return parts.front();
+}
+
+const onnx::TypeProto::Tensor* Backward::find_type(const std::string& name) const {
+  const auto found = types_.find(name);
+  if (found == types_.end() || !found->second->has_tensor_type()) return nullptr;
+  return &found->second->tensor_type();
+}
+
+std::string Backward::narrowed(const std::string& name, const std::string& like,
+                               const std::string& part, int own_axes) {
+  const int wide = rank_of(like);
+  const int missing = wide - rank_of(name);
+  std::vector<int64_t> axes;
+  for (int i = 0; i < wide - own_axes; ++i) {
+    if (i < missing) {
+      axes.push_back(i);
+      continue;
+    }
+    const auto& own = find_type(name)->shape().dim(i - missing);
+    const auto& other = find_type(like)->shape().dim(i);
+    const bool is_same = own.has_dim_value() ? own.dim_value() == other.dim_value()
+                                             : own.has_dim_param() && other.has_dim_param() &&
+                                                   own.dim_param() == other.dim_param();
+    if (is_same) continue;
+    if (!own.has_dim_value() || !other.has_dim_value()) {
+      std::string what = "whether \"";
+      what.append(name).append("\" is broadcast to the shape of \"").append(like);
+      fail(Code::kUnsupported, what.append("\" is not known before the run"));
+    }
+    axes.push_back(i);
+  }
+  if (axes.empty()) return part;
+  const std::string sum = sum_over(part, axes);
+  return missing == 0 ? sum : reshaped(sum, name);
+}
+
+}  // namespace gantry
