@@ -24,7 +24,8 @@ constexpr int64_t kFewestChannels = 8;
 constexpr int64_t kMostPadding = 2;  // more makes tiles of nothing but zeros
 /// Multiplications of what is measured; a convolution of more is cut.
 constexpr double kMeasuredWork = 2.5e8;
-constexpr int64_t kFewestFilters = 64;  // of what is left
+constexpr int64_t kMeasuredBytes = 10 << 20;  // of its transformed weights
+constexpr int64_t kFewestFilters = 64;        // of what is left
 constexpr int64_t kFewestRows = 28;
 
 // What a gain has to be: a part of the time, and time of one core for each byte.
@@ -46,17 +47,20 @@ int64_t most_padding(const Geometry& g) {
   return std::max({g.pad_top, g.pad_left, ends[0], ends[1]});
 }
 
-/// A smaller convolution of the same kind, by batch, filters and rows.
+bool is_large(const Geometry& g) {
+  return work_of(g) > kMeasuredWork ||
+         transformed_bytes(g.filters, g.channels, Tile::k4) > kMeasuredBytes;
+}
+
+/// A smaller convolution of the same kind, by batch, rows and filters.
 Geometry cut(Geometry geometry) {
-  const auto halve = [&](int64_t Geometry::*extent, int64_t fewest) {
-    while (work_of(geometry) > kMeasuredWork && geometry.*extent >= 2 * fewest)
-      geometry.*extent /= 2;
-  };
-  halve(&Geometry::batch, 1);
-  const int64_t rows = geometry.out_height;
-  halve(&Geometry::out_height, kFewestRows);
-  geometry.height = std::max<int64_t>(1, geometry.height - (rows - geometry.out_height));
-  halve(&Geometry::filters, kFewestFilters);
+  while (work_of(geometry) > kMeasuredWork && geometry.batch > 1) geometry.batch /= 2;
+  while (work_of(geometry) > kMeasuredWork && geometry.out_height >= 2 * kFewestRows) {
+    const int64_t rows = geometry.out_height / 2;
+    geometry.out_height -= rows;
+    geometry.height = std::max<int64_t>(1, geometry.height - rows);
+  }
+  while (is_large(geometry) && geometry.filters >= 2 * kFewestFilters) geometry.filters /= 2;
   return geometry;
 }
 

@@ -49,7 +49,7 @@ struct Product {
   int rows = 0;                  ///< tiles, 1 to most_rows
   const float* tiles = nullptr;  /// [channels / lanes rounded up, rows of many, lanes]
   int64_t block_stride = 0;      ///< in elements
-  int64_t channels = 0;
+  int64_t channels = 0;          ///< a multiple of lanes
   const float* panel = nullptr;  ///< [channels, columns]
   float* target = nullptr;       ///< [rows, columns]
   const float* next = nullptr;   ///< what is read soon, 64 bytes for each channel; null: nothing

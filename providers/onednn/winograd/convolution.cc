@@ -11,9 +11,11 @@
 namespace gantry::onednn::winograd {
 namespace {
 
-constexpr int64_t kFewTiles = 24;  // in a group: below, reading the weights takes longest
-constexpr int64_t kMostTiles = 112;
-constexpr double kLeastWork = 4e5;  // multiplications that are worth another thread: some 5 us
+// In a group: below the first, reading the weights takes longest; above the second nothing is won.
+constexpr int64_t kFewTiles = 16;
+constexpr int64_t kManyTiles = 28;
+constexpr int64_t kMostTiles = 112;  // of all cores together
+constexpr double kLeastWork = 4e5;   // multiplications that are worth another thread: some 5 us
 
 int64_t divided_up(int64_t x, int64_t by) { return (x + by - 1) / by; }
 
@@ -23,7 +25,7 @@ int64_t cache_elements() {
   static const int64_t elements = [] {
     constexpr int64_t kUnknown = 1 << 20;
     const int64_t size_bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    return (size_bytes > 0 ? size_bytes : kUnknown) * 5 / 8 / int64_t{sizeof(float)};
+    return (size_bytes > 0 ? size_bytes : kUnknown) * 3 / 8 / int64_t{sizeof(float)};
   }();
   return elements;
 }
@@ -48,6 +50,10 @@ void for_each(int64_t count, bool in_parallel, const Body& body) {
 
 int64_t panels_of(int64_t filters) { return divided_up(filters, code().columns); }
 
+int64_t whole_vectors(int64_t channels) {
+  return divided_up(channels, code().lanes) * code().lanes;
+}
+
 /// Tiles [first, first + count) and where their input stands, transformed.
 struct Convolution::Group {
   int64_t first = 0;
@@ -65,7 +71,8 @@ Convolution::Convolution(const Geometry& geometry, Tile tile, int threads, std::
       tile_rows_(divided_up(geometry.out_height, static_cast<int64_t>(tile))),
       tile_columns_(divided_up(geometry.out_width, static_cast<int64_t>(tile))),
       tiles_(geometry.batch * tile_rows_ * tile_columns_),
-      panels_(panels_of(geometry.filters)) {
+      panels_(panels_of(geometry.filters)),
+      channels_(whole_vectors(geometry.channels)) {
   divide();
 }
 
@@ -74,22 +81,30 @@ void Convolution::divide() {
                       static_cast<double>(geometry_.channels * geometry_.filters);
   threads_ = static_cast<int>(std::clamp(work / kLeastWork, 1.0, static_cast<double>(threads_)));
   const int64_t room = cache_elements();
+  reads_ahead_ = panels_ * positions_of(tile_) * channels_ * code_.columns > room;
   const int64_t fitting = room / (input_of(1) + products_of(1));
-  const int64_t apart = std::clamp<int64_t>(fitting, 1, kMostTiles);
-  is_shared_ = apart < std::min(kFewTiles, tiles_) || tiles_ < kFewTiles * threads_;
-  if (is_shared_) {
-    groups_ = divided_up(tiles_, kMostTiles);
-    const int64_t most = room / products_of(divided_up(tiles_, groups_));
-    panels_at_once_ = std::clamp<int64_t>(most, 1, divided_up(panels_, threads_));
-  } else {
-    groups_ = divided_up(divided_up(tiles_, apart), threads_) * threads_;
+  is_shared_ = fitting < std::min(kFewTiles, tiles_) || tiles_ < kFewTiles * threads_;
+  const int64_t tiles = is_shared_ ? kMostTiles : std::clamp<int64_t>(fitting, 1, kManyTiles);
+  groups_ = divided_up(tiles_, tiles);
+  if (!is_shared_) {
+    groups_ = divided_up(groups_, threads_) * threads_;
+    return;
   }
+  // Where the input does not stay near, it is to be read for many panels at a time.
+  const int64_t products = products_of(divided_up(tiles_, groups_));
+  const bool stays = input_of(divided_up(tiles_, groups_)) + products <= room;
+  const int64_t most = stays ? 1 : room / products;
+  panels_at_once_ = std::clamp<int64_t>(most, 1, divided_up(panels_, threads_));
 }
 
-int64_t Convolution::blocks() const { return divided_up(geometry_.channels, code_.lanes); }
+int64_t Convolution::position_of(int64_t tiles) const {
+  // An odd number of lines of the caches: what is stored together must not fall into the same ones.
+  constexpr int64_t kLine = 16;
+  return divided_up(tiles * channels_, 2 * kLine) * 2 * kLine + kLine;
+}
 
 int64_t Convolution::input_of(int64_t tiles) const {
-  return tiles * positions_of(tile_) * blocks() * code_.lanes;
+  return positions_of(tile_) * position_of(tiles);
 }
 
 int64_t Convolution::products_of(int64_t tiles) const {
@@ -157,7 +172,7 @@ void Convolution::transform(const Operands& operands, const Group& group, int64_
   tile.places = places.data();
   tile.channels = geometry_.channels;
   tile.block_stride = group.count * code_.lanes;
-  tile.position_stride = blocks() * tile.block_stride;
+  tile.position_stride = position_of(group.count);
   for (int64_t i = first; i < last; ++i) {
     const int64_t number = group.first + i;
     const int64_t top = number / tile_columns_ % tile_rows_ * step - geometry_.pad_top;
@@ -182,21 +197,27 @@ void Convolution::transform(const Operands& operands, const Group& group, int64_
 /// of them.
 void Convolution::multiply(const Operands& operands, const Group& group, int64_t first_panel,
                            int64_t last_panel, float* products) const {
-  const int64_t panel_size = geometry_.channels * code_.columns;
+  const int64_t panel_size = channels_ * code_.columns;
   const int positions = positions_of(tile_);
   const int64_t chunks = divided_up(group.count, code_.most_rows);
   Product product;
   product.block_stride = group.count * code_.lanes;
-  product.channels = geometry_.channels;
+  product.channels = channels_;
   for (int position = 0; position < positions; ++position) {
-    const float* tiles = group.input + position * blocks() * product.block_stride;
+    const float* tiles = group.input + position * position_of(group.count);
     for (int64_t panel = first_panel; panel < last_panel; ++panel) {
       product.panel = operands.weights + (panel * positions + position) * panel_size;
+      const bool is_last = panel + 1 == last_panel;
+      const float* next = operands.weights + (is_last ? (first_panel * positions + position + 1)
+                                                      : ((panel + 1) * positions + position)) *
+                                                 panel_size;
       const int64_t place = (panel - first_panel) * positions + position;
       for (int64_t chunk = 0; chunk < chunks; ++chunk) {
         const int64_t first = chunk * group.count / chunks;
         product.rows = static_cast<int>((chunk + 1) * group.count / chunks - first);
         product.tiles = tiles + first * code_.lanes;
+        // Half of what comes next for each of the first two chunks.
+        product.next = reads_ahead_ && chunk < 2 ? next + chunk * panel_size / 2 : nullptr;
         product.target = products + (place * group.count + first) * code_.columns;
         code_.multiply(product);
       }

@@ -30,7 +30,7 @@ struct Geometry {
 /// Where its tensors are: [batch, height, width, channels].
 struct Operands {
   const float* source = nullptr;
-  /// [panels, positions, channels, columns of Code]; see weights.h
+  /// [panels, positions, channels in whole vectors, columns of Code]; see weights.h
   const float* weights = nullptr;
   const float* bias = nullptr;    ///< [panels, columns]
   const float* addend = nullptr;  ///< as the target; null: no step adds; may be the target
@@ -59,9 +59,10 @@ class Convolution {
   void run_together(const Operands& operands, std::byte* scratch) const;
   void divide();
 
-  [[nodiscard]] int64_t blocks() const;                    // of channels of the input
-  [[nodiscard]] int64_t input_of(int64_t tiles) const;     // elements, of that many tiles
-  [[nodiscard]] int64_t products_of(int64_t tiles) const;  // elements, with one panel
+  // Of that many tiles, in elements:
+  [[nodiscard]] int64_t position_of(int64_t tiles) const;  // transformed input at one position
+  [[nodiscard]] int64_t input_of(int64_t tiles) const;     // transformed input
+  [[nodiscard]] int64_t products_of(int64_t tiles) const;  // products with one panel
 
   const Code& code_;
   Geometry geometry_;
@@ -73,12 +74,16 @@ class Convolution {
   int64_t tile_columns_;
   int64_t tiles_;  // of all images
   int64_t panels_;
+  int64_t channels_;  // in whole vectors
   int64_t groups_ = 1;
   int64_t panels_at_once_ = 1;  // whose products are kept at a time
   bool is_shared_ = false;      // all cores work on one group
+  bool reads_ahead_ = false;    // the weights do not stay near
 };
 
 /// Panels of the weights for that many channels of the output. [any]
 int64_t panels_of(int64_t filters);
+/// That many channels of the input, filled up to whole vectors. [any]
+int64_t whole_vectors(int64_t channels);
 
 }  // namespace gantry::onednn::winograd

@@ -97,6 +97,7 @@ template <int kTile>
 GANTRY_TARGET void transform_input(const InputTile& tile) {
   constexpr int kExtent = kTile + 2;
   constexpr std::integral_constant<int, kTile> kSize;
+  const int64_t position_stride = tile.position_stride;
   float* target = tile.target;
   for (int64_t channel = 0; channel < tile.channels; channel += kLanes) {
     const int64_t count = tile.channels - channel;
@@ -107,58 +108,73 @@ GANTRY_TARGET void transform_input(const InputTile& tile) {
         line[row] = load_some(tile.places[row * kExtent + column] + channel, count);
       transform_line<1, kExtent>(kSize, line, lines + column);
     }
+    float* to = target;
     for (int row = 0; row < kExtent; ++row) {
       Vector line[kExtent];
       transform_line<1, 1>(kSize, lines + row * kExtent, line);
-      for (int column = 0; column < kExtent; ++column)
-        store(line[column], target + (row * kExtent + column) * tile.position_stride);
+      for (int column = 0; column < kExtent; ++column) {
+        store(line[column], to);
+        to += position_stride;
+      }
     }
     target += tile.block_stride;
   }
 }
 
-template <int kCount>
-GANTRY_TARGET inline void take_step(const Step& step, Vector* y, const Vector* addend) {
+/// Takes a step for a row of results; `addend`: what stands where they go, of `columns` of them.
+template <int kTile, bool kIsWhole>
+GANTRY_TARGET inline void take_step(const Step& step, const OutputTile& tile, const float* addend,
+                                    int64_t count, Vector* y) {
   const Vector zero = {};
-  const Vector alpha = zero + step.alpha;
-  const Vector beta = zero + step.beta;
-  for (int i = 0; i < kCount; ++i) {
-    switch (step.kind) {
-      case Step::Kind::kAdd:
-        y[i] += addend[i];
-        break;
-      case Step::Kind::kRelu:
-        y[i] = y[i] > zero ? y[i] : y[i] * alpha;
-        break;
-      case Step::Kind::kClip:
-        y[i] = y[i] < alpha ? alpha : y[i];
-        y[i] = y[i] > beta ? beta : y[i];
-        break;
-      case Step::Kind::kHardSigmoid:
-      case Step::Kind::kHardSwish: {
+  const float alpha = step.alpha;
+  const float beta = step.beta;
+  switch (step.kind) {
+    case Step::Kind::kAdd: {
+      const int columns = kIsWhole ? kTile : tile.columns;
+      for (int i = 0; i < columns; ++i) {
+        y[i] += kIsWhole ? load(addend) : load_some(addend, count);
+        addend += tile.column_stride;
+      }
+      break;
+    }
+    case Step::Kind::kRelu:
+      for (int i = 0; i < kTile; ++i) y[i] = y[i] > zero ? y[i] : y[i] * alpha;
+      break;
+    case Step::Kind::kClip:
+      for (int i = 0; i < kTile; ++i) {
+        y[i] = y[i] < alpha ? zero + alpha : y[i];
+        y[i] = y[i] > beta ? zero + beta : y[i];
+      }
+      break;
+    case Step::Kind::kHardSigmoid:
+    case Step::Kind::kHardSwish:
+      for (int i = 0; i < kTile; ++i) {
         Vector gate = alpha * y[i] + beta;
         gate = gate < zero ? zero : gate;
         gate = gate > 1.0F ? zero + 1.0F : gate;
         y[i] = step.kind == Step::Kind::kHardSwish ? y[i] * gate : gate;
-        break;
       }
-    }
+      break;
   }
 }
 
-/// A row of results to the output.
-template <int kTile>
-GANTRY_TARGET inline void finish_row(const OutputTile& tile, int row, int64_t channel, Vector* y) {
-  const int64_t count = tile.channels - channel;
-  const int64_t place = row * tile.row_stride + channel;
-  const Vector bias = load(tile.bias + channel);
-  for (int i = 0; i < kTile; ++i) y[i] += bias;
-  Vector addend[kTile] = {};
-  for (int i = 0; tile.addend && i < tile.columns; ++i)
-    addend[i] = load_some(tile.addend + place + i * tile.column_stride, count);
-  for (int step = 0; step < tile.step_count; ++step) take_step<kTile>(tile.steps[step], y, addend);
-  for (int i = 0; i < tile.columns; ++i)
-    store_some(y[i], tile.target + place + i * tile.column_stride, count);
+/// A row of results to the output. `kIsWhole`: all of them exist, and all lanes.
+template <int kTile, bool kIsWhole>
+GANTRY_TARGET inline void finish_row(const OutputTile& tile, int64_t place, int64_t count,
+                                     Vector* y) {
+  for (int step = 0; step < tile.step_count; ++step) {
+    take_step<kTile, kIsWhole>(tile.steps[step], tile, tile.addend + place, count, y);
+  }
+  float* target = tile.target + place;
+  const int columns = kIsWhole ? kTile : tile.columns;
+  for (int i = 0; i < columns; ++i) {
+    if (kIsWhole) {
+      store(y[i], target);
+    } else {
+      store_some(y[i], target, count);
+    }
+    target += tile.column_stride;
+  }
 }
 
 template <int kTile>
@@ -166,6 +182,7 @@ GANTRY_TARGET void transform_output(const OutputTile& tile) {
   constexpr int kExtent = kTile + 2;
   constexpr std::integral_constant<int, kTile> kSize;
   for (int64_t channel = 0; channel < tile.channels; channel += kLanes) {
+    const int64_t count = tile.channels - channel;
     Vector lines[kTile * kExtent];
     for (int column = 0; column < kExtent; ++column) {
       Vector line[kExtent];
@@ -173,24 +190,17 @@ GANTRY_TARGET void transform_output(const OutputTile& tile) {
         line[row] = load(tile.products + (row * kExtent + column) * tile.position_stride + channel);
       restore_line<1, kExtent>(kSize, line, lines + column);
     }
+    const Vector bias = load(tile.bias + channel);
     for (int row = 0; row < tile.rows; ++row) {
       Vector y[kTile];
       restore_line<1, 1>(kSize, lines + row * kExtent, y);
-      finish_row<kTile>(tile, row, channel, y);
-    }
-  }
-}
-
-/// Adds the products of `count` channels.
-template <int kRows>
-GANTRY_TARGET inline void add_products(const float* tiles, const float* panel, int64_t count,
-                                       Vector (&sums)[kRows][kVectors]) {
-#pragma GCC unroll 4
-  for (int64_t k = 0; k < count; ++k) {
-    Vector columns[kVectors];
-    for (int v = 0; v < kVectors; ++v) columns[v] = load(panel + k * kColumns + v * kLanes);
-    for (int r = 0; r < kRows; ++r) {
-      for (int v = 0; v < kVectors; ++v) sums[r][v] += columns[v] * tiles[r * kLanes + k];
+      for (int i = 0; i < kTile; ++i) y[i] += bias;
+      const int64_t place = row * tile.row_stride + channel;
+      if (tile.columns == kTile && count >= kLanes) {
+        finish_row<kTile, true>(tile, place, count, y);
+      } else {
+        finish_row<kTile, false>(tile, place, count, y);
+      }
     }
   }
 }
@@ -201,20 +211,23 @@ GANTRY_TARGET void multiply_rows(const Product& product) {
   const float* tiles = product.tiles;
   const float* panel = product.panel;
   const float* next = product.next;
-  int64_t channel = 0;
-  for (; channel + kLanes <= product.channels; channel += kLanes) {
-    if (next) {
-      for (int line = 0; line < kLanes; ++line) __builtin_prefetch(next + line * 16, 0, 2);
-      next += kLanes * 16;
+  for (int64_t channel = 0; channel < product.channels; channel += kLanes) {
+    for (int k = 0; next && k < kLanes; ++k) __builtin_prefetch(next + k * 16, 0, 2);
+    next = next ? next + kLanes * 16 : next;
+#pragma GCC unroll 16
+    for (int k = 0; k < kLanes; ++k) {
+      Vector columns[kVectors];
+      for (int v = 0; v < kVectors; ++v) columns[v] = load(panel + k * kColumns + v * kLanes);
+      for (int r = 0; r < kRows; ++r) {
+        for (int v = 0; v < kVectors; ++v) sums[r][v] += columns[v] * tiles[r * kLanes + k];
+      }
     }
-    add_products<kRows>(tiles, panel, kLanes, sums);
-    tiles += product.block_stride;
     panel += kLanes * kColumns;
+    tiles += product.block_stride;
   }
-  add_products<kRows>(tiles, panel, product.channels - channel, sums);
+  float* target = product.target;
   for (int r = 0; r < kRows; ++r) {
-    for (int v = 0; v < kVectors; ++v)
-      store(sums[r][v], product.target + r * kColumns + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) store(sums[r][v], target + r * kColumns + v * kLanes);
   }
 }
 

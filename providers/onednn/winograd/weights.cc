@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kTaps = 9;
 constexpr int kMostColumns = 32;
+constexpr int kMostExtent = 6;
 
 using Columns = std::array<float, kMostColumns>;  // one number for each filter of a panel
 
@@ -52,41 +53,67 @@ void transform_line(Tile tile, const Columns& first, const Columns& middle, cons
   }
 }
 
-/// The taps of one channel for the filters of a panel.
-void gather(const PlainWeights& plain, int64_t first_filter, int count, int64_t channel,
-            std::array<Columns, kTaps>& taps) {
+/// Channels that are transformed before they are stored: rows of filters and of positions lie as
+/// far from each other as large powers of two, which caches do not like one by one.
+constexpr int64_t kBlock = 16;
+
+/// One panel of some channels.
+struct Block {
+  std::array<std::array<Columns, kTaps>, kBlock> taps;
+  std::array<std::array<Columns, kBlock>, kMostPositions> transformed;
+};
+
+void gather(const PlainWeights& plain, int64_t first_filter, int64_t filters, int64_t channel,
+            int64_t channels, Block& block) {
+  constexpr auto kBytes = static_cast<int64_t>(kTaps * sizeof(float));
+  block.taps = {};
   const auto* bytes = static_cast<const std::byte*>(plain.data);
-  for (int i = 0; i < count; ++i) {
+  std::array<float, kBlock * kTaps> row{};
+  for (int64_t i = 0; i < filters; ++i) {
     const int64_t filter = first_filter + i;
-    std::array<float, kTaps> row{};
-    std::memcpy(row.data(), bytes + (filter * plain.channels + channel) * int64_t{sizeof(row)},
-                sizeof(row));
+    std::memcpy(row.data(), bytes + (filter * plain.channels + channel) * kBytes,
+                static_cast<size_t>(channels * kBytes));
     const float scale = plain.scales.empty() ? 1.0F : plain.scales[static_cast<size_t>(filter)];
-    for (size_t tap = 0; tap < kTaps; ++tap) taps[tap][static_cast<size_t>(i)] = row[tap] * scale;
+    for (size_t j = 0; j < static_cast<size_t>(channels * kTaps); ++j)
+      block.taps[j / kTaps][j % kTaps][static_cast<size_t>(i)] = row[j] * scale;
+  }
+}
+
+void transform(Tile tile, Block& block) {
+  const auto extent = static_cast<size_t>(extent_of(tile));
+  std::array<Columns, 3 * kMostExtent> lines;       // [extent, 3]
+  std::array<Columns, kMostPositions> transformed;  // [extent, extent]
+  for (size_t channel = 0; channel < kBlock; ++channel) {
+    const auto& taps = block.taps[channel];
+    for (size_t column = 0; column < 3; ++column)
+      transform_line(tile, taps[column], taps[3 + column], taps[6 + column], &lines[column], 3);
+    for (size_t row = 0; row < extent; ++row) {
+      const Columns* line = &lines[row * 3];
+      transform_line(tile, line[0], line[1], line[2], &transformed[row * extent], 1);
+    }
+    for (size_t position = 0; position < extent * extent; ++position)
+      block.transformed[position][channel] = transformed[position];
   }
 }
 
 void transform_panel(const PlainWeights& plain, Tile tile, int64_t panel, float* target) {
-  const int columns = code().columns;
-  const int extent = extent_of(tile);
+  const int64_t columns = code().columns;
   const int64_t first = panel * columns;
-  const auto count = static_cast<int>(std::min<int64_t>(columns, plain.filters - first));
-  std::array<Columns, kTaps> taps{};
-  std::array<Columns, 3 * kMostPositions / 6> lines{};  // [extent, 3]
-  std::array<Columns, kMostPositions> transformed{};    // [extent, extent]
-  for (int64_t channel = 0; channel < plain.channels; ++channel) {
-    gather(plain, first, count, channel, taps);
-    for (size_t column = 0; column < 3; ++column)
-      transform_line(tile, taps[column], taps[3 + column], taps[6 + column], &lines[column], 3);
-    for (int row = 0; row < extent; ++row) {
-      const Columns* line = &lines[static_cast<size_t>(row) * 3];
-      transform_line(tile, line[0], line[1], line[2],
-                     &transformed[static_cast<size_t>(row * extent)], 1);
-    }
-    for (int position = 0; position < extent * extent; ++position) {
-      std::memcpy(target + (position * plain.channels + channel) * columns,
-                  transformed[static_cast<size_t>(position)].data(),
-                  static_cast<size_t>(columns) * sizeof(float));
+  const int64_t filters = std::min<int64_t>(columns, plain.filters - first);
+  const int64_t whole = whole_vectors(plain.channels);
+  const auto block = std::make_unique<Block>();
+  for (int64_t channel = 0; channel < whole; channel += kBlock) {
+    gather(plain, first, filters, channel, std::min(kBlock, plain.channels - channel), *block);
+    transform(tile, *block);
+    const int64_t count = std::min(kBlock, whole - channel);
+    for (int position = 0; position < positions_of(tile); ++position) {
+      float* to = target + (position * whole + channel) * columns;
+      for (int64_t i = 0; i < count; ++i) {
+        std::memcpy(
+            to + i * columns,
+            block->transformed[static_cast<size_t>(position)][static_cast<size_t>(i)].data(),
+            static_cast<size_t>(columns) * sizeof(float));
+      }
     }
   }
 }
@@ -94,12 +121,12 @@ void transform_panel(const PlainWeights& plain, Tile tile, int64_t panel, float*
 }  // namespace
 
 int64_t transformed_bytes(int64_t filters, int64_t channels, Tile tile) {
-  return panels_of(filters) * code().columns * channels * positions_of(tile) *
+  return panels_of(filters) * code().columns * whole_vectors(channels) * positions_of(tile) *
          int64_t{sizeof(float)};
 }
 
 void transform_weights(const PlainWeights& plain, Tile tile, float* target) {
-  const int64_t size = int64_t{code().columns} * plain.channels * positions_of(tile);
+  const int64_t size = code().columns * whole_vectors(plain.channels) * positions_of(tile);
   with_threads(oneapi::tbb::info::default_concurrency(), [&] {
     oneapi::tbb::parallel_for(int64_t{0}, panels_of(plain.filters), [&](int64_t panel) {
       transform_panel(plain, tile, panel, target + panel * size);

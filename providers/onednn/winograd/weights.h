@@ -23,8 +23,8 @@ struct PlainWeights {
 /// Bytes of the weights of that many channels, transformed. [any]
 int64_t transformed_bytes(int64_t filters, int64_t channels, Tile tile);
 
-/// Transforms weights on all cores: [panels, positions, channels, columns], zero beyond the last
-/// filter.
+/// Transforms weights on all cores: [panels, positions, channels in whole vectors, columns], zero
+/// beyond the last filter and channel.
 void transform_weights(const PlainWeights& plain, Tile tile, float* target);
 
 /// Transformed weights, which need not be made if the process has them already. Errors:

@@ -188,8 +188,8 @@ def test_the_faster_way_is_taken(tmp_path):
     model, feeds = small_graph("y = Conv<pads=[1,1,1,1]>(x, w)", {"x": random(1, 64, 56, 56)}, {"w": random(64, 64, 3, 3)})
     (span,) = spans_of(model, feeds, "auto", tmp_path)
     assert span.split()[1] in TILES
-    # Weights that are read for one tile alone.
-    model, feeds = small_graph("y = Conv<pads=[1,1,1,1]>(x, w)", {"x": random(1, 512, 3, 3)}, {"w": random(512, 512, 3, 3)})
+    # Too little work to be worth measuring.
+    model, feeds = small_graph("y = Conv<pads=[1,1,1,1]>(x, w)", {"x": random(1, 16, 12, 12)}, {"w": random(16, 16, 3, 3)})
     assert spans_of(model, feeds, "auto", tmp_path) == []
 
 
