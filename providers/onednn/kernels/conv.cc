@@ -231,8 +231,8 @@ AnchorTraits conv_traits(const GraphIndex& index, uint32_t node) {
 }
 
 std::unique_ptr<sdk::Kernel> make_conv(const KernelArgs& args) {
+  if (auto winograd = make_winograd_conv(args)) return winograd;
   if (auto direct = make_direct_conv(args)) return direct;
-  if (auto kernel = make_winograd_conv(args)) return kernel;
   return std::make_unique<ConvKernel>(args);
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conv (ai.onnx 1, 11, 22) in f32 of 3 x 3 without strides, dilations and groups, by Winograd's
 // minimal filtering: 4 or 2.25 times fewer multiplications than there are in the definition. Of
-// what follows it, normalisation and scaling are folded into the weights; additions and functions
-// made of comparisons are done as results are stored, and units with others are left to the
-// library.
+// what follows it, normalisation and scaling are folded into the weights; additions and the
+// commoner functions are done as results are stored, and units with others are left to the library.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -39,6 +38,12 @@ std::optional<Step> step_of(const EpilogueStep& step) {
       return Step{Step::Kind::kHardSigmoid, alpha, beta};
     case algorithm::eltwise_hardswish:
       return Step{Step::Kind::kHardSwish, alpha, beta};
+    case algorithm::eltwise_logistic:
+      return Step{Step::Kind::kSigmoid};
+    case algorithm::eltwise_swish:
+      return Step{Step::Kind::kSwish, alpha};
+    case algorithm::eltwise_mish:
+      return Step{Step::Kind::kMish};
     default:
       return std::nullopt;
   }
@@ -59,7 +64,7 @@ bool is_possible(const Unit& unit, const ConvShape& shape) {
   const auto are_ones = [](const Dims& list) {
     return std::all_of(list.begin(), list.end(), [](int64_t x) { return x == 1; });
   };
-  return !unit.is_quantized() && shape.spatial_rank() == 2 && shape.groups == 1 &&
+  return !unit.is_quantized() && !unit.shuffle && shape.spatial_rank() == 2 && shape.groups == 1 &&
          shape.window.kernel == Dims{3, 3} && are_ones(shape.window.strides) &&
          are_ones(shape.window.dilations);
 }

@@ -25,7 +25,10 @@ struct Step {
     kRelu,         ///< x > 0 ? x : alpha * x
     kClip,         ///< min(max(x, alpha), beta)
     kHardSigmoid,  ///< min(max(alpha * x + beta, 0), 1)
-    kHardSwish     ///< x * min(max(alpha * x + beta, 0), 1)
+    kHardSwish,    ///< x * min(max(alpha * x + beta, 0), 1)
+    kSigmoid,      ///< 1 / (1 + exp(-x))
+    kSwish,        ///< x / (1 + exp(-alpha * x))
+    kMish          ///< x * tanh(log(1 + exp(x)))
   } kind;
   float alpha = 0;
   float beta = 0;

@@ -7,37 +7,14 @@
 
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <utility>
 
 #include "winograd/code.h"
+#include "winograd/steps.h"
+#include "winograd/vectors.h"
 
 namespace gantry::onednn::winograd {
 namespace {
-
-constexpr int kColumns = kLanes * kVectors;
-
-using Vector = float __attribute__((vector_size(kLanes * sizeof(float))));
-/// As it lies in memory, at any element.
-using Packed =
-    float __attribute__((vector_size(kLanes * sizeof(float)), aligned(alignof(float)), may_alias));
-
-GANTRY_TARGET inline Vector load(const float* from) {
-  return *reinterpret_cast<const Packed*>(from);
-}
-GANTRY_TARGET inline void store(Vector x, float* to) { *reinterpret_cast<Packed*>(to) = x; }
-
-/// The first `count` lanes, the others zero.
-GANTRY_TARGET inline Vector load_some(const float* from, int64_t count) {
-  if (count >= kLanes) return load(from);
-  Vector x = {};
-  std::memcpy(&x, from, static_cast<size_t>(count) * sizeof(float));
-  return x;
-}
-GANTRY_TARGET inline void store_some(Vector x, float* to, int64_t count) {
-  if (count >= kLanes) return store(x, to);
-  std::memcpy(to, &x, static_cast<size_t>(count) * sizeof(float));
-}
 
 constexpr float kInner2 = kInner * kInner;
 constexpr float kOuter2 = kOuter * kOuter;
@@ -118,43 +95,6 @@ GANTRY_TARGET void transform_input(const InputTile& tile) {
       }
     }
     target += tile.block_stride;
-  }
-}
-
-/// Takes a step for a row of results; `addend`: what stands where they go, of `columns` of them.
-template <int kTile, bool kIsWhole>
-GANTRY_TARGET inline void take_step(const Step& step, const OutputTile& tile, const float* addend,
-                                    int64_t count, Vector* y) {
-  const Vector zero = {};
-  const float alpha = step.alpha;
-  const float beta = step.beta;
-  switch (step.kind) {
-    case Step::Kind::kAdd: {
-      const int columns = kIsWhole ? kTile : tile.columns;
-      for (int i = 0; i < columns; ++i) {
-        y[i] += kIsWhole ? load(addend) : load_some(addend, count);
-        addend += tile.column_stride;
-      }
-      break;
-    }
-    case Step::Kind::kRelu:
-      for (int i = 0; i < kTile; ++i) y[i] = y[i] > zero ? y[i] : y[i] * alpha;
-      break;
-    case Step::Kind::kClip:
-      for (int i = 0; i < kTile; ++i) {
-        y[i] = y[i] < alpha ? zero + alpha : y[i];
-        y[i] = y[i] > beta ? zero + beta : y[i];
-      }
-      break;
-    case Step::Kind::kHardSigmoid:
-    case Step::Kind::kHardSwish:
-      for (int i = 0; i < kTile; ++i) {
-        Vector gate = alpha * y[i] + beta;
-        gate = gate < zero ? zero : gate;
-        gate = gate > 1.0F ? zero + 1.0F : gate;
-        y[i] = step.kind == Step::Kind::kHardSwish ? y[i] * gate : gate;
-      }
-      break;
   }
 }
 
