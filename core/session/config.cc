@@ -92,6 +92,7 @@ void fill(const json& root, Config& config) {
       session.value("memory_limit_bytes", config.session.memory_limit_bytes);
   config.session.capture = session["capture"];
   config.session.stop_grace_ms = session["stop_grace_ms"];
+  config.session.precision = session["precision"];
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ struct Config {
     bool capture = true;            ///< of kernels on devices that can; see Executor::Options
     uint64_t stop_grace_ms = 2000;  ///< for devices to come to rest when a run is stopped
     std::string profile;            ///< file for a trace; empty: none is taken
+    std::string precision = "f32";  ///< of float32 computations: "f32" or "bf16"
   } session;
   ConfigOrigins origins;  ///< of every member that a document sets
   nlohmann::json root;    ///< the merged document, defaults included

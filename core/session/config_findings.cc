@@ -96,8 +96,8 @@ void check_supported(const json& root, const ConfigOrigins& origins,
         {pointer, "this version of gantry " + why + "; leave the member out", true, {}}, origins));
   };
   const json* precision = find(root, "/session/precision");
-  if (precision && precision->is_string() && *precision != "f32")
-    refuse("/session/precision", "implements f32 only");
+  if (precision && precision->is_string() && *precision != "f32" && *precision != "bf16")
+    refuse("/session/precision", "implements f32 and bf16 only");
 }
 
 // Members that are named after providers, of which there are none of that name.

@@ -2,6 +2,7 @@
 #include "session/plan_model.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -19,9 +20,35 @@ namespace {
 
 constexpr int kMostInlinings = 64;  // rounds; a function may call functions, but never itself
 
-std::string provider_options(const Config& config, const std::string& provider) {
-  const auto found = config.providers.options.find(provider);
-  return found == config.providers.options.end() ? "{}" : found->second;
+constexpr const char* kPrecision = "precision";  // member of the session and of providers' options
+
+// True if the provider says with what precision it computes by an option.
+bool has_precision(const Manifest& manifest) {
+  const auto schema = nlohmann::json::parse(manifest.options_schema, nullptr, false);
+  const auto members = schema.is_object() ? schema.find("properties") : schema.end();
+  return members != schema.end() && members->contains(kPrecision);
+}
+
+// The options of a provider: its own, with the session's precision if they have none.
+std::string provider_options(const Config& config, const Manifest& manifest) {
+  const auto found = config.providers.options.find(manifest.name);
+  const std::string own = found == config.providers.options.end() ? "{}" : found->second;
+  if (config.session.precision == "f32" || !has_precision(manifest)) return own;
+  auto options = nlohmann::json::parse(own);
+  if (!options.contains(kPrecision)) options[kPrecision] = config.session.precision;
+  return options.dump();
+}
+
+// UNSUPPORTED: a precision was asked for that no provider of the session's devices has.
+void require_precision(const Config& config, const Preference& preference) {
+  if (config.session.precision == "f32") return;
+  const bool has_any = std::any_of(
+      preference.candidates.begin(), preference.candidates.end(),
+      [](const Candidate& candidate) { return has_precision(candidate.provider->manifest()); });
+  if (has_any) return;
+  throw Error(Code::kUnsupported, config.where("/session/precision") + ": no provider of " +
+                                      preference.named + " computes in \"" +
+                                      config.session.precision + "\"; leave the member out");
 }
 
 void add_device(ProviderRegistry& registry, const Config& config, const Device& device,
@@ -33,7 +60,7 @@ void add_device(ProviderRegistry& registry, const Config& config, const Device& 
   std::vector<DeviceProvider> providers = registry.find(device);
   for (const DeviceProvider& provider : providers) {
     preference.candidates.push_back({provider.provider, provider.device_index, device,
-                                     provider_options(config, provider.provider->name())});
+                                     provider_options(config, provider.provider->manifest())});
   }
   preference.owners.push_back(std::move(providers));
 }
@@ -76,7 +103,9 @@ std::vector<ValueRef> evaluate_on_cpu(ProviderRegistry& registry, const Config& 
                                       const Graph& graph) {
   try {
     Preference host;
-    add_device(registry, config, Device{}, host);
+    Config exact = config;  // what is computed once is not rounded
+    exact.session.precision = "f32";
+    add_device(registry, exact, Device{}, host);
     const std::unique_ptr<GraphPlacement> placement = place(graph, host.candidates, {});
     if (!placement->complete()) return {};
     auto devices = std::make_shared<DeviceTable>();
@@ -181,6 +210,7 @@ Preference resolve_preference(ProviderRegistry& registry, const Config& config,
          target});
   }
   if (preference.fallback != Fallback::kError) add_device(registry, config, Device{}, preference);
+  require_precision(config, preference);
   return preference;
 }
 

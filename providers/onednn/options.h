@@ -18,6 +18,9 @@ struct Options {
     k4   ///< all of them, in tiles of 4 x 4 results
   } winograd = Winograd::kAuto;
 
+  /// Large products and convolutions multiply numbers that are rounded to bf16, and add in f32.
+  bool is_bf16 = false;
+
   Options() = default;
   /// Requires JSON that the manifest's schema holds for valid.
   explicit Options(gantry_str text);

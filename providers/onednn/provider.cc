@@ -13,9 +13,12 @@
 
 #include "blocks/code.h"
 #include "chain.h"
+#include "kernels/attention.h"
 #include "kernels/kernels.h"
 #include "library.h"
+#include "options.h"
 #include "reorder.h"
+#include "rounding.h"
 
 namespace gantry::onednn {
 namespace {
@@ -36,11 +39,12 @@ struct Family {
 };
 
 constexpr size_t kBlockProduct = 6;  // among the families
+constexpr size_t kAttention = 7;
 
 bool is_not_first(const GraphIndex&, uint32_t, uint32_t position) { return position > 0; }
 bool is_never(const GraphIndex&, uint32_t, uint32_t) { return false; }
 
-constexpr std::array<Family, 7> kFamilies = {{
+constexpr std::array<Family, 8> kFamilies = {{
     {"onednn.conv", conv_refusal, conv_traits, make_conv, is_not_first, true, true, false},
     {"onednn.product", product_refusal, product_traits, make_product, is_not_first, false, false,
      false},
@@ -52,6 +56,7 @@ constexpr std::array<Family, 7> kFamilies = {{
      make_integer_product, is_not_first, false, false, false},
     {"onednn.block_product", block_product_refusal, nullptr, make_block_product, is_not_first,
      false, false, false, [] { return block_code().name; }},
+    {"onednn.attention", nullptr, nullptr, nullptr, is_never, false, false, false},
 }};
 
 // Of an operator of ai.onnx.
@@ -95,6 +100,7 @@ class Claimer {
  public:
   Claimer(const gantry_host* host, const gantry_claim_request& request)
       : request_(request),
+        options_(request.options),
         index_(host, *request.graph),
         is_taken_(request.graph->node_count, false),
         is_channels_last_(request.graph->value_count, false) {}
@@ -143,6 +149,7 @@ class Claimer {
     if (!family) {
       return refuse(node, "no kernel for operator " + std::string(index_.node(node).op_type()));
     }
+    if (index_.node(node).op_type() == "Softmax" && take_attention(node)) return;
     const Unit one = unit_of_one(index_, node);
     // In floats: what could be done in 8 bits is taken already.
     const auto may_take = [&](uint32_t other) {
@@ -150,6 +157,7 @@ class Claimer {
     };
     Unit unit =
         family->traits ? unit_of(index_, node, family->traits(index_, node), may_take) : one;
+    unit.rounds_to_bf16 = is_worth_rounding(index_, unit, options_);
     if (is_depthwise_here(index_, unit)) take_shuffle(index_, unit, may_take);
     if (std::string reason = family->refusal(index_, unit); !reason.empty())
       return refuse(node, reason);
@@ -158,8 +166,24 @@ class Claimer {
     claim_unit(unit);
     if (unit.nodes.size() == 1) return;
     // By itself too, for when the set is not granted.
-    claim_unit(unit_of(index_, node, family->traits(index_, node), [](uint32_t) { return false; }));
+    Unit alone =
+        unit_of(index_, node, family->traits(index_, node), [](uint32_t) { return false; });
+    alone.rounds_to_bf16 = unit.rounds_to_bf16;
+    claim_unit(alone);
     is_channels_last_[unit.target.value] = is_channels_last_[one.target.value];
+  }
+
+  /// The nodes around a Softmax; false: they are no attention.
+  bool take_attention(uint32_t softmax) {
+    const auto attention =
+        attention_of(index_, softmax, [this](uint32_t other) { return !is_taken_[other]; });
+    if (!attention) return false;
+    Unit unit = unit_of_one(index_, softmax);
+    unit.nodes = attention->nodes;
+    unit.target.value = attention->target.value;
+    claim(kFamilies[kAttention], unit, false);
+    for (const uint32_t n : unit.nodes) is_taken_[n] = true;
+    return true;
   }
 
   void claim_unit(const Unit& unit) {
@@ -242,6 +266,7 @@ class Claimer {
   /// "onednn.conv+BatchNormalization+Relu", "onednn.conv.int8+Relu", "onednn.block_product.avx2"
   [[nodiscard]] std::string name_of(const Family& family, const Unit& unit) const {
     std::string name = family.kernel + std::string(unit.is_quantized() ? ".int8" : "");
+    if (unit.rounds_to_bf16) name += ".bf16";
     if (family.instructions) name += "." + std::string(family.instructions());
     if (unit.shuffle) name += ".shuffled";
     for (const uint32_t node : unit.chain.nodes) {
@@ -259,15 +284,29 @@ class Claimer {
     const sdk::Work work = sdk::work_of(index_.node(unit.anchor));
     if (!work.is_known) return -1;
     const double numbers = std::max(work.operations / kOperationsPerNs, work.bytes / kBytesPerNs);
-    return kStartNs + numbers / (unit.is_quantized() ? kQuantized : 1);
+    return kStartNs + numbers / (unit.is_quantized() ? kQuantized : unit.rounds_to_bf16 ? 2 : 1);
   }
 
   const gantry_claim_request& request_;
+  Options options_;
   GraphIndex index_;
   std::vector<bool> is_taken_;          // by node
   std::vector<bool> is_channels_last_;  // by value
   std::vector<const gantry_format*> formats_;
 };
+
+std::unique_ptr<sdk::Kernel> compile_attention(const GraphIndex& index, const gantry_compile& args,
+                                               const std::vector<uint32_t>& nodes) {
+  for (const uint32_t node : nodes) {
+    if (index.node(node).op_type() != "Softmax") continue;
+    const auto attention = attention_of(index, node, [&](uint32_t other) {
+      return std::binary_search(nodes.begin(), nodes.end(), other);
+    });
+    if (attention && attention->nodes == nodes)
+      return make_attention({index, args, unit_of_one(index, node)}, *attention);
+  }
+  throw sdk::Error(GANTRY_INTERNAL, "onednn: the nodes of a claim are no attention any more");
+}
 
 class OnednnProvider final : public sdk::Provider {
  public:
@@ -291,7 +330,10 @@ class OnednnProvider final : public sdk::Provider {
     sink.device(sink.self, &info);
   }
 
-  void claim(const gantry_claim_request& request) const override { Claimer(host(), request).run(); }
+  void claim(const gantry_claim_request& request) const override {
+    require_instructions(Options(request.options));
+    Claimer(host(), request).run();
+  }
 
   [[nodiscard]] std::unique_ptr<sdk::Kernel> compile(const gantry_compile& args) const override {
     if (args.tag >= kFamilies.size() || args.node_count == 0) {
@@ -305,9 +347,11 @@ class OnednnProvider final : public sdk::Provider {
     const auto is_among = [&](uint32_t node) {
       return std::binary_search(nodes.begin(), nodes.end(), node);
     };
+    if (args.tag == kAttention) return compile_attention(index, args, nodes);
     const uint32_t anchor = anchor_of(index, nodes);
     Unit unit = family.traits ? unit_of(index, anchor, family.traits(index, anchor), is_among)
                               : unit_of_one(index, anchor);
+    unit.rounds_to_bf16 = is_worth_rounding(index, unit, Options(args.options));
     if (is_depthwise_here(index, unit)) take_shuffle(index, unit, is_among);
     return family.make({index, args, std::move(unit)});
   }

@@ -42,11 +42,17 @@ struct Unit {
   uint32_t zero_point = GANTRY_NONE;  ///< of the first source; GANTRY_NONE: 0
   /// a DequantizeLinear of a constant that makes the bias; GANTRY_NONE: the bias is a constant
   uint32_t bias_node = GANTRY_NONE;
+  bool rounds_to_bf16 = false;     ///< what it multiplies, weights too; all else stays f32
   std::optional<Shuffle> shuffle;  ///< of the channels of the first source, whose value it reads
 
   /// True if the anchor works on numbers of 8 bits.
   [[nodiscard]] bool is_quantized() const {
     return !sources.empty() && sources[0].quantization.has_value();
+  }
+  /// Of the first source as it is multiplied, and of the weights.
+  [[nodiscard]] Type source_type() const { return rounds_to_bf16 ? Type::bf16 : sources[0].type(); }
+  [[nodiscard]] Type weights_type() const {
+    return weight_quantization ? Type::s8 : rounds_to_bf16 ? Type::bf16 : Type::f32;
   }
 };
 

@@ -113,7 +113,7 @@ class ConvKernel final : public sdk::Kernel {
   [[nodiscard]] Described choose(const Dims& input, const Dims& output, const Desc& weights,
                                  const Window::Placed& placed, bool in_place) const {
     const Tag last = channels_last(input.size());
-    const Type type = unit_.sources[0].type();
+    const Type type = unit_.source_type();
     const Desc target(output, unit_.target.type(), last);
     if (!source_is_formatted_ && input[1] < 8) {
       try {
@@ -182,15 +182,15 @@ class ConvKernel final : public sdk::Kernel {
     const Dims output = shape_.output_of(input, placed);
     is_line_ = is_line(source);
     dims = cut(dims);
-    const Type type = unit_.weight_quantization ? Type::s8 : Type::f32;
-    any_ = {dims, type, Tag::any};
+    const Type plain = unit_.weight_quantization ? Type::s8 : Type::f32;
+    any_ = {dims, unit_.weights_type(), Tag::any};
     Desc layout;
     with_threads(threads, [&] {
       layout = choose(cut(input), cut(output), any_, placed, false).primitive.weights_desc();
     });
     const bool is_grouped = dims.size() > cut(weights).size();
     packed_.pack(index.host(), layout,
-                 {{dims, type, dense(dims.size())},
+                 {{dims, plain, dense(dims.size())},
                   index.value(unit_.weights).constant()->data,
                   unit_.chain.scale,
                   is_grouped ? 3 : 1,
@@ -231,7 +231,9 @@ AnchorTraits conv_traits(const GraphIndex& index, uint32_t node) {
 }
 
 std::unique_ptr<sdk::Kernel> make_conv(const KernelArgs& args) {
-  if (auto winograd = make_winograd_conv(args)) return winograd;
+  if (!args.unit.rounds_to_bf16) {
+    if (auto winograd = make_winograd_conv(args)) return winograd;
+  }
   if (auto direct = make_direct_conv(args)) return direct;
   return std::make_unique<ConvKernel>(args);
 }

@@ -76,7 +76,7 @@ class ProductKernel final : public sdk::Kernel {
   [[nodiscard]] Described describe(int64_t rows, const Desc& weights, bool in_place) const {
     const Desc target({rows, columns_}, unit_.target.type(), Tag::ab);
     const Epilogue epilogue(unit_, addend_desc(rows), in_place);
-    const Desc source({rows, inner_}, unit_.sources[0].type(), Tag::ab);
+    const Desc source({rows, inner_}, unit_.source_type(), Tag::ab);
     dnnl::primitive_attr attr = attributes(epilogue.ops);
     rescaling_.describe(attr);
     if (!has_bias_) return {{engine(), source, weights, target, attr}, epilogue.addend_argument};
@@ -92,9 +92,10 @@ class ProductKernel final : public sdk::Kernel {
     const Described described = describe_with(
         packed_, any_, [&](const Desc& weights) { return describe(rows, weights, in_place); });
     const Desc source = described.primitive.src_desc();
+    const Desc given({rows, inner_}, unit_.sources[0].type(), Tag::ab);
     const Desc target = described.primitive.dst_desc();
     FusedPrimitive fused;
-    fused.source = Operand::input(source, source);
+    fused.source = Operand::input(given, source);
     fused.target = Operand::output(target, target);
     fused.scratchpad = Scratchpad(described.primitive.scratchpad_desc());
     fused.launch = Launch(dnnl::matmul(described.primitive),
@@ -138,13 +139,13 @@ class ProductKernel final : public sdk::Kernel {
     const sdk::ValueView left = index.value(unit_.sources[0].value);
     for (int i = 0; i + 1 < left.rank(); ++i) rows *= std::max<int64_t>(left.extent(i), -1);
     if (rows <= 0) rows = kGuessedRows;
-    const Type type = unit_.weight_quantization ? Type::s8 : Type::f32;
-    any_ = {{inner_, columns_}, type, Tag::any};
+    const Type plain = unit_.weight_quantization ? Type::s8 : Type::f32;
+    any_ = {{inner_, columns_}, unit_.weights_type(), Tag::any};
     Desc layout;
     with_threads(threads, [&] { layout = describe(rows, any_, false).primitive.weights_desc(); });
     if (std::all_of(scale.begin(), scale.end(), [](float x) { return x == 1; })) scale.clear();
     packed_.pack(index.host(), layout,
-                 {{{inner_, columns_}, type, is_transposed ? Tag::ba : Tag::ab},
+                 {{{inner_, columns_}, plain, is_transposed ? Tag::ba : Tag::ab},
                   matrix.constant()->data,
                   std::move(scale),
                   2,

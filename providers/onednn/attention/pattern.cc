@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attention/pattern.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "constants.h"
+
+namespace gantry::onednn {
+namespace {
+
+constexpr int kRank = 4;
+
+class Finder {
+ public:
+  Finder(const sdk::GraphIndex& index, const std::function<bool(uint32_t)>& may_take)
+      : index_(index), may_take_(may_take) {}
+
+  std::optional<Attention> around(uint32_t softmax) {
+    const sdk::NodeView node = index_.node(softmax);
+    // Before version 13 the axis counts from where the tensor is made a matrix.
+    const int64_t axis = node.get_int("axis", node.since_version() < 13 ? 1 : -1);
+    if (axis != -1 && axis != kRank - 1) return std::nullopt;
+    take(softmax);
+    if (!find_scores(index_.raw(softmax).inputs[0]) || !find_result(index_.raw(softmax).outputs[0]))
+      return std::nullopt;
+    std::sort(found_.nodes.begin(), found_.nodes.end());
+    return std::move(found_);
+  }
+
+ private:
+  void take(uint32_t node) { found_.nodes.push_back(node); }
+
+  [[nodiscard]] bool is(uint32_t node, std::string_view op) const {
+    return node != GANTRY_NONE && index_.raw(node).domain.length == 0 && may_take_(node) &&
+           index_.node(node).op_type() == op;
+  }
+
+  /// True if a mask leaves the number of queries and keys as it is: it has one there, or as many.
+  [[nodiscard]] bool fits(uint32_t mask, uint32_t scores) const {
+    const gantry_value_info& narrow = *index_.graph().values[mask];
+    const gantry_value_info& wide = *index_.graph().values[scores];
+    for (int32_t back = 1; back <= std::min<int32_t>(2, narrow.rank); ++back) {
+      const int32_t i = narrow.rank - back;
+      const int32_t j = wide.rank - back;
+      if (narrow.shape[i] == 1) continue;
+      if (narrow.shape[i] != wide.shape[j]) return false;
+      if (narrow.shape[i] >= 0) continue;
+      const auto symbol = [](const gantry_value_info& info, int32_t axis) {
+        return info.symbols ? sdk::to_view(info.symbols[axis]) : std::string_view();
+      };
+      if (symbol(narrow, i).empty() || symbol(narrow, i) != symbol(wide, j)) return false;
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool is_tensor(uint32_t value) const {
+    const sdk::ValueView view = index_.value(value);
+    return view.rank() == kRank && view.dtype() == GANTRY_FLOAT && !view.is_constant();
+  }
+
+  /// The node that makes `value` for one reader alone.
+  [[nodiscard]] uint32_t own_producer(uint32_t value) const {
+    return index_.only_reader(value) == GANTRY_NONE ? GANTRY_NONE : index_.producer(value);
+  }
+
+  // From the Softmax up to the two operands of the first product.
+  bool find_scores(uint32_t value) {
+    uint32_t node = own_producer(value);
+    if (is(node, "Add")) {
+      const gantry_node& raw = index_.raw(node);
+      const auto is_score = [&](uint32_t input) {
+        const uint32_t maker = own_producer(input);
+        return is(maker, "MatMul") || is(maker, "Div") || is(maker, "Mul");
+      };
+      const int score = is_score(raw.inputs[0]) ? 0 : 1;
+      found_.mask = raw.inputs[1 - score];
+      const sdk::ValueView mask = index_.value(found_.mask);
+      if (mask.rank() < 0 || mask.rank() > kRank || mask.dtype() != GANTRY_FLOAT ||
+          mask.is_constant() || !fits(found_.mask, raw.inputs[score]))
+        return false;
+      take(node);
+      node = own_producer(raw.inputs[score]);
+    }
+    if (is(node, "Div") || is(node, "Mul")) {
+      const gantry_node& raw = index_.raw(node);
+      const bool divides = index_.node(node).op_type() == "Div";
+      const int number = !divides && index_.value(raw.inputs[0]).is_constant() ? 0 : 1;
+      const std::optional<float> factor = index_.value(raw.inputs[number]).is_constant()
+                                              ? scalar_of(index_.value(raw.inputs[number]))
+                                              : std::nullopt;
+      if (!factor || index_.value(raw.inputs[number]).rank() > kRank) return false;
+      found_.scale = divides ? 1 / *factor : *factor;
+      take(node);
+      node = own_producer(raw.inputs[1 - number]);
+    }
+    if (!is(node, "MatMul")) return false;
+    take(node);
+    found_.query.value = index_.raw(node).inputs[0];
+    found_.key.value = index_.raw(node).inputs[1];
+    if (!is_tensor(found_.query.value) || !is_tensor(found_.key.value)) return false;
+    look_through(found_.query, true);
+    look_through(found_.key, false);
+    return true;
+  }
+
+  // From the Softmax down to the second product and what is behind it.
+  bool find_result(uint32_t value) {
+    const uint32_t node = index_.only_reader(value);
+    if (!is(node, "MatMul") || index_.raw(node).inputs[0] != value) return false;
+    take(node);
+    found_.value.value = index_.raw(node).inputs[1];
+    if (!is_tensor(found_.value.value)) return false;
+    look_through(found_.value, true);
+    found_.target.value = index_.raw(node).outputs[0];
+    const uint32_t behind = index_.only_reader(found_.target.value);
+    if (is(behind, "Transpose") &&
+        index_.node(behind).get_ints("perm", {}) == std::vector<int64_t>{0, 2, 1, 3}) {
+      take(behind);
+      found_.target = {index_.raw(behind).outputs[0], {0, 2, 1, 3}};
+    }
+    return true;
+  }
+
+  /// Takes the Transposes before a view. `keeps_last`: those that leave the last axis where it is.
+  void look_through(View& view, bool keeps_last) {
+    for (;;) {
+      const uint32_t node = own_producer(view.value);
+      if (!is(node, "Transpose") || !is_tensor(index_.raw(node).inputs[0])) return;
+      const std::vector<int64_t> perm = index_.node(node).get_ints("perm", {3, 2, 1, 0});
+      if (perm.size() != kRank || (keeps_last && perm[kRank - 1] != kRank - 1)) return;
+      for (int& axis : view.order) axis = static_cast<int>(perm[static_cast<size_t>(axis)]);
+      view.value = index_.raw(node).inputs[0];
+      take(node);
+    }
+  }
+
+  const sdk::GraphIndex& index_;
+  const std::function<bool(uint32_t)>& may_take_;
+  Attention found_;
+};
+
+}  // namespace
+
+std::optional<Attention> attention_of(const sdk::GraphIndex& index, uint32_t softmax,
+                                      const std::function<bool(uint32_t)>& may_take) {
+  if (index.value(index.raw(softmax).inputs[0]).rank() != kRank) return std::nullopt;
+  return Finder(index, may_take).around(softmax);
+}
+
+}  // namespace gantry::onednn

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention as exporters write it: softmax(query * key' * scale + mask) * value, with the
+// exchanges of axes before and behind it. Pure functions.
+#pragma once
+
+#include <gantry/sdk/graph_index.h>
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace gantry::onednn {
+
+/// A tensor of four axes as it is read: axis i of the view is axis order[i] of the value.
+struct View {
+  uint32_t value = GANTRY_NONE;
+  std::array<int, 4> order{0, 1, 2, 3};
+};
+
+struct Attention {
+  std::vector<uint32_t> nodes;  ///< ascending
+  View query;                   ///< [batch, heads, queries, depth]
+  View key;                     ///< [batch, heads, depth, keys]
+  View value;                   ///< [batch, heads, keys, value_depth]
+  uint32_t mask = GANTRY_NONE;  ///< value added to the scores; GANTRY_NONE: there is none
+  float scale = 1;              ///< of the scores, before the mask
+  View target;                  ///< [batch, heads, queries, value_depth]
+};
+
+/// The one around a Softmax, f32, of nodes that may be taken. Nothing: there is none, or it is not
+/// known to be one.
+std::optional<Attention> attention_of(const sdk::GraphIndex& index, uint32_t softmax,
+                                      const std::function<bool(uint32_t node)>& may_take);
+
+}  // namespace gantry::onednn

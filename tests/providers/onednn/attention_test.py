@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention as exporters write it, in one kernel."""
+
+import numpy as np
+import pytest
+
+import gantry
+from oracle import compare, run_oracle
+from small_graph import small_graph
+
+
+def random(*shape, seed=0):
+    return np.random.default_rng(seed + len(shape)).standard_normal(shape, np.float32)
+
+
+def heads(batch, count, queries, keys, depth, value_depth):
+    return {"q": random(batch, count, queries, depth), "k": random(batch, count, keys, depth, seed=1), "v": random(batch, count, keys, value_depth, seed=2)}
+
+
+PLAIN = """t = Transpose<perm=[0,1,3,2]>(k)
+           s = MatMul(q, t)
+           d = Div(s, scale)
+           p = Softmax<axis=-1>(d)
+           y = MatMul(p, v)"""
+SCALE = {"scale": np.float32(4)}
+
+
+@pytest.mark.parametrize("queries, keys", [(1, 1), (1, 257), (3, 64), (4, 18), (7, 33), (130, 96), (6, 16)])
+@pytest.mark.parametrize("depth, value_depth", [(8, 8), (64, 64), (40, 24), (17, 70)])
+def test_sizes(agrees, queries, keys, depth, value_depth):
+    model, feeds = small_graph(PLAIN, heads(2, 3, queries, keys, depth, value_depth), SCALE)
+    assert agrees(model, feeds) == ["onednn.attention"] * 5
+
+
+def test_more_threads_than_heads(agrees):
+    model, feeds = small_graph(PLAIN, heads(1, 1, 100, 50, 16, 16), SCALE)
+    assert agrees(model, feeds) == ["onednn.attention"] * 5
+
+
+@pytest.mark.parametrize("mask", [(2, 1, 1, 20), (1, 1, 9, 20), (2, 3, 9, 20), (20,), (9, 1), (1, 1, 1, 1)])
+def test_masks(agrees, mask):
+    bits = np.random.default_rng(3).uniform(size=mask) < 0.3
+    text = PLAIN.replace("Softmax<axis=-1>(d)", "Softmax<axis=-1>(a)").replace("p = ", "a = Add(d, m)\n p = ")
+    model, feeds = small_graph(text, {**heads(2, 3, 9, 20, 16, 16), "m": np.where(bits, np.float32(-1e9), random(*mask))}, SCALE)
+    assert agrees(model, feeds) == ["onednn.attention"] * 6
+
+
+@pytest.mark.parametrize("queries", [2, 19])
+@pytest.mark.parametrize("key", ["ka = Transpose<perm=[0,2,1,3]>(k)\n t = Transpose<perm=[0,1,3,2]>(ka)", "t = Transpose<perm=[0,2,3,1]>(k)"])
+def test_axes_are_exchanged(agrees, key, queries):
+    x = random(2, queries, 3, 16)
+    text = f"""qa = Transpose<perm=[0,2,1,3]>(q)
+               {key}
+               va = Transpose<perm=[0,2,1,3]>(v)
+               s = MatMul(qa, t)
+               d = Mul(scale, s)
+               p = Softmax(d)
+               r = MatMul(p, va)
+               y = Transpose<perm=[0,2,1,3]>(r)"""
+    model, feeds = small_graph(text, {"q": x, "k": random(2, 11, 3, 16, seed=1), "v": random(2, 11, 3, 24, seed=2)}, {"scale": np.float32(0.25)})
+    kernels = agrees(model, feeds)
+    assert kernels == ["onednn.attention"] * len(kernels)
+
+
+def test_keys_that_stand_transposed(agrees):
+    for queries in (1, 12):
+        model, feeds = small_graph("s = MatMul(q, k)\n p = Softmax(s)\n y = MatMul(p, v)",
+                                   {"q": random(1, 2, queries, 8), "k": random(1, 2, 8, 21, seed=1), "v": random(1, 2, 21, 8, seed=2)})
+        assert agrees(model, feeds) == ["onednn.attention"] * 3
+
+
+def test_keys_that_all_heads_share(agrees):
+    inputs = {**heads(2, 4, 5, 12, 16, 16), "k": random(2, 1, 12, 16, seed=1), "v": random(1, 1, 12, 16, seed=2)}
+    model, feeds = small_graph(PLAIN, inputs, SCALE)
+    assert agrees(model, feeds) == ["onednn.attention"] * 5
+
+
+def test_lengths_that_change_from_run_to_run():
+    inputs = {"q": (random(1, 2, 3, 8), [1, 2, "n", 8]), "k": (random(1, 2, 5, 8), [1, 2, "m", 8]), "v": (random(1, 2, 5, 8), [1, 2, "m", 8])}
+    model, _ = small_graph(PLAIN, inputs, SCALE)
+    session = gantry.Session(model, device="CPU")
+    assert session.placement.nodes[0].kernel == "onednn.attention"
+    for queries, keys in [(3, 5), (1, 40), (64, 64), (3, 5), (2, 0)]:
+        feeds = heads(1, 2, queries, keys, 8, 8)
+        expected = np.zeros((1, 2, queries, 8), np.float32) if keys == 0 else run_oracle(model, feeds)[0]
+        compare(session.run(feeds)["y"], expected, 1e-5, 1e-5)
+
+
+def test_what_is_not_a_number():
+    model, _ = small_graph(PLAIN, heads(1, 1, 2, 20, 8, 8), SCALE)
+    feeds = heads(1, 1, 2, 20, 8, 8)
+    feeds["q"][0, 0, 1, 3] = np.nan
+    result = gantry.Session(model, device="CPU").run(feeds)["y"]
+    assert np.isnan(result[0, 0, 1]).all()
+    assert not np.isnan(result[0, 0, 0]).any()
+
+
+def test_lengths_that_do_not_fit():
+    inputs = {"q": (random(1, 2, 3, 8), [1, 2, 3, "a"]), "k": (random(1, 2, 5, 8), [1, 2, "m", "b"]), "v": (random(1, 2, 5, 8), [1, 2, "n", 8])}
+    session = gantry.Session(small_graph(PLAIN, inputs, SCALE)[0], device="CPU")
+    with pytest.raises(gantry.InvalidArgumentError, match="as many values as keys were expected, 5, and there are 6"):
+        session.run({"q": random(1, 2, 3, 8), "k": random(1, 2, 5, 8), "v": random(1, 2, 6, 8)})
+    with pytest.raises(gantry.InvalidArgumentError, match="a query was expected to be as long as a key, 9, and is 8"):
+        session.run({"q": random(1, 2, 3, 8), "k": random(1, 2, 5, 9), "v": random(1, 2, 5, 8)})
+
+
+@pytest.mark.parametrize("text", [PLAIN.replace("axis=-1", "axis=2"),
+                                  PLAIN + "\n z = Neg(p)",
+                                  PLAIN.replace("Softmax<axis=-1>(d)", "Softmax<axis=-1>(a)").replace("p = ", "a = Add(d, wide)\n p = ")])
+def test_what_is_none(agrees, text):
+    inputs = heads(1, 2, 1, 6, 8, 8)
+    if "wide" in text:
+        inputs["wide"] = random(1, 1, 4, 6)  # more queries than there are
+    model, feeds = small_graph(text, inputs, SCALE)
+    assert "onednn.attention" not in agrees(model, feeds)
