@@ -10,7 +10,7 @@ std::vector<sdk::KernelTable> all_kernels() {
       shape_kernels(),     movement_kernels(),      gather_kernels(), scatter_kernels(),
       reduce_kernels(),    row_kernels(),           norm_kernels(),   generate_kernels(),
       product_kernels(),   block_product_kernels(), conv_kernels(),   window_kernels(),
-      attention_kernels(), resize_kernels(),
+      attention_kernels(), resize_kernels(),        rotary_kernels(),
   };
 }
 

@@ -24,5 +24,7 @@ def small_graph(text, inputs, constants=None, opset=21):
         [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(arrays[name].dtype), shapes[name]) for name in inputs],
         [helper.make_empty_tensor_value_info(name) for name in outputs],
         [onnx.numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    domains = {node.domain for node in nodes} - {""}
+    imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(domain, 1) for domain in sorted(domains))]
+    model = helper.make_model(graph, opset_imports=imports, ir_version=10)
     return onnx.shape_inference.infer_shapes(model, data_prop=True), arrays

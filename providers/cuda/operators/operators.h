@@ -24,5 +24,6 @@ sdk::KernelTable conv_kernels();
 sdk::KernelTable window_kernels();
 sdk::KernelTable attention_kernels();
 sdk::KernelTable resize_kernels();
+sdk::KernelTable rotary_kernels();
 
 }  // namespace gantry::cuda

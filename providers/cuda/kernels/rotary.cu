@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pairs of elements of each head turned by the angle of their place; the rest is copied. A thread for
+// each pair or element that is copied. T of the tensors, S of the caches, C computed with: given.
+KERNEL(RotaryParameters) {
+  const i64 items = p.width - p.pairs;  // pairs, then what is left
+  const i64 step = (i64)gridDim.x * blockDim.x;
+  for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < p.count; i += step) {
+    const i64 item = i % items;
+    const i64 head = i / items % p.heads;
+    const i64 token = i / items / p.heads % p.length;
+    const i64 batch = i / items / p.heads / p.length;
+    const i64 at = batch * p.batch_stride + token * p.token_stride + head * p.head_stride;
+    const T* x = (const T*)p.source + at;
+    T* y = (T*)p.result + at;
+    if (item >= p.pairs) {
+      y[item + p.pairs] = x[item + p.pairs];
+      continue;
+    }
+    i64 row = batch * p.length + token;
+    if (p.is_offset) {
+      row = p.place[0] + token;
+    } else if (p.place) {
+      row = p.place[row];
+    }
+    // A place outside of the caches reads the nearest, as a device cannot stop for it.
+    row = row < 0 ? 0 : row < p.cache_rows ? row : p.cache_rows - 1;
+    const C cosine = (C)load(((const S*)p.cosines)[row * p.pairs + item]);
+    const C sine = (C)load(((const S*)p.sines)[row * p.pairs + item]);
+    const i64 first = p.is_interleaved ? 2 * item : item;
+    const i64 second = p.is_interleaved ? 2 * item + 1 : item + p.pairs;
+    const C a = (C)load(x[first]);
+    const C b = (C)load(x[second]);
+    y[first] = store<T>(cosine * a - sine * b);
+    y[second] = store<T>(sine * a + cosine * b);
+  }
+}
