@@ -4,6 +4,8 @@
 import importlib.machinery
 import importlib.util
 import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -50,6 +52,20 @@ def test_what_fails_is_told(tool, fakes, monkeypatch):
     result = tool.duties(BUILD, {}, "--level", "2", "--only", "copies.*")
     assert result["status"] == 1
     assert result["failed"]
+
+
+def test_results_are_read_without_numpy(tool, tmp_path):
+    for dtype in (np.float16, np.float32, np.float64, np.int64, np.bool_):
+        values = np.array([[0, 1, 0.5], [3, -2, 7]]).astype(dtype)
+        np.save(tmp_path / "v.npy", values)
+        assert tool.read_floats(tmp_path / "v.npy") == values.reshape(-1).tolist()
+
+
+@pytest.mark.parametrize("name", ["small_mobilenet_f16", "small_llama_int4_f16"])
+def test_the_small_models_agree(tool, fakes, tmp_path, name):
+    subprocess.run([sys.executable, "-c", tool.WRITE_SMALL_MODELS, ROOT / "tools", tmp_path], check=True)
+    assert len(list(tmp_path.glob("small_*.onnx"))) == 11
+    assert tool.compare_model(BUILD, tmp_path / f"{name}.onnx") == {"status": 0, "failed": {}}
 
 
 def test_models_are_compared_with_the_cpu(tool, fakes, tmp_path, monkeypatch):

@@ -10,6 +10,16 @@ from onnx import TensorProto, helper, numpy_helper
 
 KINDS = {"f32": TensorProto.FLOAT, "f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16}
 
+PERIOD = 1048583  # a prime, so that rows do not repeat each other
+
+
+def elements_of(values, kind):
+    """The array as it lies in a tensor of that type; bf16 as the upper halves of floats, rounded."""
+    if kind != TensorProto.BFLOAT16:
+        return values.astype(helper.tensor_dtype_to_np_dtype(kind))
+    bits = values.astype(np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
 
 class Builder:
     """A graph that grows node by node; tensors are named by number."""
@@ -17,6 +27,8 @@ class Builder:
     def __init__(self, dtype: str, seed: int = 0):
         self.dtype, self.kind = dtype, KINDS[dtype]
         self.rng = np.random.default_rng(seed)
+        # Repeated where more are wanted, from another place each time: a billion random numbers take longer than what is measured.
+        self.random = self.rng.standard_normal(PERIOD, np.float32)
         self.nodes, self.constants, self.inputs, self.outputs = [], [], [], []
 
     def op(self, op_type, *inputs, outputs=1, domain="", **attributes):
@@ -29,16 +41,18 @@ class Builder:
         value = np.asarray(value)
         if kind is None and value.dtype.kind == "f":
             kind = self.kind
-        if kind == TensorProto.BFLOAT16:
-            bits = value.astype(np.float32).view(np.uint32)
-            tensor = helper.make_tensor(name, kind, value.shape, ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16).tobytes(), raw=True)
+        if kind is None:
+            self.constants.append(numpy_helper.from_array(value, name))
         else:
-            tensor = numpy_helper.from_array(value if kind is None else value.astype(helper.tensor_dtype_to_np_dtype(kind)), name)
-        self.constants.append(tensor)
+            self.constants.append(TensorProto(name=name, data_type=kind, dims=value.shape, raw_data=elements_of(value, kind).tobytes()))
         return name
 
     def weight(self, *shape, fan_in):
-        return self.constant(self.rng.standard_normal(shape, np.float32) / np.sqrt(np.float32(fan_in)))
+        start = int(self.rng.integers(PERIOD))
+        values = elements_of(np.roll(self.random, -start) / np.sqrt(np.float32(fan_in)), self.kind)
+        name = f"c{len(self.constants)}"
+        self.constants.append(TensorProto(name=name, data_type=self.kind, dims=shape, raw_data=np.resize(values, shape).tobytes()))
+        return name
 
     def vector(self, count, value=0.0):
         return self.constant(np.full(count, value, np.float32) + self.rng.standard_normal(count, np.float32) * np.float32(0.02))
@@ -234,6 +248,26 @@ ROWS = {
     "GPT-2 decode 256 f32": (gpt2, {}),
     "Llama 1B prefill 512 int4": (llama, {"past": 0, "length": 512, "int4": True, "dtype": "f16"}),
 }
+
+
+# Of the same operators, small enough to travel and to be compared with the CPU.
+SMALL = {
+    "resnet": (resnet50, {"size": 64, "blocks": (1, 1)}),
+    "mobilenet": (mobilenet_v2, {"size": 64, "repeats": 0.3}),
+    "bert": (bert, {"length": 40, "width": 128, "heads": 4, "layers": 2, "words": 500}),
+    "vit": (vit, {"size": 64, "width": 128, "heads": 4, "layers": 2}),
+    "gpt2": (gpt2, {"past": 300, "width": 128, "heads": 4, "layers": 2, "words": 500}),
+    "llama_decode": (llama, {"past": 300, "width": 256, "heads": 4, "kv_heads": 2, "layers": 2, "inner": 512, "words": 500}),
+    "llama_prefill": (llama, {"past": 0, "length": 40, "width": 256, "heads": 4, "kv_heads": 2, "layers": 2, "inner": 512, "words": 500}),
+    "llama_int4": (llama, {"past": 300, "width": 256, "heads": 4, "kv_heads": 2, "layers": 2, "inner": 512, "words": 500, "int4": True}),
+}
+
+
+def small_models():
+    """(name, model) of each in f16, and of some in f32."""
+    for name, (make, more) in SMALL.items():
+        for dtype in ("f16", "f32") if name in ("resnet", "bert", "gpt2") else ("f16",):
+            yield f"small_{name}_{dtype}", make(**{**more, "dtype": dtype})
 
 
 def random_inputs(model, seed=0):

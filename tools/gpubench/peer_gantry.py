@@ -39,7 +39,8 @@ def main() -> int:
                               env={**os.environ, "LD_LIBRARY_PATH": path})
     if done.returncode != 0:
         sys.exit((done.stderr.strip() or done.stdout.strip())[-400:])
-    print(json.dumps({"times_ms": times_of(done.stdout), "precision": f"f32 {'may be TF32' if json.loads(options).get('tf32') else 'strict'}, products summed in f32"}))
+    floats = "may be TF32" if json.loads(options).get("tf32") else "strict"
+    print(json.dumps({"times_ms": times_of(done.stdout), "precision": f"f32 {floats}, products summed in f32"}))
     return 0
 
 

@@ -34,8 +34,8 @@ class Report:
 
     def markdown(self) -> str:
         names = list(dict.fromkeys(way for row in self.rows.values() for way in row["median_ms"]))
-        lines = ["# GPU comparison", "", f"{self.date}, {self.gpu}, commit {self.commit}. Medians of interleaved turns in ms; weights and inputs are the same for all.",
-                 "", f"| model | {' | '.join(names)} | ratio to the best peer |", f"|---|{'---|' * len(names)}---|"]
+        lines = ["# GPU comparison", "", f"{self.date}, {self.gpu}, commit {self.commit}.",
+                 "Medians of interleaved turns in ms; weights and inputs are the same for all.", "", f"| model | {' | '.join(names)} | ratio to the best peer |", f"|---|{'---|' * len(names)}---|"]
         ratios = []
         for name, row in self.rows.items():
             ratio = self.ratio(name)
@@ -45,8 +45,8 @@ class Report:
         if ratios:
             mean = math.exp(statistics.mean(math.log(ratio) for ratio in ratios))
             lines += ["", f"Ratio of gantry to the best peer: geometric mean {mean:.2f}, worst {max(ratios):.2f}, of {len(ratios)} models."]
-        missing = dict.fromkeys(f"- {name}, {way}: {why.splitlines()[-1][:300] if why else 'no reason told'}" for name, row in self.rows.items()
-                                for way, why in row["missing"].items())
+        last_line = lambda why: why.splitlines()[-1][:300] if why else "no reason told"  # noqa: E731
+        missing = dict.fromkeys(f"- {name}, {way}: {last_line(why)}" for name, row in self.rows.items() for way, why in row["missing"].items())
         if missing:
             lines += ["", "Missing:", "", *missing]
         precision = dict.fromkeys(f"- {way}: {what}" for row in self.rows.values() for way, what in row["precision"].items() if what)
