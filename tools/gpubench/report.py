@@ -35,7 +35,8 @@ class Report:
     def markdown(self) -> str:
         names = list(dict.fromkeys(way for row in self.rows.values() for way in row["median_ms"]))
         lines = ["# GPU comparison", "", f"{self.date}, {self.gpu}, commit {self.commit}.",
-                 "Medians of interleaved turns in ms; weights and inputs are the same for all.", "", f"| model | {' | '.join(names)} | ratio to the best peer |", f"|---|{'---|' * len(names)}---|"]
+                 "Medians of interleaved turns in ms; weights and inputs are the same for all.", "",
+                 f"| model | {' | '.join(names)} | ratio to the best peer |", f"|---|{'---|' * len(names)}---|"]
         ratios = []
         for name, row in self.rows.items():
             ratio = self.ratio(name)
