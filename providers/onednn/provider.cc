@@ -163,6 +163,9 @@ class Claimer {
       return refuse(node, reason);
     if (family->needs_format && !is_channels_last(index_.input_slots(one.nodes)))
       return refuse(node, "taken only behind a kernel whose result is channels-last");
+    if (has_large_plane(node) && !unit.is_quantized() &&
+        !is_channels_last(index_.input_slots(one.nodes)))
+      return refuse(node, "the library is slow at one result of a large plane in dense order");
     claim_unit(unit);
     if (unit.nodes.size() == 1) return;
     // By itself too, for when the set is not granted.
@@ -171,6 +174,18 @@ class Claimer {
     alone.rounds_to_bf16 = unit.rounds_to_bf16;
     claim_unit(alone);
     is_channels_last_[unit.target.value] = is_channels_last_[one.target.value];
+  }
+
+  /// True of one result for a plane of many elements, as far as is known.
+  [[nodiscard]] bool has_large_plane(uint32_t node) const {
+    constexpr int64_t kManyElements = 128;
+    const std::string_view op = index_.node(node).op_type();
+    if (op != "GlobalMaxPool" && op != "GlobalAveragePool") return false;
+    const sdk::ValueView source = index_.node(node).input(0);
+    int64_t elements = 1;
+    for (int axis = 2; axis < source.rank(); ++axis)
+      elements *= std::max<int64_t>(source.extent(axis), 0);
+    return elements >= kManyElements;
   }
 
   /// The nodes around a Softmax; false: they are no attention.

@@ -36,6 +36,12 @@ def test_global_pool(agrees, op_type, shape):
     agrees(model, feeds, ["onednn.pool"])
 
 
+@pytest.mark.parametrize("op_type", ["GlobalMaxPool", "GlobalAveragePool"])
+def test_large_planes_in_dense_order_are_left_to_others(agrees, op_type):
+    model, feeds = node_model(op_type, [random(2, 5, 300)], [1], 1)
+    agrees(model, feeds, [op_type])
+
+
 @pytest.mark.parametrize("pool", ["MaxPool<kernel_shape=[3,3], strides=[2,2]>", "AveragePool<kernel_shape=[2,2]>", "GlobalAveragePool"])
 def test_behind_a_convolution(agrees, pool):
     model, feeds = small_graph(f"a = Conv(x, w)\n b = {pool}(a)\n y = Conv(b, v)", {"x": random(2, 3, 16, 17)},
