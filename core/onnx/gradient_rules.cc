@@ -163,9 +163,10 @@ void expand(To& to, const Node& node, const Name& g) { to.give(in(node), out(nod
 /// With e the normalized x and d = g scale: (d - mean(d) - e mean(d e)) / deviation.
 void layer_norm(To& to, const Node& node, const Name& g) {
   for (int i = 1; i < node.output_size(); ++i) {
-    if (to.has(node.output(i)))
+    if (to.has(node.output(i))) {
       to.fail(Code::kUnsupported,
               "the derivative of a LayerNormalization's statistics has no rule");
+    }
   }
   const Name& x = in(node);
   const int rank = to.rank_of(x);
@@ -258,9 +259,10 @@ void conv_transpose(To& to, const Node& node, const Name& g) {
   to.refuse_from(node, 1);
   Attributes attributes;
   for (const onnx::AttributeProto& attribute : node.attribute()) {
-    if (attribute.name() == "auto_pad" || attribute.name() == "output_shape")
+    if (attribute.name() == "auto_pad" || attribute.name() == "output_shape") {
       to.fail(Code::kUnsupported,
               "the derivative of a ConvTranspose with " + attribute.name() + " has no rule");
+    }
     if (attribute.name() != "output_padding") attributes.push_back(attribute);
   }
   to.give(in(node), to.add("Conv", {g, in(node, 1)}, attributes));

@@ -30,15 +30,19 @@ struct ExpParts {
   V n;
   V tail;
 };
+/// `n` is x / ln 2 rounded.
 template <class D, class V>
-HWY_INLINE ExpParts<D, V> exp_parts(D d, V x) {
+HWY_INLINE ExpParts<D, V> exp_parts_of(D d, V x, V n) {
   constexpr float kTail[] = {5.000000000e-01F, 1.666657342e-01F, 4.166655016e-02F, 8.363767023e-03F,
                              1.392691805e-03F};
-  const V n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504F)));
   // ln 2 in two parts: the product with the first, of few bits, is exact.
   V r = hn::NegMulAdd(n, hn::Set(d, 0.693359375F), x);
   r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4F), r);
   return {n, hn::MulAdd(hn::Mul(r, r), polynomial(d, r, kTail), r)};
+}
+template <class D, class V>
+HWY_INLINE ExpParts<D, V> exp_parts(D d, V x) {
+  return exp_parts_of(d, x, hn::Round(hn::Mul(x, hn::Set(d, 1.44269504F))));
 }
 /// y 2^n for whole n from -252 to 254, in two steps since either may leave the range of one
 /// exponent.
@@ -76,9 +80,13 @@ template <class D, class V>
 HWY_INLINE V exp_of_negative(D d, V x) {
   const hn::RebindToSigned<D> di;
   const V lowest = hn::Set(d, -87.3F);
-  const auto parts = exp_parts(d, hn::Max(x, lowest));
+  const V bounded = hn::Max(x, lowest);
+  // Adding 1.5 2^23 leaves the whole number in the low bits.
+  const V whole = hn::Set(d, 12582912.0F);
+  const V shifted = hn::MulAdd(bounded, hn::Set(d, 1.44269504F), whole);
+  const auto parts = exp_parts_of(d, bounded, hn::Sub(shifted, whole));
   // The exponent stays normal, so that it can be added to in place.
-  const auto power = hn::ShiftLeft<23>(hn::ConvertTo(di, parts.n));
+  const auto power = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
   const auto tail = hn::BitCast(di, hn::Add(parts.tail, hn::Set(d, 1.0F)));
   return hn::IfThenElseZero(hn::Gt(x, lowest), hn::BitCast(d, hn::Add(tail, power)));
 }
