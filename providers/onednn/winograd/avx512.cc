@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // AVX-512: 14 tiles meet 32 channels in 28 of the 32 registers.
 #define GANTRY_TARGET [[gnu::target("avx512f,avx512dq,avx512vl,avx2,fma")]]
+#define GANTRY_INSTRUCTIONS avx512
 
-namespace gantry::onednn::winograd {
+namespace gantry::onednn::winograd::avx512 {
 constexpr int kLanes = 16;
 constexpr int kVectors = 2;
 constexpr int kMostRows = 14;
-}  // namespace gantry::onednn::winograd
+}  // namespace gantry::onednn::winograd::avx512
 
 #include "winograd/kernels.h"
 
 namespace gantry::onednn::winograd {
 
-const Code kAvx512Code = {"avx512", kLanes, kColumns, kMostRows, multiply, kTwo, kFour};
+const Code kAvx512Code = {"avx512",         avx512::kLanes, avx512::kColumns, avx512::kMostRows,
+                          avx512::multiply, avx512::kTwo,   avx512::kFour};
 
 }  // namespace gantry::onednn::winograd

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of winograd/code.h for one instruction set. To be included once by a source that
-// has defined GANTRY_TARGET, the attribute of functions that may use its instructions, and, in
-// namespace gantry::onednn::winograd, kLanes, kVectors (of a panel) and kMostRows. Everything is
-// local to that source: no instruction leaks into what others call.
+// has defined GANTRY_TARGET, the attribute of functions that may use its instructions,
+// GANTRY_INSTRUCTIONS, a namespace of its own, and there kLanes, kVectors (of a panel) and
+// kMostRows. No other source has that namespace, so no instruction leaks into what others call.
 #pragma once
 
 #include <array>
@@ -13,11 +13,10 @@
 #include "winograd/steps.h"
 #include "winograd/vectors.h"
 
-namespace gantry::onednn::winograd {
-namespace {
+namespace gantry::onednn::winograd::GANTRY_INSTRUCTIONS {
 
-constexpr float kInner2 = kInner * kInner;
-constexpr float kOuter2 = kOuter * kOuter;
+inline constexpr float kInner2 = kInner * kInner;
+inline constexpr float kOuter2 = kOuter * kOuter;
 
 /// Transforms a line of a tile's input: `d` and `v` in steps of `from` and `to`.
 template <int kFrom, int kTo>
@@ -178,13 +177,14 @@ constexpr std::array<Multiply, kMostRows> table_of(std::integer_sequence<int, kR
   return {multiply_rows<kRows + 1>...};
 }
 
-constexpr std::array<Multiply, kMostRows> kMultiply =
+inline constexpr std::array<Multiply, kMostRows> kMultiply =
     table_of(std::make_integer_sequence<int, kMostRows>());
 
-void multiply(const Product& product) { kMultiply[static_cast<size_t>(product.rows) - 1](product); }
+inline void multiply(const Product& product) {
+  kMultiply[static_cast<size_t>(product.rows) - 1](product);
+}
 
-constexpr Code::Transforms kTwo = {transform_input<2>, transform_output<2>};
-constexpr Code::Transforms kFour = {transform_input<4>, transform_output<4>};
+inline constexpr Code::Transforms kTwo = {transform_input<2>, transform_output<2>};
+inline constexpr Code::Transforms kFour = {transform_input<4>, transform_output<4>};
 
-}  // namespace
-}  // namespace gantry::onednn::winograd
+}  // namespace gantry::onednn::winograd::GANTRY_INSTRUCTIONS

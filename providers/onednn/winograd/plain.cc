@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // For CPUs without AVX2: vectors that every compiler knows how to split.
 #define GANTRY_TARGET
+#define GANTRY_INSTRUCTIONS plain
 
-namespace gantry::onednn::winograd {
+namespace gantry::onednn::winograd::plain {
 constexpr int kLanes = 4;
 constexpr int kVectors = 2;
 constexpr int kMostRows = 4;
-}  // namespace gantry::onednn::winograd
+}  // namespace gantry::onednn::winograd::plain
 
 #include "winograd/kernels.h"
 
 namespace gantry::onednn::winograd {
 
-const Code kPlainCode = {"plain", kLanes, kColumns, kMostRows, multiply, kTwo, kFour};
+const Code kPlainCode = {"plain",         plain::kLanes, plain::kColumns, plain::kMostRows,
+                         plain::multiply, plain::kTwo,   plain::kFour};
 
 }  // namespace gantry::onednn::winograd

@@ -7,8 +7,7 @@
 #include "winograd/code.h"
 #include "winograd/vectors.h"
 
-namespace gantry::onednn::winograd {
-namespace {
+namespace gantry::onednn::winograd::GANTRY_INSTRUCTIONS {
 
 /// Takes a step for a row of results; `addend`: what stands where they go, of `columns` of them.
 template <int kTile, bool kIsWhole>
@@ -56,5 +55,4 @@ GANTRY_TARGET inline void take_step(const Step& step, const OutputTile& tile, co
   }
 }
 
-}  // namespace
-}  // namespace gantry::onednn::winograd
+}  // namespace gantry::onednn::winograd::GANTRY_INSTRUCTIONS

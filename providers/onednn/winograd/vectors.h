@@ -5,10 +5,9 @@
 #include <cstdint>
 #include <cstring>
 
-namespace gantry::onednn::winograd {
-namespace {
+namespace gantry::onednn::winograd::GANTRY_INSTRUCTIONS {
 
-constexpr int kColumns = kLanes * kVectors;
+inline constexpr int kColumns = kLanes * kVectors;
 
 using Vector = float __attribute__((vector_size(kLanes * sizeof(float))));
 /// As it lies in memory, at any element.
@@ -67,5 +66,4 @@ GANTRY_TARGET inline Vector mish(Vector x) {
   return x * (ratio / (ratio + 2.0F));
 }
 
-}  // namespace
-}  // namespace gantry::onednn::winograd
+}  // namespace gantry::onednn::winograd::GANTRY_INSTRUCTIONS
