@@ -4,6 +4,7 @@
 #include <gantry/error.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -12,6 +13,7 @@
 
 #include "onnx/model.h"
 #include "onnx/opset_choice.h"
+#include "onnx/raise_opset.h"
 #include "onnx/schema.h"
 
 namespace gantry {
@@ -80,6 +82,7 @@ class Exporter {
         }
       }
     }
+    for (const Node* node : fragment.nodes) find_bounds(*node);
     write_inputs(fragment, graph);
     std::set<const GraphValue*> outputs;
     for (const GraphValue* value : fragment.outputs) {
@@ -158,8 +161,94 @@ class Exporter {
     add("length", std::to_string(constant->view.size_bytes));
   }
 
+  // The opsets of the default domain in which all nodes, those of bodies too, mean what they do.
+  void find_bounds(const Node& node) {
+    if (node.domain.empty()) {
+      newest_ = std::max(newest_, node.since_version);
+      oldest_end_ = std::min(oldest_end_, last_version(node.op_type, "", node.since_version));
+    }
+    for (const Graph* body : node.bodies()) {
+      for (const auto& inner : body->nodes()) find_bounds(*inner);
+    }
+  }
+
+  // Where there is no such opset, the nodes that end before the newest are raised to it.
+  [[nodiscard]] bool is_raised(const Node& node) const {
+    return newest_ > oldest_end_ && node.domain.empty() &&
+           last_version(node.op_type, "", node.since_version) < newest_;
+  }
+
   void write_node(const Node& node, onnx::GraphProto& graph) {
-    opsets_.add(node.domain, node.op_type, node.since_version, node.label());
+    if (!is_raised(node)) {
+      opsets_.add(node.domain, node.op_type, node.since_version, node.label());
+      write_as_is(node, graph);
+      return;
+    }
+    // Since then newer versions of what has bodies take more types and mean the same.
+    constexpr int kSettledBodies = 11;
+    const bool has_bodies = !node.bodies().empty();
+    if (has_bodies && node.since_version < kSettledBodies) {
+      throw Error(Code::kUnsupported,
+                  node.label() + " is of opset " + std::to_string(node.since_version) +
+                      " and nodes beside it are of opset " + std::to_string(newest_) +
+                      "; they must be compiled apart");
+    }
+    opsets_.add("", node.op_type, since_version(node.op_type, "", newest_), node.label());
+    if (has_bodies) {
+      write_as_is(node, graph);
+    } else {
+      write_raised(node, graph);
+    }
+  }
+
+  void write_raised(const Node& node, onnx::GraphProto& graph) {
+    onnx::GraphProto part;
+    part.set_name("part");
+    std::set<std::string> own;
+    for (const GraphValue* value : node.inputs) {
+      if (!value || !own.insert(names_.at(value)).second) continue;
+      write_info(*value, *part.add_input());
+      const ValueRef& constant = value->constant;
+      if (!constant || constant->kind != GANTRY_KIND_TENSOR ||
+          constant->view.size_bytes > kMostInlineBytes)
+        continue;
+      onnx::TensorProto& tensor = *part.add_initializer();
+      tensor.set_name(names_.at(value));
+      write_inline(*constant, tensor);
+    }
+    for (const GraphValue* value : node.outputs) {
+      if (!value) continue;
+      write_info(*value, *part.add_output());
+      own.insert(names_.at(value));
+    }
+    write_as_is(node, part);
+    raise_opset(part, node.since_version, newest_, node.label());
+    take_part(part, own, graph);
+  }
+
+  // Adds what became of a node to the graph; names that are not the node's own are new there.
+  void take_part(onnx::GraphProto& part, const std::set<std::string>& own,
+                 onnx::GraphProto& graph) {
+    std::map<std::string, std::string> renamed;
+    const auto rename = [&](std::string& name) {
+      if (name.empty() || own.contains(name)) return;
+      const auto [known, is_new] = renamed.try_emplace(name);
+      if (is_new) known->second = unused("raised_" + name);
+      name = known->second;
+    };
+    for (onnx::TensorProto& tensor : *part.mutable_initializer()) {
+      if (own.contains(tensor.name())) continue;  // the graph has it
+      rename(*tensor.mutable_name());
+      *graph.add_initializer() = std::move(tensor);
+    }
+    for (onnx::NodeProto& node : *part.mutable_node()) {
+      for (std::string& name : *node.mutable_input()) rename(name);
+      for (std::string& name : *node.mutable_output()) rename(name);
+      *graph.add_node() = std::move(node);
+    }
+  }
+
+  void write_as_is(const Node& node, onnx::GraphProto& graph) {
     onnx::NodeProto& to = *graph.add_node();
     to.set_name(node.name);
     to.set_op_type(node.op_type);
@@ -318,6 +407,8 @@ class Exporter {
   onnx::ModelProto proto_;
   ExportedModel result_;
   OpsetChoice opsets_;
+  int newest_ = 0;  // of the default domain: the least that one of the nodes needs
+  int oldest_end_ = std::numeric_limits<int>::max();  // and the last that all take
   std::unordered_map<const GraphValue*, std::string> names_;
   std::set<std::string> used_;  // names of values, in all graphs of the model
   std::map<std::pair<const void*, uint64_t>, size_t> weights_;  // by address and size

@@ -42,8 +42,9 @@ inline constexpr uint64_t kMostInlineBytes = 1024;
 /// each once, its outputs those of the output slots, all by their names; constants are
 /// initializers. Values keep what is known of their types, bodies read outer values by name, and
 /// the functions that nodes call come along from `model` (null: none are known). Imports of each
-/// domain the opset under which every node has the schema it means. UNSUPPORTED: there is no such
-/// opset; the type of an input cannot be written (a map, or unknown); 2 GiB or more without the
+/// domain the opset under which every node has the schema it means; where the default domain has no
+/// such opset, nodes are converted to the newest that one of them needs. UNSUPPORTED: there is no
+/// such opset of another domain, or for a function's nodes; a node cannot be converted; the type of an input cannot be written (a map, or unknown); 2 GiB or more without the
 /// weights.
 ExportedModel export_fragment(const Fragment& fragment, const OnnxModel* model);
 

@@ -40,12 +40,12 @@ def constants(graph):
                 yield from constants(body)
 
 
-def write_fragment(model, nodes, folder):
+def write_fragment(model, nodes, folder, optimization="none"):
     """The model that a provider gets which claims these nodes (names) of the graph as it stands in the file, weights inside; and their number."""
     config = {
         "providers": {"options": {"fragment": {"folder": str(folder), "nodes": nodes}}},
         "placement": {"prefer": ["FRAGMENT", "CPU"], "fallback": "allow"},
-        "session": {"optimization": "none"},
+        "session": {"optimization": optimization},
     }
     (folder / "whole.onnx").write_bytes(model)
     # In a process of its own: the variables are read once.
@@ -175,3 +175,35 @@ def test_functions_come_along(tmp_path):
     model = helper.make_model(graph, opset_imports=opsets, functions=[inner, outer], ir_version=9)
     fragment, _ = check_fragment(model, ["curve"], {"x": GENERATOR.standard_normal((2, 300), np.float32)}, tmp_path)
     assert sorted(function.name for function in fragment.functions) == ["Curve", "Shift"]
+
+
+def test_nodes_of_several_opsets(tmp_path):
+    """A model of opset 12 in which gantry finds a Gelu, of opset 20: what beside it has changed since is converted, and means the same."""
+    model = onnx.parser.parse_model("""<ir_version: 7, opset_import: ["": 12]>
+        g (float[n, 4, 6] x, bool c) => (float[n] y) <float root = {1.4142135}, float one = {1.0}, float half = {0.5}> {
+            s = Softmax <axis = 1> (x)
+            v = Unsqueeze <axes = [0]> (s)
+            w = Squeeze <axes = [0]> (v)
+            left, right = Split <axis = 1, split = [1, 3]> (w)
+            d = Div(right, root)
+            e = Erf(d)
+            p = Add(e, one)
+            m = Mul(right, p)
+            u = Mul(m, half)
+            t = If (c) <then_branch = th () => (float[n] a) { a = ReduceSum <axes = [1, 2], keepdims = 0> (u) },
+                        else_branch = el () => (float[n] b) { b = ReduceMax <axes = [1, 2], keepdims = 0> (u) }>
+            q = ReduceMean <axes = [1, 2], keepdims = 0> (left)
+            y = Add(t, q)
+        }""")
+    # A provider that took the parts of the Gelu together would get them as they are.
+    names = [name for name in with_names(model) if name not in ("node_4", "node_5", "node_6", "node_7")] + ["node_8_1"]
+    fragment, _ = write_fragment(model.SerializeToString(), names, tmp_path, "all")
+    assert [entry.version for entry in fragment.opset_import] == [20]
+    assert {node.op_type for node in fragment.graph.node} >= {"Gelu", "Softmax", "Split", "If"}
+    assert {item.name for item in fragment.graph.input} == {"x", "c"}
+    runner = onnxruntime.InferenceSession(fragment.SerializeToString(), providers=["CPUExecutionProvider"])
+    before = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    for choice in (True, False):
+        feeds = {"x": GENERATOR.standard_normal((3, 4, 6), np.float32), "c": np.array(choice)}
+        (result,), (expected,) = runner.run(["y"], feeds), before.run(["y"], feeds)
+        assert_close(expected, result, f"c = {choice}")

@@ -2,8 +2,10 @@
 #include "onnx/exporter.h"
 
 #include <gtest/gtest.h>
+#include <map>
 #include <memory>
 #include <onnx/checker.h>
+#include <onnx/shape_inference/implementation.h>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -209,6 +211,62 @@ TEST(Exporter, AnEmptyOptionalKeepsItsType) {
   test::value_named(*graph, "o")->type.kind = Kind::kOptional;
   const ExportedModel exported = export_fragment(all_of(*graph), nullptr);
   EXPECT_TRUE(parse(exported).graph().node(0).attribute(0).has_tp());
+}
+
+// Nodes of opset 12, as they mean it, beside one that there is since opset 18.
+std::unique_ptr<Graph> mixed_opsets(test::TestModel& model) {
+  auto graph = model->to_graph();
+  graph->nodes().back()->op_type = "Mish";
+  graph->nodes().back()->since_version = 18;
+  return graph;
+}
+
+TEST(Exporter, NodesOfOlderOpsetsAreRaisedToThatOfTheNewest) {
+  test::TestModel model(test::model_bytes(R"(
+    <ir_version: 8, opset_import: ["": 12]>
+    g (float[2, 3, 4] x, bool c) => (float[1, 2, 3] y) {
+      s = Softmax <axis = 1> (x)
+      u = If (c) <then_branch = t () => (float[2, 3] a) { a = ReduceSum <axes = [2], keepdims = 0> (s) },
+                  else_branch = e () => (float[2, 3] b) { b = ReduceMax <axes = [2], keepdims = 0> (s) }>
+      v = Unsqueeze <axes = [0]> (u)
+      raised_axes = Relu(v)
+      y = Neg(raised_axes)
+    })"));
+  const auto graph = mixed_opsets(model);
+  const ExportedModel exported = export_fragment(all_of(*graph), nullptr);
+  check(exported);
+  ModelProto proto = parse(exported);
+  ASSERT_EQ(proto.opset_import_size(), 1);
+  EXPECT_EQ(proto.opset_import(0).version(), 18);
+  EXPECT_EQ(names(proto.graph().output()), Names{"y"});
+  // Axes have become inputs, and Softmax of the flattened axes three nodes.
+  std::map<std::string, int> counts;
+  gantry::onnx::for_each_node(proto, [&](const ONNX_NAMESPACE::NodeProto& node) {
+    ++counts[node.op_type()];
+    if (node.op_type() == "ReduceSum" || node.op_type() == "Unsqueeze") {
+      EXPECT_EQ(node.input_size(), 2) << node.op_type();
+      EXPECT_NE(node.input(1), "");
+    }
+  });
+  EXPECT_EQ(counts["Softmax"], 1);
+  EXPECT_EQ(counts["Flatten"], 1);
+  EXPECT_EQ(counts["Reshape"], 1);
+  EXPECT_EQ(counts["Mish"], 1);
+  const ONNX_NAMESPACE::ShapeInferenceOptions strict(true, 1);
+  EXPECT_NO_THROW(ONNX_NAMESPACE::shape_inference::InferShapes(
+      proto, ONNX_NAMESPACE::OpSchemaRegistry::Instance(), strict));
+}
+
+TEST(Exporter, ANodeThatCannotBeRaisedIsSaid) {
+  test::TestModel model(test::model_bytes(R"(
+    <ir_version: 8, opset_import: ["": 8]>
+    g (float[2, 3] x, bool c) => (float[2, 3] y) {
+      [old] a = If (c) <then_branch = t () => (float[2, 3] d) { d = Abs(x) },
+                        else_branch = e () => (float[2, 3] b) { b = Relu(x) }>
+      y = Neg(a)
+    })"));
+  test::expect_error(Code::kUnsupported, {"If \"old\" is of opset 1", "opset 18", "apart"},
+                     [&] { export_fragment(all_of(*mixed_opsets(model)), nullptr); });
 }
 
 TEST(Exporter, WhatCannotBeWrittenIsSaid) {
