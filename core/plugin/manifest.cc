@@ -137,10 +137,10 @@ class Reader {
   const std::string& file_;
 };
 
-const std::vector<std::string> kMembers = {"manifest_version", "name",    "vendor",   "version",
-                                           "library",          "abi",     "devices",  "priority",
-                                           "requires",         "options", "threads",  "unload",
-                                           "critical",         "sha256",  "variants", "probe"};
+const std::vector<std::string> kMembers = {
+    "manifest_version", "name",     "vendor",   "version", "library",     "abi",
+    "devices",          "priority", "requires", "options", "threads",     "unload",
+    "critical",         "sha256",   "variants", "probe",   "device_files"};
 
 void check_version(const Reader& reader, const json& root) {
   const json& version = reader.need("/manifest_version", std::to_string(kManifestVersion));
@@ -253,6 +253,33 @@ void read_probe(const Reader& reader, Manifest& manifest) {
   reader.warn_of_unknown("/probe", {"mode", "timeout_ms"}, manifest.warnings);
 }
 
+// A pattern that begins with the name of a driver's files: /dev as a whole is not to be had.
+bool is_device_pattern(const std::string& pattern) {
+  constexpr std::string_view kFolder = "/dev/";
+  constexpr std::string_view kMemory[] = {"mem", "kmem", "port"};
+  if (!pattern.starts_with(kFolder) || pattern.size() > 200) return false;
+  const std::string name = pattern.substr(kFolder.size());
+  const size_t end = std::min(name.find('/'), name.size());
+  const bool has_name = std::isalnum(static_cast<unsigned char>(name.c_str()[0])) != 0;
+  const bool is_memory = std::any_of(std::begin(kMemory), std::end(kMemory), [&](auto memory) {
+    return matches_pattern(name.substr(0, end), memory);
+  });
+  return has_name && !is_memory && pattern.find("..") == std::string::npos &&
+         pattern.find("//") == std::string::npos && pattern.find('[') == std::string::npos;
+}
+
+void read_device_files(const Reader& reader, Manifest& manifest) {
+  manifest.device_files = reader.texts("/device_files");
+  for (size_t i = 0; i < manifest.device_files.size(); ++i) {
+    const std::string& pattern = manifest.device_files[i];
+    if (is_device_pattern(pattern)) continue;
+    reader.fail(json_pointer("/device_files", std::to_string(i)),
+                "a path below /dev that begins with a letter or digit there, as \"/dev/nvidia*\", "
+                "and is not the machine's memory",
+                "\"" + pattern.substr(0, 80) + "\"");
+  }
+}
+
 void read_rest(const Reader& reader, Manifest& manifest) {
   if (const json* priority = reader.find("/priority")) {
     if (!priority->is_number_integer())
@@ -270,6 +297,7 @@ void read_rest(const Reader& reader, Manifest& manifest) {
   reader.warn_of_unknown("", kMembers, manifest.warnings);
   reader.warn_of_unknown("/abi", {"major", "minor"}, manifest.warnings);
   read_builds(reader, manifest);
+  read_device_files(reader, manifest);
   read_probe(reader, manifest);
 }
 

@@ -42,6 +42,9 @@ struct Manifest {
   std::vector<Variant> variants;                     ///< tried in this order, before `library`
   ProbeMode probe = ProbeMode::kAuto;                ///< whether it is tried in a child first
   int64_t probe_timeout_ms = 10000;
+  /// what its driver opens below /dev, with * and ?: left open by the sandbox of a process of its
+  /// own
+  std::vector<std::string> device_files;
   std::string options_schema;         ///< JSON Schema of the options, as text
   std::string text;                   ///< the whole manifest
   std::vector<std::string> warnings;  ///< one for each member that is not known

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <filesystem>
+#include <glob.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
@@ -47,7 +48,34 @@ void allow(int rules, const std::string& path, uint64_t access) {
   syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
 }
 
-std::string close_files(const std::string& library) {
+// Devices of a driver: nothing that holds a file system, whatever the pattern says.
+void allow_devices(int rules, const std::vector<std::string>& patterns) {
+  constexpr uint64_t kUse = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE;
+  const auto allow_device = [&](const fs::path& path) {
+    std::error_code error;
+    if (fs::is_character_file(path, error)) allow(rules, path.string(), kUse);
+  };
+  for (const std::string& pattern : patterns) {
+    glob_t found = {};
+    if (glob(pattern.c_str(), 0, nullptr, &found) == 0) {
+      for (size_t i = 0; i < found.gl_pathc; ++i) {
+        std::error_code error;
+        const fs::path path = fs::canonical(found.gl_pathv[i], error);
+        if (error || path.string().rfind("/dev/", 0) != 0) continue;  // a link that leads out
+        allow_device(path);
+        if (!fs::is_directory(path, error)) continue;
+        allow(rules, path.string(), LANDLOCK_ACCESS_FS_READ_DIR);
+        for (const auto& entry : fs::recursive_directory_iterator(
+                 path, fs::directory_options::skip_permission_denied, error))
+          allow_device(entry.path());
+      }
+    }
+    globfree(&found);
+  }
+  if (!patterns.empty()) allow(rules, "/sys", kRead);  // where drivers look for their devices
+}
+
+std::string close_files(const std::string& library, const std::vector<std::string>& device_files) {
   landlock_ruleset_attr attributes = {};
   attributes.handled_access_fs = kAll;
   const Descriptor rules(
@@ -59,6 +87,7 @@ std::string close_files(const std::string& library) {
     allow(rules.get(), folder, fs::is_directory(folder) ? kRead : LANDLOCK_ACCESS_FS_READ_FILE);
   for (const char* device : {"/dev/null", "/dev/zero", "/dev/urandom"})
     allow(rules.get(), device, LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE);
+  allow_devices(rules.get(), device_files);
   for (const std::string& folder : {fs::path(library).parent_path().string(), own_folder()})
     if (!folder.empty()) allow(rules.get(), folder, kRead);
   if (syscall(SYS_landlock_restrict_self, rules.get(), 0) != 0)
@@ -93,9 +122,10 @@ std::string close_network() {
 
 }  // namespace
 
-std::string enter_sandbox(const std::string& library) {
+std::string enter_sandbox(const std::string& library,
+                          const std::vector<std::string>& device_files) {
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);  // both need it
-  const std::string files = close_files(library);
+  const std::string files = close_files(library, device_files);
   const std::string network = close_network();
   return files + (files.empty() || network.empty() ? "" : "; ") + network;
 }

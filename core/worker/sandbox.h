@@ -4,13 +4,16 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace gantry {
 
 /// From here on this thread, and those that it starts, can make no sockets but local pairs, write
 /// no file, and read and execute only below the system's library folders, the folders of `library`
-/// and of gantry, and what describes the machine. The result says what of that the system does not
-/// permit, one sentence; empty: all is in force.
-std::string enter_sandbox(const std::string& library);
+/// and of gantry, and what describes the machine. `device_files`: paths below /dev with * and ?;
+/// character devices that are there now, in folders that are named too, stay open, and /sys can be
+/// read if one is named. The result says what of that the system does not permit, one sentence;
+/// empty: all is in force.
+std::string enter_sandbox(const std::string& library, const std::vector<std::string>& device_files);
 
 }  // namespace gantry

@@ -102,10 +102,10 @@ class Server {
     arena_ = std::make_unique<WorkerArena>(
         SharedMemory::map(std::move(request.descriptors.front()), SharedArena::kSizeBytes, true));
     WorkerOpened opened;
-    if (open.is_sandboxed) opened.missing = enter_sandbox(open.library);
+    const Manifest manifest = parse_manifest(open.manifest, open.manifest_file, false);
+    if (open.is_sandboxed) opened.missing = enter_sandbox(open.library, manifest.device_files);
     limit_memory(open.memory_limit_bytes);
     stop_grace_ms_ = open.stop_grace_ms;
-    const Manifest manifest = parse_manifest(open.manifest, open.manifest_file, false);
     PluginProvider::Origin origin;
     origin.library = open.library;
     origin.options = open.options;

@@ -86,18 +86,19 @@ void overwrite_heap() {
   std::abort();  // the allocator did not notice; a real one would go on for a while
 }
 
-// Whether files and the network are open, as numbers: for the sandbox.
+// Whether files, the network and a device are open, as numbers: for the sandbox.
 void look_around(float* found, uint64_t count) {
   const int file = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
   const int network = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int made = open("/tmp/gantry-sandbox-test", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  const int device = open("/dev/full", O_RDWR | O_CLOEXEC);
   const float answers[] = {file >= 0 ? 1.0F : 0.0F, network >= 0 ? 1.0F : 0.0F,
-                           made >= 0 ? 1.0F : 0.0F};
+                           made >= 0 ? 1.0F : 0.0F, device >= 0 ? 1.0F : 0.0F};
   if (made >= 0) unlink("/tmp/gantry-sandbox-test");
-  for (const int number : {file, network, made}) {
+  for (const int number : {file, network, made, device}) {
     if (number >= 0) close(number);
   }
-  std::memcpy(found, answers, sizeof(float) * (count < 3 ? count : 3));
+  std::memcpy(found, answers, sizeof(float) * (count < 4 ? count : 4));
 }
 
 gantry_error* run(void*, void*, const gantry_call* call) {

@@ -18,13 +18,16 @@ namespace gantry::test {
 class IsolatedRuntime {
  public:
   /// `limits`: member /providers/worker of the provider. `options`: its process-wide ones.
+  /// `members`: of its manifest, beside the usual ones.
   explicit IsolatedRuntime(const nlohmann::json& limits = nlohmann::json::object(),
-                           const nlohmann::json& options = nlohmann::json::object()) {
-    folder_.add("crashing", "crashing",
-                {{"options",
-                  {{"type", "object"},
-                   {"properties", {{"mode", {{"type", "string"}}}}},
-                   {"additionalProperties", false}}}});
+                           const nlohmann::json& options = nlohmann::json::object(),
+                           const nlohmann::json& members = nlohmann::json::object()) {
+    nlohmann::json manifest = {{"options",
+                                {{"type", "object"},
+                                 {"properties", {{"mode", {{"type", "string"}}}}},
+                                 {"additionalProperties", false}}}};
+    manifest.update(members);
+    folder_.add("crashing", "crashing", manifest);
     RuntimeOptions runtime;
     runtime.config_json = nlohmann::json{{"providers",
                                           {{"search", {folder_.path("")}},

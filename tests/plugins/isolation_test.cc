@@ -344,19 +344,41 @@ TEST(Isolation, TheEnvironmentAsksForItAndThePolicyForcesIt) {
   EXPECT_EQ(isolation(environment, settings), "process");
 }
 
-TEST(Isolation, ASandboxClosesFilesAndNetwork) {
-  IsolatedRuntime open;
-  Session free = open.session(kRelu, "FAKE");
-  EXPECT_EQ(numbers_of(free.run(input(-9, 3))[0]), (std::vector<float>{1, 1, 1}));
-  IsolatedRuntime closed(json{{"sandbox", true}});
-  Session session = closed.session(kRelu, "FAKE");
-  const std::string missing = closed.warnings();
-  const std::vector<float> found = numbers_of(session.run(input(-9, 3))[0]);
-  // A system that does not permit a part of it says so, and then that part is open.
-  const float files = missing.find("files stay open") == std::string::npos ? 0 : 1;
-  const float network = missing.find("network stays open") == std::string::npos ? 0 : 1;
-  EXPECT_EQ(found, (std::vector<float>{files, network, files}));
+// What is open to a provider: files, the network, making files, the device /dev/full.
+struct Openness {
+  std::vector<float> found;
+  std::string missing;
+};
+
+Openness openness(const json& limits, const json& members = json::object()) {
+  IsolatedRuntime runtime(limits, json::object(), members);
+  Session session = runtime.session(kRelu, "FAKE");
+  Openness open = {numbers_of(session.run(input(-9, 4))[0]), runtime.warnings()};
   expect_good(session);
+  return open;
+}
+
+TEST(Isolation, ASandboxClosesFilesAndNetwork) {
+  EXPECT_EQ(openness(json::object()).found, (std::vector<float>{1, 1, 1, 1}));
+  const Openness closed = openness({{"sandbox", true}});
+  // A system that does not permit a part of it says so, and then that part is open.
+  const float files = closed.missing.find("files stay open") == std::string::npos ? 0 : 1;
+  const float network = closed.missing.find("network stays open") == std::string::npos ? 0 : 1;
+  EXPECT_EQ(closed.found, (std::vector<float>{files, network, files, files}));
+}
+
+TEST(Isolation, ASandboxLeavesTheDevicesOpenThatTheManifestAsksFor) {
+  const auto device_is_open = [](const json& files) {
+    const Openness open = openness({{"sandbox", true}}, {{"device_files", files}});
+    if (open.missing.find("files stay open") != std::string::npos) return json("not closed");
+    EXPECT_EQ(open.found[0], 0) << "files are closed all the same";
+    return json(open.found[3] == 1);
+  };
+  const json first = device_is_open({"/dev/ful?"});
+  if (first == "not closed") GTEST_SKIP() << "the system does not permit to close files";
+  EXPECT_EQ(first, true);
+  EXPECT_EQ(device_is_open({"/dev/none", "/dev/fu*"}), true);
+  EXPECT_EQ(device_is_open({"/dev/full0", "/dev/random"}), false);
 }
 
 }  // namespace

@@ -35,8 +35,17 @@ TEST(Manifest, ReadsEveryMember) {
   EXPECT_EQ(manifest.required_libraries, std::vector<std::string>{"libcuda.so.1"});
   EXPECT_EQ(manifest.required_cpu_features, std::vector<std::string>{"avx2"});
   EXPECT_FALSE(manifest.own_threads);
+  EXPECT_TRUE(manifest.device_files.empty());
   EXPECT_TRUE(manifest.warnings.empty());
   EXPECT_EQ(manifest.text, text);
+}
+
+TEST(Manifest, ReadsDeviceFiles) {
+  json with = good();
+  with["device_files"] = {"/dev/nvidia*", "/dev/dri"};
+  const Manifest manifest = parse_manifest(with.dump(), "cuda.json");
+  EXPECT_EQ(manifest.device_files, (std::vector<std::string>{"/dev/nvidia*", "/dev/dri"}));
+  EXPECT_TRUE(manifest.warnings.empty());
 }
 
 struct Wrong {
@@ -76,6 +85,18 @@ TEST(Manifest, RefusesWrongMembers) {
       {"/devices", json{"CPU:0"}, Code::kInvalidArgument, {"/devices/0"}},
       {"/devices", json{"CPU", "CPU"}, Code::kInvalidArgument, {"/devices/1", "again"}},
       {"/devices", json{1}, Code::kInvalidArgument, {"/devices/0", "the number 1"}},
+      {"/device_files", "/dev/dri", Code::kInvalidArgument, {"/device_files", "the string"}},
+      {"/device_files",
+       json{"/dev/dri", "/dev/*"},
+       Code::kInvalidArgument,
+       {"/device_files/1", "\"/dev/*\""}},
+      {"/device_files", json{"/dev/"}, Code::kInvalidArgument, {"/device_files/0"}},
+      {"/device_files",
+       json{"/etc/passwd"},
+       Code::kInvalidArgument,
+       {"/device_files/0", "below /dev"}},
+      {"/device_files", json{"/dev/dri/../sda"}, Code::kInvalidArgument, {"/device_files/0"}},
+      {"/device_files", json{"/dev/m*"}, Code::kInvalidArgument, {"/device_files/0", "memory"}},
       {"/priority", 1.5, Code::kInvalidArgument, {"/priority"}},
       {"/requires", "x", Code::kInvalidArgument, {"/requires", "an object"}},
       {"/requires/libraries", "x", Code::kInvalidArgument, {"/requires/libraries"}},
