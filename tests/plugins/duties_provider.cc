@@ -14,6 +14,10 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
+
+#include "duties_hostile.h"
 
 namespace {
 
@@ -28,13 +32,17 @@ std::recursive_mutex& device_lock() {
   return *mutex;
 }
 
+using Work = std::vector<std::function<void()>>;
+
 struct Stream {
   std::deque<std::function<void()>> work;
+  Work* recorded = nullptr;  // set: takes what is given instead
   uint64_t given = 0;
   uint64_t done = 0;
 
   void put(std::function<void()> item) {
     const std::lock_guard<std::recursive_mutex> lock(device_lock());
+    if (recorded) return recorded->push_back(std::move(item));
     ++given;
     if (breaks("order")) {
       work.push_front(std::move(item));
@@ -71,6 +79,7 @@ class Relu : public sdk::Kernel {
     }
     static std::atomic<int> running{0};
     const int others = running++;
+    if (breaks("scratch")) use_scratch(call);
     if (breaks("threads")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     const float* x = call.data<float>(0);
     const int64_t count = call.shape(0).element_count();
@@ -83,6 +92,15 @@ class Relu : public sdk::Kernel {
   }
 
  private:
+  // Turns the host's error into one of its own.
+  static void use_scratch(sdk::Call& call) {
+    void* memory = nullptr;
+    gantry_error* error = call.host()->scratch(call.run(), 64, &memory);
+    if (!error) return;
+    call.host()->error_release(error);
+    throw sdk::Error(GANTRY_INTERNAL, "something went wrong");
+  }
+
   static void* output(sdk::Call& call) {
     const sdk::Shape shape = call.shape(0);
     gantry_tensor* tensor = nullptr;
@@ -100,6 +118,10 @@ constexpr sdk::KernelRow kRows[] = {
 };
 
 void copy_rows(const gantry_copy& copy) {
+  if (breaks("lossy") && copy.row_bytes > 1) {
+    std::memcpy(copy.target, copy.source, copy.row_bytes - 1);
+    return;
+  }
   const uint64_t source_pitch = breaks("pitch") ? copy.row_bytes : copy.source_pitch;
   for (uint64_t row = 0; row < copy.rows; ++row) {
     std::memcpy(static_cast<char*>(copy.target) + row * copy.target_pitch,
@@ -113,6 +135,14 @@ class Duties : public sdk::Provider {
     host_of_all = offer.host;
     fill_memory();
     fill_streams();
+    fill_captures();
+    static int made = 0;
+    is_second_ = ++made > 1;
+    if (breaks("allocation")) use_host_memory(*offer.host);
+    if (breaks("compile-alone")) {
+      sound_compile = api_.compile;
+      api_.compile = compile_alone;
+    }
     if (breaks("other-version")) api_.claim = nullptr;
     if (breaks("equal-size")) {
       sound_claim = api_.claim;
@@ -129,7 +159,8 @@ class Duties : public sdk::Provider {
       };
     }
     if (breaks("repeatable") || breaks("kept") || breaks("hostile") || breaks("silent") ||
-        breaks("domain")) {
+        breaks("domain") || breaks("object") || breaks("claim-alone") || breaks("cycle") ||
+        broken.rfind("hostile-", 0) == 0) {
       sound_claim = api_.claim;
       api_.claim = broken_claim;
     }
@@ -140,7 +171,10 @@ class Duties : public sdk::Provider {
     info.size = sizeof(info);
     info.state = GANTRY_DEVICE_READY;
     info.type = sdk::to_str("DUTY");
-    info.name = sdk::to_str(breaks("nameless") ? "" : "a device that waits");
+    info.flags = GANTRY_DEVICE_CAPTURE;
+    static int times = 0;
+    const bool is_other = breaks("restless") && times++ % 2 == 1;
+    info.name = sdk::to_str(breaks("nameless") ? "" : is_other ? "another" : "a device that waits");
     sink.device(sink.self, &info);
     if (!breaks("reasonless")) return;
     info.id = 1;
@@ -151,14 +185,88 @@ class Duties : public sdk::Provider {
  private:
   static inline decltype(gantry_provider_api::claim) sound_claim = nullptr;
   static inline const gantry_host* host_of_all = nullptr;
+  static inline decltype(gantry_provider_api::compile) sound_compile = nullptr;
+  static inline bool is_second_ = false;
+
+  // For a call that must not be made by two threads at once: true if it is.
+  class Alone {
+   public:
+    explicit Alone(std::atomic<int>& inside) : inside_(inside), is_alone_(inside_++ == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    ~Alone() { --inside_; }
+    Alone(const Alone&) = delete;
+    Alone& operator=(const Alone&) = delete;
+    [[nodiscard]] bool holds() const { return is_alone_; }
+
+   private:
+    std::atomic<int>& inside_;
+    bool is_alone_;
+  };
+
+  static gantry_error* compile_alone(gantry_provider* self, const gantry_compile* args,
+                                     gantry_kernel* out) {
+    static std::atomic<int> inside{0};
+    const Alone alone(inside);
+    if (alone.holds()) return sound_compile(self, args, out);
+    return host_of_all->error_create(GANTRY_INTERNAL, sdk::to_str("compile is busy"));
+  }
+
+  // As one that never looks whether there was any.
+  static void use_host_memory(const gantry_host& host) {
+    void* memory = host.allocate(100, 64);
+    std::memset(memory, 1, 100);
+    host.release(memory);
+  }
+
+  static void refuse_all(const gantry_claim_request* request, const char* reason) {
+    for (uint32_t node = 0; node < request->graph->node_count; ++node)
+      request->sink->refuse(request->sink->self, node, sdk::to_str(reason));
+  }
+
+  // All nodes that it knows as one set, whatever stands between them.
+  static void claim_all(const gantry_claim_request* request) {
+    const gantry_graph& graph = *request->graph;
+    std::vector<uint32_t> nodes;
+    for (uint32_t node = 0; node < graph.node_count; ++node) {
+      if (sdk::to_view(graph.nodes[node]->op_type) == "Relu") {
+        nodes.push_back(node);
+      } else {
+        request->sink->refuse(request->sink->self, node, sdk::to_str("only Relu is known"));
+      }
+    }
+    gantry_claim row = {};
+    row.size = sizeof(row);
+    row.nodes = nodes.data();
+    row.node_count = static_cast<uint32_t>(nodes.size());
+    row.time_ns = -1;
+    row.kernel = sdk::to_str("relus");
+    if (!nodes.empty()) request->sink->claim(request->sink->self, &row);
+  }
 
   static gantry_error* broken_claim(gantry_provider* self, const gantry_claim_request* request) {
     if (!GANTRY_HAS(request, sink)) return sound_claim(self, request);
     static int questions = 0;
     const gantry_graph& graph = *request->graph;
     if (breaks("repeatable") && ++questions % 3 == 0) {
-      for (uint32_t node = 0; node < graph.node_count; ++node)
-        request->sink->refuse(request->sink->self, node, sdk::to_str("not today"));
+      refuse_all(request, "not today");
+      return nullptr;
+    }
+    if (breaks("object") && is_second_) {
+      refuse_all(request, "not any more");
+      return nullptr;
+    }
+    if (breaks("claim-alone")) {
+      static std::atomic<int> inside{0};
+      const Alone alone(inside);
+      if (alone.holds()) return sound_claim(self, request);
+      refuse_all(request, "claim is busy");
+      return nullptr;
+    }
+    if (broken.rfind("hostile-", 0) == 0 && duties::is_strange(broken.substr(8), graph))
+      std::abort();
+    if (breaks("cycle")) {
+      claim_all(request);
       return nullptr;
     }
     if (breaks("kept")) (void)host_of_all->allocate(100, 64);
@@ -204,6 +312,10 @@ class Duties : public sdk::Provider {
 
   void fill_memory() {
     api_.device_open = [](gantry_provider* self, uint32_t, gantry_device** out) -> gantry_error* {
+      static int opened = 0;
+      if (breaks("reopen") && ++opened > 1) {
+        return host_of_all->error_create(GANTRY_UNAVAILABLE, sdk::to_str("it was opened before"));
+      }
       *out = reinterpret_cast<gantry_device*>(self);
       return nullptr;
     };
@@ -217,6 +329,28 @@ class Duties : public sdk::Provider {
       stream_of(stream).put([copy = *copy] { copy_rows(copy); });
       return nullptr;
     };
+  }
+
+  void fill_captures() {
+    api_.capture_begin = [](gantry_stream* stream) -> gantry_error* {
+      stream_of(stream).recorded = new Work;
+      return nullptr;
+    };
+    api_.capture_end = [](gantry_stream* stream, gantry_capture** out) -> gantry_error* {
+      Work* work = std::exchange(stream_of(stream).recorded, nullptr);
+      if (breaks("capture-runs")) {
+        for (const auto& item : *work) stream_of(stream).put(item);
+      }
+      *out = reinterpret_cast<gantry_capture*>(work);
+      return nullptr;
+    };
+    api_.capture_launch = [](gantry_capture* capture, gantry_stream* stream) -> gantry_error* {
+      auto& work = *reinterpret_cast<Work*>(capture);
+      for (const auto& item : work) stream_of(stream).put(item);
+      if (breaks("capture-once")) work.clear();
+      return nullptr;
+    };
+    api_.capture_destroy = [](gantry_capture* capture) { delete reinterpret_cast<Work*>(capture); };
   }
 
   void fill_streams() {
@@ -283,6 +417,13 @@ extern "C" GANTRY_EXPORT gantry_error* gantry_provider_v1(const gantry_offer* of
     const volatile auto last = offer->host->trace_end;
     if (!last) return nullptr;
   }
+  if (breaks("again")) {
+    static int entered = 0;
+    if (++entered > 1)
+      return offer->host->error_create(GANTRY_INTERNAL, sdk::to_str("it was made before"));
+  }
+  if (breaks("trace") && !offer->host->trace_begin)
+    return offer->host->error_create(GANTRY_ABI_MISMATCH, sdk::to_str("no trace slots"));
   if (breaks("leak")) (void)offer->host->allocate(100, 64);
   if (breaks("throws")) throw 1;
   gantry_offer own = {};

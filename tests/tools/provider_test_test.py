@@ -52,6 +52,22 @@ BREACHES = {
     "error-kept": ("faults.no-memory-for-outputs", "failed", "1 kept"),
     "stop": ("faults.stopped-runs", "failed", "found INTERNAL: stopped"),
     "numerics": ("random.Relu/float32", "failed", "elements differ"),
+    "again": ("load.can-be-made-again", "failed", "it was made before"),
+    "trace": ("load.works-without-optional-slots", "failed", "without trace and fragment slots"),
+    "restless": ("devices.are-the-same-again", "failed", "found another one"),
+    "reopen": ("devices.open-and-close", "failed", "it was opened before"),
+    "lossy": ("copies.come-back", "failed", "unchanged, found others"),
+    "object": ("claims.do-not-depend-on-the-object", "failed", "that was made again"),
+    "cycle": ("claims.leave-no-cycle", "failed", "the graph would have a cycle"),
+    "claim-alone": ("threads.claim", "failed", "that one thread gets"),
+    "compile-alone": ("threads.compile", "failed", "compile is busy"),
+    "scratch": ("faults.no-scratch-memory", "failed", "found INTERNAL: something went wrong"),
+    "allocation": ("faults.no-host-memory", "crashed", "signal 11"),
+    "capture-runs": ("captures.only-record", "failed", "while it was recorded"),
+    "capture-once": ("captures.run-as-often-as-launched", "failed", "launch 2"),
+    **{f"hostile-{name}": (f"hostile.{name}", "crashed", "signal 6") for name in (
+        "without-inputs", "without-outputs", "absent-inputs", "many-slots", "unknown-shapes", "scalars", "unknown-types", "huge-extents", "empty-extents",
+        "wrong-constants", "wrong-attributes", "other-versions", "strange-graphs")},
 }
 
 
@@ -106,6 +122,13 @@ def test_every_check_names_a_duty_that_is_described():
     duties = (ROOT / "docs" / "ABI.md").read_text(encoding="utf-8")
     for check in examine(FAKES / "duties.json", "--level", "3")["checks"]:
         assert f"| {check['duty']} |" in duties, check
+
+
+def test_every_check_was_seen_to_fail():
+    """A check that no provider has failed may be one that none can fail."""
+    names = {check["name"] for check in examine(FAKES / "duties.json")["checks"] if check["level"] != 4}
+    found = {check for check, _, _ in BREACHES.values()} | {check for mark in test_fakes_fail_the_check_of_what_they_break.pytestmark for _, check, _ in mark.args[1]}
+    assert names - found == set()
 
 
 def test_a_hang_is_ended():
@@ -186,7 +209,7 @@ def test_node_cases_are_run_and_compared(tmp_path):
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the cases, as they compute logarithms of 0
 def test_onnx_cases_are_written_as_files(tmp_path):
-    loader = importlib.machinery.SourceFileLoader("node_cases", str(ROOT / "tools" / "node_cases"))
+    loader = importlib.machinery.SourceFileLoader("node_cases", str(ROOT / "plugin_sdk" / "tools" / "node_cases"))
     script = importlib.util.module_from_spec(importlib.util.spec_from_loader("node_cases", loader))
     loader.exec_module(script)
     (case,) = [case for case in collect_testcases("Relu") if case.name == "test_relu"]

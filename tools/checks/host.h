@@ -62,6 +62,8 @@ struct HostRun {
   std::vector<void*> device_blocks;  ///< freed by whoever made the run
   std::vector<std::shared_ptr<void>> host_blocks;
   std::atomic<uint32_t> stop_code{GANTRY_OK};  ///< what should_stop answers
+  void* output_memory = nullptr;               ///< if not null: where outputs on the device lie
+  uint64_t output_bytes = 0;                   ///< of it
   bool refuses_outputs = false;                ///< output answers OUT_OF_MEMORY
   bool refuses_scratch = false;
 };

@@ -38,7 +38,12 @@ gantry_error* output(gantry_run* opaque, uint32_t index, uint32_t dtype, uint32_
   slot.dtype = dtype;
   slot.is_asked = true;
   const uint64_t size_bytes = bytes_of(dtype, slot.shape);
-  if (gantry_error* error = reserve(run, slot.is_host, size_bytes, &slot.data)) return error;
+  const bool is_given = run.output_memory && !slot.is_host && size_bytes <= run.output_bytes;
+  if (is_given) {
+    slot.data = run.output_memory;
+  } else if (gantry_error* error = reserve(run, slot.is_host, size_bytes, &slot.data)) {
+    return error;
+  }
   slot.tensor.size = sizeof(gantry_tensor);
   slot.tensor.dtype = dtype;
   slot.tensor.rank = rank;

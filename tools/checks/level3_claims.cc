@@ -98,6 +98,57 @@ void changes_nothing(const Subject& subject) {
          "keep nothing of a claim that was not granted: it is asked many times");
 }
 
+// True if a node of the row is reached from another over one that is not in it.
+bool closes_a_cycle(const TestClaim& row, const gantry_graph& graph) {
+  std::vector<bool> is_in(graph.node_count, false);
+  for (const uint32_t node : row.nodes) is_in[node] = true;
+  std::vector<bool> is_behind(graph.node_count, false);  // over a node that is not in it
+  for (uint32_t node = 0; node < graph.node_count; ++node) {
+    const gantry_node& view = *graph.nodes[node];
+    bool is_after = false;  // a node of the row, directly or over others
+    for (uint32_t i = 0; i < view.input_count; ++i) {
+      const uint32_t producer =
+          view.inputs[i] == GANTRY_NONE ? GANTRY_NONE : graph.values[view.inputs[i]]->producer;
+      if (producer == GANTRY_NONE) continue;
+      if (is_in[node] && is_behind[producer]) return true;
+      is_after = is_after || is_in[producer] || is_behind[producer];
+    }
+    is_behind[node] = !is_in[node] && is_after;
+  }
+  return false;
+}
+
+void leaves_no_cycle(const Subject& subject) {
+  const OpenProvider provider(subject);
+  const uint32_t device = provider.device().index;
+  for (const OnnxOperator& row : onnx_operators()) {
+    note_progress(std::string("claim of ") + row.op_type + " around a node that nobody has");
+    TestGraph graph;
+    const uint32_t x = graph.add_input(GANTRY_FLOAT, {2, 3, 8, 8});
+    const auto add = [&](const char* op_type, const char* domain, int32_t version, uint32_t input) {
+      const uint32_t node = graph.add_node(op_type, domain, version, {input, x}, 1, GANTRY_FLOAT);
+      return graph.outputs_of(node).front();
+    };
+    uint32_t last = add(row.op_type, row.domain, row.since_version, x);
+    last = add(row.op_type, row.domain, row.since_version, last);
+    last = add("OperatorThatNobodyHas", "com.example", 1, last);
+    add(row.op_type, row.domain, row.since_version, last);
+    const gantry_graph* view = graph.view();
+    const TestAnswer answer = ask(provider, subject, device, view);
+    if (!answer.error.empty()) continue;
+    for (const TestClaim& claim : answer.rows) {
+      const bool is_parted = (claim.flags & GANTRY_CLAIM_DIVISIBLE) != 0;  // by the core
+      expect(is_parted || !closes_a_cycle(claim, *view),
+             std::string("claim of ") + row.op_type +
+                 ": expected a set that can run as one step, " +
+                 "found one with which the graph would have a cycle: its last node reads what a " +
+                 "node outside makes of the others",
+             "end a set where a value leaves it for a node that is not in it and comes back, or "
+             "flag it with GANTRY_CLAIM_DIVISIBLE");
+    }
+  }
+}
+
 }  // namespace
 
 void add_claim_checks(Checks& checks, const Subject& subject) {
@@ -109,6 +160,7 @@ void add_claim_checks(Checks& checks, const Subject& subject) {
   add("claims.are-repeatable", "P13", answers_the_same);
   add("claims.do-not-depend-on-the-object", "P13", answers_the_same_in_a_new_provider);
   add("claims.change-nothing", "P13", changes_nothing);
+  add("claims.leave-no-cycle", "P14", leaves_no_cycle);
 }
 
 }  // namespace gantry::checks

@@ -15,6 +15,7 @@ void add_loading_checks(Checks& checks, const Subject& subject);  ///< level 1
 void add_version_checks(Checks& checks, const Subject& subject);  ///< level 1: other versions
 void add_device_checks(Checks& checks, const Subject& subject);   ///< level 2: devices, memory
 void add_stream_checks(Checks& checks, const Subject& subject);   ///< level 2: streams, events
+void add_capture_checks(Checks& checks, const Subject& subject);  ///< level 2: recorded kernels
 void add_claim_checks(Checks& checks, const Subject& subject);    ///< level 3: ordinary graphs
 void add_hostile_checks(Checks& checks, const Subject& subject);  ///< level 3: hostile graphs
 void add_case_checks(Checks& checks, const Subject& subject);     ///< level 4: ONNX node cases

@@ -12,6 +12,7 @@ Checks all_checks(const Subject& subject) {
   add_version_checks(checks, subject);
   add_device_checks(checks, subject);
   add_stream_checks(checks, subject);
+  add_capture_checks(checks, subject);
   add_claim_checks(checks, subject);
   add_hostile_checks(checks, subject);
   add_thread_checks(checks, subject);

@@ -140,8 +140,64 @@ class TestKernel::Execution {
 
   HostRun& host() { return host_; }
 
+  Captured run_captured(const Result& known, int launches) {
+    const size_t count = known.elements.size();
+    host_.output_bytes = count * sizeof(float);
+    expect_ok(api().memory_allocate(host_.device, host_.output_bytes, &host_.output_memory),
+              "memory_allocate");
+    host_.device_blocks.push_back(host_.output_memory);
+    add_inputs();
+    marks_.assign(count, kMark);
+    mark_output();
+    expect_ok(api().capture_begin(stream_), "capture_begin");
+    Result recorded;
+    call(recorded);
+    gantry_capture* capture = nullptr;
+    const std::string end = take_error(api().capture_end(stream_, &capture));
+    const std::unique_ptr<gantry_capture, decltype(api().capture_destroy)> owner(
+        capture, api().capture_destroy);
+    expect(recorded.code == GANTRY_OK && end.empty(),
+           "run of " + kernel_.op_type_ + " between capture_begin and capture_end: expected " +
+               "success, found " + (recorded.error.empty() ? end : recorded.error),
+           "flag a kernel that cannot be recorded with GANTRY_KERNEL_NO_CAPTURE");
+    Captured captured;
+    expect_ok(api().stream_synchronize(stream_), "stream_synchronize");
+    read(recorded);
+    captured.ran_while_recorded = recorded.elements != marks_;
+    for (int i = 0; i < launches; ++i) {
+      mark_output();
+      Result& result = captured.launches.emplace_back();
+      take(result, api().capture_launch(capture, stream_));
+      if (result.code == GANTRY_OK) take(result, api().stream_synchronize(stream_));
+      if (result.code == GANTRY_OK) read(result);
+    }
+    return captured;
+  }
+
   Result run() {
+    add_inputs();
+    Result result;
+    call(result);
+    if (stream_ && result.code == GANTRY_OK) take(result, api().stream_synchronize(stream_));
+    if (result.code == GANTRY_OK) read(result);
+    return result;
+  }
+
+ private:
+  static constexpr float kMark = -12345.0F;
+
+  void add_inputs() {
     for (size_t slot = 0; slot < kernel_.inputs_.size(); ++slot) add_input(slot);
+  }
+
+  void mark_output() {
+    expect_ok(copy(GANTRY_COPY_HOST_TO_DEVICE, host_.output_memory, marks_.data(),
+                   marks_.size() * sizeof(float)),
+              "copy to the device");
+    expect_ok(api().stream_synchronize(stream_), "stream_synchronize");
+  }
+
+  void call(Result& result) {
     std::vector<const gantry_tensor*> tensors;
     for (size_t slot = 0; slot < tensors_.size(); ++slot)
       tensors.push_back(values_[slot] ? &tensors_[slot] : nullptr);
@@ -155,14 +211,9 @@ class TestKernel::Execution {
     call.wanted = &wanted;
     call.run = reinterpret_cast<gantry_run*>(&host_);
     call.stream = stream_;
-    Result result;
     take(result, kernel_.kernel_.run(kernel_.kernel_.self, context_, &call));
-    if (stream_ && result.code == GANTRY_OK) take(result, api().stream_synchronize(stream_));
-    if (result.code == GANTRY_OK) read(result);
-    return result;
   }
 
- private:
   [[nodiscard]] const gantry_provider_api& api() const { return kernel_.provider_.api(); }
 
   static void take(Result& result, gantry_error* error) {
@@ -226,6 +277,7 @@ class TestKernel::Execution {
   void* context_ = nullptr;
   std::vector<gantry_tensor> tensors_;
   std::vector<const gantry_value*> values_;
+  std::vector<float> marks_;     // likewise
   std::vector<float> elements_;  // a copy may still write here while the destructor waits
 };
 
@@ -233,6 +285,14 @@ TestKernel::Result TestKernel::run(const std::function<void(HostRun&)>& prepare)
   Execution execution(*this);
   if (prepare) prepare(execution.host());
   return execution.run();
+}
+
+TestKernel::Captured TestKernel::run_captured(const Result& known, int launches) const {
+  const std::vector<uint32_t>& ports = claim_.output_flags;
+  const bool is_on_host = !device_ || (!ports.empty() && (ports[0] & GANTRY_PORT_HOST) != 0);
+  if (is_on_host || (kernel_.flags & GANTRY_KERNEL_NO_CAPTURE) != 0)
+    throw Skip(op_type_ + " says that it cannot be recorded");
+  return Execution(*this).run_captured(known, launches);
 }
 
 }  // namespace gantry::checks

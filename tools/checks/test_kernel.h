@@ -49,6 +49,15 @@ class TestKernel {
   /// Failure: what the host itself needs (memory, copies) fails.
   [[nodiscard]] Result run(const std::function<void(HostRun&)>& prepare = {}) const;
 
+  /// What came of a kernel that was recorded between capture_begin and capture_end.
+  struct Captured {
+    bool ran_while_recorded = false;
+    std::vector<Result> launches;
+  };
+  /// Records it and launches the recording `launches` times, its output overwritten before each.
+  /// `known`: what run() gave. Skip: the kernel or its slots are not for captures.
+  [[nodiscard]] Captured run_captured(const Result& known, int launches) const;
+
  private:
   class Execution;
   const OpenProvider& provider_;
