@@ -116,6 +116,77 @@ def test_magika(manifest, tmp_path):
     assert compare(manifest, model, runs, tmp_path / "runs")["openvino"] > 50
 
 
+def cases_of_few_bits():
+    """Operator, attributes, number of tensors it reads and constants behind them, for types of 8 and 16 bits."""
+    plain = [(name, {}, 2, ()) for name in ("Equal", "Greater", "Less", "Max", "Min")] + [("Relu", {}, 1, ()), ("Flatten", {}, 1, ()), ("Where", {}, 3, ())]
+    axes = [("Concat", {"axis": 1}, 2, ()), ("Gather", {"axis": 2}, 1, ([3, 0],)), ("Transpose", {"perm": [0, 2, 3, 1]}, 1, ()), ("Split", {"axis": 0}, 1, ())]
+    shapes = [("Expand", {}, 1, ([2, 2, 3, 4, 5],)), ("Reshape", {}, 1, ([6, 20],)), ("Slice", {}, 1, ([1], [4], [3], [2])), ("Squeeze", {}, 1, ([0],)),
+              ("Tile", {}, 1, ([1, 2, 1, 2],)), ("Unsqueeze", {}, 1, ([1],)), ("Pad", {}, 1, ([0, 0, 1, 1, 0, 0, 1, 1],))]
+    few = [(*case, dtype) for case in plain + axes + shapes for dtype in ("int8", "uint8", "float16") if case[0] != "Relu" or dtype != "uint8"]
+    halves = [(name, {}, 2, (), "float16") for name in ("Add", "Div", "Mul", "Sub")] + [(name, {}, 1, (), "float16") for name in ("Exp", "Neg", "Sigmoid", "Sqrt", "Tanh")]
+    pool = [("MaxPool", {"kernel_shape": [2, 2]}, 1, (), "float16")]
+    return few + halves + pool + [("Cast", {"to": TensorProto.FLOAT}, 1, (), dtype) for dtype in ("int8", "uint8", "float16")]
+
+
+def few_bits_model(op, attributes, count, constants, dtype):
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    shape = (1, 3, 4, 5) if op == "Squeeze" else (2, 3, 4, 5)
+    names = [f"x{i}" for i in range(count)]
+    inputs = [value(name, TensorProto.BOOL if op == "Where" and i == 0 else element, shape) for i, name in enumerate(names)]
+    made = TensorProto.BOOL if op in ("Equal", "Greater", "Less") else attributes.get("to", element)
+    outputs = ["y", "z"] if op == "Split" else ["y"]
+    nodes = [helper.make_node(op, [*names, *(f"c{i}" for i in range(len(constants)))], outputs, **attributes)]
+    weights = [numpy_helper.from_array(np.array(numbers, np.int64), f"c{i}") for i, numbers in enumerate(constants)]
+    graph = helper.make_graph(nodes, "g", inputs, [onnx.helper.make_tensor_value_info(name, made, None) for name in outputs], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return onnx.shape_inference.infer_shapes(model), names, shape
+
+
+def elements_of(dtype, shape):
+    if np.dtype(dtype).kind in "iu":
+        info = np.iinfo(dtype)
+        return GENERATOR.integers(info.min, info.max + 1, shape).astype(dtype)
+    return (np.abs(GENERATOR.standard_normal(shape)) + 0.5).astype(dtype)
+
+
+def expected_of(model, feeds):
+    try:
+        runner = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    except onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented:  # it has not that type of that operator
+        return onnx.reference.ReferenceEvaluator(model).run(None, feeds)
+    return runner.run(None, feeds)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "float16"])
+def test_types_of_few_bits(manifest, dtype, tmp_path):
+    """Elements are those of ONNX Runtime; halves, where it computes, may be off in the last place."""
+    whole, feeds, expected, operators = None, {}, {}, {}
+    for number, (op, attributes, count, constants, _) in enumerate(case for case in cases_of_few_bits() if case[4] == dtype):
+        model, names, shape = few_bits_model(op, attributes, count, constants, dtype)
+        own = {name: GENERATOR.random(shape) < 0.5 if op == "Where" and i == 0 else elements_of(dtype, shape) for i, name in enumerate(names)}
+        prefix = f"n{number}_"
+        for output, elements in zip(model.graph.output, expected_of(model, own), strict=True):
+            expected[prefix + output.name], operators[prefix + output.name] = elements, op
+        feeds.update({prefix + name: elements for name, elements in own.items()})
+        model = onnx.compose.add_prefix(model, prefix)
+        whole = onnx.compose.merge_models(whole, model, io_map=[]) if whole else model
+    (found,), nodes = run(manifest, save(whole, tmp_path), [feeds], tmp_path / "runs")
+    assert {node["op_type"] for node in nodes if node["provider"] != "openvino"} == set()
+    for name, elements in expected.items():
+        is_close = np.array_equal(found[name], elements) or (dtype == "float16" and np.allclose(found[name], elements, rtol=2e-3, atol=0))
+        assert is_close and found[name].dtype == elements.dtype, operators[name]
+
+
+def test_what_is_not_exact_is_refused(manifest, tmp_path):
+    for number, (op, dtype) in enumerate([("Add", "int8"), ("Mul", "uint8"), ("Transpose", "float64"), ("Relu", "float64"), ("Concat", "float64")]):
+        model, names, shape = few_bits_model(op, {"axis": 1} if op == "Concat" else {}, 2 if op in ("Add", "Mul", "Concat") else 1, (), dtype)
+        feeds = {name: elements_of(dtype, shape) for name in names}
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        _, nodes = run(manifest, save(model, folder), [feeds], folder / "runs")
+        assert {node["provider"] for node in nodes} == {"cpu"}, op
+
+
 def test_silero(manifest, tmp_path):
     """Mixed: the core schedules the Ifs, the CPU provider has what OpenVINO refuses, and bodies are fragments of their own."""
     model = model_file("silero-vad/silero_vad/data/silero_vad.onnx")

@@ -10,21 +10,15 @@ namespace {
 
 namespace sdk = gantry::sdk;
 
-// What is wrong with a tensor for OpenVINO, whatever the operator; empty: nothing. The rank of a
+// What is wrong with a tensor of a node for OpenVINO; empty: nothing. The rank of a
 // result that the graph does not know is found by whoever compiles it; its readers are refused.
-std::string fault_of(const sdk::ValueView& value, bool needs_rank) {
+std::string fault_of(const sdk::NodeView& node, const sdk::ValueView& value, bool needs_rank) {
   if (!value.present()) return {};
   const std::string name = std::string("\"").append(value.name()).append("\"");
   if (value.kind() != GANTRY_KIND_TENSOR) return "value " + name + " is no tensor";
-  switch (value.dtype()) {
-    case GANTRY_FLOAT:
-    case GANTRY_INT32:
-    case GANTRY_INT64:
-    case GANTRY_BOOL:
-      break;
-    default:
-      return "element type " + std::to_string(value.dtype()) +
-             " (ONNX TensorProto number) of value " + name + " is not computed as ONNX says";
+  if (!takes_type(node, value.dtype())) {
+    return "element type " + std::to_string(value.dtype()) +
+           " (ONNX TensorProto number) of value " + name + " is not computed as ONNX says";
   }
   if (needs_rank && value.rank() < 0) return "the rank of value " + name + " is not known";
   for (int axis = 0; axis < value.rank(); ++axis) {
@@ -49,7 +43,7 @@ class Judge {
     if (raw.capture_count > 0) return "nodes with bodies are the host's";
     std::string reason = refusal_of(node);
     for (int i = 0; reason.empty() && i < node.input_count(); ++i) {
-      reason = fault_of(node.input(i), true);
+      reason = fault_of(node, node.input(i), true);
       const bool is_wide = node.input(i).dtype() == GANTRY_INT64 && !is_position(node, i);
       if (reason.empty() && is_wide && !is_small(raw.inputs[i]) && !narrow_) {
         reason = "64-bit integers of \"" + std::string(node.input(i).name()) +
@@ -57,7 +51,7 @@ class Judge {
       }
     }
     for (int i = 0; reason.empty() && i < node.output_count(); ++i)
-      reason = fault_of(node.output(i), false);
+      reason = fault_of(node, node.output(i), false);
     return reason;
   }
 

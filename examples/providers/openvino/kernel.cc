@@ -22,6 +22,12 @@ ov_element_type_e element_type(uint32_t dtype) {
       return I64;
     case GANTRY_BOOL:
       return BOOLEAN;
+    case GANTRY_FLOAT16:
+      return F16;
+    case GANTRY_INT8:
+      return I8;
+    case GANTRY_UINT8:
+      return U8;
     default:
       return DYNAMIC;
   }

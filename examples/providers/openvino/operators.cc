@@ -221,6 +221,15 @@ constexpr auto kRows = std::to_array<Row>({
     {"Xor", 7},
 });
 
+// They move elements, or choose between them: of 8 bits and of 16 none is changed. 8-bit sums and
+// products are cut to the type's range, where ONNX lets them wrap around.
+constexpr auto kExactInFew = std::to_array<std::string_view>(
+    {"Concat", "Equal", "Expand", "Flatten", "Gather", "Greater", "Less", "Max", "Min", "Pad",
+     "Relu", "Reshape", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze", "Where"});
+// Computed in 32 bits and rounded once.
+constexpr auto kExactInHalves = std::to_array<std::string_view>(
+    {"Add", "Div", "Exp", "MaxPool", "Mul", "Neg", "Sigmoid", "Sqrt", "Sub", "Tanh"});
+
 }  // namespace
 
 std::string refusal_of(const sdk::NodeView& node) {
@@ -234,6 +243,28 @@ std::string refusal_of(const sdk::NodeView& node) {
            " is not known, only up to " + std::to_string(row->newest);
   }
   return row->condition ? row->condition(node) : std::string();
+}
+
+bool takes_type(const sdk::NodeView& node, gantry_dtype dtype) {
+  switch (dtype) {
+    case GANTRY_FLOAT:
+    case GANTRY_INT32:
+    case GANTRY_INT64:
+    case GANTRY_BOOL:
+      return true;
+    case GANTRY_FLOAT16:
+    case GANTRY_INT8:
+    case GANTRY_UINT8:
+      break;
+    default:
+      return false;
+  }
+  const std::string_view op_type = node.op_type();
+  const auto is_in = [&](const auto& names) {
+    return std::find(names.begin(), names.end(), op_type) != names.end();
+  };
+  if (op_type == "Cast") return node.output(0).dtype() == GANTRY_FLOAT;
+  return is_in(kExactInFew) || (dtype == GANTRY_FLOAT16 && is_in(kExactInHalves));
 }
 
 bool counts_extents(const sdk::NodeView& node) {
