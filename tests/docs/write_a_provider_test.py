@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tutorial for provider authors, step by step: the commands of docs/write-a-provider.md run as they stand and print what stands there."""
+"""The tutorial for provider authors, step by step: the commands of docs/write-a-provider.md run as they stand and print what stands there. After its first step, which
+installs the SDK, there is nothing but that and the installed command: no build, no repository, none of the caller's environment."""
 
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 
 import onnx
@@ -12,7 +14,18 @@ from onnx import TensorProto, helper
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def test_the_tutorial_ends_with_a_provider_that_is_tested(tmp_path):
+def installed_environment(folder):
+    """The command with its libraries and providers in a folder of its own, and the variables of a shell that knows no other."""
+    release = ROOT / "build" / "release"
+    (folder / "bin").mkdir(parents=True)
+    shutil.copy(release / "bin" / "gantry", folder / "bin")
+    shutil.copytree(release / "lib", folder / "lib", ignore=shutil.ignore_patterns("*.a"))
+    (folder / "home").mkdir()
+    return {"PATH": f"{folder / 'bin'}:/usr/bin:/bin", "LD_LIBRARY_PATH": str(folder / "lib"), "HOME": str(folder / "home"), "GANTRY_PROBE_CACHE": "off"}
+
+
+def test_the_tutorial_ends_with_a_provider_that_is_tested(tmp_path_factory, tmp_path):
+    environment = installed_environment(tmp_path_factory.mktemp("installed") / "gantry")
     (tmp_path / "build").symlink_to(ROOT / "build")
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [4])
@@ -22,8 +35,10 @@ def test_the_tutorial_ends_with_a_provider_that_is_tested(tmp_path):
     page = (ROOT / "docs" / "write-a-provider.md").read_text(encoding="utf-8")
     steps = re.findall(r"^```sh\n(.*?)^```", page, re.M | re.S)
     assert len(steps) == 8
-    environment = dict(os.environ, PATH=f"{ROOT / 'build' / 'release' / 'bin'}:{os.environ['PATH']}")
-    done = subprocess.run(["sh", "-e", "-c", "\n".join(steps)], cwd=tmp_path, env=environment, capture_output=True, text=True,
+    assert steps[0].startswith("cmake --install build/release --component sdk")
+    subprocess.run(["sh", "-e", "-c", steps[0]], cwd=tmp_path, env=environment, check=True, stdout=subprocess.DEVNULL)
+    (tmp_path / "build").unlink()
+    done = subprocess.run(["sh", "-e", "-c", "\n".join(steps[1:])], cwd=tmp_path, env=environment, capture_output=True, text=True,
                           check=False, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stdout + done.stderr
     # The columns that depend on the machine are left out of the page: its memory, and why a device is not there.
@@ -34,3 +49,8 @@ def test_the_tutorial_ends_with_a_provider_that_is_tested(tmp_path):
     assert (tmp_path / "package" / "share" / "gantry" / "providers.d" / "my-npu.json").is_file()
     lines = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in (tmp_path / "my-npu").glob("*.*"))
     assert f"`my-npu` has three files, {lines} lines in all" in page
+    (cases,) = re.findall(r"^```\npython (sdk/\S+) cases$", page, re.M)
+    assert os.access(tmp_path / cases, os.X_OK)
+    of_here = [str(path) for folder in ("sdk", "my-npu", "package") for path in (tmp_path / folder).rglob("*")
+               if path.is_file() and str(ROOT).encode() in path.read_bytes()]
+    assert of_here == []

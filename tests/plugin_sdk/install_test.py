@@ -31,7 +31,7 @@ def test_the_package_has_the_sdk_and_nothing_of_the_core(sdk):
     assert headers == {f"include/{path.relative_to(folder)}" for folder in (ROOT / "plugin_sdk" / "include", ROOT / "plugin_sdk" / "cpp")
                        for path in folder.rglob("*.h")}
     assert {name.rsplit("/", 1)[1] for name in files - headers} == {
-        "CMakeLists.txt", "skeleton.cc", "skeleton.json", "provider_exports.map", "gantry_provider_library.cmake",
+        "CMakeLists.txt", "skeleton.cc", "skeleton.json", "node_cases", "provider_exports.map", "gantry_provider_library.cmake",
         "gantry_sdkConfig.cmake", "gantry_sdkConfigVersion.cmake", "gantry_sdkTargets.cmake"}
     for name in files:
         text = (sdk / name).read_text(encoding="utf-8")
