@@ -10,7 +10,7 @@
 #include "base/trace.h"
 #include "plugin/crash_marks.h"
 #include "plugin/error.h"
-#include "plugin/isolated_provider.h"
+#include "schedule/areas.h"
 #include "schedule/formats.h"
 #include "schedule/fragment.h"
 #include "schedule/groups.h"
@@ -66,7 +66,7 @@ class ProgramBuilder {
     add_outputs();
     find_last_uses();
     if (options_.leaves_session) find_stretches();
-    find_areas();
+    assign_areas(program_.steps_, program_.outputs_, devices_, program_.slots_);
     for (size_t i = 0; options_.marks_steps && i < program_.steps_.size(); ++i)
       program_.steps_[i].mark = i + 1;
     for (Step& step : program_.steps_) {
@@ -432,39 +432,6 @@ class ProgramBuilder {
         waited[slot] = 1;
       }
     }
-  }
-
-  // What a worker process reads lies in memory that it sees from the start, and so does what it
-  // makes for the caller. What else leaves the session does too, since it may be its next input.
-  void find_areas() {
-    uint32_t of_session = 0;
-    for (const Step& step : program_.steps_) {
-      const IsolatedProvider* isolated = step.owner ? step.owner->isolated() : nullptr;
-      if (!isolated) continue;
-      const uint32_t area = devices_.area_of(isolated->arena());
-      if (of_session == 0) of_session = area;
-      for (const uint32_t slot : step.inputs) set_area(slot, area);
-      for (const uint32_t slot : step.outputs) {
-        if (slot != kNoSlot && program_.slots_[slot].output != kNoSlot) set_area(slot, area);
-      }
-    }
-    if (of_session == 0) return;
-    for (const OutputSource& output : program_.outputs_) set_area(output.slot, of_session);
-    // A value that may lie where an input lies takes the input along.
-    for (auto step = program_.steps_.rbegin(); step != program_.steps_.rend(); ++step) {
-      for (size_t i = 0; i < step->outputs.size() && i < step->output_ports.size(); ++i) {
-        const uint32_t from = step->output_ports[i].repeats;
-        if (step->outputs[i] == kNoSlot || from >= step->inputs.size()) continue;
-        if (const uint32_t area = program_.slots_[step->outputs[i]].area)
-          set_area(step->inputs[from], area);
-      }
-    }
-  }
-
-  void set_area(uint32_t slot, uint32_t area) {
-    if (slot == kNoSlot) return;
-    SlotInfo& info = program_.slots_[slot];
-    if (info.space == 0 && info.area == 0 && !info.constant) info.area = area;
   }
 
   // A kernel whose work is the same in every run of a plan: on a device that can capture, nothing
