@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The provider: the devices that the options name, and the slots over memory, streams and captures.
+#include <gantry/sdk/blob.h>
 #include <gantry/sdk/provider.h>
 #include <gantry/sdk/work.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -95,6 +97,26 @@ class SimProvider final : public sdk::Provider {
     }
   }
 
+  // Kernels leave the name of their program, made for this device by this driver, as a vendor's
+  // compiler would leave the program itself.
+  [[nodiscard]] std::unique_ptr<sdk::Kernel> compile_keeping(const gantry_compile& args,
+                                                             std::string& blob) const override {
+    std::unique_ptr<sdk::Kernel> kernel = Provider::compile(args);
+    const sdk::NodeView node(host(), args.graph, args.graph->nodes[args.nodes[0]]);
+    sdk::Choices choices(
+        args.blob, args.blob_bytes,
+        "driver " + driver() + ", device " + std::to_string(args.device) + ", " + node.label());
+    if (!choices.refusal().empty()) {
+      const std::string line =
+          node.label() +
+          ": compiled afresh, as its compiled form does not fit: " + choices.refusal();
+      host()->log(GANTRY_LOG_INFO, sdk::to_str(line));
+    }
+    choices.keep("program", [&] { return std::string(node.op_type()) + ".sim"; });
+    blob = choices.blob();
+    return kernel;
+  }
+
   [[nodiscard]] std::string refuses(const sdk::NodeView& node, uint32_t /*device*/) const override {
     const auto& taken = options_.operators;
     if (taken.empty() || std::find(taken.begin(), taken.end(), node.op_type()) != taken.end())
@@ -113,6 +135,12 @@ class SimProvider final : public sdk::Provider {
   }
 
  private:
+  // Drivers are replaced without a word to anybody, so this is no option.
+  static std::string driver() {
+    const char* version = std::getenv("GANTRY_SIM_DRIVER");
+    return version && *version ? version : "1";
+  }
+
   static SimProvider& of(gantry_provider* self) {
     return static_cast<SimProvider&>(*reinterpret_cast<sdk::Provider*>(self));
   }

@@ -2,6 +2,7 @@
 // A provider that keeps every rule of docs/ABI.md but one, chosen by the option "breaks"; without
 // it, all. Its device has memory of its own (the host's, really), and streams that do nothing until
 // somebody waits, so that whoever forgets to wait sees old bytes.
+#include <gantry/sdk/blob.h>
 #include <gantry/sdk/provider.h>
 
 #include <algorithm>
@@ -72,6 +73,7 @@ Event& event_of(gantry_event* event) { return *reinterpret_cast<Event*>(event); 
 class Relu : public sdk::Kernel {
  public:
   explicit Relu(const sdk::NodeView&) {}
+  float extra = 0;  // what a blob says is to be added
   void run(sdk::Call& call) const override {
     if (const uint32_t code = call.host()->should_stop(call.run())) {
       throw sdk::Error(breaks("stop") ? GANTRY_INTERNAL : static_cast<gantry_code>(code),
@@ -84,7 +86,8 @@ class Relu : public sdk::Kernel {
     const float* x = call.data<float>(0);
     const int64_t count = call.shape(0).element_count();
     auto* y = static_cast<float*>(output(call));
-    const float shift = breaks("numerics") || (breaks("threads") && others > 0) ? 1.0F : 0.0F;
+    const bool is_wrong = breaks("numerics") || (breaks("threads") && others > 0);
+    const float shift = extra + (is_wrong ? 1.0F : 0.0F);
     stream_of(call.stream()).put([=] {
       for (int64_t i = 0; i < count; ++i) y[i] = std::max(x[i], 0.0F) + shift;
     });
@@ -182,7 +185,30 @@ class Duties : public sdk::Provider {
     sink.device(sink.self, &info);
   }
 
+  // The blob says what the kernel adds, which is nothing.
+  [[nodiscard]] std::unique_ptr<sdk::Kernel> compile_keeping(const gantry_compile& args,
+                                                             std::string& blob) const override {
+    std::unique_ptr<sdk::Kernel> kernel = compile(args);
+    const std::string label = sdk::NodeView(host(), args.graph, args.graph->nodes[0]).label();
+    sdk::Choices choices(args.blob, args.blob_bytes,
+                         breaks("blob-of-another") ? std::string() : label);
+    const std::string& kept = choices.keep(
+        "addend", [&] { return label.find("another") == std::string::npos ? "0" : "7"; });
+    auto& relu = static_cast<Relu&>(*kernel);
+    if (breaks("blob-of-another") && args.blob_bytes > 0) relu.extra = std::stof(kept);
+    if (breaks("blob-damaged") && args.blob_bytes > 0)
+      relu.extra = static_cast<const char*>(args.blob)[args.blob_bytes - 1] == blob_end() ? 0 : 1;
+    if (breaks("blob-refused") && !choices.refusal().empty())
+      throw sdk::Error(GANTRY_INTERNAL, "this blob is none");
+    blob = choices.blob();
+    if (breaks("blob-damaged")) blob += blob_end();
+    if (breaks("blob-changes")) blob += std::to_string(++blobs);
+    return kernel;
+  }
+
  private:
+  static char blob_end() { return '.'; }
+  static inline int blobs = 0;
   static inline decltype(gantry_provider_api::claim) sound_claim = nullptr;
   static inline const gantry_host* host_of_all = nullptr;
   static inline decltype(gantry_provider_api::compile) sound_compile = nullptr;

@@ -15,6 +15,7 @@ Checks all_checks(const Subject& subject) {
   add_capture_checks(checks, subject);
   add_claim_checks(checks, subject);
   add_hostile_checks(checks, subject);
+  add_blob_checks(checks, subject);
   add_thread_checks(checks, subject);
   add_fault_checks(checks, subject);
   // Last, as its sessions keep the provider open.

@@ -25,7 +25,7 @@ const std::vector<ProbeOperator>& probe_operators() {
 
 gantry_error* compile_node(const OpenProvider& provider, const Subject& subject, uint32_t device,
                            const gantry_graph* graph, const TestClaim& claim,
-                           gantry_kernel* out_kernel) {
+                           gantry_kernel* out_kernel, const std::string& blob) {
   const gantry_node& node = *graph->nodes[0];
   const uint32_t index = 0;
   const std::vector<const gantry_format*> dense(std::max(node.input_count, node.output_count),
@@ -46,6 +46,8 @@ gantry_error* compile_node(const OpenProvider& provider, const Subject& subject,
   args.options = to_str(subject.options);
   HostFragment fragment{graph, index};
   args.fragment = to_boundary(fragment);
+  if (!blob.empty()) args.blob = blob.data();
+  args.blob_bytes = blob.size();
   *out_kernel = {};
   out_kernel->size = sizeof(*out_kernel);
   return provider.api().compile(provider.self(), &args, out_kernel);
@@ -66,21 +68,32 @@ std::vector<std::shared_ptr<HostValue>> make_inputs(const ProbeOperator& probe) 
   return inputs;
 }
 
+// Other elements of the same type and shape.
+void change(const HostValue& value) {
+  auto* elements = static_cast<float*>(value.memory.get());
+  for (uint64_t i = 0; i < value.tensor.size_bytes / sizeof(float); ++i)
+    elements[i] = 1.0F - elements[i];
+}
+
 }  // namespace
 
 TestKernel::TestKernel(const OpenProvider& provider, const Subject& subject,
-                       const TestDevice& device, std::shared_ptr<OpenDevice> opened)
+                       const TestDevice& device, std::shared_ptr<OpenDevice> opened,
+                       const Variant& variant)
     : provider_(provider), device_(std::move(opened)) {
-  for (const ProbeOperator& probe : probe_operators()) {
+  for (probe_ = variant.skipped; probe_ < probe_operators().size(); ++probe_) {
+    const ProbeOperator& probe = probe_operators()[probe_];
     TestGraph graph;
     std::vector<uint32_t> ids;
     std::vector<std::shared_ptr<HostValue>> inputs = make_inputs(probe);
     for (const std::shared_ptr<HostValue>& input : inputs) {
       const bool is_weight = probe.has_weights && input != inputs.front();
+      if (is_weight && variant.is_other) change(*input);
       ids.push_back(is_weight ? graph.add_constant(input)
                               : graph.add_input(GANTRY_FLOAT, input->shape));
     }
     graph.add_node(probe.op_type, "", probe.since_version, ids, 1, GANTRY_FLOAT);
+    if (variant.is_other) graph.set_name(0, "another");
     const TestAnswer answer = ask(provider, subject, device.index, graph.view());
     const TestClaim* row = answer.row_of(0);
     if (!row) continue;
@@ -96,8 +109,10 @@ TestKernel::TestKernel(const OpenProvider& provider, const Subject& subject,
   }
   if (!device.has_host_memory() && !device_)
     device_ = std::make_shared<OpenDevice>(provider, device.index);
-  expect_ok(compile_node(provider, subject, device.index, graph_.view(), claim_, &kernel_),
-            "compile of " + op_type_ + ", which was claimed,");
+  expect_ok(
+      compile_node(provider, subject, device.index, graph_.view(), claim_, &kernel_, variant.blob),
+      "compile of " + op_type_ + ", which was claimed," +
+          (variant.blob.empty() ? "" : " with a blob that need not fit"));
   expect(kernel_.run != nullptr,
          "compile of " + op_type_ +
              ": expected a kernel with a run slot, "
@@ -107,6 +122,16 @@ TestKernel::TestKernel(const OpenProvider& provider, const Subject& subject,
 
 TestKernel::~TestKernel() {
   if (kernel_.destroy) kernel_.destroy(kernel_.self);
+}
+
+std::string TestKernel::blob() const {
+  std::string blob;
+  if (!kernel_.serialize) return blob;
+  const auto write = [](void* target, const void* data, uint64_t size_bytes) {
+    static_cast<std::string*>(target)->append(static_cast<const char*>(data), size_bytes);
+  };
+  expect_ok(kernel_.serialize(kernel_.self, &blob, write), "serialize of " + op_type_);
+  return blob;
 }
 
 // What one run needs, given back when it ends however it ends.

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "claims.h"
@@ -32,12 +33,26 @@ class TestKernel {
   /// The first probe operator that the provider claims on the device, compiled. A device with
   /// memory of its own is opened unless it is given. Skip: none is claimed.
   TestKernel(const OpenProvider& provider, const Subject& subject, const TestDevice& device,
-             std::shared_ptr<OpenDevice> opened = nullptr);
+             std::shared_ptr<OpenDevice> opened = nullptr)
+      : TestKernel(provider, subject, device, std::move(opened), {}) {}
+  /// What varies for checks of blobs.
+  struct Variant {
+    std::string blob = {};  ///< given to compile; empty: none
+    bool is_other = false;  ///< the constants are others, and the node has another name
+    size_t skipped = 0;     ///< probe operators that are not tried
+  };
+  TestKernel(const OpenProvider& provider, const Subject& subject, const TestDevice& device,
+             std::shared_ptr<OpenDevice> opened, const Variant& variant);
   ~TestKernel();
   TestKernel(const TestKernel&) = delete;
   TestKernel& operator=(const TestKernel&) = delete;
 
   [[nodiscard]] const std::string& op_type() const { return op_type_; }
+
+  /// Which of the probe operators it is.
+  [[nodiscard]] size_t probe() const { return probe_; }
+  /// What the kernel hands out for a later start; empty: nothing. Failure: an error.
+  [[nodiscard]] std::string blob() const;
 
   struct Result {
     uint32_t code = GANTRY_OK;  ///< of the kernel, or of the stream afterwards
@@ -62,6 +77,7 @@ class TestKernel {
   class Execution;
   const OpenProvider& provider_;
   std::string op_type_;
+  size_t probe_ = 0;
   TestGraph graph_;
   TestClaim claim_;
   std::vector<std::shared_ptr<HostValue>> inputs_;
@@ -69,9 +85,10 @@ class TestKernel {
   gantry_kernel kernel_ = {};
 };
 
-/// Compiles node 0 of a graph as `claim` has it. The error, or null with a kernel.
+/// Compiles node 0 of a graph as `claim` has it; an empty blob is none. The error, or null with a
+/// kernel.
 gantry_error* compile_node(const OpenProvider& provider, const Subject& subject, uint32_t device,
                            const gantry_graph* graph, const TestClaim& claim,
-                           gantry_kernel* out_kernel);
+                           gantry_kernel* out_kernel, const std::string& blob = {});
 
 }  // namespace gantry::checks

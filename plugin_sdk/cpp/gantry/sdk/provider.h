@@ -79,6 +79,15 @@ class Provider {
     return rows_[args.tag]->factory(NodeView(host_, args.graph, args.graph->nodes[args.nodes[0]]));
   }
 
+  /// The same with what is left for a later start, which gets it back as `args.blob`: a few bytes
+  /// (sdk/blob.h) in `blob`, as long as the kernel lives; empty: nothing. Each kernel must say the
+  /// same again when it was made from what it had said. Providers with large compiled forms set
+  /// gantry_kernel.serialize themselves.
+  [[nodiscard]] virtual std::unique_ptr<Kernel> compile_keeping(const gantry_compile& args,
+                                                                std::string& /*blob*/) const {
+    return compile(args);
+  }
+
   [[nodiscard]] const gantry_host* host() const { return host_; }
   [[nodiscard]] const gantry_provider_api* api() const { return &api_; }
 
@@ -108,7 +117,9 @@ class Provider {
       return guard(of(self)->host_, [&] {
         require_members(GANTRY_HAS(args, fragment), "gantry_compile");
         require_members(GANTRY_HAS(out, serialize), "gantry_kernel");
-        of(self)->fill_kernel(of(self)->compile(*args), *out);
+        std::string blob;
+        std::unique_ptr<Kernel> kernel = of(self)->compile_keeping(*args, blob);
+        of(self)->fill_kernel(std::move(kernel), std::move(blob), *out);
       });
     };
     api_.destroy = [](gantry_provider* self) { delete of(self); };
@@ -158,11 +169,20 @@ class Provider {
   struct Compiled {
     const gantry_host* host;
     std::unique_ptr<Kernel> kernel;
+    std::string blob;
   };
   static const Compiled* compiled(void* self) { return static_cast<const Compiled*>(self); }
 
-  void fill_kernel(std::unique_ptr<Kernel> kernel, gantry_kernel& out) const {
-    auto owned = std::make_unique<Compiled>(Compiled{host_, std::move(kernel)});
+  void fill_kernel(std::unique_ptr<Kernel> kernel, std::string blob, gantry_kernel& out) const {
+    auto owned = std::make_unique<Compiled>(Compiled{host_, std::move(kernel), std::move(blob)});
+    if (!owned->blob.empty()) {
+      out.serialize = [](void* self, void* target,
+                         void (*write)(void* target, const void* data, uint64_t size_bytes)) {
+        const std::string& blob = compiled(self)->blob;
+        write(target, blob.data(), blob.size());
+        return static_cast<gantry_error*>(nullptr);
+      };
+    }
     out.run = [](void* self, void* context, const gantry_call* call) {
       return guard(compiled(self)->host, [&] {
         Call view(compiled(self)->host, call, context);
