@@ -51,6 +51,13 @@ class Mapper {
     }
   }
 
+  /// In the order of their locations.
+  [[nodiscard]] std::vector<std::shared_ptr<const MappedFile>> files() const {
+    std::vector<std::shared_ptr<const MappedFile>> files;
+    for (const auto& [location, file] : files_) files.push_back(file);
+    return files;
+  }
+
  private:
   [[noreturn]] static void fail(const std::string& what) { throw Error(Code::kInvalidModel, what); }
 
@@ -106,12 +113,13 @@ class Mapper {
 
 }  // namespace
 
-void map_external_data(onnx::ModelProto& model, const std::filesystem::path& folder,
-                       std::vector<Payload>& payloads) {
+std::vector<std::shared_ptr<const MappedFile>> map_external_data(
+    onnx::ModelProto& model, const std::filesystem::path& folder, std::vector<Payload>& payloads) {
   Mapper mapper(folder, payloads);
   onnx::for_each_tensor(model, [&](onnx::TensorProto& tensor) {
     if (tensor.data_location() == onnx::TensorProto::EXTERNAL) mapper.map(tensor);
   });
+  return mapper.files();
 }
 
 }  // namespace gantry

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <vector>
 
+#include "onnx/mapped_file.h"
 #include "onnx/payload.h"
 
 namespace gantry {
@@ -13,8 +15,8 @@ namespace gantry {
 /// Maps what the model's tensors refer to. `folder`: the model's; empty: there is none and external
 /// data is refused. NOT_FOUND: a file does not exist. INVALID_MODEL: a location that is absolute or
 /// leaves the folder (also through a symbolic link), is no regular file, or holds fewer bytes than
-/// the tensor needs. Names tensor and location.
-void map_external_data(onnx::ModelProto& model, const std::filesystem::path& folder,
-                       std::vector<Payload>& payloads);
+/// the tensor needs. Names tensor and location. Returns the files.
+std::vector<std::shared_ptr<const MappedFile>> map_external_data(
+    onnx::ModelProto& model, const std::filesystem::path& folder, std::vector<Payload>& payloads);
 
 }  // namespace gantry

@@ -37,6 +37,19 @@ Mappings& mappings() {
   return *instance;
 }
 
+int64_t nanoseconds(const timespec& time) {
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+FileState state_of(const struct stat& status) {
+  FileState state{{}, nanoseconds(status.st_ctim)};
+  for (const int64_t part :
+       {static_cast<int64_t>(status.st_dev), static_cast<int64_t>(status.st_ino),
+        static_cast<int64_t>(status.st_size), nanoseconds(status.st_mtim), state.changed_ns})
+    state.text += std::to_string(part) + " ";
+  return state;
+}
+
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
@@ -59,12 +72,13 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
                 "the file cannot be mapped: " + std::generic_category().message(errno))
         .in(path.string());
   }
-  return std::shared_ptr<const MappedFile>(new MappedFile(
-      {static_cast<const std::byte*>(memory), size}, std::exchange(file.number, -1)));
+  return std::shared_ptr<const MappedFile>(
+      new MappedFile({static_cast<const std::byte*>(memory), size}, std::exchange(file.number, -1),
+                     state_of(status)));
 }
 
-MappedFile::MappedFile(std::span<const std::byte> bytes, int descriptor)
-    : bytes_(bytes), descriptor_(descriptor) {
+MappedFile::MappedFile(std::span<const std::byte> bytes, int descriptor, FileState state)
+    : bytes_(bytes), descriptor_(descriptor), state_(std::move(state)) {
   Mappings& known = mappings();
   const std::lock_guard<std::mutex> lock(known.mutex);
   known.all.emplace(bytes_.data(), this);

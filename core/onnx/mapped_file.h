@@ -8,8 +8,16 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 
 namespace gantry {
+
+/// Tells one state of a file from another without reading it.
+struct FileState {
+  std::string text;        ///< equal texts: the same file, and nobody has written it in between
+  int64_t changed_ns = 0;  ///< when it was written or renamed last, since 1970
+};
 
 class MappedFile : public std::enable_shared_from_this<MappedFile> {
  public:
@@ -26,10 +34,13 @@ class MappedFile : public std::enable_shared_from_this<MappedFile> {
   /// The mapping in which all these bytes lie; null: they lie elsewhere.
   static std::shared_ptr<const MappedFile> find(const void* data, uint64_t size_bytes);
 
+  [[nodiscard]] const FileState& state() const { return state_; }
+
  private:
-  MappedFile(std::span<const std::byte> bytes, int descriptor);
+  MappedFile(std::span<const std::byte> bytes, int descriptor, FileState state);
   std::span<const std::byte> bytes_;
   int descriptor_;
+  FileState state_;
 };
 
 }  // namespace gantry

@@ -53,6 +53,7 @@ class OnnxModel::Impl {
       if (source.path.empty())
         throw Error(Code::kInvalidModel, "the model is empty; a path or bytes were expected");
       file = MappedFile::open(source.path);
+      files.push_back(file);
       bytes = file->bytes();
       folder = source.path.has_parent_path() ? source.path.parent_path() : ".";
     }
@@ -69,7 +70,7 @@ class OnnxModel::Impl {
     payloads = std::move(stripped.payloads);
     proto = parse(stripped.bytes);
     ir_version = proto.ir_version();
-    map_external_data(proto, folder, payloads);
+    for (auto& file : map_external_data(proto, folder, payloads)) files.push_back(std::move(file));
     normalize_domains(proto);
     prepare();
     for (const auto& entry : proto.metadata_props()) metadata[entry.key()] = entry.value();
@@ -96,6 +97,7 @@ class OnnxModel::Impl {
   }
 
   std::string label;
+  std::vector<std::shared_ptr<const MappedFile>> files;
   std::vector<Payload> payloads;
   onnx::ModelProto proto;
   std::vector<onnx::TensorProto> defaults;  // of inputs
@@ -144,6 +146,10 @@ std::string OnnxModel::producer() const {
 }
 
 ModelParts OnnxModel::parts() const { return {impl_->proto, impl_->payloads}; }
+
+const std::vector<std::shared_ptr<const MappedFile>>& OnnxModel::files() const {
+  return impl_->files;
+}
 
 uint64_t OnnxModel::mapped_bytes() const {
   uint64_t bytes = 0;

@@ -18,6 +18,7 @@
 
 namespace gantry {
 
+class MappedFile;
 struct ModelParts;
 
 /// A function of the model or of an operator schema, as one node calls it.
@@ -61,6 +62,8 @@ class OnnxModel {
   [[nodiscard]] ModelDescription description() const;
   /// For export_fragment; valid until inline_functions.
   [[nodiscard]] ModelParts parts() const;
+  /// The files that it was read from, the model's own first; none for a model in memory.
+  [[nodiscard]] const std::vector<std::shared_ptr<const MappedFile>>& files() const;
   /// Bytes of constants that are views onto maps.
   [[nodiscard]] uint64_t mapped_bytes() const;
 

@@ -4,7 +4,6 @@
 #include <gantry/error.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <map>
@@ -18,10 +17,12 @@
 namespace gantry {
 namespace {
 
-using Key = std::array<uint8_t, 32>;
+using Key = PackedKey;
+
+thread_local PackedLedger* ledger = nullptr;
 
 struct Entry {
-  std::shared_ptr<void> memory;
+  std::shared_ptr<const void> memory;
   uint64_t size_bytes = 0;
   uint64_t users = 0;
   bool filled = false;
@@ -48,7 +49,9 @@ std::shared_ptr<Entry> find_or_add(Packed& all, const Key& key, uint64_t size_by
   if (is_new) {
     try {
       auto made = std::make_shared<Entry>();
-      made->memory = allocate_packed(size_bytes);
+      if (ledger) made->memory = ledger->find(key, size_bytes);
+      made->filled = made->memory != nullptr;
+      if (!made->filled) made->memory = allocate_packed(size_bytes);
       made->size_bytes = size_bytes;
       all.keys.emplace(made->memory.get(), key);
       entry = std::move(made);
@@ -67,6 +70,15 @@ std::shared_ptr<Entry> find_or_add(Packed& all, const Key& key, uint64_t size_by
   return entry;
 }
 
+void note(const Key& key, const Entry& entry) {
+  try {
+    ledger->note({key, entry.memory, entry.size_bytes});
+  } catch (...) {
+    release_packed(entry.memory.get());
+    throw;
+  }
+}
+
 }  // namespace
 
 const void* acquire_packed(const uint8_t key[32], uint64_t size_bytes,
@@ -77,15 +89,17 @@ const void* acquire_packed(const uint8_t key[32], uint64_t size_bytes,
   std::unique_lock<std::mutex> lock(all.mutex);
   bool is_new = false;
   const std::shared_ptr<Entry> entry = find_or_add(all, wanted, size_bytes, is_new);
-  if (is_new) {
+  if (is_new && !entry->filled) {
     lock.unlock();  // filling takes long, and other keys need not wait for it
-    fill(arg, entry->memory.get());
+    fill(arg, const_cast<void*>(entry->memory.get()));  // ours as long as it is not filled
     lock.lock();
     entry->filled = true;
     all.filled.notify_all();
   } else {
     all.filled.wait(lock, [&] { return entry->filled; });
   }
+  lock.unlock();
+  if (ledger) note(wanted, *entry);
   return entry->memory.get();
 }
 
@@ -103,6 +117,10 @@ void release_packed(const void* data) noexcept {
   all.entries.erase(found);
   all.keys.erase(key);
 }
+
+PackedScope::PackedScope(PackedLedger* inner) noexcept : outer_(std::exchange(ledger, inner)) {}
+
+PackedScope::~PackedScope() { ledger = outer_; }
 
 uint64_t packed_bytes() noexcept { return packed().bytes; }
 

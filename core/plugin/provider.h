@@ -53,6 +53,8 @@ class PluginProvider {
 
   [[nodiscard]] const std::string& name() const { return manifest_.name; }
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
+  /// Absolute path; empty: it was added from code.
+  [[nodiscard]] const std::string& library() const { return library_; }
   /// The provider's table, widened to this host's: slots that it does not have are null. `self` is
   /// in it.
   [[nodiscard]] const gantry_provider_api& api() const { return api_; }

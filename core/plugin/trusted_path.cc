@@ -73,10 +73,15 @@ void check_one(const fs::path& path, bool may_be_shared, bool is_elevated) {
 void check_trusted(const std::string& path, bool is_elevated) {
   const fs::path file = path;
   check_one(file, false, is_elevated);
+  check_trusted_folder(file.parent_path().string(), is_elevated);
+}
+
+void check_trusted_folder(const std::string& path, bool is_elevated) {
   // In a sticky folder only the owner of an entry may rename or remove it, and the entry on our way
-  // has a trusted one. Not so the folder of the file itself: others may put files beside it there.
+  // has a trusted one. Not so the folder of the files themselves: others may put some beside them
+  // there.
   bool may_be_shared = false;
-  for (fs::path folder = file.parent_path();; folder = folder.parent_path()) {
+  for (fs::path folder = path;; folder = folder.parent_path()) {
     check_one(folder, may_be_shared, is_elevated);
     may_be_shared = true;
     if (folder == folder.root_path()) break;

@@ -12,5 +12,7 @@ namespace gantry {
 /// than root, the running user and the owner of gantry's own library could replace it; names the
 /// offending path. With raised privileges only root may.
 void check_trusted(const std::string& path, bool is_elevated);
+/// The same of a folder as the place of files that are not there yet, and every folder above it.
+void check_trusted_folder(const std::string& path, bool is_elevated);
 
 }  // namespace gantry

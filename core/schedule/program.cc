@@ -11,6 +11,7 @@
 #include "plugin/crash_marks.h"
 #include "plugin/error.h"
 #include "schedule/areas.h"
+#include "schedule/compiled_form.h"
 #include "schedule/formats.h"
 #include "schedule/fragment.h"
 #include "schedule/groups.h"
@@ -315,6 +316,7 @@ class ProgramBuilder {
     args.tag = claim.tag;
     args.options = to_str(claim.candidate->options);
     args.fragment = &fragment;
+    const CompiledForm form(options_.artefact, claim, args);
     gantry_kernel& kernel = step.kernel.raw();
     kernel.size = sizeof(kernel);
     const gantry_provider_api& api = claim.candidate->provider->api();
@@ -325,6 +327,7 @@ class ProgramBuilder {
       error = make_error(Code::kAbiMismatch, "the kernel has no run function");
     }
     if (error) fail_compile(claim, step, nodes, error);
+    form.keep(step.label, kernel);
     for (size_t i = 0; i < slots.inputs.size(); ++i) {
       const bool is_used_up = (claim.inputs[i].flags & GANTRY_PORT_COMPILE_ONLY) != 0;
       if (is_used_up && slots.inputs[i] && slots.inputs[i]->constant)
@@ -371,7 +374,8 @@ class ProgramBuilder {
                                                       BuildOptions{.leaves_session = false,
                                                                    .trace = options_.trace,
                                                                    .threads = options_.threads,
-                                                                   .model = options_.model}));
+                                                                   .model = options_.model,
+                                                                   .artefact = options_.artefact}));
     }
     program_.steps_.push_back(std::move(step));
   }

@@ -16,6 +16,7 @@
 
 namespace gantry {
 
+class Artefact;
 class OnnxModel;
 class Program;
 class Trace;
@@ -105,6 +106,8 @@ struct BuildOptions {
   bool marks_steps = false;
   /// has the functions that nodes call, for providers that want theirs as a model; null: none
   const OnnxModel* model = nullptr;
+  /// gives compiled forms to the providers and takes them; null: none are kept
+  Artefact* artefact = nullptr;
 };
 
 /// A provider could not compile what it had claimed.

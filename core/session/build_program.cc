@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "artefact/artefact.h"
+
 namespace gantry {
 
 BuiltProgram build_program(PlannedModel& planned, const Preference& preference,
@@ -13,6 +15,8 @@ BuiltProgram build_program(PlannedModel& planned, const Preference& preference,
     BuiltProgram built;
     built.devices = std::make_shared<DeviceTable>(
         std::make_shared<MemoryBudget>(config.session.memory_limit_bytes));
+    if (options.artefact) options.artefact->restart();
+    const PackedScope ledger(options.artefact);
     try {
       built.program = std::make_unique<const Program>(*planned.placement, *built.devices,
                                                       preference.owners, options);

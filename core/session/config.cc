@@ -65,6 +65,12 @@ IsolationSettings to_worker(const json& given) {
   return worker;
 }
 
+// Of a process without raised privileges; its folder is checked as any other.
+std::string artefact_cache_of_environment() {
+  const char* folder = secure_getenv("GANTRY_ARTEFACT_CACHE");
+  return folder ? folder : "";
+}
+
 // The defaults are in the document: they stand in the schema and nowhere else.
 void fill(const json& root, Config& config) {
   config.providers.search = texts(root, "/providers/search");
@@ -91,6 +97,9 @@ void fill(const json& root, Config& config) {
   config.session.memory_limit_bytes =
       session.value("memory_limit_bytes", config.session.memory_limit_bytes);
   config.session.capture = session["capture"];
+  config.session.artefact_cache = session.value("artefact_cache", artefact_cache_of_environment());
+  if (config.session.artefact_cache == "off") config.session.artefact_cache.clear();
+  config.session.artefact_cache_limit_bytes = session["artefact_cache_limit_bytes"];
   config.session.stop_grace_ms = session["stop_grace_ms"];
   config.session.precision = session["precision"];
 }

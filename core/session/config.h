@@ -50,6 +50,8 @@ struct Config {
     uint64_t stop_grace_ms = 2000;  ///< for devices to come to rest when a run is stopped
     std::string profile;            ///< file for a trace; empty: none is taken
     std::string precision = "f32";  ///< of float32 computations: "f32" or "bf16"
+    std::string artefact_cache;     ///< folder; empty: nothing is kept
+    uint64_t artefact_cache_limit_bytes = 0;
   } session;
   ConfigOrigins origins;  ///< of every member that a document sets
   nlohmann::json root;    ///< the merged document, defaults included

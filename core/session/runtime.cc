@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gantry/artefacts.h>
 #include <gantry/runtime.h>
 
 #include <utility>
 
+#include "artefact/artefact_folder.h"
 #include "base/log.h"
 #include "schedule/run_services.h"
 #include "session/runtime_impl.h"
@@ -79,6 +81,18 @@ std::vector<EnvironmentVariable> Runtime::environment() const {
 }
 
 std::string Runtime::report_json(bool open) { return impl_->registry.report_json(open); }
+
+ArtefactCache artefact_cache(Runtime& runtime) {
+  const Config& config = runtime.impl().config;
+  ArtefactCache cache{config.session.artefact_cache, config.session.artefact_cache_limit_bytes, {}};
+  if (!cache.folder.empty()) cache.entries = ArtefactFolder(cache.folder).list();
+  return cache;
+}
+
+uint64_t clear_artefact_cache(Runtime& runtime) {
+  const std::string& folder = runtime.impl().config.session.artefact_cache;
+  return folder.empty() ? 0 : ArtefactFolder(folder).clear();
+}
 
 void Runtime::add_provider(void* entry, const std::string& manifest) {
   impl_->registry.add(reinterpret_cast<gantry_provider_entry>(entry), manifest);

@@ -2,12 +2,16 @@
 #include "gantry/session.h"
 
 #include <algorithm>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include "base/log.h"
 #include "base/value.h"
 #include "plugin/host.h"
 #include "schedule/executor.h"
 #include "schedule/thread_pool.h"
+#include "session/artefact_use.h"
 #include "session/build_program.h"
 #include "session/plan_model.h"
 #include "session/session_impl.h"
@@ -66,6 +70,17 @@ void release_unused_constants(const Graph& graph) {
   }
 }
 
+// Gives what loading needed, and nobody needs any more, back to the system, where that is worth
+// looking through all of the heap.
+void trim_heap(const OnnxModel& model) {
+#if defined(__GLIBC__)
+  constexpr uint64_t kLarge = uint64_t{16} << 20;  // bytes of weights
+  if (model.mapped_bytes() >= kLarge) malloc_trim(0);
+#else
+  (void)model;
+#endif
+}
+
 }  // namespace
 
 std::string subject_of(const ModelSource& source) {
@@ -91,6 +106,10 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
                          const std::string& device, bool times_nodes) {
   const TraceSpan span(trace_.get(), "load", "load", subject_);
   const Preference preference = resolve_preference(shared.registry, config, device);
+  const uint32_t threads = config.session.threads > 0
+                               ? static_cast<uint32_t>(config.session.threads)
+                               : hardware_threads();
+  ArtefactUse cache(config, preference, source, subject_, threads);
   try {
     planned_ = plan_model(shared.registry, config, preference, source, true, trace_.get());
     require_complete(planned_, preference);
@@ -98,18 +117,18 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
     for (const GraphValue* input : planned_.graph->inputs) initial.push_back(input->initial);
     outputs = infos_of(planned_.graph->outputs);
     const TraceSpan compiling(trace_.get(), "load", "compile");
-    const uint32_t threads = config.session.threads > 0
-                                 ? static_cast<uint32_t>(config.session.threads)
-                                 : hardware_threads();
     BuildOptions build;
     build.threads = threads;
     build.trace = trace_.get();
     build.model = planned_.model.get();
+    build.artefact = cache.artefact(*planned_.model);
     BuiltProgram built = build_program(planned_, preference, config, build);
+    artefact = cache.finish();
     placement = describe(planned_, preference);
     placement.copies = built.program->copies();
     planned_.placement.reset();  // its views were for the providers
     release_unused_constants(*planned_.graph);
+    trim_heap(*planned_.model);
     executor = std::make_unique<Executor>(
         std::move(built.program), std::move(built.devices), threads, trace_.get(),
         Executor::Options{.stop_grace_ms = config.session.stop_grace_ms,
@@ -241,6 +260,7 @@ const std::map<std::string, std::string>& Session::metadata() const {
   return impl_->planned().model->metadata();
 }
 const Placement& Session::placement() const { return impl_->placement; }
+const ArtefactReport& Session::artefact() const { return impl_->artefact; }
 std::vector<NodeTime> Session::profile() const { return impl_->executor->profile(); }
 void Session::reset_profile() { impl_->executor->reset_profile(); }
 void Session::write_trace(const std::filesystem::path& file) const { impl_->write_trace(file); }

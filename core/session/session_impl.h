@@ -55,6 +55,7 @@ class Session::Impl {
   std::map<std::string, size_t> input_index;
   std::map<std::string, size_t> output_index;
   Placement placement;
+  ArtefactReport artefact;
   std::unique_ptr<Executor> executor;
 };
 

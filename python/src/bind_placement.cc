@@ -15,6 +15,17 @@ namespace gantry::python {
 namespace nb = nanobind;
 
 void bind_placement(nb::module_& module) {
+  nb::class_<ArtefactReport>(module, "ArtefactReport",
+                             "What came of the artefact cache (session.artefact_cache).")
+      .def_ro("state", &ArtefactReport::state,
+              "\"off\", \"empty\" (nothing can be kept of this model), \"used\", \"made\", "
+              "\"rebuilt\" or \"not kept\".")
+      .def_ro("file", &ArtefactReport::file, "The model's artefact; \"\": none.")
+      .def_ro("reason", &ArtefactReport::reason, "Of \"rebuilt\" and \"not kept\": why.")
+      .def_ro("size_bytes", &ArtefactReport::size_bytes, "Of the file.")
+      .def("__repr__", [](const ArtefactReport& self) {
+        return "<gantry.ArtefactReport: " + self.state + " " + self.file + ">";
+      });
   nb::class_<NodePlacement>(module, "NodePlacement", "Where a node runs and why, or why it cannot.")
       .def_ro("node", &NodePlacement::node,
               "Its name; of a node in a body \"outer/attribute/inner\".")

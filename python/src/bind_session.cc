@@ -155,6 +155,9 @@ void bind_session(nb::module_& module) {
           "placement", [](const PySession& self) { return self.session().placement(); },
           "Where each node runs and why.")
       .def_prop_ro(
+          "artefact", [](const PySession& self) { return self.session().artefact(); },
+          "What came of the artefact cache when the session was made.")
+      .def_prop_ro(
           "memory", [](const PySession& self) { return self.session().memory(); },
           "What the session holds now.")
       .def(

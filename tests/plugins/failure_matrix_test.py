@@ -8,7 +8,6 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 ROWS = 38
-NOT_BUILT = {28: "artefact cache"}
 
 
 def rows():
@@ -38,9 +37,6 @@ def test_every_row_is_there():
 @pytest.mark.parametrize("number", range(1, ROWS + 1))
 def test_row_names_tests_that_exist(number):
     tests = dict(rows())[number][4]
-    if number in NOT_BUILT:
-        assert tests == f"not built yet: there is no {NOT_BUILT[number]}"
-        return
     named = re.findall(r"`([^`]+)`", tests)
     assert named, "a row names at least one test"
     assert re.sub(r"`[^`]+`|\s", "", tests) == "", "and nothing else"

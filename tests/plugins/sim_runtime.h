@@ -45,6 +45,9 @@ class SimRuntime {
   /// The same nodes on the CPU alone.
   Session on_cpu(const std::string& text) { return session(text, "{}", "CPU"); }
 
+  /// The provider's own copy of its library.
+  [[nodiscard]] const std::string& library() const { return library_; }
+
   /// Opens SIM:0 if nobody has.
   sim::Journal& journal() {
     const DeviceProvider sim = runtime_.impl().registry.find({"SIM", 0})[0];

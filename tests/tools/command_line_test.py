@@ -94,6 +94,26 @@ def test_doctor_says_no_when_a_provider_is_broken(tmp_path):
     assert str(manifest) in output and broken["message"] in output
 
 
+def test_doctor_and_explain_tell_of_the_artefact_cache(tmp_path):
+    weights = np.random.default_rng(0).standard_normal((64, 64), np.float32)
+    model = save(
+        tmp_path / "product.onnx",
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        [("x", TensorProto.FLOAT, [1, 64])],
+        [("y", TensorProto.FLOAT, [1, 64])],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    assert facts("doctor")["artefact_cache"]["folder"] == ""
+    env = {"GANTRY_ARTEFACT_CACHE": str(tmp_path / "cache")}
+    made, used = (facts("explain", model, env=env)["artefact"] for _ in range(2))
+    assert (made["state"], used["state"]) == ("made", "used") and made["file"] == used["file"]
+    cache = facts("doctor", env=env)["artefact_cache"]
+    assert [(file["file"], file["size_bytes"]) for file in cache["files"]] == [(used["file"], used["size_bytes"])]
+    assert cache["folder"] == str(tmp_path / "cache") and cache["limit_bytes"] > used["size_bytes"] > weights.nbytes
+    assert f"artefact cache {tmp_path}/cache: 1 files" in gantry("doctor", env=env)[0]
+    assert f"artefact  used {used['file']}" in gantry("explain", model, env=env)[0]
+
+
 def test_check_says_yes_with_a_reason_per_node(add_model):
     verdict = facts("check", add_model, "--device", "CPU")
     assert verdict["compatible"] is True

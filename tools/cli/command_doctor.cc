@@ -3,6 +3,7 @@
 // provider is ready, or one is broken; a provider that only lacks its hardware or a library of its
 // vendor is not broken.
 #include <algorithm>
+#include <fmt/core.h>
 
 #include "command.h"
 #include "options.h"
@@ -63,6 +64,25 @@ void print_summary(const std::vector<ProviderReport>& rows) {
              problems);
 }
 
+void print(const ArtefactCache& cache) {
+  if (cache.folder.empty()) return;
+  uint64_t bytes = 0;
+  for (const ArtefactEntry& entry : cache.entries) bytes += entry.size_bytes;
+  print_line(fmt::format("artefact cache {}: {} files, {} of {}", cache.folder.string(),
+                         cache.entries.size(), format_bytes(bytes),
+                         format_bytes(cache.limit_bytes)));
+}
+
+Json to_json(const ArtefactCache& cache) {
+  Json files = Json::array();
+  for (const ArtefactEntry& entry : cache.entries) {
+    files.push_back({{"file", entry.file.string()},
+                     {"size_bytes", entry.size_bytes},
+                     {"used_s", entry.used_s}});
+  }
+  return {{"folder", cache.folder.string()}, {"limit_bytes", cache.limit_bytes}, {"files", files}};
+}
+
 Status doctor(const CommonOptions& options) {
   const auto runtime = make_runtime(options);
   const std::vector<ProviderReport> rows = runtime->report(true);
@@ -70,6 +90,7 @@ Status doctor(const CommonOptions& options) {
   if (options.json) {
     Json json = {{"healthy", healthy}};
     json.update(Json::parse(runtime->report_json()));
+    json["artefact_cache"] = to_json(artefact_cache(*runtime));
     print_json(json);
   } else if (rows.empty()) {
     print_line("no provider manifests were found");
@@ -77,6 +98,7 @@ Status doctor(const CommonOptions& options) {
     print_summary(rows);
     for (const ProviderReport& row : rows) print(row);
     for (const EnvironmentVariable& variable : runtime->environment()) print(variable);
+    print(artefact_cache(*runtime));
   }
   return healthy ? kGood : kNo;
 }

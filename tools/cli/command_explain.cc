@@ -68,6 +68,7 @@ void observe(Runtime& runtime, const ExplainOptions& options, Explanation& expla
     }
     explanation.has_run = runs > 0;
     explanation.memory = session.memory();
+    explanation.artefact = session.artefact();
   }
   if (trace) explanation.time_ns = read_node_times(trace->path());
 }
@@ -141,6 +142,14 @@ void print_memory(const Explanation& explanation) {
   }
 }
 
+void print_artefact(const ArtefactReport& artefact) {
+  if (artefact.state == "off") return;
+  const std::string size =
+      artefact.size_bytes > 0 ? " (" + format_bytes(artefact.size_bytes) + ")" : "";
+  const std::string reason = artefact.reason.empty() ? "" : ": " + artefact.reason;
+  print_line("artefact  " + artefact.state + " " + artefact.file + size + reason);
+}
+
 void print_slowest(const Explanation& explanation) {
   if (explanation.time_ns.empty()) return;
   std::vector<std::pair<double, std::string>> slowest;
@@ -196,6 +205,7 @@ void print(const Explanation& explanation, const ExplainOptions& options) {
   print_devices(placement);
   print_copies(placement);
   print_memory(explanation);
+  print_artefact(explanation.artefact);
   print_slowest(explanation);
   print_warnings(placement);
   if (options.page.empty()) {

@@ -196,6 +196,11 @@ Json to_json(const Explanation& explanation) {
   if (explanation.memory) {
     json["copies"] = placement.copies;
     json["memory"] = to_json(*explanation.memory);
+    const ArtefactReport& artefact = explanation.artefact;
+    json["artefact"] = {{"state", artefact.state},
+                        {"file", artefact.file},
+                        {"reason", artefact.reason},
+                        {"size_bytes", artefact.size_bytes}};
   }
   return json;
 }

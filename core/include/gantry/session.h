@@ -3,6 +3,7 @@
 // asked before making one.
 #pragma once
 
+#include <gantry/artefacts.h>  // IWYU pragma: export
 #include <gantry/placement.h>  // IWYU pragma: export
 #include <gantry/runtime.h>
 #include <gantry/tensor.h>
@@ -103,6 +104,8 @@ class Session {
   [[nodiscard]] Tensor allocate(const std::string& name, std::vector<int64_t> shape = {}) const;
 
   [[nodiscard]] const Placement& placement() const;
+  /// What came of the artefact cache when this session was made.
+  [[nodiscard]] const ArtefactReport& artefact() const;
   /// Per-node times, if SessionOptions::profile or the configuration's session.profile is set;
   /// bodies included; sorted by total time, longest first.
   [[nodiscard]] std::vector<NodeTime> profile() const;

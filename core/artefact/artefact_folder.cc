@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artefact/artefact_folder.h"
+
+#include <gantry/error.h>
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <utility>
+
+#include "artefact/content_sum.h"
+#include "plugin/trusted_path.h"
+
+namespace gantry {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSuffix = ".artefact";
+constexpr const char* kNotesSuffix = ".artefact.digests";
+constexpr int64_t kDraftSeconds = 3600;  // a process that writes one for longer is gone
+
+int64_t now_s() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::seconds>(now).count();
+}
+
+bool is_regular(const fs::path& path, struct stat& facts) {
+  return lstat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
+void remove_with_notes(const fs::path& file) {
+  std::error_code ignored;  // another process may have done so
+  fs::remove(file, ignored);
+  fs::remove(fs::path(file).replace_extension(kNotesSuffix), ignored);
+}
+
+// What a model's file may be called in ours.
+std::string cleaned(const std::string& stem) {
+  constexpr size_t kMost = 64;
+  std::string name = stem.substr(0, kMost);
+  for (char& c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) == 0 && c != '-' && c != '_') c = '_';
+  }
+  return name.empty() ? "model" : name;
+}
+
+}  // namespace
+
+fs::path ArtefactFolder::file_of(const std::string& stem, const std::string& identity) const {
+  return folder_ / (cleaned(stem) + "-" + digest_text(identity).substr(0, 16) + kSuffix);
+}
+
+void ArtefactFolder::require_trusted(bool is_elevated) const {
+  std::error_code error;
+  const fs::path real = fs::canonical(folder_, error);
+  if (error) throw Error(Code::kUnavailable, folder_.string() + ": " + error.message());
+  check_trusted_folder(real.string(), is_elevated);
+}
+
+void ArtefactFolder::make() const {
+  std::error_code error;
+  if (fs::is_directory(folder_, error)) return;
+  fs::create_directories(folder_.parent_path(), error);
+  if (mkdir(folder_.c_str(), S_IRWXU) == 0) return;
+  const int reason = errno;  // another process may have been faster
+  if (fs::is_directory(folder_, error)) return;
+  throw Error(Code::kUnavailable, folder_.string() + ": the folder cannot be made: " +
+                                      std::generic_category().message(reason));
+}
+
+void ArtefactFolder::touch(const fs::path& file) noexcept {
+  // Without the right to, it is thrown out earlier; nothing else depends on it.
+  (void)utimensat(AT_FDCWD, file.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+}
+
+std::vector<ArtefactEntry> ArtefactFolder::list() const {
+  std::vector<ArtefactEntry> entries;
+  std::error_code error;
+  for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
+    struct stat facts = {};
+    if (at->path().extension() != kSuffix || !is_regular(at->path(), facts)) continue;
+    entries.push_back(
+        {at->path(), static_cast<uint64_t>(facts.st_size), static_cast<int64_t>(facts.st_mtime)});
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const auto& a, const auto& b) { return a.used_s > b.used_s; });
+  return entries;
+}
+
+void ArtefactFolder::make_room(uint64_t limit_bytes, uint64_t coming_bytes,
+                               const fs::path& replaced) const {
+  if (coming_bytes > limit_bytes) {
+    throw Error(Code::kUnavailable,
+                "it takes " + std::to_string(coming_bytes) + " bytes, and the cache may have " +
+                    std::to_string(limit_bytes) + "; raise session.artefact_cache_limit_bytes");
+  }
+  std::error_code error;
+  for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
+    struct stat facts = {};
+    const bool is_draft = at->path().stem().extension() == kSuffix && is_regular(at->path(), facts);
+    const bool is_notes = at->path().filename().string().ends_with(kNotesSuffix);
+    if (is_draft && !is_notes && now_s() - facts.st_mtime > kDraftSeconds)
+      remove_with_notes(at->path());
+  }
+  uint64_t total = coming_bytes;
+  for (const ArtefactEntry& entry : list()) {
+    if (entry.file == replaced) continue;
+    total += entry.size_bytes;
+    if (total > limit_bytes) remove_with_notes(entry.file);
+  }
+}
+
+uint64_t ArtefactFolder::clear() const {
+  uint64_t bytes = 0;
+  for (const ArtefactEntry& entry : list()) {
+    bytes += entry.size_bytes;
+    remove_with_notes(entry.file);
+  }
+  return bytes;
+}
+
+}  // namespace gantry
