@@ -3,8 +3,12 @@
 // at the speed of memory; nobody can gain by forging one (docs/decisions/0019).
 #pragma once
 
+#include <gantry/sdk/blob.h>
+
 #include <array>
 #include <cstdint>
+#include <cstring>
+#include <string>
 #include <string_view>
 
 #include "library.h"
@@ -17,5 +21,20 @@ using Digest = std::array<uint64_t, 2>;
 Digest digest_of(const void* data, uint64_t size_bytes, std::string_view text);
 /// Every property of a layout, as text.
 std::string text_of(const Desc& desc);
+
+/// The digest that an earlier start left under `name`, so that nothing has to be read; else what
+/// `make()` returns, which is kept.
+template <class Make>
+Digest kept_digest(sdk::Choices& choices, const std::string& name, Make&& make) {
+  Digest digest{};
+  const std::string* kept = choices.find(name);
+  if (kept && kept->size() == sizeof(digest)) {
+    std::memcpy(digest.data(), kept->data(), sizeof(digest));
+    return digest;
+  }
+  digest = make();
+  choices.set(name, {reinterpret_cast<const char*>(digest.data()), sizeof(digest)});
+  return digest;
+}
 
 }  // namespace gantry::onednn

@@ -15,6 +15,8 @@ std::string version() {
          std::to_string(version->patch);
 }
 
+std::string build() { return dnnl_version()->hash; }
+
 const dnnl::engine& engine() {
   // Outlives threads that still run at exit.
   static const auto& instance = *new dnnl::engine(dnnl::engine::kind::cpu, 0);

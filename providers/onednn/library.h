@@ -28,6 +28,8 @@ using Tag = dnnl::memory::format_tag;
 
 /// "3.2.0". [any]
 std::string version();
+/// The commit that the library was built from. [any]
+std::string build();
 /// The CPU engine of the process. [any]
 const dnnl::engine& engine();
 

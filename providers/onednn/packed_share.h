@@ -15,6 +15,12 @@
 
 namespace gantry::onednn {
 
+/// Notes whether the memory of a key was filled. What could not be filled holds nothing, and others
+/// may be given it before the one that failed releases it. [any]
+void note_filled(const std::array<Digest, 2>& key, bool is_filled);
+/// Throws OUT_OF_MEMORY for a key whose memory could not be filled. [any]
+void require_filled(const std::array<Digest, 2>& key);
+
 /// A share of `size_bytes` bytes, which fill(void* target) writes unless the process has them
 /// already. `key`: digests of content and form, by
 /// which equal ones are found. Errors: OUT_OF_MEMORY, and
@@ -24,8 +30,9 @@ std::shared_ptr<const void> share_packed(const gantry_host* host, const std::arr
                                          uint64_t size_bytes, const Fill& fill) {
   struct Call {
     const Fill& fill;
+    const std::array<Digest, 2>& key;
     std::exception_ptr failure;
-  } call{fill, nullptr};
+  } call{fill, key, nullptr};
   const auto run = [](void* self, void* target) {
     auto& asked = *static_cast<Call*>(self);
     try {
@@ -33,6 +40,7 @@ std::shared_ptr<const void> share_packed(const gantry_host* host, const std::arr
     } catch (...) {  // may not cross the boundary
       asked.failure = std::current_exception();
     }
+    note_filled(asked.key, asked.failure == nullptr);
   };
   std::array<uint8_t, 32> bytes{};
   static_assert(sizeof(key) == sizeof(bytes));
@@ -42,6 +50,7 @@ std::shared_ptr<const void> share_packed(const gantry_host* host, const std::arr
   std::shared_ptr<const void> share(data,
                                     [host](const void* memory) { host->packed_release(memory); });
   if (call.failure) std::rethrow_exception(call.failure);
+  require_filled(key);
   return share;
 }
 

@@ -7,12 +7,13 @@
 #include <utility>
 
 #include "digest.h"
+#include "layout_text.h"
 #include "packed_share.h"
 
 namespace gantry::onednn {
 namespace {
 
-/// What brings weights into a layout: made before memory is asked for, as making it can fail.
+/// What brings weights into a layout.
 class Reorder {
  public:
   Reorder(const PlainWeights& plain, const Desc& to) {
@@ -58,28 +59,41 @@ class Reorder {
   dnnl::reorder primitive_;
 };
 
+Digest content_of(const PlainWeights& plain) {
+  const Digest numbers = digest_of(plain.data, plain.desc.get_size(),
+                                   text_of(plain.desc) + "+" + std::to_string(plain.offset));
+  if (plain.scales.empty()) return numbers;
+  return digest_of(plain.scales.data(), plain.scales.size() * sizeof(float),
+                   {reinterpret_cast<const char*>(numbers.data()), sizeof(numbers)});
+}
+
 }  // namespace
 
-template <class Fill>
-const dnnl::memory& PackedWeights::add(const Desc& desc, const Fill& fill) const {
-  const Digest form = digest_of(content_.data(), sizeof(content_), text_of(desc));
+template <class MakeReorder>
+const dnnl::memory& PackedWeights::add(const Desc& desc, const MakeReorder& make_reorder) const {
+  const Digest form = digest_of(content_.data(), sizeof(content_), text_of(desc) + build());
   std::shared_ptr<const void> share =
       share_packed(host_, {content_, form}, desc.get_size(),
-                   [&](void* target) { fill(dnnl::memory(desc, engine(), target)); });
+                   [&](void* target) { make_reorder()(dnnl::memory(desc, engine(), target)); });
   void* data = const_cast<void*>(share.get());
   // The library takes every address as one that it may write to; it reads from weights.
   return layouts_.emplace_back(Layout{{desc, engine(), data}, std::move(share)}).memory;
 }
 
-void PackedWeights::pack(const gantry_host* host, const Desc& desc, const PlainWeights& plain) {
+void PackedWeights::pack(const gantry_host* host, sdk::Choices& choices,
+                         const std::function<Desc()>& choose, const PlainWeights& plain) {
   host_ = host;
-  const Digest numbers = digest_of(plain.data, plain.desc.get_size(),
-                                   text_of(plain.desc) + "+" + std::to_string(plain.offset));
-  content_ = plain.scales.empty()
-                 ? numbers
-                 : digest_of(plain.scales.data(), plain.scales.size() * sizeof(float),
-                             {reinterpret_cast<const char*>(numbers.data()), sizeof(numbers)});
-  add(desc, Reorder(plain, desc));
+  content_ = kept_digest(choices, "content", [&] { return content_of(plain); });
+  const std::string* kept = choices.find("layout");
+  Desc desc = kept ? Desc() : choose();
+  // A layout without a name is chosen anew by each start.
+  const std::string name = kept ? *kept : layout_name(desc);
+  if (!name.empty()) {
+    choices.set("layout", name);
+    // Also now: equal layouts may be described in two ways, and the weights are found by one.
+    desc = layout_of(name, plain.desc.get_dims());
+  }
+  add(desc, [&] { return Reorder(plain, desc); });
 }
 
 Desc PackedWeights::desc() const {
@@ -93,7 +107,9 @@ const dnnl::memory& PackedWeights::in(const Desc& desc) const {
     if (layout.memory.get_desc() == desc) return layout.memory;
   }
   const dnnl::memory& first = layouts_.front().memory;
-  return add(desc, Reorder({first.get_desc(), first.get_data_handle(), {}, 0, 0}, desc));
+  return add(desc, [&] {
+    return Reorder({first.get_desc(), first.get_data_handle(), {}, 0, 0}, desc);
+  });
 }
 
 }  // namespace gantry::onednn

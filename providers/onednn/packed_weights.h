@@ -4,9 +4,11 @@
 // layouts are held once in the process, whichever sessions use them.
 #pragma once
 
+#include <gantry/sdk/blob.h>
 #include <gantry/sdk/kernel.h>
 
 #include <array>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -29,8 +31,11 @@ struct PlainWeights {
 
 class PackedWeights {
  public:
-  /// Packs `plain`, whose data need not outlive the call, into `desc`, on all cores.
-  void pack(const gantry_host* host, const Desc& desc, const PlainWeights& plain);
+  /// Packs `plain`, whose data need not outlive the call, into the layout that `choose()` returns,
+  /// on all cores. Layout and digest are kept in `choices`; where they stand there already, and
+  /// another start packed the weights, nothing is chosen and nothing of the data read.
+  void pack(const gantry_host* host, sdk::Choices& choices, const std::function<Desc()>& choose,
+            const PlainWeights& plain);
   /// The layout that they were packed in. [any]
   [[nodiscard]] Desc desc() const;
   /// The weights in a layout; the first time that another one than desc() is asked for they are
@@ -42,9 +47,9 @@ class PackedWeights {
     dnnl::memory memory;
     std::shared_ptr<const void> share;  // of what the memory shows
   };
-  /// The share of `desc` filled by `reorder`, which runs where the library sees all cores.
-  template <class Reorder>
-  const dnnl::memory& add(const Desc& desc, const Reorder& reorder) const;
+  /// The share of `desc`, filled by the reorder that `make_reorder()` returns if nobody has it.
+  template <class MakeReorder>
+  const dnnl::memory& add(const Desc& desc, const MakeReorder& make_reorder) const;
 
   const gantry_host* host_ = nullptr;
   std::array<uint64_t, 2> content_{};  // digest of the plain weights and their scales

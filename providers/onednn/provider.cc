@@ -13,6 +13,7 @@
 
 #include "blocks/code.h"
 #include "chain.h"
+#include "fingerprint.h"
 #include "kernels/attention.h"
 #include "kernels/kernels.h"
 #include "library.h"
@@ -350,7 +351,8 @@ class OnednnProvider final : public sdk::Provider {
     Claimer(host(), request).run();
   }
 
-  [[nodiscard]] std::unique_ptr<sdk::Kernel> compile(const gantry_compile& args) const override {
+  [[nodiscard]] std::unique_ptr<sdk::Kernel> compile_keeping(const gantry_compile& args,
+                                                             std::string& blob) const override {
     if (args.tag >= kFamilies.size() || args.node_count == 0) {
       throw sdk::Error(GANTRY_INVALID_ARGUMENT,
                        "onednn: asked to compile a claim that it did not make");
@@ -364,11 +366,20 @@ class OnednnProvider final : public sdk::Provider {
     };
     if (args.tag == kAttention) return compile_attention(index, args, nodes);
     const uint32_t anchor = anchor_of(index, nodes);
+    sdk::Choices choices(args.blob, args.blob_bytes, fingerprint_of(index, args));
+    if (!choices.refusal().empty()) {
+      const std::string line =
+          index.node(anchor).label() +
+          ": compiled afresh, as its compiled form does not fit: " + choices.refusal();
+      host()->log(GANTRY_LOG_INFO, sdk::to_str(line));
+    }
     Unit unit = family.traits ? unit_of(index, anchor, family.traits(index, anchor), is_among)
                               : unit_of_one(index, anchor);
     unit.rounds_to_bf16 = is_worth_rounding(index, unit, Options(args.options));
     if (is_depthwise_here(index, unit)) take_shuffle(index, unit, is_among);
-    return family.make({index, args, std::move(unit)});
+    std::unique_ptr<sdk::Kernel> made = family.make({index, args, std::move(unit), choices});
+    blob = choices.blob();
+    return made;
   }
 };
 

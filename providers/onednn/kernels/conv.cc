@@ -40,7 +40,7 @@ class ConvKernel final : public sdk::Kernel {
       addend_slot_ = static_cast<int>(args.slot_of(unit_.addend.value));
       addend_is_formatted_ = args.is_input_formatted(static_cast<size_t>(addend_slot_));
     }
-    pack(args.index, args.threads());
+    pack(args);
   }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
@@ -169,7 +169,8 @@ class ConvKernel final : public sdk::Kernel {
 
   /// Brings the weights, scaled by channel, into the layout that the library wants of them, and the
   /// bias into one vector.
-  void pack(const GraphIndex& index, int threads) {
+  void pack(const KernelArgs& args) {
+    const GraphIndex& index = args.index;
     const sdk::ValueView source = index.value(unit_.sources[0].value);
     const Dims& weights = shape_.weights;
     Dims dims = weights;
@@ -184,12 +185,15 @@ class ConvKernel final : public sdk::Kernel {
     dims = cut(dims);
     const Type plain = unit_.weight_quantization ? Type::s8 : Type::f32;
     any_ = {dims, unit_.weights_type(), Tag::any};
-    Desc layout;
-    with_threads(threads, [&] {
-      layout = choose(cut(input), cut(output), any_, placed, false).primitive.weights_desc();
-    });
+    const auto layout = [&] {
+      Desc chosen;
+      with_threads(args.threads(), [&] {
+        chosen = choose(cut(input), cut(output), any_, placed, false).primitive.weights_desc();
+      });
+      return chosen;
+    };
     const bool is_grouped = dims.size() > cut(weights).size();
-    packed_.pack(index.host(), layout,
+    packed_.pack(index.host(), args.choices, layout,
                  {{dims, plain, dense(dims.size())},
                   index.value(unit_.weights).constant()->data,
                   unit_.chain.scale,

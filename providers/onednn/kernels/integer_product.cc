@@ -51,7 +51,7 @@ class IntegerProductKernel final : public sdk::Kernel {
         zero_slot_ = static_cast<int>(args.slot_of(unit_.zero_point));
       }
     }
-    pack(index, args.threads());
+    pack(args);
   }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
@@ -163,7 +163,8 @@ class IntegerProductKernel final : public sdk::Kernel {
     return plan;
   }
 
-  void pack(const GraphIndex& index, int threads) {
+  void pack(const KernelArgs& args) {
+    const GraphIndex& index = args.index;
     const sdk::ValueView matrix = index.value(unit_.weights);
     inner_ = matrix.extent(0);
     columns_ = matrix.extent(1);
@@ -173,11 +174,14 @@ class IntegerProductKernel final : public sdk::Kernel {
     const sdk::ValueView left = index.value(unit_.sources[0].value);
     for (int i = 0; i + 1 < left.rank(); ++i) rows *= std::max<int64_t>(left.extent(i), -1);
     if (rows <= 0) rows = kGuessedRows;
-    Desc layout;
-    with_threads(threads, [&] {
-      layout = describe(rows, {{inner_, columns_}, Type::s8, Tag::any}).weights_desc();
-    });
-    packed_.pack(index.host(), layout,
+    const auto layout = [&] {
+      Desc chosen;
+      with_threads(args.threads(), [&] {
+        chosen = describe(rows, {{inner_, columns_}, Type::s8, Tag::any}).weights_desc();
+      });
+      return chosen;
+    };
+    packed_.pack(index.host(), args.choices, layout,
                  {{{inner_, columns_}, Type::s8, Tag::ab},
                   matrix.constant()->data,
                   {},

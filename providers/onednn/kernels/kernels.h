@@ -3,6 +3,7 @@
 // graph alone. A refusal is one sentence without a final stop; empty: taken.
 #pragma once
 
+#include <gantry/sdk/blob.h>
 #include <gantry/sdk/kernel.h>
 
 #include <cstdint>
@@ -19,6 +20,9 @@ struct KernelArgs {
   const GraphIndex& index;
   const gantry_compile& compile;
   Unit unit;
+  /// What was decided when this claim was compiled before, and what is decided now: what takes long
+  /// to find out (a layout, a digest, which of two ways is faster) is asked for here first.
+  sdk::Choices& choices;
 
   /// True if the slot was granted the channels-last order.
   [[nodiscard]] bool is_input_formatted(size_t slot) const {

@@ -28,7 +28,7 @@ class ProductKernel final : public sdk::Kernel {
         output_slot_(args.output_slot()) {
     if (unit_.addend.value != GANTRY_NONE)
       addend_slot_ = static_cast<int>(args.slot_of(unit_.addend.value));
-    pack(args.index, args.threads());
+    pack(args);
   }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
@@ -112,7 +112,8 @@ class ProductKernel final : public sdk::Kernel {
     return fused;
   }
 
-  void pack(const GraphIndex& index, int threads) {
+  void pack(const KernelArgs& args) {
+    const GraphIndex& index = args.index;
     const sdk::NodeView node = index.node(unit_.anchor);
     const bool is_gemm = node.op_type() == "Gemm";
     const bool is_transposed = is_gemm && node.get_int("transB", 0) != 0;
@@ -141,10 +142,14 @@ class ProductKernel final : public sdk::Kernel {
     if (rows <= 0) rows = kGuessedRows;
     const Type plain = unit_.weight_quantization ? Type::s8 : Type::f32;
     any_ = {{inner_, columns_}, unit_.weights_type(), Tag::any};
-    Desc layout;
-    with_threads(threads, [&] { layout = describe(rows, any_, false).primitive.weights_desc(); });
+    const auto layout = [&] {
+      Desc chosen;
+      with_threads(args.threads(),
+                   [&] { chosen = describe(rows, any_, false).primitive.weights_desc(); });
+      return chosen;
+    };
     if (std::all_of(scale.begin(), scale.end(), [](float x) { return x == 1; })) scale.clear();
-    packed_.pack(index.host(), layout,
+    packed_.pack(index.host(), args.choices, layout,
                  {{{inner_, columns_}, plain, is_transposed ? Tag::ba : Tag::ab},
                   matrix.constant()->data,
                   std::move(scale),

@@ -111,7 +111,7 @@ class WinogradConvKernel final : public sdk::Kernel {
     const winograd::PlainWeights plain = {args.index.value(args.unit.weights).constant()->data,
                                           shape_.output_channels(), shape_.input_channels(),
                                           args.unit.chain.scale};
-    weights_ = winograd::share_weights(args.index.host(), plain, tile);
+    weights_ = winograd::share_weights(args.index.host(), args.choices, plain, tile);
     bias_ = folded_bias(args.index, args.unit, plain.filters);
     bias_.resize(
         static_cast<size_t>(winograd::panels_of(plain.filters) * winograd::code().columns));
@@ -210,10 +210,16 @@ std::optional<Tile> tile_of(const KernelArgs& args, const ConvShape& shape) {
     case Options::Winograd::kAuto:
       break;
   }
-  const Dims input = shape.likely_input(args.index.value(args.unit.sources[0].value));
-  const Window::Placed placed = shape.window.place({input.begin() + 2, input.end()});
-  return winograd::faster_tile(geometry_of(input, shape.output_of(input, placed), placed),
-                               args.threads());
+  // Measured once, however often the model is loaded.
+  const std::string& kept = args.choices.keep("winograd", [&] {
+    const Dims input = shape.likely_input(args.index.value(args.unit.sources[0].value));
+    const Window::Placed placed = shape.window.place({input.begin() + 2, input.end()});
+    const std::optional<Tile> faster = winograd::faster_tile(
+        geometry_of(input, shape.output_of(input, placed), placed), args.threads());
+    return std::string(!faster ? "no" : faster == Tile::k2 ? "2" : "4");
+  });
+  if (kept == "no") return std::nullopt;
+  return kept == "2" ? Tile::k2 : Tile::k4;
 }
 
 }  // namespace

@@ -134,16 +134,17 @@ void transform_weights(const PlainWeights& plain, Tile tile, float* target) {
   });
 }
 
-std::shared_ptr<const void> share_weights(const gantry_host* host, const PlainWeights& plain,
-                                          Tile tile) {
+std::shared_ptr<const void> share_weights(const gantry_host* host, sdk::Choices& choices,
+                                          const PlainWeights& plain, Tile tile) {
   const std::string form = "winograd/" + std::to_string(static_cast<int>(tile)) + "/" +
                            std::to_string(code().columns) + "/" + std::to_string(plain.filters) +
                            "/" + std::to_string(plain.channels);
   const auto size = static_cast<uint64_t>(plain.filters * plain.channels * kTaps) * sizeof(float);
-  const Digest numbers = digest_of(plain.data, size, form);
-  const Digest content =
-      digest_of(plain.scales.data(), plain.scales.size() * sizeof(float),
-                {reinterpret_cast<const char*>(numbers.data()), sizeof(numbers)});
+  const Digest content = kept_digest(choices, form, [&] {
+    const Digest numbers = digest_of(plain.data, size, form);
+    return digest_of(plain.scales.data(), plain.scales.size() * sizeof(float),
+                     {reinterpret_cast<const char*>(numbers.data()), sizeof(numbers)});
+  });
   const auto bytes = static_cast<uint64_t>(transformed_bytes(plain.filters, plain.channels, tile));
   return share_packed(
       host, {content, digest_of(form.data(), form.size(), "")}, bytes,

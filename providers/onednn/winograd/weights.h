@@ -2,6 +2,7 @@
 // The weights of a 3 x 3 convolution as winograd/convolution.h reads them: transformed, in panels.
 #pragma once
 
+#include <gantry/sdk/blob.h>
 #include <gantry/sdk/kernel.h>
 
 #include <cstdint>
@@ -27,9 +28,9 @@ int64_t transformed_bytes(int64_t filters, int64_t channels, Tile tile);
 /// beyond the last filter and channel.
 void transform_weights(const PlainWeights& plain, Tile tile, float* target);
 
-/// Transformed weights, which need not be made if the process has them already. Errors:
-/// OUT_OF_MEMORY.
-std::shared_ptr<const void> share_weights(const gantry_host* host, const PlainWeights& plain,
-                                          Tile tile);
+/// Transformed weights, which need not be made if the process has them already, or an earlier start
+/// left them. Errors: OUT_OF_MEMORY.
+std::shared_ptr<const void> share_weights(const gantry_host* host, sdk::Choices& choices,
+                                          const PlainWeights& plain, Tile tile);
 
 }  // namespace gantry::onednn::winograd

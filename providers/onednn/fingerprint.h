@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What decides whether the choices of an earlier start fit a claim. Pure.
+#pragma once
+
+#include <gantry/sdk/graph_index.h>
+
+#include <string>
+
+namespace gantry::onednn {
+
+using sdk::GraphIndex;
+
+/// The library's build, the instructions that it uses, and a digest of the claim: operators, names,
+/// attributes, types and shapes, small constants whole, large ones in samples. All of a large
+/// constant is the host's to compare: it hands a blob to the claim that wrote it.
+std::string fingerprint_of(const GraphIndex& index, const gantry_compile& args);
+
+}  // namespace gantry::onednn

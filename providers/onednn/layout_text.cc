@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layout_text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <mutex>
+#include <oneapi/dnnl/dnnl.h>
+#include <vector>
+
+namespace gantry::onednn {
+namespace {
+
+bool is_of_tag(const Desc& layout, dnnl_format_tag_t tag) {
+  const Dims dims = layout.get_dims();
+  dnnl_memory_desc_t made = nullptr;
+  const dnnl_status_t status =
+      dnnl_memory_desc_create_with_tag(&made, static_cast<int>(dims.size()), dims.data(),
+                                       static_cast<dnnl_data_type_t>(layout.get_data_type()), tag);
+  if (status != dnnl_success) return false;
+  const bool is_equal = dnnl_memory_desc_equal(made, layout.get()) != 0;
+  dnnl_memory_desc_destroy(made);
+  return is_equal;
+}
+
+// Those that were found before are tried first: a model has few layouts, the library many.
+std::vector<dnnl_format_tag_t> tags() {
+  std::vector<dnnl_format_tag_t> all;
+  for (int tag = dnnl_format_tag_any + 1; tag < dnnl_format_tag_last; ++tag)
+    all.push_back(static_cast<dnnl_format_tag_t>(tag));
+  return all;
+}
+
+}  // namespace
+
+std::string layout_name(const Desc& layout) {
+  static std::mutex mutex;
+  static auto& order = *new std::vector<dnnl_format_tag_t>(tags());
+  const std::lock_guard lock(mutex);
+  const auto found = std::find_if(order.begin(), order.end(),
+                                  [&](dnnl_format_tag_t tag) { return is_of_tag(layout, tag); });
+  if (found == order.end()) return {};
+  const std::string name = std::to_string(static_cast<int>(*found)) + " " +
+                           std::to_string(static_cast<int>(layout.get_data_type()));
+  std::rotate(order.begin(), found, found + 1);
+  return name;
+}
+
+Desc layout_of(const std::string& name, const Dims& dims) {
+  int tag = 0;
+  int type = 0;
+  const char* end = name.data() + name.size();
+  const char* space = std::from_chars(name.data(), end, tag).ptr;
+  if (space != end) std::from_chars(space + 1, end, type);
+  return {dims, static_cast<dnnl::memory::data_type>(type), static_cast<Tag>(tag)};
+}
+
+}  // namespace gantry::onednn
