@@ -313,13 +313,14 @@ class Claimer {
 
 std::unique_ptr<sdk::Kernel> compile_attention(const GraphIndex& index, const gantry_compile& args,
                                                const std::vector<uint32_t>& nodes) {
+  sdk::Choices none;  // nothing is decided here that takes long
   for (const uint32_t node : nodes) {
     if (index.node(node).op_type() != "Softmax") continue;
     const auto attention = attention_of(index, node, [&](uint32_t other) {
       return std::binary_search(nodes.begin(), nodes.end(), other);
     });
     if (attention && attention->nodes == nodes)
-      return make_attention({index, args, unit_of_one(index, node)}, *attention);
+      return make_attention({index, args, unit_of_one(index, node), none}, *attention);
   }
   throw sdk::Error(GANTRY_INTERNAL, "onednn: the nodes of a claim are no attention any more");
 }
