@@ -37,6 +37,7 @@ class Finder {
   }
 
   /// True if a mask leaves the number of queries and keys as it is: it has one there, or as many.
+  /// Requires known ranks, that of the scores no smaller.
   [[nodiscard]] bool fits(uint32_t mask, uint32_t scores) const {
     const gantry_value_info& narrow = *index_.graph().values[mask];
     const gantry_value_info& wide = *index_.graph().values[scores];
@@ -76,8 +77,9 @@ class Finder {
       const int score = is_score(raw.inputs[0]) ? 0 : 1;
       found_.mask = raw.inputs[1 - score];
       const sdk::ValueView mask = index_.value(found_.mask);
-      if (mask.rank() < 0 || mask.rank() > kRank || mask.dtype() != GANTRY_FLOAT ||
-          mask.is_constant() || !fits(found_.mask, raw.inputs[score]))
+      if (index_.value(raw.inputs[score]).rank() != kRank || mask.rank() < 0 ||
+          mask.rank() > kRank || mask.dtype() != GANTRY_FLOAT || mask.is_constant() ||
+          !fits(found_.mask, raw.inputs[score]))
         return false;
       take(node);
       node = own_producer(raw.inputs[score]);
