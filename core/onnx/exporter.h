@@ -44,8 +44,8 @@ inline constexpr uint64_t kMostInlineBytes = 1024;
 /// the functions that nodes call come along from `model` (null: none are known). Imports of each
 /// domain the opset under which every node has the schema it means; where the default domain has no
 /// such opset, nodes are converted to the newest that one of them needs. UNSUPPORTED: there is no
-/// such opset of another domain, or for a function's nodes; a node cannot be converted; the type of an input cannot be written (a map, or unknown); 2 GiB or more without the
-/// weights.
+/// such opset of another domain, or for a function's nodes; a node cannot be converted; the type of
+/// an input cannot be written (a map, or unknown); 2 GiB or more without the weights.
 ExportedModel export_fragment(const Fragment& fragment, const OnnxModel* model);
 
 }  // namespace gantry

@@ -190,7 +190,9 @@ def test_what_is_not_exact_is_refused(manifest, tmp_path):
 def test_silero(manifest, tmp_path):
     """Mixed: the core schedules the Ifs, the CPU provider has what OpenVINO refuses, and bodies are fragments of their own."""
     model = model_file("silero-vad/silero_vad/data/silero_vad.onnx")
-    runs = [{"input": GENERATOR.standard_normal((1, size), np.float32), "state": GENERATOR.uniform(-1, 1, (2, 1, 128)).astype(np.float32),
+    # Draws of its own: after some others the probability is so small that 1e-4 of it is beyond what f32 makes of its logit.
+    generator = np.random.default_rng(0)
+    runs = [{"input": generator.standard_normal((1, size), np.float32), "state": generator.uniform(-1, 1, (2, 1, 128)).astype(np.float32),
              "sr": np.array(rate, np.int64)} for size, rate in ((576, 16000), (288, 8000), (576, 16000), (576, 16000), (288, 8000))]
     found = compare(manifest, model, runs, tmp_path / "runs")
     assert found["openvino"] > 50 and found["cpu"] > 5 and found["core"] > 5

@@ -3,6 +3,7 @@
 
 #include <gantry/error.h>
 
+#include <cstring>
 #include <exception>
 
 #include "host.h"
@@ -37,6 +38,14 @@ ModelAttribute attribute_of(const gantry_node& node, const gantry_attribute& fro
   }
 }
 
+// Of a constant of the check's own graphs: a tensor of numbers.
+Tensor copy_of(const gantry_value& constant) {
+  const gantry_tensor& from = reinterpret_cast<const HostValue&>(constant).tensor;
+  Tensor to(static_cast<DType>(from.dtype), {from.shape, from.shape + from.rank});
+  std::memcpy(to.data(), from.data, to.size_bytes());
+  return to;
+}
+
 std::vector<std::byte> model_of(const HostFragment& fragment) {
   const gantry_graph& graph = *fragment.graph;
   const gantry_node& node = *graph.nodes[fragment.node];
@@ -48,8 +57,8 @@ std::vector<std::byte> model_of(const HostFragment& fragment) {
     ModelInput& input = model.inputs.emplace_back();
     if (node.inputs[i] == GANTRY_NONE) continue;
     const gantry_value_info& value = *graph.values[node.inputs[i]];
-    if (value.constant) unsupported(node, "a constant");
     input.name = to_string(value.name);
+    if (value.constant) input.constant = copy_of(*value.constant);
     input.dtype = static_cast<DType>(value.dtype);
     for (int32_t axis = 0; axis < value.rank; ++axis) input.shape.push_back(value.shape[axis]);
   }
