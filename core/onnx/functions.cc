@@ -74,9 +74,24 @@ class SchemaBodies {
       const FunctionCall call = call_of(node);
       if (find_local(model_, call) || !wanted_(call)) continue;
       // What is differentiated comes first; the next round has its nodes and their types.
-      if (is_gradient(call) && reads_calls(graph, node, kSchemaBodies)) continue;
+      if (is_gradient(call) && replace_differentiated(graph, node, types)) continue;
       replace(graph, node, call, types);
     }
+  }
+
+  // Bodies in place of the functions that a Gradient node differentiates, although somebody may run
+  // them whole: there is no other rule for them. True if it has to wait for that.
+  bool replace_differentiated(onnx::GraphProto& graph, const onnx::NodeProto& node,
+                              const ValueTypes& types) {
+    bool has_calls = false;
+    for (const int place : nodes_without_rule(graph, node)) {
+      onnx::NodeProto& own = *graph.mutable_node(place);
+      const FunctionCall call = call_of(own);
+      const bool is_call = call.domain == kSchemaBodies || is_gradient(call) ||
+                           (find_local(model_, call) && wanted_(call));
+      if (is_call || (call.domain.empty() && replace(graph, own, call, types))) has_calls = true;
+    }
+    return has_calls;
   }
 
   const onnx::TypeProto* initializer_type(const onnx::TensorProto& tensor) {
@@ -89,12 +104,13 @@ class SchemaBodies {
     return made_types_.back().get();
   }
 
-  void replace(const onnx::GraphProto& graph, onnx::NodeProto& node, const FunctionCall& call,
+  // False: there is no body.
+  bool replace(const onnx::GraphProto& graph, onnx::NodeProto& node, const FunctionCall& call,
                const ValueTypes& types) {
     std::optional<onnx::FunctionProto> body =
         is_gradient(call) ? gradient_body(graph, node, types, opsets_.at(""))
                           : build(node, call, types);
-    if (!body) return;
+    if (!body) return false;
     body->set_domain(kSchemaBodies);
     body->set_name(call.op_type + "_" + std::to_string(count_++));
     body->clear_overload();
@@ -105,6 +121,7 @@ class SchemaBodies {
     node.set_op_type(body->name());
     node.clear_overload();
     model_.add_functions()->Swap(&*body);
+    return true;
   }
 
   std::optional<onnx::FunctionProto> build(const onnx::NodeProto& node, const FunctionCall& call,

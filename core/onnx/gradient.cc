@@ -19,7 +19,7 @@ constexpr char kDomain[] = "ai.onnx.preview.training";
 
 /// The nodes between the variables and the target, in order, and what else they read.
 struct Part {
-  std::vector<const onnx::NodeProto*> nodes;
+  std::vector<int> nodes;
   std::set<std::string> read;
 };
 Part find_part(const onnx::GraphProto& graph, const std::string& y,
@@ -33,7 +33,7 @@ Part find_part(const onnx::GraphProto& graph, const std::string& y,
           return wanted.contains(name) && !variables.contains(name);
         });
     if (!is_wanted) continue;
-    part.nodes.push_back(&node);
+    part.nodes.push_back(i);
     for (const std::string& output : node.output()) wanted.erase(output);
     for (const std::string& input : node.input()) {
       if (!input.empty()) wanted.insert(input);
@@ -46,6 +46,10 @@ Part find_part(const onnx::GraphProto& graph, const std::string& y,
   return part;
 }
 
+Rule rule_of(const onnx::NodeProto& node) {
+  return node.domain().empty() ? find_rule(node.op_type()) : nullptr;
+}
+
 void infer_gradient_types(onnx::InferenceContext& context) {
   const size_t count = std::min(context.getNumInputs(), context.getNumOutputs());
   for (size_t i = 0; i < count; ++i) {
@@ -56,19 +60,28 @@ void infer_gradient_types(onnx::InferenceContext& context) {
 
 }  // namespace
 
-bool reads_calls(const onnx::GraphProto& graph, const onnx::NodeProto& node,
-                 const std::string& domain) {
+std::vector<int> nodes_without_rule(const onnx::GraphProto& graph, const onnx::NodeProto& node) {
   const onnx::AttributeProto* target = find_attribute(node, "y");
-  if (!target) return false;
+  if (!target) return {};
+  const ValueTypes no_types;
+  Backward to(node, no_types, 0);
   std::set<std::string> variables;
   for (const char* name : {"xs", "zs"}) {
     const onnx::AttributeProto* list = find_attribute(node, name);
-    if (list) variables.insert(list->strings().begin(), list->strings().end());
+    for (int i = 0; list && i < list->strings_size(); ++i) {
+      variables.insert(list->strings(i));
+      if (name[0] == 'x') to.depend(list->strings(i));
+    }
   }
-  const Part part = find_part(graph, target->s(), variables);
-  return std::any_of(part.nodes.begin(), part.nodes.end(), [&](const onnx::NodeProto* own) {
-    return own->domain() == domain || (own->domain() == kDomain && own->op_type() == "Gradient");
-  });
+  std::vector<int> nodes;
+  for (const int place : find_part(graph, target->s(), variables).nodes) {
+    const onnx::NodeProto& own = graph.node(place);
+    const bool depends = std::any_of(own.input().begin(), own.input().end(),
+                                     [&](const std::string& input) { return to.wants(input); });
+    to.follow(own);
+    if (!rule_of(own) && (depends || !own.domain().empty())) nodes.push_back(place);
+  }
+  return nodes;
 }
 
 bool is_gradient(const FunctionCall& call) {
@@ -113,20 +126,20 @@ onnx::FunctionProto gradient_body(const onnx::GraphProto& graph, onnx::NodeProto
     to.body.add_input(name);
     node.add_input(name);
   }
-  for (const onnx::NodeProto* forward : part.nodes) {
-    *to.body.add_node() = *forward;
-    to.follow(*forward);
+  for (const int place : part.nodes) {
+    *to.body.add_node() = graph.node(place);
+    to.follow(graph.node(place));
   }
   if (!to.wants(target->s())) {
     to.fail(Code::kInvalidModel, "\"" + target->s() + "\" does not depend on any of xs");
   }
   to.give(target->s(), to.ones_like(target->s()));
-  for (auto forward = part.nodes.rbegin(); forward != part.nodes.rend(); ++forward) {
-    const onnx::NodeProto& own = **forward;
+  for (auto place = part.nodes.rbegin(); place != part.nodes.rend(); ++place) {
+    const onnx::NodeProto& own = graph.node(*place);
     const bool is_wanted = std::any_of(own.output().begin(), own.output().end(),
                                        [&](const std::string& output) { return to.has(output); });
     if (!is_wanted) continue;
-    const Rule rule = own.domain().empty() ? find_rule(own.op_type()) : nullptr;
+    const Rule rule = rule_of(own);
     if (!rule) to.fail(Code::kUnsupported, "the derivative of " + own.op_type() + " has no rule");
     rule(to, own, to.derivative(own.output(0)));
   }

@@ -6,6 +6,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "onnx/functions.h"
 #include "onnx/proto.h"
@@ -21,10 +22,10 @@ bool is_gradient(const FunctionCall& call);
 /// schema does not tell: what reads a derivative could not be inferred. Once in a process. [any]
 void register_gradient_types();
 
-/// Whether the part that a Gradient node of `graph` differentiates has another Gradient, or a call
-/// of a function of `domain`: it has to wait until their bodies stand in their place.
-bool reads_calls(const onnx::GraphProto& graph, const onnx::NodeProto& node,
-                 const std::string& domain);
+/// The nodes of `graph` that a Gradient node of it differentiates and for whose operators there is
+/// no rule, by their places in it: those that depend on its variables, and all of other domains
+/// than the default one. Functions among them have to become their bodies first.
+std::vector<int> nodes_without_rule(const onnx::GraphProto& graph, const onnx::NodeProto& node);
 
 /// The body of a Gradient node of `graph`; what the differentiated part reads beyond the node's
 /// variables is appended to its inputs. `opset`: the imported version of the default domain.

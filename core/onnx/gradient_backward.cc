@@ -32,6 +32,12 @@ uint16_t half_bits(double value) {
   return static_cast<uint16_t>(sign | std::min(rounded >> 13, 0x7C00U));
 }
 
+/// Likewise of a bfloat16.
+uint16_t bfloat_bits(double value) {
+  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
+  return static_cast<uint16_t>((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);
+}
+
 }  // namespace
 
 const onnx::AttributeProto* find_attribute(const onnx::NodeProto& node, const char* name) {
@@ -47,6 +53,20 @@ int64_t int_of(const onnx::NodeProto& node, const char* name, int64_t fallback) 
 float float_of(const onnx::NodeProto& node, const char* name, float fallback) {
   const onnx::AttributeProto* attribute = find_attribute(node, name);
   return attribute ? attribute->f() : fallback;
+}
+std::string text_of(const onnx::NodeProto& node, const char* name, const char* fallback) {
+  const onnx::AttributeProto* attribute = find_attribute(node, name);
+  return attribute ? attribute->s() : fallback;
+}
+std::vector<int64_t> ints_of(const onnx::NodeProto& node, const char* name, size_t count,
+                             int64_t fallback) {
+  const onnx::AttributeProto* attribute = find_attribute(node, name);
+  if (!attribute) return std::vector<int64_t>(count, fallback);
+  return {attribute->ints().begin(), attribute->ints().end()};
+}
+int axis_of(const onnx::NodeProto& node, int rank, int64_t fallback) {
+  const int64_t axis = int_of(node, "axis", fallback);
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
 void Backward::fail(Code code, const std::string& what) const {
@@ -72,15 +92,23 @@ void Backward::refuse_from(const onnx::NodeProto& node, int first) const {
 }
 
 std::string Backward::add(const char* op_type, const Names& inputs, const Attributes& attributes) {
+  return add_all(op_type, inputs, attributes, 1).front();
+}
+
+Names Backward::add_all(const char* op_type, const Names& inputs, const Attributes& attributes,
+                        int outputs) {
   onnx::NodeProto& node = *body.add_node();
   node.set_op_type(op_type);
   for (const std::string& input : inputs) node.add_input(input);
   for (const onnx::AttributeProto& attribute : attributes) *node.add_attribute() = attribute;
-  std::string name = "gantry.gradient." + std::to_string(count_++);
-  node.set_name(name);
-  node.add_output(name);
-  made_types_[name] = made_type(node);
-  return name;
+  Names names;
+  for (int i = 0; i < outputs; ++i) {
+    names.push_back("gantry.gradient." + std::to_string(count_++));
+    node.add_output(names.back());
+  }
+  node.set_name(names.front());
+  made_types_[names.front()] = made_type(node);
+  return names;
 }
 
 std::string Backward::list(const std::vector<int64_t>& numbers) {
@@ -91,17 +119,30 @@ std::string Backward::list(const std::vector<int64_t>& numbers) {
   return add("Constant", {}, {onnx::MakeAttribute("value", tensor)});
 }
 
-std::string Backward::number(const std::string& like, double value) {
+std::string Backward::whole(int64_t number) {
+  onnx::TensorProto tensor;
+  tensor.set_data_type(onnx::TensorProto::INT64);
+  tensor.add_int64_data(number);
+  return add("Constant", {}, {onnx::MakeAttribute("value", tensor)});
+}
+
+std::string Backward::numbers(const std::string& like, const std::vector<double>& values,
+                              const std::vector<int64_t>& extents) {
   onnx::TensorProto tensor;
   tensor.set_data_type(element_type(like));
-  if (tensor.data_type() == onnx::TensorProto::DOUBLE) {
-    tensor.add_double_data(value);
-  } else if (tensor.data_type() == onnx::TensorProto::FLOAT16) {
-    tensor.add_int32_data(half_bits(value));
-  } else if (tensor.data_type() == onnx::TensorProto::FLOAT) {
-    tensor.add_float_data(static_cast<float>(value));
-  } else {
-    fail(Code::kUnsupported, "\"" + like + "\" is no tensor of floats");
+  for (const int64_t extent : extents) tensor.add_dims(extent);
+  for (const double value : values) {
+    if (tensor.data_type() == onnx::TensorProto::DOUBLE) {
+      tensor.add_double_data(value);
+    } else if (tensor.data_type() == onnx::TensorProto::FLOAT16) {
+      tensor.add_int32_data(half_bits(value));
+    } else if (tensor.data_type() == onnx::TensorProto::BFLOAT16) {
+      tensor.add_int32_data(bfloat_bits(value));
+    } else if (tensor.data_type() == onnx::TensorProto::FLOAT) {
+      tensor.add_float_data(static_cast<float>(value));
+    } else {
+      fail(Code::kUnsupported, "\"" + like + "\" is no tensor of floats");
+    }
   }
   return add("Constant", {}, {onnx::MakeAttribute("value", tensor)});
 }
@@ -119,10 +160,30 @@ std::string Backward::ones_like(const std::string& like) {
   return add("Expand", {number(like, 1), shape_of(like)});
 }
 
+std::string Backward::mask_of(const onnx::NodeProto& node) {
+  for (onnx::NodeProto& own : *body.mutable_node()) {
+    if (own.output_size() == 0 || own.output(0) != node.output(0)) continue;
+    if (own.output_size() < 2) own.add_output();
+    if (own.output(1).empty()) own.set_output(1, "gantry.gradient." + std::to_string(count_++));
+    return own.output(1);
+  }
+  throw Error(Code::kInternal, "\"" + node.output(0) + "\" is not in the differentiated part");
+}
+
+std::string Backward::zeros_like(const std::string& like) {
+  return add("Expand", {number(like, 0), shape_of(like)});
+}
+
 std::string Backward::sum_over(const std::string& value, const std::vector<int64_t>& axes) {
   const onnx::AttributeProto keep = onnx::MakeAttribute("keepdims", int64_t{1});
   if (opset_ < 13) return add("ReduceSum", {value}, {onnx::MakeAttribute("axes", axes), keep});
   return add("ReduceSum", {value, list(axes)}, {keep});
+}
+
+std::string Backward::mean_over(const std::string& value, const std::vector<int64_t>& axes) {
+  const onnx::AttributeProto keep = onnx::MakeAttribute("keepdims", int64_t{1});
+  if (opset_ < 18) return add("ReduceMean", {value}, {onnx::MakeAttribute("axes", axes), keep});
+  return add("ReduceMean", {value, list(axes)}, {keep});
 }
 
 std::string Backward::transposed(const std::string& value, int rank) {
@@ -169,7 +230,7 @@ int32_t Backward::element_type(const std::string& name) const {
 
 int32_t Backward::made_type(const onnx::NodeProto& node) const {
   const std::string& op_type = node.op_type();
-  if (op_type == "Shape") return onnx::TensorProto::INT64;
+  if (op_type == "Shape" || op_type == "Size") return onnx::TensorProto::INT64;
   if (op_type == "Constant") return node.attribute(0).t().data_type();
   if (op_type == "Cast") return static_cast<int32_t>(int_of(node, "to", 0));
   static const std::set<std::string> kConditions = {"And", "Equal", "Greater", "Less"};
@@ -182,7 +243,7 @@ int32_t Backward::made_type(const onnx::NodeProto& node) const {
 
 std::string Backward::derivative(const std::string& name) {
   Names& parts = parts_[name];
-  if (parts.empty()) parts.push_back(add("Expand", {number(name, 0), shape_of(name)}));
+  if (parts.empty()) parts.push_back(zeros_like(name));
   while (parts.size() > 1) {
     const std::string sum = add("Add", {parts[parts.size() - 2], parts.back()});
     parts.pop_back();

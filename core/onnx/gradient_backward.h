@@ -24,6 +24,12 @@ using Attributes = std::vector<onnx::AttributeProto>;
 const onnx::AttributeProto* find_attribute(const onnx::NodeProto& node, const char* name);
 int64_t int_of(const onnx::NodeProto& node, const char* name, int64_t fallback);
 float float_of(const onnx::NodeProto& node, const char* name, float fallback);
+std::string text_of(const onnx::NodeProto& node, const char* name, const char* fallback);
+/// `count` times `fallback` if the node has no such attribute.
+std::vector<int64_t> ints_of(const onnx::NodeProto& node, const char* name, size_t count,
+                             int64_t fallback);
+/// The attribute "axis", from 0 to rank - 1.
+int axis_of(const onnx::NodeProto& node, int rank, int64_t fallback);
 
 /// Input `i` and the first output, by name.
 inline const std::string& in(const onnx::NodeProto& node, int i = 0) { return node.input(i); }
@@ -50,16 +56,25 @@ class Backward {
 
   /// Adds a node; its one output.
   std::string add(const char* op_type, const Names& inputs, const Attributes& attributes = {});
+  /// Adds a node with several outputs, of which the first has a type that is followed; all of them.
+  Names add_all(const char* op_type, const Names& inputs, const Attributes& attributes,
+                int outputs);
   std::string list(const std::vector<int64_t>& numbers);
+  /// An integer of rank 0.
+  std::string whole(int64_t number);
   /// A number of the type of `like`, of rank 0.
-  std::string number(const std::string& like, double value);
+  std::string number(const std::string& like, double value) { return numbers(like, {value}, {}); }
+  /// A constant tensor of the type of `like`, of shape `extents`. UNSUPPORTED: it is no float type.
+  std::string numbers(const std::string& like, const std::vector<double>& values,
+                      const std::vector<int64_t>& extents);
   /// The shape of a value: a constant where it is known.
   std::string shape_of(const std::string& name);
   std::string reshaped(const std::string& value, const std::string& like) {
     return add("Reshape", {value, shape_of(like)});
   }
-  /// A tensor of the shape and type of `like`, all elements 1.
+  /// Tensors of the shape and type of `like`, all elements 1, or 0.
   std::string ones_like(const std::string& like);
+  std::string zeros_like(const std::string& like);
   std::string product(const std::string& a, const std::string& b) { return add("Mul", {a, b}); }
   std::string scaled(const std::string& value, double factor) {
     return add("Mul", {value, number(value, factor)});
@@ -68,8 +83,11 @@ class Backward {
   std::string where(const std::string& condition, const std::string& value) {
     return add("Where", {condition, value, number(value, 0)});
   }
+  /// The second output of a node of the differentiated part, which is given one if it has none.
+  std::string mask_of(const onnx::NodeProto& node);
   /// The axes are kept.
   std::string sum_over(const std::string& value, const std::vector<int64_t>& axes);
+  std::string mean_over(const std::string& value, const std::vector<int64_t>& axes);
   std::string transposed(const std::string& value, int rank);
 
   /// UNSUPPORTED if it is not known.

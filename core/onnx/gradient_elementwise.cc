@@ -114,6 +114,15 @@ void divide(To& to, const Node& node, const Name& g) {
   to.give(in(node, 1), out(node), to.add("Neg", {to.product(part, out(node))}));
 }
 
+/// The slopes are broadcast to x.
+void prelu(To& to, const Node& node, const Name& g) {
+  const Name& x = in(node);
+  const Name is_above = is_positive(to, x);
+  if (to.wants(x)) to.give(x, to.add("Where", {is_above, g, to.product(g, in(node, 1))}));
+  if (!to.wants(in(node, 1))) return;
+  to.give(in(node, 1), out(node), to.add("Where", {is_above, to.number(x, 0), to.product(g, x)}));
+}
+
 void add_arithmetic(std::map<std::string, Rule>& rules) {
   rules["Identity"] = [](To& to, const Node& n, const Name& g) { to.give(in(n), g); };
   rules["Neg"] = [](To& to, const Node& n, const Name& g) { to.give(in(n), to.add("Neg", {g})); };
@@ -220,6 +229,7 @@ void add_activations(std::map<std::string, Rule>& rules) {
   rules["Gelu"] = gelu;
   rules["HardSigmoid"] = hard_sigmoid;
   rules["HardSwish"] = hard_swish;
+  rules["PRelu"] = prelu;
 }
 
 }  // namespace

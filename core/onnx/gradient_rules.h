@@ -17,8 +17,23 @@ using Rule = void (*)(Backward& to, const onnx::NodeProto& node, const std::stri
 /// Null if the operator (of the default domain) has none.
 Rule find_rule(const std::string& op_type);
 
-/// The two tables behind it: functions that go element by element; all others.
+/// The tables behind it: functions that go element by element, what moves elements, normalizations,
+/// products, what folds axes, and what goes over images in windows.
 const std::map<std::string, Rule>& elementwise_rules();
-const std::map<std::string, Rule>& tensor_rules();
+const std::map<std::string, Rule>& movement_rules();
+const std::map<std::string, Rule>& norm_rules();
+const std::map<std::string, Rule>& product_rules();
+const std::map<std::string, Rule>& reduction_rules();
+const std::map<std::string, Rule>& window_rules();
+
+// ---- Parts that rules share
+
+/// The elements from `begin` to below `end` along an axis.
+std::string sliced(Backward& to, const std::string& value, int axis, int64_t begin, int64_t end);
+
+/// A tensor of the shape of `like`: at each place, the sum of those elements of `part` whose
+/// element of `places` names it, counted through all of the tensor.
+std::string scattered(Backward& to, const std::string& like, const std::string& places,
+                      const std::string& part);
 
 }  // namespace gantry

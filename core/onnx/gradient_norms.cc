@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Derivatives of normalizations: to mean 0 and deviation 1, then scaled and shifted.
+#include <numeric>
+
+#include "onnx/gradient_rules.h"
+
+namespace gantry {
+namespace {
+
+using To = Backward;
+using Node = onnx::NodeProto;
+using Name = std::string;
+using Axes = std::vector<int64_t>;
+
+/// `first`, then the spatial axes.
+Axes spatial_axes(int rank, Axes first) {
+  for (int axis = 2; axis < rank; ++axis) first.push_back(axis);
+  return first;
+}
+
+/// One number for each channel, [C], against [N, C, ...].
+Name by_channel(To& to, const Name& value, int rank) {
+  Axes shape(static_cast<size_t>(rank - 1), 1);
+  shape.front() = -1;
+  return to.add("Reshape", {value, to.list(shape)});
+}
+
+Name deviation_of(To& to, const Node& node, const Name& variance) {
+  const auto epsilon = static_cast<double>(float_of(node, "epsilon", 1e-5F));
+  return to.add("Sqrt", {to.add("Add", {variance, to.number(variance, epsilon)})});
+}
+
+/// What x becomes before it is scaled, and by what it was divided.
+struct Normal {
+  Name values;
+  Name deviation;
+};
+
+/// By the statistics of x itself over `axes`.
+Normal own_normal(To& to, const Node& node, const Name& x, const Axes& axes) {
+  const Name centered = to.add("Sub", {x, to.mean_over(x, axes)});
+  const Name variance = to.mean_over(to.product(centered, centered), axes);
+  const Name deviation = deviation_of(to, node, variance);
+  return {to.add("Div", {centered, deviation}), deviation};
+}
+
+/// With e the normalized x and d = g scale: (d - mean(d) - e mean(d e)) / deviation.
+Name by_input(To& to, const Normal& normal, const Name& d, const Axes& axes) {
+  const Name level = to.add("Sub", {d, to.mean_over(d, axes)});
+  const Name tilt = to.product(normal.values, to.mean_over(to.product(d, normal.values), axes));
+  return to.add("Div", {to.add("Sub", {level, tilt}), normal.deviation});
+}
+
+/// Scale and shift, one number for each channel: inputs 1 and 2.
+void give_channels(To& to, const Node& node, const Name& g, const Normal& normal, int rank) {
+  const Axes others = spatial_axes(rank, {0});
+  const auto give = [&](const Name& name, const Name& part) {
+    to.give(name, to.reshaped(to.sum_over(part, others), name));
+  };
+  if (to.wants(in(node, 1))) give(in(node, 1), to.product(g, normal.values));
+  if (to.wants(in(node, 2))) give(in(node, 2), g);
+}
+
+void refuse_statistics(To& to, const Node& node) {
+  for (int i = 1; i < node.output_size(); ++i) {
+    if (!to.has(node.output(i))) continue;
+    to.fail(Code::kUnsupported,
+            "the derivative of a " + node.op_type() + "'s statistics has no rule");
+  }
+}
+
+/// From the attribute's axis on.
+Axes last_axes(const To& to, const Node& node) {
+  const int rank = to.rank_of(in(node));
+  const int first = axis_of(node, rank, -1);
+  Axes axes(static_cast<size_t>(rank - first));
+  std::iota(axes.begin(), axes.end(), first);
+  return axes;
+}
+
+void layer_norm(To& to, const Node& node, const Name& g) {
+  refuse_statistics(to, node);
+  const Axes axes = last_axes(to, node);
+  const Normal normal = own_normal(to, node, in(node), axes);
+  if (to.wants(in(node))) to.give(in(node), by_input(to, normal, to.product(g, in(node, 1)), axes));
+  if (to.wants(in(node, 1))) to.give(in(node, 1), out(node), to.product(g, normal.values));
+  if (node.input_size() > 2 && !in(node, 2).empty()) to.give(in(node, 2), out(node), g);
+}
+
+/// Without the mean: with e = x / root(mean(x^2)), (d - e mean(d e)) / root(mean(x^2)).
+void root_mean_square_norm(To& to, const Node& node, const Name& g) {
+  const Name& x = in(node);
+  const Axes axes = last_axes(to, node);
+  const Name root = deviation_of(to, node, to.mean_over(to.product(x, x), axes));
+  const Name normal = to.add("Div", {x, root});
+  if (to.wants(in(node, 1))) to.give(in(node, 1), out(node), to.product(g, normal));
+  if (!to.wants(x)) return;
+  const Name d = to.product(g, in(node, 1));
+  const Name tilt = to.product(normal, to.mean_over(to.product(d, normal), axes));
+  to.give(x, to.add("Div", {to.add("Sub", {d, tilt}), root}));
+}
+
+void instance_norm(To& to, const Node& node, const Name& g) {
+  const int rank = to.rank_of(in(node));
+  const Axes axes = spatial_axes(rank, {});
+  const Normal normal = own_normal(to, node, in(node), axes);
+  const Name d = to.product(g, by_channel(to, in(node, 1), rank));
+  if (to.wants(in(node))) to.give(in(node), by_input(to, normal, d, axes));
+  give_channels(to, node, g, normal, rank);
+}
+
+/// The channels of a group, and their elements, are one axis.
+void group_norm(To& to, const Node& node, const Name& g) {
+  if (to.opset() < 21)
+    to.fail(Code::kUnsupported, "the derivative of a GroupNormalization needs opset 21");
+  const Name& x = in(node);
+  const int rank = to.rank_of(x);
+  const auto grouped = [&](const Name& value) {
+    return to.add("Reshape", {value, to.list({0, int_of(node, "num_groups", 1), -1})});
+  };
+  Normal normal = own_normal(to, node, grouped(x), {2});
+  const Name d = to.product(g, by_channel(to, in(node, 1), rank));
+  if (to.wants(x)) to.give(x, to.reshaped(by_input(to, normal, grouped(d), {2}), x));
+  normal.values = to.reshaped(normal.values, x);
+  give_channels(to, node, g, normal, rank);
+}
+
+/// By the mean and the variance that are given, which have derivatives too.
+void by_given_statistics(To& to, const Node& node, const Name& g, const Name& d, int rank) {
+  const Name centered = to.add("Sub", {in(node), by_channel(to, in(node, 3), rank)});
+  const Name deviation = deviation_of(to, node, by_channel(to, in(node, 4), rank));
+  const Normal normal = {to.add("Div", {centered, deviation}), deviation};
+  const Name part = to.add("Div", {d, deviation});
+  if (to.wants(in(node))) to.give(in(node), part);
+  give_channels(to, node, g, normal, rank);
+  const Axes others = spatial_axes(rank, {0});
+  if (to.wants(in(node, 3)))
+    to.give(in(node, 3), to.reshaped(to.scaled(to.sum_over(part, others), -1), in(node, 3)));
+  if (!to.wants(in(node, 4))) return;
+  const Name bend = to.scaled(to.add("Div", {to.product(part, normal.values), deviation}), -0.5);
+  to.give(in(node, 4), to.reshaped(to.sum_over(bend, others), in(node, 4)));
+}
+
+void batch_norm(To& to, const Node& node, const Name& g) {
+  refuse_statistics(to, node);
+  const bool is_training = int_of(node, "training_mode", 0) != 0;
+  const bool is_old = to.opset() < 14 && node.output_size() > 1;
+  if (is_old || to.opset() < 9 || to.element_type(in(node)) != to.element_type(in(node, 1))) {
+    to.fail(Code::kUnsupported,
+            "the derivative of a BatchNormalization before opset 9, of one in training before "
+            "opset 14, or of one with scales of another type than its input has no rule");
+  }
+  const int rank = to.rank_of(in(node));
+  const Name d = to.product(g, by_channel(to, in(node, 1), rank));
+  if (!is_training) return by_given_statistics(to, node, g, d, rank);
+  const Axes axes = spatial_axes(rank, {0});
+  const Normal normal = own_normal(to, node, in(node), axes);
+  if (to.wants(in(node))) to.give(in(node), by_input(to, normal, d, axes));
+  give_channels(to, node, g, normal, rank);
+}
+
+}  // namespace
+
+const std::map<std::string, Rule>& norm_rules() {
+  static const std::map<std::string, Rule> kRules = {
+      {"BatchNormalization", batch_norm},          {"GroupNormalization", group_norm},
+      {"InstanceNormalization", instance_norm},    {"LayerNormalization", layer_norm},
+      {"RMSNormalization", root_mean_square_norm},
+  };
+  return kRules;
+}
+
+}  // namespace gantry
