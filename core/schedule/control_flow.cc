@@ -37,11 +37,14 @@ void run_if(Frame& frame, uint32_t step_index) {
   const TraceSpan span(frame.context().trace(), "control flow",
                        condition ? "then_branch" : "else_branch");
   pass_captures(frame, step, body);
+  const std::vector<OutputSource>& made = body.program().outputs();
+  for (size_t i = 0; i < step.outputs.size(); ++i) {
+    if (step.wanted[i]) body.deliver(made[i].slot, frame, step.outputs[i]);
+  }
   body.run();
   body.wait_for_outputs();
   for (size_t i = 0; i < step.outputs.size(); ++i) {
-    if (step.wanted[i])
-      frame.take_from(step.outputs[i], body.slot(body.program().outputs()[i].slot));
+    if (step.wanted[i]) frame.take_output(step.outputs[i], body, made[i].slot);
   }
   body.reset();
 }
@@ -186,11 +189,16 @@ class LoopRun {
     body_.set_view(inputs[1], state_.condition);
     for (size_t i = 0; i < carried_count_; ++i) body_.set_from(inputs[2 + i], state_.carried[i]);
     pass_captures(frame_, step_, body_);
+    const std::vector<OutputSource>& outputs = body_.program().outputs();
+    // What the last iteration makes goes where it stays.
+    const bool is_last = number + 1 == limit;
+    for (size_t i = 0; is_last && i < carried_count_; ++i) {
+      if (step_.wanted[i]) body_.deliver(outputs[1 + i].slot, frame_, step_.outputs[i]);
+    }
     const TraceSpan span(frame_.context().trace(), "control flow", "iteration");
     body_.run();
     body_.wait_for_outputs();
 
-    const std::vector<OutputSource>& outputs = body_.program().outputs();
     const gantry_value& condition = body_.slot(outputs[0].slot).get();
     if (condition.view.size_bytes != 1) {
       throw Error(
@@ -198,8 +206,12 @@ class LoopRun {
           step_.label + ": the body's condition must be one element, found " + describe(condition));
     }
     const bool go_on = *static_cast<const uint8_t*>(condition.view.data) != 0;
-    for (size_t i = 0; i < carried_count_; ++i)
-      keep(body_, body_.slot(outputs[1 + i].slot), state_.next[i]);
+    for (size_t i = 0; i < carried_count_; ++i) {
+      if (!is_last) keep(body_, body_.slot(outputs[1 + i].slot), state_.next[i]);
+      if (is_last && step_.wanted[i])
+        frame_.take_output(step_.outputs[i], body_, outputs[1 + i].slot);
+    }
+    is_handed_out_ = is_last;
     for (size_t i = 0; i < state_.collected.size(); ++i) {
       if (!step_.wanted[carried_count_ + i]) continue;
       collect(body_, step_, body_.slot(outputs[1 + carried_count_ + i].slot).get(),
@@ -213,7 +225,7 @@ class LoopRun {
 
   void finish() {
     for (size_t i = 0; i < carried_count_; ++i) {
-      if (step_.wanted[i]) frame_.take_from(step_.outputs[i], state_.carried[i]);
+      if (step_.wanted[i] && !is_handed_out_) frame_.take_from(step_.outputs[i], state_.carried[i]);
       clear_slot(state_.carried[i]);
     }
     for (size_t i = 0; i < state_.collected.size(); ++i) {
@@ -251,6 +263,7 @@ class LoopRun {
   Frame& body_;
   ControlState& state_;
   size_t carried_count_;
+  bool is_handed_out_ = false;  // the carried values: they stand in their outputs
 };
 
 }  // namespace

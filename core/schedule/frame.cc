@@ -141,26 +141,6 @@ void Frame::set_from(uint32_t slot, const Slot& source) {
   }
 }
 
-void Frame::take_from(uint32_t slot, Slot& source) {
-  if (program_.slots()[slot].output != kNoSlot && is_plain_tensor(source.get())) {
-    const gantry_value& value = source.get();
-    const gantry_tensor* target = allocate(slot, value.dtype, value.view.rank, value.view.shape);
-    if (value.view.size_bytes > 0)
-      std::memcpy(target->data, value.view.data, value.view.size_bytes);
-  } else if (source.ref) {
-    set_ref(slot, source.ref);
-  } else if (source.block) {
-    ++source.block->users;
-    use_block(slot, source.block);
-    const gantry_tensor& view = source.value.view;
-    show(slot, source.value.dtype, view.rank, view.shape, view.data, view.size_bytes);
-  } else {
-    const gantry_tensor& view = source.value.view;
-    const gantry_tensor* target = allocate(slot, source.value.dtype, view.rank, view.shape);
-    if (view.size_bytes > 0) std::memcpy(target->data, view.data, view.size_bytes);
-  }
-}
-
 void Frame::use_block(uint32_t slot, Block* block) {
   slots_[slot].block = block;
   dynamic_.push_back(slot);
@@ -179,6 +159,7 @@ void Frame::release(uint32_t slot) noexcept {
 }
 
 void Frame::reset() noexcept {
+  deliveries_.clear();
   for (const uint32_t slot : dynamic_) release(slot);
   dynamic_.clear();
   for (StepCall& call : calls_) {

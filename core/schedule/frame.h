@@ -120,6 +120,11 @@ class Frame {
   /// The slot takes over what a slot of a body's frame holds: its memory if that is its own, else a
   /// copy.
   void take_from(uint32_t slot, Slot& source);
+  /// Of a body's frame: what a step makes in `slot` stands in a slot of the frame around it at
+  /// once, if that one leaves the session. Until reset().
+  void deliver(uint32_t slot, Frame& outer, uint32_t outer_slot);
+  /// Puts an output of a body's frame into a slot of this one: what was delivered stands there.
+  void take_output(uint32_t slot, Frame& body, uint32_t body_slot);
   /// Dense tensor for an output slot of a step: from the plan, over an input where that is granted,
   /// or new memory.
   gantry_tensor* request(StepCall& call, uint32_t index, DType dtype, uint32_t rank,
@@ -183,6 +188,10 @@ class Frame {
                    uint64_t size_bytes);
   gantry_tensor* request_output(uint32_t slot_index, DType dtype, uint32_t rank,
                                 const int64_t* shape);
+  gantry_tensor* request_delivered(uint32_t slot_index, DType dtype, uint32_t rank,
+                                   const int64_t* shape);
+  [[nodiscard]] bool takes_delivery(uint32_t slot, DType dtype, uint32_t rank,
+                                    const int64_t* shape) const;
   void use_block(uint32_t slot, Block* block);
   void show(uint32_t slot, DType dtype, uint32_t rank, const int64_t* shape, void* data,
             uint64_t size_bytes);
@@ -203,6 +212,16 @@ class Frame {
   uint32_t step_ = 0;             // being issued
   bool has_diverged_ = false;
   std::vector<uint32_t> dynamic_;  // slots that hold a block or a ref
+
+  // Where what is made in `slot` stands, in the frame around this one.
+  struct Delivery {
+    uint32_t slot;
+    Frame* outer;
+    uint32_t outer_slot;
+    bool is_made = false;
+  };
+  [[nodiscard]] Delivery* find_delivery(uint32_t slot);
+  std::vector<Delivery> deliveries_;
 };
 
 /// Makes the memory of an output of the graph.

@@ -79,6 +79,8 @@ gantry_tensor* Frame::request_slow(StepCall& call, uint32_t index, uint32_t slot
     has_diverged_ = true;
   }
   if (slot.block || slot.ref) release(slot_index);
+  if (gantry_tensor* elsewhere = request_delivered(slot_index, dtype, rank, shape))
+    return elsewhere;
   if (info.output != kNoSlot) return request_output(slot_index, dtype, rank, shape);
   const uint64_t size_bytes = bytes_of(dtype, element_count({shape, rank}));
   if (reuse_input(step, index, slot_index, dtype, size_bytes)) {
@@ -177,6 +179,7 @@ void Frame::note_slot(uint32_t slot, PlannedSlot::Kind kind, int32_t record, uin
 
 gantry_tensor* Frame::allocate(uint32_t slot, DType dtype, uint32_t rank, const int64_t* shape) {
   if (slots_[slot].block || slots_[slot].ref) release(slot);
+  if (gantry_tensor* elsewhere = request_delivered(slot, dtype, rank, shape)) return elsewhere;
   if (program_.slots()[slot].output != kNoSlot) return request_output(slot, dtype, rank, shape);
   const uint64_t size_bytes = bytes_of(dtype, element_count({shape, rank}));
   Block* block = context_.pool(context_.memory_of(program_.slots()[slot]))

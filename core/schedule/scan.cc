@@ -155,7 +155,7 @@ class ScanRun {
     for (int64_t t = 0; t < length; ++t) iterate(t, length, batch, batches);
     if (length == 0) make_outputs_without_iterations(batches);
     for (size_t i = 0; i < states_; ++i) {
-      if (step_.wanted[i]) hand_out_state(i, batch, batches);
+      if (step_.wanted[i] && !is_handed_out_) hand_out_state(i, batch, batches);
     }
   }
 
@@ -200,16 +200,24 @@ class ScanRun {
       if (captures[i] != kNoSlot)
         body_.set_from(captures[i], frame_.slot(step_.inputs[node_.inputs.size() + i]));
     }
+    const std::vector<OutputSource>& outputs = body_.program().outputs();
+    // What the last iteration makes goes where it stays.
+    const bool is_last = !has_batch_ && t + 1 == length;
+    for (size_t i = 0; is_last && i < states_; ++i) {
+      if (step_.wanted[i]) body_.deliver(outputs[i].slot, frame_, step_.outputs[i]);
+    }
     const TraceSpan span(frame_.context().trace(), "control flow", "iteration");
     body_.run();
     body_.wait_for_outputs();
-    const std::vector<OutputSource>& outputs = body_.program().outputs();
     for (size_t k = 0; k < scan_outputs_; ++k) {
       if (step_.wanted[states_ + k])
         put_slice(k, t, length, batch, batches, body_.slot(outputs[states_ + k].slot).get());
     }
-    for (size_t i = 0; i < states_; ++i)
-      copy_into(state_.next[i], body_.slot(outputs[i].slot).get());
+    for (size_t i = 0; i < states_; ++i) {
+      if (!is_last) copy_into(state_.next[i], body_.slot(outputs[i].slot).get());
+      if (is_last && step_.wanted[i]) frame_.take_output(step_.outputs[i], body_, outputs[i].slot);
+    }
+    is_handed_out_ = is_last;
     body_.reset();
     for (Slot& slot : state_.carried) clear_slot(slot);
     state_.carried.swap(state_.next);
@@ -317,6 +325,7 @@ class ScanRun {
   size_t states_ = 0;
   size_t scan_inputs_ = 0;
   size_t scan_outputs_ = 0;
+  bool is_handed_out_ = false;  // the states: they stand in their outputs
 };
 
 }  // namespace
