@@ -41,11 +41,12 @@ struct Family {
 
 constexpr size_t kBlockProduct = 6;  // among the families
 constexpr size_t kAttention = 7;
+constexpr size_t kRecurrent = 8;
 
 bool is_not_first(const GraphIndex&, uint32_t, uint32_t position) { return position > 0; }
 bool is_never(const GraphIndex&, uint32_t, uint32_t) { return false; }
 
-constexpr std::array<Family, 8> kFamilies = {{
+constexpr std::array<Family, 9> kFamilies = {{
     {"onednn.conv", conv_refusal, conv_traits, make_conv, is_not_first, true, true, false},
     {"onednn.product", product_refusal, product_traits, make_product, is_not_first, false, false,
      false},
@@ -58,7 +59,11 @@ constexpr std::array<Family, 8> kFamilies = {{
     {"onednn.block_product", block_product_refusal, nullptr, make_block_product, is_not_first,
      false, false, false, [] { return block_code().name; }},
     {"onednn.attention", nullptr, nullptr, nullptr, is_never, false, false, false},
+    {"onednn.recurrent", recurrent_refusal, nullptr, make_recurrent, is_recurrent_parameter, false,
+     false, false},
 }};
+
+bool is_recurrent(std::string_view op_type) { return op_type == "LSTM" || op_type == "GRU"; }
 
 // Of an operator of ai.onnx.
 size_t family_of(std::string_view op_type) {
@@ -66,6 +71,7 @@ size_t family_of(std::string_view op_type) {
   if (op_type == "MatMul" || op_type == "Gemm" || op_type == "QLinearMatMul") return 1;
   if (op_type == "MatMulInteger") return 5;
   if (op_type == "Concat") return 3;
+  if (is_recurrent(op_type)) return kRecurrent;
   constexpr std::array kPools = {"MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool"};
   return std::find(kPools.begin(), kPools.end(), op_type) != kPools.end() ? 2 : 4;
 }
@@ -132,7 +138,8 @@ class Claimer {
   /// The family that a node can be the anchor of; null: none.
   [[nodiscard]] const Family* family_of_anchor(uint32_t node) const {
     const sdk::NodeView view = index_.node(node);
-    if (!view.input(0).present() || !view.output(0).present()) return nullptr;
+    const bool may_lack_first = is_recurrent(view.op_type());  // where only the last state counts
+    if (!view.input(0).present() || (!view.output(0).present() && !may_lack_first)) return nullptr;
     if (view.domain() == "com.microsoft" && view.op_type() == "MatMulNBits")
       return &kFamilies[kBlockProduct];
     if (!view.domain().empty()) return nullptr;
@@ -208,7 +215,7 @@ class Claimer {
                         (family.starts_format || is_channels_last(index_.input_slots(unit.nodes)));
     claim(family, unit, leaves);
     for (const uint32_t n : unit.nodes) is_taken_[n] = true;
-    is_channels_last_[unit.target.value] = leaves;
+    if (leaves) is_channels_last_[unit.target.value] = true;
   }
 
   void refuse(uint32_t node, const std::string& reason) {

@@ -83,6 +83,12 @@ std::unique_ptr<sdk::Kernel> make_pointwise(const KernelArgs& args);
 /// A pointwise unit of one tensor in and out, both in 8 bits: a table of all results.
 std::unique_ptr<sdk::Kernel> make_lookup(const KernelArgs& args);
 
+/// LSTM and GRU with constant weights and their default functions, all sequences of one length; a
+/// GRU that resets behind the product.
+std::string recurrent_refusal(const GraphIndex& index, const Unit& unit);
+bool is_recurrent_parameter(const GraphIndex& index, uint32_t node, uint32_t position);
+std::unique_ptr<sdk::Kernel> make_recurrent(const KernelArgs& args);
+
 /// Concat along the channels.
 std::string concat_refusal(const GraphIndex& index, const Unit& unit);
 std::unique_ptr<sdk::Kernel> make_concat(const KernelArgs& args);

@@ -14,7 +14,7 @@ HERE = pathlib.Path(__file__).parent
 @pytest.mark.parametrize("level", ["AVX2", "AVX512_CORE"])
 def test_kernels_of_older_cpus(level):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib",
-               *(HERE / name for name in ("conv_test.py", "chain_test.py", "pool_test.py", "product_test.py"))]
+               *(HERE / name for name in ("conv_test.py", "chain_test.py", "pool_test.py", "product_test.py", "recurrent_test.py"))]
     done = subprocess.run(command, env={**os.environ, "ONEDNN_MAX_CPU_ISA": level}, stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stdout[-4000:]

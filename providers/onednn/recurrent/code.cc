@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recurrent/code.h"
+
+#include <algorithm>
+
+#include "direct/instructions.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "recurrent/code.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "attention/exponential-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gantry::onednn::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using F32 = hn::CappedTag<float, kUnitBlock>;
+using V32 = hn::Vec<F32>;
+
+constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(float)) < kUnitBlock
+                               ? static_cast<int64_t>(HWY_LANES(float))
+                               : kUnitBlock;
+constexpr bool kHasManyRegisters = kLanes == kUnitBlock;  // 32 of them, else 16
+constexpr int kMostRows = kHasManyRegisters ? 6 : 3;      // sequences of a tile
+
+// What is not a number stays so; Highway's functions make something of it.
+HWY_INLINE V32 sigmoid(V32 x) {
+  const F32 d;
+  const V32 one = hn::Set(d, 1.0F);
+  const V32 power = hn::Exp(d, hn::Min(hn::Set(d, 88.0F), hn::Neg(x)));
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Div(one, hn::Add(one, power)));
+}
+HWY_INLINE V32 hyperbolic_tangent(V32 x) {
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Tanh(F32(), x));
+}
+
+/// The numbers of kLanes units, of which the last block may not have all.
+struct Units {
+  int64_t first;
+  int64_t count;
+  hn::Mask<F32> lanes;
+
+  [[nodiscard]] HWY_INLINE V32 load(const float* from) const {
+    return count == kLanes ? hn::LoadU(F32(), from + first)
+                           : hn::MaskedLoad(lanes, F32(), from + first);
+  }
+  HWY_INLINE void store(V32 x, float* to) const {
+    if (count == kLanes) {
+      hn::StoreU(x, F32(), to + first);
+    } else {
+      hn::BlendedStore(x, lanes, F32(), to + first);
+    }
+  }
+};
+
+/// sums[r][g] = weights of gate g * the last results of sequence r. With few sums each is made of
+/// several that do not wait for each other.
+template <int kGates, int kRows>
+HWY_INLINE void multiply(const RecurrentStep& s, const float* before, const float* weights,
+                         V32* sums) {
+  const F32 d;
+  constexpr int kSums = kRows * kGates;
+  constexpr int kParts = kSums >= 8 ? 1 : kSums >= 4 ? 2 : 3;
+  constexpr int64_t kStep = kGates * kUnitBlock;
+  V32 parts[kSums * kParts];
+  for (V32& part : parts) part = hn::Zero(d);
+  const auto add = [&](int64_t k, V32* to) HWY_ATTR {
+    V32 x[kRows];
+    for (int r = 0; r < kRows; ++r) x[r] = hn::Set(d, before[r * s.state_stride + k]);
+    for (int g = 0; g < kGates; ++g) {
+      const V32 w = hn::LoadU(d, weights + k * kStep + g * kUnitBlock);
+      for (int r = 0; r < kRows; ++r) to[r * kGates + g] = hn::MulAdd(x[r], w, to[r * kGates + g]);
+    }
+  };
+  int64_t k = 0;
+  for (; k + kParts <= s.hidden; k += kParts) {
+    for (int part = 0; part < kParts; ++part) add(k + part, parts + part * kSums);
+  }
+  for (; k < s.hidden; ++k) add(k, parts);
+  for (int i = 0; i < kSums; ++i) {
+    sums[i] = parts[i];
+    for (int part = 1; part < kParts; ++part) sums[i] = hn::Add(sums[i], parts[part * kSums + i]);
+  }
+}
+
+HWY_INLINE V32 lstm(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
+  const float* gates = s.projected + row * s.projected_stride;
+  float* cell = s.cell + row * s.state_stride;
+  const V32 input = sigmoid(hn::Add(sums[0], units.load(gates)));
+  const V32 output = sigmoid(hn::Add(sums[1], units.load(gates + s.hidden)));
+  const V32 forget = sigmoid(hn::Add(sums[2], units.load(gates + 2 * s.hidden)));
+  const V32 fresh = hyperbolic_tangent(hn::Add(sums[3], units.load(gates + 3 * s.hidden)));
+  const V32 state = hn::MulAdd(forget, units.load(cell), hn::Mul(input, fresh));
+  units.store(state, cell);
+  return hn::Mul(output, hyperbolic_tangent(state));
+}
+
+HWY_INLINE V32 gru(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
+  const float* gates = s.projected + row * s.projected_stride;
+  const V32 update = sigmoid(hn::Add(sums[0], units.load(gates)));
+  const V32 reset = sigmoid(hn::Add(sums[1], units.load(gates + s.hidden)));
+  const V32 product = s.bias ? hn::Add(sums[2], units.load(s.bias)) : sums[2];
+  const V32 fresh =
+      hyperbolic_tangent(hn::MulAdd(reset, product, units.load(gates + 2 * s.hidden)));
+  // (1 - update) * fresh + update * before
+  const V32 before = units.load(s.before + row * s.state_stride);
+  return hn::MulAdd(update, hn::Sub(before, fresh), fresh);
+}
+
+template <CellKind kKind, int kRows>
+void run_rows(const RecurrentStep& s, const Units& units, int64_t row, const float* weights) {
+  constexpr int kGates = static_cast<int>(gates_of(kKind));
+  V32 sums[kRows * kGates];
+  multiply<kGates, kRows>(s, s.before + row * s.state_stride, weights, sums);
+  for (int r = 0; r < kRows; ++r) {
+    const V32 x = kKind == CellKind::kLstm ? lstm(s, units, row + r, sums + r * kGates)
+                                           : gru(s, units, row + r, sums + r * kGates);
+    units.store(x, s.after + (row + r) * s.state_stride);
+    if (s.result) units.store(x, s.result + (row + r) * s.result_stride);
+  }
+}
+
+/// `rows` sequences, up to kRows.
+template <CellKind kKind, int kRows>
+void run_tile(const RecurrentStep& s, const Units& units, int64_t row, int64_t rows,
+              const float* weights) {
+  if (rows == kRows) return run_rows<kKind, kRows>(s, units, row, weights);
+  if constexpr (kRows > 1) run_tile<kKind, kRows - 1>(s, units, row, rows, weights);
+}
+
+template <CellKind kKind>
+void run_units(const RecurrentStep& s, int64_t begin, int64_t end) {
+  const F32 d;
+  // Tiles of about equal heights, as each reads all weights.
+  const int64_t tiles = (s.rows + kMostRows - 1) / kMostRows;
+  for (int64_t block = begin; block < end; ++block) {
+    const float* weights = s.weights + block * s.hidden * gates_of(kKind) * kUnitBlock;
+    for (int64_t lane = 0; lane < kUnitBlock; lane += kLanes) {
+      const int64_t first = block * kUnitBlock + lane;
+      const int64_t count = std::min(kLanes, s.hidden - first);
+      if (count <= 0) break;
+      const Units units{first, count, hn::FirstN(d, static_cast<size_t>(count))};
+      for (int64_t tile = 0; tile < tiles; ++tile) {
+        const int64_t row = tile * s.rows / tiles;
+        run_tile<kKind, kMostRows>(s, units, row, (tile + 1) * s.rows / tiles - row,
+                                   weights + lane);
+      }
+    }
+  }
+}
+
+void RunStep(const RecurrentStep& s, int64_t begin, int64_t end) {
+  if (s.kind == CellKind::kLstm) return run_units<CellKind::kLstm>(s, begin, end);
+  run_units<CellKind::kGru>(s, begin, end);
+}
+
+}  // namespace gantry::onednn::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gantry::onednn {
+
+HWY_EXPORT(RunStep);
+
+void run_step(const RecurrentStep& step, int64_t begin, int64_t end) {
+  keep_to_allowed_instructions();
+  HWY_DYNAMIC_DISPATCH(RunStep)(step, begin, end);
+}
+
+}  // namespace gantry::onednn
+#endif
