@@ -12,6 +12,7 @@
 #include <hwy/highway.h>
 
 #include "attention/exponential-inl.h"
+#include "direct/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gantry::onednn::HWY_NAMESPACE {
@@ -78,8 +79,8 @@ void score_plain(const Head& h, const float* query, float* scores) {
       for (int64_t i = 0; i < whole; i += kLanes)
         sums[k] = hn::MulAdd(hn::LoadU(d, query + i), hn::LoadU(d, row + i), sums[k]);
       if (whole < h.depth) {
-        sums[k] = hn::MulAdd(hn::MaskedLoad(rest, d, query + whole),
-                             hn::MaskedLoad(rest, d, row + whole), sums[k]);
+        sums[k] = hn::MulAdd(load_lanes(rest, d, query + whole), load_lanes(rest, d, row + whole),
+                             sums[k]);
       }
     }
     for (int64_t k = 0; k < std::min(kTogether, h.keys - key); ++k)
@@ -100,7 +101,7 @@ float weigh(const Head& h, int64_t query, float* scores, int64_t padded) {
     const auto exists = hn::FirstN(d, static_cast<size_t>(std::max<int64_t>(h.keys - key, 0)));
     V32 x = hn::Mul(hn::LoadU(d, scores + key), scale);
     if (mask) {
-      x = hn::Add(x, h.mask_step == 0 ? hn::Set(d, *mask) : hn::MaskedLoad(exists, d, mask + key));
+      x = hn::Add(x, h.mask_step == 0 ? hn::Set(d, *mask) : load_lanes(exists, d, mask + key));
     }
     x = hn::IfThenElse(exists, x, lowest);
     is_none = hn::Or(is_none, hn::IsNaN(x));
@@ -132,8 +133,7 @@ HWY_INLINE void mix_tile(const Head& h, int64_t query, int64_t column, const flo
     const float* value = h.value + key * h.value_stride + column;
     V32 row[kWide];
     for (int v = 0; v + 1 < kWide; ++v) row[v] = hn::LoadU(d, value + v * kLanes);
-    row[kWide - 1] =
-        kIsPartial ? hn::MaskedLoad(lanes, d, value + kLast) : hn::LoadU(d, value + kLast);
+    row[kWide - 1] = kIsPartial ? load_lanes(lanes, d, value + kLast) : hn::LoadU(d, value + kLast);
     for (int r = 0; r < kHigh; ++r) {
       const V32 x = hn::Set(d, weights[r * stride + key]);
       for (int v = 0; v < kWide; ++v)
@@ -147,7 +147,7 @@ HWY_INLINE void mix_tile(const Head& h, int64_t query, int64_t column, const flo
       hn::StoreU(hn::Mul(sums[r * kWide + v], factor), d, to + v * kLanes);
     const V32 last = hn::Mul(sums[r * kWide + kWide - 1], factor);
     if constexpr (kIsPartial) {
-      hn::BlendedStore(last, lanes, d, to + kLast);
+      store_lanes(last, lanes, d, to + kLast);
     } else {
       hn::StoreU(last, d, to + kLast);
     }

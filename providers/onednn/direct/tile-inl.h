@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "direct/code.h"
+#include "direct/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gantry::onednn::HWY_NAMESPACE {
@@ -35,7 +36,7 @@ HWY_INLINE hn::Mask<F32> last_lanes(int64_t channels) {
 
 template <bool kIsPartial>
 HWY_INLINE V32 load(const float* from, hn::Mask<F32> lanes) {
-  if constexpr (kIsPartial) return hn::MaskedLoad(lanes, F32(), from);
+  if constexpr (kIsPartial) return load_lanes(lanes, F32(), from);
   return hn::LoadU(F32(), from);
 }
 
@@ -92,7 +93,7 @@ struct Tile {
       for (int v = 0; v + 1 < kVectors; ++v) hn::StoreU(sums[r * kVectors + v], d, to + v * kLanes);
       const V32 last = sums[r * kVectors + kVectors - 1];
       if constexpr (kIsPartial) {
-        hn::BlendedStore(last, lanes, d, to + (kVectors - 1) * kLanes);
+        store_lanes(last, lanes, d, to + (kVectors - 1) * kLanes);
       } else {
         hn::StoreU(last, d, to + (kVectors - 1) * kLanes);
       }

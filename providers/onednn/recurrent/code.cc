@@ -11,6 +11,7 @@
 #include <hwy/highway.h>
 
 #include "attention/exponential-inl.h"
+#include "direct/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gantry::onednn::HWY_NAMESPACE {
@@ -44,13 +45,13 @@ struct Units {
 
   [[nodiscard]] HWY_INLINE V32 load(const float* from) const {
     return count == kLanes ? hn::LoadU(F32(), from + first)
-                           : hn::MaskedLoad(lanes, F32(), from + first);
+                           : load_lanes(lanes, F32(), from + first);
   }
   HWY_INLINE void store(V32 x, float* to) const {
     if (count == kLanes) {
       hn::StoreU(x, F32(), to + first);
     } else {
-      hn::BlendedStore(x, lanes, F32(), to + first);
+      store_lanes(x, lanes, F32(), to + first);
     }
   }
 };
