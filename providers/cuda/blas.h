@@ -11,8 +11,8 @@
 #include <mutex>
 #include <string>
 
+#include "blas_api.h"
 #include "code_cache.h"
-#include "driver.h"
 #include "shared_library.h"
 
 namespace gantry::cuda {
@@ -20,34 +20,11 @@ namespace gantry::cuda {
 class Device;
 class Stream;
 
-/// Types of elements and of arithmetic; the numbers are the library's.
-enum BlasType : int { kBlasFloat = 0, kBlasDouble = 1, kBlasHalf = 2, kBlasBfloat = 14 };
-enum BlasCompute : int { kCompute32 = 68, kComputeTf32 = 77, kCompute64 = 70 };
-enum BlasAttribute : int {
-  kLayoutBatchCount = 5,
-  kLayoutBatchStride = 6,
-  kProductTransposeA = 3,
-  kProductTransposeB = 4,
-  kProductEpilogue = 7,
-  kProductBias = 8,
-  kPreferenceWorkspace = 1
-};
-constexpr int kEpilogueRelu = 2;
-constexpr int kEpilogueBias = 4;
+/// What is done to a product's elements last.
+enum class ProductActivation : uint8_t { kNone, kRelu, kGeluTanh };
 
-struct BlasAlgorithm {
-  std::array<uint64_t, 8> data{};
-};
-struct BlasHeuristic {
-  BlasAlgorithm algorithm;
-  size_t workspace_bytes = 0;
-  int state = 0;
-  float waves = 0;
-  std::array<int, 4> reserved{};
-};
-
-/// y = alpha a b + beta c + bias, without what is below 0 if so asked, of matrices whose rows lie
-/// one behind the other, for each of a batch. a: [m, k], b: [k, n], c and y: [m, n], bias: [n].
+/// y = activation(alpha a b + beta c + bias) of matrices whose rows lie one behind the other, for
+/// each of a batch. a: [m, k], b: [k, n], c and y: [m, n], bias: [n].
 struct ProductShape {
   uint32_t dtype = 0;         ///< gantry_dtype of all of them: a float type
   uint32_t result_dtype = 0;  ///< of c and y; 0: the same
@@ -59,12 +36,14 @@ struct ProductShape {
   double alpha = 1;
   double beta = 0;  ///< 0: c is not read
   bool has_bias = false;
-  bool has_relu = false;
+  ProductActivation activation = ProductActivation::kNone;
 
   /// Names the shape and all else that an algorithm is chosen by.
   [[nodiscard]] std::string text() const;
 };
 
+/// What the addresses of a product are multiples of; the library is told so.
+constexpr uint32_t kBlasAlignment = 16;
 /// Scratch memory that algorithms may use.
 constexpr uint64_t kBlasWorkspaceBytes = uint64_t{32} << 20;
 
@@ -81,21 +60,27 @@ class Blas {
   /// Why it is not usable; empty: it is.
   [[nodiscard]] const std::string& reason() const { return reason_; }
 
-  /// Runs a product on the stream. The first of each shape tries algorithms, and waits for the
-  /// device; its choice is kept, also on disk. Pointers are of the device; `c` and `bias` may be
-  /// null if the shape says so.
+  /// Whether the library has an algorithm for it, which is found out once, and warned of if not.
+  /// Alpha and beta do not matter.
+  bool supports(const ProductShape& shape);
+
+  /// Runs a product on the stream. Requires supports(shape). The first of each shape tries
+  /// algorithms, and waits for the device; its choice is kept, also on disk. Pointers are of the
+  /// device and multiples of kBlasAlignment; `c` and `bias` may be null if the shape says so; y is
+  /// none of the others. DEVICE_ERROR.
   void run(const ProductShape& shape, Stream& stream, const void* a, const void* b, const void* c,
            const void* bias, void* y, void* workspace);
 
  private:
-  struct Functions;
   struct Product;
   struct Operands;
 
   std::string load(const LibrarySearch& search);
-  Product& product_of(const ProductShape& shape, Stream& stream, const Operands& operands);
-  void choose(const ProductShape& shape, Product& product, Stream& stream,
-              const Operands& operands);
+  Product& product_of(const ProductShape& shape);
+  int describe(const ProductShape& shape, Product& product) const;
+  int find_algorithms(const ProductShape& shape, Product& product) const;
+  void choose(Product& product, Stream& stream, const Operands& operands);
+  [[nodiscard]] std::string key_of(const ProductShape& shape) const;
   float time_of(const Product& product, const BlasAlgorithm& algorithm, Stream& stream,
                 const Operands& operands) const;
   int call(const Product& product, const BlasAlgorithm& algorithm, Stream& stream,
@@ -105,7 +90,7 @@ class Blas {
   const Device& device_;
   const bool uses_tf32_;
   CodeCache cache_;
-  std::unique_ptr<Functions> functions_;
+  BlasFunctions functions_;
   void* handle_ = nullptr;
   size_t version_ = 0;
   std::mutex mutex_;

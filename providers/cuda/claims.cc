@@ -214,12 +214,8 @@ std::unique_ptr<sdk::Kernel> compile_set(const gantry_host* host, const gantry_c
                    is_granted(args.output_formats, 0)}),
         0);
   }
-  ProductEpilogue epilogue;
-  for (const uint32_t node : nodes) {
-    epilogue.has_bias = epilogue.has_bias || index.node(node).op_type() == "Add";
-    epilogue.has_relu = epilogue.has_relu || index.node(node).op_type() == "Relu";
-  }
-  return std::make_unique<PlannedKernel>(make_product(index.node(nodes.front()), epilogue), 0);
+  return std::make_unique<PlannedKernel>(
+      make_product(index.node(nodes.front()), epilogue_of(index, nodes)), 0);
 }
 
 }  // namespace gantry::cuda

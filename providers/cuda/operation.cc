@@ -85,7 +85,10 @@ Planner planner_of(const sdk::Call& call, uint64_t host_inputs, Device& device) 
           std::move(inputs),
           std::move(wanted),
           device.facts.multiprocessors,
-          {[&device] { return device.blas() != nullptr; },
+          {[&device](const ProductShape& shape) {
+             Blas* const blas = device.blas();
+             return blas && blas->supports(shape);
+           },
            [&device](const ConvShape& shape, uint64_t& out_workspace_bytes) {
              Dnn* const dnn = device.dnn();
              return dnn && dnn->supports(shape, out_workspace_bytes);

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "blas.h"
 #include "dnn_graph.h"
 #include "driver.h"
 #include "programs.h"
@@ -106,7 +107,7 @@ struct Plan {
 
 /// What a plan may ask of NVIDIA's libraries of kernels; an empty one is not there.
 struct LibraryQuestions {
-  std::function<bool()> has_blas;
+  std::function<bool(const ProductShape& shape)> supports_product;
   std::function<bool(const ConvShape& shape, uint64_t& out_workspace_bytes)> supports_conv;
   /// Memory of the device.
   std::function<std::shared_ptr<KeptMemory>(uint64_t size_bytes)> keep;
@@ -170,8 +171,10 @@ class Planner {
 
   const int multiprocessors;  ///< of the device
 
-  /// Whether cuBLASLt can be called; opens it when it is first asked.
-  [[nodiscard]] bool has_blas() const { return libraries_.has_blas && libraries_.has_blas(); }
+  /// Whether cuBLASLt can be called and has a way for a product; opens it when it is first asked.
+  [[nodiscard]] bool supports(const ProductShape& shape) const {
+    return libraries_.supports_product && libraries_.supports_product(shape);
+  }
   /// Whether cuDNN can be called and has a way for a convolution, and the scratch memory of it.
   [[nodiscard]] bool supports(const ConvShape& shape, uint64_t& out_workspace_bytes) const {
     return libraries_.supports_conv && libraries_.supports_conv(shape, out_workspace_bytes);

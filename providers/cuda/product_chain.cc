@@ -25,7 +25,31 @@ bool adds_bias(const sdk::GraphIndex& index, uint32_t node, uint32_t product) {
          bias.extent(0) == matrix.extent(matrix.rank() - 1) && bias.dtype() == matrix.dtype();
 }
 
+ProductActivation activation_of(const sdk::NodeView& node) {
+  if (node.op_type() == "Relu") return ProductActivation::kRelu;
+  // Of the two forms only that by the hyperbolic tangent is the library's, and as exact as 16 bits.
+  const uint32_t dtype = node.input(0).dtype();
+  if (dtype != GANTRY_FLOAT16 && dtype != GANTRY_BFLOAT16) return ProductActivation::kNone;
+  const bool is_tanh =
+      (node.op_type() == "Gelu" && node.get_string("approximate", "none") == "tanh") ||
+      (node.op_type() == "FastGelu" && !node.input(1).present());
+  return is_tanh ? ProductActivation::kGeluTanh : ProductActivation::kNone;
+}
+
 }  // namespace
+
+ProductEpilogue epilogue_of(const sdk::GraphIndex& index, const std::vector<uint32_t>& nodes) {
+  ProductEpilogue epilogue;
+  for (size_t i = 1; i < nodes.size(); ++i) {
+    const sdk::NodeView node = index.node(nodes[i]);
+    if (node.op_type() == "Add") {
+      epilogue.has_bias = true;
+    } else {
+      epilogue.activation = activation_of(node);
+    }
+  }
+  return epilogue;
+}
 
 ProductChain product_chain(const sdk::GraphIndex& index, uint32_t node,
                            const std::vector<bool>& may_take) {
@@ -43,7 +67,8 @@ ProductChain product_chain(const sdk::GraphIndex& index, uint32_t node,
     chain.nodes.push_back(next);
     next = only_reader(index, next, may_take);
   }
-  if (next != GANTRY_NONE && index.node(next).op_type() == "Relu") chain.nodes.push_back(next);
+  if (next != GANTRY_NONE && activation_of(index.node(next)) != ProductActivation::kNone)
+    chain.nodes.push_back(next);
   return chain;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A product of matrices with what can be done while its result is written: the addition of a bias
-// and a Relu. Pure functions.
+// and an activation. Pure functions.
 #pragma once
 
 #include <gantry/sdk/graph_index.h>
@@ -16,7 +16,7 @@ namespace gantry::cuda {
 /// What is done to a product's result. The bias is an input behind the factors.
 struct ProductEpilogue {
   bool has_bias = false;
-  bool has_relu = false;
+  ProductActivation activation = ProductActivation::kNone;
 };
 
 /// Nodes in ascending order, the product first.
@@ -28,6 +28,9 @@ struct ProductChain {
 /// alone read what they read of it; empty: the node is no product of floats.
 ProductChain product_chain(const sdk::GraphIndex& index, uint32_t node,
                            const std::vector<bool>& may_take);
+
+/// What the nodes of a chain do behind its product.
+ProductEpilogue epilogue_of(const sdk::GraphIndex& index, const std::vector<uint32_t>& nodes);
 
 /// The kernel of a chain. `anchor`: MatMul or Gemm.
 std::unique_ptr<Operation> make_product(const sdk::NodeView& anchor,

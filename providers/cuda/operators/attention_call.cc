@@ -84,15 +84,12 @@ bool plan_attention_by_products(Planner& planner, const AttentionCall& call) {
   const int64_t queries = p.batch * p.q_heads * p.q_length;
   const int64_t scores_bytes = queries * p.k_length * 4;
   if (p.q_length < kLeastQueries || p.k_length < 1 || p.width < 1 || p.v_width < 1 ||
-      call.dtype == GANTRY_DOUBLE || scores_bytes > kMostScoreBytes || !planner.has_blas())
+      call.dtype == GANTRY_DOUBLE || scores_bytes > kMostScoreBytes)
     return false;
   const Extents q_shape = {p.batch, p.q_heads, p.q_length, p.width};
   const Extents k_shape = {p.batch, p.kv_heads, p.k_length, p.width};
   const Extents v_shape = {p.batch, p.kv_heads, p.k_length, p.v_width};
   const Extents y_shape = {p.batch, p.q_heads, p.q_length, p.v_width};
-  const Buffer q = dense(planner, call.dtype, call.queries, p.q, q_shape);
-  const Buffer k = dense(planner, call.dtype, call.keys, p.k, k_shape);
-  const Buffer v = dense(planner, call.dtype, call.values, p.v, v_shape);
   // Queries that share keys are rows of one product. Scores are not rounded to 16 bits.
   ProductShape shape;
   shape.dtype = call.dtype;
@@ -105,6 +102,18 @@ bool plan_attention_by_products(Planner& planner, const AttentionCall& call) {
   shape.a_batch_stride = shape.m * shape.k;
   shape.b_batch_stride = shape.n * shape.k;
   shape.alpha = p.scale;
+  ProductShape second = shape;
+  second.n = p.v_width;
+  second.k = p.k_length;
+  second.b_is_transposed = false;
+  second.result_dtype = call.dtype;
+  second.a_batch_stride = second.m * second.k;
+  second.b_batch_stride = second.n * second.k;
+  second.alpha = 1;
+  if (!planner.supports(shape) || !planner.supports(second)) return false;
+  const Buffer q = dense(planner, call.dtype, call.queries, p.q, q_shape);
+  const Buffer k = dense(planner, call.dtype, call.keys, p.k, k_shape);
+  const Buffer v = dense(planner, call.dtype, call.values, p.v, v_shape);
   const Buffer scores = planner.scratch(static_cast<uint64_t>(scores_bytes));
   call_product(planner, shape, q, k, scores);
   const Buffer weights =
@@ -116,18 +125,11 @@ bool plan_attention_by_products(Planner& planner, const AttentionCall& call) {
   addresses.emplace_back(&p.result, weights);
   planner.launch(source_of(call, "", "attention_softmax.cu"), queries, threads_for_row(p.k_length),
                  p, addresses);
-  std::swap(shape.n, shape.k);
-  shape.n = p.v_width;
-  shape.b_is_transposed = false;
-  shape.result_dtype = call.dtype;
-  shape.a_batch_stride = shape.m * shape.k;
-  shape.b_batch_stride = shape.n * shape.k;
-  shape.alpha = 1;
   const bool lies_alike = is_dense(p.y, p.q_heads, p.q_length, p.v_width);
   const Buffer y =
       lies_alike ? call.result
                  : planner.scratch(static_cast<uint64_t>(count_of(y_shape) * bytes_of(call.dtype)));
-  call_product(planner, shape, weights, v, y);
+  call_product(planner, second, weights, v, y);
   if (!lies_alike) {
     plan_copy(planner, y_shape, bytes_of(call.dtype), call.result,
               {p.y.batch, p.y.head, p.y.row, 1}, y, dense_strides(y_shape));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices by the provider's own kernel: MatMul, Gemm, MatMulInteger, com.microsoft's
-// FusedMatMul.
+// Products of matrices, by cuBLASLt where it is there and has an algorithm, else by the provider's
+// own kernel: MatMul, Gemm, MatMulInteger, com.microsoft's FusedMatMul.
 #include "../kernels/product.h"
 
 #include <algorithm>
@@ -83,13 +83,12 @@ struct Product {
   }
 };
 
-// The product as cuBLASLt takes it; nothing: it does not. `walk`: the batch.
+// The product as cuBLASLt could take it; nothing: it does not. `walk`: the batch.
 std::optional<ProductShape> blas_shape(const Planner& planner, const Product& product,
                                        const Walk& walk) {
   const uint32_t dtype = planner.input(0).dtype;
   const bool is_float = (sdk::dtype_bit(dtype) & sdk::kFloats) != 0;
-  if (!is_float || walk.rank() > 1 || product.a.columns == 0 || !planner.has_blas())
-    return std::nullopt;
+  if (!is_float || walk.rank() > 1 || product.a.columns == 0) return std::nullopt;
   ProductShape shape;
   shape.dtype = dtype;
   shape.m = product.a.rows;
@@ -127,12 +126,12 @@ using Addresses = std::vector<std::pair<const void* const*, Buffer>>;
 
 void launch_product(Planner& planner, const Walk& walk, const ProductParameters& parameters,
                     const Addresses& addresses, uint32_t result_dtype, uint32_t a_dtype,
-                    uint32_t b_dtype) {
-  const std::string body = "\ntypedef " + type_name(a_dtype) + " A;\ntypedef " +
-                           type_name(b_dtype) + " B;\ntypedef " + type_name(result_dtype) +
-                           " T;\ntypedef " + computed_name(result_dtype) +
-                           " C;\n#define BATCH_RANK " + std::to_string(walk.rank()) + "\n" +
-                           std::string(kernel_text("product.cu"));
+                    uint32_t b_dtype, bool has_gelu = false) {
+  const std::string body =
+      "\ntypedef " + type_name(a_dtype) + " A;\ntypedef " + type_name(b_dtype) + " B;\ntypedef " +
+      type_name(result_dtype) + " T;\ntypedef " + computed_name(result_dtype) +
+      " C;\n#define BATCH_RANK " + std::to_string(walk.rank()) + "\n#define HAS_GELU " +
+      (has_gelu ? "1\n" : "0\n") + std::string(kernel_text("product.cu"));
   const int64_t blocks = walk.count() * parameters.tiles_m * parameters.tiles_n;
   planner.launch(kernel_source({"index.h", "index.cu", "product.h"}, body), blocks, 256, parameters,
                  addresses);
@@ -170,12 +169,12 @@ class MatMul final : public Operation {
     if (count_of(shape) == 0) return;
     if (auto blas = is_integer_ ? std::nullopt : blas_shape(planner, product, walk)) {
       blas->has_bias = epilogue_.has_bias;
-      blas->has_relu = epilogue_.has_relu;
-      return call_blas(planner, *blas, y, epilogue_.has_bias ? 2 : -1);
+      blas->activation = epilogue_.activation;
+      if (planner.supports(*blas)) return call_blas(planner, *blas, y, epilogue_.has_bias ? 2 : -1);
     }
     Addresses addresses = {
         {&parameters.result, y}, {&parameters.a, Planner::in(0)}, {&parameters.b, Planner::in(1)}};
-    parameters.has_relu = epilogue_.has_relu ? 1 : 0;
+    parameters.has_relu = epilogue_.activation == ProductActivation::kRelu ? 1 : 0;
     if (epilogue_.has_bias) {
       parameters.c_column = 1;
       parameters.beta = 1;
@@ -190,7 +189,7 @@ class MatMul final : public Operation {
       parameters.b_zero_column = planner.input(3).element_count() == 1 ? 0 : 1;
     }
     launch_product(planner, walk, parameters, addresses, dtype, planner.input(0).dtype,
-                   planner.input(1).dtype);
+                   planner.input(1).dtype, epilogue_.activation == ProductActivation::kGeluTanh);
   }
 
  private:
@@ -206,7 +205,7 @@ class Gemm final : public Operation {
   explicit Gemm(const NodeView& node) : Gemm(node, ProductEpilogue{}) {}
   /// `epilogue`: without a bias, which is the node's own.
   Gemm(const NodeView& node, const ProductEpilogue& epilogue)
-      : has_relu_(epilogue.has_relu),
+      : activation_(epilogue.activation),
         transposes_a_(node.get_int("transA", 0) != 0),
         transposes_b_(node.get_int("transB", 0) != 0),
         alpha_(node.get_float("alpha", 1)),
@@ -237,23 +236,24 @@ class Gemm final : public Operation {
       addresses.emplace_back(&parameters.c, Planner::in(2));
     }
     if (count_of(shape) == 0) return;
-    parameters.has_relu = has_relu_ ? 1 : 0;
+    parameters.has_relu = activation_ == ProductActivation::kRelu ? 1 : 0;
     if (auto blas = blas_shape(planner, product, walk)) {
-      blas->has_relu = has_relu_;
-      if (!planner.has_input(2)) return call_blas(planner, *blas, y, -1);
-      if (planner.shape(2) == shape) {
-        blas->beta = beta_;
-        return call_blas(planner, *blas, y, beta_ == 0 ? -1 : 2);
+      blas->activation = activation_;
+      const bool is_whole = planner.has_input(2) && planner.shape(2) == shape;
+      if (is_whole) blas->beta = beta_;
+      blas->has_bias = planner.has_input(2) && !is_whole && parameters.c_row == 0 &&
+                       parameters.c_column == 1 && beta_ == 1;
+      const bool takes_all = !planner.has_input(2) || is_whole || blas->has_bias;
+      if (takes_all && planner.supports(*blas)) {
+        return call_blas(planner, *blas, y, blas->beta != 0 || blas->has_bias ? 2 : -1);
       }
-      blas->has_bias = parameters.c_row == 0 && parameters.c_column == 1 && beta_ == 1;
-      if (blas->has_bias) return call_blas(planner, *blas, y, 2);
     }
     launch_product(planner, walk, parameters, addresses, dtype, planner.input(0).dtype,
-                   planner.input(1).dtype);
+                   planner.input(1).dtype, activation_ == ProductActivation::kGeluTanh);
   }
 
  private:
-  bool has_relu_;
+  ProductActivation activation_;
   bool transposes_a_;
   bool transposes_b_;
   double alpha_;
@@ -295,14 +295,14 @@ constexpr sdk::KernelRow kRows[] = {
 
 void plan_rows_product(Planner& planner, const RowsProduct& product, const Buffer& a,
                        const Buffer& b, const Buffer* bias, const Buffer& y) {
-  if (planner.has_blas()) {
-    ProductShape shape;
-    shape.dtype = product.dtype;
-    shape.m = product.m;
-    shape.n = product.n;
-    shape.k = product.k;
-    shape.b_is_transposed = true;
-    shape.has_bias = bias != nullptr;
+  ProductShape shape;
+  shape.dtype = product.dtype;
+  shape.m = product.m;
+  shape.n = product.n;
+  shape.k = product.k;
+  shape.b_is_transposed = true;
+  shape.has_bias = bias != nullptr;
+  if (planner.supports(shape)) {
     std::vector<Buffer> buffers = {y, planner.scratch(kBlasWorkspaceBytes), a, b};
     if (bias) buffers.push_back(*bias);
     return planner.call(std::move(buffers), [shape](Stream& stream, void* const* at) {

@@ -7,7 +7,8 @@
 #include <nvrtc.h>
 #include <type_traits>
 
-#include "../../../providers/cuda/blas.h"
+#include "../../../providers/cuda/blas_api.h"
+#include "../../../providers/cuda/compiler.h"
 #include "../../../providers/cuda/driver.h"
 
 namespace gantry::cuda {
@@ -15,6 +16,7 @@ namespace {
 
 static_assert(kSuccess == int{CUDA_SUCCESS} && kInvalidValue == int{CUDA_ERROR_INVALID_VALUE} &&
               kOutOfMemory == int{CUDA_ERROR_OUT_OF_MEMORY} &&
+              kDeinitialized == int{CUDA_ERROR_DEINITIALIZED} &&
               kNoDevice == int{CUDA_ERROR_NO_DEVICE} && kNotReady == int{CUDA_ERROR_NOT_READY} &&
               kSystemNotReady == int{CUDA_ERROR_SYSTEM_NOT_READY});
 static_assert(kMultiprocessorCount == int{CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT} &&
@@ -22,7 +24,8 @@ static_assert(kMultiprocessorCount == int{CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COU
               kPciDevice == int{CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID} &&
               kPciDomain == int{CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID} &&
               kCapabilityMajor == int{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR} &&
-              kCapabilityMinor == int{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR});
+              kCapabilityMinor == int{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR} &&
+              kHasMemoryPools == int{CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED});
 static_assert(kPoolReleaseThreshold == int{CU_MEMPOOL_ATTR_RELEASE_THRESHOLD} &&
               kPoolReservedBytes == int{CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT});
 static_assert(kHostMemory == int{CU_MEMORYTYPE_HOST} && kDeviceMemory == int{CU_MEMORYTYPE_DEVICE});
@@ -70,6 +73,8 @@ struct IsCalledAlike<R (*)(A...), S (*)(B...)> : std::bool_constant<[] {
   static_assert(IsCalledAlike<decltype(DriverFunctions::member), decltype(&(function))>(), \
                 #function)
 EXPECT_ALIKE(init, cuInit);
+EXPECT_ALIKE(error_name, cuGetErrorName);
+EXPECT_ALIKE(error_string, cuGetErrorString);
 EXPECT_ALIKE(driver_version, cuDriverGetVersion);
 EXPECT_ALIKE(device_count, cuDeviceGetCount);
 EXPECT_ALIKE(device_get, cuDeviceGet);
@@ -126,6 +131,16 @@ static_assert(kLayoutBatchCount == int{CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT} &&
               kProductEpilogue == int{CUBLASLT_MATMUL_DESC_EPILOGUE} &&
               kProductBias == int{CUBLASLT_MATMUL_DESC_BIAS_POINTER} &&
               kPreferenceWorkspace == int{CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES} &&
+              kPreferenceReduction == int{CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK} &&
+              kPreferenceAlignmentA == int{CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES} &&
+              kPreferenceAlignmentB == int{CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES} &&
+              kPreferenceAlignmentC == int{CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES} &&
+              kPreferenceAlignmentD == int{CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES} &&
+              kReduceWide == unsigned{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE} &&
+              kBlasUnsupported == int{CUBLAS_STATUS_NOT_SUPPORTED} &&
+              kEpilogueGelu == int{CUBLASLT_EPILOGUE_GELU} &&
+              (kEpilogueGelu | kEpilogueBias) == int{CUBLASLT_EPILOGUE_GELU_BIAS} &&
+              (kEpilogueRelu | kEpilogueBias) == int{CUBLASLT_EPILOGUE_RELU_BIAS} &&
               kEpilogueBias == int{CUBLASLT_EPILOGUE_BIAS} &&
               kEpilogueRelu == int{CUBLASLT_EPILOGUE_RELU} && int{CUBLAS_OP_T} == 1);
 static_assert(sizeof(BlasAlgorithm) == sizeof(cublasLtMatmulAlgo_t) &&
@@ -133,6 +148,41 @@ static_assert(sizeof(BlasAlgorithm) == sizeof(cublasLtMatmulAlgo_t) &&
               offsetof(BlasHeuristic, state) == offsetof(cublasLtMatmulHeuristicResult_t, state) &&
               offsetof(BlasHeuristic, waves) ==
                   offsetof(cublasLtMatmulHeuristicResult_t, wavesCount));
+
+#define EXPECT_BLAS_ALIKE(member, function) \
+  static_assert(IsCalledAlike<decltype(BlasFunctions::member), decltype(&(function))>(), #function)
+EXPECT_BLAS_ALIKE(create, cublasLtCreate);
+EXPECT_BLAS_ALIKE(destroy, cublasLtDestroy);
+EXPECT_BLAS_ALIKE(version, cublasLtGetVersion);
+EXPECT_BLAS_ALIKE(status_name, cublasLtGetStatusName);
+EXPECT_BLAS_ALIKE(layout_create, cublasLtMatrixLayoutCreate);
+EXPECT_BLAS_ALIKE(layout_destroy, cublasLtMatrixLayoutDestroy);
+EXPECT_BLAS_ALIKE(layout_set, cublasLtMatrixLayoutSetAttribute);
+EXPECT_BLAS_ALIKE(product_create, cublasLtMatmulDescCreate);
+EXPECT_BLAS_ALIKE(product_destroy, cublasLtMatmulDescDestroy);
+EXPECT_BLAS_ALIKE(product_set, cublasLtMatmulDescSetAttribute);
+EXPECT_BLAS_ALIKE(preference_create, cublasLtMatmulPreferenceCreate);
+EXPECT_BLAS_ALIKE(preference_destroy, cublasLtMatmulPreferenceDestroy);
+EXPECT_BLAS_ALIKE(preference_set, cublasLtMatmulPreferenceSetAttribute);
+EXPECT_BLAS_ALIKE(heuristic, cublasLtMatmulAlgoGetHeuristic);
+EXPECT_BLAS_ALIKE(multiply, cublasLtMatmul);
+
+#define EXPECT_COMPILER_ALIKE(member, function)                                              \
+  static_assert(IsCalledAlike<decltype(CompilerFunctions::member), decltype(&(function))>(), \
+                #function)
+EXPECT_COMPILER_ALIKE(error_string, nvrtcGetErrorString);
+EXPECT_COMPILER_ALIKE(version, nvrtcVersion);
+EXPECT_COMPILER_ALIKE(architecture_count, nvrtcGetNumSupportedArchs);
+EXPECT_COMPILER_ALIKE(architectures, nvrtcGetSupportedArchs);
+EXPECT_COMPILER_ALIKE(create, nvrtcCreateProgram);
+EXPECT_COMPILER_ALIKE(destroy, nvrtcDestroyProgram);
+EXPECT_COMPILER_ALIKE(compile, nvrtcCompileProgram);
+EXPECT_COMPILER_ALIKE(code_size, nvrtcGetCUBINSize);
+EXPECT_COMPILER_ALIKE(code, nvrtcGetCUBIN);
+EXPECT_COMPILER_ALIKE(ptx_size, nvrtcGetPTXSize);
+EXPECT_COMPILER_ALIKE(ptx, nvrtcGetPTX);
+EXPECT_COMPILER_ALIKE(log_size, nvrtcGetProgramLogSize);
+EXPECT_COMPILER_ALIKE(log, nvrtcGetProgramLog);
 
 // The exported names that the headers' macros stand for.
 #define NAME_OF_(name) #name

@@ -68,19 +68,25 @@ EPILOGUES = {
     "relu": ("m = MatMul(a, b)\n y = Relu(m)", "MatMul+Relu"),
     "both": ("m = MatMul(a, b)\n n = Add(m, c)\n y = Relu(n)", "MatMul+Add+Relu"),
     "gemm": ("m = Gemm(a, b, c)\n y = Relu(m)", "Gemm+Relu"),
+    "gelu": ("m = MatMul(a, b)\n n = Add(m, c)\n y = Gelu<approximate=\"tanh\">(n)", "MatMul+Add+Gelu"),
+    "gelu_of_gemm": ("m = Gemm(a, b, c)\n y = Gelu<approximate=\"tanh\">(m)", "Gemm+Gelu"),
+    "exact_gelu": ("m = MatMul(a, b)\n n = Add(m, c)\n y = Gelu(n)", None),
     "relu_of_the_sum_of_two": ("m = MatMul(a, b)\n n = MatMul(a, b)\n o = Add(m, n)\n y = Relu(o)", None),
     "read_twice": ("m = MatMul(a, b)\n n = Add(m, c)\n y = Mul(m, n)", None),
 }
 
 
 @pytest.mark.parametrize("case", EPILOGUES)
-@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
 def test_what_stands_behind_is_done_in_the_same_pass(both, case, dtype):
     text, kernel = EPILOGUES[case]
     feeds = {"a": random(5, 7, dtype=dtype), "b": random(7, 9, dtype=dtype, seed=1)}
     constants = {"c": random(9, dtype=dtype, seed=2)} if "c" in text.replace("Relu", "") else {}
     kernels = compare_all(both, *small_graph(text, feeds, constants), rtol=2e-2 if dtype == np.float16 else 1e-4, atol=2e-2 if dtype == np.float16 else 1e-4)
-    if kernel:
+    if "Gelu" in text and dtype != np.float16:
+        assert not any("MatMul+Add+Gelu" in name or "Gemm+Gelu" in name for name in kernels)  # the library's is made for 16 bits
+    elif kernel:
         assert set(kernels) == {f"cuda.{kernel}"}
     else:
-        assert not any(name.startswith("cuda.MatMul+") for name in kernels)
+        assert not any(name.startswith("cuda.MatMul+") and name != "cuda.MatMul+Add" for name in kernels)
+        assert case == "exact_gelu" or "cuda.MatMul+Add" not in kernels

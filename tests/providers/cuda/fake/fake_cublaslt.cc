@@ -2,7 +2,11 @@
 // A stand-in for libcublasLt: products by the letter of its interface, columns one behind the
 // other, in double, on the stand-in driver's streams. It offers two algorithms and runs both the
 // same way.
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -22,7 +26,7 @@ struct Layout {
 
 struct Product {
   int transpose_a = 0, transpose_b = 0, epilogue = 1;
-  int scale_type;
+  int compute, scale_type;
   const void* bias = nullptr;
 };
 
@@ -30,6 +34,16 @@ constexpr int kOk = 0;
 constexpr int kInvalid = 7;
 constexpr int kRelu = 2;
 constexpr int kBias = 4;
+constexpr int kGelu = 32;
+constexpr int kUnsupported = 15;
+
+// What the caller promises of addresses, for which algorithms are offered; that of the library's
+// own is 256 bytes.
+struct Preference {
+  uint64_t workspace_bytes = 0;
+  uint32_t reductions = 7;
+  std::array<uint32_t, 4> alignments = {256, 256, 256, 256};  // of A, B, C, D
+};
 
 Number number_of(int type) {
   return type == 0   ? Number::kFloat
@@ -64,6 +78,9 @@ struct Work {
           if (beta != 0) sum += beta * read(c_data, number_of(c.type), n * c.stride + at);
           if ((product.epilogue & kBias) != 0) sum += read(product.bias, number_of(d.type), row);
           if ((product.epilogue & kRelu) != 0 && sum < 0) sum = 0;
+          if ((product.epilogue & kGelu) != 0)
+            sum = 0.5 * sum *
+                  (1 + std::tanh(0.79788456080286536 * (sum + 0.044715 * sum * sum * sum)));
           write(d_data, number_of(d.type), n * d.stride + at, sum);
         }
       }
@@ -80,6 +97,21 @@ int set(T& member, const void* value, size_t size) {
 
 int algorithms_tried = 0;
 
+// As the library's tables of types have it: sums in 32 bits of what is not double, in double of
+// what is, and nothing behind those.
+int check(const Product& product, const Layout& a, const Layout& b, const Layout& d) {
+  const bool is_double = product.compute == 70;
+  if (product.scale_type != (is_double ? 1 : 0)) return kInvalid;
+  if ((a.type == 1) != is_double || a.type != b.type || (d.type != a.type && d.type != 0))
+    return kUnsupported;
+  if (product.compute == 77 && a.type != 0) return kUnsupported;
+  if (is_double && product.epilogue != 1) return kUnsupported;
+  if ((product.epilogue & kBias) != 0 && !product.bias) return kUnsupported;
+  const int64_t inner = product.transpose_a != 0 ? a.rows : a.columns;
+  const int64_t other = product.transpose_b != 0 ? b.columns : b.rows;
+  return inner == other && a.batch == d.batch && b.batch == d.batch ? kOk : kInvalid;
+}
+
 }  // namespace
 
 // NOLINTBEGIN(readability-identifier-naming): the names are NVIDIA's
@@ -92,7 +124,10 @@ EXPORT int cublasLtCreate(void** handle) {
   *handle = &handles;
   return kOk;
 }
-EXPORT int cublasLtDestroy(void*) { return kOk; }
+EXPORT int cublasLtDestroy(void*) {
+  if (driver_has_ended()) std::abort();  // as what it would touch is gone
+  return kOk;
+}
 EXPORT size_t cublasLtGetVersion() { return 130000; }
 EXPORT const char* cublasLtGetStatusName(int) { return "CUBLAS_STATUS_OF_THE_TESTS"; }
 EXPORT int cublasLtMatrixLayoutCreate(void** layout, int type, uint64_t rows, uint64_t columns,
@@ -112,7 +147,7 @@ EXPORT int cublasLtMatrixLayoutSetAttribute(void* layout, int attribute, const v
 }
 EXPORT int cublasLtMatmulDescCreate(void** product, int compute, int scale_type) {
   if (compute != 68 && compute != 70 && compute != 77) return kInvalid;
-  *product = new Product{0, 0, 1, scale_type};
+  *product = new Product{0, 0, 1, compute, scale_type};
   return kOk;
 }
 EXPORT int cublasLtMatmulDescDestroy(void* product) {
@@ -128,18 +163,32 @@ EXPORT int cublasLtMatmulDescSetAttribute(void* product, int attribute, const vo
   return attribute == 8 ? set(to.bias, value, size) : kInvalid;
 }
 EXPORT int cublasLtMatmulPreferenceCreate(void** preference) {
-  *preference = new int(0);
+  *preference = new Preference;
   return kOk;
 }
 EXPORT int cublasLtMatmulPreferenceDestroy(void* preference) {
-  delete static_cast<int*>(preference);
+  delete static_cast<Preference*>(preference);
   return kOk;
 }
-EXPORT int cublasLtMatmulPreferenceSetAttribute(void*, int attribute, const void*, size_t size) {
-  return attribute == 1 && size == 8 ? kOk : kInvalid;
+EXPORT int cublasLtMatmulPreferenceSetAttribute(void* preference, int attribute, const void* value,
+                                                size_t size) {
+  auto& to = *static_cast<Preference*>(preference);
+  if (attribute == 1) return set(to.workspace_bytes, value, size);
+  if (attribute == 3) return set(to.reductions, value, size);
+  if (attribute < 5 || attribute > 8) return kInvalid;
+  return set(to.alignments.at(static_cast<size_t>(attribute) - 5), value, size);
 }
-EXPORT int cublasLtMatmulAlgoGetHeuristic(void*, void*, void*, void*, void*, void*, void*, int most,
-                                          void* results, int* count) {
+EXPORT int cublasLtMatmulAlgoGetHeuristic(void*, void* product, void* a, void* b, void*, void* d,
+                                          void* preference, int most, void* results, int* count) {
+  *count = 0;
+  if (const int status = check(*static_cast<Product*>(product), *static_cast<Layout*>(a),
+                               *static_cast<Layout*>(b), *static_cast<Layout*>(d));
+      status != kOk)
+    return status;
+  const auto& wanted = *static_cast<Preference*>(preference);
+  // An algorithm carries what was promised, and holds the caller to it.
+  uint64_t promised = 256;
+  for (const uint32_t one : wanted.alignments) promised = std::min<uint64_t>(promised, one);
   struct Result {
     uint64_t algorithm[8];
     size_t workspace_bytes;
@@ -149,15 +198,21 @@ EXPORT int cublasLtMatmulAlgoGetHeuristic(void*, void*, void*, void*, void*, voi
   };
   *count = most < 2 ? most : 2;
   for (int i = 0; i < *count; ++i)
-    static_cast<Result*>(results)[i] = {{uint64_t(i) + 1}, 0, 0, 1, {}};
+    static_cast<Result*>(results)[i] = {
+        {uint64_t(i) + 1, promised, wanted.workspace_bytes}, 0, 0, 1, {}};
   ++algorithms_tried;
   return kOk;
 }
 EXPORT int cublasLtMatmul(void*, void* product, const void* alpha, const void* a, void* a_layout,
                           const void* b, void* b_layout, const void* beta, const void* c,
                           void* c_layout, void* d, void* d_layout, const uint64_t* algorithm,
-                          void* workspace, size_t, void* stream) {
-  if (!algorithm || algorithm[0] == 0 || !workspace) return kInvalid;
+                          void* workspace, size_t workspace_bytes, void* stream) {
+  if (!algorithm || algorithm[0] == 0 || !workspace || workspace_bytes < algorithm[2])
+    return kInvalid;
+  for (const void* one : {a, b, c, static_cast<const void*>(d),
+                          static_cast<const void*>(static_cast<Product*>(product)->bias)}) {
+    if (reinterpret_cast<uintptr_t>(one) % algorithm[1] != 0) return kInvalid;
+  }
   const auto& description = *static_cast<Product*>(product);
   const auto scale = [&](const void* value) {
     return read(value, number_of(description.scale_type), 0);
@@ -166,9 +221,8 @@ EXPORT int cublasLtMatmul(void*, void* product, const void* alpha, const void* a
       Work{description, *static_cast<Layout*>(a_layout), *static_cast<Layout*>(b_layout),
            *static_cast<Layout*>(c_layout), *static_cast<Layout*>(d_layout), a, b, c, d,
            scale(alpha), scale(beta)});
-  const int64_t inner = description.transpose_a != 0 ? work->a.rows : work->a.columns;
-  const int64_t other = description.transpose_b != 0 ? work->b.columns : work->b.rows;
-  if (inner != other || work->a.batch != work->d.batch) return kInvalid;
+  if (const int status = check(description, work->a, work->b, work->d); status != kOk)
+    return status;
   enqueue(stream, work);
   return kOk;
 }
