@@ -26,7 +26,7 @@ std::string Compiler::load(const LibrarySearch& search, int driver_version) {
     return "NVIDIA's run-time compiler " + names.front() + (names.size() > 1 ? " or older" : "") +
            " cannot be opened: " + library.reason();
   }
-  Functions& f = functions_;
+  CompilerFunctions& f = functions_;
   const bool is_whole =
       library.find("nvrtcGetErrorString", f.error_string) &&
       library.find("nvrtcVersion", f.version) &&
@@ -46,6 +46,8 @@ std::string Compiler::load(const LibrarySearch& search, int driver_version) {
       count <= 0)
     return library.path() + " is not the run-time compiler that is expected under this name";
   version_ = std::to_string(major) + "." + std::to_string(minor);
+  // It opens this by its bare name when it first compiles.
+  search.open_beside(library, "libnvrtc-builtins.so." + version_);
   architectures_.resize(static_cast<size_t>(count));
   if (f.architectures(architectures_.data()) != 0)
     return library.path() + " does not tell the architectures that it knows";

@@ -11,6 +11,24 @@
 
 namespace gantry::cuda {
 
+/// The library's functions, as its binary interface has them; 0 is success.
+struct CompilerFunctions {
+  const char* (*error_string)(int) = nullptr;
+  int (*version)(int*, int*) = nullptr;
+  int (*architecture_count)(int*) = nullptr;
+  int (*architectures)(int*) = nullptr;
+  int (*create)(void**, const char*, const char*, int, const char* const*,
+                const char* const*) = nullptr;
+  int (*destroy)(void**) = nullptr;
+  int (*compile)(void*, int, const char* const*) = nullptr;
+  int (*code_size)(void*, size_t*) = nullptr;
+  int (*code)(void*, char*) = nullptr;
+  int (*ptx_size)(void*, size_t*) = nullptr;
+  int (*ptx)(void*, char*) = nullptr;
+  int (*log_size)(void*, size_t*) = nullptr;
+  int (*log)(void*, char*) = nullptr;
+};
+
 class Compiler {
  public:
   /// `driver_version`: as the driver tells it; code of a newer compiler it cannot load.
@@ -27,23 +45,6 @@ class Compiler {
   [[nodiscard]] std::string compile(const std::string& source, int capability) const;
 
  private:
-  struct Functions {
-    const char* (*error_string)(int) = nullptr;
-    int (*version)(int*, int*) = nullptr;
-    int (*architecture_count)(int*) = nullptr;
-    int (*architectures)(int*) = nullptr;
-    int (*create)(void**, const char*, const char*, int, const char* const*,
-                  const char* const*) = nullptr;
-    int (*destroy)(void**) = nullptr;
-    int (*compile)(void*, int, const char* const*) = nullptr;
-    int (*code_size)(void*, size_t*) = nullptr;
-    int (*code)(void*, char*) = nullptr;
-    int (*ptx_size)(void*, size_t*) = nullptr;
-    int (*ptx)(void*, char*) = nullptr;
-    int (*log_size)(void*, size_t*) = nullptr;
-    int (*log)(void*, char*) = nullptr;
-  };
-
   std::string load(const LibrarySearch& search, int driver_version);
   [[nodiscard]] std::string architecture_option(int capability) const;
   [[nodiscard]] std::string run(const std::string& source,
@@ -52,7 +53,7 @@ class Compiler {
                                     int (*get)(void*, char*)) const;
 
   std::string cache_folder_;
-  Functions functions_;
+  CompilerFunctions functions_;
   std::string version_;             // "13.0"
   std::vector<int> architectures_;  // ascending
   std::string reason_;              // after what load() fills in

@@ -92,6 +92,8 @@ class Finder {
     if (facts.capability < kOldestCapability) {
       facts.reason = "its compute capability is " + std::to_string(facts.capability / 10) + "." +
                      std::to_string(facts.capability % 10) + ", needed is 8.0 or newer";
+    } else if (attribute(kHasMemoryPools, facts.number) == 0) {
+      facts.reason = "its driver offers no pools of memory, as that of some virtual GPUs";
     }
     found_.push_back({place, std::move(facts)});
   }
@@ -133,7 +135,12 @@ Device::Device(const Services& services, const DeviceFacts& known)
 
 Device::~Device() {
   // Of a lost device the driver's answers tell nothing new, and destroying cannot fail.
-  driver.context_set_current(context_);
+  if (driver.context_set_current(context_) == kDeinitialized) {
+    // The process ends and the driver has ended before it; libraries that are asked to give back
+    // what they hold on the device would fall over it.
+    static_cast<void>(dnn_.release());
+    static_cast<void>(blas_.release());
+  }
   dnn_.reset();
   blas_.reset();
   programs_.reset();
@@ -201,7 +208,8 @@ int Device::take(uint64_t size_bytes, Address& out_address) {
 void* Device::allocate(uint64_t size_bytes) {
   require_alive();
   enter();
-  size_bytes = std::max<uint64_t>(size_bytes, 1);
+  // Whole words: kernels change single bytes by the word in which they lie.
+  size_bytes = (std::max<uint64_t>(size_bytes, 1) + 15) / 16 * 16;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (limit_ > 0 && (size_bytes > limit_ || used_ > limit_ - size_bytes)) {
     throw sdk::Error(GANTRY_OUT_OF_MEMORY,
@@ -232,7 +240,7 @@ void* Device::allocate(uint64_t size_bytes) {
 
 void Device::free(void* memory) noexcept {
   if (!memory) return;
-  driver.context_set_current(context_);
+  make_current();
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = blocks_.find(memory);
   if (found == blocks_.end()) return;

@@ -72,6 +72,8 @@ class Device {
   /// Makes the context the calling thread's; to be called before any function of the driver that
   /// works in one.
   void enter() const;
+  /// The same for what cannot fail: destroying.
+  void make_current() const noexcept { driver.context_set_current(context_); }
   /// Throws what a result of the driver means: OUT_OF_MEMORY, DEVICE_LOST (nothing on the device
   /// can be trusted any more; from then on always) or DEVICE_ERROR. `what` was being done.
   void require(int result, const char* what) const;

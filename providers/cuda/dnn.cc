@@ -3,14 +3,16 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <limits>
+#include <system_error>
 
 #include "stream.h"
 
 namespace gantry::cuda {
 namespace {
 
-constexpr int64_t kMostConfigs = 8;  // of a mode of the heuristics
+constexpr int64_t kMostConfigs = 24;  // of a mode of the heuristics; many round f32's factors
 constexpr size_t kMostWays = 6;
 constexpr int kAnyWay = -1;
 constexpr int kTimedRuns = 5;
@@ -77,8 +79,10 @@ Dnn::Convolution& Dnn::convolution_of(const ConvShape& shape) {
   if (convolution->graph.status() == 0) {
     // Making a way can take the library a tenth of a second, so with a choice on disk it makes one.
     std::string kept;
-    if (cache_.load(key_of(shape), kept) && kept.size() == 1) {
-      find_ways(*convolution, kept[0] - 'a');
+    int number = 0;
+    if (cache_.load(key_of(shape), kept) &&
+        std::from_chars(kept.data(), kept.data() + kept.size(), number).ec == std::errc()) {
+      find_ways(*convolution, number);
       convolution->is_chosen = !convolution->plans.empty();
     }
     if (convolution->plans.empty()) find_ways(*convolution, kAnyWay);
@@ -89,7 +93,7 @@ Dnn::Convolution& Dnn::convolution_of(const ConvShape& shape) {
 
 // Ways come in the same order from the same library on the same device.
 std::string Dnn::key_of(const ConvShape& shape) const {
-  return CodeCache::key_of("cudnn-1|" + std::to_string(version_) + "|" + device_.facts.name +
+  return CodeCache::key_of("cudnn-2|" + std::to_string(version_) + "|" + device_.facts.name +
                            (uses_tf32_ ? "|tf32|" : "|") + shape.text());
 }
 
@@ -106,7 +110,9 @@ bool Dnn::may_use(const ConvShape& shape, const DnnDescriptor& config) const {
   void* handle = engine.handle();
   if (config.get(kConfigEngine, kDnnDescriptorType, 1, &handle) != 1) return false;
   std::array<int, 10> notes{};  // as many kinds as there are
-  const int64_t count = engine.get(kEngineNotes, kDnnNoteType, notes.size(), notes.data());
+  // A newer library may know, and count, more.
+  const int64_t count = std::min<int64_t>(
+      engine.get(kEngineNotes, kDnnNoteType, notes.size(), notes.data()), notes.size());
   for (int64_t i = 0; i < count; ++i) {
     const int note = notes.at(static_cast<size_t>(i));
     if (note == kNoteNondeterministic) return false;
@@ -172,7 +178,7 @@ void Dnn::choose(Convolution& convolution, Stream& stream, const ConvOperands& o
   }
   convolution.is_chosen = true;
   const int number = convolution.numbers[convolution.chosen];
-  cache_.store(key_of(convolution.shape), std::string(1, static_cast<char>('a' + number)));
+  cache_.store(key_of(convolution.shape), std::to_string(number));
 }
 
 // Milliseconds; infinite: it does not run.

@@ -28,6 +28,7 @@ enum DriverResult : int {
   kSuccess = 0,
   kInvalidValue = 1,
   kOutOfMemory = 2,
+  kDeinitialized = 4,
   kNoDevice = 100,
   kSystemNotReady = 802,
   kNotReady = 600
@@ -40,7 +41,8 @@ enum DeviceAttribute : int {
   kPciDevice = 34,
   kPciDomain = 50,
   kCapabilityMajor = 75,
-  kCapabilityMinor = 76
+  kCapabilityMinor = 76,
+  kHasMemoryPools = 115
 };
 
 /// What a pool of memory is made with.

@@ -12,6 +12,8 @@ namespace {
 
 constexpr int64_t kMostBlocks = 0x7fffffff;
 constexpr size_t kMostParameterBytes = 4096;  // of every architecture
+constexpr int kFewThreads = 256;
+constexpr int kMostThreads = 1024;
 
 template <class T>
 std::vector<int64_t> widened(const void* data, int64_t count) {
@@ -108,8 +110,10 @@ void Planner::add_launch(const std::string& source, int64_t blocks, int threads,
                                              std::to_string(size_bytes) +
                                              " bytes of parameters cannot be launched");
   }
+  // Two bounds and no more, so that one text serves blocks of many sizes.
+  const int bound = threads <= kFewThreads ? kFewThreads : kMostThreads;
   Step step;
-  step.program = &programs_.get(source);
+  step.program = &programs_.get("#define MOST_THREADS " + std::to_string(bound) + "\n" + source);
   step.blocks = static_cast<unsigned>(blocks);
   step.threads = static_cast<unsigned>(threads);
   const auto* bytes = static_cast<const std::byte*>(parameters);

@@ -24,6 +24,7 @@ std::vector<std::string> package_folders(std::string_view provider_path) {
     }
   }
   std::sort(found.begin(), found.end());  // a folder's own order is by chance
+  found.emplace_back("/usr/local/cuda/lib64");
   return found;
 }
 
@@ -37,6 +38,14 @@ LibrarySearch::LibrarySearch(std::vector<std::string> folders, std::string_view 
     folders_.push_back(std::string(home) + "/lib64");
     folders_.push_back(std::string(home) + "/lib");
   }
+}
+
+void LibrarySearch::open_beside(const SharedLibrary& other, const std::string& name) const {
+  const size_t slash = other.path().rfind('/');
+  if (slash != std::string::npos &&
+      dlopen((other.path().substr(0, slash + 1) + name).c_str(), RTLD_NOW | RTLD_LOCAL))
+    return;
+  static_cast<void>(open({name}));
 }
 
 SharedLibrary LibrarySearch::open(const std::vector<std::string>& names) const {

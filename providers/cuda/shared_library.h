@@ -37,11 +37,15 @@ class SharedLibrary {
 
 /// Where libraries are looked for, in this order: the folders of the option "libraries"; lib64 and
 /// lib of CUDA_HOME, if the environment has it and may be believed; where the dynamic linker looks;
-/// and the folders nvidia/*/lib beside any folder above the provider, as Python packages have them.
+/// the folders nvidia/*/lib beside any folder above the provider, as Python packages have them; and
+/// /usr/local/cuda, where the toolkit installs itself.
 class LibrarySearch {
  public:
   LibrarySearch(std::vector<std::string> folders, std::string_view provider_path);
 
+  /// The library `name` beside one that was opened by its path, else wherever it is found. For what
+  /// a library opens by its bare name, which the dynamic linker knows only if it is open already.
+  void open_beside(const SharedLibrary& other, const std::string& name) const;
   /// The first of these names that opens.
   [[nodiscard]] SharedLibrary open(const std::vector<std::string>& names) const;
   /// Folders that exist, for libraries that bring files of their own.

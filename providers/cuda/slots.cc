@@ -91,6 +91,7 @@ void fill_capture_slots(gantry_provider_api& api) {
   };
   api.capture_destroy = [](gantry_capture* capture) {
     if (!capture) return;
+    from(capture)->device.make_current();
     from(capture)->device.driver.graph_exec_destroy(from(capture)->graph);
     delete from(capture);
   };

@@ -73,7 +73,10 @@ Stream::Stream(Device& device)
   device_.require(device_.driver.stream_create(&handle_, kNonBlockingStream), "making a stream");
 }
 
-Stream::~Stream() { device_.driver.stream_destroy(handle_); }
+Stream::~Stream() {
+  device_.make_current();
+  device_.driver.stream_destroy(handle_);
+}
 
 void Stream::copy(const gantry_copy& copy) {
   device_.require_alive();
@@ -195,7 +198,10 @@ Event::Event(Device& device) : device_(device) {
   device_.require(device_.driver.event_create(&handle_, kNoTiming), "making an event");
 }
 
-Event::~Event() { device_.driver.event_destroy(handle_); }
+Event::~Event() {
+  device_.make_current();
+  device_.driver.event_destroy(handle_);
+}
 
 void Event::record(Stream& stream) {
   device_.require_alive();

@@ -15,7 +15,9 @@ typedef unsigned long long u64;
 #define MATH(name) __builtin_##name
 #else
 #define MATH(name) name
-#define KERNEL(Parameters) extern "C" __global__ void kernel(const __grid_constant__ Parameters p)
+// MOST_THREADS stands before this text: with it no kernel wants more registers than a block has.
+#define KERNEL(Parameters) \
+  extern "C" __global__ void __launch_bounds__(MOST_THREADS) kernel(const __grid_constant__ Parameters p)
 #endif
 
 // 16-bit floats as they lie in memory; they are computed in float.

@@ -84,7 +84,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Unusable{"old_driver", "version=11080", "absent",
                              "the driver is for CUDA 11.8, needed is 12.0 or newer"},
                     Unusable{"old_device", "capability=75", "blocked",
-                             "its compute capability is 7.5, needed is 8.0"}));
+                             "its compute capability is 7.5, needed is 8.0"},
+                    Unusable{"without_pools", "pools=0", "blocked",
+                             "its driver offers no pools of memory"}));
 
 TEST(CudaDevices, WithoutADriverAreAbsent) {
   test::TempFolder folder;
@@ -152,6 +154,25 @@ TEST(CudaSession, GoesOverTwoDevices) {
   Session session =
       runtime.session(kModel, R"({"placement": {"rules": [{"name": "s", "device": "CUDA:1"}]}})");
   for (const int64_t count : {3, 3, 3, 777}) expect_runs(session, count);
+}
+
+TEST(CudaSession, MayEndAfterTheDriver) {
+  const std::string fakes = std::string(GANTRY_FAKE_CUDA_FOLDER) + "_blas";
+  void* driver = dlopen((fakes + "/libcuda.so.1").c_str(), RTLD_NOW);
+  ASSERT_NE(driver, nullptr) << dlerror();
+  {
+    FakeRuntime runtime("devices=1", R"({"libraries": [")" + fakes + R"("]})");
+    Session session = runtime.session(
+        "g (float[n, 3] x) => (float[n, 3] y) <float[3, 3] w = {1, 0, 0, 0, 1, 0, 0, 0, 1}> "
+        "{ y = MatMul(x, w) }");
+    const Tensor x(DType::kFloat, {2, 3});
+    ASSERT_EQ(session.run({{"x", x}}).size(), 1U);
+    reinterpret_cast<void (*)()>(dlsym(driver, "gantry_fake_end"))();
+  }
+  // A runtime that is made anew finds the driver as it was.
+  FakeRuntime next("devices=1");
+  Session session = next.session(kModel);
+  expect_runs(session, 4);
 }
 
 TEST(CudaMemory, IsLimitedByAnOption) {

@@ -13,6 +13,13 @@ extern "C" {
 __attribute__((visibility("default"))) EmulatedIndex threadIdx, blockIdx, blockDim, gridDim;
 // Returns when all threads of the block (0) or of the warp (1) have come there. Set by the machine.
 __attribute__((visibility("default"))) void (*emulated_barrier)(int is_warp);
+// Called where memory is read or written at an address that its type is not aligned to, which a
+// device does not do. Set by the machine.
+__attribute__((visibility("default"))) void (*emulated_fault)();
+// How the compiler's check of alignment reports (-fsanitize=alignment).
+__attribute__((visibility("hidden"))) void __ubsan_handle_type_mismatch_v1(void*, void*) {
+  emulated_fault();
+}
 }
 
 #define __global__

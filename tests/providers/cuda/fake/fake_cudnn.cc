@@ -3,6 +3,7 @@
 // operations one after the other in double, element by element, by the strides that the tensors
 // say. It offers two ways, of which the first may round factors; a stand-in that is told
 // GANTRY_FAKE_CUDNN=alone has none for a graph of more than one operation.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +19,7 @@ using namespace gantry::test;  // NOLINT(google-build-using-namespace): all of i
 
 namespace {
 
+constexpr int kWinograd = 5;
 enum Status { kOk = 0, kBadParameter = 2000, kNotSupported = 3000 };
 enum Kind { kEngine = 2, kConfig = 3, kPlan = 5, kConvolution = 10, kPointwise = 13, kTensor = 17 };
 
@@ -253,9 +255,10 @@ EXPORT int cudnnBackendGetAttribute(void* descriptor, int attribute, int, int64_
       descriptors[0]->way = from.way;
       *count = 1;
       return kOk;
-    case 1303:  // notes: the first way rounds
-      *count = from.way == 0 ? 1 : 0;
-      *static_cast<int*>(out) = 0;
+    case 1303:  // notes: the first way rounds, and of the second there are more than are asked for
+      *count = from.way == 0 ? 1 : most + 1;
+      for (int64_t i = 0; i < std::min(*count, most); ++i)
+        static_cast<int*>(out)[i] = from.way == 0 ? 0 : kWinograd;
       return kOk;
     case 402:
       *static_cast<int64_t*>(out) = 1024;
@@ -272,7 +275,10 @@ EXPORT int cudnnBackendExecute(void*, void* plan, void* pack) {
   if (!config || ids.size() != addresses.size() || !of(pack).one<void*>(1003)) return kBadParameter;
   auto work = std::make_shared<Work>();
   work->operations = config->other(1300)->all<const Descriptor*>(801);
-  for (size_t i = 0; i < ids.size(); ++i) work->addresses[ids[i]] = addresses[i];
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (reinterpret_cast<uintptr_t>(addresses[i]) % 16 != 0) return kBadParameter;
+    work->addresses[ids[i]] = addresses[i];
+  }
   enqueue(streams, work);
   return kOk;
 }

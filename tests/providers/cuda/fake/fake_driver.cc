@@ -4,10 +4,12 @@
 // is and what goes wrong, read again by each cuInit:
 //
 //   GANTRY_FAKE_CUDA="devices=2 version=13000 capability=90 memory=67108864 latency_us=50
-//                     fail=cuMemHostAlloc:3 lost=5"
+//                     fail=cuMemHostAlloc:3 lost=5 pools=0"
 //
 // `fail`: call N of a function answers that the value is invalid; `lost`: launch N breaks the
-// device.
+// device; `pools=0`: it has no pools of memory. It is as strict as the driver may be: a thread
+// without a context gets nowhere, a thread whose stream records may not wait, ask or load, and a
+// kernel that uses an address as its type may not lie breaks the device.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -93,12 +95,25 @@ EXPORT void gantry_fake_enqueue(void* stream, void (*work)(void*),
   });
 }
 
+// The driver ends, as it may before what uses it when a process does.
+EXPORT void gantry_fake_end() {
+  World& w = world();
+  const std::lock_guard<std::mutex> lock(w.mutex);
+  w.has_ended = true;
+}
+EXPORT int gantry_fake_has_ended() {
+  World& w = world();
+  const std::lock_guard<std::mutex> lock(w.mutex);
+  return w.has_ended ? 1 : 0;
+}
+
 EXPORT int cuInit(unsigned) {
   World& w = world();
   const std::lock_guard<std::mutex> lock(w.mutex);
   w.settings = Settings::read();
   w.calls.clear();
   w.is_lost = false;
+  w.has_ended = false;
   return w.settings.devices == 0 ? kNoDevice : kOk;
 }
 EXPORT int cuDriverGetVersion(int* version) {
@@ -156,6 +171,9 @@ EXPORT int cuDeviceGetAttribute(int* value, int attribute, int device) {
     case 50:
       *value = 0;
       return kOk;
+    case 115:  // pools of memory
+      *value = settings.pools;
+      return kOk;
     case 75:
       *value = settings.capability / 10;
       return kOk;
@@ -185,15 +203,18 @@ EXPORT int cuDevicePrimaryCtxRelease_v2(int) {
   --world().counters.contexts;
   return kOk;
 }
-EXPORT int cuCtxSetCurrent(void*) { return lost_or_ok(); }
+EXPORT int cuCtxSetCurrent(void* context) {
+  current_context = context;
+  return lost_or_ok();
+}
 
 EXPORT int cuMemPoolCreate(void** pool, const void*) {
-  ENTER("cuMemPoolCreate");
+  ENTER_CONTEXT("cuMemPoolCreate");
   static int pools;
   *pool = &pools;
   return kOk;
 }
-EXPORT int cuMemPoolDestroy(void*) { return kOk; }
+EXPORT int cuMemPoolDestroy(void*) { return enter_context("cuMemPoolDestroy"); }
 EXPORT int cuMemPoolSetAttribute(void*, int, void*) { return kOk; }
 EXPORT int cuMemPoolGetAttribute(void*, int, void* value) {
   *static_cast<uint64_t*>(value) = world().counters.device_bytes;
@@ -204,7 +225,7 @@ EXPORT int cuMemPoolTrimTo(void*, size_t) {
   return kOk;
 }
 EXPORT int cuMemAllocFromPoolAsync(unsigned long long* out, size_t bytes, void*, void*) {
-  ENTER("cuMemAllocFromPoolAsync");
+  ENTER_CONTEXT("cuMemAllocFromPoolAsync");
   World& w = world();
   const std::lock_guard<std::mutex> lock(w.mutex);
   if (bytes > w.settings.memory || w.counters.device_bytes > w.settings.memory - bytes)
@@ -217,6 +238,7 @@ EXPORT int cuMemAllocFromPoolAsync(unsigned long long* out, size_t bytes, void*,
   return kOk;
 }
 EXPORT int cuMemFreeAsync(unsigned long long address, void*) {
+  if (!current_context) return kNoContext;
   World& w = world();
   const std::lock_guard<std::mutex> lock(w.mutex);
   const auto found = w.blocks.find(address);
@@ -227,33 +249,34 @@ EXPORT int cuMemFreeAsync(unsigned long long address, void*) {
   return kOk;
 }
 EXPORT int cuMemHostAlloc(void** out, size_t bytes, unsigned) {
-  ENTER("cuMemHostAlloc");
+  ENTER_UNRECORDED("cuMemHostAlloc");
   *out = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
   ++world().counters.pinned_blocks;
   return kOk;
 }
 EXPORT int cuMemFreeHost(void* memory) {
+  if (!current_context) return kNoContext;
   std::free(memory);
   --world().counters.pinned_blocks;
   return kOk;
 }
 EXPORT int cuMemcpyHtoDAsync_v2(unsigned long long target, const void* source, size_t bytes,
                                 void* stream) {
-  ENTER("cuMemcpyHtoDAsync_v2");
+  ENTER_CONTEXT("cuMemcpyHtoDAsync_v2");
   return copy(of(stream), target, reinterpret_cast<uintptr_t>(source), bytes, true, false);
 }
 EXPORT int cuMemcpyDtoHAsync_v2(void* target, unsigned long long source, size_t bytes,
                                 void* stream) {
-  ENTER("cuMemcpyDtoHAsync_v2");
+  ENTER_CONTEXT("cuMemcpyDtoHAsync_v2");
   return copy(of(stream), reinterpret_cast<uintptr_t>(target), source, bytes, false, true);
 }
 EXPORT int cuMemcpyDtoDAsync_v2(unsigned long long target, unsigned long long source, size_t bytes,
                                 void* stream) {
-  ENTER("cuMemcpyDtoDAsync_v2");
+  ENTER_CONTEXT("cuMemcpyDtoDAsync_v2");
   return copy(of(stream), target, source, bytes, true, true);
 }
 EXPORT int cuMemcpy2DAsync_v2(const gantry::cuda::Copy2d* rows, void* stream) {
-  ENTER("cuMemcpy2DAsync_v2");
+  ENTER_CONTEXT("cuMemcpy2DAsync_v2");
   const auto target =
       rows->target_type == 1 ? reinterpret_cast<uintptr_t>(rows->target_host) : rows->target_device;
   const auto source =
@@ -266,7 +289,7 @@ EXPORT int cuMemcpy2DAsync_v2(const gantry::cuda::Copy2d* rows, void* stream) {
 }
 EXPORT int cuMemsetD8Async(unsigned long long target, unsigned char value, size_t bytes,
                            void* stream) {
-  ENTER("cuMemsetD8Async");
+  ENTER_CONTEXT("cuMemsetD8Async");
   return of(stream)->give([=] {
     if (!is_on_device(target, bytes)) return break_device();
     std::memset(reinterpret_cast<void*>(target), value, bytes);
@@ -274,40 +297,41 @@ EXPORT int cuMemsetD8Async(unsigned long long target, unsigned char value, size_
 }
 
 EXPORT int cuStreamCreate(void** stream, unsigned) {
-  ENTER("cuStreamCreate");
+  ENTER_CONTEXT("cuStreamCreate");
   *stream = new Stream;
   ++world().counters.streams;
   return kOk;
 }
 EXPORT int cuStreamDestroy_v2(void* stream) {
+  if (!current_context) return kNoContext;
   delete of(stream);
   --world().counters.streams;
   return kOk;
 }
 EXPORT int cuStreamSynchronize(void* stream) {
-  ENTER("cuStreamSynchronize");
-  if (of(stream)->recording) return kCaptureUnsupported;
+  ENTER_UNRECORDED("cuStreamSynchronize");
   of(stream)->wait();
   return lost_or_ok();
 }
 EXPORT int cuStreamWaitEvent(void* stream, void* event, unsigned) {
-  ENTER("cuStreamWaitEvent");
+  ENTER_CONTEXT("cuStreamWaitEvent");
   const auto state = event_of(event)->state;
   return of(stream)->give([state, number = state->recorded] { state->wait(number); });
 }
 EXPORT int cuEventCreate(void** event, unsigned) {
-  ENTER("cuEventCreate");
+  ENTER_CONTEXT("cuEventCreate");
   *event = new Event;
   ++world().counters.events;
   return kOk;
 }
 EXPORT int cuEventDestroy_v2(void* event) {
+  if (!current_context) return kNoContext;
   delete event_of(event);
   --world().counters.events;
   return kOk;
 }
 EXPORT int cuEventRecord(void* event, void* stream) {
-  ENTER("cuEventRecord");
+  ENTER_CONTEXT("cuEventRecord");
   const auto state = event_of(event)->state;
   const std::lock_guard<std::mutex> lock(state->mutex);
   const uint64_t number = ++state->recorded;
@@ -318,34 +342,40 @@ EXPORT int cuEventRecord(void* event, void* stream) {
   });
 }
 EXPORT int cuEventQuery(void* event) {
-  ENTER("cuEventQuery");
+  ENTER_UNRECORDED("cuEventQuery");
   const auto state = event_of(event)->state;
   const std::lock_guard<std::mutex> lock(state->mutex);
   return state->completed >= state->recorded ? kOk : kNotReady;
 }
 EXPORT int cuEventSynchronize(void* event) {
+  ENTER_UNRECORDED("cuEventSynchronize");
   const auto state = event_of(event)->state;
   state->wait(state->recorded);
   return lost_or_ok();
 }
 
 EXPORT int cuEventElapsedTime(float* milliseconds, void*, void*) {
-  ENTER("cuEventElapsedTime");
+  ENTER_CONTEXT("cuEventElapsedTime");
   *milliseconds = 1;
   return kOk;
 }
 
 EXPORT int cuStreamBeginCapture_v2(void* stream, int) {
-  ENTER("cuStreamBeginCapture_v2");
+  ENTER_CONTEXT("cuStreamBeginCapture_v2");
   if (of(stream)->recording) return kInvalid;
   of(stream)->recording = std::make_unique<std::vector<Work>>();
+  of(stream)->is_spoilt = false;
+  recording_stream = of(stream);
   return kOk;
 }
 EXPORT int cuStreamEndCapture(void* stream, void** graph) {
-  ENTER("cuStreamEndCapture");
+  ENTER_CONTEXT("cuStreamEndCapture");
   if (!of(stream)->recording) return kInvalid;
-  *graph = new Graph{std::move(*of(stream)->recording)};
-  of(stream)->recording.reset();
+  const std::unique_ptr<std::vector<Work>> recorded = std::move(of(stream)->recording);
+  recording_stream = nullptr;
+  *graph = nullptr;
+  if (of(stream)->is_spoilt) return kCaptureInvalidated;
+  *graph = new Graph{std::move(*recorded)};
   ++world().counters.captures;
   return kOk;
 }
@@ -354,26 +384,27 @@ EXPORT int cuGraphDestroy(void* graph) {
   return kOk;
 }
 EXPORT int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
-  ENTER("cuGraphInstantiateWithFlags");
+  ENTER_CONTEXT("cuGraphInstantiateWithFlags");
   *executable = new Graph(*static_cast<Graph*>(graph));
   ++world().counters.graphs;
   return kOk;
 }
 EXPORT int cuGraphLaunch(void* executable, void* stream) {
-  ENTER("cuGraphLaunch");
+  ENTER_CONTEXT("cuGraphLaunch");
   ++world().counters.graph_launches;
   return of(stream)->give([executable] {
     for (const Work& work : static_cast<Graph*>(executable)->works) work();
   });
 }
 EXPORT int cuGraphExecDestroy(void* executable) {
+  if (!current_context) return kNoContext;
   delete static_cast<Graph*>(executable);
   --world().counters.graphs;
   return kOk;
 }
 
 EXPORT int cuModuleLoadData(void** module, const void* image) {
-  ENTER("cuModuleLoadData");
+  ENTER_UNRECORDED("cuModuleLoadData");
   try {
     *module = new Module(image);
   } catch (const std::exception& error) {
@@ -384,12 +415,13 @@ EXPORT int cuModuleLoadData(void** module, const void* image) {
   return kOk;
 }
 EXPORT int cuModuleUnload(void* module) {
+  if (!current_context) return kNoContext;
   delete static_cast<Module*>(module);
   --world().counters.modules;
   return kOk;
 }
 EXPORT int cuModuleGetFunction(void** function, void* module, const char* name) {
-  ENTER("cuModuleGetFunction");
+  ENTER_CONTEXT("cuModuleGetFunction");
   if (std::string(name) != "kernel") return kNotFound;
   *function = &static_cast<Module*>(module)->function;
   return kOk;
@@ -397,7 +429,7 @@ EXPORT int cuModuleGetFunction(void** function, void* module, const char* name) 
 EXPORT int cuLaunchKernel(void* function, unsigned x, unsigned y, unsigned z, unsigned threads,
                           unsigned threads_y, unsigned threads_z, unsigned, void* stream,
                           void** parameters, void**) {
-  ENTER("cuLaunchKernel");
+  ENTER_CONTEXT("cuLaunchKernel");
   if (x == 0 || y != 1 || z != 1 || threads == 0 || threads > 1024 || threads_y != 1 ||
       threads_z != 1)
     return kInvalid;

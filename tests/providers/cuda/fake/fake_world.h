@@ -27,12 +27,15 @@ enum Result {
   kOk = 0,
   kInvalid = 1,
   kNoMemory = 2,
+  kEnded = 4,
   kNoDevice = 100,
   kBadImage = 200,
+  kNoContext = 201,
   kNotFound = 500,
   kNotReady = 600,
   kIllegalAddress = 700,
-  kCaptureUnsupported = 900
+  kCaptureUnsupported = 900,
+  kCaptureInvalidated = 901
 };
 
 struct Settings {
@@ -44,6 +47,7 @@ struct Settings {
   std::string failing;
   int failing_number = 0;
   int lost = 0;
+  int pools = 1;
 
   static Settings read() {
     Settings settings;
@@ -58,6 +62,7 @@ struct Settings {
       if (name == "memory") settings.memory = std::stoull(value);
       if (name == "latency_us") settings.latency_us = std::stoi(value);
       if (name == "lost") settings.lost = std::stoi(value);
+      if (name == "pools") settings.pools = std::stoi(value);
       if (name == "fail") {
         settings.failing = value.substr(0, value.find(':'));
         settings.failing_number = std::stoi(value.substr(value.find(':') + 1));
@@ -74,6 +79,7 @@ struct World {
   std::map<uintptr_t, uint64_t> blocks;  // device memory
   std::map<std::string, int> calls;
   bool is_lost = false;
+  bool has_ended = false;  // as the driver has when a process ends
   FakeCounters counters;
 };
 
@@ -86,11 +92,18 @@ inline World& world() {
 inline int enter(const char* name) {
   World& w = world();
   const std::lock_guard<std::mutex> lock(w.mutex);
+  if (w.has_ended) return kEnded;
   if (w.settings.failing == name && ++w.calls[name] == w.settings.failing_number) return kInvalid;
   return w.is_lost ? kIllegalAddress : kOk;
 }
 #define ENTER(name) \
   if (const int entered = enter(name); entered != kOk) return entered
+
+struct Stream;
+
+// Of the calling thread: its context, and the stream that it lets record.
+inline thread_local void* current_context = nullptr;
+inline thread_local Stream* recording_stream = nullptr;
 
 struct Stream {
   std::mutex mutex;
@@ -99,6 +112,7 @@ struct Stream {
   bool is_busy = false;
   bool is_ending = false;
   std::unique_ptr<std::vector<Work>> recording;
+  bool is_spoilt = false;  // what it records, by a call that a recording does not bear
   std::thread thread{[this] { serve(); }};
 
   ~Stream() {
@@ -140,6 +154,23 @@ struct Stream {
     }
   }
 };
+
+// Of functions that work in a context.
+inline int enter_context(const char* name) {
+  const int entered = enter(name);
+  return entered == kOk && !current_context ? int{kNoContext} : entered;
+}
+#define ENTER_CONTEXT(name) \
+  if (const int entered = enter_context(name); entered != kOk) return entered
+
+// Of those that a thread may not call while a stream of its records.
+inline int enter_unrecorded(const char* name) {
+  if (!recording_stream) return enter_context(name);
+  recording_stream->is_spoilt = true;
+  return kCaptureUnsupported;
+}
+#define ENTER_UNRECORDED(name) \
+  if (const int entered = enter_unrecorded(name); entered != kOk) return entered
 
 struct Event {
   struct State {

@@ -80,6 +80,11 @@ void barrier(int is_warp) {
   self.context.go_to(all.scheduler);
 }
 
+// What the kernel that runs did wrong; one runs at a time.
+bool is_misaligned = false;
+
+void fault() { is_misaligned = true; }
+
 void run_fiber() {
   Block& all = block();
   all.kernel(all.parameters);
@@ -139,6 +144,7 @@ Machine::Machine(const void* bytes) {
   block_extent_ = find<Index*>(library_, "blockDim");
   grid_extent_ = find<Index*>(library_, "gridDim");
   *find<void (**)(int)>(library_, "emulated_barrier") = barrier;
+  *find<void (**)()>(library_, "emulated_fault") = fault;
 }
 
 Machine::~Machine() {
@@ -150,6 +156,7 @@ void Machine::run(unsigned blocks, unsigned threads, const void* parameters) con
   const std::lock_guard<std::mutex> lock(one_at_a_time);
   *block_extent_ = {threads, 1, 1};
   *grid_extent_ = {blocks, 1, 1};
+  is_misaligned = false;
   for (unsigned b = 0; b < blocks; ++b) {
     *block_ = {b, 0, 0};
     // Both directions, so that what depends on the order of threads shows.
@@ -163,6 +170,8 @@ void Machine::run(unsigned blocks, unsigned threads, const void* parameters) con
       kernel_(parameters);
     }
   }
+  if (is_misaligned)
+    throw std::runtime_error("a kernel uses an address that its type is not aligned to");
 }
 
 void Machine::run_block(unsigned threads, const void* parameters, bool is_backwards) const {
