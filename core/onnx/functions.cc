@@ -17,6 +17,7 @@
 #include "onnx/gradient.h"
 #include "onnx/payload.h"
 #include "onnx/schema.h"
+#include "onnx/schema_store.h"
 
 namespace gantry {
 namespace {
@@ -42,7 +43,7 @@ const onnx::OpSchema* find_schema(const std::map<std::string, int>& opsets,
                                   const FunctionCall& call) {
   const auto opset = opsets.find(call.domain);
   if (opset == opsets.end()) return nullptr;
-  return onnx::OpSchemaRegistry::Schema(call.op_type, opset->second, call.domain);
+  return SchemaStore::instance().GetSchema(call.op_type, opset->second, call.domain);
 }
 
 // Replaces calls of operators whose schema has a body by calls of new functions of the model.

@@ -88,16 +88,8 @@ bool is_gradient(const FunctionCall& call) {
   return call.domain == kDomain && call.op_type == "Gradient";
 }
 
-void register_gradient_types() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    const onnx::OpSchema* known = onnx::OpSchemaRegistry::Schema("Gradient", 1, kDomain);
-    if (!known) return;
-    onnx::OpSchema schema = *known;
-    schema.TypeAndShapeInferenceFunction(infer_gradient_types);
-    onnx::DeregisterSchema("Gradient", 1, kDomain);
-    onnx::RegisterSchema(std::move(schema), 0, false);
-  });
+void teach_gradient_types(onnx::OpSchema& schema) {
+  schema.TypeAndShapeInferenceFunction(infer_gradient_types);
 }
 
 onnx::FunctionProto gradient_body(const onnx::GraphProto& graph, onnx::NodeProto& node,

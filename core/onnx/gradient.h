@@ -4,6 +4,7 @@
 // derivative of a derivative is taken when the inner one's nodes stand in the graph.
 #pragma once
 
+#include <onnx/defs/schema.h>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -18,9 +19,9 @@ using ValueTypes = std::unordered_map<std::string, const onnx::TypeProto*>;
 
 bool is_gradient(const FunctionCall& call);
 
-/// Teaches the onnx library the types of Gradient's outputs, those of its first inputs, which its
-/// schema does not tell: what reads a derivative could not be inferred. Once in a process. [any]
-void register_gradient_types();
+/// Adds to the schema of Gradient the types of its outputs, those of its first inputs, which the
+/// library's does not tell: what reads a derivative could not be inferred. [any]
+void teach_gradient_types(onnx::OpSchema& schema);
 
 /// The nodes of `graph` that a Gradient node of it differentiates and for whose operators there is
 /// no rule, by their places in it: those that depend on its variables, and all of other domains

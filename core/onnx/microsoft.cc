@@ -22,8 +22,6 @@
 namespace gantry {
 namespace {
 
-constexpr char kDomain[] = "com.microsoft";
-
 /// What is known of the output before the body stands there.
 enum class Result { kLikeFirst, kOfFirstType, kFloat, kFloatLikeFirst, kBytesLikeFirst };
 
@@ -239,7 +237,7 @@ bool build(const onnx::FunctionProto& function, const onnx::FunctionBodyBuildCon
 onnx::OpSchema schema_of(const std::string& text, Result result) {
   const onnx::FunctionProto function = parse(text);
   onnx::OpSchema schema(function.name(), __FILE__, __LINE__);
-  schema.SetDomain(kDomain).SinceVersion(1);
+  schema.SetDomain(kMicrosoftDomain).SinceVersion(1);
   for (int i = 0; i < function.input_size(); ++i) {
     const std::string type = "T" + std::to_string(i);
     schema.Input(
@@ -259,24 +257,17 @@ onnx::OpSchema schema_of(const std::string& text, Result result) {
 
 }  // namespace
 
-void register_microsoft_schemas() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    auto& domains = onnx::OpSchemaRegistry::DomainToVersionRange::Instance();
-    if (domains.Map().find(kDomain) == domains.Map().end())
-      domains.AddDomainToVersion(kDomain, 1, 1);
-    for (const QuantizedOperator& entry : kQuantizedOperators)
-      onnx::RegisterSchema(schema_of(text_of(entry), entry.result), 1, false);
-    for (const Operator& entry : kOperators)
-      onnx::RegisterSchema(schema_of(entry.text, entry.result), 1, false);
-    for (const onnx::OpSchema& schema : attention_schemas())
-      onnx::RegisterSchema(schema, 0, false, true);
-    for (const onnx::OpSchema& schema : norm_schemas())
-      onnx::RegisterSchema(schema, 0, false, true);
-    onnx::RegisterSchema(matmul_nbits_schema(), 1, false);
-    onnx::RegisterSchema(qgemm_schema(), 1, false);
-    onnx::RegisterSchema(qlinear_concat_schema(), 1, false);
-  });
+std::vector<onnx::OpSchema> microsoft_schemas() {
+  std::vector<onnx::OpSchema> schemas;
+  for (const QuantizedOperator& entry : kQuantizedOperators)
+    schemas.push_back(schema_of(text_of(entry), entry.result));
+  for (const Operator& entry : kOperators) schemas.push_back(schema_of(entry.text, entry.result));
+  for (onnx::OpSchema& schema : attention_schemas()) schemas.push_back(std::move(schema));
+  for (onnx::OpSchema& schema : norm_schemas()) schemas.push_back(std::move(schema));
+  schemas.push_back(matmul_nbits_schema());
+  schemas.push_back(qgemm_schema());
+  schemas.push_back(qlinear_concat_schema());
+  return schemas;
 }
 
 }  // namespace gantry

@@ -4,9 +4,16 @@
 // the body takes its place (docs/decisions/0025-operators-of-com-microsoft.md).
 #pragma once
 
+#include <onnx/defs/schema.h>
+#include <vector>
+
+#include "onnx/proto.h"
+
 namespace gantry {
 
-/// Adds the schemas to the registry of the onnx library, once in a process. [any]
-void register_microsoft_schemas();
+constexpr char kMicrosoftDomain[] = "com.microsoft";
+
+/// The schemas, not finalized; made anew with each call. [any]
+std::vector<onnx::OpSchema> microsoft_schemas();
 
 }  // namespace gantry

@@ -10,10 +10,8 @@
 #include "onnx/exporter.h"
 #include "onnx/external_data.h"
 #include "onnx/functions.h"
-#include "onnx/gradient.h"
 #include "onnx/importer.h"
 #include "onnx/mapped_file.h"
-#include "onnx/microsoft.h"
 #include "onnx/payload.h"
 #include "onnx/schema.h"
 #include "onnx/wire.h"
@@ -42,8 +40,6 @@ onnx::ModelProto parse(const std::string& bytes) {
 class OnnxModel::Impl {
  public:
   explicit Impl(const ModelSource& source) {
-    register_microsoft_schemas();
-    register_gradient_types();
     const bool is_file = source.bytes.empty();
     label = is_file ? source.path.string() : "model in memory";  // as Session says
     std::shared_ptr<const MappedFile> file;

@@ -8,6 +8,8 @@
 #include <onnx/version_converter/convert.h>
 #include <stdexcept>
 
+#include "onnx/schema_store.h"
+
 namespace gantry {
 
 void raise_opset(onnx::GraphProto& part, int from, int to, const std::string& label) {
@@ -22,7 +24,7 @@ void raise_opset(onnx::GraphProto& part, int from, int to, const std::string& la
     // The library leaves what has no successor as it is.
     for (const onnx::NodeProto& node : raised.graph().node()) {
       const onnx::OpSchema* schema =
-          onnx::OpSchemaRegistry::Schema(node.op_type(), to, node.domain());
+          SchemaStore::instance().GetSchema(node.op_type(), to, node.domain());
       if (!schema || schema->Deprecated())
         throw std::runtime_error(node.op_type() + " is no operator of that opset any more");
     }

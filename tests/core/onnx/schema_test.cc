@@ -2,6 +2,11 @@
 #include "onnx/schema.h"
 
 #include <gtest/gtest.h>
+#include <onnx/defs/schema.h>
+#include <thread>
+#include <vector>
+
+#include "onnx/schema_store.h"
 
 namespace gantry {
 namespace {
@@ -21,6 +26,50 @@ TEST(Schema, RandomAndUnknownOperatorsAreNondeterministic) {
   EXPECT_TRUE(is_nondeterministic("Unknown", "my", 1));
   EXPECT_FALSE(is_nondeterministic("Add", "", 14));
   EXPECT_FALSE(is_nondeterministic("ConstantOfShape", "", 9));
+}
+
+// What the library's own registry, which makes all of them, would answer.
+TEST(Schema, TheStoreHasEverySchemaOfTheLibrary) {
+  size_t count = 0;
+  for (const onnx::OpSchema& known : onnx::OpSchemaRegistry::get_all_schemas_with_history()) {
+    const onnx::OpSchema* schema =
+        SchemaStore::instance().GetSchema(known.Name(), known.SinceVersion(), known.domain());
+    const std::string name =
+        known.domain() + "." + known.Name() + " " + std::to_string(known.SinceVersion());
+    ASSERT_NE(schema, nullptr) << name;
+    EXPECT_EQ(schema->SinceVersion(), known.SinceVersion()) << name;
+    EXPECT_EQ(schema->domain(), known.domain()) << name;
+    EXPECT_EQ(schema->Deprecated(), known.Deprecated()) << name;
+    EXPECT_EQ(schema->max_input(), known.max_input()) << name;
+    EXPECT_EQ(schema->attributes().size(), known.attributes().size()) << name;
+    EXPECT_EQ(is_nondeterministic(known.Name(), known.domain(), known.SinceVersion()),
+              known.GetNodeDeterminism() == onnx::OpSchema::NodeDeterminism::NonDeterministic)
+        << name;
+    ++count;
+  }
+  EXPECT_GT(count, 600U);
+}
+
+TEST(Schema, AVersionHasTheNewestSchemaThatIsNotNewer) {
+  const SchemaStore& store = SchemaStore::instance();
+  EXPECT_EQ(store.GetSchema("Relu", 5, "")->SinceVersion(), 1);
+  EXPECT_EQ(store.GetSchema("LayerNormalization", 16, ""), nullptr);
+  EXPECT_EQ(store.newest("Gradient", "ai.onnx.preview.training")->SinceVersion(), 1);
+  EXPECT_EQ(store.newest("Gradient", "ai.onnx.preview"), nullptr);
+  EXPECT_EQ(store.newest("MatMulNBits", "com.microsoft")->SinceVersion(), 1);
+  EXPECT_EQ(store.newest("MatMulNBits", ""), nullptr);
+  EXPECT_EQ(store.newest("Relu", "com.example"), nullptr);
+}
+
+TEST(Schema, ManyThreadsGetTheSameSchema) {
+  std::vector<const onnx::OpSchema*> found(8);
+  std::vector<std::thread> threads;
+  for (const onnx::OpSchema*& schema : found) {
+    threads.emplace_back([&schema] { schema = SchemaStore::instance().newest("STFT", ""); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const onnx::OpSchema* schema : found) EXPECT_EQ(schema, found.front());
+  EXPECT_NE(found.front(), nullptr);
 }
 
 }  // namespace

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The schemas of operators, each made when somebody first asks for it. The onnx library's own
+// registry makes all seven hundred at the first question, which takes longer than loading a small
+// model (docs/decisions/0034-what-loading-waits-for.md).
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <onnx/defs/schema.h>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "onnx/proto.h"
+
+namespace gantry {
+
+/// What the library is given wherever it takes a registry, and what this folder asks. Knows the
+/// library's domains and com.microsoft. Schemas live as long as the process. [any]
+class SchemaStore final : public onnx::ISchemaRegistry {
+ public:
+  static const SchemaStore& instance();
+
+  /// The newest schema of an operator that is not newer than `version`; null if there is none.
+  const onnx::OpSchema* GetSchema(const std::string& name, int version,
+                                  const std::string& domain = onnx::ONNX_DOMAIN) const override;
+
+  /// The newest schema of an operator; null if there is none.
+  [[nodiscard]] const onnx::OpSchema* newest(const std::string& name,
+                                             const std::string& domain) const;
+
+ private:
+  // A version of an operator; `schema` is empty until it is asked for.
+  struct Entry {
+    const struct SchemaRow* row = nullptr;
+    mutable std::unique_ptr<const onnx::OpSchema> schema;
+  };
+  using Entries = std::unordered_map<std::string_view, std::vector<Entry>>;  // by name
+
+  SchemaStore();
+  const onnx::OpSchema* made(const Entry& entry) const;
+  const onnx::OpSchema* microsoft(const std::string& name, int version) const;
+
+  mutable std::mutex mutex_;
+  Entries onnx_, ml_, preview_;  // of an operator the newest version first
+  mutable std::unordered_map<std::string, std::unique_ptr<const onnx::OpSchema>> microsoft_;
+};
+
+}  // namespace gantry
