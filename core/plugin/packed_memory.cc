@@ -10,11 +10,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "plugin/huge_pages.h"
+
 namespace gantry {
 namespace {
 
 constexpr uint64_t kAlignment = 64;
-constexpr uint64_t kHugePage = uint64_t{2} << 20;
+constexpr uint64_t kHugePage = kHugePageBytes;
 constexpr uint64_t kChunk = 16 * kHugePage;  // mapping that small blocks share
 
 [[noreturn]] void fail(uint64_t size_bytes) {
@@ -39,13 +41,13 @@ std::shared_ptr<std::byte> map(uint64_t size_bytes) {
   std::byte* begin = first + before;
   if (before > 0) munmap(first, before);
   if (before < kHugePage) munmap(begin + length, kHugePage - before);
-  madvise(begin, length, MADV_HUGEPAGE);  // a wish: failure changes speed only
   return {begin, [length](std::byte* memory) { munmap(memory, length); }};
 }
 
 struct Chunk {
   std::mutex mutex;
   std::weak_ptr<std::byte> memory;  // its blocks own it
+  HugePages pages;
   uint64_t used = 0;
 };
 
@@ -58,7 +60,11 @@ Chunk& chunk() {
 }  // namespace
 
 std::shared_ptr<void> allocate_packed(uint64_t size_bytes) {
-  if (size_bytes >= kHugePage) return map(size_bytes);
+  if (size_bytes >= kHugePage) {
+    std::shared_ptr<std::byte> memory = map(size_bytes);
+    HugePages(memory, size_bytes).use(size_bytes);
+    return memory;
+  }
   const uint64_t size = round_up(std::max<uint64_t>(size_bytes, 1), kAlignment);
   Chunk& shared = chunk();
   const std::lock_guard lock(shared.mutex);
@@ -66,10 +72,12 @@ std::shared_ptr<void> allocate_packed(uint64_t size_bytes) {
   if (!memory || kChunk - shared.used < size) {
     memory = map(kChunk);
     shared.memory = memory;
+    shared.pages = HugePages(memory, kChunk);
     shared.used = 0;
   }
   std::byte* block = memory.get() + shared.used;
   shared.used += size;
+  shared.pages.use(shared.used);
   return {std::move(memory), block};
 }
 
