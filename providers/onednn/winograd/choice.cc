@@ -4,10 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <new>
-#include <sys/mman.h>
 #include <unordered_map>
 #include <vector>
 
@@ -23,7 +24,7 @@ constexpr double kLeastWork = 4e6;
 constexpr int64_t kFewestChannels = 8;
 constexpr int64_t kMostPadding = 2;  // more makes tiles of nothing but zeros
 /// Multiplications of what is measured; a convolution of more is cut.
-constexpr double kMeasuredWork = 2.5e8;
+constexpr double kMeasuredWork = 1.2e8;
 constexpr int64_t kMeasuredBytes = 10 << 20;  // of its transformed weights
 constexpr int64_t kFewestFilters = 64;        // of what is left
 constexpr int64_t kFewestRows = 28;
@@ -64,27 +65,26 @@ Geometry cut(Geometry geometry) {
   return geometry;
 }
 
-/// Memory like that of a run's tensors and weights: written to before it is read, in huge pages.
+/// Memory that was written to before it is read. It is the heap's, which has the last shape's for
+/// the next one: pages of its own would take as long to get as the runs that are measured.
 class Tensor {
  public:
-  explicit Tensor(int64_t size_bytes)
-      : size_bytes_(static_cast<size_t>(std::max<int64_t>(size_bytes, 64))) {
-    void* memory =
-        mmap(nullptr, size_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) throw std::bad_alloc();
-    madvise(memory, size_bytes_, MADV_HUGEPAGE);
-    data_ = static_cast<float*>(memory);
+  explicit Tensor(int64_t size_bytes) {
+    constexpr int64_t kAlignment = 64;
+    const auto rounded = static_cast<size_t>((std::max(size_bytes, kAlignment) + kAlignment - 1) /
+                                             kAlignment * kAlignment);
+    data_.reset(static_cast<float*>(std::aligned_alloc(kAlignment, rounded)));
+    if (!data_) throw std::bad_alloc();
     constexpr float kOrdinary = 0.01F;
-    std::fill_n(data_, size_bytes_ / sizeof(float), kOrdinary);
+    std::fill_n(data_.get(), rounded / sizeof(float), kOrdinary);
   }
-  ~Tensor() { munmap(data_, size_bytes_); }
-  Tensor(const Tensor&) = delete;
-  Tensor& operator=(const Tensor&) = delete;
-  [[nodiscard]] float* data() const { return data_; }
+  [[nodiscard]] float* data() const { return data_.get(); }
 
  private:
-  size_t size_bytes_;
-  float* data_ = nullptr;
+  struct Free {
+    void operator()(float* data) const { std::free(data); }
+  };
+  std::unique_ptr<float[], Free> data_;
 };
 
 int64_t elements_of(int64_t batch, int64_t height, int64_t width, int64_t channels) {
@@ -173,7 +173,7 @@ struct Times {
 
 /// Least times of runs in turns. After two rounds those that are far behind take no further part.
 Times measure_all(const Geometry& g, int threads) {
-  constexpr int kRounds = 4;
+  constexpr int kRounds = 3;
   constexpr int kRoundsOfAll = 2;
   constexpr double kFarBehind = 1.5;
   constexpr double kLong = 1e9;
