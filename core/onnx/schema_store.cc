@@ -53,14 +53,15 @@ const onnx::OpSchema* SchemaStore::made(const Entry& entry) const {
   return entry.schema.get();
 }
 
-const onnx::OpSchema* SchemaStore::microsoft(const std::string& name, int version) const {
+const onnx::OpSchema* SchemaStore::microsoft(const std::string& name, int version,
+                                             const std::string& domain) const {
   if (microsoft_.empty()) {
     for (onnx::OpSchema& schema : microsoft_schemas()) {
-      const std::string key = schema.Name();
-      microsoft_.emplace(key, finished(std::move(schema)));
+      std::pair key(schema.domain(), schema.Name());
+      microsoft_.emplace(std::move(key), finished(std::move(schema)));
     }
   }
-  const auto found = microsoft_.find(name);
+  const auto found = microsoft_.find({domain, name});
   if (found == microsoft_.end() || found->second->SinceVersion() > version) return nullptr;
   return found->second.get();
 }
@@ -68,12 +69,13 @@ const onnx::OpSchema* SchemaStore::microsoft(const std::string& name, int versio
 const onnx::OpSchema* SchemaStore::GetSchema(const std::string& name, int version,
                                              const std::string& domain) const {
   const std::lock_guard lock(mutex_);
-  if (domain == kMicrosoftDomain) return microsoft(name, version);
+  if (domain == kMicrosoftDomain) return microsoft(name, version, domain);
   const bool is_preview = domain.starts_with(kPreviewDomains);
   if (!is_preview && !domain.empty() && domain != onnx::AI_ONNX_ML_DOMAIN) return nullptr;
   const Entries& entries = is_preview ? preview_ : domain.empty() ? onnx_ : ml_;
   const auto versions = entries.find(name);
-  if (versions == entries.end()) return nullptr;
+  // ONNX Runtime writes some of its operators into the standard's domain.
+  if (versions == entries.end()) return domain.empty() ? microsoft(name, version, domain) : nullptr;
   const auto entry =
       std::find_if(versions->second.begin(), versions->second.end(),
                    [&](const Entry& candidate) { return candidate.row->version <= version; });

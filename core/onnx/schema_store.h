@@ -4,12 +4,14 @@
 // model (docs/decisions/0034-what-loading-waits-for.md).
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <onnx/defs/schema.h>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "onnx/proto.h"
@@ -17,7 +19,8 @@
 namespace gantry {
 
 /// What the library is given wherever it takes a registry, and what this folder asks. Knows the
-/// library's domains and com.microsoft. Schemas live as long as the process. [any]
+/// library's domains and ONNX Runtime's operators (microsoft.h). Schemas live as long as the
+/// process. [any]
 class SchemaStore final : public onnx::ISchemaRegistry {
  public:
   static const SchemaStore& instance();
@@ -40,11 +43,14 @@ class SchemaStore final : public onnx::ISchemaRegistry {
 
   SchemaStore();
   const onnx::OpSchema* made(const Entry& entry) const;
-  const onnx::OpSchema* microsoft(const std::string& name, int version) const;
+  const onnx::OpSchema* microsoft(const std::string& name, int version,
+                                  const std::string& domain) const;
 
   mutable std::mutex mutex_;
   Entries onnx_, ml_, preview_;  // of an operator the newest version first
-  mutable std::unordered_map<std::string, std::unique_ptr<const onnx::OpSchema>> microsoft_;
+  // By domain, which is the standard's for some, and name; empty until somebody asks.
+  mutable std::map<std::pair<std::string, std::string>, std::unique_ptr<const onnx::OpSchema>>
+      microsoft_;
 };
 
 }  // namespace gantry

@@ -58,6 +58,7 @@ TEST(Schema, AVersionHasTheNewestSchemaThatIsNotNewer) {
   EXPECT_EQ(store.newest("Gradient", "ai.onnx.preview"), nullptr);
   EXPECT_EQ(store.newest("MatMulNBits", "com.microsoft")->SinceVersion(), 1);
   EXPECT_EQ(store.newest("MatMulNBits", ""), nullptr);
+  EXPECT_EQ(store.GetSchema("SimplifiedLayerNormalization", 17, "")->SinceVersion(), 1);
   EXPECT_EQ(store.newest("Relu", "com.example"), nullptr);
 }
 
