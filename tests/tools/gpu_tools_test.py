@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scripts for a machine with a GPU, on one without: what they say there, and what they would run, over the stand-ins for NVIDIA's libraries."""
 
+import fnmatch
 import importlib.machinery
 import importlib.util
+import json
 import pathlib
 import subprocess
 import sys
@@ -74,3 +76,48 @@ def test_models_are_compared_with_the_cpu(tool, fakes, tmp_path, monkeypatch):
     assert tool.compare_model(BUILD, tmp_path / "m.onnx") == {"status": 0, "failed": {}}
     monkeypatch.setattr(tool, "read_floats", lambda file: [1.0] if "CUDA" in str(file) else [2.0])
     assert tool.compare_model(BUILD, tmp_path / "m.onnx")["failed"]
+
+
+def test_shares_have_every_case_once(tool, tmp_path):
+    names = [f"test_{a}{b}_{number}" for a in "abc" for b in "xyz" for number in range(ord(a) - 90)]
+    for name in names:
+        (tmp_path / name).mkdir()
+    shares = [words[1::2] for words in tool.shares_of(tmp_path, 4)]
+    assert len(shares) == 4
+    for name in names:
+        assert sum(fnmatch.fnmatch(f"case.{name}", word) for share in shares for word in share) == 1
+
+
+def test_what_breaks_in_a_part_is_a_row(tool, fakes, tmp_path, monkeypatch):
+    """Neither a failure of the test's own nor a device that cannot be used ends the run without a report."""
+    def broken(folder, model):
+        raise KeyError(model.name)
+    folder = tmp_path / "pack"
+    for name in ("models", "cases/test_add"):
+        (folder / name).mkdir(parents=True)
+    (folder / "models" / "m.onnx").write_bytes(b"")
+    real = tool.gantry
+    monkeypatch.setattr(tool, "gantry", lambda _, *arguments, **more: real(BUILD, *[BUILD / "lib" / "gantry" / "providers.d" / "cuda.json"
+                                                                                  if str(word).endswith("cuda.json") else word for word in arguments], **more))
+    monkeypatch.setattr(tool, "compare_model", broken)
+    monkeypatch.setattr(tool, "duties", lambda *_, **__: {"status": 0, "failed": {}})
+    assert tool.test(folder, tmp_path / "out") == 1
+    told = json.loads((tmp_path / "out" / "gpu-test.json").read_text())
+    assert told["parts"]["model m.onnx"]["failed"] == {"all": "KeyError: 'm.onnx'"}
+    assert told["parts"]["node cases by own kernels, share 1"]["status"] == 0
+    monkeypatch.setenv("GANTRY_FAKE_CUDA", "capability=75")
+    assert tool.test(folder, tmp_path / "old") == 1
+    assert "compute capability is 7.5" in (tmp_path / "old" / "gpu-test.json").read_text()
+
+
+def test_libraries_of_python_packages_are_found(tool, tmp_path, monkeypatch):
+    beside = tmp_path / "site-packages" / "nvidia" / "cu13" / "lib"
+    beside.mkdir(parents=True)
+    (tmp_path / "site-packages" / "nvidia" / "other" / "lib").mkdir(parents=True)
+    (beside / "libnvrtc.so.13").write_bytes(b"")
+    monkeypatch.setattr(tool.machine, "python_folders", lambda: [str(tmp_path / "site-packages")])
+    monkeypatch.setattr(tool.machine, "TOOLKITS", [])
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/said/by/the/caller")
+    assert tool.machine.library_folders() == [str(beside)]
+    assert tool.machine.environment_of(BUILD)["LD_LIBRARY_PATH"] == f"{BUILD / 'lib'}:/said/by/the/caller:{beside}"

@@ -5,13 +5,15 @@ FOLDER is one that tools/gpu-test --pack made.
 """
 
 import json
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
 import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from gpubench import machine  # noqa: E402: the folder of the tools is no package
 
 
 def command(folder, model, seconds, config, feeds):
@@ -34,9 +36,8 @@ def main() -> int:
         for number, (name, value) in enumerate(np.load(feeds).items()):
             files[name] = pathlib.Path(room) / f"{number}.npy"
             np.save(files[name], value)
-        path = f"{folder / 'lib'}:{os.environ.get('LD_LIBRARY_PATH', '')}".rstrip(":")
         done = subprocess.run(command(folder, model, seconds, config, files), capture_output=True, text=True, check=False,
-                              env={**os.environ, "LD_LIBRARY_PATH": path})
+                              env=machine.environment_of(folder))
     if done.returncode != 0:
         sys.exit((done.stderr.strip() or done.stdout.strip())[-400:])
     floats = "may be TF32" if json.loads(options).get("tf32") else "strict"

@@ -45,11 +45,12 @@ def compare(row: str, all_ways: dict, rounds: int, limit_s: float, report) -> No
             share = left / (len(all_ways) - number) if round_number == 0 else left
             try:
                 result = run(way, share)
-            except RuntimeError as error:
+                median = round(statistics.median(result["times_ms"]), 4)
+            except (RuntimeError, ValueError, KeyError) as error:  # it failed, or printed something else
                 if round_number == 0:
-                    missing[name] = str(error)
+                    missing[name] = str(error) if isinstance(error, RuntimeError) else f"{type(error).__name__}: {error}"
                 continue
-            times.setdefault(name, []).append(round(statistics.median(result["times_ms"]), 4))
+            times.setdefault(name, []).append(median)
             precision[name] = result.get("precision", "")
     report.add(row, times, missing, precision)
     report.write()
