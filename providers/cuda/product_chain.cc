@@ -25,6 +25,27 @@ bool adds_bias(const sdk::GraphIndex& index, uint32_t node, uint32_t product) {
          bias.extent(0) == matrix.extent(matrix.rank() - 1) && bias.dtype() == matrix.dtype();
 }
 
+bool is_same_extent(const gantry_value_info& a, const gantry_value_info& b, int64_t axis) {
+  if (a.shape[axis] >= 0 || b.shape[axis] >= 0) return a.shape[axis] == b.shape[axis];
+  return a.symbols && b.symbols && a.symbols[axis].length > 0 &&
+         sdk::to_view(a.symbols[axis]) == sdk::to_view(b.symbols[axis]);
+}
+
+// Whether the node adds a tensor that in every run has the shape of `result`, which it reads.
+bool adds_alike(const sdk::GraphIndex& index, uint32_t node, uint32_t result) {
+  if (index.node(node).op_type() != "Add" || index.raw(node).input_count != 2) return false;
+  const uint32_t* inputs = index.raw(node).inputs;
+  const uint32_t other = inputs[0] == result ? inputs[1] : inputs[0];
+  const gantry_value_info& made = *index.graph().values[result];
+  const gantry_value_info& added = *index.graph().values[other];
+  if (other == result || made.rank < 2 || made.rank != added.rank || made.dtype != added.dtype)
+    return false;
+  for (int64_t axis = 0; axis < made.rank; ++axis) {
+    if (!is_same_extent(made, added, axis)) return false;
+  }
+  return true;
+}
+
 ProductActivation activation_of(const sdk::NodeView& node) {
   if (node.op_type() == "Relu") return ProductActivation::kRelu;
   // Of the two forms only that by the hyperbolic tangent is the library's, and as exact as 16 bits.
@@ -43,7 +64,8 @@ ProductEpilogue epilogue_of(const sdk::GraphIndex& index, const std::vector<uint
   for (size_t i = 1; i < nodes.size(); ++i) {
     const sdk::NodeView node = index.node(nodes[i]);
     if (node.op_type() == "Add") {
-      epilogue.has_bias = true;
+      const bool is_bias = i == 1 && adds_bias(index, nodes[1], nodes[0]);
+      (is_bias ? epilogue.has_bias : epilogue.has_addend) = true;
     } else {
       epilogue.activation = activation_of(node);
     }
@@ -64,6 +86,11 @@ ProductChain product_chain(const sdk::GraphIndex& index, uint32_t node,
   ProductChain chain{{node}};
   uint32_t next = only_reader(index, node, may_take);
   if (is_matmul && next != GANTRY_NONE && adds_bias(index, next, node)) {
+    chain.nodes.push_back(next);
+    next = only_reader(index, next, may_take);
+  }
+  if (is_matmul && next != GANTRY_NONE &&
+      adds_alike(index, next, index.raw(chain.nodes.back()).outputs[0])) {
     chain.nodes.push_back(next);
     next = only_reader(index, next, may_take);
   }

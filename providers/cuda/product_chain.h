@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product of matrices with what can be done while its result is written: the addition of a bias
-// and an activation. Pure functions.
+// A product of matrices with what can be done while its result is written: the addition of a bias,
+// that of a tensor of the result's shape, and an activation. Pure functions.
 #pragma once
 
 #include <gantry/sdk/graph_index.h>
@@ -13,9 +13,11 @@
 
 namespace gantry::cuda {
 
-/// What is done to a product's result. The bias is an input behind the factors.
+/// What is done to a product's result, in this order. The bias is an input behind the factors, the
+/// addend the last.
 struct ProductEpilogue {
   bool has_bias = false;
+  bool has_addend = false;
   ProductActivation activation = ProductActivation::kNone;
 };
 

@@ -58,6 +58,7 @@ KERNEL(ProductParameters) {
       C value = sums[i][j];
       if (p.alpha != 1) value = (C)(value * (C)p.alpha);
       if (p.c) value += (C)(p.beta == 1 ? (C)1 : (C)p.beta) * (C)load(((const T*)p.c)[m * p.c_row + n * p.c_column]);
+      if (p.added) value += (C)load(((const T*)p.added)[((i64)batch * p.m + m) * p.n + n]);
       if (p.has_relu && value < (C)0) value = 0;
 #if HAS_GELU
       value = (C)0.5 * value * ((C)1 + tanh_((C)0.79788456080286535588 * (value + (C)0.044715 * value * value * value)));

@@ -8,6 +8,7 @@ struct ProductParameters {
   const void* a;
   const void* b;
   const void* c;       // null: none
+  const void* added;   // of the result's shape; null: none
   const void* a_zero;  // of integers: subtracted first; null: 0
   const void* b_zero;
   long long m, n, k;

@@ -111,13 +111,15 @@ std::optional<ProductShape> blas_shape(const Planner& planner, const Product& pr
   return shape;
 }
 
-// `added`: input slot of c or the bias; -1: none.
-void call_blas(Planner& planner, const ProductShape& shape, const Buffer& y, int added) {
+// `bias`, `added`: input slots of the bias and of c, if the shape has them.
+void call_blas(Planner& planner, const ProductShape& shape, const Buffer& y, int bias, int added) {
   std::vector<Buffer> buffers = {y, planner.scratch(kBlasWorkspaceBytes), Planner::in(0),
                                  Planner::in(1)};
-  if (added >= 0) buffers.push_back(Planner::in(added));
-  planner.call(std::move(buffers), [shape](Stream& stream, void* const* at) {
-    stream.device().blas()->run(shape, stream, at[2], at[3], shape.beta != 0 ? at[4] : nullptr,
+  if (shape.has_bias) buffers.push_back(Planner::in(bias));
+  if (shape.beta != 0) buffers.push_back(Planner::in(added));
+  const size_t last = buffers.size() - 1;
+  planner.call(std::move(buffers), [shape, last](Stream& stream, void* const* at) {
+    stream.device().blas()->run(shape, stream, at[2], at[3], shape.beta != 0 ? at[last] : nullptr,
                                 shape.has_bias ? at[4] : nullptr, at[0], at[1]);
   });
 }
@@ -140,7 +142,7 @@ void launch_product(Planner& planner, const Walk& walk, const ProductParameters&
 class MatMul final : public Operation {
  public:
   explicit MatMul(const NodeView& node) : MatMul(node, ProductEpilogue{}) {}
-  /// `epilogue`: a bias is input 2.
+  /// `epilogue`: a bias is input 2, an addend the last.
   MatMul(const NodeView& node, const ProductEpilogue& epilogue)
       : epilogue_(epilogue),
         is_integer_(node.op_type() == "MatMulInteger"),
@@ -164,13 +166,21 @@ class MatMul final : public Operation {
     if (!is_column) shape.push_back(product.b.columns);
     const uint32_t dtype = is_integer_ ? uint32_t{GANTRY_INT32} : planner.input(0).dtype;
     const Buffer y = planner.output(0, dtype, shape);
+    const int addend = epilogue_.has_bias ? 3 : 2;
+    if (epilogue_.has_addend && planner.shape(addend) != shape) {
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT, "what is added has the shape " +
+                                                    text_of(planner.shape(addend)) +
+                                                    ", expected that of the product, " +
+                                                    text_of(shape) + ", as the model says");
+    }
     Walk walk;
     ProductParameters parameters = product.parameters(walk);
     if (count_of(shape) == 0) return;
     if (auto blas = is_integer_ ? std::nullopt : blas_shape(planner, product, walk)) {
       blas->has_bias = epilogue_.has_bias;
       blas->activation = epilogue_.activation;
-      if (planner.supports(*blas)) return call_blas(planner, *blas, y, epilogue_.has_bias ? 2 : -1);
+      blas->beta = epilogue_.has_addend ? 1 : 0;
+      if (planner.supports(*blas)) return call_blas(planner, *blas, y, 2, addend);
     }
     Addresses addresses = {
         {&parameters.result, y}, {&parameters.a, Planner::in(0)}, {&parameters.b, Planner::in(1)}};
@@ -180,6 +190,7 @@ class MatMul final : public Operation {
       parameters.beta = 1;
       addresses.emplace_back(&parameters.c, Planner::in(2));
     }
+    if (epilogue_.has_addend) addresses.emplace_back(&parameters.added, Planner::in(addend));
     if (is_integer_ && planner.has_input(2)) {
       addresses.emplace_back(&parameters.a_zero, Planner::in(2));
       parameters.a_zero_row = planner.input(2).element_count() == 1 ? 0 : 1;
@@ -245,7 +256,7 @@ class Gemm final : public Operation {
                        parameters.c_column == 1 && beta_ == 1;
       const bool takes_all = !planner.has_input(2) || is_whole || blas->has_bias;
       if (takes_all && planner.supports(*blas)) {
-        return call_blas(planner, *blas, y, blas->beta != 0 || blas->has_bias ? 2 : -1);
+        return call_blas(planner, *blas, y, 2, 2);
       }
     }
     launch_product(planner, walk, parameters, addresses, dtype, planner.input(0).dtype,

@@ -71,6 +71,10 @@ EPILOGUES = {
     "gelu": ("m = MatMul(a, b)\n n = Add(m, c)\n y = Gelu<approximate=\"tanh\">(n)", "MatMul+Add+Gelu"),
     "gelu_of_gemm": ("m = Gemm(a, b, c)\n y = Gelu<approximate=\"tanh\">(m)", "Gemm+Gelu"),
     "exact_gelu": ("m = MatMul(a, b)\n n = Add(m, c)\n y = Gelu(n)", None),
+    "addend": ("m = MatMul(a, b)\n n = Add(m, c)\n y = Add(n, d)", "MatMul+Add+Add"),
+    "addend_alone": ("m = MatMul(a, b)\n y = Add(d, m)", "MatMul+Add"),
+    "addend_and_relu": ("m = MatMul(a, b)\n n = Add(m, c)\n o = Add(d, n)\n y = Relu(o)", "MatMul+Add+Add+Relu"),
+    "one_row_for_all": ("m = MatMul(a, b)\n y = Add(m, e)", None),
     "relu_of_the_sum_of_two": ("m = MatMul(a, b)\n n = MatMul(a, b)\n o = Add(m, n)\n y = Relu(o)", None),
     "read_twice": ("m = MatMul(a, b)\n n = Add(m, c)\n y = Mul(m, n)", None),
 }
@@ -81,6 +85,7 @@ EPILOGUES = {
 def test_what_stands_behind_is_done_in_the_same_pass(both, case, dtype):
     text, kernel = EPILOGUES[case]
     feeds = {"a": random(5, 7, dtype=dtype), "b": random(7, 9, dtype=dtype, seed=1)}
+    feeds |= {name: random(*shape, dtype=dtype, seed=3) for name, shape in (("d", (5, 9)), ("e", (1, 9))) if f"{name}," in text or f"{name})" in text}
     constants = {"c": random(9, dtype=dtype, seed=2)} if "c" in text.replace("Relu", "") else {}
     kernels = compare_all(both, *small_graph(text, feeds, constants), rtol=2e-2 if dtype == np.float16 else 1e-4, atol=2e-2 if dtype == np.float16 else 1e-4)
     if "Gelu" in text and dtype != np.float16:
