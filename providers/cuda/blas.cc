@@ -37,7 +37,8 @@ std::string ProductShape::text() const {
                                                                    : "") +
                      (beta != 0 ? "c" : "") + (alpha != 1 ? "a" : "");
   if (result_dtype != 0 && result_dtype != dtype) text += "y" + std::to_string(result_dtype);
-  for (const int64_t number : {m, n, k, batch, a_batch_stride, b_batch_stride})
+  for (const int64_t number :
+       {m, n, k, batch, a_batch_stride, b_batch_stride, y_batch_stride, a_row, b_row, y_row})
     text += "," + std::to_string(number);
   return text;
 }
@@ -180,20 +181,24 @@ int Blas::describe(const ProductShape& shape, Product& product) const {
   if (epilogue != 0) set(kProductEpilogue, epilogue);
   // Algorithms are offered by what the bias is aligned to, for which this address stands.
   if (shape.has_bias) set(kProductBias, uint64_t{kBlasAlignment});
-  const auto layout = [&](void*& out, int64_t rows, int64_t columns, int64_t stride, int element) {
+  // Rows of ours are columns of the library's.
+  const auto layout = [&](void*& out, int64_t rows, int64_t columns, int64_t from_row_to_row,
+                          int64_t stride, int element) {
     if (status != 0) return;
-    status = f.layout_create(&out, element, static_cast<uint64_t>(rows),
-                             static_cast<uint64_t>(columns), rows);
+    status =
+        f.layout_create(&out, element, static_cast<uint64_t>(rows), static_cast<uint64_t>(columns),
+                        from_row_to_row == 0 ? rows : from_row_to_row);
     if (shape.batch == 1 || status != 0) return;
     const auto count = static_cast<int32_t>(shape.batch);
     status = f.layout_set(out, kLayoutBatchCount, &count, sizeof(count));
     if (status == 0) status = f.layout_set(out, kLayoutBatchStride, &stride, sizeof(stride));
   };
   layout(product.left, shape.b_is_transposed ? shape.k : shape.n,
-         shape.b_is_transposed ? shape.n : shape.k, shape.b_batch_stride, type);
+         shape.b_is_transposed ? shape.n : shape.k, shape.b_row, shape.b_batch_stride, type);
   layout(product.right, shape.a_is_transposed ? shape.m : shape.k,
-         shape.a_is_transposed ? shape.k : shape.m, shape.a_batch_stride, type);
-  layout(product.result, shape.n, shape.m, shape.m * shape.n, result);
+         shape.a_is_transposed ? shape.k : shape.m, shape.a_row, shape.a_batch_stride, type);
+  layout(product.result, shape.n, shape.m, shape.y_row,
+         shape.y_batch_stride == 0 ? shape.m * shape.n : shape.y_batch_stride, result);
   return status;
 }
 

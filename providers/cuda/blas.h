@@ -33,6 +33,9 @@ struct ProductShape {
   bool b_is_transposed = false;  ///< lies in memory as [n, k]
   int64_t batch = 1;
   int64_t a_batch_stride = 0, b_batch_stride = 0;  ///< in elements
+  int64_t y_batch_stride = 0;                      ///< of c and y; 0: the matrices lie dense
+  /// Elements from a row as it lies in memory to the next, 0: dense; of b, c and y likewise.
+  int64_t a_row = 0, b_row = 0, y_row = 0;
   double alpha = 1;
   double beta = 0;  ///< 0: c is not read
   bool has_bias = false;

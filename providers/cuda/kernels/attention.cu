@@ -25,6 +25,8 @@ KERNEL(AttentionParameters) {
   const T* q = (const T*)p.queries + batch * p.q.batch + head * p.q.head + at * p.q.row;
   const T* keys = (const T*)p.keys + batch * p.k.batch + kv_head * p.k.head;
   const T* values = (const T*)p.values + batch * p.v.batch + kv_head * p.v.head;
+  const T* past_keys = (const T*)p.past_keys + batch * p.past_k.batch + kv_head * p.past_k.head;
+  const T* past_values = (const T*)p.past_values + batch * p.past_v.batch + kv_head * p.past_v.head;
   const KeyRange range = keys_seen(p, batch, at);
   i64 begin = range.begin;
   i64 end = range.end;
@@ -45,7 +47,8 @@ KERNEL(AttentionParameters) {
     const int strip = (int)(end - first < STRIP ? end - first : STRIP);
     __syncthreads();
     for (int i = warp; i < strip; i += 4) {
-      const T* key = keys + (first + i) * p.k.row;
+      const i64 number = first + i;
+      const T* key = number < p.k_past ? past_keys + number * p.past_k.row : keys + (number - p.k_past) * p.k.row;
       C score = 0;
       for (int d = lane; d < p.width; d += 32) score += query[d] * (C)load(key[d]);
       for (int step = 16; step > 0; step /= 2) score += __shfl_xor_sync(0xffffffffu, score, step);
@@ -64,7 +67,13 @@ KERNEL(AttentionParameters) {
       const int d = part * 128 + threadIdx.x;
       if (d >= p.v_width) continue;
       C sum = sums[part] * factor;
-      for (int i = 0; i < strip; ++i) sum += scores[i] * (C)load(values[(first + i) * p.v.row + d]);
+      // Those of the past, then the others: the same number of both for every thread.
+      const i64 left = p.k_past - first;
+      const int split_at = (int)(left < 0 ? 0 : left < strip ? left : strip);
+      const T* from = past_values + first * p.past_v.row + d;
+      for (int i = 0; i < split_at; ++i) sum += scores[i] * (C)load(from[i * p.past_v.row]);
+      from = values + (first - p.k_past) * p.v.row + d;
+      for (int i = split_at; i < strip; ++i) sum += scores[i] * (C)load(from[i * p.v.row]);
       sums[part] = sum;
     }
   }

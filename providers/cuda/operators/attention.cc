@@ -65,10 +65,20 @@ class Attention final : public Operation {
     Extents shape = given.shape;
     shape.back() = shape.size() == 4 ? v.width : q.heads * v.width;
     const Buffer y = planner.output(0, given.dtype, shape);
-    const Buffer keys = joined(planner, kK, kPastK, 1, k);
-    const Buffer values = joined(planner, kV, kPastV, 2, v);
+    const int64_t past = planner.has_input(kPastK) ? past_of(planner, kPastK, k) : 0;
+    if (planner.has_input(kPastV)) past_of(planner, kPastV, v);
+    // A few queries read the past where it lies, if nobody wants all in one piece.
+    const bool is_apart = past > 0 && planner.has_input(kPastV) && !planner.wants(1) &&
+                          !planner.wants(2) && q.length < kLeastQueriesOfProducts;
+    const Buffer keys = is_apart ? Planner::in(kK) : joined(planner, kK, kPastK, 1, k);
+    const Buffer values = is_apart ? Planner::in(kV) : joined(planner, kV, kPastV, 2, v);
     if (count_of(shape) == 0) return;
     AttentionParameters p = {};
+    if (is_apart) {
+      p.k_past = static_cast<int>(past);
+      p.past_k = Heads::dense(k.batch, k.heads, past, k.width).strides;
+      p.past_v = Heads::dense(v.batch, v.heads, past, v.width).strides;
+    }
     p.q = q.strides;
     p.k = k.strides;
     p.v = v.strides;
@@ -78,10 +88,10 @@ class Attention final : public Operation {
     p.q_heads = static_cast<int>(q.heads);
     p.kv_heads = static_cast<int>(k.heads);
     p.q_length = static_cast<int>(q.length);
-    p.k_length = p.key_limit = static_cast<int>(k.length);
+    p.k_length = p.key_limit = static_cast<int>(p.k_past + k.length);
     p.width = static_cast<int>(q.width);
     p.v_width = static_cast<int>(v.width);
-    p.past = planner.has_input(kPastK) ? static_cast<int>(planner.shape(kPastK)[2]) : 0;
+    p.past = static_cast<int>(past);
     p.is_causal = is_causal_ ? 1 : 0;
     p.left = static_cast<int>(std::min<int64_t>(left_, 1 << 30));
     p.right = static_cast<int>(std::min<int64_t>(right_, 1 << 30));
@@ -109,23 +119,23 @@ class Attention final : public Operation {
     }
   }
 
+  // Keys of the past, which has to fit the heads.
+  static int64_t past_of(const Planner& planner, int slot, const Heads& heads) {
+    const Extents& past = planner.shape(slot);
+    if (past.size() == 4 && past[0] == heads.batch && past[1] == heads.heads &&
+        past[3] == heads.width)
+      return past[2];
+    throw sdk::Error(GANTRY_INVALID_ARGUMENT, "input " + std::to_string(slot) + " has the shape " +
+                                                  text_of(past) + ", which does not fit the heads");
+  }
+
   // Past and new keys one behind the other, as output `present`, or where they lie if there is no
   // past and nobody wants them.
   static Buffer joined(Planner& planner, int slot, int past_slot, int present, Heads& heads) {
     const bool has_past = planner.has_input(past_slot);
     if (!has_past && !planner.wants(present)) return Planner::in(slot);
     const uint32_t dtype = planner.input(slot).dtype;
-    int64_t before = 0;
-    if (has_past) {
-      const Extents& past = planner.shape(past_slot);
-      if (past.size() != 4 || past[0] != heads.batch || past[1] != heads.heads ||
-          past[3] != heads.width) {
-        throw sdk::Error(GANTRY_INVALID_ARGUMENT, "input " + std::to_string(past_slot) +
-                                                      " has the shape " + text_of(past) +
-                                                      ", which does not fit the heads");
-      }
-      before = past[2];
-    }
+    const int64_t before = has_past ? past_of(planner, past_slot, heads) : 0;
     const Heads whole = Heads::dense(heads.batch, heads.heads, before + heads.length, heads.width);
     const Buffer target =
         planner.wants(present)
@@ -177,6 +187,10 @@ class Attention final : public Operation {
     if (planner.has_input(kLengths)) {
       addresses.emplace_back(reinterpret_cast<const void* const*>(&p.lengths),
                              Planner::in(kLengths));
+    }
+    if (p.k_past > 0) {
+      addresses.emplace_back(&p.past_keys, Planner::in(kPastK));
+      addresses.emplace_back(&p.past_values, Planner::in(kPastV));
     }
     AttentionCall call = {p,        planner.input(kQ).dtype, mask, Planner::in(kQ), keys, values, y,
                           addresses};

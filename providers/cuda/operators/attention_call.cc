@@ -13,7 +13,6 @@ using Addresses = std::vector<std::pair<const void* const*, Buffer>>;
 
 constexpr int kStrip = 128;
 constexpr int64_t kMostSplits = 64;
-constexpr int kLeastQueries = 16;
 constexpr int64_t kMostScoreBytes = int64_t{1} << 30;
 
 std::string source_of(const AttentionCall& call, const std::string& defines, const char* file) {
@@ -46,6 +45,68 @@ void call_product(Planner& planner, const ProductShape& shape, const Buffer& a, 
       {y, planner.scratch(kBlasWorkspaceBytes), a, b}, [shape](Stream& stream, void* const* at) {
         stream.device().blas()->run(shape, stream, at[2], at[3], nullptr, nullptr, at[0], at[1]);
       });
+}
+
+// The two products of attention. Queries that share keys are rows of one; scores are not rounded to
+// 16 bits.
+struct Products {
+  ProductShape scores;  // queries by keys
+  ProductShape sums;    // what the softmax makes of them by values
+  /// Heads of the tensors are matrices as they lie, one stride apart: they are multiplied so. Else
+  /// they are brought together first.
+  bool lies_well;
+
+  explicit Products(const AttentionCall& call) {
+    const AttentionParameters& p = call.parameters;
+    lies_well = p.batch == 1 && p.q_heads == p.kv_heads && !is_whole(p);
+    scores.dtype = call.dtype;
+    scores.result_dtype = GANTRY_FLOAT;
+    scores.m = int64_t{p.q_heads / p.kv_heads} * p.q_length;
+    scores.n = p.k_length;
+    scores.k = p.width;
+    scores.b_is_transposed = true;
+    scores.batch = p.batch * p.kv_heads;
+    scores.a_batch_stride = lies_well ? p.q.head : scores.m * scores.k;
+    scores.b_batch_stride = lies_well ? p.k.head : scores.n * scores.k;
+    scores.alpha = p.scale;
+    sums.dtype = sums.result_dtype = call.dtype;
+    sums.m = scores.m;
+    sums.n = p.v_width;
+    sums.k = p.k_length;
+    sums.batch = scores.batch;
+    sums.a_batch_stride = sums.m * sums.k;
+    sums.b_batch_stride = lies_well ? p.v.head : sums.n * sums.k;
+    if (!lies_well) return;
+    scores.a_row = p.q.row;
+    scores.b_row = p.k.row;
+    sums.b_row = p.v.row;
+    sums.y_row = p.y.row;
+    sums.y_batch_stride = p.y.head;
+  }
+
+ private:
+  static bool is_whole(const AttentionParameters& p) {
+    return is_dense(p.q, p.q_heads, p.q_length, p.width) &&
+           is_dense(p.k, p.kv_heads, p.k_length, p.width) &&
+           is_dense(p.v, p.kv_heads, p.k_length, p.v_width) &&
+           is_dense(p.y, p.q_heads, p.q_length, p.v_width);
+  }
+};
+
+struct Operands {
+  Buffer q, k, v;
+};
+
+Operands operands_of(Planner& planner, const AttentionCall& call, bool lies_well) {
+  if (lies_well) return {call.queries, call.keys, call.values};
+  const AttentionParameters& p = call.parameters;
+  const auto together = [&](const Buffer& source, const HeadStrides& strides, int64_t heads,
+                            int64_t length, int64_t width) {
+    return dense(planner, call.dtype, source, strides, {p.batch, heads, length, width});
+  };
+  return {together(call.queries, p.q, p.q_heads, p.q_length, p.width),
+          together(call.keys, p.k, p.kv_heads, p.k_length, p.width),
+          together(call.values, p.v, p.kv_heads, p.k_length, p.v_width)};
 }
 
 }  // namespace
@@ -83,39 +144,14 @@ bool plan_attention_by_products(Planner& planner, const AttentionCall& call) {
   AttentionParameters& p = call.parameters;
   const int64_t queries = p.batch * p.q_heads * p.q_length;
   const int64_t scores_bytes = queries * p.k_length * 4;
-  if (p.q_length < kLeastQueries || p.k_length < 1 || p.width < 1 || p.v_width < 1 ||
-      call.dtype == GANTRY_DOUBLE || scores_bytes > kMostScoreBytes)
+  if (p.q_length < kLeastQueriesOfProducts || p.k_past > 0 || p.k_length < 1 || p.width < 1 ||
+      p.v_width < 1 || call.dtype == GANTRY_DOUBLE || scores_bytes > kMostScoreBytes)
     return false;
-  const Extents q_shape = {p.batch, p.q_heads, p.q_length, p.width};
-  const Extents k_shape = {p.batch, p.kv_heads, p.k_length, p.width};
-  const Extents v_shape = {p.batch, p.kv_heads, p.k_length, p.v_width};
-  const Extents y_shape = {p.batch, p.q_heads, p.q_length, p.v_width};
-  // Queries that share keys are rows of one product. Scores are not rounded to 16 bits.
-  ProductShape shape;
-  shape.dtype = call.dtype;
-  shape.result_dtype = GANTRY_FLOAT;
-  shape.m = int64_t{p.q_heads / p.kv_heads} * p.q_length;
-  shape.n = p.k_length;
-  shape.k = p.width;
-  shape.b_is_transposed = true;
-  shape.batch = p.batch * p.kv_heads;
-  shape.a_batch_stride = shape.m * shape.k;
-  shape.b_batch_stride = shape.n * shape.k;
-  shape.alpha = p.scale;
-  ProductShape second = shape;
-  second.n = p.v_width;
-  second.k = p.k_length;
-  second.b_is_transposed = false;
-  second.result_dtype = call.dtype;
-  second.a_batch_stride = second.m * second.k;
-  second.b_batch_stride = second.n * second.k;
-  second.alpha = 1;
-  if (!planner.supports(shape) || !planner.supports(second)) return false;
-  const Buffer q = dense(planner, call.dtype, call.queries, p.q, q_shape);
-  const Buffer k = dense(planner, call.dtype, call.keys, p.k, k_shape);
-  const Buffer v = dense(planner, call.dtype, call.values, p.v, v_shape);
+  const Products products(call);
+  if (!planner.supports(products.scores) || !planner.supports(products.sums)) return false;
+  const Operands at = operands_of(planner, call, products.lies_well);
   const Buffer scores = planner.scratch(static_cast<uint64_t>(scores_bytes));
-  call_product(planner, shape, q, k, scores);
+  call_product(planner, products.scores, at.q, at.k, scores);
   const Buffer weights =
       call.dtype == GANTRY_FLOAT
           ? scores
@@ -125,11 +161,12 @@ bool plan_attention_by_products(Planner& planner, const AttentionCall& call) {
   addresses.emplace_back(&p.result, weights);
   planner.launch(source_of(call, "", "attention_softmax.cu"), queries, threads_for_row(p.k_length),
                  p, addresses);
-  const bool lies_alike = is_dense(p.y, p.q_heads, p.q_length, p.v_width);
+  const Extents y_shape = {p.batch, p.q_heads, p.q_length, p.v_width};
+  const bool lies_alike = products.lies_well || is_dense(p.y, p.q_heads, p.q_length, p.v_width);
   const Buffer y =
       lies_alike ? call.result
                  : planner.scratch(static_cast<uint64_t>(count_of(y_shape) * bytes_of(call.dtype)));
-  call_product(planner, second, weights, v, y);
+  call_product(planner, products.sums, weights, at.v, y);
   if (!lies_alike) {
     plan_copy(planner, y_shape, bytes_of(call.dtype), call.result,
               {p.y.batch, p.y.head, p.y.row, 1}, y, dense_strides(y_shape));

@@ -67,3 +67,21 @@ def test_heads_side_by_side(both, queries):
 def test_keys_of_different_numbers(both, queries):
     feeds = {"q": random(2, 2, queries, 8), "k": random(2, 2, 300, 8, seed=1), "v": random(2, 2, 300, 8, seed=2), "n": np.array([300, 40], np.int64)}
     compare_all(both, *small_graph("y = Attention<is_causal=1>(q, k, v, , , , n)", feeds, opset=24), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("heads", [1, 4])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_heads_of_one_batch_are_multiplied_as_they_lie(both, heads, dtype):
+    """Their rows are as far apart as all heads are wide, of values more than of keys."""
+    feeds = {"q": random(1, 20, 8 * heads, dtype=dtype), "k": random(1, 37, 8 * heads, dtype=dtype, seed=1), "v": random(1, 37, 16 * heads, dtype=dtype, seed=2)}
+    compare_all(both, *small_graph(f"y = Attention<q_num_heads={heads}, kv_num_heads={heads}, is_causal=1>(q, k, v)", feeds, opset=23),
+                rtol=1e-2 if dtype == np.float16 else 1e-4, atol=5e-3 if dtype == np.float16 else 1e-5)
+
+
+@pytest.mark.parametrize("queries", [1, 3, 20])
+@pytest.mark.parametrize("past", [5, 130, 300])
+def test_a_past_is_read_where_it_lies(both, queries, past):
+    """Nobody wants what the next step has as its past."""
+    feeds = {"q": random(2, queries, 32), "k": random(2, queries, 16, seed=1), "v": random(2, queries, 24, seed=2), "pk": random(2, 2, past, 8, seed=3),
+             "pv": random(2, 2, past, 12, seed=4)}
+    compare_all(both, *small_graph("y = Attention<q_num_heads=4, kv_num_heads=2, is_causal=1>(q, k, v, , pk, pv)", feeds, opset=23), rtol=1e-4, atol=1e-5)
