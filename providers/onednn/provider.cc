@@ -13,6 +13,7 @@
 
 #include "blocks/code.h"
 #include "chain.h"
+#include "elementwise/program.h"
 #include "fingerprint.h"
 #include "kernels/attention.h"
 #include "kernels/kernels.h"
@@ -37,16 +38,22 @@ struct Family {
   bool starts_format;                       // its output is channels-last whatever the input is
   bool needs_format;                        // worth taking only where an input stands channels-last
   const char* (*instructions)() = nullptr;  // of kernels whose code is this provider's own
+  bool is_set = false;                      // of equal nodes, none of which is the anchor
 };
 
 constexpr size_t kBlockProduct = 6;  // among the families
 constexpr size_t kAttention = 7;
 constexpr size_t kRecurrent = 8;
+constexpr size_t kElementwise = 9;
 
 bool is_not_first(const GraphIndex&, uint32_t, uint32_t position) { return position > 0; }
 bool is_never(const GraphIndex&, uint32_t, uint32_t) { return false; }
+// The number that scores are multiplied by, and no mask.
+bool is_attention_parameter(const GraphIndex& index, uint32_t node, uint32_t) {
+  return index.node(node).op_type() != "Add";
+}
 
-constexpr std::array<Family, 9> kFamilies = {{
+constexpr std::array<Family, 10> kFamilies = {{
     {"onednn.conv", conv_refusal, conv_traits, make_conv, is_not_first, true, true, false},
     {"onednn.product", product_refusal, product_traits, make_product, is_not_first, false, false,
      false},
@@ -58,9 +65,12 @@ constexpr std::array<Family, 9> kFamilies = {{
      make_integer_product, is_not_first, false, false, false},
     {"onednn.block_product", block_product_refusal, nullptr, make_block_product, is_not_first,
      false, false, false, [] { return block_code().name; }},
-    {"onednn.attention", nullptr, nullptr, nullptr, is_never, false, false, false},
+    {"onednn.attention", nullptr, nullptr, nullptr, is_attention_parameter, false, false, false,
+     nullptr, true},
     {"onednn.recurrent", recurrent_refusal, nullptr, make_recurrent, is_recurrent_parameter, false,
      false, false},
+    {"onednn.elementwise", nullptr, nullptr, nullptr, is_elementwise_parameter, false, false, false,
+     nullptr, true},
 }};
 
 bool is_recurrent(std::string_view op_type) { return op_type == "LSTM" || op_type == "GRU"; }
@@ -131,6 +141,10 @@ class Claimer {
       } else if (!is_taken_[node]) {
         take(node);
       }
+    }
+    take_sets();
+    for (const auto& [node, reason] : refusals_) {
+      if (!is_taken_[node]) request_.sink->refuse(request_.sink->self, node, sdk::to_str(reason));
     }
   }
 
@@ -209,6 +223,27 @@ class Claimer {
     return true;
   }
 
+  /// What works element by element and is left over, in sets.
+  void take_sets() {
+    const auto may_take = [this](uint32_t node) { return !is_taken_[node]; };
+    for (const std::vector<uint32_t>& nodes : elementwise_sets(index_, may_take)) {
+      Unit unit = unit_of_one(index_, nodes.front());
+      unit.nodes = nodes;
+      const std::vector<uint32_t> results = index_.output_slots(nodes);
+      const ElementwiseProgram program = program_of(index_, nodes, results);
+      unit.target.value = results.back();
+      if (program.may_overwrite) {
+        const auto found = std::find_if(
+            program.operands.begin(), program.operands.end(), [&](const auto& operand) {
+              return operand.is_whole && !index_.value(operand.value).is_constant();
+            });
+        if (found != program.operands.end()) unit.addend.value = found->value;
+      }
+      claim(kFamilies[kElementwise], unit, false);
+      for (const uint32_t node : nodes) is_taken_[node] = true;
+    }
+  }
+
   void claim_unit(const Unit& unit) {
     const Family& family = *family_of_anchor(unit.anchor);
     const bool leaves = family.has_channels &&
@@ -218,8 +253,8 @@ class Claimer {
     if (leaves) is_channels_last_[unit.target.value] = true;
   }
 
-  void refuse(uint32_t node, const std::string& reason) {
-    request_.sink->refuse(request_.sink->self, node, sdk::to_str(reason));
+  void refuse(uint32_t node, std::string reason) {
+    refusals_.emplace_back(node, std::move(reason));
   }
 
   /// A port that also takes the channels-last order of the value's rank.
@@ -248,7 +283,7 @@ class Claimer {
       gantry_port& port =
           inputs.emplace_back(port_of(slots[i].value, family.has_channels && !is_constant));
       // What stands around an anchor takes constants only.
-      if (is_constant && (slots[i].node != unit.anchor ||
+      if (is_constant && ((slots[i].node != unit.anchor && !family.is_set) ||
                           family.is_parameter(index_, slots[i].node, slots[i].position)))
         port.flags = GANTRY_PORT_COMPILE_ONLY | GANTRY_PORT_UNALIGNED;
       // Not where the anchor reads the same value, which it does until its last element is made.
@@ -316,6 +351,7 @@ class Claimer {
   std::vector<bool> is_taken_;          // by node
   std::vector<bool> is_channels_last_;  // by value
   std::vector<const gantry_format*> formats_;
+  std::vector<std::pair<uint32_t, std::string>> refusals_;  // of nodes that no set takes after all
 };
 
 std::unique_ptr<sdk::Kernel> compile_attention(const GraphIndex& index, const gantry_compile& args,
@@ -330,6 +366,13 @@ std::unique_ptr<sdk::Kernel> compile_attention(const GraphIndex& index, const ga
       return make_attention({index, args, unit_of_one(index, node), none}, *attention);
   }
   throw sdk::Error(GANTRY_INTERNAL, "onednn: the nodes of a claim are no attention any more");
+}
+
+std::unique_ptr<sdk::Kernel> compile_elementwise(const GraphIndex& index,
+                                                 const gantry_compile& args,
+                                                 const std::vector<uint32_t>& nodes) {
+  sdk::Choices none;
+  return make_elementwise({index, args, unit_of_one(index, nodes.front()), none}, nodes);
 }
 
 class OnednnProvider final : public sdk::Provider {
@@ -373,6 +416,7 @@ class OnednnProvider final : public sdk::Provider {
       return std::binary_search(nodes.begin(), nodes.end(), node);
     };
     if (args.tag == kAttention) return compile_attention(index, args, nodes);
+    if (args.tag == kElementwise) return compile_elementwise(index, args, nodes);
     const uint32_t anchor = anchor_of(index, nodes);
     sdk::Choices choices(args.blob, args.blob_bytes, fingerprint_of(index, args));
     if (!choices.refusal().empty()) {

@@ -78,7 +78,7 @@ class Finder {
       found_.mask = raw.inputs[1 - score];
       const sdk::ValueView mask = index_.value(found_.mask);
       if (index_.value(raw.inputs[score]).rank() != kRank || mask.rank() < 0 ||
-          mask.rank() > kRank || mask.dtype() != GANTRY_FLOAT || mask.is_constant() ||
+          mask.rank() > kRank || mask.dtype() != GANTRY_FLOAT ||
           !fits(found_.mask, raw.inputs[score]))
         return false;
       take(node);

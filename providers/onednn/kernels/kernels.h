@@ -89,6 +89,11 @@ std::string recurrent_refusal(const GraphIndex& index, const Unit& unit);
 bool is_recurrent_parameter(const GraphIndex& index, uint32_t node, uint32_t position);
 std::unique_ptr<sdk::Kernel> make_recurrent(const KernelArgs& args);
 
+/// Sets of nodes that work element by element (elementwise/program.h).
+bool is_elementwise_parameter(const GraphIndex& index, uint32_t node, uint32_t position);
+std::unique_ptr<sdk::Kernel> make_elementwise(const KernelArgs& args,
+                                              const std::vector<uint32_t>& nodes);
+
 /// Concat along the channels.
 std::string concat_refusal(const GraphIndex& index, const Unit& unit);
 std::unique_ptr<sdk::Kernel> make_concat(const KernelArgs& args);

@@ -46,6 +46,13 @@ def test_masks(agrees, mask):
     assert agrees(model, feeds) == ["onednn.attention"] * 6
 
 
+@pytest.mark.parametrize("mask", [(1, 3, 9, 20), (20,), (9, 1)])
+def test_masks_that_are_constant(agrees, mask):
+    text = PLAIN.replace("Softmax<axis=-1>(d)", "Softmax<axis=-1>(a)").replace("p = ", "a = Add(m, d)\n p = ")
+    model, feeds = small_graph(text, heads(2, 3, 9, 20, 16, 16), {**SCALE, "m": random(*mask)})
+    assert agrees(model, feeds) == ["onednn.attention"] * 6
+
+
 @pytest.mark.parametrize("queries", [2, 19])
 @pytest.mark.parametrize("key", ["ka = Transpose<perm=[0,2,1,3]>(k)\n t = Transpose<perm=[0,1,3,2]>(ka)", "t = Transpose<perm=[0,2,3,1]>(k)"])
 def test_axes_are_exchanged(agrees, key, queries):

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "elementwise/code.h"
+
+#include "direct/instructions.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "elementwise/code.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "attention/exponential-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gantry::onednn::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using F32 = hn::CappedTag<float, kTileStep>;
+using V32 = hn::Vec<F32>;
+
+/// What is not a number stays so, where Highway's function makes something of it.
+HWY_INLINE V32 keep_none(V32 x, V32 result) { return hn::IfThenElse(hn::IsNaN(x), x, result); }
+
+HWY_INLINE V32 sigmoid(V32 x) {
+  const F32 d;
+  const V32 one = hn::Set(d, 1.0F);
+  const V32 power = hn::Exp(d, hn::Min(hn::Set(d, 88.0F), hn::Neg(x)));
+  return keep_none(x, hn::Div(one, hn::Add(one, power)));
+}
+
+/// Infinity from where the result is no float any more.
+HWY_INLINE V32 exponential(V32 x) {
+  const F32 d;
+  const V32 most = hn::Set(d, 88.7228394F);
+  const V32 power = hn::Exp(d, hn::Min(most, x));
+  return keep_none(x, hn::IfThenElse(hn::Gt(x, most), hn::Inf(d), power));
+}
+
+HWY_INLINE V32 gate(V32 x, V32 alpha, V32 beta) {
+  const F32 d;
+  V32 y = hn::MulAdd(x, alpha, beta);
+  y = hn::IfThenZeroElse(hn::Lt(y, hn::Zero(d)), y);
+  return hn::IfThenElse(hn::Gt(y, hn::Set(d, 1.0F)), hn::Set(d, 1.0F), y);
+}
+
+template <class Function>
+HWY_INLINE void map_one(const float* a, float* to, int64_t count, Function function) {
+  const F32 d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < count; i += lanes) hn::StoreU(function(hn::LoadU(d, a + i)), d, to + i);
+}
+
+template <class Function>
+HWY_INLINE void map_two(const float* a, const float* b, float* to, int64_t count,
+                        Function function) {
+  const F32 d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < count; i += lanes)
+    hn::StoreU(function(hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, to + i);
+}
+
+void run_two(const Instruction& at, const float* a, const float* b, float* to, int64_t n) {
+  switch (at.operation) {
+    case Operation::kAdd:
+      return map_two(a, b, to, n, [](V32 x, V32 y) HWY_ATTR { return hn::Add(x, y); });
+    case Operation::kSub:
+      return map_two(a, b, to, n, [](V32 x, V32 y) HWY_ATTR { return hn::Sub(x, y); });
+    case Operation::kMul:
+      return map_two(a, b, to, n, [](V32 x, V32 y) HWY_ATTR { return hn::Mul(x, y); });
+    case Operation::kDiv:
+      return map_two(a, b, to, n, [](V32 x, V32 y) HWY_ATTR { return hn::Div(x, y); });
+    case Operation::kMax:
+      return map_two(a, b, to, n, [](V32 x, V32 y) HWY_ATTR {
+        return keep_none(y, keep_none(x, hn::Max(x, y)));
+      });
+    default:  // kMin
+      return map_two(a, b, to, n, [](V32 x, V32 y) HWY_ATTR {
+        return keep_none(y, keep_none(x, hn::Min(x, y)));
+      });
+  }
+}
+
+void run_one(const Instruction& at, const float* a, float* to, int64_t n) {
+  const F32 d;
+  const V32 alpha = hn::Set(d, at.alpha);
+  const V32 beta = hn::Set(d, at.beta);
+  switch (at.operation) {
+    case Operation::kNeg:
+      return map_one(a, to, n, [](V32 x) HWY_ATTR { return hn::Neg(x); });
+    case Operation::kAbs:
+      return map_one(a, to, n, [](V32 x) HWY_ATTR { return hn::Abs(x); });
+    case Operation::kSquare:
+      return map_one(a, to, n, [](V32 x) HWY_ATTR { return hn::Mul(x, x); });
+    case Operation::kCube:
+      return map_one(a, to, n, [](V32 x) HWY_ATTR { return hn::Mul(hn::Mul(x, x), x); });
+    case Operation::kSqrt:
+      return map_one(a, to, n, [](V32 x) HWY_ATTR { return hn::Sqrt(x); });
+    case Operation::kReciprocal:
+      return map_one(a, to, n, [](V32 x) HWY_ATTR { return hn::Div(hn::Set(F32(), 1.0F), x); });
+    case Operation::kExp:
+      return map_one(a, to, n, [](V32 x) HWY_ATTR { return exponential(x); });
+    case Operation::kSigmoid:
+      return map_one(a, to, n, [](V32 x) HWY_ATTR { return sigmoid(x); });
+    case Operation::kTanh:
+      return map_one(a, to, n, [](V32 x) HWY_ATTR { return keep_none(x, hn::Tanh(F32(), x)); });
+    case Operation::kRelu:
+      return map_one(a, to, n, [](V32 x) HWY_ATTR {
+        return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(F32())), x);
+      });
+    case Operation::kLeakyRelu:
+      return map_one(a, to, n, [=](V32 x) HWY_ATTR {
+        return hn::IfThenElse(hn::Lt(x, hn::Zero(F32())), hn::Mul(x, alpha), x);
+      });
+    case Operation::kClip:
+      return map_one(a, to, n, [=](V32 x) HWY_ATTR {
+        x = hn::IfThenElse(hn::Lt(x, alpha), alpha, x);
+        return hn::IfThenElse(hn::Gt(x, beta), beta, x);
+      });
+    case Operation::kHardSigmoid:
+      return map_one(a, to, n, [=](V32 x) HWY_ATTR { return gate(x, alpha, beta); });
+    default:  // kHardSwish
+      return map_one(a, to, n, [=](V32 x) HWY_ATTR { return hn::Mul(x, gate(x, alpha, beta)); });
+  }
+}
+
+void RunInstructions(const std::vector<Instruction>& instructions, float* const* places,
+                     int64_t count) {
+  for (const Instruction& at : instructions) {
+    if (at.operation <= Operation::kMin) {
+      run_two(at, places[at.a], places[at.b], places[at.to], count);
+    } else {
+      run_one(at, places[at.a], places[at.to], count);
+    }
+  }
+}
+
+}  // namespace gantry::onednn::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gantry::onednn {
+
+HWY_EXPORT(RunInstructions);
+
+void run_instructions(const std::vector<Instruction>& instructions, float* const* places,
+                      int64_t count) {
+  keep_to_allowed_instructions();
+  HWY_DYNAMIC_DISPATCH(RunInstructions)(instructions, places, count);
+}
+
+}  // namespace gantry::onednn
+#endif
