@@ -16,6 +16,11 @@ uint64_t size_class(uint64_t size_bytes) {
   return (size_bytes + step - 1) / step * step;
 }
 
+// Memory that was written to before is faster to get than new memory, for which the system clears
+// pages; so a block may be larger than was asked for, by this factor, where pages are many.
+constexpr uint64_t kMostExcess = 8;
+constexpr uint64_t kManyPages = uint64_t{64} << 10;
+
 }  // namespace
 
 MemoryPool::~MemoryPool() {
@@ -24,8 +29,10 @@ MemoryPool::~MemoryPool() {
 
 Block* MemoryPool::allocate(uint64_t size_bytes) {
   const uint64_t size = size_class(size_bytes);
-  std::vector<Block*>& free = free_[size];
-  if (!free.empty()) {
+  const uint64_t most = size < kManyPages ? size : size * kMostExcess;
+  for (auto it = free_.lower_bound(size); it != free_.end() && it->first <= most; ++it) {
+    std::vector<Block*>& free = it->second;
+    if (free.empty()) continue;
     Block* block = free.back();
     free.pop_back();
     block->users = 1;

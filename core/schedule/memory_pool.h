@@ -28,7 +28,7 @@ struct Block {
 };
 
 /// Blocks by size class. A freed block is kept for the next request of its class, most recently
-/// freed first.
+/// freed first, or for a smaller one that would need new pages.
 class MemoryPool {
  public:
   explicit MemoryPool(MemorySpace space, GiveBack give_back = nullptr)

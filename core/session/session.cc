@@ -70,14 +70,12 @@ void release_unused_constants(const Graph& graph) {
   }
 }
 
-// Gives what loading needed, and nobody needs any more, back to the system, where that is worth
+// Gives what loading needed, and nobody needs any more, back to the system, where it is worth
 // looking through all of the heap.
-void trim_heap(const OnnxModel& model) {
-#if defined(__GLIBC__)
-  constexpr uint64_t kLarge = uint64_t{16} << 20;  // bytes of weights
-  if (model.mapped_bytes() >= kLarge) malloc_trim(0);
-#else
-  (void)model;
+void trim_heap() {
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+  constexpr size_t kMuch = size_t{2} << 20;  // bytes that are free
+  if (mallinfo2().fordblks >= kMuch) malloc_trim(0);
 #endif
 }
 
@@ -128,7 +126,7 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
     placement.copies = built.program->copies();
     planned_.placement.reset();  // its views were for the providers
     release_unused_constants(*planned_.graph);
-    trim_heap(*planned_.model);
+    trim_heap();
     executor = std::make_unique<Executor>(
         std::move(built.program), std::move(built.devices), threads, trace_.get(),
         Executor::Options{.stop_grace_ms = config.session.stop_grace_ms,

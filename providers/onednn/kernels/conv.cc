@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "epilogue.h"
 #include "kernels/conv_shape.h"
@@ -63,7 +64,8 @@ class ConvKernel final : public sdk::Kernel {
     if (addend) shape_.check_addend(call.shape(addend_slot_), sdk::Shape(target));
     // Where the result is reordered after all, it is not added to what stands in its place.
     const bool in_place = addend && addend == target.data && plan.is_target_inner;
-    plan.variants.get(threads, in_place, [&](bool adds_there) { return make(plan, adds_there); })
+    plan.variants
+        .get(threads, in_place, [&](bool adds_there) { return make(plan, threads, adds_there); })
         .run(call, threads, cache.stream, call.input(source_slot_).data,
              in_place ? nullptr : addend, target.data);
   }
@@ -72,6 +74,14 @@ class ConvKernel final : public sdk::Kernel {
   struct Described {
     dnnl::convolution_forward::primitive_desc primitive;
     int addend_argument = 0;
+  };
+
+  /// The library's description of the shape that the model lets expect, which takes it as long as
+  /// the code for it.
+  struct Likely {
+    Dims input;
+    int threads = 0;
+    Described described;
   };
 
   /// `source` and `target`: layouts as the primitive is to see them.
@@ -139,10 +149,18 @@ class ConvKernel final : public sdk::Kernel {
     return plan;
   }
 
-  [[nodiscard]] FusedPrimitive make(const Plan& plan, bool in_place) const {
-    const Described described = describe_with(packed_, any_, [&](const Desc& weights) {
+  /// What the weights were packed for, or a description of its own.
+  [[nodiscard]] Described described_for(const Plan& plan, int threads, bool in_place) const {
+    if (likely_ && !in_place && likely_->threads == threads && likely_->input == plan.input &&
+        likely_->described.primitive.weights_desc() == packed_.desc())
+      return likely_->described;
+    return describe_with(packed_, any_, [&](const Desc& weights) {
       return choose(cut(plan.input), cut(plan.output), weights, plan.placed, in_place);
     });
+  }
+
+  [[nodiscard]] FusedPrimitive make(const Plan& plan, int threads, bool in_place) const {
+    const Described described = described_for(plan, threads, in_place);
     FusedPrimitive fused;
     fused.source =
         Operand::input(desc_of(cut(plan.input), source_is_formatted_, unit_.sources[0].type()),
@@ -186,11 +204,11 @@ class ConvKernel final : public sdk::Kernel {
     const Type plain = unit_.weight_quantization ? Type::s8 : Type::f32;
     any_ = {dims, unit_.weights_type(), Tag::any};
     const auto layout = [&] {
-      Desc chosen;
-      with_threads(args.threads(), [&] {
-        chosen = choose(cut(input), cut(output), any_, placed, false).primitive.weights_desc();
+      const int threads = args.threads();
+      with_threads(threads, [&] {
+        likely_ = {input, threads, choose(cut(input), cut(output), any_, placed, false)};
       });
-      return chosen;
+      return likely_->described.primitive.weights_desc();
     };
     const bool is_grouped = dims.size() > cut(weights).size();
     packed_.pack(index.host(), args.choices, layout,
@@ -214,7 +232,8 @@ class ConvKernel final : public sdk::Kernel {
   bool addend_is_formatted_ = false;
   bool target_is_formatted_ = false;
   bool is_line_ = false;
-  Desc any_;  // of the weights
+  Desc any_;                      // of the weights
+  std::optional<Likely> likely_;  // none: the layout was known
   PackedWeights packed_;
   dnnl::memory bias_;
 };
