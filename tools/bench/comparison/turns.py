@@ -40,13 +40,13 @@ class Effort:
 
 
 class Process:
-    """A worker. Ask it as often as needed; closing ends it."""
+    """A worker. Ask it as often as needed; closing ends it. `variables`: of its environment, beside what it has in any case."""
 
-    def __init__(self, runtime, model, inputs, threads):
+    def __init__(self, runtime, model, inputs, threads, variables=None):
         command = [PYTHON, WORKER, runtime, model, inputs, threads]
         self._log = tempfile.TemporaryFile()
         self._process = subprocess.Popen([str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log,
-                                         env=environment(), text=True)
+                                         env={**environment(), **(variables or {})}, text=True)
 
     def ask(self, *command):
         try:
