@@ -24,7 +24,7 @@ constexpr double kLeastWork = 4e6;
 constexpr int64_t kFewestChannels = 8;
 constexpr int64_t kMostPadding = 2;  // more makes tiles of nothing but zeros
 /// Multiplications of what is measured; a convolution of more is cut.
-constexpr double kMeasuredWork = 1.2e8;
+constexpr double kMeasuredWork = 6e7;
 constexpr int64_t kMeasuredBytes = 10 << 20;  // of its transformed weights
 constexpr int64_t kFewestFilters = 64;        // of what is left
 constexpr int64_t kFewestRows = 28;
@@ -175,7 +175,7 @@ struct Times {
 Times measure_all(const Geometry& g, int threads) {
   constexpr int kRounds = 3;
   constexpr int kRoundsOfAll = 2;
-  constexpr double kFarBehind = 1.5;
+  constexpr double kFarBehind = 1.25;
   constexpr double kLong = 1e9;
   const Tensor source(elements_of(g.batch, g.height, g.width, g.channels) * int64_t{sizeof(float)});
   const Tensor target(elements_of(g.batch, g.out_height, g.out_width, g.filters) *
