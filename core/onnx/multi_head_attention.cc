@@ -67,6 +67,37 @@ bool split_inputs(AttentionBody& body, const BodyContext& context, std::string (
   return true;
 }
 
+// Which inputs say what is not seen: the mask, with its name, and "attention_bias".
+struct MaskInputs {
+  const char* name;
+  int input;
+  int bias_input;
+};
+
+// The scores of queries, keys and values with heads of their own, and what they make of the
+// values. False: a mask of a kind that has no body.
+bool attend(AttentionBody& body, const BodyContext& context, const std::string (&parts)[3],
+            const MaskInputs& mask) {
+  body.widen("wide_q", parts[0]);
+  body.widen("wide_k", parts[1]);
+  body.widen("wide_v", parts[2]);
+  AttentionBody::Scores scores;
+  scores.scale = float_of(context, "scale", 0);
+  if (context.hasInput(mask.input)) {
+    if (!body.add_mask(mask.name, context, mask.input, "wide_k", scores.biases)) return false;
+  }
+  if (context.hasInput(mask.bias_input)) {
+    body.widen("wide_bias", "attention_bias");
+    scores.biases.emplace_back("wide_bias");
+  }
+  if (int_of(context, "unidirectional", 0) != 0) {
+    scores.visible = "visible";
+    body.causal(scores.visible, "wide_q", "wide_k");
+  }
+  body.attend("wide_q", "wide_k", "wide_v", scores);
+  return true;
+}
+
 }  // namespace
 
 bool build_multi_head(const BodyContext& context, const onnx::OpSchema& schema,
@@ -87,24 +118,7 @@ bool build_multi_head(const BodyContext& context, const onnx::OpSchema& schema,
   }
   body.add("present_key = Identity(" + parts[1] + ")");
   body.add("present_value = Identity(" + parts[2] + ")");
-  body.widen("wide_q", parts[0]);
-  body.widen("wide_k", parts[1]);
-  body.widen("wide_v", parts[2]);
-  AttentionBody::Scores scores;
-  scores.scale = float_of(context, "scale", 0);
-  if (context.hasInput(kPaddingMask)) {
-    if (!body.add_mask("key_padding_mask", context, kPaddingMask, "wide_k", scores.biases))
-      return false;
-  }
-  if (context.hasInput(kScoreBias)) {
-    body.widen("wide_bias", "attention_bias");
-    scores.biases.emplace_back("wide_bias");
-  }
-  if (int_of(context, "unidirectional", 0) != 0) {
-    scores.visible = "visible";
-    body.causal(scores.visible, "wide_q", "wide_k");
-  }
-  body.attend("wide_q", "wide_k", "wide_v", scores);
+  if (!attend(body, context, parts, {"key_padding_mask", kPaddingMask, kScoreBias})) return false;
   schema.BuildFunction(function);
   return true;
 }
@@ -153,23 +167,7 @@ bool build_joint(const BodyContext& context, const onnx::OpSchema& schema,
     body.unsqueeze("present_v", parts[2], {0});
     body.add("present = Concat<axis = 0>(present_k, present_v)");
   }
-  body.widen("wide_q", parts[0]);
-  body.widen("wide_k", parts[1]);
-  body.widen("wide_v", parts[2]);
-  AttentionBody::Scores scores;
-  scores.scale = float_of(context, "scale", 0);
-  if (context.hasInput(3)) {
-    if (!body.add_mask("mask_index", context, 3, "wide_k", scores.biases)) return false;
-  }
-  if (context.hasInput(5)) {
-    body.widen("wide_bias", "attention_bias");
-    scores.biases.emplace_back("wide_bias");
-  }
-  if (int_of(context, "unidirectional", 0) != 0) {
-    scores.visible = "visible";
-    body.causal(scores.visible, "wide_q", "wide_k");
-  }
-  body.attend("wide_q", "wide_k", "wide_v", scores);
+  if (!attend(body, context, parts, {"mask_index", 3, 5})) return false;
   schema.BuildFunction(function);
   return true;
 }

@@ -6,6 +6,7 @@ attributes and cases from the models that the suite ran.
 """
 
 import dataclasses
+import itertools
 
 import onnx
 from onnx import defs
@@ -102,6 +103,38 @@ def probe_operators():
             operator.provider = _who(answer) if answer is not None else ""
             _probe_types(operator, schema)
     return operators
+
+
+def _choices(schema):
+    """Types for one of its variables, and for each two of them, the others as default_types has them."""
+    allowed = {c.type_param_str: sorted(c.allowed_type_strs) for c in schema.type_constraints}
+    chosen = variables(schema)
+    for variable in chosen:
+        yield from ({variable: text} for text in allowed[variable])
+    for a, b in itertools.combinations(chosen, 2):
+        yield from ({a: first, b: second} for first in allowed[a] for second in allowed[b])
+
+
+def refused_types():
+    """{(domain, op_type): (types "T: float" that the device takes in no combination, those that it takes in some only)}, of all versions; and how many
+    models were asked about."""
+    refused, asked = {}, 0
+    for schema in _schemas():
+        answers = {}
+        for types in _choices(schema):
+            try:
+                answer = _ask(schema, default_types(schema) | types)
+            except gantry.InvalidModelError:
+                continue  # not together with the types of the other variables
+            asked += 1
+            for variable, text in types.items():
+                answers.setdefault(f"{variable}: {short_type(text)}", []).append(answer is not None)
+        found = {types for types, taken in answers.items() if not any(taken)}
+        partly = {types for types, taken in answers.items() if any(taken) and not all(taken)}
+        known = refused.setdefault((schema.domain, schema.name), (set(), set()))
+        known[0].update(found)
+        known[1].update(partly)
+    return {key: found for key, found in refused.items() if any(found)}, asked
 
 
 @dataclasses.dataclass(frozen=True)
