@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "onnx/check.h"
+#include "onnx/check_attributes.h"
 #include "onnx/exporter.h"
 #include "onnx/external_data.h"
 #include "onnx/functions.h"
@@ -87,6 +88,7 @@ class OnnxModel::Impl {
   void prepare() {
     opsets = read_opsets(proto.opset_import());
     check_model(proto, payloads);
+    check_attributes(proto);
     normalize_model(proto, defaults);
     add_default_attributes(proto);
     infer_types(proto);

@@ -65,6 +65,18 @@ def foreign_operator_model():
     return make_model([node], [value("x")], [value("z")], domains=["com.acme"])
 
 
+def far_axis_model():
+    """An axis that no 32 bits hold: the onnx library's inference would read beyond the shape."""
+    node = helper.make_node("LayerNormalization", ["x", "y"], ["z"], name="norm", axis=(1 << 63) - 1)
+    return make_model([node], [value("x"), value("y")], [value("z")])
+
+
+def endless_equation_model():
+    """Signs that are no letters, of a scalar: the onnx library's inference would never end."""
+    node = helper.make_node("Einsum", ["x"], ["z"], name="sum", equation="(((")
+    return make_model([node], [value("x", shape=())], [value("z", shape=())])
+
+
 def future_model():
     model = add_model()
     model.opset_import[0].version = 999
@@ -95,5 +107,7 @@ BROKEN = {
         "UNSUPPORTED",
         ["1 of 1 nodes", 'Frobnicate "strange"', "CPU", "com.acme"],
     ),
+    "far axis": (lambda: far_axis_model().SerializeToString(), "INVALID_MODEL", ['LayerNormalization "norm"', "axis is 9223372036854775807"]),
+    "endless equation": (lambda: endless_equation_model().SerializeToString(), "INVALID_MODEL", ['Einsum "sum"', "no list of letters"]),
     "future opset": (lambda: future_model().SerializeToString(), "INVALID_MODEL", ["opset 999", "supported"]),
 }
