@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "duties_hostile.h"
+#include "duties_sets.h"
 
 namespace {
 
@@ -88,8 +89,14 @@ class Relu : public sdk::Kernel {
     auto* y = static_cast<float*>(output(call));
     const bool is_wrong = breaks("numerics") || (breaks("threads") && others > 0);
     const float shift = extra + (is_wrong ? 1.0F : 0.0F);
+    // With "strides" it reads as it is told, and writes as if nothing had been granted.
+    std::vector<int64_t> places;
+    if (call.input(0).format) places = duties::places_of(call.input(0));
     stream_of(call.stream()).put([=] {
-      for (int64_t i = 0; i < count; ++i) y[i] = std::max(x[i], 0.0F) + shift;
+      for (int64_t i = 0; i < count; ++i) {
+        const float element = x[places.empty() ? i : places[static_cast<size_t>(i)]];
+        y[i] = std::max(element, 0.0F) + shift;
+      }
     });
     --running;
   }
@@ -163,7 +170,7 @@ class Duties : public sdk::Provider {
     }
     if (breaks("repeatable") || breaks("kept") || breaks("hostile") || breaks("silent") ||
         breaks("domain") || breaks("object") || breaks("claim-alone") || breaks("cycle") ||
-        broken.rfind("hostile-", 0) == 0) {
+        breaks("set") || breaks("strides") || broken.rfind("hostile-", 0) == 0) {
       sound_claim = api_.claim;
       api_.claim = broken_claim;
     }
@@ -188,13 +195,16 @@ class Duties : public sdk::Provider {
   // The blob says what the kernel adds, which is nothing.
   [[nodiscard]] std::unique_ptr<sdk::Kernel> compile_keeping(const gantry_compile& args,
                                                              std::string& blob) const override {
-    std::unique_ptr<sdk::Kernel> kernel = compile(args);
+    gantry_compile first = args;
+    first.node_count = 1;
+    std::unique_ptr<sdk::Kernel> kernel = compile(first);
     const std::string label = sdk::NodeView(host(), args.graph, args.graph->nodes[0]).label();
     sdk::Choices choices(args.blob, args.blob_bytes,
                          breaks("blob-of-another") ? std::string() : label);
     const std::string& kept = choices.keep(
         "addend", [&] { return label.find("another") == std::string::npos ? "0" : "7"; });
     auto& relu = static_cast<Relu&>(*kernel);
+    if (breaks("set") && args.node_count > 1) relu.extra = 1;
     if (breaks("blob-of-another") && args.blob_bytes > 0) relu.extra = std::stof(kept);
     if (breaks("blob-damaged") && args.blob_bytes > 0)
       relu.extra = static_cast<const char*>(args.blob)[args.blob_bytes - 1] == blob_end() ? 0 : 1;
@@ -291,10 +301,10 @@ class Duties : public sdk::Provider {
     }
     if (broken.rfind("hostile-", 0) == 0 && duties::is_strange(broken.substr(8), graph))
       std::abort();
-    if (breaks("cycle")) {
-      claim_all(request);
-      return nullptr;
-    }
+    if (breaks("cycle")) claim_all(request);
+    if (breaks("set")) duties::claim_pairs(*request);
+    if (breaks("strides")) duties::claim_in_order(*request);
+    if (breaks("cycle") || breaks("set") || breaks("strides")) return nullptr;
     if (breaks("kept")) (void)host_of_all->allocate(100, 64);
     if (breaks("silent")) return nullptr;
     if (breaks("hostile")) {

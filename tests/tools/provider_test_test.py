@@ -55,6 +55,8 @@ BREACHES = {
     "blob-refused": ("blobs.damaged", "failed", "this blob is none"),
     "blob-of-another": ("blobs.of-others", "failed", "found another result"),
     "stop": ("faults.stopped-runs", "failed", "found INTERNAL: stopped"),
+    "set": ("chain.Relu-Relu", "failed", "elements differ"),
+    "strides": ("chain.Relu-Relu", "failed", "elements differ"),
     "numerics": ("random.Relu/float32", "failed", "elements differ"),
     "again": ("load.can-be-made-again", "failed", "it was made before"),
     "trace": ("load.works-without-optional-slots", "failed", "without trace and fragment slots"),

@@ -20,6 +20,7 @@ void add_claim_checks(Checks& checks, const Subject& subject);    ///< level 3: 
 void add_hostile_checks(Checks& checks, const Subject& subject);  ///< level 3: hostile graphs
 void add_case_checks(Checks& checks, const Subject& subject);     ///< level 4: ONNX node cases
 void add_random_checks(Checks& checks, const Subject& subject);   ///< level 4: random cases
+void add_chain_checks(Checks& checks, const Subject& subject);    ///< level 4: nodes together
 void add_blob_checks(Checks& checks, const Subject& subject);     ///< level 5: compiled forms
 void add_thread_checks(Checks& checks, const Subject& subject);   ///< level 5: threads
 void add_fault_checks(Checks& checks, const Subject& subject);    ///< level 5: injected faults

@@ -88,29 +88,44 @@ Message attribute(const ModelAttribute& attribute) {
 }  // namespace
 
 std::vector<std::byte> serialize(const OneNodeModel& model) {
-  Message node;
+  NodesModel nodes = {model.domain, model.opset, {}, {}, {}};
+  ModelNode node = {model.op_type, {}, {}, model.attributes};
+  for (const ModelInput& input : model.inputs) {
+    node.inputs.push_back(input.name);
+    if (!input.name.empty()) nodes.inputs.push_back(input);
+  }
+  for (size_t i = 0; i < model.outputs.size(); ++i) {
+    node.outputs.push_back(model.output_names.empty() ? "y" + std::to_string(i)
+                                                      : model.output_names[i]);
+    nodes.outputs.push_back({node.outputs.back(), model.outputs[i]});
+  }
+  nodes.nodes.push_back(std::move(node));
+  return serialize(nodes);
+}
+
+std::vector<std::byte> serialize(const NodesModel& model) {
   Message graph;
-  for (const ModelInput& input : model.inputs) node.put(1, input.name);
-  const auto output_name = [&](size_t i) {
-    return model.output_names.empty() ? "y" + std::to_string(i) : model.output_names[i];
-  };
-  for (size_t i = 0; i < model.outputs.size(); ++i) node.put(2, output_name(i));
-  node.put(3, "the_" + model.op_type);
-  node.put(4, model.op_type);
-  for (const ModelAttribute& one : model.attributes) node.put(5, attribute(one));
-  node.put(7, model.domain);
-  graph.put(1, node);
+  for (const ModelNode& one : model.nodes) {
+    Message node;
+    for (const std::string& input : one.inputs) node.put(1, input);
+    for (const std::string& output : one.outputs) node.put(2, output);
+    const std::string number = model.nodes.size() == 1 ? std::string() : "_" + one.outputs.front();
+    node.put(3, "the_" + one.op_type + number);
+    node.put(4, one.op_type);
+    for (const ModelAttribute& value : one.attributes) node.put(5, attribute(value));
+    node.put(7, model.domain);
+    graph.put(1, node);
+  }
   graph.put(2, std::string("case"));
   for (const ModelInput& input : model.inputs) {
-    if (input.name.empty()) continue;
     if (input.constant.kind() == Kind::kTensor) {
       graph.put(5, initializer(input.name, input.constant));
     } else {
       graph.put(11, value_info(input.name, input.dtype, &input.shape));
     }
   }
-  for (size_t i = 0; i < model.outputs.size(); ++i)
-    graph.put(12, value_info(output_name(i), model.outputs[i], nullptr));
+  for (const NodesModel::Output& output : model.outputs)
+    graph.put(12, value_info(output.name, output.dtype, nullptr));
   Message opset;
   opset.put(1, model.domain);
   opset.put(2, model.opset);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A serialized ONNX model of one node, written without the ONNX library: what random cases need and
-// no more. Pure functions.
+// Serialized ONNX models of one node or a few, written without the ONNX library: what random cases
+// and chains need and no more. Pure functions.
 #pragma once
 
 #include <gantry/tensor.h>
@@ -37,7 +37,28 @@ struct OneNodeModel {
   std::vector<ModelAttribute> attributes;
 };
 
+struct ModelNode {
+  std::string op_type;
+  std::vector<std::string> inputs;  ///< names; empty: absent
+  std::vector<std::string> outputs;
+  std::vector<ModelAttribute> attributes;
+};
+
+/// Of nodes of one domain.
+struct NodesModel {
+  std::string domain;
+  int64_t opset = 21;
+  std::vector<ModelNode> nodes;
+  std::vector<ModelInput> inputs;  ///< each name once
+  struct Output {
+    std::string name;
+    DType dtype = DType::kFloat;  ///< of any shape
+  };
+  std::vector<Output> outputs;
+};
+
 /// A ModelProto.
 std::vector<std::byte> serialize(const OneNodeModel& model);
+std::vector<std::byte> serialize(const NodesModel& model);
 
 }  // namespace gantry::checks

@@ -21,6 +21,7 @@ Checks all_checks(const Subject& subject) {
   // Last, as its sessions keep the provider open.
   add_case_checks(checks, subject);
   add_random_checks(checks, subject);
+  add_chain_checks(checks, subject);
   const auto is_left_out = [&](const Check& check) {
     const bool is_named =
         subject.only.empty() ||

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Level 4: what claims of many nodes compute, and kernels that hand tensors to each other in an
+// order of their own: chains of nodes against the CPU provider.
+#include <filesystem>
+#include <memory>
+#include <random>
+
+#include "bench.h"
+#include "chain_cases.h"
+#include "levels.h"
+#include "progress.h"
+
+namespace gantry::checks {
+namespace {
+
+void run_chain(const Subject& subject, const ChainCase& chain) {
+  Bench& with = bench_of(subject);
+  note_progress("loading " + chain.name);
+  std::mt19937_64 generator(subject.seed);
+  NodesModel model = chain.model;
+  Inputs inputs;
+  for (size_t i = 0; i < model.inputs.size(); ++i) {
+    ModelInput& input = model.inputs[i];
+    if (input.constant.kind() == Kind::kTensor) continue;
+    const Tensor elements = random_elements(input, chain.is_positive[i], generator);
+    if (chain.is_constant[i]) {
+      input.constant = elements;
+    } else {
+      inputs.emplace(input.name, elements);
+    }
+  }
+  const std::vector<std::byte> bytes = serialize(model);
+  const ModelSource source(bytes, std::filesystem::path());
+  const std::unique_ptr<Session> session = with.shared_session(source);
+  note_progress("running " + chain.name);
+  const std::vector<Value> expected = with.reference(source)->run_values(inputs);
+  // The first run finds the memory that the second one has from the start.
+  for (int run = 0; run < 2; ++run) {
+    const std::vector<Value> found = session->run_values(inputs);
+    for (size_t i = 0; i < found.size(); ++i) {
+      expect_equal(*session, found[i], expected[i], session->outputs()[i].name,
+                   "compare what the kernels of " + chain.name +
+                       " compute together with what they compute by themselves (random.*): a set "
+                       "of nodes is what its nodes are, and a tensor in an order that a port "
+                       "offered is read and written by its strides");
+    }
+  }
+}
+
+}  // namespace
+
+void add_chain_checks(Checks& checks, const Subject& subject) {
+  for (const ChainCase& chain : chain_cases()) {
+    checks.push_back(
+        {4, "chain." + chain.name, "P19", [&subject, chain] { run_chain(subject, chain); }});
+  }
+}
+
+}  // namespace gantry::checks
