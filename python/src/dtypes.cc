@@ -48,55 +48,88 @@ constexpr DtypeRow kRows[] = {
     {DType::kUint2, true, "uint2"},
 };
 
-/// Both directions, filled once and kept: the interpreter may be gone before the process's last
-/// destructors run.
-struct Tables {
-  nb::dict from_numpy;  // numpy.dtype -> number of the element type
-  nb::dict to_numpy;
-
+/// Both directions, kept: the interpreter may be gone before the process's last destructors run.
+/// Types of ml_dtypes are added when one is first met, as importing it takes some 10 ms.
+class Tables {
+ public:
   Tables() {
-    const nb::module_ numpy = nb::module_::import_("numpy");
-    nb::object extended;
-    try {
-      extended = nb::module_::import_("ml_dtypes");
-    } catch (const nb::python_error&) {
-      // Optional: numpy_dtype_of says what is missing once it is.
-    }
-    const nb::object make_dtype = numpy.attr("dtype");
+    const nb::object make_dtype = nb::module_::import_("numpy").attr("dtype");
     for (const DtypeRow& row : kRows) {
-      nb::object name = nb::str(row.name);
-      if (row.is_extended) {
-        if (!extended.is_valid() || !nb::hasattr(extended, row.name)) continue;
-        name = extended.attr(row.name);
-      }
-      const nb::object numpy_dtype = make_dtype(name);
-      const nb::int_ number(static_cast<uint32_t>(row.dtype));
-      from_numpy[numpy_dtype] = number;
-      to_numpy[number] = numpy_dtype;
+      if (!row.is_extended) add(row, make_dtype(nb::str(row.name)));
     }
   }
+
+  /// Null: ONNX has no such type.
+  PyObject* number_of(nb::handle numpy_dtype) { return find(from_numpy_, numpy_dtype); }
+  /// Null: it is text, or none of the types that have been met.
+  PyObject* known_number_of(nb::handle numpy_dtype) { return look_up(from_numpy_, numpy_dtype); }
+  /// Null: NumPy has no such type.
+  PyObject* dtype_of(nb::handle number) { return find(to_numpy_, number); }
+
+ private:
+  void add(const DtypeRow& row, const nb::object& numpy_dtype) {
+    const nb::int_ number(static_cast<uint32_t>(row.dtype));
+    from_numpy_[numpy_dtype] = number;
+    to_numpy_[number] = numpy_dtype;
+  }
+
+  void add_extended() {
+    is_extended_ = true;
+    nb::object module;
+    try {
+      module = nb::module_::import_("ml_dtypes");
+    } catch (const nb::python_error&) {
+      return;  // optional: numpy_dtype_of says what is missing
+    }
+    const nb::object make_dtype = nb::module_::import_("numpy").attr("dtype");
+    for (const DtypeRow& row : kRows) {
+      if (row.is_extended && nb::hasattr(module, row.name))
+        add(row, make_dtype(module.attr(row.name)));
+    }
+  }
+
+  static PyObject* look_up(const nb::dict& table, nb::handle key) {
+    PyObject* found = PyDict_GetItemWithError(table.ptr(), key.ptr());
+    if (!found && PyErr_Occurred()) throw nb::python_error();
+    return found;
+  }
+
+  PyObject* find(const nb::dict& table, nb::handle key) {
+    PyObject* found = look_up(table, key);
+    if (found || is_extended_) return found;
+    add_extended();
+    return look_up(table, key);
+  }
+
+  nb::dict from_numpy_;  // numpy.dtype -> number of the element type
+  nb::dict to_numpy_;
+  bool is_extended_ = false;
 };
 
-const Tables& tables() {
-  static const Tables* kept = new Tables;
+Tables& tables() {
+  static auto* const kept = new Tables;
   return *kept;
+}
+
+bool is_text(nb::handle numpy_dtype) {
+  const auto kind = nb::cast<std::string>(numpy_dtype.attr("kind"));
+  return kind == "U" || kind == "S" || kind == "T";
 }
 
 }  // namespace
 
 DType dtype_of_numpy(nb::handle numpy_dtype) {
-  PyObject* number = PyDict_GetItemWithError(tables().from_numpy.ptr(), numpy_dtype.ptr());
-  if (number) return static_cast<DType>(nb::cast<uint32_t>(nb::handle(number)));
-  if (PyErr_Occurred()) throw nb::python_error();
-  const auto kind = nb::cast<std::string>(numpy_dtype.attr("kind"));
-  return kind == "U" || kind == "S" || kind == "T" ? DType::kString : DType::kUndefined;
+  PyObject* number = tables().known_number_of(numpy_dtype);
+  if (!number) {
+    if (is_text(numpy_dtype)) return DType::kString;
+    number = tables().number_of(numpy_dtype);
+  }
+  return number ? static_cast<DType>(nb::cast<uint32_t>(nb::handle(number))) : DType::kUndefined;
 }
 
 nb::object numpy_dtype_of(DType dtype) {
   const nb::int_ number(static_cast<uint32_t>(dtype));
-  PyObject* numpy_dtype = PyDict_GetItemWithError(tables().to_numpy.ptr(), number.ptr());
-  if (numpy_dtype) return nb::borrow(numpy_dtype);
-  if (PyErr_Occurred()) throw nb::python_error();
+  if (PyObject* numpy_dtype = tables().dtype_of(number)) return nb::borrow(numpy_dtype);
   throw Error(Code::kUnavailable,
               "NumPy has no element type " + std::string(to_string(dtype)) +
                   "; the Python package ml_dtypes brings it and is not installed, or too old");

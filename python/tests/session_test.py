@@ -379,6 +379,24 @@ def test_process_ends_cleanly():
     assert (done.returncode, done.stdout, done.stderr) == (0, "[-1.0, -1.0]\n", "")
 
 
+def test_types_that_numpy_lacks_are_imported_when_they_are_met(tmp_path):
+    """ml_dtypes takes longer to import than a small model to load."""
+    files = {}
+    for name, element_type in (("floats", TensorProto.FLOAT), ("texts", TensorProto.STRING), ("halves", TensorProto.BFLOAT16)):
+        files[name] = tmp_path / f"{name}.onnx"
+        onnx.save(make_model([helper.make_node("Identity", ["x"], ["y"])], [value("x", element_type, (2,))], [value("y", element_type, (2,))]), files[name])
+    code = (
+        "import gantry, numpy as np, sys\n"
+        f"gantry.Session({str(files['floats'])!r}).run({{'x': np.ones(2, np.float32)}})\n"
+        f"gantry.Session({str(files['texts'])!r}).run({{'x': np.array(['a', 'b'])}})\n"
+        "print('ml_dtypes' in sys.modules)\n"
+        f"session = gantry.Session({str(files['halves'])!r})\n"
+        "print(session.empty('x').dtype)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "False\nbfloat16\n", "")
+
+
 def test_names_are_all_public():
     assert sorted(gantry.__all__) == gantry.__all__
     assert all(hasattr(gantry, name) for name in gantry.__all__)
