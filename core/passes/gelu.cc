@@ -2,6 +2,7 @@
 #include "passes/gelu.h"
 
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include "passes/pattern.h"
@@ -24,13 +25,41 @@ GraphValue* operand_of_erf(const Node& erf) {
   return scaled_by(scaling, 1 / std::sqrt(2.0));
 }
 
-bool is_cube(const GraphValue* value, const GraphValue* x) {
-  if (const Node* power = producer_of(value, "Pow", 2))
-    return power->inputs[0] == x && is_number(power->inputs[1], 3);
-  const Node* product = producer_of(value, "Mul", 2);
-  if (!product) return false;
-  const Node* square = producer_of(other_operand(*product, x), "Mul", 2);
-  return square && square->inputs[0] == x && square->inputs[1] == x;
+// A product of numbers and powers of x.
+struct Product {
+  double number = 1;
+  double power = 0;
+};
+
+// Multiplies `product` by `value`, whatever the order in which its factors stand; false: there is
+// another one among them.
+bool collect(const GraphValue* value, const GraphValue* x, int depth, Product& product) {
+  if (value == x) {
+    ++product.power;
+    return true;
+  }
+  if (const std::optional<double> number = number_of(value)) {
+    product.number *= *number;
+    return true;
+  }
+  if (depth == 0) return false;
+  if (const Node* power = producer_of(value, "Pow", 2)) {
+    const std::optional<double> exponent = number_of(power->inputs[1]);
+    if (power->inputs[0] != x || !exponent) return false;
+    product.power += *exponent;
+    return true;
+  }
+  const Node* factors = producer_of(value, "Mul", 2);
+  return factors && collect(factors->inputs[0], x, depth - 1, product) &&
+         collect(factors->inputs[1], x, depth - 1, product);
+}
+
+bool is_scaled_cube(const GraphValue* value, const GraphValue* x) {
+  constexpr int kMostFactors = 3;  // Mul above each other: three x and a number
+  constexpr double kRelative = 1e-6;
+  Product product;
+  return collect(value, x, kMostFactors, product) && product.power == 3 &&
+         std::abs(product.number - kCubeFactor) <= kRelative * kCubeFactor;
 }
 
 // x in tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)).
@@ -39,8 +68,7 @@ GraphValue* operand_of_tanh(const Node& tanh) {
   const Node* add = producer_of(sum, "Add", 2);
   if (!add) return nullptr;
   for (const size_t i : {size_t{0}, size_t{1}}) {
-    const GraphValue* cube = scaled_by(add->inputs[1 - i]->producer, kCubeFactor);
-    if (cube && is_cube(cube, add->inputs[i])) return add->inputs[i];
+    if (is_scaled_cube(add->inputs[1 - i], add->inputs[i])) return add->inputs[i];
   }
   return nullptr;
 }

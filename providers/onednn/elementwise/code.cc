@@ -20,12 +20,14 @@ using V32 = hn::Vec<F32>;
 /// What is not a number stays so, where Highway's function makes something of it.
 HWY_INLINE V32 keep_none(V32 x, V32 result) { return hn::IfThenElse(hn::IsNaN(x), x, result); }
 
-HWY_INLINE V32 sigmoid(V32 x) {
+/// Of what is a number; the bound keeps the result a normal one.
+HWY_INLINE V32 sigmoid_of_number(V32 x) {
   const F32 d;
   const V32 one = hn::Set(d, 1.0F);
-  const V32 power = hn::Exp(d, hn::Min(hn::Set(d, 88.0F), hn::Neg(x)));
-  return keep_none(x, hn::Div(one, hn::Add(one, power)));
+  const V32 power = hn::Exp(d, hn::Min(hn::Set(d, 87.0F), hn::Neg(x)));
+  return hn::Div(one, hn::Add(one, power));
 }
+HWY_INLINE V32 sigmoid(V32 x) { return keep_none(x, sigmoid_of_number(x)); }
 
 /// Infinity from where the result is no float any more.
 HWY_INLINE V32 exponential(V32 x) {
@@ -33,6 +35,18 @@ HWY_INLINE V32 exponential(V32 x) {
   const V32 most = hn::Set(d, 88.7228394F);
   const V32 power = hn::Exp(d, hn::Min(most, x));
   return keep_none(x, hn::IfThenElse(hn::Gt(x, most), hn::Inf(d), power));
+}
+
+/// x / 2 * (1 + tanh(u)), which is x * sigmoid(2 * u), with u = sqrt(2 / pi) * (x + 0.044715 *
+/// x^3).
+HWY_INLINE V32 gelu(V32 x) {
+  const F32 d;
+  const V32 factor = hn::Set(d, 1.59576912F);  // 2 * sqrt(2 / pi)
+  const V32 cubes = hn::Set(d, 1.59576912F * 0.044715F);
+  const V32 power = hn::Mul(x, hn::MulAdd(hn::Mul(x, x), cubes, factor));
+  // Far below zero the gate is 0, and infinity times that would be no number.
+  const V32 y = hn::Mul(hn::Max(x, hn::Set(d, -100.0F)), sigmoid_of_number(power));
+  return keep_none(x, y);
 }
 
 HWY_INLINE V32 gate(V32 x, V32 alpha, V32 beta) {
@@ -102,6 +116,8 @@ void run_one(const Instruction& at, const float* a, float* to, int64_t n) {
       return map_one(a, to, n, [](V32 x) HWY_ATTR { return sigmoid(x); });
     case Operation::kTanh:
       return map_one(a, to, n, [](V32 x) HWY_ATTR { return keep_none(x, hn::Tanh(F32(), x)); });
+    case Operation::kGelu:
+      return map_one(a, to, n, [](V32 x) HWY_ATTR { return gelu(x); });
     case Operation::kRelu:
       return map_one(a, to, n, [](V32 x) HWY_ATTR {
         return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(F32())), x);

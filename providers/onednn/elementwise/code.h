@@ -31,6 +31,7 @@ enum class Operation : uint8_t {
   kExp,
   kSigmoid,
   kTanh,
+  kGelu,  ///< by the hyperbolic tangent
   kRelu,
   kLeakyRelu,    ///< alpha: what negative numbers are multiplied by
   kClip,         ///< alpha: lowest, beta: highest

@@ -61,6 +61,8 @@ std::optional<Elementwise> with_numbers(const sdk::NodeView& node) {
                        node.get_float("beta", 0.5F), 1};
   }
   if (op == "HardSwish") return Elementwise{Operation::kHardSwish, 1.0F / 6.0F, 0.5F, 1};
+  if (op == "Gelu" && node.get_string("approximate", "none") == "tanh")
+    return Elementwise{Operation::kGelu, 0, 0, 1};
   if (op == "Pow") {
     const auto exponent =
         node.input(1).is_constant() && is_constant_f32(node.input(1)) && node.input(1).rank() == 0

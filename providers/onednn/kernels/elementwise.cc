@@ -62,6 +62,8 @@ struct View {
       const float* from = row + at[0] * strides[0];
       if (strides[0] == 1) {
         std::copy_n(from, run, to);
+      } else if (strides[0] == 0) {
+        std::fill_n(to, run, *from);
       } else {
         for (int64_t i = 0; i < run; ++i) to[i] = from[i * strides[0]];
       }

@@ -30,7 +30,7 @@ constexpr int kMostRows = kHasManyRegisters ? 6 : 3;      // sequences of a tile
 HWY_INLINE V32 sigmoid(V32 x) {
   const F32 d;
   const V32 one = hn::Set(d, 1.0F);
-  const V32 power = hn::Exp(d, hn::Min(hn::Set(d, 88.0F), hn::Neg(x)));
+  const V32 power = hn::Exp(d, hn::Min(hn::Set(d, 87.0F), hn::Neg(x)));
   return hn::IfThenElse(hn::IsNaN(x), x, hn::Div(one, hn::Add(one, power)));
 }
 HWY_INLINE V32 hyperbolic_tangent(V32 x) {

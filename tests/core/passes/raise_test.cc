@@ -46,7 +46,11 @@ INSTANTIATE_TEST_SUITE_P(
         "p = Pow(x, c) q = Mul(p, e) u = Add(x, q) v = Mul(u, k) b = Tanh(v) s = Add(b, o) "
         "m = Mul(x, h) y = Mul(m, s)",
         "p1 = Mul(x, x) p = Mul(p1, x) q = Mul(e, p) u = Add(q, x) v = Mul(k, u) b = Tanh(v) "
-        "s = Add(o, b) m = Mul(x, s) y = Mul(h, m)"));
+        "s = Add(o, b) m = Mul(x, s) y = Mul(h, m)",
+        "p1 = Mul(e, x) p2 = Mul(p1, x) q = Mul(p2, x) u = Add(x, q) v = Mul(u, k) b = Tanh(v) "
+        "s = Add(b, o) m = Mul(x, h) y = Mul(m, s)",
+        "p1 = Mul(x, e) p2 = Mul(x, x) q = Mul(p1, p2) u = Add(x, q) v = Mul(u, k) b = Tanh(v) "
+        "s = Add(b, o) m = Mul(x, h) y = Mul(m, s)"));
 
 TEST(Gelu, IsLeftToAProviderThatTookItsNodesTogether) {
   const std::string text =
@@ -78,7 +82,11 @@ INSTANTIATE_TEST_SUITE_P(
         "a = Div(x, r) b = Erf(a) s = Add(b, o) m = Mul(x, s) y = Mul(m, w)",
         "a = Div(x, r) b = Erf(a) s = Add(b, o) m = Mul(x, s) z = Mul(m, h) y = Add(z, s)",
         "p = Pow(x, t) q = Mul(p, e) u = Add(x, q) v = Mul(u, k) b = Tanh(v) s = Add(b, o) "
-        "m = Mul(x, h) y = Mul(m, s)"));
+        "m = Mul(x, h) y = Mul(m, s)",
+        "p1 = Mul(e, x) q = Mul(p1, x) u = Add(x, q) v = Mul(u, k) b = Tanh(v) s = Add(b, o) "
+        "m = Mul(x, h) y = Mul(m, s)",
+        "p1 = Mul(h, x) p2 = Mul(p1, x) q = Mul(p2, x) u = Add(x, q) v = Mul(u, k) b = Tanh(v) "
+        "s = Add(b, o) m = Mul(x, h) y = Mul(m, s)"));
 
 std::string normalization(const std::string& nodes) {
   return "<ir_version: 10, opset_import: [\"\" : 17]> g (float[N, 3] x) => (float[N, 3] y) "
