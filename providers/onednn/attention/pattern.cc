@@ -9,7 +9,7 @@
 namespace gantry::onednn {
 namespace {
 
-constexpr int kRank = 4;
+constexpr int kRank = 4;  // of views: tensors of rank 3 have one batch
 
 class Finder {
  public:
@@ -20,7 +20,8 @@ class Finder {
     const sdk::NodeView node = index_.node(softmax);
     // Before version 13 the axis counts from where the tensor is made a matrix.
     const int64_t axis = node.get_int("axis", node.since_version() < 13 ? 1 : -1);
-    if (axis != -1 && axis != kRank - 1) return std::nullopt;
+    found_.rank = index_.value(index_.raw(softmax).inputs[0]).rank();
+    if (axis != -1 && axis != found_.rank - 1) return std::nullopt;
     take(softmax);
     if (!find_scores(index_.raw(softmax).inputs[0]) || !find_result(index_.raw(softmax).outputs[0]))
       return std::nullopt;
@@ -57,7 +58,7 @@ class Finder {
 
   [[nodiscard]] bool is_tensor(uint32_t value) const {
     const sdk::ValueView view = index_.value(value);
-    return view.rank() == kRank && view.dtype() == GANTRY_FLOAT && !view.is_constant();
+    return view.rank() == found_.rank && view.dtype() == GANTRY_FLOAT && !view.is_constant();
   }
 
   /// The node that makes `value` for one reader alone.
@@ -77,8 +78,8 @@ class Finder {
       const int score = is_score(raw.inputs[0]) ? 0 : 1;
       found_.mask = raw.inputs[1 - score];
       const sdk::ValueView mask = index_.value(found_.mask);
-      if (index_.value(raw.inputs[score]).rank() != kRank || mask.rank() < 0 ||
-          mask.rank() > kRank || mask.dtype() != GANTRY_FLOAT ||
+      if (index_.value(raw.inputs[score]).rank() != found_.rank || mask.rank() < 0 ||
+          mask.rank() > found_.rank || mask.dtype() != GANTRY_FLOAT ||
           !fits(found_.mask, raw.inputs[score]))
         return false;
       take(node);
@@ -91,7 +92,7 @@ class Finder {
       const std::optional<float> factor = index_.value(raw.inputs[number]).is_constant()
                                               ? scalar_of(index_.value(raw.inputs[number]))
                                               : std::nullopt;
-      if (!factor || index_.value(raw.inputs[number]).rank() > kRank) return false;
+      if (!factor || index_.value(raw.inputs[number]).rank() > found_.rank) return false;
       found_.scale = divides ? 1 / *factor : *factor;
       take(node);
       node = own_producer(raw.inputs[1 - number]);
@@ -124,12 +125,21 @@ class Finder {
     return true;
   }
 
+  /// The permutation of a Transpose by the axes of a view.
+  [[nodiscard]] std::vector<int64_t> permutation_of(uint32_t transpose) const {
+    if (found_.rank == kRank) return index_.node(transpose).get_ints("perm", {3, 2, 1, 0});
+    std::vector<int64_t> perm = index_.node(transpose).get_ints("perm", {2, 1, 0});
+    for (int64_t& axis : perm) ++axis;
+    perm.insert(perm.begin(), 0);
+    return perm;
+  }
+
   /// Takes the Transposes before a view. `keeps_last`: those that leave the last axis where it is.
   void look_through(View& view, bool keeps_last) {
     for (;;) {
       const uint32_t node = own_producer(view.value);
       if (!is(node, "Transpose") || !is_tensor(index_.raw(node).inputs[0])) return;
-      const std::vector<int64_t> perm = index_.node(node).get_ints("perm", {3, 2, 1, 0});
+      const std::vector<int64_t> perm = permutation_of(node);
       if (perm.size() != kRank || (keeps_last && perm[kRank - 1] != kRank - 1)) return;
       for (int& axis : view.order) axis = static_cast<int>(perm[static_cast<size_t>(axis)]);
       view.value = index_.raw(node).inputs[0];
@@ -146,7 +156,8 @@ class Finder {
 
 std::optional<Attention> attention_of(const sdk::GraphIndex& index, uint32_t softmax,
                                       const std::function<bool(uint32_t)>& may_take) {
-  if (index.value(index.raw(softmax).inputs[0]).rank() != kRank) return std::nullopt;
+  const int rank = index.value(index.raw(softmax).inputs[0]).rank();
+  if (rank != kRank && rank != kRank - 1) return std::nullopt;
   return Finder(index, may_take).around(softmax);
 }
 

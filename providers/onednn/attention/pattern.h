@@ -20,6 +20,7 @@ struct View {
 };
 
 struct Attention {
+  int rank = 4;                 ///< of the tensors; those of rank 3 are heads of one batch
   std::vector<uint32_t> nodes;  ///< ascending
   View query;                   ///< [batch, heads, queries, depth]
   View key;                     ///< [batch, heads, depth, keys]

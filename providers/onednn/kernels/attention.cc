@@ -23,16 +23,19 @@ struct Strided {
   std::array<int64_t, kRank> extents{};
   std::array<int64_t, kRank> strides{};  ///< in elements
 
+  /// `order`: by the four axes of a view, of which a tensor of rank 3 lacks the first.
   Strided(const float* elements, const sdk::Shape& shape, const std::array<int, kRank>& order)
       : data(elements) {
+    std::array<int64_t, kRank> wide{1, 1, 1, 1};
+    std::copy(shape.data, shape.data + shape.rank, wide.end() - shape.rank);
     std::array<int64_t, kRank> dense{};
     int64_t step = 1;
-    for (int axis = kRank - 1; axis >= 0; --axis) {
-      dense[static_cast<size_t>(axis)] = step;
-      step *= shape[axis];
+    for (size_t axis = kRank; axis-- > 0;) {
+      dense[axis] = step;
+      step *= wide[axis];
     }
     for (size_t i = 0; i < kRank; ++i) {
-      extents[i] = shape[order[i]];
+      extents[i] = wide[static_cast<size_t>(order[i])];
       strides[i] = dense[static_cast<size_t>(order[i])];
     }
   }
@@ -82,7 +85,8 @@ class AttentionKernel final : public sdk::Kernel {
     std::array<int64_t, kRank> extents{};
     for (size_t i = 0; i < kRank; ++i)
       extents[i] = result[static_cast<size_t>(attention_.target.order[i])];
-    gantry_tensor& target = call.output(0, GANTRY_FLOAT, {extents.data(), kRank});
+    const int rank = attention_.rank;
+    gantry_tensor& target = call.output(0, GANTRY_FLOAT, {extents.data() + (kRank - rank), rank});
     if (sdk::Shape(target).element_count() == 0) return;
     const Strided to(static_cast<const float*>(target.data), sdk::Shape(target),
                      attention_.target.order);

@@ -24,7 +24,11 @@ constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(float)) < kUnitBlock
                                ? static_cast<int64_t>(HWY_LANES(float))
                                : kUnitBlock;
 constexpr bool kHasManyRegisters = kLanes == kUnitBlock;  // 32 of them, else 16
-constexpr int kMostRows = kHasManyRegisters ? 6 : 3;      // sequences of a tile
+/// Sequences of a tile: sums of all gates, and what they are made from, stand in registers.
+constexpr int most_rows(CellKind kind) {
+  if (!kHasManyRegisters) return 3;
+  return kind == CellKind::kLstm ? 6 : 8;
+}
 
 // What is not a number stays so; Highway's functions make something of it.
 HWY_INLINE V32 sigmoid(V32 x) {
@@ -135,6 +139,7 @@ template <CellKind kKind>
 void run_units(const RecurrentStep& s, int64_t begin, int64_t end) {
   const F32 d;
   // Tiles of about equal heights, as each reads all weights.
+  constexpr int kMostRows = most_rows(kKind);
   const int64_t tiles = (s.rows + kMostRows - 1) / kMostRows;
   for (int64_t block = begin; block < end; ++block) {
     const float* weights = s.weights + block * s.hidden * gates_of(kKind) * kUnitBlock;

@@ -70,6 +70,18 @@ def test_axes_are_exchanged(agrees, key, queries):
     assert kernels == ["onednn.attention"] * len(kernels)
 
 
+@pytest.mark.parametrize("queries, mask", [(1, None), (21, None), (21, (6, 1, 30)), (21, (21, 30)), (2, (6, 2, 30))])
+def test_rank_3(agrees, queries, mask):
+    """Heads of all batches in one axis, as older exporters have them."""
+    inputs = {"q": random(6, queries, 16), "k": random(6, 30, 16, seed=1), "v": random(6, 30, 24, seed=2)}
+    text = "t = Transpose<perm=[0,2,1]>(k)\n s = MatMul(q, t)\n p = Softmax<axis=-1>(s)\n y = MatMul(p, v)"
+    if mask:
+        inputs["m"] = random(*mask, seed=3)
+        text = text.replace("Softmax<axis=-1>(s)", "Softmax<axis=-1>(a)").replace("p = ", "a = Add(s, m)\n p = ")
+    model, feeds = small_graph(text, inputs)
+    assert agrees(model, feeds) == ["onednn.attention"] * (5 if mask else 4)
+
+
 def test_keys_that_stand_transposed(agrees):
     for queries in (1, 12):
         model, feeds = small_graph("s = MatMul(q, k)\n p = Softmax(s)\n y = MatMul(p, v)",
