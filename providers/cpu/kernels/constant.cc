@@ -145,6 +145,10 @@ class EyeLike final : public NodeKernel {
 
 /// Elements are start + i * delta, computed in float for the 16-bit floats, so that errors do not
 /// add up.
+/// Numbers of a range that one thread writes at least.
+constexpr int64_t kGrain = 16384;
+constexpr int64_t kBlock = 1024;
+
 class Range final : public NodeKernel {
  public:
   explicit Range(const sdk::NodeView& node) : NodeKernel(node) {}
@@ -167,15 +171,46 @@ class Range final : public NodeKernel {
     if (delta == C(0)) fail("delta is 0");
     const int64_t count = count_between(start, limit, delta);
     auto* output = static_cast<T*>(call.output(0, kDType<T>, {count}).data);
-    for (int64_t i = 0; i < count; ++i) {
+    call.parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
       if constexpr (std::is_integral_v<C>) {
-        // Every element fits; the product may wrap on the way.
-        output[i] = static_cast<T>(static_cast<uint64_t>(start) +
-                                   static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));
+        fill_integers(output, begin, end, static_cast<uint64_t>(start),
+                      static_cast<uint64_t>(delta));
       } else {
-        output[i] = static_cast<T>(start + static_cast<C>(i) * delta);
+        fill_floats(output, begin, end, start, delta);
       }
+    });
+  }
+
+  /// Vectors have the numbers of 32 bits as floats on any machine, those of 64 bits on few.
+  template <class T, class C>
+  static void fill_floats(T* output, int64_t begin, int64_t end, C start, C delta) {
+    const auto narrow_end = static_cast<int32_t>(std::min<int64_t>(end, INT32_MAX));
+    int64_t i = begin;
+    for (; i < narrow_end; i += kBlock) {
+      const auto first = static_cast<int32_t>(i);
+      const auto count = static_cast<int32_t>(std::min<int64_t>(kBlock, narrow_end - i));
+      T* target = output + i;
+      for (int32_t k = 0; k < count; ++k)
+        target[k] = static_cast<T>(start + static_cast<C>(first + k) * delta);
     }
+    for (i = std::max<int64_t>(begin, narrow_end); i < end; ++i)
+      output[i] = static_cast<T>(start + static_cast<C>(i) * delta);
+  }
+
+  /// Every element fits; what it is made of may wrap on the way. Lanes that only add are vectors
+  /// on any machine.
+  template <class T>
+  static void fill_integers(T* output, int64_t begin, int64_t end, uint64_t start, uint64_t delta) {
+    constexpr int64_t kLanes = 8;
+    uint64_t lanes[kLanes];
+    for (int64_t k = 0; k < kLanes; ++k)
+      lanes[k] = start + static_cast<uint64_t>(begin + k) * delta;
+    int64_t i = begin;
+    for (; i + kLanes <= end; i += kLanes) {
+      for (int64_t k = 0; k < kLanes; ++k) output[i + k] = static_cast<T>(lanes[k]);
+      for (int64_t k = 0; k < kLanes; ++k) lanes[k] += kLanes * delta;
+    }
+    for (int64_t k = 0; i < end; ++i, ++k) output[i] = static_cast<T>(lanes[k]);
   }
 
   template <class C>

@@ -46,24 +46,23 @@ C mean_square(const C* x, int64_t count, C center) {
     return total / static_cast<C>(count);
   }
 }
-/// y = (x - center) factor
+/// y = (x - center) factor + offset
 template <class C>
-void standardize(const C* x, C* y, int64_t count, C center, C factor) {
+void standardize(const C* x, C* y, int64_t count, C center, C factor, C offset = C{0}) {
   if constexpr (std::is_same_v<C, float>) {
-    simd::normalize(x, y, count, center, factor, nullptr, nullptr);
+    simd::standardize(x, y, count, center, factor, offset);
   } else {
-    for (int64_t i = 0; i < count; ++i) y[i] = (x[i] - center) * factor;
+    for (int64_t i = 0; i < count; ++i) y[i] = (x[i] - center) * factor + offset;
   }
 }
-/// y = y scale + bias, elements or (step 0) one number; null: 1 and 0.
+/// y = y scale + bias; null: 1 and 0.
 template <class C>
-void scale_shift(C* y, int64_t count, const C* scale, int64_t scale_step, const C* bias,
-                 int64_t bias_step) {
+void scale_shift(C* y, int64_t count, const C* scale, const C* bias) {
   if (scale) {
-    for (int64_t i = 0; i < count; ++i) y[i] *= scale[i * scale_step];
+    for (int64_t i = 0; i < count; ++i) y[i] *= scale[i];
   }
   if (bias) {
-    for (int64_t i = 0; i < count; ++i) y[i] += bias[i * bias_step];
+    for (int64_t i = 0; i < count; ++i) y[i] += bias[i];
   }
 }
 
@@ -131,7 +130,7 @@ class LayerNorm final : public NodeKernel {
                           is_plain ? bias : nullptr);
         } else {
           standardize(source, target, rows.extent, center, factor);
-          if (is_plain) scale_shift(target, rows.extent, scale, 1, bias, 1);
+          if (is_plain) scale_shift(target, rows.extent, scale, bias);
         }
       }
     });
@@ -269,8 +268,8 @@ class GroupNorm final : public NodeKernel {
         for (int64_t c = 0; c < layout.channels; ++c) {
           const int64_t place = scale_ == Scale::kPerGroup ? group : group * layout.channels + c;
           C* target = y + row * extent + c * layout.plane;
-          standardize(source + c * layout.plane, target, layout.plane, center, factor);
-          scale_shift(target, layout.plane, scale + place, 0, bias + place, 0);
+          standardize(source + c * layout.plane, target, layout.plane, center,
+                      factor * scale[place], bias[place]);
         }
       }
     });

@@ -130,7 +130,7 @@ struct L1Op : SumOp<T> {
       return a + magnitude(x);
     }
   }
-  static float row(const float*, int64_t) = delete;
+  static float row(const float* x, int64_t count) { return simd::sum_of_magnitudes(x, count); }
 };
 template <class T>
 struct SumSquareOp : SumOp<T> {
@@ -173,6 +173,20 @@ struct LogSumExpOp {
     return {a.top, a.total + (b.total == 0 ? Real<T>{0} : b.total * std::exp(b.top - a.top))};
   }
   static T finish(Acc a, int64_t /*count*/) { return from_real<T>(std::log(a.total) + a.top); }
+  /// A row with its largest element first; where that is no number, one by one.
+  static Acc row(const float* x, int64_t count) requires std::is_same_v<T, float> {
+    Acc acc = {simd::largest(x, count), 0.0F};
+    if (!std::isfinite(acc.top)) {
+      acc = start();
+      for (int64_t i = 0; i < count; ++i) acc = fold(acc, x[i]);
+      return acc;
+    }
+    constexpr int64_t kBlock = 1024;
+    float powers[kBlock];
+    for (int64_t i = 0; i < count; i += kBlock)
+      acc.total += simd::exp_shifted(x + i, powers, std::min(kBlock, count - i), acc.top);
+    return acc;
+  }
 };
 
 template <class Op, class T>

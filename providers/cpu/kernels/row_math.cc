@@ -70,6 +70,13 @@ float sum_of_squares(const float* x, int64_t count, float center) {
   return hn::GetLane(hn::SumOfLanes(d, fold(x, count, 0.0F, center, step, add)));
 }
 
+float sum_of_magnitudes(const float* x, int64_t count) {
+  const RowTag d;
+  const auto step = [](auto a, auto v) HWY_ATTR { return hn::Add(a, hn::Abs(v)); };
+  const auto add = [](auto a, auto v) HWY_ATTR { return hn::Add(a, v); };
+  return hn::GetLane(hn::SumOfLanes(d, fold(x, count, 0.0F, 0.0F, step, add)));
+}
+
 /// `v` where it comes before `a` or is NaN; a NaN in `a` stays.
 template <class Before>
 HWY_INLINE RowVec extreme_of(RowVec a, RowVec v, Before before) {
@@ -132,6 +139,22 @@ void affine(const float* x, float* y, int64_t count, float scale, float offset) 
   if (i < count) {
     store_first(d, hn::MulAdd(load_first(d, x + i, count - i, 0.0F), factor, shift), y + i,
                 count - i);
+  }
+}
+
+void standardize(const float* x, float* y, int64_t count, float center, float factor,
+                 float offset) {
+  const RowTag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const RowVec middle = hn::Set(d, center);
+  const RowVec f = hn::Set(d, factor);
+  const RowVec shift = hn::Set(d, offset);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    hn::StoreU(hn::MulAdd(hn::Sub(hn::LoadU(d, x + i), middle), f, shift), d, y + i);
+  if (i < count) {
+    const RowVec rest = hn::Sub(load_first(d, x + i, count - i, 0.0F), middle);
+    store_first(d, hn::MulAdd(rest, f, shift), y + i, count - i);
   }
 }
 
@@ -199,16 +222,21 @@ namespace gantry::cpu {
 
 HWY_EXPORT(sum);
 HWY_EXPORT(sum_of_squares);
+HWY_EXPORT(sum_of_magnitudes);
 HWY_EXPORT(largest);
 HWY_EXPORT(smallest);
 HWY_EXPORT(exp_shifted);
 HWY_EXPORT(affine);
+HWY_EXPORT(standardize);
 HWY_EXPORT(normalize);
 HWY_EXPORT(taps);
 
 float simd::sum(const float* x, int64_t count) { return HWY_DYNAMIC_DISPATCH(sum)(x, count); }
 float simd::sum_of_squares(const float* x, int64_t count, float center) {
   return HWY_DYNAMIC_DISPATCH(sum_of_squares)(x, count, center);
+}
+float simd::sum_of_magnitudes(const float* x, int64_t count) {
+  return HWY_DYNAMIC_DISPATCH(sum_of_magnitudes)(x, count);
 }
 float simd::largest(const float* x, int64_t count) {
   return HWY_DYNAMIC_DISPATCH(largest)(x, count);
@@ -221,6 +249,10 @@ float simd::exp_shifted(const float* x, float* y, int64_t count, float shift) {
 }
 void simd::affine(const float* x, float* y, int64_t count, float scale, float offset) {
   HWY_DYNAMIC_DISPATCH(affine)(x, y, count, scale, offset);
+}
+void simd::standardize(const float* x, float* y, int64_t count, float center, float factor,
+                       float offset) {
+  HWY_DYNAMIC_DISPATCH(standardize)(x, y, count, center, factor, offset);
 }
 void simd::normalize(const float* x, float* y, int64_t count, float center, float factor,
                      const float* scale, const float* bias) {

@@ -12,6 +12,8 @@ namespace gantry::cpu::simd {
 float sum(const float* x, int64_t count);
 /// Sum of (x - center)^2.
 float sum_of_squares(const float* x, int64_t count, float center);
+/// Sum of |x|.
+float sum_of_magnitudes(const float* x, int64_t count);
 /// Largest element; NaN if there is one; -infinity if count is 0.
 float largest(const float* x, int64_t count);
 /// The least of x, infinity if there is none; NaN if there is one.
@@ -20,6 +22,8 @@ float smallest(const float* x, int64_t count);
 float exp_shifted(const float* x, float* y, int64_t count, float shift);
 /// y = x * scale + offset; y may be x.
 void affine(const float* x, float* y, int64_t count, float scale, float offset);
+/// y = (x - center) * factor + offset; y may be x.
+void standardize(const float* x, float* y, int64_t count, float center, float factor, float offset);
 /// y = (x - center) * factor * scale[i] + bias[i]; scale or bias may be null; y may be x.
 void normalize(const float* x, float* y, int64_t count, float center, float factor,
                const float* scale, const float* bias);
