@@ -35,7 +35,17 @@ class Indices {
   }
   /// The same of the first `count`; without branches, so that it costs little to ask first.
   [[nodiscard]] bool are_within(int64_t count, int64_t extent) const {
-    return wide_ ? are_within(wide_, count, extent) : are_within(narrow_, count, extent);
+    return are_within(0, count, extent);
+  }
+  /// The same of those in [begin, end).
+  [[nodiscard]] bool are_within(int64_t begin, int64_t end, int64_t extent) const {
+    return wide_ ? are_within(wide_ + begin, end - begin, extent)
+                 : are_within(narrow_ + begin, end - begin, extent);
+  }
+  /// take(pointer to the elements), of their own type.
+  template <class Take>
+  void with_elements(Take&& take) const {
+    wide_ ? take(wide_) : take(narrow_);
   }
   /// Index in [0, extent). Requires is_within(i, extent).
   [[nodiscard]] int64_t wrapped(int64_t i, int64_t extent) const {
@@ -85,11 +95,16 @@ class ElementPlaces {
     }
     const int64_t step = last == axis_ ? 0 : strides_[last];
     const int64_t stride = strides_[axis_];
+    const int64_t extent = extent_;
     for (int64_t i = begin; i < end;) {
       // What is left of a line along the last axis.
       const int64_t count = std::min(end - i, shape_[last] - index[last]);
-      for (int64_t k = 0; k < count; ++k)
-        visit(i + k, base + k * step + indices.wrapped(i + k, extent_) * stride);
+      indices.with_elements([&](const auto* elements) {
+        for (int64_t k = 0; k < count; ++k) {
+          const int64_t at = elements[i + k];
+          visit(i + k, base + k * step + (at < 0 ? at + extent : at) * stride);
+        }
+      });
       i += count;
       base -= index[last] * step;
       index[last] = 0;

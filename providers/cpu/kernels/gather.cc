@@ -3,6 +3,7 @@
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -92,6 +93,9 @@ class Gather final : public NodeKernel {
   int64_t axis_;
 };
 
+/// Indices that are checked together.
+constexpr int64_t kChecked = 2048;
+
 class GatherElements final : public NodeKernel {
  public:
   explicit GatherElements(const sdk::NodeView& node)
@@ -110,23 +114,31 @@ class GatherElements final : public NodeKernel {
     if (count > 0) {
       const ElementPlaces places(data, indices, axis);
       const Indices values(call, 1);
-      const bool are_within = values.are_within(count, data[axis]);
+      const std::byte* source = read_units(call, 0);
+      std::atomic<bool> are_within{true};
+      dispatch_unit(dtype, [&](auto type) {
+        using U = typename decltype(type)::type;
+        const auto* from = reinterpret_cast<const U*>(source);
+        U* to = output.as<U>();
+        call.parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
+          // As many as stay in the cache are looked at before they are used.
+          for (int64_t first = begin; first < end; first += kChecked) {
+            const int64_t next = std::min(first + kChecked, end);
+            if (!values.are_within(first, next, data[axis])) {
+              are_within = false;
+              return;
+            }
+            places.for_each(values, first, next,
+                            [&](int64_t i, int64_t place) { to[i] = from[place]; });
+          }
+        });
+      });
       for (int64_t i = 0; !are_within && i < count; ++i) {
         if (!values.is_within(i, data[axis])) {
           fail("index " + std::to_string(values[i]) + " is outside axis " + std::to_string(axis) +
                ", whose extent is " + std::to_string(data[axis]));
         }
       }
-      const std::byte* source = read_units(call, 0);
-      dispatch_unit(dtype, [&](auto type) {
-        using U = typename decltype(type)::type;
-        const auto* from = reinterpret_cast<const U*>(source);
-        U* to = output.as<U>();
-        call.parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
-          places.for_each(values, begin, end,
-                          [&](int64_t i, int64_t place) { to[i] = from[place]; });
-        });
-      });
     }
     output.finish();
   }
