@@ -115,7 +115,8 @@ class Rnn final : public Recurrent {
   }
 };
 
-constexpr sdk::Marks kWeights = {.unaligned_inputs = 6};
+// Not the recurrent weights, as for LSTM.
+constexpr sdk::Marks kWeights = {.unaligned_inputs = 2};
 
 constexpr sdk::KernelRow kGruRows[] = {
     {"GRU", 1, sdk::kLatest, sdk::kFloats, sdk::make<Gru>, kWeights},
