@@ -15,6 +15,7 @@
 #include "schedule/formats.h"
 #include "schedule/fragment.h"
 #include "schedule/groups.h"
+#include "schedule/lifetimes.h"
 #include "schedule/transfers.h"
 
 namespace gantry {
@@ -65,8 +66,9 @@ class ProgramBuilder {
       }
     }
     add_outputs();
-    find_last_uses();
-    if (options_.leaves_session) find_stretches();
+    find_lifetimes(program_.steps_, program_.slots_, program_.outputs_);
+    if (options_.leaves_session)
+      program_.has_stretches_ = find_stretches(program_.steps_, program_.slots_, devices_);
     assign_areas(program_.steps_, program_.outputs_, devices_, program_.slots_);
     for (size_t i = 0; options_.marks_steps && i < program_.steps_.size(); ++i)
       program_.steps_[i].mark = i + 1;
@@ -394,77 +396,6 @@ class ProgramBuilder {
       const bool direct = options_.leaves_session && made_.contains(slot) && info.output == kNoSlot;
       if (direct) info.output = static_cast<uint32_t>(program_.outputs_.size());
       program_.outputs_.push_back({slot, direct});
-    }
-  }
-
-  // Lifetimes: when a slot is read for the last time, who may take its memory over, and where the
-  // host must wait for a device.
-  void find_last_uses() {
-    std::vector<uint32_t> last(program_.slots_.size(), kNoSlot);
-    std::vector<uint8_t> kept(program_.slots_.size(), 0);
-    for (uint32_t i = 0; i < program_.steps_.size(); ++i) {
-      const Step& step = program_.steps_[i];
-      for (const uint32_t slot : step.inputs) {
-        if (slot == kNoSlot) continue;
-        last[slot] = i;
-        // A device may read host memory long after the step was issued, so it is kept until the run
-        // ends.
-        if (step.space != 0 && program_.slots_[slot].space == 0) kept[slot] = 1;
-      }
-      for (const uint32_t slot : step.outputs) {
-        if (slot == kNoSlot) continue;
-        last[slot] = i;
-        if (program_.slots_[slot].event_space != 0) kept[slot] = 1;
-      }
-    }
-    for (const OutputSource& output : program_.outputs_) kept[output.slot] = 1;
-    for (uint32_t slot = 0; slot < last.size(); ++slot) {
-      if (last[slot] != kNoSlot && !kept[slot] && !program_.slots_[slot].constant) {
-        program_.steps_[last[slot]].releases.push_back(slot);
-      }
-    }
-    std::vector<uint8_t> waited(program_.slots_.size(), 0);
-    for (Step& step : program_.steps_) {
-      for (const uint32_t slot : step.inputs) {
-        const bool ends = slot != kNoSlot && std::find(step.releases.begin(), step.releases.end(),
-                                                       slot) != step.releases.end();
-        step.ends_here.push_back(ends ? 1 : 0);
-        // Work on the device that wrote the slot is ordered by its stream; everyone else waits on
-        // the host.
-        if (slot == kNoSlot || program_.slots_[slot].event_space == 0 || waited[slot]) continue;
-        step.waits.push_back(slot);
-        waited[slot] = 1;
-      }
-    }
-  }
-
-  // A kernel whose work is the same in every run of a plan: on a device that can capture, nothing
-  // to wait for, nothing read from or written to host memory but constants.
-  [[nodiscard]] bool is_capturable(const Step& step) const {
-    if (step.kind != StepKind::kKernel || step.space == 0 || !devices_.can_capture(step.space) ||
-        !step.waits.empty() || (step.kernel.raw().flags & GANTRY_KERNEL_NO_CAPTURE))
-      return false;
-    const auto is_there = [&](uint32_t slot) {
-      return slot == kNoSlot || program_.slots()[slot].space == step.space ||
-             program_.slots()[slot].constant;
-    };
-    return std::all_of(step.inputs.begin(), step.inputs.end(), is_there) &&
-           std::all_of(step.outputs.begin(), step.outputs.end(), is_there);
-  }
-
-  // Steps that follow each other on one device; a single kernel gains nothing.
-  void find_stretches() {
-    std::vector<Step>& steps = program_.steps_;
-    for (size_t first = 0; first < steps.size();) {
-      size_t end = first;
-      while (end < steps.size() && is_capturable(steps[end]) &&
-             steps[end].space == steps[first].space)
-        ++end;
-      if (end - first > 1) {
-        steps[first].stretch = static_cast<uint32_t>(end - first);
-        program_.has_stretches_ = true;
-      }
-      first = std::max(end, first + 1);
     }
   }
 
