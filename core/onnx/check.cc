@@ -286,6 +286,33 @@ bool has_long_vector(onnx::ModelProto& model) {
   return found;
 }
 
+// True if a node may make integers that are a shape or a part of one: of no or one axis, as far as
+// is known. Only such outputs make propagating data tell anything that inference does not know.
+bool computes_shapes(onnx::ModelProto& model) {
+  const auto may_be_shape = [](const onnx::TypeProto& type) {
+    if (!type.has_tensor_type()) return type.value_case() == onnx::TypeProto::VALUE_NOT_SET;
+    const onnx::TypeProto::Tensor& tensor = type.tensor_type();
+    const int32_t element = tensor.elem_type();
+    const bool is_integer =
+        element == onnx::TensorProto::INT64 || element == onnx::TensorProto::INT32;
+    return element == onnx::TensorProto::UNDEFINED ||
+           (is_integer && (!tensor.has_shape() || tensor.shape().dim_size() <= 1));
+  };
+  bool found = false;
+  onnx::for_each_graph(model, [&](const onnx::GraphProto& graph) {
+    std::unordered_map<std::string_view, const onnx::TypeProto*> types;
+    for (const auto& info : graph.value_info()) types[info.name()] = &info.type();
+    for (const auto& info : graph.output()) types[info.name()] = &info.type();
+    for (const auto& node : graph.node()) {
+      for (const std::string& name : node.output()) {
+        const auto type = types.find(name);
+        found = found || (!name.empty() && (type == types.end() || may_be_shape(*type->second)));
+      }
+    }
+  });
+  return found || model.functions_size() > 0;
+}
+
 std::optional<std::string> try_infer(onnx::ModelProto& model, bool propagate_data) {
   const HiddenConstants hidden(model);
   try {
@@ -412,7 +439,9 @@ void normalize_model(onnx::ModelProto& model, std::vector<onnx::TensorProto>& de
 void infer_types(onnx::ModelProto& model) {
   // Without data first: only then is it known how long the vectors are.
   for (const bool propagate_data : {false, true}) {
-    if (propagate_data && (!names_are_unique(model) || has_long_vector(model))) return;
+    if (propagate_data &&
+        (!computes_shapes(model) || !names_are_unique(model) || has_long_vector(model)))
+      return;
     std::optional<std::string> problem = try_infer(model, propagate_data);
     if (problem && problem->find("existing shape") != std::string::npos) {
       drop_declared_shapes(model);
