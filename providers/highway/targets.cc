@@ -4,6 +4,7 @@
 // ms of every process that opens it; nothing else of it is used here
 // (docs/decisions/0034-what-loading-waits-for.md).
 #include <atomic>
+#include <cpuid.h>
 #include <hwy/targets.h>
 
 namespace hwy {
@@ -13,6 +14,18 @@ namespace {
 std::atomic<int64_t>& disabled_targets() {
   static std::atomic<int64_t> targets{0};
   return targets;
+}
+
+// Two features that not every compiler's __builtin_cpu_supports knows by name.
+bool has_f16c_and_lzcnt() {
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  constexpr unsigned kFeatures = 1;
+  if (__get_cpuid(kFeatures, &eax, &ebx, &ecx, &edx) == 0 || (ecx & bit_F16C) == 0) return false;
+  constexpr unsigned kExtendedFeatures = 0x80000001;
+  return __get_cpuid(kExtendedFeatures, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_LZCNT) != 0;
 }
 
 // What this CPU and the system run of the sets that providers are compiled for.
@@ -25,7 +38,7 @@ int64_t targets_of_this_cpu() {
   targets |= HWY_SSE4;
   const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                         __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-                        __builtin_cpu_supports("f16c") && __builtin_cpu_supports("lzcnt");
+                        has_f16c_and_lzcnt();
   if (!has_avx2) return targets;
   targets |= HWY_AVX2;
   const bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
