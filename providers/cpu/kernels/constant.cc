@@ -197,20 +197,15 @@ class Range final : public NodeKernel {
       output[i] = static_cast<T>(start + static_cast<C>(i) * delta);
   }
 
-  /// Every element fits; what it is made of may wrap on the way. Lanes that only add are vectors
-  /// on any machine.
+  /// Every element fits; what it is made of may wrap on the way. Sums are vectors on any machine,
+  /// products of 64 bits on few.
   template <class T>
   static void fill_integers(T* output, int64_t begin, int64_t end, uint64_t start, uint64_t delta) {
-    constexpr int64_t kLanes = 8;
-    uint64_t lanes[kLanes];
-    for (int64_t k = 0; k < kLanes; ++k)
-      lanes[k] = start + static_cast<uint64_t>(begin + k) * delta;
-    int64_t i = begin;
-    for (; i + kLanes <= end; i += kLanes) {
-      for (int64_t k = 0; k < kLanes; ++k) output[i + k] = static_cast<T>(lanes[k]);
-      for (int64_t k = 0; k < kLanes; ++k) lanes[k] += kLanes * delta;
+    uint64_t value = start + static_cast<uint64_t>(begin) * delta;
+    for (int64_t i = begin; i < end; ++i) {
+      output[i] = static_cast<T>(value);
+      value += delta;
     }
-    for (int64_t k = 0; i < end; ++i, ++k) output[i] = static_cast<T>(lanes[k]);
   }
 
   template <class C>

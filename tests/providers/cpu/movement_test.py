@@ -242,6 +242,17 @@ class TestConstants:
         inputs = [np.array(limit, dtype) for limit in limits]
         check("Range", inputs, np.arange(*limits).astype(dtype), 11)
 
+    @pytest.mark.parametrize("dtype", [np.int16, np.int32, np.int64, np.float32, np.float64])
+    @pytest.mark.parametrize("count", [7, 8, 9, 33, 1023, 1025, 40000])
+    def test_long_ranges(self, dtype, count):
+        """Past what vectors and threads take at once, upwards and down."""
+        step = 1 if dtype == np.int16 and count > 10000 else 3
+        if dtype == np.int16 and count > 20000:
+            count = 20000
+        for start, delta in ((-5, step), (7, -step)):
+            inputs = [np.array(v, dtype) for v in (start, start + delta * count, delta)]
+            check("Range", inputs, np.arange(start, start + delta * count, delta).astype(dtype), 11)
+
     def test_range_of_16_bit_floats(self):
         for type_name in ("float16", "bfloat16"):
             dtype = NUMPY_OF[type_name]
