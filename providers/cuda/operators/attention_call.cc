@@ -39,6 +39,22 @@ Buffer dense(Planner& planner, uint32_t dtype, const Buffer& source, const HeadS
   return made;
 }
 
+// Elements that are read as one, 16 bytes of them.
+int vector_of(uint32_t dtype) { return static_cast<int>(16 / bytes_of(dtype)); }
+
+// Whether every row of keys and values begins at a multiple of 16 bytes and is one long.
+bool is_wide(const AttentionCall& call) {
+  const AttentionParameters& p = call.parameters;
+  const int64_t vector = vector_of(call.dtype);
+  if (call.dtype == GANTRY_DOUBLE || p.width < 1 || p.v_width < 1 || p.width % vector != 0 ||
+      p.v_width % vector != 0)
+    return false;
+  for (const HeadStrides* one : {&p.k, &p.v, &p.past_k, &p.past_v}) {
+    if (one->batch % vector != 0 || one->head % vector != 0 || one->row % vector != 0) return false;
+  }
+  return true;
+}
+
 void call_product(Planner& planner, const ProductShape& shape, const Buffer& a, const Buffer& b,
                   const Buffer& y) {
   planner.call(
@@ -113,7 +129,6 @@ Operands operands_of(Planner& planner, const AttentionCall& call, bool lies_well
 
 void plan_attention_by_strips(Planner& planner, const AttentionCall& call) {
   AttentionParameters& p = call.parameters;
-  const int width = (std::max(p.width, p.v_width) + kStrip - 1) / kStrip * kStrip;
   const int64_t queries = p.batch * p.q_heads * p.q_length;
   // As many blocks as keep the device busy, each with a strip of keys at least.
   const int64_t wanted = (2 * planner.multiprocessors + queries - 1) / queries;
@@ -131,10 +146,19 @@ void plan_attention_by_strips(Planner& planner, const AttentionCall& call) {
   } else {
     addresses.emplace_back(&p.result, call.result);
   }
-  const std::string defines = "#define MOST_WIDTH " + std::to_string(std::max(width, kStrip)) +
-                              "\n#define SPLITS " + (p.splits > 1 ? "1" : "0") + "\n";
-  planner.launch(source_of(call, defines, "attention.cu"), queries * p.splits, kStrip, p,
-                 addresses);
+  const int width = (std::max(p.width, p.v_width) + kStrip - 1) / kStrip * kStrip;
+  const std::string splits = std::string("#define SPLITS ") + (p.splits > 1 ? "1\n" : "0\n");
+  const std::string source =
+      is_wide(call) ? source_of(call,
+                                splits + "#define VECTOR " + std::to_string(vector_of(call.dtype)) +
+                                    "\n#define WIDTH " + std::to_string(p.width) +
+                                    "\n#define V_WIDTH " + std::to_string(p.v_width) + "\n",
+                                "attention_wide.cu")
+                    : source_of(call,
+                                splits + "#define MOST_WIDTH " +
+                                    std::to_string(std::max(width, kStrip)) + "\n",
+                                "attention.cu");
+  planner.launch(source, queries * p.splits, kStrip, p, addresses);
   if (p.splits == 1) return;
   planner.launch(source_of(call, "", "attention_join.cu"), queries, kStrip, p,
                  {{&p.partial, partial}, {&p.result, call.result}});

@@ -85,3 +85,10 @@ def test_a_past_is_read_where_it_lies(both, queries, past):
     feeds = {"q": random(2, queries, 32), "k": random(2, queries, 16, seed=1), "v": random(2, queries, 24, seed=2), "pk": random(2, 2, past, 8, seed=3),
              "pv": random(2, 2, past, 12, seed=4)}
     compare_all(both, *small_graph("y = Attention<q_num_heads=4, kv_num_heads=2, is_causal=1>(q, k, v, , pk, pv)", feeds, opset=23), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("width", [7, 20])
+def test_heads_that_are_no_whole_words(both, width):
+    """They are read element by element."""
+    feeds = qkv(1, 2, 1, 3, 300, width, width + 3, dtype=np.float16)
+    compare_all(both, *small_graph("y = Attention<is_causal=1>(q, k, v)", feeds, opset=23), rtol=1e-2, atol=5e-3)
