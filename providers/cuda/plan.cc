@@ -3,6 +3,8 @@
 
 #include <gantry/sdk/bits.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "device.h"
@@ -12,8 +14,7 @@ namespace {
 
 constexpr int64_t kMostBlocks = 0x7fffffff;
 constexpr size_t kMostParameterBytes = 4096;  // of every architecture
-constexpr int kFewThreads = 256;
-constexpr int kMostThreads = 1024;
+constexpr int kBounds[] = {256, 512, 1024};   // of threads in a block
 
 template <class T>
 std::vector<int64_t> widened(const void* data, int64_t count) {
@@ -110,8 +111,8 @@ void Planner::add_launch(const std::string& source, int64_t blocks, int threads,
                                              std::to_string(size_bytes) +
                                              " bytes of parameters cannot be launched");
   }
-  // Two bounds and no more, so that one text serves blocks of many sizes.
-  const int bound = threads <= kFewThreads ? kFewThreads : kMostThreads;
+  // Few bounds, so that one text serves blocks of many sizes.
+  const int bound = *std::lower_bound(std::begin(kBounds), std::end(kBounds) - 1, threads);
   Step step;
   step.program = &programs_.get("#define MOST_THREADS " + std::to_string(bound) + "\n" + source);
   step.blocks = static_cast<unsigned>(blocks);

@@ -21,15 +21,44 @@ struct Types {
   bool is_centered;
 };
 
+constexpr int64_t kMostThreadsOfRow = 512;
+constexpr int64_t kMostPacks = 8;  // of a thread, in registers
+
+// The kernel for rows that are whole words and have a scale and a shift for each element; false,
+// and nothing is planned: they are others.
+bool launch_wide(Planner& planner, const NormParameters& parameters, const Addresses& addresses,
+                 const Types& types, const std::string& body) {
+  const int64_t vector = 16 / bytes_of(types.tensor);
+  const int64_t packs = parameters.length / vector;
+  const int64_t threads = std::min((packs + 31) / 32 * 32, kMostThreadsOfRow);
+  if (parameters.length % vector != 0 || parameters.groups != 1 || parameters.run != 1 ||
+      packs > threads * kMostPacks)
+    return false;
+  const auto has = [&](const void* const* member) {
+    return std::any_of(addresses.begin(), addresses.end(),
+                       [&](const auto& address) { return address.first == member; });
+  };
+  planner.launch(
+      kernel_source({"rows.h", "block.cu"},
+                    body + "#define VECTOR " + std::to_string(vector) + "\n#define PACKS " +
+                        std::to_string((packs + threads - 1) / threads) + "\n#define HAS_SKIP " +
+                        (has(&parameters.skip) ? "1" : "0") + "\n#define HAS_BIAS " +
+                        (has(&parameters.bias) ? "1\n" : "0\n") +
+                        std::string(kernel_text("norm_wide.cu"))),
+      std::min<int64_t>(parameters.rows, int64_t{1} << 20), static_cast<int>(threads), parameters,
+      addresses);
+  return true;
+}
+
 void launch_norm(Planner& planner, const NormParameters& parameters, const Addresses& addresses,
                  const Types& types) {
   if (parameters.length == 0) return;
   const std::string body = "\ntypedef " + type_name(types.tensor) + " T;\ntypedef " +
                            type_name(types.scale) + " S;\ntypedef " + type_name(types.mean) +
                            " M;\ntypedef " + computed_name(types.tensor) + " C;\n" +
-                           (types.is_centered ? "#define CENTERED\n" : "") +
-                           std::string(kernel_text("norm.cu"));
-  planner.launch(kernel_source({"rows.h", "block.cu"}, body),
+                           (types.is_centered ? "#define CENTERED\n" : "");
+  if (launch_wide(planner, parameters, addresses, types, body)) return;
+  planner.launch(kernel_source({"rows.h", "block.cu"}, body + std::string(kernel_text("norm.cu"))),
                  std::min<int64_t>(parameters.rows, int64_t{1} << 20),
                  threads_for_row(parameters.length), parameters, addresses);
 }

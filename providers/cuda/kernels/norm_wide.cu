@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows brought to mean 0 and variance 1, or to a mean square of 1, as norm.cu, of rows that are read
+// VECTOR elements at a time and stay in registers, PACKS of them a thread: memory is read once. Scale
+// and shift have one element for each of a row. T of the tensor, S of scale and shift, C computed
+// with, M of the mean, HAS_SKIP, HAS_BIAS; CENTERED or not: given.
+KERNEL(NormParameters) {
+  typedef Pack<T, VECTOR> Part;
+  typedef Pack<S, VECTOR> Scales;
+  __shared__ C room[32];
+  const int packs = (int)(p.length / VECTOR);
+  for (i64 row = blockIdx.x; row < p.rows; row += gridDim.x) {
+    C x[PACKS][VECTOR];
+    C sum = 0;
+#pragma unroll
+    for (int k = 0; k < PACKS; ++k) {
+      const int i = (int)threadIdx.x + k * (int)blockDim.x;
+      const bool is_in = i < packs;
+      Part source = {};
+      if (is_in) source = ((const Part*)p.source)[row * packs + i];
+#if HAS_SKIP
+      Part skip = {};
+      if (is_in) skip = ((const Part*)p.skip)[row % p.skip_rows * packs + i];
+#endif
+#if HAS_BIAS
+      Part bias = {};
+      if (is_in) bias = ((const Part*)p.bias)[i];
+#endif
+#pragma unroll
+      for (int j = 0; j < VECTOR; ++j) {
+        C value = (C)load(source.at[j]);
+#if HAS_SKIP
+        value += (C)load(skip.at[j]);
+#endif
+#if HAS_BIAS
+        value += (C)load(bias.at[j]);
+#endif
+        x[k][j] = value;
+        sum += value;
+      }
+    }
+    C mean = 0;
+#ifdef CENTERED
+    mean = block_sum(sum, room) / (C)p.length;
+#endif
+    C square = 0;
+#pragma unroll
+    for (int k = 0; k < PACKS; ++k) {
+      if ((int)threadIdx.x + k * (int)blockDim.x >= packs) continue;
+#pragma unroll
+      for (int j = 0; j < VECTOR; ++j) square += (x[k][j] - mean) * (x[k][j] - mean);
+    }
+    const C deviation = (C)1 / sqrt_(block_sum(square, room) / (C)p.length + (C)p.epsilon);
+#pragma unroll
+    for (int k = 0; k < PACKS; ++k) {
+      const int i = (int)threadIdx.x + k * (int)blockDim.x;
+      if (i >= packs) continue;
+      Part y;
+      Part whole;
+      Scales scale = {};
+      Scales shift = {};
+      if (p.scale) scale = ((const Scales*)p.scale)[i];
+      if (p.shift) shift = ((const Scales*)p.shift)[i];
+#pragma unroll
+      for (int j = 0; j < VECTOR; ++j) {
+        C value = (x[k][j] - mean) * deviation;
+        if (p.scale) value *= (C)load(scale.at[j]);
+        if (p.shift) value += (C)load(shift.at[j]);
+        y.at[j] = store<T>(value);
+        whole.at[j] = store<T>(x[k][j]);
+      }
+      ((Part*)p.result)[row * packs + i] = y;
+      if (p.sum) ((Part*)p.sum)[row * packs + i] = whole;
+    }
+    if (threadIdx.x == 0) {
+      if (p.mean) ((M*)p.mean)[row] = store<M>(mean);
+      if (p.deviation) ((M*)p.deviation)[row] = store<M>(deviation);
+    }
+  }
+}

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Normalisations of rows that are read in words, of one and of several words a thread, and of rows that are not."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from cuda_worker import compare_all
+from onnx import TensorProto, helper, numpy_helper
+from small_graph import small_graph
+
+LENGTHS = [8, 768, 1032, 9000, 13]  # one word, whole warps, a part of one, several words a thread, no whole words
+TOLERANCES = {np.float32: (1e-4, 1e-5), np.float16: (1e-2, 5e-3), ml_dtypes.bfloat16: (4e-2, 4e-2)}
+
+
+def random(*shape, dtype, seed=0):
+    return np.random.default_rng(seed + sum(shape)).standard_normal(shape).astype(dtype)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("dtype", list(TOLERANCES))
+@pytest.mark.parametrize("text", ["y = LayerNormalization(x, g, b)", "y = RMSNormalization(x, g)", "y = LayerNormalization(x, g)"])
+def test_rows(cuda, text, length, dtype):
+    rtol, atol = TOLERANCES[dtype]
+    feeds = {"x": random(3, length, dtype=dtype)}
+    constants = {name: random(length, dtype=dtype, seed=seed) for seed, name in enumerate("gb", 1) if f" {name}" in text}
+    compare_all(cuda, *small_graph(text, feeds, constants, opset=23), rtol=rtol, atol=atol)
+
+
+@pytest.mark.parametrize("length", [768, 13])
+@pytest.mark.parametrize("rows", [(2, 5), (1, 5)])
+def test_rows_with_a_skip_connection(cuda, length, rows):
+    feeds = {"x": random(2, 5, length, dtype=np.float16), "s": random(*rows, length, dtype=np.float16, seed=1)}
+    constants = [numpy_helper.from_array(random(length, dtype=np.float16, seed=seed), name) for seed, name in enumerate("gbc", 2)]
+    node = helper.make_node("SkipLayerNormalization", ["x", "s", "g", "b", "c"], ["y", "", "", "t"], domain="com.microsoft")
+    info = lambda name, shape: helper.make_tensor_value_info(name, TensorProto.FLOAT16, shape)  # noqa: E731
+    graph = helper.make_graph([node], "g", [info(name, value.shape) for name, value in feeds.items()], [info(name, [2, 5, length]) for name in "yt"], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23), helper.make_opsetid("com.microsoft", 1)], ir_version=10)
+    compare_all(cuda, model, feeds, rtol=1e-2, atol=5e-3)
