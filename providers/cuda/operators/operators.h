@@ -20,6 +20,7 @@ sdk::KernelTable norm_kernels();
 sdk::KernelTable generate_kernels();
 sdk::KernelTable product_kernels();
 sdk::KernelTable block_product_kernels();
+sdk::KernelTable cache_kernels();
 sdk::KernelTable conv_kernels();
 sdk::KernelTable window_kernels();
 sdk::KernelTable attention_kernels();
