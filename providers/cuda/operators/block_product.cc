@@ -4,6 +4,7 @@
 #include "../kernels/block_product.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "../kernel_texts.h"
 #include "operators.h"
@@ -76,8 +77,12 @@ class BlockProduct final : public Operation {
     const int64_t rows = std::min<int64_t>(parameters.rows, kMostRowsAtOnce);
     parameters.column_tiles = (columns_ + kWarps - 1) / kWarps;
     const bool is_whole = inner_ % (32 / bits_) == 0;
+    // As many words at a time as lie in a block, at most 16 bytes.
+    const int64_t words = std::min<int64_t>(4, block_ * bits_ / 32);
     const std::string more = "#define ROWS " + std::to_string(rows) + "\n#define IS_WHOLE " +
-                             (is_whole ? "1" : "0") + "\n";
+                             (is_whole ? "1" : "0") + "\n#define WORDS " + std::to_string(words) +
+                             "\n#define BLOCK_BITS " +
+                             std::to_string(std::countr_zero(static_cast<uint64_t>(block_))) + "\n";
     planner.launch(source_of(planner, "block_rows.cu", more),
                    parameters.column_tiles * ((parameters.rows + rows - 1) / rows), 32 * kWarps,
                    parameters, addresses_of(planner, parameters, y, true));
