@@ -11,6 +11,7 @@
 #include "passes/dead_code.h"
 #include "passes/dropout.h"
 #include "passes/gelu.h"
+#include "passes/hard_sigmoid.h"
 #include "passes/identity.h"
 #include "passes/if_constant.h"
 #include "passes/layer_normalization.h"
@@ -62,6 +63,8 @@ const std::vector<Pass>& passes() {
       {"common_subexpressions", merge_common_subexpressions,
        "computes once what several nodes compute alike"},
       {"gelu", raise_gelu, "raises exporters' spellings of GELU to one node", true},
+      {"hard_sigmoid", raise_hard_sigmoid,
+       "raises exporters' spellings of HardSigmoid and HardSwish to the operator", true},
       {"layer_normalization", raise_layer_normalization,
        "raises exporters' spelling of a layer normalization to one node", true},
       {"split_dequantize", split_dequantize,

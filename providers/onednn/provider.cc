@@ -82,7 +82,8 @@ size_t family_of(std::string_view op_type) {
   if (op_type == "MatMulInteger") return 5;
   if (op_type == "Concat") return 3;
   if (is_recurrent(op_type)) return kRecurrent;
-  constexpr std::array kPools = {"MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool"};
+  constexpr std::array kPools = {"MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool",
+                                 "ReduceMean"};
   return std::find(kPools.begin(), kPools.end(), op_type) != kPools.end() ? 2 : 4;
 }
 
@@ -183,7 +184,8 @@ class Claimer {
     if (is_depthwise_here(index_, unit)) take_shuffle(index_, unit, may_take);
     if (std::string reason = family->refusal(index_, unit); !reason.empty())
       return refuse(node, reason);
-    if (family->needs_format && !is_channels_last(index_.input_slots(one.nodes)))
+    const bool needs_format = family->needs_format || index_.node(node).op_type() == "ReduceMean";
+    if (needs_format && !is_channels_last(index_.input_slots(one.nodes)))
       return refuse(node, "taken only behind a kernel whose result is channels-last");
     if (has_large_plane(node) && !unit.is_quantized() &&
         !is_channels_last(index_.input_slots(one.nodes)))

@@ -42,13 +42,14 @@ const Named* find(const Table& table, const sdk::NodeView& node) {
 }
 
 /// What the passes of the host raise to one operator, which is worth more than a set: the Tanh of a
-/// GELU, the division by the deviation of a normalisation.
+/// GELU, the Clip of a HardSwish, the division by the deviation of a normalisation.
 bool is_part_of_more(const sdk::GraphIndex& index, uint32_t node) {
   const sdk::NodeView view = index.node(node);
   const auto is = [&](uint32_t other, std::string_view op) {
     return other != GANTRY_NONE && index.node(other).op_type() == op;
   };
   if (view.op_type() == "Tanh") return is(index.only_reader(index.raw(node).outputs[0]), "Add");
+  if (view.op_type() == "Clip") return is(index.producer(index.raw(node).inputs[0]), "Add");
   return view.op_type() == "Div" && is(index.producer(index.raw(node).inputs[1]), "Sqrt");
 }
 

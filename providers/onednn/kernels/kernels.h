@@ -69,7 +69,7 @@ std::unique_ptr<sdk::Kernel> make_integer_product(const KernelArgs& args);
 std::string block_product_refusal(const GraphIndex& index, const Unit& unit);
 std::unique_ptr<sdk::Kernel> make_block_product(const KernelArgs& args);
 
-/// MaxPool, AveragePool and the global ones of f32 or 8 bits.
+/// MaxPool, AveragePool and the global ones of f32 or 8 bits, and means over all spatial axes.
 std::string pool_refusal(const GraphIndex& index, const Unit& unit);
 AnchorTraits pool_traits(const GraphIndex& index, uint32_t node);
 std::unique_ptr<sdk::Kernel> make_pool(const KernelArgs& args);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // MaxPool, AveragePool, GlobalMaxPool and GlobalAveragePool (ai.onnx, every version) in f32 or 8
-// bits, channels innermost.
+// bits, channels innermost; ReduceMean of f32 over all axes behind the channels.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
+#include <cstring>
+#include <vector>
 
 #include "epilogue.h"
 #include "kernels/kernels.h"
@@ -16,6 +18,7 @@ namespace {
 struct Shape {
   Window window;
   bool is_global = false;
+  bool keeps_axes = true;  // that are pooled away, with extent 1
   dnnl::algorithm algorithm = dnnl::algorithm::pooling_max;
   std::string fault;
 
@@ -36,6 +39,23 @@ struct Shape {
     return {};
   }
 
+  /// True if the axes of a reduction, an attribute before version 18 and an input since, are those
+  /// behind the first two.
+  static bool is_over_plane(const sdk::NodeView& node, int rank) {
+    std::vector<int64_t> axes = node.get_ints("axes");
+    if (node.since_version() >= 18) {
+      const gantry_tensor* constant = node.input(1).constant();
+      if (!constant || constant->dtype != GANTRY_INT64) return false;
+      axes.resize(static_cast<size_t>(sdk::Shape(*constant).element_count()));
+      std::memcpy(axes.data(), constant->data, axes.size() * sizeof(int64_t));
+    }
+    for (int64_t& axis : axes) axis += axis < 0 ? rank : 0;
+    std::sort(axes.begin(), axes.end());
+    std::vector<int64_t> plane;
+    for (int64_t axis = 2; axis < rank; ++axis) plane.push_back(axis);
+    return axes == plane;
+  }
+
   std::string read(const sdk::NodeView& node) {
     const std::string_view op = node.op_type();
     const int rank = node.input(0).rank();
@@ -43,8 +63,14 @@ struct Shape {
     if (type == Type::undef) return "only float32 and integers of 8 bits are taken";
     if (rank < 3 || rank > 5) return "only inputs of rank 3 to 5 are taken";
     if (node.output(1).present()) return "indices are not made";
-    is_global = op.rfind("Global", 0) == 0;
-    const bool is_average = op == "AveragePool" || op == "GlobalAveragePool";
+    const bool reduces = op == "ReduceMean";
+    if (reduces) {
+      if (type != Type::f32) return "only float32 is taken";
+      if (!is_over_plane(node, rank)) return "it is over other axes than all behind the channels";
+      keeps_axes = node.get_int("keepdims", 1) != 0;
+    }
+    is_global = reduces || op.rfind("Global", 0) == 0;
+    const bool is_average = reduces || op == "AveragePool" || op == "GlobalAveragePool";
     const bool counts_padding = node.get_int("count_include_pad", 0) != 0;
     if (is_average) {
       algorithm = counts_padding ? dnnl::algorithm::pooling_avg_include_padding
@@ -102,7 +128,7 @@ class PoolKernel final : public sdk::Kernel {
       return made;
     });
     gantry_tensor& target = call.output(static_cast<int>(output_slot_), dtype_of(target_type_),
-                                        {plan.output.data(), static_cast<int>(plan.output.size())});
+                                        {plan.output.data(), result_rank(plan)});
     if (plan.is_empty) return;
     plan.source.place(call, call.input(static_cast<int>(source_slot_)).data);
     plan.target.place(call, target.data);
@@ -115,6 +141,10 @@ class PoolKernel final : public sdk::Kernel {
   }
 
  private:
+  [[nodiscard]] int result_rank(const Plan& plan) const {
+    return shape_.keeps_axes ? static_cast<int>(plan.output.size()) : 2;
+  }
+
   [[nodiscard]] Plan make_plan(const Dims& input) const {
     const Dims spatial(input.begin() + 2, input.end());
     Window window = shape_.window;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gelu and layer_normalization: what exporters write becomes one node, what only looks like it
-// stays.
+// gelu, hard_sigmoid and layer_normalization: what exporters write becomes one node, what only
+// looks like it stays.
 #include <gtest/gtest.h>
 #include <string>
 
@@ -87,6 +87,48 @@ INSTANTIATE_TEST_SUITE_P(
         "m = Mul(x, h) y = Mul(m, s)",
         "p1 = Mul(h, x) p2 = Mul(p1, x) q = Mul(p2, x) u = Add(x, q) v = Mul(u, k) b = Tanh(v) "
         "s = Add(b, o) m = Mul(x, h) y = Mul(m, s)"));
+
+std::string hard(const std::string& nodes) {
+  return "<ir_version: 10, opset_import: [\"\" : 17]> g (float[N, 8] x, float[N, 8] z) => "
+         "(float[N, 8] y) <float o = {0}, float c = {3}, float s = {6}, float i = {0.16666667}, "
+         "float f = {5}> { " +
+         nodes + " }";
+}
+
+class HardSigmoidSpelling : public testing::TestWithParam<const char*> {};
+
+TEST_P(HardSigmoidSpelling, BecomesOneNode) {
+  const std::string text = after("hard_sigmoid", hard(GetParam()));
+  EXPECT_NE(text.find("HardSigmoid-6(%x) {alpha = 0.16666667, beta = 0.5}"), std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("Clip"), std::string::npos) << text;
+  EXPECT_EQ(text.find("Div"), std::string::npos) << text;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    HardSigmoid, HardSigmoidSpelling,
+    testing::Values("a = Add(x, c) b = Clip(a, o, s) y = Div(b, s)",
+                    "a = Add(c, x) b = Clip(a, o, s) y = Mul(i, b)",
+                    "a = Add(x, c) b = Clip(a, o, s) d = Div(b, s) y = Mul(x, d)",
+                    "a = Add(x, c) b = Clip(a, o, s) d = Mul(x, b) y = Div(d, s)",
+                    "a = Add(x, c) b = Clip(a, o, s) d = Mul(b, x) e = Div(d, s) y = Neg(e)"));
+
+class NoHardSigmoid : public testing::TestWithParam<const char*> {};
+
+TEST_P(NoHardSigmoid, Stays) {
+  const auto graph = test::graph_of(hard(GetParam()));
+  EXPECT_FALSE(test::run_pass("hard_sigmoid", *graph));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    HardSigmoid, NoHardSigmoid,
+    testing::Values("a = Add(x, f) b = Clip(a, o, s) y = Div(b, s)",
+                    "a = Add(x, c) b = Clip(a, o, f) y = Div(b, s)",
+                    "a = Add(x, c) b = Clip(a, c, s) y = Div(b, s)",
+                    "a = Add(x, c) b = Clip(a, o, s) y = Div(b, f)",
+                    "a = Add(x, c) b = Clip(a, o, s) y = Div(s, b)",
+                    "a = Add(x, c) b = Clip(a, o, s) d = Mul(z, b) y = Div(d, s)",
+                    "a = Add(x, c) b = Clip(a, o, s) d = Div(b, s) y = Add(b, d)"));
 
 std::string normalization(const std::string& nodes) {
   return "<ir_version: 10, opset_import: [\"\" : 17]> g (float[N, 3] x) => (float[N, 3] y) "

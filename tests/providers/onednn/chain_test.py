@@ -36,6 +36,10 @@ ONE_KERNEL = {
     "mish": ("a = Conv(x, w)\n y = Mish(a)", {}),
     "swish": ("a = Conv(x, w)\n s = Sigmoid(a)\n y = Mul(a, s)", {}),
     "hard_swish_in_parts": ("a = Conv(x, w)\n s = HardSigmoid<alpha=0.1666666716, beta=0.5>(a)\n y = Mul(s, a)", {}),
+    "hard_swish_spelled": ("a = Conv(x, w)\n s = Add(a, three)\n c = Clip(s, zero, six)\n d = Div(c, six)\n y = Mul(a, d)",
+                           {"three": np.float32(3), "zero": np.float32(0), "six": np.float32(6)}),
+    "hard_swish_divided_last": ("a = Conv(x, w)\n s = Add(a, three)\n c = Clip(s, zero, six)\n d = Mul(a, c)\n y = Div(d, six)",
+                                {"three": np.float32(3), "zero": np.float32(0), "six": np.float32(6)}),
     "two_activations": ("a = Conv(x, w)\n b = Relu(a)\n y = Tanh(b)", {}),
 }
 

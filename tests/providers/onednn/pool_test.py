@@ -47,3 +47,25 @@ def test_behind_a_convolution(agrees, pool):
     model, feeds = small_graph(f"a = Conv(x, w)\n b = {pool}(a)\n y = Conv(b, v)", {"x": random(2, 3, 16, 17)},
                                {"w": random(20, 3, 3, 3), "v": random(7, 20, 1, 1)})
     agrees(model, feeds, ["onednn.conv", "onednn.pool", "onednn.conv"])
+
+
+@pytest.mark.parametrize("keeps", [0, 1])
+@pytest.mark.parametrize("axes", [(2, 3), (-1, 2)])
+@pytest.mark.parametrize("opset", [17, 21])
+def test_mean_over_the_plane_behind_a_convolution(agrees, opset, axes, keeps):
+    """As exporters write the pools of squeezing and exciting, and those before a classifier."""
+    constants = {"w": random(20, 3, 3, 3), **({"axes": np.array(axes, np.int64)} if opset > 17 else {})}
+    mean = f"ReduceMean<keepdims={keeps}>(a, axes)" if opset > 17 else f"ReduceMean<axes=[{axes[0]},{axes[1]}], keepdims={keeps}>(a)"
+    model, feeds = small_graph(f"a = Conv(x, w)\n y = {mean}", {"x": random(2, 3, 16, 17)}, constants, opset=opset)
+    agrees(model, feeds, ["onednn.conv", "onednn.pool"])
+
+
+@pytest.mark.parametrize("axes", ["1", "3", "1,2,3", "0,2,3"])
+def test_other_means_are_left_to_others(agrees, axes):
+    model, feeds = small_graph(f"a = Conv(x, w)\n y = ReduceMean<axes=[{axes}]>(a)", {"x": random(2, 3, 16, 17)}, {"w": random(20, 3, 3, 3)}, opset=17)
+    assert agrees(model, feeds)[-1] == "ReduceMean"
+
+
+def test_means_in_dense_order_are_left_to_others(agrees):
+    model, feeds = small_graph("y = ReduceMean<axes=[2,3]>(x)", {"x": random(2, 3, 16, 17)}, {}, opset=17)
+    agrees(model, feeds, ["ReduceMean"])

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/hard_sigmoid.h"
+
+#include <limits>
+#include <vector>
+
+#include "passes/pattern.h"
+#include "passes/replace.h"
+
+namespace gantry {
+namespace {
+
+constexpr double kSixth = 1.0 / 6;
+
+struct Match {
+  GraphValue* x = nullptr;
+  GraphValue* clipped = nullptr;  // what is divided by 6
+  GraphValue* product = nullptr;  // of that and x, if it is divided in place of it
+  GraphValue* result = nullptr;
+};
+
+// True of a Clip from 0 to 6: bounds are attributes before version 11, inputs since.
+bool is_clip(const Node& node) {
+  if (is_operator(node, "Clip", 3))
+    return is_number(node.inputs[1], 0) && is_number(node.inputs[2], 6);
+  if (!is_operator(node, "Clip", 1) || node.since_version >= 11) return false;
+  constexpr float kMost = std::numeric_limits<float>::max();
+  return node.get<float>("min", -kMost) == 0 && node.get<float>("max", kMost) == 6;
+}
+
+Match match_of(const Graph& graph, const Node& clip) {
+  if (!is_clip(clip)) return {};
+  const Node* sum = producer_of(clip.inputs[0], "Add", 2);
+  if (!sum) return {};
+  Match match;
+  if (is_number(sum->inputs[1], 3)) {
+    match.x = sum->inputs[0];
+  } else if (is_number(sum->inputs[0], 3)) {
+    match.x = sum->inputs[1];
+  } else {
+    return {};
+  }
+  match.clipped = clip.outputs[0];
+  const Node* next = only_user(graph, match.clipped);
+  if (next && is_operator(*next, "Mul", 2) && other_operand(*next, match.clipped) == match.x) {
+    match.product = next->outputs[0];
+    next = only_user(graph, match.product);
+  }
+  const GraphValue* divided = match.product ? match.product : match.clipped;
+  if (!next || scaled_by(next, kSixth) != divided) return {};
+  match.result = next->outputs[0];
+  return match;
+}
+
+}  // namespace
+
+bool raise_hard_sigmoid(Graph& graph, const PassContext& context) {
+  std::vector<Match> found;
+  for (const auto& node : graph.nodes()) {
+    const Match match = match_of(graph, *node);
+    if (match.result && !are_taken_together(context, *node, *match.result->producer))
+      found.push_back(match);
+  }
+  bool has_changed = false;
+  for (const Match& match : found) {
+    // The product itself is what was divided.
+    if (match.product && !try_replace(graph, match.result, match.product)) continue;
+    GraphValue* made = match.product ? match.clipped : match.result;
+    Node* raised = graph.add_node("HardSigmoid", "", 6, made->producer->name);
+    raised->attributes.push_back({"alpha", static_cast<float>(kSixth)});
+    raised->attributes.push_back({"beta", 0.5F});
+    graph.add_input(raised, match.x);
+    take_over(graph, made, raised);
+    has_changed = true;
+  }
+  if (has_changed) {
+    graph.sweep();
+    graph.sort();
+  }
+  return has_changed;
+}
+
+}  // namespace gantry
