@@ -163,29 +163,62 @@ class Grower {
     return false;
   }
 
-  // x * f(x), where f is a sigmoid of some kind: Swish and HardSwish as exporters write them.
+  // x * f(x), as exporters write Swish, its approximation of GELU, HardSwish and Mish.
   bool take_gate(const std::vector<uint32_t>& readers) {
+    if (activations() == kMostActivations) return false;
     for (const bool swapped : {false, true}) {
-      const uint32_t gate = readers[swapped ? 1 : 0];
       const uint32_t product = readers[swapped ? 0 : 1];
-      if (!is_allowed(gate) || !is_allowed(product)) continue;
-      const sdk::NodeView node = index_.node(gate);
-      const bool is_plain = node.op_type() == "Sigmoid";
-      const bool is_hard = node.op_type() == "HardSigmoid" &&
-                           std::abs(node.get_float("alpha", 0.2F) - 1.0F / 6.0F) < 1e-6F &&
-                           node.get_float("beta", 0.5F) == 0.5F;
-      if ((!is_plain && !is_hard) || index_.node(product).op_type() != "Mul" ||
-          index_.only_reader(index_.raw(gate).outputs[0]) != product ||
-          activations() == kMostActivations)
+      const std::optional<Gate> gate = gate_from(readers[swapped ? 1 : 0]);
+      if (!gate || !is_allowed(product) || index_.node(product).op_type() != "Mul" ||
+          index_.only_reader(index_.raw(gate->nodes.back()).outputs[0]) != product)
         continue;
-      const Activation activation =
-          is_plain ? Activation{dnnl::algorithm::eltwise_swish, 1, 0}
-                   : Activation{dnnl::algorithm::eltwise_hardswish, 1.0F / 6.0F, 0.5F};
-      chain_.steps.push_back({activation, std::nullopt, GANTRY_NONE});
-      take({gate, product}, product);
+      chain_.steps.push_back({gate->activation, std::nullopt, GANTRY_NONE});
+      chain_.nodes.insert(chain_.nodes.end(), gate->nodes.begin(), gate->nodes.end());
+      take({product}, product);
       return true;
     }
     return false;
+  }
+
+  /// The nodes of f, in order, and what x * f(x) is.
+  struct Gate {
+    std::vector<uint32_t> nodes;
+    Activation activation;
+  };
+
+  [[nodiscard]] std::optional<Gate> gate_from(uint32_t first) const {
+    using dnnl::algorithm;
+    if (!is_allowed(first)) return std::nullopt;
+    const sdk::NodeView node = index_.node(first);
+    const std::string_view op = node.op_type();
+    if (op == "Sigmoid") return Gate{{first}, {algorithm::eltwise_swish, 1, 0}};
+    if (op == "HardSigmoid") {
+      const bool is_standard = std::abs(node.get_float("alpha", 0.2F) - 1.0F / 6.0F) < 1e-6F &&
+                               node.get_float("beta", 0.5F) == 0.5F;
+      if (!is_standard) return std::nullopt;
+      return Gate{{first}, {algorithm::eltwise_hardswish, 1.0F / 6.0F, 0.5F}};
+    }
+    const uint32_t second = index_.only_reader(index_.raw(first).outputs[0]);
+    if (second == GANTRY_NONE || !is_allowed(second)) return std::nullopt;
+    const std::string_view next = index_.node(second).op_type();
+    if (op == "Softplus" && next == "Tanh")
+      return Gate{{first, second}, {algorithm::eltwise_mish, 0, 0}};
+    if (op == "Mul" && next == "Sigmoid" && node.since_version() >= 7) {
+      const std::optional<float> factor = factor_of(first);
+      if (factor) return Gate{{first, second}, {algorithm::eltwise_swish, *factor, 0}};
+    }
+    return std::nullopt;
+  }
+
+  /// The number that a Mul multiplies the end of the chain by, of a rank that changes nothing.
+  [[nodiscard]] std::optional<float> factor_of(uint32_t product) const {
+    const gantry_node& raw = index_.raw(product);
+    if (raw.input_count != 2) return std::nullopt;
+    const sdk::ValueView other =
+        index_.value(raw.inputs[0] == chain_.output ? raw.inputs[1] : raw.inputs[0]);
+    if (!is_constant_f32(other) || other.rank() > traits_.rank || element_count(other) != 1)
+      return std::nullopt;
+    return scalar_of(other);
   }
 
   const GraphIndex& index_;

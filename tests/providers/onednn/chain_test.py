@@ -40,6 +40,8 @@ ONE_KERNEL = {
                            {"three": np.float32(3), "zero": np.float32(0), "six": np.float32(6)}),
     "hard_swish_divided_last": ("a = Conv(x, w)\n s = Add(a, three)\n c = Clip(s, zero, six)\n d = Mul(a, c)\n y = Div(d, six)",
                                 {"three": np.float32(3), "zero": np.float32(0), "six": np.float32(6)}),
+    "swish_of_multiples": ("a = Conv(x, w)\n f = Mul(k, a)\n s = Sigmoid(f)\n y = Mul(a, s)", {"k": np.float32(1.702)}),
+    "mish_in_parts": ("a = Conv(x, w)\n p = Softplus(a)\n t = Tanh(p)\n y = Mul(a, t)", {}),
     "two_activations": ("a = Conv(x, w)\n b = Relu(a)\n y = Tanh(b)", {}),
 }
 
