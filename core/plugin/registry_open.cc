@@ -265,7 +265,9 @@ void ProviderRegistry::fail_not_ready(const Device& device,
         const DeviceInfo now = candidate->provider->info(other.index);
         reasons += "; it is " + now.state + ": " + now.reason;
       } else if (other.info.device.type == device.type) {
-        ids.push_back(other.info.device.to_string());
+        std::string id = other.info.device.to_string();
+        const bool is_known = std::find(ids.begin(), ids.end(), id) != ids.end();
+        if (!is_known) ids.push_back(std::move(id));
       }
     }
   }

@@ -54,6 +54,8 @@ class Device:
     """
 
     def __init__(self, device: str) -> None:
+        if not isinstance(device, str):
+            raise InvalidArgumentError(f'device: expected text like "CPU" or "CUDA:1", found {_described(device)}')
         name, self.device_id = parse_device(device)
         self.type = DeviceType(name)
 
@@ -182,6 +184,8 @@ class Backend(onnx.backend.base.Backend):
         >>> run_node(onnx.helper.make_node("Add", ["a", "b"], ["c"]), [a, b]).c
         """
         _check_options("run_node", kwargs, {"opset_version", "config"})
+        if not isinstance(node, onnx.NodeProto):
+            raise InvalidArgumentError(f"node: expected an onnx.NodeProto, found {_described(node)}")
         named = _node_inputs(node, inputs)
         model = _node_model(node, named, outputs_info, kwargs.pop("opset_version", None))
         return cls.prepare(model, device, **kwargs).run(named)
@@ -218,6 +222,10 @@ def _names(names: Sequence[str]) -> str:
 
 def _count(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _described(value: Any) -> str:
+    return "None" if value is None else f"a value of type {type(value).__name__}"
 
 
 def _is_array(value: Any) -> bool:
@@ -314,7 +322,8 @@ def _infer_outputs(node: onnx.NodeProto, model: onnx.ModelProto) -> onnx.ModelPr
     try:
         inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True)
     except onnx.shape_inference.InferenceError as error:
-        raise InvalidModelError(f'{node.op_type} "{node.name}": {error}') from error
+        reason = " ".join(str(error).split()).rsplit("[ShapeInferenceError] ", 1)[-1]
+        raise InvalidModelError(f'{node.op_type} "{node.name}" does not fit its inputs: {reason}') from error
     untyped = [info.name for info in inferred.graph.output if info.type.WhichOneof("value") is None]
     if untyped:
         raise InvalidArgumentError(f'{node.op_type} "{node.name}": the type of its output {_names(untyped)} does not follow from the node; '

@@ -45,6 +45,19 @@ def test_device():
     for wrong in ("", "CPU:", "CPU:-1", "CPU:1 ", ":1", "CPU:1:2", "a b"):
         with pytest.raises(gantry.InvalidArgumentError, match="device"):
             backend.Device(wrong)
+    with pytest.raises(gantry.InvalidArgumentError, match='device: expected text like "CPU" or "CUDA:1", found None'):
+        backend.prepare(add_model(), None)
+    with pytest.raises(gantry.InvalidArgumentError, match="found a value of type int"):
+        backend.Device(3)
+
+
+def test_wrong_nodes_are_said():
+    x = np.ones((2, 3), np.float32)
+    with pytest.raises(gantry.InvalidArgumentError, match="node: expected an onnx.NodeProto, found None"):
+        backend.run_node(None, [x])
+    with pytest.raises(gantry.InvalidModelError) as raised:
+        backend.run_node(helper.make_node("Add", ["a", "b"], ["c"], name="plus"), [x, np.ones((2, 4), np.float32)])
+    assert str(raised.value) == 'Add "plus" does not fit its inputs: Incompatible dimensions'
 
 
 def test_supports_device():

@@ -356,6 +356,17 @@ def test_inputs_that_do_not_fit(add_model, tmp_path):
     assert "given twice" in complaint("run", add_model, "--input", f"x={right}", "--input", f"x={right}")
     assert 'did you mean "rows"?' in complaint("run", add_model, "--random", "--dim", "row=2")
     assert "a number from 0" in complaint("run", add_model, "--random", "--dim", "rows=-2")
+    said = complaint("run", add_model, "--random", "--dim", "rows=99999999999")
+    assert said == 'random elements for input "x": no memory for a block of 1199999999988 bytes'
+
+
+def test_each_name_is_offered_once(tmp_path):
+    """An extent that two inputs share, and a device that two providers have."""
+    shared = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 3]) for name in "xyz"]
+    graph = helper.make_graph([helper.make_node("Add", ["x", "y"], ["z"])], "g", shared[:2], shared[2:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), tmp_path / "add.onnx")
+    assert 'no open extent "q"; they have n;' in complaint("run", tmp_path / "add.onnx", "--random", "--dim", "q=3") + ";"
+    assert complaint("run", tmp_path / "add.onnx", "--random", "--dim", "n=2", "--device", "CPU:99").count("CPU:0") == 1
 
 
 def test_pictures_that_do_not_fit(add_model, picture_model, tmp_path):

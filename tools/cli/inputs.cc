@@ -48,7 +48,10 @@ class Dims {
     std::vector<std::string> known;
     for (const ValueInfo& info : declared) {
       for (size_t axis = 0; axis < info.shape.size(); ++axis) {
-        if (info.shape[axis] < 0) known.push_back(name_of(info, axis));
+        if (info.shape[axis] >= 0) continue;
+        std::string name = name_of(info, axis);
+        const bool is_known = std::find(known.begin(), known.end(), name) != known.end();
+        if (!is_known) known.push_back(std::move(name));
       }
     }
     for (const std::string& text : texts) {
@@ -105,7 +108,11 @@ Tensor random_input(const ValueInfo& info, const Dims& dims, uint64_t seed) {
   uint64_t hash = 0xCBF29CE484222325;
   for (const char c : info.name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3;
   std::mt19937_64 generator(seed ^ hash);
-  return random_tensor(info.dtype, shape, generator);
+  try {
+    return random_tensor(info.dtype, shape, generator);
+  } catch (const Error& error) {
+    throw error.in("random elements for input \"" + info.name + "\"");
+  }
 }
 
 }  // namespace
