@@ -162,9 +162,10 @@ class Grouper {
         stages_(index.graph().node_count, 0),
         sets_(index.graph().node_count, GANTRY_NONE) {
     const uint32_t count = index.graph().node_count;
-    for (uint32_t node = 0; node < count; ++node)
+    for (uint32_t node = 0; node < count; ++node) {
       is_eligible_.push_back(may_take(node) && elementwise_of(index, node) &&
                              !is_part_of_more(index, node));
+    }
   }
 
   std::vector<std::vector<uint32_t>> run() {
