@@ -153,8 +153,11 @@ class Claimer {
   /// The family that a node can be the anchor of; null: none.
   [[nodiscard]] const Family* family_of_anchor(uint32_t node) const {
     const sdk::NodeView view = index_.node(node);
-    const bool may_lack_first = is_recurrent(view.op_type());  // where only the last state counts
-    if (!view.input(0).present() || (!view.output(0).present() && !may_lack_first)) return nullptr;
+    // Of a recurrent layer perhaps only the last state counts.
+    const uint32_t outputs = is_recurrent(view.op_type()) ? view.output_count() : 1;
+    bool has_output = false;
+    for (uint32_t i = 0; i < outputs; ++i) has_output = has_output || view.output(i).present();
+    if (!view.input(0).present() || !has_output) return nullptr;
     if (view.domain() == "com.microsoft" && view.op_type() == "MatMulNBits")
       return &kFamilies[kBlockProduct];
     if (!view.domain().empty()) return nullptr;
