@@ -16,6 +16,8 @@
 #include <thread>
 #include <unistd.h>
 
+#include "relu_claims.h"
+
 GANTRY_PROVIDER_NOTE
 
 namespace {
@@ -51,20 +53,7 @@ gantry_error* devices(gantry_provider*, const gantry_device_sink* sink) {
 
 gantry_error* claim(gantry_provider*, const gantry_claim_request* request) {
   misbehave(request->options, "claim");
-  for (uint32_t node = 0; node < request->graph->node_count; ++node) {
-    const gantry_str op_type = request->graph->nodes[node]->op_type;
-    if (std::string_view(op_type.data, op_type.length) != "Relu") {
-      request->sink->refuse(request->sink->self, node, text("only Relu is known"));
-      continue;
-    }
-    gantry_claim row = {};
-    row.size = sizeof(row);
-    row.nodes = &node;
-    row.node_count = 1;
-    row.time_ns = -1;
-    row.kernel = text("fragile.relu");
-    request->sink->claim(request->sink->self, &row);
-  }
+  fakes::claim_relus(*request, "fragile.relu");
   return nullptr;
 }
 

@@ -4,11 +4,12 @@
 #pragma once
 
 #include <gantry/provider.h>
-#include <gantry/sdk/error.h>
 
 #include <array>
 #include <cstdint>
 #include <vector>
+
+#include "relu_claims.h"
 
 namespace duties {
 
@@ -19,7 +20,7 @@ inline const gantry_format* channels_last() {
 }
 
 inline bool is_relu(const gantry_graph& graph, uint32_t node) {
-  return node != GANTRY_NONE && gantry::sdk::to_view(graph.nodes[node]->op_type) == "Relu";
+  return node != GANTRY_NONE && fakes::is_relu(*graph.nodes[node]);
 }
 
 /// How many nodes, and outputs of the graph, read a value.
@@ -31,28 +32,6 @@ inline int readers_of(const gantry_graph& graph, uint32_t value) {
   }
   for (uint32_t i = 0; i < graph.output_count; ++i) count += graph.outputs[i] == value ? 1 : 0;
   return count;
-}
-
-/// Each Relu by itself, with `port` as its wishes for both slots; null: none.
-inline void claim_each(const gantry_claim_request& request, const gantry_port* port) {
-  for (uint32_t node = 0; node < request.graph->node_count; ++node) {
-    if (!is_relu(*request.graph, node)) {
-      request.sink->refuse(request.sink->self, node, gantry::sdk::to_str("only Relu is known"));
-      continue;
-    }
-    gantry_claim row = {};
-    row.size = sizeof(row);
-    row.nodes = &node;
-    row.node_count = 1;
-    row.time_ns = -1;
-    row.kernel = gantry::sdk::to_str("relu");
-    if (port) {
-      row.port_size = sizeof(*port);
-      row.inputs = row.outputs = port;
-      row.input_count = row.output_count = 1;
-    }
-    request.sink->claim(request.sink->self, &row);
-  }
 }
 
 /// A Relu of what only it reads of another Relu, together with that one; then each by itself.
@@ -69,17 +48,17 @@ inline void claim_pairs(const gantry_claim_request& request) {
     row.nodes = nodes.data();
     row.node_count = 2;
     row.time_ns = -1;
-    row.kernel = gantry::sdk::to_str("two relus");
+    row.kernel = fakes::to_str("two relus");
     request.sink->claim(request.sink->self, &row);
   }
-  claim_each(request, nullptr);
+  fakes::claim_relus(request, "relu");
 }
 
 /// Offers and takes channels last.
 inline void claim_in_order(const gantry_claim_request& request) {
   const gantry_format* const formats[] = {channels_last()};
   const gantry_port port = {sizeof(port), 0, 0, GANTRY_NONE, 1, formats};
-  claim_each(request, &port);
+  fakes::claim_relus(request, "relu", 0, &port);
 }
 
 /// Where the elements of a tensor of rank 4 stand, in dense order.

@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "relu_claims.h"
+
 GANTRY_PROVIDER_NOTE
 
 namespace {
@@ -64,21 +66,7 @@ gantry_error* claim(gantry_provider*, const gantry_claim_request* request) {
   if (mode == kClaimThrows) throw std::runtime_error("thrown in claim");
   static int questions = 0;
   if (mode == kClaimChanges && ++questions % 2 == 0) return nullptr;
-  for (uint32_t node = 0; node < request->graph->node_count; ++node) {
-    const gantry_str op_type = request->graph->nodes[node]->op_type;
-    if (std::string_view(op_type.data, op_type.length) != "Relu") {
-      request->sink->refuse(request->sink->self, node, text("only Relu is known"));
-      continue;
-    }
-    gantry_claim row = {};
-    row.size = sizeof(row);
-    row.nodes = &node;
-    row.node_count = 1;
-    row.time_ns = -1;
-    row.kernel = text("fake.relu");
-    row.tag = mode;
-    request->sink->claim(request->sink->self, &row);
-  }
+  fakes::claim_relus(*request, "fake.relu", mode);
   return nullptr;
 }
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Level 1, second part: hosts of other minor versions, whose structs end earlier or later, and
 // hosts that are wrong about sizes. Of those any answer will do but a crash.
-#include <array>
 #include <memory>
 #include <vector>
 
 #include "claims.h"
 #include "edge.h"
-#include "host_fragment.h"
 #include "levels.h"
+#include "node_compile.h"
 #include "open_provider.h"
 #include "progress.h"
 #include "test_kernel.h"
@@ -132,25 +131,8 @@ class OtherHost {
   }
 
   void compile(uint32_t device, const gantry_graph* graph, uint64_t tag) {
-    const gantry_node& node = *graph->nodes[0];
-    const uint32_t index = 0;
-    const std::array<const gantry_format*, 4> dense = {};
-    HostFragment fragment{graph, index};
-    gantry_compile args = {};
-    args.device = device;
-    args.graph = graph;
-    args.nodes = &index;
-    args.node_count = 1;
-    args.inputs = node.inputs;
-    args.input_count = node.input_count;
-    args.outputs = node.outputs;
-    args.output_count = node.output_count;
-    args.input_formats = dense.data();
-    args.output_formats = dense.data();
-    args.tag = tag;
-    args.options = to_str(subject_.options);
-    args.fragment = to_boundary(fragment);
-    const Edge given(args, kCompile + more_);
+    const NodeCompile call(device, graph, tag, subject_);
+    const Edge given(call.args, kCompile + more_);
     const Edge made(gantry_kernel{}, kKernel + more_);
     expect_ok(api_->compile(api_->self, given.get<gantry_compile>(), made.get<gantry_kernel>()),
               "compile " + label());

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "host_fragment.h"
+#include "node_compile.h"
 
 namespace gantry::checks {
 
@@ -26,26 +26,8 @@ const std::vector<ProbeOperator>& probe_operators() {
 gantry_error* compile_node(const OpenProvider& provider, const Subject& subject, uint32_t device,
                            const gantry_graph* graph, const TestClaim& claim,
                            gantry_kernel* out_kernel, const std::string& blob) {
-  const gantry_node& node = *graph->nodes[0];
-  const uint32_t index = 0;
-  const std::vector<const gantry_format*> dense(std::max(node.input_count, node.output_count),
-                                                nullptr);
-  gantry_compile args = {};
-  args.size = sizeof(args);
-  args.device = device;
-  args.graph = graph;
-  args.nodes = &index;
-  args.node_count = 1;
-  args.inputs = node.inputs;
-  args.input_count = node.input_count;
-  args.outputs = node.outputs;
-  args.output_count = node.output_count;
-  args.input_formats = dense.data();
-  args.output_formats = dense.data();
-  args.tag = claim.tag;
-  args.options = to_str(subject.options);
-  HostFragment fragment{graph, index};
-  args.fragment = to_boundary(fragment);
+  NodeCompile call(device, graph, claim.tag, subject);
+  gantry_compile& args = call.args;
   if (!blob.empty()) args.blob = blob.data();
   args.blob_bytes = blob.size();
   *out_kernel = {};
