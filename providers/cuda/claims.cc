@@ -10,6 +10,7 @@
 #include "elementwise.h"
 #include "elementwise_set.h"
 #include "elementwise_table.h"
+#include "pool.h"
 #include "product_chain.h"
 
 namespace gantry::cuda {
@@ -65,6 +66,7 @@ void Claims::claim_sets() {
     if (is_known) refusals_[node] = reason;
   }
   claim_convolutions(is_elementwise);
+  claim_pools();
   claim_products(is_elementwise);
   for (const std::vector<uint32_t>& nodes : elementwise_sets(index_, is_elementwise)) {
     claim_set(nodes);
@@ -108,6 +110,24 @@ void Claims::claim_convolutions(std::vector<bool>& is_elementwise) {
     }
     claim(chain.nodes, inputs, 0, kConvTag, is_last);
     claim_one_by_one({chain.nodes.begin() + 1, chain.nodes.end()}, is_elementwise);
+  }
+}
+
+// Between convolutions they take the order that those work in; alone they have their rows.
+void Claims::claim_pools() {
+  for (uint32_t node = 0; has_dnn_ && node < index_.graph().node_count; ++node) {
+    const sdk::NodeView view = index_.node(node);
+    const std::string_view op_type = view.op_type();
+    const bool is_global = op_type == "GlobalAveragePool" || op_type == "GlobalMaxPool";
+    const bool is_window = (op_type == "MaxPool" && !view.output(1).present()) ||
+                           (op_type == "AveragePool" && view.since_version() >= 7);
+    if ((!is_global && !is_window) || !view.domain().empty() || !prefers_channels_last(view))
+      continue;
+    gantry_port input = {};
+    input.size = sizeof(input);
+    input.repeats = GANTRY_NONE;
+    offer_channels_last(input);
+    claim({node}, {input}, 0, kPoolTag, is_window);
   }
 }
 
@@ -213,6 +233,15 @@ std::unique_ptr<sdk::Kernel> compile_set(const gantry_host* host, const gantry_c
                    is_granted(args.input_formats, chain.epilogue.addend_slot),
                    is_granted(args.output_formats, 0)}),
         0);
+  }
+  if (args.tag == kPoolTag) {
+    const sdk::NodeView node = index.node(nodes.front());
+    const PoolOrders orders = {is_granted(args.input_formats, 0),
+                               is_granted(args.output_formats, 0)};
+    return std::make_unique<PlannedKernel>(node.op_type().substr(0, 6) == "Global"
+                                               ? make_global_pool(node, orders)
+                                               : make_window_pool(node, orders),
+                                           0);
   }
   return std::make_unique<PlannedKernel>(
       make_product(index.node(nodes.front()), epilogue_of(index, nodes)), 0);

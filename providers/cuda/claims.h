@@ -19,6 +19,9 @@ constexpr uint64_t kProductTag = uint64_t{1} << 33;
 /// Tag of claims of a convolution with what stands behind it.
 constexpr uint64_t kConvTag = uint64_t{1} << 34;
 
+/// Tag of claims of a pooling that takes tensors channels-last.
+constexpr uint64_t kPoolTag = uint64_t{1} << 35;
+
 /// The rows of all kernels that are not element-wise.
 std::vector<sdk::KernelTable> all_kernels();
 
@@ -41,6 +44,7 @@ class Claims {
  private:
   void claim_products(std::vector<bool>& is_elementwise);
   void claim_convolutions(std::vector<bool>& is_elementwise);
+  void claim_pools();
   void claim_one_by_one(const std::vector<uint32_t>& nodes, std::vector<bool>& is_elementwise);
   void claim_set(const std::vector<uint32_t>& nodes);
   void claim(const std::vector<uint32_t>& nodes, const std::vector<gantry_port>& inputs,

@@ -59,7 +59,8 @@ class CudaProvider final : public sdk::Provider {
   }
 
   [[nodiscard]] std::unique_ptr<sdk::Kernel> compile(const gantry_compile& args) const override {
-    const bool is_set = args.tag == kSetTag || args.tag == kProductTag || args.tag == kConvTag;
+    const bool is_set = args.tag == kSetTag || args.tag == kProductTag || args.tag == kConvTag ||
+                        args.tag == kPoolTag;
     return is_set ? compile_set(host(), args) : Provider::compile(args);
   }
 

@@ -4,13 +4,21 @@ KERNEL(WindowParameters) {
   for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < p.count; i += (i64)gridDim.x * blockDim.x) {
     i64 rest = i;
     i64 at[3];
+    i64 channel = 0;
+    if (p.is_result_last) {
+      channel = rest % p.result_channels;
+      rest /= p.result_channels;
+    }
 #pragma unroll
     for (int axis = 2; axis >= 0; --axis) {
       at[axis] = rest % p.out[axis];
       rest /= p.out[axis];
     }
-    const i64 channel = rest % p.result_channels;
-    const i64 n = rest / p.result_channels;
+    if (!p.is_result_last) {
+      channel = rest % p.result_channels;
+      rest /= p.result_channels;
+    }
+    const i64 n = rest;
     const i64 plane = p.in[0] * p.in[1] * p.in[2];
     const i64 window = p.kernel[0] * p.kernel[1] * p.kernel[2];
 #if defined(CONV) || defined(CONV_TRANSPOSE)
@@ -19,7 +27,8 @@ KERNEL(WindowParameters) {
     const T* source = (const T*)p.source + (n * p.channels + group * of_group) * plane;
     C sum = p.bias ? (C)load(((const T*)p.bias)[channel]) : (C)0;
 #else
-    const T* source = (const T*)p.source + (n * p.channels + channel) * plane;
+    const T* source = (const T*)p.source + (p.is_source_last ? n * p.channels * plane + channel : (n * p.channels + channel) * plane);
+    const i64 from_place_to_place = p.is_source_last ? p.channels : 1;
     C sum = 0;
     i64 count = 0;
     C most = Limits<C>::below();
@@ -55,7 +64,7 @@ KERNEL(WindowParameters) {
       const T* weights = (const T*)p.weights + (group * of_group * made + channel % made) * window + k;
       for (i64 c = 0; c < of_group; ++c) sum += (C)load(source[c * plane + place]) * (C)load(weights[c * made * window]);
 #else
-      const C value = (C)load(source[place]);
+      const C value = (C)load(source[place * from_place_to_place]);
 #ifdef MAX_POOL
       if (most_at < 0 || value > most || (value != value && most == most)) {
         most = value;

@@ -24,6 +24,7 @@ struct WindowParameters {
   long long order;             // of a norm
   long long tiles_m, tiles_n;  // of a convolution: of channels and places
   int counts_padding;
-  int is_column_major;  // of indices
+  int is_column_major;                 // of indices
+  int is_source_last, is_result_last;  // of pooling: the channels are innermost
 };
 #endif

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "../kernel_texts.h"
+#include "../pool.h"
 #include "operators.h"
 
 namespace gantry::cuda {
@@ -14,19 +15,19 @@ namespace {
 using sdk::NodeView;
 
 // From so many elements on a block works on each result.
-constexpr int64_t kBlockCount = 64;
+constexpr int64_t kBlockCount = 32;
 
-// One result for each place of the axes that are kept.
+// One result for each place of the axes that are kept. `strides`: of the input.
 void plan_reduction(Planner& planner, const Buffer& result, uint32_t result_dtype,
-                    const std::string& accumulator, const std::vector<bool>& is_reduced) {
+                    const std::string& accumulator, const std::vector<bool>& is_reduced,
+                    const Extents& strides) {
   const InputFacts& x = planner.input(0);
-  const Extents dense = dense_strides(x.shape);
   Walk kept{{}, {{}}};
   Walk reduced{{}, {{}}};
   for (size_t axis = 0; axis < x.shape.size(); ++axis) {
     Walk& walk = is_reduced[axis] ? reduced : kept;
     walk.extents.push_back(x.shape[axis]);
-    walk.strides[0].push_back(dense[axis]);
+    walk.strides[0].push_back(strides[axis]);
   }
   ReduceParameters parameters = {};
   parameters.kept_count = kept.count();
@@ -80,7 +81,7 @@ class Reduce final : public Operation {
       planner.copy(y, Planner::in(0), static_cast<uint64_t>(x.element_count() * bytes_of(x.dtype)));
       return;
     }
-    plan_reduction(planner, y, x.dtype, accumulator_ + "<C>", is_reduced);
+    plan_reduction(planner, y, x.dtype, accumulator_ + "<C>", is_reduced, dense_strides(x.shape));
   }
 
  private:
@@ -115,7 +116,7 @@ class ArgExtreme final : public Operation {
       shape.erase(shape.begin() + static_cast<int64_t>(axis));
     }
     plan_reduction(planner, planner.output(0, GANTRY_INT64, shape), GANTRY_INT64, accumulator_,
-                   is_reduced);
+                   is_reduced, dense_strides(x.shape));
   }
 
  private:
@@ -126,8 +127,10 @@ class ArgExtreme final : public Operation {
 
 class GlobalPool final : public Operation {
  public:
-  explicit GlobalPool(const NodeView& node)
-      : accumulator_(node.op_type() == "GlobalMaxPool" ? "Maximum<C>" : "Mean<C>") {}
+  explicit GlobalPool(const NodeView& node) : GlobalPool(node, PoolOrders{}) {}
+  GlobalPool(const NodeView& node, const PoolOrders& orders)
+      : accumulator_(node.op_type() == "GlobalMaxPool" ? "Maximum<C>" : "Mean<C>"),
+        orders_(orders) {}
   void plan(Planner& planner) const override {
     const InputFacts& x = planner.input(0);
     Extents shape = x.shape;
@@ -139,11 +142,16 @@ class GlobalPool final : public Operation {
         shape[axis] = 1;
       }
     }
-    plan_reduction(planner, planner.output(0, x.dtype, shape), x.dtype, accumulator_, is_reduced);
+    Extents strides = dense_strides(x.shape);
+    if (orders_.x)  // [batch, channels, rows, columns]
+      strides = {strides[0], 1, x.shape[3] * x.shape[1], x.shape[1]};
+    plan_reduction(planner, planner.output(0, x.dtype, shape), x.dtype, accumulator_, is_reduced,
+                   strides);
   }
 
  private:
   std::string accumulator_;
+  PoolOrders orders_;
 };
 
 constexpr sdk::DTypeSet kReduced =
@@ -169,6 +177,10 @@ constexpr sdk::KernelRow kRows[] = {
 };
 
 }  // namespace
+
+std::unique_ptr<Operation> make_global_pool(const NodeView& node, const PoolOrders& orders) {
+  return std::make_unique<GlobalPool>(node, orders);
+}
 
 sdk::KernelTable reduce_kernels() { return sdk::table(kRows); }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling: MaxPool, AveragePool, LpPool.
 #include "../kernel_texts.h"
+#include "../pool.h"
 #include "operators.h"
 #include "window_shape.h"
 
@@ -11,14 +12,16 @@ using sdk::NodeView;
 
 class Pool final : public Operation {
  public:
-  explicit Pool(const NodeView& node)
+  explicit Pool(const NodeView& node) : Pool(node, PoolOrders{}) {}
+  Pool(const NodeView& node, const PoolOrders& orders)
       : which_(node.op_type() == "MaxPool"       ? "MAX_POOL"
                : node.op_type() == "AveragePool" ? "AVERAGE_POOL"
                                                  : "LP_POOL"),
         window_(node),
         counts_padding_(node.get_int("count_include_pad", 0) != 0),
         is_column_major_(node.get_int("storage_order", 0) != 0),
-        order_(node.get_int("p", 2)) {}
+        order_(node.get_int("p", 2)),
+        orders_(orders) {}
   void plan(Planner& planner) const override {
     const InputFacts& x = planner.input(0);
     WindowParameters parameters = window_.parameters(x.shape, {});
@@ -27,6 +30,8 @@ class Pool final : public Operation {
     parameters.counts_padding = counts_padding_ ? 1 : 0;
     parameters.is_column_major = is_column_major_ ? 1 : 0;
     parameters.order = order_;
+    parameters.is_source_last = orders_.x ? 1 : 0;
+    parameters.is_result_last = orders_.y ? 1 : 0;
     const Extents shape = shape_of(parameters, x.shape.size());
     parameters.count = count_of(shape);
     std::vector<std::pair<const void* const*, Buffer>> addresses = {
@@ -47,6 +52,7 @@ class Pool final : public Operation {
   bool counts_padding_;
   bool is_column_major_;
   int64_t order_;
+  PoolOrders orders_;
 };
 
 constexpr sdk::DTypeSet kPooled = sdk::kFloats | sdk::dtypes(GANTRY_INT8, GANTRY_UINT8);
@@ -58,6 +64,10 @@ constexpr sdk::KernelRow kRows[] = {
 };
 
 }  // namespace
+
+std::unique_ptr<Operation> make_window_pool(const NodeView& node, const PoolOrders& orders) {
+  return std::make_unique<Pool>(node, orders);
+}
 
 sdk::KernelTable window_kernels() { return sdk::table(kRows); }
 

@@ -114,6 +114,25 @@ def test_the_order_is_offered_where_it_pays(cuda, cuda_blas):
         assert kernels == [expected] * 2
 
 
+POOLS = {
+    "max": "MaxPool<kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]>",
+    "average": "AveragePool<kernel_shape=[3,2], strides=[1,2], pads=[1,0,1,1], count_include_pad=1>",
+}
+
+
+@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_pools_between_convolutions(each, pool, dtype):
+    """They take the order of the convolutions, whatever stands on one side alone."""
+    text = f"a = Conv(x, w)\n b = {POOLS[pool]}(a)\n c = Conv(b, v)\n d = GlobalAveragePool(c)\n e = GlobalMaxPool(c)\n f = {POOLS[pool]}(x)\n y = Relu(b)\n z = Conv(f, w)"
+    constants = {"w": (random(8, 6, 3, 3) / 8).astype(dtype), "v": (random(8, 8, 3, 3) / 8).astype(dtype)}
+    kernels = compare_all(each, *small_graph(text, {"x": random(2, 6, 19, 21, dtype=dtype)}, constants), rtol=1e-2 if dtype == np.float16 else 1e-4,
+                          atol=2e-2 if dtype == np.float16 else 1e-4)
+    assert kernels.count("cuda.Conv") in (0, 3)
+    if "cuda.Conv" in kernels:
+        assert "cuda.GlobalAveragePool" in kernels and any(name in kernels for name in ("cuda.MaxPool", "cuda.AveragePool"))
+
+
 def test_weights_that_are_no_constants(each):
     feeds = {"x": random(2, 6, 9, 9, dtype=np.float16), "w": random(8, 6, 3, 3, dtype=np.float16) / 8, "v": random(8, 8, 3, 3, dtype=np.float16) / 8}
     compare_all(each, *small_graph("a = Conv(x, w)\n y = Conv(a, v)", feeds), rtol=1e-2, atol=2e-2)
