@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "artefact/content_sum.h"
+#include "base/alignment.h"
 #include "plugin/descriptor.h"
 
 namespace gantry {
@@ -24,7 +25,6 @@ using nlohmann::json;
 
 constexpr std::array<char, 16> kMagic = {"gantry artefact"};
 constexpr uint32_t kVersion = 1;
-constexpr uint64_t kAlignment = 64;
 constexpr uint64_t kDataOffset = 4096;
 
 // At the start of the file; then parts from kDataOffset, then the index: JSON and the chunks' sums.
@@ -42,10 +42,6 @@ static_assert(sizeof(Header) == 64);
 
 uint64_t sum_of_header(const Header& header) {
   return sum_of({reinterpret_cast<const std::byte*>(&header), offsetof(Header, sum)});
-}
-
-uint64_t aligned(uint64_t size_bytes) {
-  return (size_bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 [[noreturn]] void damaged(const std::string& what) { throw Error(Code::kInvalidArgument, what); }
@@ -208,7 +204,7 @@ const std::span<const std::byte>* ArtefactFile::find(const std::string& name) co
 
 uint64_t artefact_bytes(const std::vector<ArtefactPart>& parts) {
   uint64_t size = kDataOffset;
-  for (const ArtefactPart& part : parts) size += aligned(part.bytes.size());
+  for (const ArtefactPart& part : parts) size += round_up(part.bytes.size(), kTensorAlignment);
   return size;
 }
 
@@ -222,7 +218,7 @@ uint64_t write_artefact(const fs::path& path, const ArtefactFacts& facts,
   uint64_t offset = 0;
   for (const ArtefactPart& part : parts) {
     places[part.name] = {offset, part.bytes.size()};
-    const uint64_t gap = aligned(part.bytes.size()) - part.bytes.size();
+    const uint64_t gap = round_up(part.bytes.size(), kTensorAlignment) - part.bytes.size();
     write_all(draft.file(), part.bytes.data(), part.bytes.size());
     write_all(draft.file(), room.data(), gap);
     sums.add(part.bytes);

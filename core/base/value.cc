@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "base/alignment.h"
 #include "base/kept_blocks.h"
 
 void gantry_value::set_tensor(gantry::DType type, const int64_t* extents, size_t rank, void* data,
@@ -29,7 +30,6 @@ void gantry_value::set_tensor(gantry::DType type, const int64_t* extents, size_t
 namespace gantry {
 namespace {
 
-constexpr uint64_t kAlignment = 64;
 constexpr uint64_t kHugePage = 2u << 20;
 constexpr uint64_t kHugePagesFrom = 2 * kHugePage;
 
@@ -48,9 +48,8 @@ bool is_shared(const gantry_value& value) {
 
 void* allocate_host_block(uint64_t size_bytes) {
   const bool huge = size_bytes >= kHugePagesFrom;
-  const uint64_t alignment = huge ? kHugePage : kAlignment;
-  const uint64_t rounded =
-      (std::max<uint64_t>(size_bytes, 1) + alignment - 1) / alignment * alignment;
+  const uint64_t alignment = huge ? kHugePage : kTensorAlignment;
+  const uint64_t rounded = round_up(std::max<uint64_t>(size_bytes, 1), alignment);
   const auto allocate = [&] {
     return rounded < size_bytes ? nullptr : std::aligned_alloc(alignment, rounded);
   };

@@ -12,7 +12,7 @@ namespace {
 // Inputs.
 constexpr int kZeroPoints = 3;
 constexpr int kOrder = 4;
-constexpr int kBias = 5;
+constexpr int kBiasInput = 5;
 
 int64_t attribute(const onnx::FunctionBodyBuildContext& context, const char* name,
                   int64_t fallback) {
@@ -102,7 +102,7 @@ bool build(const onnx::FunctionBodyBuildContext& context, const onnx::OpSchema& 
   body.add("matrix = Slice(padded, first, last, axis)");
   body.add("turned = Transpose<perm = [1, 0]>(matrix)");
   body.add("factor = CastLike(turned, A)");
-  if (context.hasInput(kBias)) {
+  if (context.hasInput(kBiasInput)) {
     body.add("product = MatMul(A, factor)");
     body.add("Y = Add(product, bias)");
   } else {
@@ -135,7 +135,7 @@ onnx::OpSchema matmul_nbits_schema() {
       .Input(2, "scales", "", "T3")
       .Input(kZeroPoints, "zero_points", "", "T4", onnx::OpSchema::Optional)
       .Input(kOrder, "g_idx", "", "T5", onnx::OpSchema::Optional)
-      .Input(kBias, "bias", "", "T1", onnx::OpSchema::Optional)
+      .Input(kBiasInput, "bias", "", "T1", onnx::OpSchema::Optional)
       .Output(0, "Y", "", "T1")
       .TypeConstraint("T1", floats, "")
       .TypeConstraint("T2", {"tensor(uint8)"}, "")

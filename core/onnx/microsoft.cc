@@ -147,7 +147,7 @@ constexpr std::array<Operator, 8> kOperators = {{
      Result::kLikeFirst},
 }};
 
-onnx::FunctionProto parse(const std::string& text) {
+onnx::FunctionProto parse_function(const std::string& text) {
   const std::string whole = "<domain: \"com.microsoft\", opset_import: [\"\" : 13]> " + text;
   onnx::FunctionProto function;
   onnx::OnnxParser parser(whole.c_str());
@@ -235,7 +235,7 @@ bool build(const onnx::FunctionProto& function, const onnx::FunctionBodyBuildCon
 }
 
 onnx::OpSchema schema_of(const std::string& text, Result result) {
-  const onnx::FunctionProto function = parse(text);
+  const onnx::FunctionProto function = parse_function(text);
   onnx::OpSchema schema(function.name(), __FILE__, __LINE__);
   schema.SetDomain(kMicrosoftDomain).SinceVersion(1);
   for (int i = 0; i < function.input_size(); ++i) {

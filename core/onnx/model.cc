@@ -23,7 +23,7 @@ namespace {
 // A schema's body may call operators that have bodies themselves, and so on, but not deeply.
 constexpr int kMaxInlineRounds = 32;
 
-onnx::ModelProto parse(const std::string& bytes) {
+onnx::ModelProto parse_model(const std::string& bytes) {
   onnx::ModelProto model;
   if (!model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     throw Error(
@@ -65,7 +65,7 @@ class OnnxModel::Impl {
             const std::filesystem::path& folder) {
     StrippedModel stripped = strip_model(bytes, std::move(owner));
     payloads = std::move(stripped.payloads);
-    proto = parse(stripped.bytes);
+    proto = parse_model(stripped.bytes);
     ir_version = proto.ir_version();
     for (auto& file : map_external_data(proto, folder, payloads)) files.push_back(std::move(file));
     normalize_domains(proto);

@@ -126,7 +126,7 @@ enum Embedding : int {
   kScale,
   kShift,
   kMask,
-  kPlaces
+  kPositions
 };
 
 bool build_embedding(const BodyContext& context, const OpSchema& schema,
@@ -138,7 +138,7 @@ bool build_embedding(const BodyContext& context, const OpSchema& schema,
   body.set_type(type);
   body.add("words = Gather(word_embedding, input_ids)");
   std::string places = "position_ids";
-  if (!context.hasInput(kPlaces)) {
+  if (!context.hasInput(kPositions)) {
     body.extent("length", "input_ids", 1);
     body.count("places", "length");
     places = "places";

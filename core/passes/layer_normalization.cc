@@ -10,7 +10,7 @@
 namespace gantry {
 namespace {
 
-struct Match {
+struct NormMatch {
   GraphValue* x = nullptr;
   GraphValue* scale = nullptr;
   GraphValue* shift = nullptr;  // null: none
@@ -54,7 +54,7 @@ bool is_along_last(const GraphValue* value, const GraphValue* x) {
          value->type.dtype == x->type.dtype && value->type.shape[0] == x->type.shape.back();
 }
 
-bool match_deviation(const Node& sqrt, const GraphValue* difference, Match& match) {
+bool match_deviation(const Node& sqrt, const GraphValue* difference, NormMatch& match) {
   const Node* sum = producer_of(sqrt.inputs[0], "Add", 2);
   if (!sum) return false;
   for (const size_t i : {size_t{0}, size_t{1}}) {
@@ -67,8 +67,8 @@ bool match_deviation(const Node& sqrt, const GraphValue* difference, Match& matc
 }
 
 // `node`: the division of the difference by the deviation.
-Match match_of(const Graph& graph, const Node& node) {
-  Match match;
+NormMatch match_of(const Graph& graph, const Node& node) {
+  NormMatch match;
   if (!is_operator(node, "Div", 2)) return {};
   const GraphValue* difference = node.inputs[0];
   const Node* sub = producer_of(difference, "Sub", 2);
@@ -95,13 +95,13 @@ Match match_of(const Graph& graph, const Node& node) {
 }  // namespace
 
 bool raise_layer_normalization(Graph& graph, const PassContext& context) {
-  std::vector<Match> found;
+  std::vector<NormMatch> found;
   for (const auto& node : graph.nodes()) {
-    const Match match = match_of(graph, *node);
+    const NormMatch match = match_of(graph, *node);
     if (match.result && !are_taken_together(context, *node, *match.result->producer))
       found.push_back(match);
   }
-  for (const Match& match : found) {
+  for (const NormMatch& match : found) {
     Node* raised = graph.add_node("LayerNormalization", "", 17, match.result->producer->name);
     raised->attributes.push_back({"axis", int64_t{-1}});
     raised->attributes.push_back({"epsilon", match.epsilon});

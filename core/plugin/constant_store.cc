@@ -4,11 +4,12 @@
 #include <cstring>
 #include <utility>
 
+#include "base/alignment.h"
+
 namespace gantry {
 namespace {
 
 constexpr uint64_t kSmall = 4096;  // bytes that a message may as well carry
-constexpr uint64_t kAlignment = 64;
 
 }  // namespace
 
@@ -57,7 +58,7 @@ DataPlace ConstantStore::Batch::place(const gantry_value& value) {
     }
   }
   const auto [added, is_new] = added_.emplace(&value, size_bytes_);
-  if (is_new) size_bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  if (is_new) size_bytes_ += round_up(bytes, kTensorAlignment);
   return {fresh_->id, added->second};
 }
 

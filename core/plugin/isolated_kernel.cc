@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "base/alignment.h"
 #include "base/value.h"
 #include "plugin/error.h"
 #include "plugin/graph_message.h"
@@ -20,13 +21,8 @@ namespace {
 
 constexpr uint64_t kInlineBytes = 1024;        // of an input that goes with the message
 constexpr uint64_t kCopiedBytes = 256 * 1024;  // of an output that is copied out
-constexpr uint64_t kAlignment = 64;
 constexpr uint64_t kFirstWindow = 1 << 20;
 constexpr uint64_t kSpareWindow = uint64_t{1} << 34;
-
-uint64_t aligned(uint64_t size_bytes) {
-  return (size_bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
 
 std::string label_of(const gantry_compile& args) {
   const gantry_node& node = *args.graph->nodes[args.nodes[0]];
@@ -107,7 +103,7 @@ class IsolatedKernel {
     head.windows[1] = {windows->spare.offset(), windows->spare.size_bytes()};
     // The flag stands in front of the inputs.
     SharedArena::Block inputs =
-        provider_.arena()->allocate(kAlignment + bytes_of_inputs(call, slots));
+        provider_.arena()->allocate(kTensorAlignment + bytes_of_inputs(call, slots));
     auto* flag = new (inputs.data()) std::atomic<bool>(false);
     const auto* mark = new (inputs.data() + WorkerRun::kMark) std::atomic<uint64_t>(0);
     head.stop_flag = inputs.offset();
@@ -171,7 +167,7 @@ class IsolatedKernel {
       const gantry_tensor* tensor = call.inputs[slot];
       if (tensor && is_copied(*tensor) &&
           !provider_.arena()->find(tensor->data, tensor->size_bytes, offset))
-        bytes += aligned(tensor->size_bytes);
+        bytes += round_up(tensor->size_bytes, kTensorAlignment);
     }
     return bytes;
   }
@@ -187,7 +183,7 @@ class IsolatedKernel {
 
   void write_inputs(MessageWriter& to, const gantry_call& call, const WorkerKernel& slots,
                     const SharedArena::Block& block) const {
-    uint64_t used = kAlignment;
+    uint64_t used = kTensorAlignment;
     const PlaceData place = [&](const gantry_tensor& tensor) -> DataPlace {
       uint64_t offset = 0;
       if (!is_copied(tensor)) return {};
@@ -195,7 +191,7 @@ class IsolatedKernel {
         return {DataPlace::kArena, offset};
       offset = block.offset() + used;
       copy(call.run, block.data() + used, tensor.data, tensor.size_bytes);
-      used += aligned(tensor.size_bytes);
+      used += round_up(tensor.size_bytes, kTensorAlignment);
       return {DataPlace::kArena, offset};
     };
     const PlaceData in_message = [](const gantry_tensor&) { return DataPlace{}; };

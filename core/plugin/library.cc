@@ -20,8 +20,6 @@
 namespace gantry {
 namespace {
 
-constexpr const char* kEntry = "gantry_provider_v1";
-
 // Never destroyed: the class closes libraries in its destructor, and code of a provider may still
 // run then.
 std::vector<boost::dll::shared_library>& open_libraries() {
@@ -58,9 +56,9 @@ gantry_provider_entry open_library(const std::string& absolute_path, const FileI
     throw Error(Code::kUnavailable,
                 absolute_path + ": the library could not be opened: " + error.what());
   }
-  const bool has_entry = library.has(kEntry);
+  const bool has_entry = library.has(kEntryName);
   gantry_provider_entry entry = nullptr;
-  if (has_entry) entry = &library.get<std::remove_pointer_t<gantry_provider_entry>>(kEntry);
+  if (has_entry) entry = &library.get<std::remove_pointer_t<gantry_provider_entry>>(kEntryName);
   // Kept open even when refused: its initialisers have run, and may have started what closing would
   // pull the ground from.
   open_libraries().push_back(std::move(library));
@@ -71,7 +69,7 @@ gantry_provider_entry open_library(const std::string& absolute_path, const FileI
                     "of it is used. Try again when its installation is over");
   }
   if (!entry) {
-    throw Error(Code::kAbiMismatch, absolute_path + ": expected the exported symbol " + kEntry +
+    throw Error(Code::kAbiMismatch, absolute_path + ": expected the exported symbol " + kEntryName +
                                         ", found none" + similar_exports(absolute_path) +
                                         "; GANTRY_DEFINE_PROVIDER(Class) exports it");
   }

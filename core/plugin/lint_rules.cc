@@ -8,13 +8,13 @@
 #include <regex>
 
 #include "base/names.h"
+#include "plugin/library.h"
 
 namespace gantry {
 namespace {
 
 using Findings = std::vector<std::string>;
 
-constexpr const char* kEntry = "gantry_provider_v1";
 constexpr size_t kShown = 5;  // of a long list of symbols
 
 std::string some_of(std::vector<std::string> names) {
@@ -28,13 +28,14 @@ Findings check_exports(const LintSubject& subject) {
   std::vector<std::string> others;
   bool has_entry = false;
   for (const ElfExport& symbol : subject.facts.exports) {
-    has_entry = has_entry || symbol.name == kEntry;
-    if (symbol.name != kEntry) others.push_back(symbol.name);
+    has_entry = has_entry || symbol.name == kEntryName;
+    if (symbol.name != kEntryName) others.push_back(symbol.name);
   }
   Findings findings;
-  if (!has_entry) findings.push_back(std::string("expected the export ") + kEntry + ", found none");
+  if (!has_entry)
+    findings.push_back(std::string("expected the export ") + kEntryName + ", found none");
   if (!others.empty()) {
-    findings.push_back(std::string("expected ") + kEntry + " as the only export, found also " +
+    findings.push_back(std::string("expected ") + kEntryName + " as the only export, found also " +
                        some_of(others));
   }
   return findings;

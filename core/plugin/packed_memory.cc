@@ -10,12 +10,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/alignment.h"
 #include "plugin/huge_pages.h"
 
 namespace gantry {
 namespace {
 
-constexpr uint64_t kAlignment = 64;
 constexpr uint64_t kHugePage = kHugePageBytes;
 constexpr uint64_t kChunk = 16 * kHugePage;  // mapping that small blocks share
 
@@ -23,8 +23,6 @@ constexpr uint64_t kChunk = 16 * kHugePage;  // mapping that small blocks share
   throw Error(Code::kOutOfMemory,
               "no memory for packed data of " + std::to_string(size_bytes) + " bytes");
 }
-
-uint64_t round_up(uint64_t x, uint64_t unit) { return (x + unit - 1) / unit * unit; }
 
 // A mapping that starts at a huge page. Its end is a small page's, so that the last huge page is
 // not taken whole for a few bytes.
@@ -65,7 +63,7 @@ std::shared_ptr<void> allocate_packed(uint64_t size_bytes) {
     HugePages(memory, size_bytes).use(size_bytes);
     return memory;
   }
-  const uint64_t size = round_up(std::max<uint64_t>(size_bytes, 1), kAlignment);
+  const uint64_t size = round_up(std::max<uint64_t>(size_bytes, 1), kTensorAlignment);
   Chunk& shared = chunk();
   const std::lock_guard lock(shared.mutex);
   std::shared_ptr<std::byte> memory = shared.memory.lock();

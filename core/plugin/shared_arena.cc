@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "base/alignment.h"
+
 namespace gantry {
 namespace {
 
@@ -15,9 +17,8 @@ namespace {
 // next run, which would pay more for fresh pages than for the copy into them.
 constexpr uint64_t kDropFrom = uint64_t{256} << 20;
 
-uint64_t round_up(uint64_t size_bytes) {
-  return (std::max<uint64_t>(size_bytes, 1) + SharedArena::kPage - 1) / SharedArena::kPage *
-         SharedArena::kPage;
+uint64_t whole_pages(uint64_t size_bytes) {
+  return round_up(std::max<uint64_t>(size_bytes, 1), SharedArena::kPage);
 }
 
 }  // namespace
@@ -37,7 +38,7 @@ void SharedArena::Block::reset() noexcept {
 
 void SharedArena::Block::keep(uint64_t offset, uint64_t size_bytes) noexcept {
   const uint64_t begin = offset / kPage * kPage;
-  const uint64_t end = std::min(round_up(offset + size_bytes), offset_ + size_bytes_);
+  const uint64_t end = std::min(whole_pages(offset + size_bytes), offset_ + size_bytes_);
   if (begin > offset_) arena_->release(offset_, begin - offset_);
   if (end < offset_ + size_bytes_) arena_->release(end, offset_ + size_bytes_ - end);
   offset_ = begin;
@@ -56,7 +57,7 @@ std::shared_ptr<SharedArena> SharedArena::create() {
 }
 
 SharedArena::Block SharedArena::allocate(uint64_t size_bytes) {
-  const uint64_t wanted = round_up(size_bytes);
+  const uint64_t wanted = whole_pages(size_bytes);
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto range = std::find_if(free_.begin(), free_.end(),
                                   [&](const auto& free) { return free.second >= wanted; });
@@ -75,7 +76,7 @@ SharedArena::Block SharedArena::allocate(uint64_t size_bytes) {
 }
 
 SharedArena::Block SharedArena::allocate_spare(uint64_t size_bytes) {
-  const uint64_t wanted = round_up(size_bytes);
+  const uint64_t wanted = whole_pages(size_bytes);
   const std::lock_guard<std::mutex> lock(mutex_);
   Block block;
   const auto range = std::find_if(free_.rbegin(), free_.rend(),

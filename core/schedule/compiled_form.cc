@@ -25,7 +25,7 @@ class Description {
   std::string text_;
 };
 
-std::string describe(const Claim& claim, const gantry_compile& args) {
+std::string describe_claim(const Claim& claim, const gantry_compile& args) {
   Description text;
   text.add(claim.candidate->provider->name());
   text.add(claim.candidate->device.to_string());
@@ -45,7 +45,7 @@ std::string describe(const Claim& claim, const gantry_compile& args) {
 CompiledForm::CompiledForm(Artefact* artefact, const Claim& claim, gantry_compile& args)
     : artefact_(artefact) {
   if (!artefact_) return;
-  claim_ = artefact_->begin_claim(describe(claim, args));
+  claim_ = artefact_->begin_claim(describe_claim(claim, args));
   const auto blob = artefact_->blob(claim_);
   if (blob.empty()) return;
   args.blob = blob.data();

@@ -7,10 +7,10 @@
 #include <set>
 #include <tuple>
 
+#include "base/alignment.h"
+
 namespace gantry {
 namespace {
-
-constexpr uint64_t kAlignment = 64;
 
 // The free ranges of one growing address space.
 class Ranges {
@@ -93,8 +93,7 @@ std::vector<uint64_t> pack(std::vector<MemoryRecord>& records, uint32_t space_co
                    [&](size_t a, size_t b) { return records[a].last < records[b].last; });
 
   const auto aligned = [&](size_t i) {
-    return (std::max<uint64_t>(records[i].size_bytes, 1) + kAlignment - 1) / kAlignment *
-           kAlignment;
+    return round_up(std::max<uint64_t>(records[i].size_bytes, 1), kTensorAlignment);
   };
   std::vector<Ranges> spaces(space_count);
   size_t next_end = 0;

@@ -14,11 +14,11 @@ constexpr size_t kMostRank = 16;
 constexpr int64_t kNoTensor = -1;
 
 /// Numbers in the making, on the stack: recording allocates nothing.
-struct Payload {
-  std::array<int64_t, 2 + kMostTensors*(2 + kMostRank)> numbers;
+struct TraceNumbers {
+  std::array<int64_t, 2 + kMostTensors*(2 + kMostRank)> values;
   size_t count = 0;
 
-  void add(int64_t number) { numbers[count++] = number; }
+  void add(int64_t number) { values[count++] = number; }
   void add(const gantry_tensor* tensor) {
     if (!tensor || tensor->rank > kMostRank) {
       add(kNoTensor);
@@ -59,16 +59,16 @@ void Frame::note_step(const Step& step, StepCall& call, uint64_t start_ns) {
   if (!trace.keeps_records()) return;
   const size_t inputs = std::min(step.inputs.size(), kMostTensors / 2);
   const size_t outputs = std::min(step.outputs.size(), kMostTensors / 2);
-  Payload payload;
-  payload.add(static_cast<int64_t>(inputs));
-  payload.add(static_cast<int64_t>(outputs));
+  TraceNumbers numbers;
+  numbers.add(static_cast<int64_t>(inputs));
+  numbers.add(static_cast<int64_t>(outputs));
   const auto add_slot = [&](uint32_t slot) {
     const gantry_value* value = slot == kNoSlot ? nullptr : &slots_[slot].get();
-    payload.add(value && value->kind == GANTRY_KIND_TENSOR ? &value->view : nullptr);
+    numbers.add(value && value->kind == GANTRY_KIND_TENSOR ? &value->view : nullptr);
   };
   for (size_t i = 0; i < inputs; ++i) add_slot(step.inputs[i]);
   for (size_t i = 0; i < outputs; ++i) add_slot(step.wanted[i] ? step.outputs[i] : kNoSlot);
-  trace.add(TraceKind::kStep, &step, 0, start_ns, end_ns, {payload.numbers.data(), payload.count});
+  trace.add(TraceKind::kStep, &step, 0, start_ns, end_ns, {numbers.values.data(), numbers.count});
   if (step.space != 0) context_.note_on_stream(step, start_ns);
   context_.note_memory();
 }

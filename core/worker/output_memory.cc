@@ -5,13 +5,12 @@
 #include <string>
 #include <sys/mman.h>
 
+#include "base/alignment.h"
+
 namespace gantry {
 namespace {
 
 constexpr uint64_t kPage = 4096;
-constexpr uint64_t kAlignment = 64;
-
-uint64_t round_up(uint64_t size_bytes, uint64_t to) { return (size_bytes + to - 1) / to * to; }
 
 }  // namespace
 
@@ -49,7 +48,7 @@ ValueRef OutputMemory::make(DType dtype, std::span<const int64_t> shape) {
   const uint64_t pages = round_up(std::max<uint64_t>(size_bytes, 1), kPage);
   for (WorkerRun::Window& window : windows_) {
     if (window.size_bytes < pages + kPage || pages < size_bytes) continue;
-    const uint64_t offset = window.offset + pages - round_up(size_bytes, kAlignment);
+    const uint64_t offset = window.offset + pages - round_up(size_bytes, kTensorAlignment);
     arena_.open(window.offset, pages);
     arena_.close_page(window.offset + pages);
     window.offset += pages + kPage;

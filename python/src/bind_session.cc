@@ -17,7 +17,7 @@ namespace {
 
 namespace nb = nanobind;
 
-nb::object shape_of(const ValueInfo& info) {
+nb::object declared_shape(const ValueInfo& info) {
   if (info.kind != Kind::kTensor || !info.has_rank) return nb::none();
   nb::list shape;
   for (size_t axis = 0; axis < info.shape.size(); ++axis) {
@@ -58,7 +58,7 @@ void bind_rows(nb::module_& module) {
           "dtype", [](const ValueInfo& info) { return std::string(to_string(info.dtype)); },
           "\"float32\"; of the elements.")
       .def_prop_ro(
-          "shape", shape_of, nb::sig("def shape(self) -> list[int | str | None] | None"),
+          "shape", declared_shape, nb::sig("def shape(self) -> list[int | str | None] | None"),
           "Numbers; names or None for what a run decides. None: of any rank, or no tensor.")
       .def_ro("required", &ValueInfo::required,
               "False: an input that has a value in the model, which a run may replace.")

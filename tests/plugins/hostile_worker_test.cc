@@ -66,40 +66,41 @@ class HostileRun {
 
 TEST(HostileWorker, IsWellWithoutAMode) { HostileRun("none")(); }
 
-struct Breach {
+struct Forgery {
   const char* mode;
   Code code;
   const char* part;
 };
 
-std::ostream& operator<<(std::ostream& out, const Breach& breach) { return out << breach.mode; }
+std::ostream& operator<<(std::ostream& out, const Forgery& forgery) { return out << forgery.mode; }
 
-class HostileAnswer : public testing::TestWithParam<Breach> {};
+class HostileAnswer : public testing::TestWithParam<Forgery> {};
 
 TEST_P(HostileAnswer, IsAnErrorWithASentence) {
-  const Breach& breach = GetParam();
-  HostileRun run(breach.mode);
-  test::expect_error(breach.code, {breach.part}, run);
+  const Forgery& forgery = GetParam();
+  HostileRun run(forgery.mode);
+  test::expect_error(forgery.code, {forgery.part}, run);
 }
 
 INSTANTIATE_TEST_SUITE_P(Answers, HostileAnswer,
-                         testing::Values(Breach{"device_count", Code::kUnavailable, "cut short"},
-                                         Breach{"claim_node", Code::kUnsupported, "not claimed"},
-                                         Breach{"claim_slots", Code::kUnsupported, "9 input slots"},
-                                         Breach{"input_slot", Code::kInternal, "slot 7"},
-                                         Breach{"output_slot", Code::kInternal, "slot 7"},
-                                         Breach{"silent_end", Code::kProviderCrashed, "status 5"},
-                                         Breach{"unknown_code", Code::kInternal, "what is this"},
-                                         Breach{"empty_answer", Code::kInternal, "cut short"},
-                                         Breach{"output_count", Code::kInternal, "2 outputs"},
-                                         Breach{"beyond_arena", Code::kInternal, "not its own"},
-                                         Breach{"overflow", Code::kInternal, "not its own"},
-                                         Breach{"others_memory", Code::kInternal, "not its own"},
-                                         Breach{"end_of_window", Code::kInternal, "not its own"},
-                                         Breach{"huge_shape", Code::kInternal, "not its own"},
-                                         Breach{"negative_shape", Code::kInternal, "below 0"},
-                                         Breach{"dtype", Code::kInvalidArgument, "the model says"},
-                                         Breach{"rank", Code::kInvalidArgument, "the model says"}),
+                         testing::Values(Forgery{"device_count", Code::kUnavailable, "cut short"},
+                                         Forgery{"claim_node", Code::kUnsupported, "not claimed"},
+                                         Forgery{"claim_slots", Code::kUnsupported,
+                                                 "9 input slots"},
+                                         Forgery{"input_slot", Code::kInternal, "slot 7"},
+                                         Forgery{"output_slot", Code::kInternal, "slot 7"},
+                                         Forgery{"silent_end", Code::kProviderCrashed, "status 5"},
+                                         Forgery{"unknown_code", Code::kInternal, "what is this"},
+                                         Forgery{"empty_answer", Code::kInternal, "cut short"},
+                                         Forgery{"output_count", Code::kInternal, "2 outputs"},
+                                         Forgery{"beyond_arena", Code::kInternal, "not its own"},
+                                         Forgery{"overflow", Code::kInternal, "not its own"},
+                                         Forgery{"others_memory", Code::kInternal, "not its own"},
+                                         Forgery{"end_of_window", Code::kInternal, "not its own"},
+                                         Forgery{"huge_shape", Code::kInternal, "not its own"},
+                                         Forgery{"negative_shape", Code::kInternal, "below 0"},
+                                         Forgery{"dtype", Code::kInvalidArgument, "the model says"},
+                                         Forgery{"rank", Code::kInvalidArgument, "the model says"}),
                          [](const auto& info) { return std::string(info.param.mode); });
 
 }  // namespace

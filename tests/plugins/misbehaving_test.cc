@@ -43,7 +43,7 @@ class MisbehavingProvider {
   std::unique_ptr<Runtime> runtime_;
 };
 
-Inputs input(float first) {
+Inputs matrix(float first) {
   return {{"x", Tensor({2, 3}, std::vector<float>{first, -1, 2, -3, 4, 5})}};
 }
 
@@ -64,9 +64,9 @@ TEST_P(MisbehavingKernel, EndsItsRunAndTheSessionGoesOn) {
   const std::vector<float> expected = {1, 0, 2, 0, 4, 5};
   // First while nothing is known of the shapes, then with a plan.
   for (int round = 0; round < 3; ++round) {
-    test::expect_error(breach.code, breach.parts, [&] { session.run(input(-1)); });
+    test::expect_error(breach.code, breach.parts, [&] { session.run(matrix(-1)); });
     for (int run = 0; run < 3; ++run) {
-      const std::vector<Tensor> outputs = session.run(input(1));
+      const std::vector<Tensor> outputs = session.run(matrix(1));
       const auto y = outputs[0].elements<float>();
       EXPECT_EQ(std::vector<float>(y.begin(), y.end()), expected);
     }
@@ -105,7 +105,7 @@ TEST_P(MisbehavingLoad, FallsBackWithTheReasonOrFails) {
   Session session = provider.session(breach.mode, "allow");
   EXPECT_EQ(session.placement().nodes[0].device, "CPU:0");
   EXPECT_THAT(session.placement().nodes[0].reason, testing::HasSubstr(breach.parts.back()));
-  EXPECT_EQ(session.run(input(-1))[0].elements<float>()[4], 4);
+  EXPECT_EQ(session.run(matrix(-1))[0].elements<float>()[4], 4);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -167,7 +167,7 @@ double total_ns(const std::vector<NodeTime>& nodes) {
   });
 }
 
-Json to_json(const std::vector<NodeTime>& nodes) {
+Json times_to_json(const std::vector<NodeTime>& nodes) {
   const double total = std::max(total_ns(nodes), 1.0);
   Json json = Json::array();
   for (const NodeTime& node : nodes) {
@@ -183,7 +183,7 @@ Json to_json(const std::vector<NodeTime>& nodes) {
   return json;
 }
 
-Json to_json(const Measurement& result, const BenchOptions& options) {
+Json measurement_to_json(const Measurement& result, const BenchOptions& options) {
   const Latency& latency = result.latency;
   Json json{{"model", options.model},
             {"device", device_text(options)},
@@ -201,8 +201,8 @@ Json to_json(const Measurement& result, const BenchOptions& options) {
               {"mean", latency.mean() / 1e3}}},
             {"resident_growth_bytes", result.resident_growth},
             {"peak_growth_bytes", result.peak_growth},
-            {"memory", cli::to_json(result.memory)}};
-  if (options.nodes) json["nodes"] = to_json(result.nodes);
+            {"memory", to_json(result.memory)}};
+  if (options.nodes) json["nodes"] = times_to_json(result.nodes);
   if (!options.trace_file.empty()) json["profile"] = options.trace_file;
   return json;
 }
@@ -248,7 +248,7 @@ Status bench(const BenchOptions& options) {
   const Measurement result = measure_model(*runtime, options);
   if (!options.trace_file.empty()) take_trace(*runtime, options);
   if (options.json) {
-    print_json(to_json(result, options));
+    print_json(measurement_to_json(result, options));
   } else {
     print(result, options);
   }

@@ -12,7 +12,7 @@
 namespace gantry::cli {
 namespace {
 
-struct CheckOptions {
+struct ConfigCheckOptions {
   std::vector<std::string> files;
   bool json = false;
   bool strict = false;
@@ -25,7 +25,7 @@ struct SchemaOptions : CommonOptions {
 
 bool is_warning(const ConfigFinding& finding) { return finding.code == Code::kOk; }
 
-Json to_json(const ConfigFinding& finding) {
+Json finding_to_json(const ConfigFinding& finding) {
   return {{"severity", is_warning(finding) ? "warning" : "error"},
           {"code", to_string(finding.code)},
           {"line", finding.line},
@@ -35,7 +35,7 @@ Json to_json(const ConfigFinding& finding) {
           {"suggestion", finding.suggestion}};
 }
 
-Status check(const CheckOptions& options) {
+Status check(const ConfigCheckOptions& options) {
   bool is_good = true;
   Json files = Json::array();
   for (const std::string& file : options.files) {
@@ -46,7 +46,7 @@ Status check(const CheckOptions& options) {
     is_good = is_good && is_valid;
     Json rows = Json::array();
     for (const ConfigFinding& finding : findings) {
-      rows.push_back(to_json(finding));
+      rows.push_back(finding_to_json(finding));
       if (options.json) continue;
       const char* severity = is_warning(finding) ? "warning: " : "error: ";
       print_line(severity + to_string(finding) + finding.excerpt);
@@ -91,7 +91,7 @@ Status schema(const SchemaOptions& options) {
 }
 
 void add_check_config(CLI::App& config, Action& chosen) {
-  auto options = std::make_shared<CheckOptions>();
+  auto options = std::make_shared<ConfigCheckOptions>();
   CLI::App* command = config.add_subcommand(
       "check", "Everything that is wrong with configuration files: line, column, what to do");
   command->add_option("FILE", options->files, "Configuration files")->required()->type_name("");

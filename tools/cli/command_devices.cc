@@ -20,7 +20,7 @@ std::set<std::string> isolated_of(Runtime& runtime) {
   return names;
 }
 
-Json to_json(const DeviceInfo& device, bool is_isolated) {
+Json device_to_json(const DeviceInfo& device, bool is_isolated) {
   return {{"device", device.device.to_string()},
           {"type", device.device.type},
           {"id", device.device.id},
@@ -57,7 +57,7 @@ Status devices(const CommonOptions& options) {
   if (options.json) {
     Json json = Json::array();
     for (const DeviceInfo& device : found)
-      json.push_back(to_json(device, isolated.contains(device.provider)));
+      json.push_back(device_to_json(device, isolated.contains(device.provider)));
     print_json({{"devices", json}});
   } else if (found.empty()) {
     print_line("no devices; gantry doctor tells why");

@@ -73,7 +73,7 @@ void print(const ArtefactCache& cache) {
                          format_bytes(cache.limit_bytes)));
 }
 
-Json to_json(const ArtefactCache& cache) {
+Json cache_to_json(const ArtefactCache& cache) {
   Json files = Json::array();
   for (const ArtefactEntry& entry : cache.entries) {
     files.push_back({{"file", entry.file.string()},
@@ -90,7 +90,7 @@ Status doctor(const CommonOptions& options) {
   if (options.json) {
     Json json = {{"healthy", healthy}};
     json.update(Json::parse(runtime->report_json()));
-    json["artefact_cache"] = to_json(artefact_cache(*runtime));
+    json["artefact_cache"] = cache_to_json(artefact_cache(*runtime));
     print_json(json);
   } else if (rows.empty()) {
     print_line("no provider manifests were found");

@@ -24,7 +24,7 @@ Json infos_to_json(const std::vector<ValueInfo>& infos) {
   return json;
 }
 
-Json to_json(const ModelSummary& summary) {
+Json summary_to_json(const ModelSummary& summary) {
   Json operators = Json::array();
   uint64_t nodes = 0;
   for (const OperatorCount& row : summary.operators) {
@@ -117,7 +117,7 @@ void print(const ModelSummary& summary, const InspectOptions& options) {
 Status inspect_model(const InspectOptions& options) {
   const ModelSummary summary = inspect(options.model);
   if (options.json) {
-    print_json(to_json(summary));
+    print_json(summary_to_json(summary));
   } else {
     print(summary, options);
   }

@@ -81,7 +81,7 @@ std::string summary(const Value& value) {
   return text + "\n  " + first_elements(tensor);
 }
 
-Json to_json(const std::string& name, const Value& value) {
+Json output_to_json(const std::string& name, const Value& value) {
   static constexpr const char* kKinds[] = {"unknown", "tensor", "sequence", "optional", "map"};
   Json json{{"name", name}, {"kind", kKinds[static_cast<size_t>(value.kind())]}};
   if (value.kind() != Kind::kTensor) {
@@ -147,7 +147,7 @@ Status run_once(Session& session, const RunCommandOptions& options, double load_
   for (size_t i = 0; i < values.size(); ++i) {
     const std::string& name = session.outputs()[i].name;
     if (options.json) {
-      outputs.push_back(to_json(name, values[i]));
+      outputs.push_back(output_to_json(name, values[i]));
       if (!files.empty()) outputs.back()["file"] = files[i];
     } else {
       print_line(name + ": " + summary(values[i]));
@@ -167,7 +167,7 @@ Status run_once(Session& session, const RunCommandOptions& options, double load_
   return kGood;
 }
 
-Json to_json(const SetVerdict& verdict) {
+Json verdict_to_json(const SetVerdict& verdict) {
   Json outputs = Json::array();
   for (const OutputVerdict& output : verdict.outputs) {
     outputs.push_back({{"name", output.name},
@@ -209,7 +209,7 @@ Status run_verify(Session& session, const RunCommandOptions& options) {
   const auto failed = static_cast<std::ptrdiff_t>(verdicts.size()) - passed;
   if (options.json) {
     Json sets = Json::array();
-    for (const SetVerdict& verdict : verdicts) sets.push_back(to_json(verdict));
+    for (const SetVerdict& verdict : verdicts) sets.push_back(verdict_to_json(verdict));
     print_json({{"model", options.model},
                 {"device", device_text(options)},
                 {"passed", passed},

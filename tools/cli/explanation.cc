@@ -10,7 +10,7 @@ namespace {
 
 double microseconds(double nanoseconds) { return nanoseconds / 1e3; }
 
-Json to_json(const ValuePlacement& value) {
+Json placement_to_json(const ValuePlacement& value) {
   Json json{{"name", value.info.name}, {"type", describe(value.info)}};
   if (value.size_bytes > 0) json["size_bytes"] = value.size_bytes;
   if (value.is_constant) json["constant"] = true;
@@ -174,7 +174,7 @@ Json to_json(const Explanation& explanation) {
       nodes[i]["time_us"] = microseconds(found->second);
   }
   Json values = Json::array();
-  for (const ValuePlacement& value : placement.values) values.push_back(to_json(value));
+  for (const ValuePlacement& value : placement.values) values.push_back(placement_to_json(value));
   Json transfers = Json::array();
   for (const CopyPlacement& copy : placement.transfers) {
     transfers.push_back({{"value", copy.value},

@@ -18,7 +18,7 @@ struct LintCommandOptions {
   bool json = false;
 };
 
-Json to_json(const LintFinding& finding) {
+Json lint_finding_to_json(const LintFinding& finding) {
   return {{"rule", finding.rule.name},     {"file", finding.file},
           {"what", finding.what},          {"reason", finding.rule.reason},
           {"remedy", finding.rule.remedy}, {"waiver", finding.waiver}};
@@ -41,7 +41,8 @@ Status lint(const LintCommandOptions& options) {
     Json rules = Json::array();
     for (const LintRule& rule : lint_rules()) rules.push_back(rule.name);
     Json findings = Json::array();
-    for (const LintFinding& finding : report.findings) findings.push_back(to_json(finding));
+    for (const LintFinding& finding : report.findings)
+      findings.push_back(lint_finding_to_json(finding));
     print_json({{"manifest", options.manifest},
                 {"good", report.is_good()},
                 {"oldest_libc", options.lint.oldest_libc},

@@ -14,7 +14,7 @@ namespace gantry::cpu {
 namespace {
 
 /// Places that one thread maps at least.
-constexpr int64_t kGrain = 8192;
+constexpr int64_t kAffineGridGrain = 8192;
 
 class AffineGrid final : public NodeKernel {
  public:
@@ -63,31 +63,32 @@ class AffineGrid final : public NodeKernel {
     const int64_t rows = shape.shape().count(0, kAxes);
     auto* across = call.scratch<C>(width);
     for (int64_t i = 0; i < width; ++i) across[i] = coordinate<C>(i, width);
-    call.parallel_for(rows, std::max<int64_t>(1, kGrain / width), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        // The matrix is applied to (x, y, z, 1), x along W; all but x are the same in a row.
-        int64_t place = row;
-        C rest[kAxes] = {};
-        for (int axis = kAxes - 1; axis >= 1; --axis) {
-          rest[kAxes - axis] = coordinate<C>(place % shape[axis], shape[axis]);
-          place /= shape[axis];
-        }
-        C slope[kAxes];
-        C offset[kAxes];
-        for (int k = 0; k < kAxes; ++k) {
-          const T* line = theta + (place * kAxes + k) * (kAxes + 1);
-          slope[k] = static_cast<C>(line[0]);
-          offset[k] = static_cast<C>(line[kAxes]);
-          for (int axis = 1; axis < kAxes; ++axis)
-            offset[k] += static_cast<C>(line[axis]) * rest[axis];
-        }
-        T* target = y + row * width * kAxes;
-        for (int64_t i = 0; i < width; ++i) {
-          for (int k = 0; k < kAxes; ++k)
-            target[i * kAxes + k] = static_cast<T>(slope[k] * across[i] + offset[k]);
-        }
-      }
-    });
+    call.parallel_for(
+        rows, std::max<int64_t>(1, kAffineGridGrain / width), [&](int64_t begin, int64_t end) {
+          for (int64_t row = begin; row < end; ++row) {
+            // The matrix is applied to (x, y, z, 1), x along W; all but x are the same in a row.
+            int64_t place = row;
+            C rest[kAxes] = {};
+            for (int axis = kAxes - 1; axis >= 1; --axis) {
+              rest[kAxes - axis] = coordinate<C>(place % shape[axis], shape[axis]);
+              place /= shape[axis];
+            }
+            C slope[kAxes];
+            C offset[kAxes];
+            for (int k = 0; k < kAxes; ++k) {
+              const T* line = theta + (place * kAxes + k) * (kAxes + 1);
+              slope[k] = static_cast<C>(line[0]);
+              offset[k] = static_cast<C>(line[kAxes]);
+              for (int axis = 1; axis < kAxes; ++axis)
+                offset[k] += static_cast<C>(line[axis]) * rest[axis];
+            }
+            T* target = y + row * width * kAxes;
+            for (int64_t i = 0; i < width; ++i) {
+              for (int k = 0; k < kAxes; ++k)
+                target[i * kAxes + k] = static_cast<T>(slope[k] * across[i] + offset[k]);
+            }
+          }
+        });
   }
 
   bool aligns_corners_;

@@ -17,7 +17,7 @@ namespace gantry::cpu {
 namespace {
 
 /// Elements that one thread compares at least.
-constexpr int64_t kGrain = 16384;
+constexpr int64_t kArgReduceGrain = 16384;
 /// Columns that are compared together where the axis is not the innermost.
 constexpr int64_t kColumns = 128;
 
@@ -111,7 +111,7 @@ class ArgReduce final : public NodeKernel {
   void find(sdk::Call& call, const Lines& lines, int64_t* y) const {
     const T* x = call.data<T>(0);
     if (lines.inner == 1) {
-      const int64_t grain = std::max<int64_t>(1, kGrain / lines.extent);
+      const int64_t grain = std::max<int64_t>(1, kArgReduceGrain / lines.extent);
       call.parallel_for(lines.outer, grain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
           y[i] = find_in_row<T, kLast>(x + i * lines.extent, lines.extent);
@@ -130,7 +130,7 @@ class ArgReduce final : public NodeKernel {
     }
     const int64_t blocks = (lines.inner + kColumns - 1) / kColumns;
     const int64_t grain =
-        std::max<int64_t>(1, kGrain / (lines.extent * std::min(kColumns, lines.inner)));
+        std::max<int64_t>(1, kArgReduceGrain / (lines.extent * std::min(kColumns, lines.inner)));
     call.parallel_for(lines.outer * blocks, grain, [&](int64_t begin, int64_t end) {
       C best[kColumns];
       Place<C> place[kColumns];

@@ -19,7 +19,7 @@ namespace gantry::cpu {
 namespace {
 
 /// Elements that one thread handles at least.
-constexpr int64_t kGrain = 32768;
+constexpr int64_t kBatchNormGrain = 32768;
 
 /// What differs between versions.
 struct Rules {
@@ -122,7 +122,7 @@ class BatchNorm final : public NodeKernel {
       using T = typename decltype(type)::type;
       const T* x = call.data<T>(0);
       const int64_t grain =
-          std::max<int64_t>(1, kGrain / std::max<int64_t>(1, layout.batch * layout.plane));
+          std::max<int64_t>(1, kBatchNormGrain / std::max<int64_t>(1, layout.batch * layout.plane));
       call.parallel_for(layout.channels, grain, [&](int64_t begin, int64_t end) {
         for (int64_t c = begin; c < end; ++c) {
           const double count =
@@ -180,7 +180,8 @@ class BatchNorm final : public NodeKernel {
       using T = typename decltype(type)::type;
       const T* x = call.data<T>(0);
       auto* y = static_cast<T*>(output.data);
-      const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(layout.plane, 1));
+      const int64_t grain =
+          std::max<int64_t>(1, kBatchNormGrain / std::max<int64_t>(layout.plane, 1));
       call.parallel_for(layout.batch * layout.channels, grain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const int64_t c = i % layout.channels;

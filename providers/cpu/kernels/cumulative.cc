@@ -16,7 +16,7 @@ namespace gantry::cpu {
 namespace {
 
 /// Elements that one thread accumulates at least.
-constexpr int64_t kGrain = 16384;
+constexpr int64_t kCumulativeGrain = 16384;
 /// Columns that are accumulated together where the axis is not the innermost.
 constexpr int64_t kColumns = 1024;
 
@@ -86,7 +86,7 @@ class Cumulative final : public NodeKernel {
     const int64_t width = std::clamp<int64_t>(lines.inner / call.thread_count(), 128, kColumns);
     const int64_t blocks = (lines.inner + width - 1) / width;
     const int64_t grain =
-        std::max<int64_t>(1, kGrain / (lines.extent * std::min(width, lines.inner)));
+        std::max<int64_t>(1, kCumulativeGrain / (lines.extent * std::min(width, lines.inner)));
     const int64_t step = is_reverse_ ? -lines.inner : lines.inner;
     call.parallel_for(lines.outer * blocks, grain, [&](int64_t begin, int64_t end) {
       A total[kColumns];
@@ -105,7 +105,7 @@ class Cumulative final : public NodeKernel {
   /// Lines that are rows: the total stays in a register.
   template <class T>
   void accumulate_lines(sdk::Call& call, const Lines& lines, const T* x, T* y) const {
-    const int64_t grain = std::max<int64_t>(1, kGrain / lines.extent);
+    const int64_t grain = std::max<int64_t>(1, kCumulativeGrain / lines.extent);
     const int64_t step = is_reverse_ ? -1 : 1;
     const bool is_exclusive = is_exclusive_;
     call.parallel_for(lines.outer, grain, [=](int64_t begin, int64_t end) {

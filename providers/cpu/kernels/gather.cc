@@ -18,7 +18,7 @@ namespace gantry::cpu {
 namespace {
 
 /// Elements that one thread moves at least.
-constexpr int64_t kGrain = 32 * 1024;
+constexpr int64_t kGatherGrain = 32 * 1024;
 
 class Gather final : public NodeKernel {
  public:
@@ -55,7 +55,7 @@ class Gather final : public NodeKernel {
       if (!indices.is_within(i, e.axis)) fail_index(indices[i], e.axis, axis_);
     }
     const std::byte* source = read_units(call, 0);
-    const int64_t grain = std::max<int64_t>(1, kGrain * 4 / e.run_bytes);
+    const int64_t grain = std::max<int64_t>(1, kGatherGrain * 4 / e.run_bytes);
     call.parallel_for(e.outer * e.indices, grain, [&](int64_t begin, int64_t end) {
       switch (e.run_bytes) {
         case 4:
@@ -120,7 +120,7 @@ class GatherElements final : public NodeKernel {
         using U = typename decltype(type)::type;
         const auto* from = reinterpret_cast<const U*>(source);
         U* to = output.as<U>();
-        call.parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
+        call.parallel_for(count, kGatherGrain, [&](int64_t begin, int64_t end) {
           // As many as stay in the cache are looked at before they are used.
           for (int64_t first = begin; first < end; first += kChecked) {
             const int64_t next = std::min(first + kChecked, end);
@@ -207,7 +207,7 @@ class GatherND final : public NodeKernel {
       }
     }
     const std::byte* source = read_units(call, 0);
-    const int64_t grain = std::max<int64_t>(1, kGrain * 4 / run_bytes);
+    const int64_t grain = std::max<int64_t>(1, kGatherGrain * 4 / run_bytes);
     call.parallel_for(tuples, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         std::memcpy(target + i * run_bytes, source + places[i] * run_bytes,

@@ -17,7 +17,7 @@ namespace gantry::cpu {
 namespace {
 
 /// Elements that one thread reads at least.
-constexpr int64_t kGrain = 32768;
+constexpr int64_t kGlobalPoolGrain = 32768;
 
 struct Average {
   explicit Average(const sdk::NodeView&) {}
@@ -97,7 +97,7 @@ class GlobalPool final : public NodeKernel {
       using T = typename decltype(type)::type;
       const T* source = call.data<T>(0);
       auto* target = static_cast<T*>(output.data);
-      const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(plane, 1));
+      const int64_t grain = std::max<int64_t>(1, kGlobalPoolGrain / std::max<int64_t>(plane, 1));
       call.parallel_for(planes, grain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
           target[i] = static_cast<T>(op_(source + i * plane, plane));

@@ -26,7 +26,7 @@ enum class Padding { kZeros, kBorder, kReflection };
 /// Spatial axes, and elements that one sample reads.
 constexpr int kMaxAxes = 8;
 constexpr int kMaxTaps = 1024;
-constexpr int64_t kGrain = 4096;
+constexpr int64_t kGridSampleGrain = 4096;
 
 /// The elements along one axis that a sample reads, and their weights; index -1 is padding.
 template <class C>
@@ -299,7 +299,7 @@ class GridSample final : public NodeKernel {
     const int64_t blocks = (points + PointBlock::kPoints - 1) / PointBlock::kPoints;
     const auto* coordinates = call.data<float>(1);
     const int64_t work = PointBlock::kPoints * std::max<int64_t>(channels, 1);
-    call.parallel_for(shape[0] * blocks, std::max<int64_t>(1, kGrain / work),
+    call.parallel_for(shape[0] * blocks, std::max<int64_t>(1, kGridSampleGrain / work),
                       [&](int64_t begin, int64_t end) {
                         PointBlock block;
                         SampleTaps<float> taps;
@@ -340,7 +340,7 @@ class GridSample final : public NodeKernel {
     const int64_t points = grid.count(1, grid.rank - 1);
     const auto* coordinates = call.data<G>(1);
     const Sampler<C> sampler = {mode_, padding_, aligns_corners_};
-    const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(channels, 1));
+    const int64_t grain = std::max<int64_t>(1, kGridSampleGrain / std::max<int64_t>(channels, 1));
     call.parallel_for(x[0] * points, grain, [&](int64_t begin, int64_t end) {
       AxisTaps<C> axes[kMaxAxes];
       SampleTaps<C> taps;

@@ -21,7 +21,7 @@
 namespace gantry::cpu {
 namespace {
 
-constexpr int64_t kGrain = 16384;
+constexpr int64_t kMlFeatureGrain = 16384;
 
 /// A list that has one number for all columns or one for each; throws if it has neither.
 template <class T>
@@ -55,7 +55,7 @@ class Scaler final : public NodeKernel {
     auto* y = static_cast<float*>(call.output(0, GANTRY_FLOAT, x).data);
     dispatch<FeatureTypes>(call.input(0).dtype, [&](auto type) {
       const auto* source = call.data<typename decltype(type)::type>(0);
-      call.parallel_for(x.element_count(), kGrain, [&](int64_t begin, int64_t end) {
+      call.parallel_for(x.element_count(), kMlFeatureGrain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const int64_t column = i % columns;
           y[i] =
@@ -136,7 +136,8 @@ class Normalizer final : public NodeKernel {
     const FeatureShape shape(call.shape(0), label());
     auto* y = static_cast<float*>(call.output(0, GANTRY_FLOAT, call.shape(0)).data);
     const auto* x = features_as<float>(call, 0);
-    const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(shape.columns, 1));
+    const int64_t grain =
+        std::max<int64_t>(1, kMlFeatureGrain / std::max<int64_t>(shape.columns, 1));
     call.parallel_for(shape.rows, grain, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row)
         normalize(x + row * shape.columns, y + row * shape.columns, shape.columns);
@@ -172,7 +173,7 @@ class Binarizer final : public NodeKernel {
       using T = typename decltype(type)::type;
       const T* source = call.data<T>(0);
       auto* target = static_cast<T*>(output.data);
-      call.parallel_for(x.element_count(), kGrain, [&](int64_t begin, int64_t end) {
+      call.parallel_for(x.element_count(), kMlFeatureGrain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           target[i] =
               static_cast<double>(source[i]) > static_cast<double>(threshold_) ? T{1} : T{0};

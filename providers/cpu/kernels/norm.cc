@@ -21,9 +21,11 @@ namespace gantry::cpu {
 namespace {
 
 /// Elements that one thread handles at least.
-constexpr int64_t kGrain = 8192;
+constexpr int64_t kNormGrain = 8192;
 
-int64_t row_grain(int64_t row) { return std::max<int64_t>(1, kGrain / std::max<int64_t>(row, 1)); }
+int64_t row_grain(int64_t row) {
+  return std::max<int64_t>(1, kNormGrain / std::max<int64_t>(row, 1));
+}
 
 template <class C>
 C mean_of(const C* x, int64_t count) {
@@ -369,7 +371,7 @@ class MeanVarianceNorm final : public NodeKernel {
       const T* source = call.data<T>(0);
       auto* target = static_cast<T*>(output.data);
       measure(plan, source, groups, count, mean, spread);
-      call.parallel_for(plan.count(), kGrain, [&](int64_t begin, int64_t end) {
+      call.parallel_for(plan.count(), kNormGrain, [&](int64_t begin, int64_t end) {
         plan.for_each_run(begin, end, [&](const auto& run) {
           const double* center = mean + run.inputs[1];
           const double* factor = spread + run.inputs[1];

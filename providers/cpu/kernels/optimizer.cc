@@ -14,7 +14,7 @@
 namespace gantry::cpu {
 namespace {
 
-constexpr int64_t kGrain = 8192;
+constexpr int64_t kOptimizerGrain = 8192;
 
 /// A step of one optimizer: `kStates` accumulated numbers for each element.
 ///   Rate rate(R, T);  T update(rate, x, gradient, states): the new x, states are replaced.
@@ -150,7 +150,7 @@ class Optimizer final : public NodeKernel {
       new_states[i] =
           static_cast<T*>(call.output(index + (1 + i) * tensors_, kDType<T>, shape).data);
     }
-    call.parallel_for(shape.element_count(), kGrain, [&](int64_t begin, int64_t end) {
+    call.parallel_for(shape.element_count(), kOptimizerGrain, [&](int64_t begin, int64_t end) {
       for (int64_t at = begin; at < end; ++at) {
         T own[Step::kStates];
         for (int i = 0; i < Step::kStates; ++i) own[i] = states[i][at];

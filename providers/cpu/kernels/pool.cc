@@ -25,7 +25,7 @@ namespace gantry::cpu {
 namespace {
 
 /// Input elements times taps that one thread visits at least.
-constexpr int64_t kGrain = 65536;
+constexpr int64_t kPoolGrain = 65536;
 
 /// Extents of outputs and kernels of the axes before the innermost, as an odometer wants them.
 struct OuterAxes {
@@ -80,9 +80,9 @@ class PoolKernel : public NodeKernel {
     const WindowAxis& inner = window[window.rank() - 1];
     int64_t taps = 1;
     for (int i = 0; i < window.rank(); ++i) {
-      taps = std::min<int64_t>(kGrain, taps * std::min(window[i].kernel, window[i].input + 1));
+      taps = std::min<int64_t>(kPoolGrain, taps * std::min(window[i].kernel, window[i].input + 1));
     }
-    return std::min<int64_t>(kGrain, inner.input + inner.output) * taps;
+    return std::min<int64_t>(kPoolGrain, inner.input + inner.output) * taps;
   }
 
   WindowAttributes attributes_;
@@ -180,7 +180,8 @@ class Pool : public PoolKernel {
   }
 
   static int64_t part_count(sdk::Call& call, const Window& window, int64_t lines) {
-    const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(line_work(window), 1));
+    const int64_t grain =
+        std::max<int64_t>(1, kPoolGrain / std::max<int64_t>(line_work(window), 1));
     return std::clamp<int64_t>(lines / grain, 1, call.thread_count());
   }
 
@@ -338,7 +339,7 @@ class MaxPool final : public Pool<MaxOp> {
     const int64_t height = plan.window[0].output;
     const int64_t lines = plan.planes * height;
     const int64_t grain =
-        std::max<int64_t>(1, kGrain / 8 / std::max<int64_t>(line_work(plan.window), 1));
+        std::max<int64_t>(1, kPoolGrain / 8 / std::max<int64_t>(line_work(plan.window), 1));
     const int64_t parts = std::clamp<int64_t>(lines / grain, 1, call.thread_count());
     const int64_t width = plan.window[1].input;
     auto* values = call.scratch<float>(parts * width);
@@ -360,8 +361,9 @@ class MaxPool final : public Pool<MaxOp> {
     const Window& window = plan.window;
     int64_t outputs[kMaxWindowAxes];
     for (int i = 0; i < window.rank(); ++i) outputs[i] = window[i].output;
-    const int64_t grain = std::max<int64_t>(
-        1, kGrain / 8 / std::max<int64_t>(line_work(window), 1) * window[window.rank() - 1].output);
+    const int64_t grain =
+        std::max<int64_t>(1, kPoolGrain / 8 / std::max<int64_t>(line_work(window), 1) *
+                                 window[window.rank() - 1].output);
     call.parallel_for(plan.planes * plan.out_plane, grain, [&](int64_t begin, int64_t end) {
       Odometer at(outputs, window.rank(), begin % plan.out_plane);
       for (int64_t i = begin; i < end; ++i, at.next()) {

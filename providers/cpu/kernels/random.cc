@@ -25,7 +25,7 @@ namespace gantry::cpu {
 
 namespace {
 
-constexpr int64_t kGrain = 4096;
+constexpr int64_t kRandomGrain = 4096;
 
 /// 64 well-mixed bits of a number; a bijection.
 uint64_t mix(uint64_t x) {
@@ -117,7 +117,7 @@ class RandomTensor final : public RandomKernel {
     dispatch<FloatTypes>(dtype, [&](auto type) {
       using T = typename decltype(type)::type;
       auto* output = static_cast<T*>(call.output(0, dtype, shape).data);
-      call.parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
+      call.parallel_for(count, kRandomGrain, [&](int64_t begin, int64_t end) {
         if constexpr (kDistribution == Distribution::kNormal && std::is_same_v<T, float>)
           return fill_normal(random, output, begin, end);
         for (int64_t i = begin; i < end; ++i) {
@@ -162,7 +162,7 @@ class Bernoulli final : public RandomKernel {
       dispatch<Concat<NumberTypes, BoolTypes>>(dtype, [&](auto type) {
         using T = typename decltype(type)::type;
         auto* output = static_cast<T*>(call.output(0, dtype, call.shape(0)).data);
-        call.parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
+        call.parallel_for(count, kRandomGrain, [&](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i) {
             const auto probability = static_cast<double>(static_cast<Compute<P>>(probabilities[i]));
             // A number and no branch, which chance would mislead.

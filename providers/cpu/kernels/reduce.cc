@@ -22,7 +22,7 @@ namespace gantry::cpu {
 namespace {
 
 /// Elements that one thread folds at least.
-constexpr int64_t kGrain = 32768;
+constexpr int64_t kReduceGrain = 32768;
 /// Columns whose accumulators stay on the stack together.
 constexpr int64_t kColumns = 1024;
 
@@ -357,7 +357,7 @@ class Reduce final : public NodeKernel {
   template <class T>
   static void fold_rows(sdk::Call& call, const Plan& plan, int64_t outputs, const T* x, T* y) {
     const int64_t rows = plan.reduced.places();
-    const int64_t grain = std::max<int64_t>(1, kGrain / plan.reduced_count);
+    const int64_t grain = std::max<int64_t>(1, kReduceGrain / plan.reduced_count);
     call.parallel_for(outputs, grain, [&](int64_t begin, int64_t end) {
       Walk place(plan.kept, begin);
       for (int64_t i = begin; i < end; ++i, place.next()) {
@@ -378,7 +378,7 @@ class Reduce final : public NodeKernel {
     const int64_t width = std::clamp<int64_t>(plan.row / call.thread_count(), 128, kColumns);
     const int64_t blocks = (plan.row + width - 1) / width;
     const int64_t grain =
-        std::max<int64_t>(1, kGrain / (plan.reduced_count * std::min(width, plan.row)));
+        std::max<int64_t>(1, kReduceGrain / (plan.reduced_count * std::min(width, plan.row)));
     call.parallel_for(plan.kept.places() * blocks, grain, [&](int64_t begin, int64_t end) {
       typename Op<T>::Acc totals[kColumns];
       for (int64_t i = begin; i < end; ++i) {

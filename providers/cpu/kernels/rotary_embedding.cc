@@ -15,7 +15,7 @@ namespace gantry::cpu {
 namespace {
 
 /// Elements that one thread turns at least.
-constexpr int64_t kGrain = 16384;
+constexpr int64_t kRotaryEmbeddingGrain = 16384;
 
 class RotaryEmbedding final : public NodeKernel {
  public:
@@ -103,7 +103,7 @@ class RotaryEmbedding final : public NodeKernel {
     const T* sines = call.data<T>(2);
     const int64_t* positions = call.has_input(3) ? call.data<int64_t>(3) : nullptr;
     const int64_t rows = layout.batch * layout.heads * layout.length;
-    const int64_t grain = std::max<int64_t>(1, kGrain / layout.size);
+    const int64_t grain = std::max<int64_t>(1, kRotaryEmbeddingGrain / layout.size);
     call.parallel_for(rows, grain, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const int64_t batch = row / (layout.heads * layout.length);

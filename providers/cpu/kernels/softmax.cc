@@ -22,7 +22,7 @@ namespace gantry::cpu {
 namespace {
 
 /// Elements that one thread handles at least.
-constexpr int64_t kGrain = 8192;
+constexpr int64_t kSoftmaxGrain = 8192;
 /// Columns that are handled together where the axis is not the innermost.
 constexpr int64_t kColumns = 256;
 
@@ -177,7 +177,7 @@ class SoftmaxKernel final : public NodeKernel {
   static void compute(sdk::Call& call, const Lines& lines, const C* x, C* y) {
     const int64_t n = lines.extent;
     if (lines.inner == 1) {
-      call.parallel_for(lines.outer, std::max<int64_t>(1, kGrain / n),
+      call.parallel_for(lines.outer, std::max<int64_t>(1, kSoftmaxGrain / n),
                         [&](int64_t begin, int64_t end) {
                           for (int64_t i = begin; i < end; ++i) {
                             if constexpr (std::is_same_v<C, float>) {
@@ -190,7 +190,8 @@ class SoftmaxKernel final : public NodeKernel {
       return;
     }
     const int64_t blocks = (lines.inner + kColumns - 1) / kColumns;
-    const int64_t grain = std::max<int64_t>(1, kGrain / (n * std::min(kColumns, lines.inner)));
+    const int64_t grain =
+        std::max<int64_t>(1, kSoftmaxGrain / (n * std::min(kColumns, lines.inner)));
     call.parallel_for(lines.outer * blocks, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % blocks * kColumns;

@@ -19,7 +19,7 @@ namespace gantry::cpu {
 namespace {
 
 /// Elements that one thread looks at at least.
-constexpr int64_t kGrain = 4096;
+constexpr int64_t kTopKGrain = 4096;
 
 template <class C>
 struct Entry {
@@ -88,7 +88,7 @@ class TopK final : public NodeKernel {
   static constexpr int64_t kFew = 32;
 
   static int64_t part_count(sdk::Call& call, const Lines& lines) {
-    const int64_t grain = std::max<int64_t>(1, kGrain / lines.extent);
+    const int64_t grain = std::max<int64_t>(1, kTopKGrain / lines.extent);
     return std::clamp<int64_t>(lines.outer * lines.inner / grain, 1, call.thread_count());
   }
 

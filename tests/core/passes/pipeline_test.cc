@@ -12,7 +12,7 @@ namespace gantry {
 namespace {
 
 // Needs several passes in turn, in a body too.
-constexpr char kModel[] = R"(
+constexpr char kPipelineModel[] = R"(
   g (bool b, float[1] x) => (float[1] y) {
     c = Constant <value_floats = [2.0]> ()
     d = Identity(c)
@@ -24,7 +24,7 @@ constexpr char kModel[] = R"(
   })";
 
 TEST(Pipeline, RunsAllPassesUntilNothingChanges) {
-  const auto graph = test::graph_of(kModel);
+  const auto graph = test::graph_of(kPipelineModel);
   run_passes(*graph, test::summing_context());
   EXPECT_EQ(
       test::inner_text(*graph),
@@ -38,7 +38,7 @@ TEST(Pipeline, RunsAllPassesUntilNothingChanges) {
 }
 
 TEST(Pipeline, PassesAreDisabledByName) {
-  const auto graph = test::graph_of(kModel);
+  const auto graph = test::graph_of(kPipelineModel);
   PipelineOptions options;
   for (const Pass& pass : passes()) options.disabled.emplace_back(pass.name);
   const std::string before = to_text(*graph);
@@ -50,7 +50,7 @@ TEST(Pipeline, PassesAreDisabledByName) {
 }
 
 TEST(Pipeline, StopsAfterTheGivenNumberOfChanges) {
-  const auto graph = test::graph_of(kModel);
+  const auto graph = test::graph_of(kPipelineModel);
   const std::string before = to_text(*graph);
   PipelineOptions options;
   options.stop_after = 0;
@@ -63,7 +63,7 @@ TEST(Pipeline, StopsAfterTheGivenNumberOfChanges) {
 }
 
 TEST(Pipeline, ErrorsNameThePass) {
-  const auto graph = test::graph_of(kModel);
+  const auto graph = test::graph_of(kPipelineModel);
   PassContext context = test::summing_context();
   context.evaluate = [](const Graph&) -> std::vector<ValueRef> {
     throw Error(Code::kOutOfMemory, "no memory");

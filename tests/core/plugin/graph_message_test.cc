@@ -5,15 +5,12 @@
 #include <string>
 #include <utility>
 
+#include "float_matrix.h"
 #include "plugin/constant_store.h"
 #include "plugin/graph_view.h"
 
 namespace gantry {
 namespace {
-
-TypeInfo float_matrix(int64_t rows, const std::string& symbol) {
-  return {Kind::kTensor, DType::kFloat, true, {rows, 4}, {symbol, ""}};
-}
 
 ValueRef strings() {
   ValueRef value = make_tensor(DType::kString, {2});

@@ -5,22 +5,13 @@
 #include <string>
 #include <utility>
 
+#include "float_matrix.h"
 #include "plugin/error.h"
 
 namespace gantry {
 namespace {
 
 std::string text(gantry_str str) { return std::string(to_view(str)); }
-
-TypeInfo float_matrix(int64_t rows, const std::string& symbol) {
-  TypeInfo type;
-  type.kind = Kind::kTensor;
-  type.dtype = DType::kFloat;
-  type.has_rank = true;
-  type.shape = {rows, 4};
-  type.symbols = {symbol, ""};
-  return type;
-}
 
 // x -> Gemm(x, w, absent) -> y, with an attribute of each type.
 std::unique_ptr<Graph> small_graph() {
