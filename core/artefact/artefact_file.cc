@@ -28,7 +28,7 @@ constexpr uint32_t kVersion = 1;
 constexpr uint64_t kDataOffset = 4096;
 
 // At the start of the file; then parts from kDataOffset, then the index: JSON and the chunks' sums.
-struct Header {
+struct FileHeader {
   std::array<char, 16> magic = kMagic;
   uint32_t version = kVersion;
   uint32_t reserved = 0;
@@ -38,10 +38,10 @@ struct Header {
   uint64_t index_sum = 0;
   uint64_t sum = 0;  // of the members before
 };
-static_assert(sizeof(Header) == 64);
+static_assert(sizeof(FileHeader) == 64);
 
-uint64_t sum_of_header(const Header& header) {
-  return sum_of({reinterpret_cast<const std::byte*>(&header), offsetof(Header, sum)});
+uint64_t sum_of_header(const FileHeader& header) {
+  return sum_of({reinterpret_cast<const std::byte*>(&header), offsetof(FileHeader, sum)});
 }
 
 [[noreturn]] void damaged(const std::string& what) { throw Error(Code::kInvalidArgument, what); }
@@ -150,7 +150,7 @@ std::shared_ptr<const ArtefactFile> ArtefactFile::open(const fs::path& path) {
 ArtefactFile::~ArtefactFile() { munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size()); }
 
 void ArtefactFile::read() {
-  Header header;
+  FileHeader header;
   std::memcpy(&header, bytes_.data(), sizeof(header));
   if (header.magic != kMagic) damaged("it is no artefact");
   if (header.version != kVersion)
@@ -231,7 +231,7 @@ uint64_t write_artefact(const fs::path& path, const ArtefactFacts& facts,
   std::string index = text;
   index.append(reinterpret_cast<const char*>(list.data()), list.size() * sizeof(uint64_t));
   write_all(draft.file(), index.data(), index.size());
-  Header header;
+  FileHeader header;
   header.index_offset = kDataOffset + offset;
   header.file_bytes = header.index_offset + index.size();
   header.json_bytes = text.size();

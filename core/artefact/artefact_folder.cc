@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kSuffix = ".artefact";
+constexpr const char* kArtefactSuffix = ".artefact";
 constexpr const char* kNotesSuffix = ".artefact.digests";
 constexpr int64_t kDraftSeconds = 3600;  // a process that writes one for longer is gone
 
@@ -52,7 +52,7 @@ std::string cleaned(const std::string& stem) {
 }  // namespace
 
 fs::path ArtefactFolder::file_of(const std::string& stem, const std::string& identity) const {
-  return folder_ / (cleaned(stem) + "-" + digest_text(identity).substr(0, 16) + kSuffix);
+  return folder_ / (cleaned(stem) + "-" + digest_text(identity).substr(0, 16) + kArtefactSuffix);
 }
 
 void ArtefactFolder::require_trusted(bool is_elevated) const {
@@ -83,7 +83,7 @@ std::vector<ArtefactEntry> ArtefactFolder::list() const {
   std::error_code error;
   for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
     struct stat facts = {};
-    if (at->path().extension() != kSuffix || !is_regular(at->path(), facts)) continue;
+    if (at->path().extension() != kArtefactSuffix || !is_regular(at->path(), facts)) continue;
     entries.push_back(
         {at->path(), static_cast<uint64_t>(facts.st_size), static_cast<int64_t>(facts.st_mtime)});
   }
@@ -102,7 +102,8 @@ void ArtefactFolder::make_room(uint64_t limit_bytes, uint64_t coming_bytes,
   std::error_code error;
   for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
     struct stat facts = {};
-    const bool is_draft = at->path().stem().extension() == kSuffix && is_regular(at->path(), facts);
+    const bool is_draft =
+        at->path().stem().extension() == kArtefactSuffix && is_regular(at->path(), facts);
     const bool is_notes = at->path().filename().string().ends_with(kNotesSuffix);
     if (is_draft && !is_notes && now_s() - facts.st_mtime > kDraftSeconds)
       remove_with_notes(at->path());

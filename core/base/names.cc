@@ -31,7 +31,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 // A beginning or an ending that was left out: "latency" for "latency_us".
-bool is_part(std::string_view part, std::string_view whole) {
+bool is_part_of(std::string_view part, std::string_view whole) {
   constexpr size_t kShortest = 3;
   return part.size() >= kShortest && part.size() < whole.size() &&
          (whole.starts_with(part) || whole.ends_with(part));
@@ -48,7 +48,8 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kLongestCompared) continue;
     size_t distance = edit_distance(name, candidate);
-    if (is_part(name, candidate) || is_part(candidate, name)) distance = std::min(distance, limit);
+    if (is_part_of(name, candidate) || is_part_of(candidate, name))
+      distance = std::min(distance, limit);
     if (distance < best) {
       best = distance;
       nearest = candidate;
@@ -60,6 +61,10 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates) {
   const std::string nearest = nearest_name(name, candidates);
   return nearest.empty() ? std::string() : " Did you mean \"" + nearest + "\"?";
+}
+
+std::string suggest(const std::string& suggestion) {
+  return suggestion.empty() ? std::string() : ". Did you mean " + suggestion + "?";
 }
 
 bool matches_pattern(std::string_view pattern, std::string_view text) {

@@ -16,6 +16,9 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
 /// ` Did you mean "x"?` for the nearest candidate, or nothing.
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates);
 
+/// `. Did you mean SUGGESTION?`, to end a sentence with, or nothing if there is no suggestion.
+std::string suggest(const std::string& suggestion);
+
 /// True if `text` matches `pattern` as a whole; * stands for any characters, ? for one.
 bool matches_pattern(std::string_view pattern, std::string_view text);
 

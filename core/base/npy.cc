@@ -13,13 +13,13 @@
 namespace gantry {
 namespace {
 
-constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr std::string_view kNpyMagic = "\x93NUMPY";
 constexpr size_t kAlignment = 64;  // of the elements in the file, as NumPy writes them
 
-[[noreturn]] void fail(const std::string& what) { throw Error(Code::kInvalidArgument, what); }
+[[noreturn]] void fail_npy(const std::string& what) { throw Error(Code::kInvalidArgument, what); }
 
 /// What the header says.
-struct Header {
+struct NpyHeader {
   bool big_endian = false;
   char kind = 0;          // NumPy's letter: f, i, u, b, c, U, S, V
   size_t item_count = 0;  // the number behind it: bytes, or characters for U
@@ -37,18 +37,19 @@ struct Header {
 std::string_view member(std::string_view dictionary, std::string_view key) {
   const size_t found = dictionary.find("'" + std::string(key) + "'");
   const size_t colon = found == std::string_view::npos ? found : dictionary.find(':', found);
-  if (colon == std::string_view::npos) fail("the .npy header has no '" + std::string(key) + "'");
+  if (colon == std::string_view::npos)
+    fail_npy("the .npy header has no '" + std::string(key) + "'");
   const std::string_view rest = dictionary.substr(colon + 1);
   return rest.substr(std::min(rest.find_first_not_of(' '), rest.size()));
 }
 
-void parse_type(std::string_view text, Header& header) {
+void parse_type(std::string_view text, NpyHeader& header) {
   if (text.starts_with('[')) {
     throw Error(Code::kUnsupported,
                 "the .npy file holds a structured array; a plain one is needed");
   }
   const size_t end = text.size() < 2 ? std::string_view::npos : text.find(text[0], 1);
-  if (end == std::string_view::npos || end < 3) fail("the .npy header names no element type");
+  if (end == std::string_view::npos || end < 3) fail_npy("the .npy header names no element type");
   const std::string_view name = text.substr(1, end - 1);
   header.big_endian = name[0] == '>';
   header.kind = name[1];
@@ -59,15 +60,15 @@ void parse_type(std::string_view text, Header& header) {
                 "the .npy file holds Python objects; numbers or strings are needed");
   }
   if (error != std::errc() || rest != name.data() + name.size() || header.item_count > (1u << 30)) {
-    fail("the .npy header names the element type \"" + std::string(name) +
-         "\", which is not known");
+    fail_npy("the .npy header names the element type \"" + std::string(name) +
+             "\", which is not known");
   }
 }
 
 std::vector<int64_t> parse_shape(std::string_view text) {
   const size_t end = text.find(')');
   if (!text.starts_with('(') || end == std::string_view::npos)
-    fail("the .npy header has no shape in parentheses");
+    fail_npy("the .npy header has no shape in parentheses");
   std::vector<int64_t> shape;
   const char* at = text.data() + 1;
   const char* const last = text.data() + end;
@@ -76,24 +77,24 @@ std::vector<int64_t> parse_shape(std::string_view text) {
     if (at == last) return shape;
     const auto [rest, error] = std::from_chars(at, last, shape.emplace_back());
     if (error != std::errc() || shape.back() < 0)
-      fail("the .npy header has a shape that is not made of extents");
+      fail_npy("the .npy header has a shape that is not made of extents");
     at = rest;
   }
 }
 
-Header parse_header(std::string_view file) {
-  if (!file.starts_with(kMagic) || file.size() < 10)
-    fail("the contents are not those of a .npy file");
+NpyHeader parse_header(std::string_view file) {
+  if (!file.starts_with(kNpyMagic) || file.size() < 10)
+    fail_npy("the contents are not those of a .npy file");
   const auto byte = [&](size_t index) {
     return static_cast<size_t>(static_cast<unsigned char>(file[index]));
   };
   const bool wide = byte(6) >= 2;  // versions 2.0 and 3.0 have four bytes of length
   const size_t start = wide ? 12 : 10;
-  if (file.size() < start) fail("the .npy file is truncated");
+  if (file.size() < start) fail_npy("the .npy file is truncated");
   const size_t length = byte(8) | byte(9) << 8 | (wide ? byte(10) << 16 | byte(11) << 24 : 0);
-  if (length > file.size() - start) fail("the .npy file is truncated");
+  if (length > file.size() - start) fail_npy("the .npy file is truncated");
   const std::string_view dictionary = file.substr(start, length);
-  Header header;
+  NpyHeader header;
   parse_type(member(dictionary, "descr"), header);
   header.fortran_order = member(dictionary, "fortran_order").starts_with("True");
   header.shape = parse_shape(member(dictionary, "shape"));
@@ -101,7 +102,7 @@ Header parse_header(std::string_view file) {
   return header;
 }
 
-std::optional<DType> named_type(const Header& header) {
+std::optional<DType> named_type(const NpyHeader& header) {
   switch (header.kind) {
     case 'f':
       if (header.item_count == 2) return DType::kFloat16;
@@ -146,14 +147,15 @@ bool is_foreign(DType dtype) {
   }
 }
 
-DType type_of(const Header& header, DType expected) {
+DType stored_type(const NpyHeader& header, DType expected) {
   const bool raw = header.kind == 'V' || header.kind == 'u' || header.kind == 'i';
   if (raw && is_foreign(expected) && header.item_count == std::max(bits_of(expected), 8u) / 8)
     return expected;
   if (const std::optional<DType> dtype = named_type(header)) return *dtype;
-  fail("the .npy file has elements of type \"" + header.type() + "\"" +
-       (expected == DType::kUndefined ? "; a number, bool or string type is needed"
-                                      : "; " + std::string(to_string(expected)) + " is needed"));
+  fail_npy("the .npy file has elements of type \"" + header.type() + "\"" +
+           (expected == DType::kUndefined
+                ? "; a number, bool or string type is needed"
+                : "; " + std::string(to_string(expected)) + " is needed"));
 }
 
 void append_utf8(uint32_t code, std::string& text) {
@@ -184,7 +186,7 @@ std::vector<uint32_t> code_points(std::string_view text) {
   return points;
 }
 
-std::string parse_string(const char* item, const Header& header) {
+std::string parse_string(const char* item, const NpyHeader& header) {
   std::string text;
   if (header.kind == 'S') {
     text.assign(item, header.item_count);
@@ -201,7 +203,8 @@ std::string parse_string(const char* item, const Header& header) {
 // Row-major index -> position in the file: the same, or with the first axis fastest.
 class FileOrder {
  public:
-  explicit FileOrder(const Header& header) : shape_(header.shape), plain_(!header.fortran_order) {}
+  explicit FileOrder(const NpyHeader& header)
+      : shape_(header.shape), plain_(!header.fortran_order) {}
   size_t operator()(size_t index) const {
     if (plain_) return index;
     std::vector<size_t> coordinates(shape_.size());
@@ -232,7 +235,8 @@ void pack(const char* items, const FileOrder& order, gantry_value& tensor) {
 }
 
 // Elements as they are, save for their order.
-void copy(const char* items, const Header& header, const FileOrder& order, gantry_value& tensor) {
+void copy(const char* items, const NpyHeader& header, const FileOrder& order,
+          gantry_value& tensor) {
   if (tensor.view.size_bytes == 0) return;
   auto* target = static_cast<char*>(tensor.view.data);
   if (!header.fortran_order) {
@@ -296,8 +300,8 @@ Encoded encode(const gantry_value& tensor) {
 }  // namespace
 
 ValueRef parse_npy(std::span<const std::byte> file, DType expected) {
-  const Header header = parse_header({reinterpret_cast<const char*>(file.data()), file.size()});
-  const DType dtype = type_of(header, expected);
+  const NpyHeader header = parse_header({reinterpret_cast<const char*>(file.data()), file.size()});
+  const DType dtype = stored_type(header, expected);
   if (header.big_endian && header.item_count > 1) {
     throw Error(Code::kUnsupported,
                 "the .npy file is big-endian; save it with the machine's byte order");
@@ -306,9 +310,9 @@ ValueRef parse_npy(std::span<const std::byte> file, DType expected) {
   const uint64_t available = file.size() - header.data_offset;
   const size_t item_bytes = header.item_bytes();
   if (item_bytes != 0 && (count > available / item_bytes || count * item_bytes != available)) {
-    fail("the .npy file announces " + describe(dtype, header.shape) + ", " + std::to_string(count) +
-         " elements of " + std::to_string(item_bytes) + " bytes; found " +
-         std::to_string(available) + " bytes");
+    fail_npy("the .npy file announces " + describe(dtype, header.shape) + ", " +
+             std::to_string(count) + " elements of " + std::to_string(item_bytes) +
+             " bytes; found " + std::to_string(available) + " bytes");
   }
   const char* items = reinterpret_cast<const char*>(file.data()) + header.data_offset;
   const FileOrder order(header);
@@ -332,10 +336,10 @@ std::string to_npy(const gantry_value& tensor) {
   if (tensor.shape.size() > 1) shape.resize(shape.size() - 2);  // Python writes (1,) but (1, 2)
   std::string header =
       "{'descr': '" + encoded.type + "', 'fortran_order': False, 'shape': (" + shape + "), }";
-  const size_t used = kMagic.size() + 4 + header.size() + 1;
+  const size_t used = kNpyMagic.size() + 4 + header.size() + 1;
   header.append((kAlignment - used % kAlignment) % kAlignment, ' ');
   header += '\n';
-  std::string file(kMagic);
+  std::string file(kNpyMagic);
   file +=
       {'\1', '\0', static_cast<char>(header.size() & 0xFF), static_cast<char>(header.size() >> 8)};
   return file + header + encoded.elements;

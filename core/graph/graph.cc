@@ -7,7 +7,7 @@
 namespace gantry {
 namespace {
 
-TypeInfo type_of(const gantry_value& value) {
+TypeInfo type_of_value(const gantry_value& value) {
   TypeInfo type;
   type.kind = static_cast<Kind>(value.kind);
   type.dtype = value.dtype;
@@ -70,7 +70,7 @@ GraphValue* Graph::add_value(std::string value_name, TypeInfo type) {
 }
 
 GraphValue* Graph::add_constant(std::string value_name, ValueRef constant) {
-  GraphValue* value = add_value(std::move(value_name), type_of(*constant));
+  GraphValue* value = add_value(std::move(value_name), type_of_value(*constant));
   value->constant = std::move(constant);
   return value;
 }

@@ -15,7 +15,7 @@
 namespace gantry {
 namespace {
 
-struct Entry {
+struct DataEntry {
   std::string location;
   uint64_t offset = 0;
   std::optional<uint64_t> length;
@@ -29,7 +29,7 @@ class Mapper {
   void map(onnx::TensorProto& tensor) {
     const std::string subject = "external data of tensor \"" + tensor.name() + "\"";
     try {
-      const Entry entry = read_entry(tensor);
+      const DataEntry entry = read_entry(tensor);
       const uint64_t needed = payload_bytes_needed(tensor);
       if (entry.length.value_or(needed) != needed) {
         fail("length is " + std::to_string(*entry.length) + " bytes; the tensor needs " +
@@ -70,8 +70,8 @@ class Mapper {
     return value;
   }
 
-  static Entry read_entry(const onnx::TensorProto& tensor) {
-    Entry entry;
+  static DataEntry read_entry(const onnx::TensorProto& tensor) {
+    DataEntry entry;
     for (const auto& item : tensor.external_data()) {
       if (item.key() == "location") entry.location = item.value();
       if (item.key() == "offset") entry.offset = read_number("offset", item.value());

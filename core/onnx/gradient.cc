@@ -15,7 +15,7 @@
 namespace gantry {
 namespace {
 
-constexpr char kDomain[] = "ai.onnx.preview.training";
+constexpr char kTrainingDomain[] = "ai.onnx.preview.training";
 
 /// The nodes between the variables and the target, in order, and what else they read.
 struct Part {
@@ -85,7 +85,7 @@ std::vector<int> nodes_without_rule(const onnx::GraphProto& graph, const onnx::N
 }
 
 bool is_gradient(const FunctionCall& call) {
-  return call.domain == kDomain && call.op_type == "Gradient";
+  return call.domain == kTrainingDomain && call.op_type == "Gradient";
 }
 
 void teach_gradient_types(onnx::OpSchema& schema) {

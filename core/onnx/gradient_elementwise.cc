@@ -8,10 +8,10 @@ namespace gantry {
 namespace {
 
 using To = Backward;
-using Node = onnx::NodeProto;
+using onnx::NodeProto;
 using Name = std::string;
 
-void power(To& to, const Node& node, const Name& g) {
+void power(To& to, const NodeProto& node, const Name& g) {
   const Name& x = in(node);
   const Name& p = in(node, 1);
   if (to.wants(x)) {
@@ -22,13 +22,14 @@ void power(To& to, const Node& node, const Name& g) {
 }
 
 /// g / root(sign x^2 + offset): the inverse functions of sines.
-void over_root(To& to, const Node& node, const Name& g, double sign, double offset, double factor) {
+void over_root(To& to, const NodeProto& node, const Name& g, double sign, double offset,
+               double factor) {
   const Name square = to.product(in(node), in(node));
   const Name radicand = to.add("Add", {to.scaled(square, sign), to.number(in(node), offset)});
   to.give(in(node), to.scaled(to.add("Div", {g, to.add("Sqrt", {radicand})}), factor));
 }
 /// g / (1 + sign x^2)
-void over_square(To& to, const Node& node, const Name& g, double sign) {
+void over_square(To& to, const NodeProto& node, const Name& g, double sign) {
   const Name square = to.scaled(to.product(in(node), in(node)), sign);
   to.give(in(node), to.add("Div", {g, to.add("Add", {square, to.number(in(node), 1)})}));
 }
@@ -36,13 +37,13 @@ void over_square(To& to, const Node& node, const Name& g, double sign) {
 Name is_positive(To& to, const Name& x) { return to.add("Greater", {x, to.number(x, 0)}); }
 
 /// gamma x above 0, gamma alpha (exp(x) - 1) below, of which y is the value.
-void elu(To& to, const Node& node, const Name& g, double alpha, double gamma) {
+void elu(To& to, const NodeProto& node, const Name& g, double alpha, double gamma) {
   const Name below = to.add("Add", {out(node), to.number(in(node), alpha * gamma)});
   to.give(in(node),
           to.add("Where", {is_positive(to, in(node)), to.scaled(g, gamma), to.product(g, below)}));
 }
 
-void gelu(To& to, const Node& node, const Name& g) {
+void gelu(To& to, const NodeProto& node, const Name& g) {
   const Name& x = in(node);
   const onnx::AttributeProto* approximate = find_attribute(node, "approximate");
   const Name half = to.number(x, 0.5);
@@ -66,26 +67,26 @@ void gelu(To& to, const Node& node, const Name& g) {
 }
 
 /// Where the output is an input, that input has the derivative; of equals each.
-void extreme(To& to, const Node& node, const Name& g) {
+void extreme(To& to, const NodeProto& node, const Name& g) {
   for (const Name& input : node.input()) {
     if (to.wants(input))
       to.give(input, out(node), to.where(to.add("Equal", {input, out(node)}), g));
   }
 }
 
-void clip(To& to, const Node& node, const Name& g) {
+void clip(To& to, const NodeProto& node, const Name& g) {
   to.refuse_from(node, 1);
   to.give(in(node), to.where(to.add("Equal", {in(node), out(node)}), g));
 }
 
-void hard_sigmoid(To& to, const Node& node, const Name& g) {
+void hard_sigmoid(To& to, const NodeProto& node, const Name& g) {
   const Name& y = out(node);
   const Name inside = to.add("And", {is_positive(to, y), to.add("Less", {y, to.number(y, 1)})});
   to.give(in(node), to.where(inside, to.scaled(g, float_of(node, "alpha", 0.2F))));
 }
 
 /// x (x + 3) / 6 between -3 and 3, 0 below, x above.
-void hard_swish(To& to, const Node& node, const Name& g) {
+void hard_swish(To& to, const NodeProto& node, const Name& g) {
   const Name& x = in(node);
   const Name slope = to.add("Add", {to.scaled(x, 1.0 / 3), to.number(x, 0.5)});
   const Name risen =
@@ -93,13 +94,13 @@ void hard_swish(To& to, const Node& node, const Name& g) {
   to.give(x, to.where(to.add("Greater", {x, to.number(x, -3)}), risen));
 }
 
-void select(To& to, const Node& node, const Name& g) {
+void select(To& to, const NodeProto& node, const Name& g) {
   const Name zero = to.number(g, 0);
   if (to.wants(in(node, 1))) to.give(in(node, 1), out(node), to.add("Where", {in(node), g, zero}));
   if (to.wants(in(node, 2))) to.give(in(node, 2), out(node), to.add("Where", {in(node), zero, g}));
 }
 
-void cast(To& to, const Node& node, const Name& g) {
+void cast(To& to, const NodeProto& node, const Name& g) {
   const int32_t type = to.element_type(in(node));
   const bool is_float = type == onnx::TensorProto::FLOAT || type == onnx::TensorProto::DOUBLE ||
                         type == onnx::TensorProto::FLOAT16 || type == onnx::TensorProto::BFLOAT16;
@@ -107,7 +108,7 @@ void cast(To& to, const Node& node, const Name& g) {
   to.give(in(node), to.add("Cast", {g}, {onnx::MakeAttribute("to", int64_t{type})}));
 }
 
-void divide(To& to, const Node& node, const Name& g) {
+void divide(To& to, const NodeProto& node, const Name& g) {
   const Name part = to.add("Div", {g, in(node, 1)});
   to.give(in(node), out(node), part);
   if (!to.wants(in(node, 1))) return;
@@ -115,7 +116,7 @@ void divide(To& to, const Node& node, const Name& g) {
 }
 
 /// The slopes are broadcast to x.
-void prelu(To& to, const Node& node, const Name& g) {
+void prelu(To& to, const NodeProto& node, const Name& g) {
   const Name& x = in(node);
   const Name is_above = is_positive(to, x);
   if (to.wants(x)) to.give(x, to.add("Where", {is_above, g, to.product(g, in(node, 1))}));
@@ -124,24 +125,26 @@ void prelu(To& to, const Node& node, const Name& g) {
 }
 
 void add_arithmetic(std::map<std::string, Rule>& rules) {
-  rules["Identity"] = [](To& to, const Node& n, const Name& g) { to.give(in(n), g); };
-  rules["Neg"] = [](To& to, const Node& n, const Name& g) { to.give(in(n), to.add("Neg", {g})); };
-  rules["Add"] = [](To& to, const Node& n, const Name& g) {
+  rules["Identity"] = [](To& to, const NodeProto& n, const Name& g) { to.give(in(n), g); };
+  rules["Neg"] = [](To& to, const NodeProto& n, const Name& g) {
+    to.give(in(n), to.add("Neg", {g}));
+  };
+  rules["Add"] = [](To& to, const NodeProto& n, const Name& g) {
     to.give(in(n), out(n), g);
     to.give(in(n, 1), out(n), g);
   };
-  rules["Sum"] = [](To& to, const Node& n, const Name& g) {
+  rules["Sum"] = [](To& to, const NodeProto& n, const Name& g) {
     for (const Name& input : n.input()) to.give(input, out(n), g);
   };
-  rules["Mean"] = [](To& to, const Node& n, const Name& g) {
+  rules["Mean"] = [](To& to, const NodeProto& n, const Name& g) {
     const Name part = to.scaled(g, 1.0 / n.input_size());
     for (const Name& input : n.input()) to.give(input, out(n), part);
   };
-  rules["Sub"] = [](To& to, const Node& n, const Name& g) {
+  rules["Sub"] = [](To& to, const NodeProto& n, const Name& g) {
     to.give(in(n), out(n), g);
     if (to.wants(in(n, 1))) to.give(in(n, 1), out(n), to.add("Neg", {g}));
   };
-  rules["Mul"] = [](To& to, const Node& n, const Name& g) {
+  rules["Mul"] = [](To& to, const NodeProto& n, const Name& g) {
     if (to.wants(in(n))) to.give(in(n), out(n), to.product(g, in(n, 1)));
     if (to.wants(in(n, 1))) to.give(in(n, 1), out(n), to.product(g, in(n)));
   };
@@ -152,78 +155,78 @@ void add_arithmetic(std::map<std::string, Rule>& rules) {
   rules["Clip"] = clip;
   rules["Where"] = select;
   rules["Cast"] = cast;
-  rules["Reciprocal"] = [](To& to, const Node& n, const Name& g) {
+  rules["Reciprocal"] = [](To& to, const NodeProto& n, const Name& g) {
     to.give(in(n), to.add("Neg", {to.product(g, to.product(out(n), out(n)))}));
   };
-  rules["Abs"] = [](To& to, const Node& n, const Name& g) {
+  rules["Abs"] = [](To& to, const NodeProto& n, const Name& g) {
     to.give(in(n), to.product(g, to.add("Sign", {in(n)})));
   };
 }
 
 void add_functions(std::map<std::string, Rule>& rules) {
-  rules["Exp"] = [](To& to, const Node& n, const Name& g) {
+  rules["Exp"] = [](To& to, const NodeProto& n, const Name& g) {
     to.give(in(n), to.product(g, out(n)));
   };
-  rules["Log"] = [](To& to, const Node& n, const Name& g) {
+  rules["Log"] = [](To& to, const NodeProto& n, const Name& g) {
     to.give(in(n), to.add("Div", {g, in(n)}));
   };
-  rules["Sqrt"] = [](To& to, const Node& n, const Name& g) {
+  rules["Sqrt"] = [](To& to, const NodeProto& n, const Name& g) {
     to.give(in(n), to.add("Div", {g, to.add("Add", {out(n), out(n)})}));
   };
-  rules["Erf"] = [](To& to, const Node& n, const Name& g) {
+  rules["Erf"] = [](To& to, const NodeProto& n, const Name& g) {
     const Name bell = to.add("Exp", {to.add("Neg", {to.product(in(n), in(n))})});
     to.give(in(n), to.product(g, to.scaled(bell, 2 / std::sqrt(std::numbers::pi))));
   };
-  rules["Sin"] = [](To& to, const Node& n, const Name& g) {
+  rules["Sin"] = [](To& to, const NodeProto& n, const Name& g) {
     to.give(in(n), to.product(g, to.add("Cos", {in(n)})));
   };
-  rules["Cos"] = [](To& to, const Node& n, const Name& g) {
+  rules["Cos"] = [](To& to, const NodeProto& n, const Name& g) {
     to.give(in(n), to.add("Neg", {to.product(g, to.add("Sin", {in(n)}))}));
   };
-  rules["Tan"] = [](To& to, const Node& n, const Name& g) {
+  rules["Tan"] = [](To& to, const NodeProto& n, const Name& g) {
     to.give(in(n), to.add("Add", {g, to.product(g, to.product(out(n), out(n)))}));
   };
-  rules["Sinh"] = [](To& to, const Node& n, const Name& g) {
+  rules["Sinh"] = [](To& to, const NodeProto& n, const Name& g) {
     to.give(in(n), to.product(g, to.add("Cosh", {in(n)})));
   };
-  rules["Cosh"] = [](To& to, const Node& n, const Name& g) {
+  rules["Cosh"] = [](To& to, const NodeProto& n, const Name& g) {
     to.give(in(n), to.product(g, to.add("Sinh", {in(n)})));
   };
-  rules["Asin"] = [](To& to, const Node& n, const Name& g) { over_root(to, n, g, -1, 1, 1); };
-  rules["Acos"] = [](To& to, const Node& n, const Name& g) { over_root(to, n, g, -1, 1, -1); };
-  rules["Asinh"] = [](To& to, const Node& n, const Name& g) { over_root(to, n, g, 1, 1, 1); };
-  rules["Acosh"] = [](To& to, const Node& n, const Name& g) { over_root(to, n, g, 1, -1, 1); };
-  rules["Atan"] = [](To& to, const Node& n, const Name& g) { over_square(to, n, g, 1); };
-  rules["Atanh"] = [](To& to, const Node& n, const Name& g) { over_square(to, n, g, -1); };
-  rules["Tanh"] = [](To& to, const Node& n, const Name& g) {
+  rules["Asin"] = [](To& to, const NodeProto& n, const Name& g) { over_root(to, n, g, -1, 1, 1); };
+  rules["Acos"] = [](To& to, const NodeProto& n, const Name& g) { over_root(to, n, g, -1, 1, -1); };
+  rules["Asinh"] = [](To& to, const NodeProto& n, const Name& g) { over_root(to, n, g, 1, 1, 1); };
+  rules["Acosh"] = [](To& to, const NodeProto& n, const Name& g) { over_root(to, n, g, 1, -1, 1); };
+  rules["Atan"] = [](To& to, const NodeProto& n, const Name& g) { over_square(to, n, g, 1); };
+  rules["Atanh"] = [](To& to, const NodeProto& n, const Name& g) { over_square(to, n, g, -1); };
+  rules["Tanh"] = [](To& to, const NodeProto& n, const Name& g) {
     to.give(in(n), to.add("Sub", {g, to.product(g, to.product(out(n), out(n)))}));
   };
-  rules["Sigmoid"] = [](To& to, const Node& n, const Name& g) {
+  rules["Sigmoid"] = [](To& to, const NodeProto& n, const Name& g) {
     const Name part = to.product(g, out(n));
     to.give(in(n), to.add("Sub", {part, to.product(part, out(n))}));
   };
 }
 
 void add_activations(std::map<std::string, Rule>& rules) {
-  rules["Softplus"] = [](To& to, const Node& n, const Name& g) {
+  rules["Softplus"] = [](To& to, const NodeProto& n, const Name& g) {
     to.give(in(n), to.product(g, to.add("Sigmoid", {in(n)})));
   };
-  rules["Softsign"] = [](To& to, const Node& n, const Name& g) {
+  rules["Softsign"] = [](To& to, const NodeProto& n, const Name& g) {
     const Name sum = to.add("Add", {to.add("Abs", {in(n)}), to.number(in(n), 1)});
     to.give(in(n), to.add("Div", {g, to.product(sum, sum)}));
   };
   // The sign of what is never negative is 0 or 1.
-  rules["Relu"] = [](To& to, const Node& n, const Name& g) {
+  rules["Relu"] = [](To& to, const NodeProto& n, const Name& g) {
     to.give(in(n), to.product(g, to.add("Sign", {out(n)})));
   };
-  rules["LeakyRelu"] = [](To& to, const Node& n, const Name& g) {
+  rules["LeakyRelu"] = [](To& to, const NodeProto& n, const Name& g) {
     const Name below = to.scaled(g, float_of(n, "alpha", 0.01F));
     to.give(in(n), to.add("Where", {is_positive(to, in(n)), g, below}));
   };
-  rules["Elu"] = [](To& to, const Node& n, const Name& g) {
+  rules["Elu"] = [](To& to, const NodeProto& n, const Name& g) {
     elu(to, n, g, float_of(n, "alpha", 1.0F), 1);
   };
-  rules["Selu"] = [](To& to, const Node& n, const Name& g) {
+  rules["Selu"] = [](To& to, const NodeProto& n, const Name& g) {
     elu(to, n, g, float_of(n, "alpha", 1.67326319F), float_of(n, "gamma", 1.05070102F));
   };
   rules["Gelu"] = gelu;

@@ -8,10 +8,10 @@ namespace gantry {
 namespace {
 
 using To = Backward;
-using Node = onnx::NodeProto;
+using onnx::NodeProto;
 using Name = std::string;
 
-void transpose(To& to, const Node& node, const Name& g) {
+void transpose(To& to, const NodeProto& node, const Name& g) {
   const int rank = to.rank_of(in(node));
   std::vector<int64_t> inverse(static_cast<size_t>(rank));
   const onnx::AttributeProto* order = find_attribute(node, "perm");
@@ -22,13 +22,13 @@ void transpose(To& to, const Node& node, const Name& g) {
   to.give(in(node), to.add("Transpose", {g}, {onnx::MakeAttribute("perm", inverse)}));
 }
 
-void reshape(To& to, const Node& node, const Name& g) {
+void reshape(To& to, const NodeProto& node, const Name& g) {
   to.give(in(node), to.reshaped(g, in(node)));
 }
 
-void expand(To& to, const Node& node, const Name& g) { to.give(in(node), out(node), g); }
+void expand(To& to, const NodeProto& node, const Name& g) { to.give(in(node), out(node), g); }
 
-void concat(To& to, const Node& node, const Name& g) {
+void concat(To& to, const NodeProto& node, const Name& g) {
   if (to.opset() < 10) to.fail(Code::kUnsupported, "the derivative of a Concat needs opset 10");
   const int axis = axis_of(node, to.rank_of(out(node)), 0);
   int64_t begin = 0;
@@ -39,7 +39,7 @@ void concat(To& to, const Node& node, const Name& g) {
   }
 }
 
-void split(To& to, const Node& node, const Name& /*g*/) {
+void split(To& to, const NodeProto& node, const Name& /*g*/) {
   Names parts;
   for (const Name& output : node.output()) parts.push_back(to.derivative(output));
   const int64_t axis = int_of(node, "axis", 0);
@@ -48,13 +48,13 @@ void split(To& to, const Node& node, const Name& /*g*/) {
 
 onnx::AttributeProto adds() { return onnx::MakeAttribute("reduction", std::string("add")); }
 
-void require_sums(To& to, const Node& node) {
+void require_sums(To& to, const NodeProto& node) {
   if (to.opset() >= 16) return;
   to.fail(Code::kUnsupported, "the derivative of a " + node.op_type() + " needs opset 16");
 }
 
 /// Whatever the operator does with elements, it does with their places.
-void moved(To& to, const Node& node, const Name& g) {
+void moved(To& to, const NodeProto& node, const Name& g) {
   require_sums(to, node);
   const Name& x = in(node);
   const Name places = to.add("Range", {to.whole(0), to.add("Size", {x}), to.whole(1)});
@@ -65,14 +65,14 @@ void moved(To& to, const Node& node, const Name& g) {
 }
 
 /// Rows that are gathered more than once get the sum.
-void gather(To& to, const Node& node, const Name& g) {
+void gather(To& to, const NodeProto& node, const Name& g) {
   if (axis_of(node, to.rank_of(in(node)), 0) != 0) return moved(to, node, g);
   require_sums(to, node);
   const Name places = to.add("Unsqueeze", {in(node, 1), to.list({-1})});
   to.give(in(node), to.add("ScatterND", {to.zeros_like(in(node)), places, g}, {adds()}));
 }
 
-void gather_elements(To& to, const Node& node, const Name& g) {
+void gather_elements(To& to, const NodeProto& node, const Name& g) {
   require_sums(to, node);
   const auto axis = onnx::MakeAttribute("axis", int_of(node, "axis", 0));
   to.give(in(node),
@@ -80,7 +80,7 @@ void gather_elements(To& to, const Node& node, const Name& g) {
 }
 
 /// ScatterElements and ScatterND.
-void scatter(To& to, const Node& node, const Name& g) {
+void scatter(To& to, const NodeProto& node, const Name& g) {
   const std::string reduction = text_of(node, "reduction", "none");
   if (reduction != "none" && reduction != "add") {
     to.fail(Code::kUnsupported, "the derivative of a " + node.op_type() + " with reduction \"" +
@@ -100,7 +100,7 @@ void scatter(To& to, const Node& node, const Name& g) {
     to.give(in(node, 2), to.add(is_flat ? "GatherElements" : "GatherND", {g, places}, axis));
 }
 
-void top(To& to, const Node& node, const Name& g) {
+void top(To& to, const NodeProto& node, const Name& g) {
   if (to.opset() < 11) to.fail(Code::kUnsupported, "the derivative of a TopK needs opset 11");
   const auto axis = onnx::MakeAttribute("axis", int_of(node, "axis", -1));
   to.give(in(node),
@@ -108,7 +108,7 @@ void top(To& to, const Node& node, const Name& g) {
 }
 
 /// Constants around the input are cut off, and where it was cut there are zeros.
-void pad(To& to, const Node& node, const Name& g) {
+void pad(To& to, const NodeProto& node, const Name& g) {
   if (text_of(node, "mode", "constant") != "constant") return moved(to, node, g);
   to.refuse_from(node, 1);
   if (const onnx::AttributeProto* widths = find_attribute(node, "pads")) {
@@ -123,7 +123,7 @@ void pad(To& to, const Node& node, const Name& g) {
   to.give(in(node), to.add("Pad", inputs));
 }
 
-void resize(To& to, const Node& node, const Name& g) {
+void resize(To& to, const NodeProto& node, const Name& g) {
   const std::string mode = text_of(node, "mode", "nearest");
   const std::string transformation = text_of(node, "coordinate_transformation_mode", "half_pixel");
   if (mode != "nearest" || transformation == "tf_crop_and_resize") {
@@ -133,13 +133,13 @@ void resize(To& to, const Node& node, const Name& g) {
   moved(to, node, g);
 }
 
-void cumulative_sum(To& to, const Node& node, const Name& g) {
+void cumulative_sum(To& to, const NodeProto& node, const Name& g) {
   to.give(in(node), to.add("CumSum", {g, in(node, 1)},
                            {onnx::MakeAttribute("exclusive", int_of(node, "exclusive", 0)),
                             onnx::MakeAttribute("reverse", 1 - int_of(node, "reverse", 0))}));
 }
 
-void triangle(To& to, const Node& node, const Name& g) {
+void triangle(To& to, const NodeProto& node, const Name& g) {
   Names inputs = {g};
   if (node.input_size() > 1) inputs.push_back(in(node, 1));
   to.give(in(node),

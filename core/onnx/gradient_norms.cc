@@ -8,7 +8,7 @@ namespace gantry {
 namespace {
 
 using To = Backward;
-using Node = onnx::NodeProto;
+using onnx::NodeProto;
 using Name = std::string;
 using Axes = std::vector<int64_t>;
 
@@ -25,7 +25,7 @@ Name by_channel(To& to, const Name& value, int rank) {
   return to.add("Reshape", {value, to.list(shape)});
 }
 
-Name deviation_of(To& to, const Node& node, const Name& variance) {
+Name deviation_of(To& to, const NodeProto& node, const Name& variance) {
   const auto epsilon = static_cast<double>(float_of(node, "epsilon", 1e-5F));
   return to.add("Sqrt", {to.add("Add", {variance, to.number(variance, epsilon)})});
 }
@@ -37,7 +37,7 @@ struct Normal {
 };
 
 /// By the statistics of x itself over `axes`.
-Normal own_normal(To& to, const Node& node, const Name& x, const Axes& axes) {
+Normal own_normal(To& to, const NodeProto& node, const Name& x, const Axes& axes) {
   const Name centered = to.add("Sub", {x, to.mean_over(x, axes)});
   const Name variance = to.mean_over(to.product(centered, centered), axes);
   const Name deviation = deviation_of(to, node, variance);
@@ -52,7 +52,7 @@ Name by_input(To& to, const Normal& normal, const Name& d, const Axes& axes) {
 }
 
 /// Scale and shift, one number for each channel: inputs 1 and 2.
-void give_channels(To& to, const Node& node, const Name& g, const Normal& normal, int rank) {
+void give_channels(To& to, const NodeProto& node, const Name& g, const Normal& normal, int rank) {
   const Axes others = spatial_axes(rank, {0});
   const auto give = [&](const Name& name, const Name& part) {
     to.give(name, to.reshaped(to.sum_over(part, others), name));
@@ -61,7 +61,7 @@ void give_channels(To& to, const Node& node, const Name& g, const Normal& normal
   if (to.wants(in(node, 2))) give(in(node, 2), g);
 }
 
-void refuse_statistics(To& to, const Node& node) {
+void refuse_statistics(To& to, const NodeProto& node) {
   for (int i = 1; i < node.output_size(); ++i) {
     if (!to.has(node.output(i))) continue;
     to.fail(Code::kUnsupported,
@@ -70,7 +70,7 @@ void refuse_statistics(To& to, const Node& node) {
 }
 
 /// From the attribute's axis on.
-Axes last_axes(const To& to, const Node& node) {
+Axes last_axes(const To& to, const NodeProto& node) {
   const int rank = to.rank_of(in(node));
   const int first = axis_of(node, rank, -1);
   Axes axes(static_cast<size_t>(rank - first));
@@ -78,7 +78,7 @@ Axes last_axes(const To& to, const Node& node) {
   return axes;
 }
 
-void layer_norm(To& to, const Node& node, const Name& g) {
+void layer_norm(To& to, const NodeProto& node, const Name& g) {
   refuse_statistics(to, node);
   const Axes axes = last_axes(to, node);
   const Normal normal = own_normal(to, node, in(node), axes);
@@ -88,7 +88,7 @@ void layer_norm(To& to, const Node& node, const Name& g) {
 }
 
 /// Without the mean: with e = x / root(mean(x^2)), (d - e mean(d e)) / root(mean(x^2)).
-void root_mean_square_norm(To& to, const Node& node, const Name& g) {
+void root_mean_square_norm(To& to, const NodeProto& node, const Name& g) {
   const Name& x = in(node);
   const Axes axes = last_axes(to, node);
   const Name root = deviation_of(to, node, to.mean_over(to.product(x, x), axes));
@@ -100,7 +100,7 @@ void root_mean_square_norm(To& to, const Node& node, const Name& g) {
   to.give(x, to.add("Div", {to.add("Sub", {d, tilt}), root}));
 }
 
-void instance_norm(To& to, const Node& node, const Name& g) {
+void instance_norm(To& to, const NodeProto& node, const Name& g) {
   const int rank = to.rank_of(in(node));
   const Axes axes = spatial_axes(rank, {});
   const Normal normal = own_normal(to, node, in(node), axes);
@@ -110,7 +110,7 @@ void instance_norm(To& to, const Node& node, const Name& g) {
 }
 
 /// The channels of a group, and their elements, are one axis.
-void group_norm(To& to, const Node& node, const Name& g) {
+void group_norm(To& to, const NodeProto& node, const Name& g) {
   if (to.opset() < 21)
     to.fail(Code::kUnsupported, "the derivative of a GroupNormalization needs opset 21");
   const Name& x = in(node);
@@ -126,7 +126,7 @@ void group_norm(To& to, const Node& node, const Name& g) {
 }
 
 /// By the mean and the variance that are given, which have derivatives too.
-void by_given_statistics(To& to, const Node& node, const Name& g, const Name& d, int rank) {
+void by_given_statistics(To& to, const NodeProto& node, const Name& g, const Name& d, int rank) {
   const Name centered = to.add("Sub", {in(node), by_channel(to, in(node, 3), rank)});
   const Name deviation = deviation_of(to, node, by_channel(to, in(node, 4), rank));
   const Normal normal = {to.add("Div", {centered, deviation}), deviation};
@@ -141,7 +141,7 @@ void by_given_statistics(To& to, const Node& node, const Name& g, const Name& d,
   to.give(in(node, 4), to.reshaped(to.sum_over(bend, others), in(node, 4)));
 }
 
-void batch_norm(To& to, const Node& node, const Name& g) {
+void batch_norm(To& to, const NodeProto& node, const Name& g) {
   refuse_statistics(to, node);
   const bool is_training = int_of(node, "training_mode", 0) != 0;
   const bool is_old = to.opset() < 14 && node.output_size() > 1;

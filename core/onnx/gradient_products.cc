@@ -8,7 +8,7 @@ namespace gantry {
 namespace {
 
 using To = Backward;
-using Node = onnx::NodeProto;
+using onnx::NodeProto;
 using Name = std::string;
 
 Name unsqueezed(To& to, const Name& value, const std::vector<int64_t>& axes) {
@@ -17,7 +17,7 @@ Name unsqueezed(To& to, const Name& value, const std::vector<int64_t>& axes) {
 }
 
 /// A vector on one side is a row on the left, or a column on the right, that leaves no axis.
-void matmul(To& to, const Node& node, const Name& g) {
+void matmul(To& to, const NodeProto& node, const Name& g) {
   const Name& a = in(node);
   const Name& b = in(node, 1);
   const int ranks[] = {to.rank_of(a), to.rank_of(b)};
@@ -42,7 +42,7 @@ void matmul(To& to, const Node& node, const Name& g) {
          ranks[0]);
 }
 
-void gemm(To& to, const Node& node, const Name& g) {
+void gemm(To& to, const NodeProto& node, const Name& g) {
   const bool ta = int_of(node, "transA", 0) != 0;
   const bool tb = int_of(node, "transB", 0) != 0;
   const float alpha = float_of(node, "alpha", 1.0F);
@@ -63,7 +63,7 @@ void gemm(To& to, const Node& node, const Name& g) {
 }
 
 /// The letters of an equation: a term for each input, then the output's.
-std::vector<std::string> terms_of(const To& to, const Node& node) {
+std::vector<std::string> terms_of(const To& to, const NodeProto& node) {
   std::string equation = text_of(node, "equation", "");
   std::erase(equation, ' ');
   std::vector<std::string> terms(1);
@@ -97,7 +97,7 @@ std::vector<std::string> terms_of(const To& to, const Node& node) {
 
 /// By one factor: the output's letters and the others' make its own. Letters that nobody else has
 /// were summed, and get the same everywhere.
-void einsum(To& to, const Node& node, const Name& g) {
+void einsum(To& to, const NodeProto& node, const Name& g) {
   const std::vector<std::string> terms = terms_of(to, node);
   for (size_t own = 0; own + 1 < terms.size(); ++own) {
     const Name& factor = in(node, static_cast<int>(own));

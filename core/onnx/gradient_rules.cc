@@ -9,11 +9,11 @@ namespace gantry {
 namespace {
 
 using To = Backward;
-using Node = onnx::NodeProto;
+using onnx::NodeProto;
 using Name = std::string;
 
 /// The node once more, on another input, with its axes kept.
-Name reduced_again(To& to, const Node& node, const char* op_type, const Name& x) {
+Name reduced_again(To& to, const NodeProto& node, const char* op_type, const Name& x) {
   Attributes attributes = {onnx::MakeAttribute("keepdims", int64_t{1})};
   for (const onnx::AttributeProto& attribute : node.attribute()) {
     if (attribute.name() != "keepdims") attributes.push_back(attribute);
@@ -23,14 +23,14 @@ Name reduced_again(To& to, const Node& node, const char* op_type, const Name& x)
   return to.add(op_type, inputs, attributes);
 }
 /// A value of the output's shape, with the reduced axes back in it.
-Name with_axes(To& to, const Node& node, const Name& value) {
+Name with_axes(To& to, const NodeProto& node, const Name& value) {
   if (int_of(node, "keepdims", 1) != 0) return value;
   const Name like = reduced_again(to, node, node.op_type().c_str(), in(node));
   return to.add("Reshape", {value, to.add("Shape", {like})});
 }
 
 /// How many elements became each of the output's, with the axes kept.
-Name folded_count(To& to, const Node& node) {
+Name folded_count(To& to, const NodeProto& node) {
   const Name ones = to.ones_like(in(node));
   // From opset 13 to 17 sums read their axes from an input and the others from an attribute.
   if (const onnx::AttributeProto* axes = find_attribute(node, "axes"))
@@ -39,7 +39,7 @@ Name folded_count(To& to, const Node& node) {
 }
 
 /// Sums and what is made of them: the derivative is the same for all elements, but for a factor.
-void reduce(To& to, const Node& node, const Name& g) {
+void reduce(To& to, const NodeProto& node, const Name& g) {
   const Name& x = in(node);
   const std::string& op_type = node.op_type();
   const Name spread = with_axes(to, node, g);
@@ -62,7 +62,7 @@ void reduce(To& to, const Node& node, const Name& g) {
 }
 
 /// The sum over what is normalized together: one axis, or before opset 13 all from it on.
-Name softmax_sum(To& to, const Node& node, const Name& value) {
+Name softmax_sum(To& to, const NodeProto& node, const Name& value) {
   if (to.opset() >= 13) return to.sum_over(value, {int_of(node, "axis", -1)});
   const int rank = to.rank_of(in(node));
   const int first = axis_of(node, rank, 1);
@@ -71,19 +71,19 @@ Name softmax_sum(To& to, const Node& node, const Name& value) {
   return axes.empty() ? value : to.sum_over(value, axes);
 }
 
-void softmax(To& to, const Node& node, const Name& g) {
+void softmax(To& to, const NodeProto& node, const Name& g) {
   const Name weighted = to.product(g, out(node));
   const Name sum = softmax_sum(to, node, weighted);
   to.give(in(node), to.add("Sub", {weighted, to.product(out(node), sum)}));
 }
 
-void log_softmax(To& to, const Node& node, const Name& g) {
+void log_softmax(To& to, const NodeProto& node, const Name& g) {
   const Name sum = softmax_sum(to, node, g);
   to.give(in(node), to.add("Sub", {g, to.product(to.add("Exp", {out(node)}), sum)}));
 }
 
 /// What is dropped has none. The factor of the rest is the one of training, or 1.
-void dropout(To& to, const Node& node, const Name& g) {
+void dropout(To& to, const NodeProto& node, const Name& g) {
   const bool may_train = node.input_size() > 2 && !in(node, 2).empty();
   if (!may_train) return to.give(in(node), g);
   to.refuse_from(node, 1);

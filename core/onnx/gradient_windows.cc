@@ -9,11 +9,11 @@ namespace gantry {
 namespace {
 
 using To = Backward;
-using Node = onnx::NodeProto;
+using onnx::NodeProto;
 using Name = std::string;
 
 /// The places of windows on an image, by spatial axis. `output`: how many windows.
-struct Windows {
+struct PoolWindows {
   std::vector<int64_t> image;
   std::vector<int64_t> output;
   std::vector<int64_t> kernel;
@@ -27,7 +27,7 @@ struct Windows {
   [[nodiscard]] int64_t end(size_t i) const { return (output[i] - 1) * strides[i] + reach(i); }
 };
 
-std::vector<int64_t> spatial_extents(const To& to, const Name& name, const Node& node) {
+std::vector<int64_t> spatial_extents(const To& to, const Name& name, const NodeProto& node) {
   const std::vector<int64_t> all = to.extents_of(name);
   std::vector<int64_t> extents(all.begin() + std::min<std::ptrdiff_t>(2, all.end() - all.begin()),
                                all.end());
@@ -39,9 +39,9 @@ std::vector<int64_t> spatial_extents(const To& to, const Name& name, const Node&
 }
 
 /// Attributes of a node whose windows go over `image`, one for each element of `output`.
-Windows windows_of(const To& to, const Node& node, const Name& image, const Name& output,
-                   std::vector<int64_t> kernel) {
-  Windows w;
+PoolWindows windows_of(const To& to, const NodeProto& node, const Name& image, const Name& output,
+                       std::vector<int64_t> kernel) {
+  PoolWindows w;
   w.image = spatial_extents(to, image, node);
   w.output = spatial_extents(to, output, node);
   w.kernel = std::move(kernel);
@@ -68,7 +68,7 @@ Windows windows_of(const To& to, const Node& node, const Name& image, const Name
 }
 
 /// Adds up, at each place of the image, what the windows over it have: weights times `g`.
-Name spread(To& to, const Windows& w, const Name& g, const Name& weights, int64_t group) {
+Name spread(To& to, const PoolWindows& w, const Name& g, const Name& weights, int64_t group) {
   // What the windows left over at the end gets zeros.
   std::vector<int64_t> pads = w.pads;
   std::vector<int64_t> rest(w.axes());
@@ -92,7 +92,7 @@ Name swapped(To& to, const Name& value, size_t axes) {
 }
 
 /// [N, groups C, ...] to [C, groups N, ...].
-Name swapped_in_groups(To& to, const Windows& w, const Name& image, int64_t channels,
+Name swapped_in_groups(To& to, const PoolWindows& w, const Name& image, int64_t channels,
                        int64_t group) {
   if (group == 1) return swapped(to, image, w.axes());
   std::vector<int64_t> parted = {0, group, channels};  // 0: as it is
@@ -110,7 +110,7 @@ Name swapped_in_groups(To& to, const Windows& w, const Name& image, int64_t chan
 
 /// By the weights [M, channels, ...] it is the convolution of the image with g, where samples and
 /// channels change places, and strides and dilations too.
-Name by_weights(To& to, const Windows& w, const Name& image, const Name& g, int64_t channels,
+Name by_weights(To& to, const PoolWindows& w, const Name& image, const Name& g, int64_t channels,
                 int64_t group) {
   Name whole = to.add(
       "Conv", {swapped_in_groups(to, w, image, channels, group), swapped(to, g, w.axes())},
@@ -122,17 +122,17 @@ Name by_weights(To& to, const Windows& w, const Name& image, const Name& g, int6
 }
 
 /// The third input: one number for each channel.
-void bias(To& to, const Node& node, const Name& g, size_t axes) {
+void bias(To& to, const NodeProto& node, const Name& g, size_t axes) {
   if (node.input_size() < 3 || !to.wants(in(node, 2))) return;
   std::vector<int64_t> others = {0};
   for (size_t i = 0; i < axes; ++i) others.push_back(static_cast<int64_t>(i) + 2);
   to.give(in(node, 2), to.reshaped(to.sum_over(g, others), in(node, 2)));
 }
 
-void conv(To& to, const Node& node, const Name& g) {
+void conv(To& to, const NodeProto& node, const Name& g) {
   const Name& x = in(node);
   const std::vector<int64_t> weights = to.known_extents(in(node, 1), "Conv");
-  const Windows w = windows_of(to, node, x, out(node), {weights.begin() + 2, weights.end()});
+  const PoolWindows w = windows_of(to, node, x, out(node), {weights.begin() + 2, weights.end()});
   const int64_t group = int_of(node, "group", 1);
   if (to.wants(x)) to.give(x, spread(to, w, g, in(node, 1), group));
   if (to.wants(in(node, 1))) to.give(in(node, 1), by_weights(to, w, x, g, weights[1], group));
@@ -140,10 +140,10 @@ void conv(To& to, const Node& node, const Name& g) {
 }
 
 /// A convolution whose image is the output.
-void conv_transpose(To& to, const Node& node, const Name& g) {
+void conv_transpose(To& to, const NodeProto& node, const Name& g) {
   const Name& x = in(node);
   const std::vector<int64_t> weights = to.known_extents(in(node, 1), "ConvTranspose");
-  const Windows w = windows_of(to, node, out(node), x, {weights.begin() + 2, weights.end()});
+  const PoolWindows w = windows_of(to, node, out(node), x, {weights.begin() + 2, weights.end()});
   const int64_t group = int_of(node, "group", 1);
   if (to.wants(x)) {
     Name part = to.add(
@@ -161,12 +161,12 @@ void conv_transpose(To& to, const Node& node, const Name& g) {
   bias(to, node, g, w.axes());
 }
 
-Windows pool_windows(const To& to, const Node& node) {
+PoolWindows pool_windows(const To& to, const NodeProto& node) {
   return windows_of(to, node, in(node), out(node), ints_of(node, "kernel_shape", 0, 1));
 }
 
 /// What the windows over each place of the input of a pool have.
-Name pool_sum(To& to, const Windows& w, const Node& node, const Name& g) {
+Name pool_sum(To& to, const PoolWindows& w, const NodeProto& node, const Name& g) {
   std::vector<int64_t> kernel = {1, 1};
   std::vector<int64_t> planes = {-1, 1};
   kernel.insert(kernel.end(), w.kernel.begin(), w.kernel.end());
@@ -177,7 +177,7 @@ Name pool_sum(To& to, const Windows& w, const Node& node, const Name& g) {
 }
 
 /// How many elements each window of an average has, along one axis.
-std::vector<double> window_counts(const Windows& w, size_t axis, bool counts_pads) {
+std::vector<double> window_counts(const PoolWindows& w, size_t axis, bool counts_pads) {
   const int64_t first = counts_pads ? -w.pads[axis] : 0;
   const int64_t end = w.image[axis] + (counts_pads ? w.pads[axis + w.axes()] : 0);
   std::vector<double> counts;
@@ -192,8 +192,8 @@ std::vector<double> window_counts(const Windows& w, size_t axis, bool counts_pad
   return counts;
 }
 
-void average_pool(To& to, const Node& node, const Name& g) {
-  const Windows w = pool_windows(to, node);
+void average_pool(To& to, const NodeProto& node, const Name& g) {
+  const PoolWindows w = pool_windows(to, node);
   Name part = g;
   for (size_t i = 0; i < w.axes(); ++i) {
     std::vector<int64_t> along(w.axes(), 1);
@@ -205,7 +205,7 @@ void average_pool(To& to, const Node& node, const Name& g) {
   to.give(in(node), pool_sum(to, w, node, part));
 }
 
-void max_pool(To& to, const Node& node, const Name& g) {
+void max_pool(To& to, const NodeProto& node, const Name& g) {
   if (to.opset() < 16) to.fail(Code::kUnsupported, "the derivative of a MaxPool needs opset 16");
   Attributes attributes;
   for (const onnx::AttributeProto& attribute : node.attribute()) {
@@ -221,7 +221,7 @@ struct NormSlope {
   Name own;
   Name shared;
 };
-NormSlope norm_slope(To& to, const Node& node, const Name& g) {
+NormSlope norm_slope(To& to, const NodeProto& node, const Name& g) {
   const Name& x = in(node);
   const auto p = static_cast<double>(int_of(node, "p", 2));
   const Name powers = to.add("Pow", {to.add("Abs", {x}), to.number(x, p - 1)});
@@ -230,20 +230,20 @@ NormSlope norm_slope(To& to, const Node& node, const Name& g) {
   return {to.product(to.add("Sign", {x}), powers), to.where(is_there, quotient)};
 }
 
-void lp_pool(To& to, const Node& node, const Name& g) {
+void lp_pool(To& to, const NodeProto& node, const Name& g) {
   if (to.opset() < 2) to.fail(Code::kUnsupported, "the derivative of an LpPool needs opset 2");
   const NormSlope slope = norm_slope(to, node, g);
-  const Windows w = pool_windows(to, node);
+  const PoolWindows w = pool_windows(to, node);
   to.give(in(node), to.product(slope.own, pool_sum(to, w, node, slope.shared)));
 }
 
-void global_lp(To& to, const Node& node, const Name& g) {
+void global_lp(To& to, const NodeProto& node, const Name& g) {
   if (to.opset() < 2) to.fail(Code::kUnsupported, "the derivative of a GlobalLpPool needs opset 2");
   const NormSlope slope = norm_slope(to, node, g);
   to.give(in(node), to.product(slope.own, slope.shared));
 }
 
-void global_average(To& to, const Node& node, const Name& g) {
+void global_average(To& to, const NodeProto& node, const Name& g) {
   double count = 1;
   for (const int64_t extent : spatial_extents(to, in(node), node))
     count *= static_cast<double>(extent);
@@ -251,7 +251,7 @@ void global_average(To& to, const Node& node, const Name& g) {
 }
 
 /// Of equals each has the derivative.
-void global_max(To& to, const Node& node, const Name& g) {
+void global_max(To& to, const NodeProto& node, const Name& g) {
   const Name all = to.product(to.ones_like(in(node)), g);
   to.give(in(node), to.where(to.add("Equal", {in(node), out(node)}), all));
 }

@@ -26,7 +26,7 @@ namespace {
 enum class Result { kLikeFirst, kOfFirstType, kFloat, kFloatLikeFirst, kBytesLikeFirst };
 
 /// An operator whose body is always the same. Inputs named ..._zero_point and bias may be absent.
-struct Operator {
+struct MicrosoftOperator {
   const char* text;  // a function as ONNX writes them
   Result result;
 };
@@ -82,7 +82,7 @@ std::string text_of(const QuantizedOperator& entry) {
   return text.append(" Y = QuantizeLinear(y, Y_scale, Y_zero_point) }");
 }
 
-constexpr std::array<Operator, 8> kOperators = {{
+constexpr std::array<MicrosoftOperator, 8> kMicrosoftOperators = {{
     {R"(DequantizeLinear <axis: int = 1> (X, X_scale, X_zero_point) => (Y) {
       Y = DequantizeLinear<axis: int = @axis>(X, X_scale, X_zero_point)
     })",
@@ -261,7 +261,8 @@ std::vector<onnx::OpSchema> microsoft_schemas() {
   std::vector<onnx::OpSchema> schemas;
   for (const QuantizedOperator& entry : kQuantizedOperators)
     schemas.push_back(schema_of(text_of(entry), entry.result));
-  for (const Operator& entry : kOperators) schemas.push_back(schema_of(entry.text, entry.result));
+  for (const MicrosoftOperator& entry : kMicrosoftOperators)
+    schemas.push_back(schema_of(entry.text, entry.result));
   for (onnx::OpSchema& schema : attention_schemas()) schemas.push_back(std::move(schema));
   for (onnx::OpSchema& schema : norm_schemas()) schemas.push_back(std::move(schema));
   schemas.push_back(matmul_nbits_schema());

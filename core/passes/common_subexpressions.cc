@@ -14,11 +14,11 @@ constexpr uint64_t kComparedBytes = 64;        // of a constant input
 constexpr uint64_t kComparedTensor = 4 << 10;  // of a tensor in an attribute
 
 /// Writes what decides a node's outputs as a text that is equal for equal nodes.
-class Signature {
+class NodeSignature {
  public:
   /// Nothing: the node is not compared.
   static std::optional<std::string> of(const Node& node) {
-    Signature signature;
+    NodeSignature signature;
     signature.add(node.op_type);
     signature.add(node.domain);
     signature.add(node.overload);
@@ -100,7 +100,7 @@ bool merge_common_subexpressions(Graph& graph, const PassContext& context) {
   bool changed = false;
   for (const auto& node : graph.nodes()) {
     if (!is_comparable(graph, *node, context)) continue;
-    std::optional<std::string> signature = Signature::of(*node);
+    std::optional<std::string> signature = NodeSignature::of(*node);
     if (!signature) continue;
     const auto [entry, is_new] = first.try_emplace(std::move(*signature), node.get());
     if (is_new) continue;

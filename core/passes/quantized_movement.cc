@@ -12,13 +12,13 @@
 namespace gantry {
 namespace {
 
-struct Operator {
+struct MovingOperator {
   std::string_view name;
   int first_version;      // that takes 8-bit integers
   bool moves_all_inputs;  // else the first alone
 };
 
-constexpr std::array<Operator, 12> kOperators = {{
+constexpr std::array<MovingOperator, 12> kMovingOperators = {{
     {"Concat", 4, true},
     {"DepthToSpace", 1, false},
     {"Flatten", 9, false},
@@ -33,13 +33,13 @@ constexpr std::array<Operator, 12> kOperators = {{
     {"Unsqueeze", 1, false},
 }};
 
-const Operator* operator_of(const Node& node) {
+const MovingOperator* operator_of(const Node& node) {
   if (!node.domain.empty()) return nullptr;
-  const auto* found =
-      std::find_if(kOperators.begin(), kOperators.end(), [&](const Operator& candidate) {
+  const auto* found = std::find_if(
+      kMovingOperators.begin(), kMovingOperators.end(), [&](const MovingOperator& candidate) {
         return candidate.name == node.op_type && node.since_version >= candidate.first_version;
       });
-  return found == kOperators.end() ? nullptr : found;
+  return found == kMovingOperators.end() ? nullptr : found;
 }
 
 // How the value is quantized where it comes from; nothing: it comes from elsewhere.
@@ -98,7 +98,7 @@ bool move(Graph& graph, Node& node, size_t moved_inputs) {
 bool move_quantized(Graph& graph, const PassContext&) {
   bool changed = false;
   for (const auto& node : graph.nodes()) {
-    const Operator* found = operator_of(*node);
+    const MovingOperator* found = operator_of(*node);
     if (!found || node->inputs.empty() || !has_one_kind_of_output(*node)) continue;
     changed |= move(graph, *node, found->moves_all_inputs ? node->inputs.size() : 1);
   }

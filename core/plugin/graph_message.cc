@@ -10,7 +10,7 @@ namespace {
 
 using PlaceConstant = std::function<DataPlace(const gantry_value&)>;
 
-[[noreturn]] void fail(const std::string& what) {
+[[noreturn]] void fail_graph(const std::string& what) {
   throw Error(Code::kInternal, "a graph for a worker process " + what);
 }
 
@@ -114,7 +114,7 @@ class GraphReader {
 
   GraphValue* value_of(const Graph& graph, uint32_t id) const {
     if (id == GANTRY_NONE) return nullptr;
-    if (id >= graph.values().size()) fail("names value " + std::to_string(id));
+    if (id >= graph.values().size()) fail_graph("names value " + std::to_string(id));
     return graph.values()[id].get();
   }
 
@@ -133,7 +133,7 @@ class GraphReader {
     node->overload = from_.text();
     for (GraphValue* value : read_values(graph)) graph.add_input(node, value);
     for (GraphValue* value : read_values(graph)) {
-      if (!value) fail("has an empty capture");
+      if (!value) fail_graph("has an empty capture");
       graph.add_capture(node, value);
     }
     for (GraphValue* value : read_values(graph)) graph.add_output(node, value);
@@ -147,7 +147,8 @@ class GraphReader {
     const auto type = from_.get<uint32_t>();
     const uint64_t count = from_.count(1);
     const bool is_single = type < GANTRY_ATTRIBUTE_FLOATS;
-    if (is_single && count != 1) fail("has an attribute of " + std::to_string(count) + " items");
+    if (is_single && count != 1)
+      fail_graph("has an attribute of " + std::to_string(count) + " items");
     switch (type) {
       case GANTRY_ATTRIBUTE_INT:
       case GANTRY_ATTRIBUTE_INTS:
@@ -170,7 +171,7 @@ class GraphReader {
         set(attribute, is_single, count, [&] { return read(); });
         break;
       default:
-        fail("has an attribute of type " + std::to_string(type));
+        fail_graph("has an attribute of type " + std::to_string(type));
     }
     node.attributes.push_back(std::move(attribute));
   }

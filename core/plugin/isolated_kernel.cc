@@ -19,7 +19,7 @@
 namespace gantry {
 namespace {
 
-constexpr uint64_t kInlineBytes = 1024;        // of an input that goes with the message
+constexpr uint64_t kInlineInputBytes = 1024;   // of an input that goes with the message
 constexpr uint64_t kCopiedBytes = 256 * 1024;  // of an output that is copied out
 constexpr uint64_t kFirstWindow = 1 << 20;
 constexpr uint64_t kSpareWindow = uint64_t{1} << 34;
@@ -156,7 +156,9 @@ class IsolatedKernel {
                                      " of " + label_ + ", which is not there");
   }
 
-  static bool is_copied(const gantry_tensor& tensor) { return tensor.size_bytes > kInlineBytes; }
+  static bool is_copied(const gantry_tensor& tensor) {
+    return tensor.size_bytes > kInlineInputBytes;
+  }
 
   [[nodiscard]] uint64_t bytes_of_inputs(const gantry_call& call, const WorkerKernel& slots) const {
     uint64_t bytes = 0;

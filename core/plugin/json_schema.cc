@@ -101,10 +101,6 @@ std::string suggestion(const json& schema, const json& value) {
   return {};
 }
 
-std::string did_you_mean(const std::string& suggested) {
-  return suggested.empty() ? std::string() : ". Did you mean " + suggested + "?";
-}
-
 std::vector<std::string> names_of_members(const json& schema) {
   std::vector<std::string> names;
   if (schema.contains("properties")) {
@@ -135,7 +131,7 @@ JsonProblem unknown_member(const json& root_schema, const json& schema, const st
   const std::string elsewhere =
       nearest.empty() ? known_elsewhere(root_schema, member, {}) : std::string();
   if (!elsewhere.empty()) problem.what += "; \"" + member + "\" is a member of " + elsewhere;
-  problem.what += did_you_mean(problem.suggestion);
+  problem.what += suggest(problem.suggestion);
   return problem;
 }
 
@@ -206,7 +202,7 @@ JsonProblem problem_at(const std::vector<std::string>& path, const std::string& 
     problem.what += (expected.empty() ? " Found " : ", found ") + describe_json(*value);
     if (is_plain) problem.suggestion = suggestion(*schema, *value);
   }
-  problem.what += did_you_mean(problem.suggestion);
+  problem.what += suggest(problem.suggestion);
   return problem;
 }
 

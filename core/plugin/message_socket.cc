@@ -18,7 +18,7 @@ namespace {
 
 // What a socket takes at once is limited by the system, far above this.
 constexpr size_t kMostInline = 64 * 1024;
-constexpr uint64_t kMostBytes = uint64_t{1} << 34;
+constexpr uint64_t kMostMessageBytes = uint64_t{1} << 34;
 
 // In front of every message. With `is_apart` the bytes are those of the last descriptor's file.
 struct Head {
@@ -136,7 +136,7 @@ std::optional<ReceivedMessage> receive_message(int socket) {
   do {
     got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   } while (got < 0 && errno == EINTR);
-  if (got < static_cast<ssize_t>(sizeof(head)) || head.size_bytes > kMostBytes) return {};
+  if (got < static_cast<ssize_t>(sizeof(head)) || head.size_bytes > kMostMessageBytes) return {};
   ReceivedMessage received;
   received.descriptors = descriptors_of(message);
   if (!head.is_apart) {

@@ -17,7 +17,7 @@
 namespace gantry {
 namespace {
 
-struct Slot {
+struct OpenSlot {
   std::weak_ptr<PluginProvider> provider;
   bool is_taken = false;  // from before the entry is called until after destroy has returned
 };
@@ -25,7 +25,7 @@ struct Slot {
 struct OpenProviders {
   std::mutex mutex;
   std::condition_variable freed;
-  std::map<std::string, Slot> slots;
+  std::map<std::string, OpenSlot> slots;
   uint64_t left_bytes = 0;  // by providers that are closed
 };
 
@@ -58,7 +58,7 @@ std::shared_ptr<PluginProvider> find_or_take(const std::string& key) {
   OpenProviders& all = open_providers();
   std::unique_lock<std::mutex> lock(all.mutex);
   for (;;) {
-    Slot& slot = all.slots[key];
+    OpenSlot& slot = all.slots[key];
     if (std::shared_ptr<PluginProvider> open = slot.provider.lock()) return open;
     if (!slot.is_taken) {
       slot.is_taken = true;

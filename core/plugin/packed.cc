@@ -21,7 +21,7 @@ using Key = PackedKey;
 
 thread_local PackedLedger* ledger = nullptr;
 
-struct Entry {
+struct PackedEntry {
   std::shared_ptr<const void> memory;
   uint64_t size_bytes = 0;
   uint64_t users = 0;
@@ -31,7 +31,7 @@ struct Entry {
 struct Packed {
   std::mutex mutex;
   std::condition_variable filled;
-  std::map<Key, std::shared_ptr<Entry>> entries;
+  std::map<Key, std::shared_ptr<PackedEntry>> entries;
   std::map<const void*, Key> keys;
   std::atomic<uint64_t> bytes{0};
 };
@@ -43,12 +43,13 @@ Packed& packed() {
 }
 
 // Takes one share of the entry; the caller holds the lock.
-std::shared_ptr<Entry> find_or_add(Packed& all, const Key& key, uint64_t size_bytes, bool& is_new) {
-  std::shared_ptr<Entry>& entry = all.entries[key];
+std::shared_ptr<PackedEntry> find_or_add(Packed& all, const Key& key, uint64_t size_bytes,
+                                         bool& is_new) {
+  std::shared_ptr<PackedEntry>& entry = all.entries[key];
   is_new = entry == nullptr;
   if (is_new) {
     try {
-      auto made = std::make_shared<Entry>();
+      auto made = std::make_shared<PackedEntry>();
       if (ledger) made->memory = ledger->find(key, size_bytes);
       made->filled = made->memory != nullptr;
       if (!made->filled) made->memory = allocate_packed(size_bytes);
@@ -70,7 +71,7 @@ std::shared_ptr<Entry> find_or_add(Packed& all, const Key& key, uint64_t size_by
   return entry;
 }
 
-void note(const Key& key, const Entry& entry) {
+void note(const Key& key, const PackedEntry& entry) {
   try {
     ledger->note({key, entry.memory, entry.size_bytes});
   } catch (...) {
@@ -88,7 +89,7 @@ const void* acquire_packed(const uint8_t key[32], uint64_t size_bytes,
   std::copy(key, key + wanted.size(), wanted.begin());
   std::unique_lock<std::mutex> lock(all.mutex);
   bool is_new = false;
-  const std::shared_ptr<Entry> entry = find_or_add(all, wanted, size_bytes, is_new);
+  const std::shared_ptr<PackedEntry> entry = find_or_add(all, wanted, size_bytes, is_new);
   if (is_new && !entry->filled) {
     lock.unlock();  // filling takes long, and other keys need not wait for it
     fill(arg, const_cast<void*>(entry->memory.get()));  // ours as long as it is not filled
@@ -106,7 +107,8 @@ const void* acquire_packed(const uint8_t key[32], uint64_t size_bytes,
 void release_packed(const void* data) noexcept {
   if (!data) return;
   Packed& all = packed();
-  std::shared_ptr<Entry> last;  // before the lock, so that the memory is freed after it is released
+  std::shared_ptr<PackedEntry>
+      last;  // before the lock, so that the memory is freed after it is released
   const std::lock_guard<std::mutex> lock(all.mutex);
   const auto key = all.keys.find(data);
   if (key == all.keys.end()) return;

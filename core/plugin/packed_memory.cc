@@ -19,7 +19,7 @@ namespace {
 constexpr uint64_t kHugePage = kHugePageBytes;
 constexpr uint64_t kChunk = 16 * kHugePage;  // mapping that small blocks share
 
-[[noreturn]] void fail(uint64_t size_bytes) {
+[[noreturn]] void fail_packed(uint64_t size_bytes) {
   throw Error(Code::kOutOfMemory,
               "no memory for packed data of " + std::to_string(size_bytes) + " bytes");
 }
@@ -28,11 +28,11 @@ constexpr uint64_t kChunk = 16 * kHugePage;  // mapping that small blocks share
 // not taken whole for a few bytes.
 std::shared_ptr<std::byte> map(uint64_t size_bytes) {
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  if (size_bytes > UINT64_MAX - kHugePage - page) fail(size_bytes);
+  if (size_bytes > UINT64_MAX - kHugePage - page) fail_packed(size_bytes);
   const uint64_t length = round_up(size_bytes, page);
   void* whole =
       mmap(nullptr, length + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (whole == MAP_FAILED) fail(size_bytes);
+  if (whole == MAP_FAILED) fail_packed(size_bytes);
   auto* first = static_cast<std::byte*>(whole);
   const uint64_t before =
       round_up(reinterpret_cast<uintptr_t>(first), kHugePage) - reinterpret_cast<uintptr_t>(first);

@@ -26,8 +26,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using nlohmann::json;
 
-constexpr size_t kMostWords = 1000;     // of standard error, from its end
-constexpr size_t kMostBytes = 1 << 20;  // of anything that a child says
+constexpr size_t kMostWords = 1000;         // of standard error, from its end
+constexpr size_t kMostSaidBytes = 1 << 20;  // of anything that a child says
 
 [[noreturn]] void fail(const ProbeRequest& request, const std::string& what, int reason) {
   throw Error(Code::kUnavailable, "provider \"" + request.name +
@@ -88,7 +88,7 @@ void drain(const Descriptor& from, std::string& to) {
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return;
     to.append(piece.data(), static_cast<size_t>(got));
-    if (to.size() > kMostBytes) to.erase(0, to.size() - kMostBytes);
+    if (to.size() > kMostSaidBytes) to.erase(0, to.size() - kMostSaidBytes);
   }
 }
 

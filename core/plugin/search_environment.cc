@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 #define GANTRY_SYSCONFDIR "/etc"
 #endif
 
-constexpr const char* kSuffix = "gantry/providers.d";
+constexpr const char* kManifestFolder = "gantry/providers.d";
 
 // Reads variables and keeps a row for each.
 class Variables {
@@ -73,7 +73,8 @@ std::string xdg_folder(Variables& variables, const char* name, const std::string
 }
 
 void add_folder(std::vector<std::string>& folders, const std::string& base) {
-  if (!base.empty() && base.front() == '/') folders.push_back((fs::path(base) / kSuffix).string());
+  if (!base.empty() && base.front() == '/')
+    folders.push_back((fs::path(base) / kManifestFolder).string());
 }
 
 bool read_switch(Variables& variables, const char* name) {

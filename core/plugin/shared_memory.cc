@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kSizeSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 
-[[noreturn]] void fail(uint64_t size_bytes) {
+[[noreturn]] void fail_shared(uint64_t size_bytes) {
   throw Error(Code::kOutOfMemory, "no shared memory of " + std::to_string(size_bytes) +
                                       " bytes for a worker process: " + std::strerror(errno));
 }
@@ -30,7 +30,7 @@ std::shared_ptr<SharedMemory> SharedMemory::create(uint64_t size_bytes) {
   if (memory->file_.get() < 0 ||
       ftruncate(memory->file_.get(), static_cast<off_t>(memory->size_bytes_)) != 0 ||
       fcntl(memory->file_.get(), F_ADD_SEALS, kSizeSeals) != 0)
-    fail(size_bytes);
+    fail_shared(size_bytes);
   memory->map_pages(true);
   return memory;
 }
@@ -67,7 +67,7 @@ std::shared_ptr<SharedMemory> SharedMemory::map_file(Descriptor file, uint64_t s
 void SharedMemory::map_pages(bool is_writable) {
   void* data = mmap(nullptr, size_bytes_, PROT_READ | (is_writable ? PROT_WRITE : 0),
                     MAP_SHARED | MAP_NORESERVE, file_.get(), 0);
-  if (data == MAP_FAILED) fail(size_bytes_);
+  if (data == MAP_FAILED) fail_shared(size_bytes_);
   data_ = static_cast<std::byte*>(data);
 }
 
@@ -79,7 +79,7 @@ void SharedMemory::seal_content() {
   // The seal is refused while somebody could still write through a mapping.
   munmap(data_, size_bytes_);
   data_ = nullptr;
-  if (fcntl(file_.get(), F_ADD_SEALS, F_SEAL_WRITE) != 0) fail(size_bytes_);
+  if (fcntl(file_.get(), F_ADD_SEALS, F_SEAL_WRITE) != 0) fail_shared(size_bytes_);
 }
 
 void SharedMemory::drop(uint64_t offset, uint64_t size_bytes) noexcept {

@@ -43,7 +43,7 @@ bool is_private_group(const fs::path& path, const struct stat& facts) {
          getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) <= 0;
 }
 
-[[noreturn]] void refuse(const std::string& message) {
+[[noreturn]] void refuse_path(const std::string& message) {
   log(LogLevel::kWarning, message);  // an attempt, perhaps: never only in a report
   throw Error(Code::kUnavailable, message);
 }
@@ -53,10 +53,10 @@ void check_one(const fs::path& path, bool may_be_shared, bool is_elevated) {
   if (lstat(path.c_str(), &facts) != 0)
     throw Error(Code::kNotFound, path.string() + ": " + std::generic_category().message(errno));
   if (!is_trusted_owner(facts.st_uid, is_elevated)) {
-    refuse(path.string() + ": expected the owner root" +
-           (is_elevated || geteuid() == 0 ? "" : " or user " + std::to_string(geteuid())) +
-           ", found user " + std::to_string(facts.st_uid) +
-           ", who could replace what this process runs; chown " + path.string());
+    refuse_path(path.string() + ": expected the owner root" +
+                (is_elevated || geteuid() == 0 ? "" : " or user " + std::to_string(geteuid())) +
+                ", found user " + std::to_string(facts.st_uid) +
+                ", who could replace what this process runs; chown " + path.string());
   }
   if (S_ISLNK(facts.st_mode)) return;  // nobody writes a link: it is made anew, in its folder
   const bool by_all = (facts.st_mode & S_IWOTH) != 0;
@@ -64,8 +64,8 @@ void check_one(const fs::path& path, bool may_be_shared, bool is_elevated) {
       (facts.st_mode & S_IWGRP) != 0 && (is_elevated || !is_private_group(path, facts));
   if (!by_all && !by_group) return;
   if (may_be_shared && (facts.st_mode & S_ISVTX) != 0) return;
-  refuse(path.string() + ": expected that only its owner may write it, found that " +
-         (by_all ? "everybody may; chmod o-w " : "its group may; chmod g-w ") + path.string());
+  refuse_path(path.string() + ": expected that only its owner may write it, found that " +
+              (by_all ? "everybody may; chmod o-w " : "its group may; chmod g-w ") + path.string());
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kPollMs = 5;  // between questions whether a call shall go on
 
-int64_t milliseconds_since(Clock::time_point start) {
+int64_t whole_milliseconds_since(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
 }
 
@@ -152,14 +152,15 @@ Code WorkerProcess::wait_for_answer(int channel, const Patience& patience) {
     if (!stopped) {
       if (patience.should_stop) stop = patience.should_stop();
       if (stop == Code::kOk && patience.timeout_ms > 0 &&
-          milliseconds_since(start) >= patience.timeout_ms)
+          whole_milliseconds_since(start) >= patience.timeout_ms)
         stop = Code::kDeadlineExceeded;
       if (stop == Code::kOk) continue;
       stopped = Clock::now();
       if (patience.stop_flag) patience.stop_flag->store(true);
     }
-    if (patience.stop_flag && milliseconds_since(*stopped) < patience.grace_ms) continue;
-    end_for("a call did not end within " + std::to_string(milliseconds_since(start)) + " ms", stop);
+    if (patience.stop_flag && whole_milliseconds_since(*stopped) < patience.grace_ms) continue;
+    end_for("a call did not end within " + std::to_string(whole_milliseconds_since(start)) + " ms",
+            stop);
   }
 }
 

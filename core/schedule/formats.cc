@@ -12,12 +12,12 @@ namespace gantry {
 namespace {
 
 // A slot that reads a value; no port: control flow, which wants the dense order in host memory.
-struct Reader {
+struct FormatReader {
   const Claim* claim = nullptr;
   const Port* port = nullptr;
 };
 
-using Readers = std::unordered_map<const GraphValue*, std::vector<Reader>>;
+using Readers = std::unordered_map<const GraphValue*, std::vector<FormatReader>>;
 
 Readers readers_of(const GraphPlacement& placement) {
   Readers readers;
@@ -51,10 +51,11 @@ bool is_order_of(const gantry_format& format, const GraphValue& value) {
 }
 
 bool is_granted(const gantry_format& format, const GraphPlacement& placement,
-                const GraphValue& value, const Claim& maker, const std::vector<Reader>& readers) {
+                const GraphValue& value, const Claim& maker,
+                const std::vector<FormatReader>& readers) {
   bool is_wanted = false;
   bool is_refused = placement.graph->is_output(&value);
-  for (const Reader& reader : readers) {
+  for (const FormatReader& reader : readers) {
     if (reader.port && (reader.port->flags & GANTRY_PORT_SHAPE_ONLY)) continue;
     const bool takes = reader.port && accepts(*reader.port, format) &&
                        !is_host_port(*reader.port) &&

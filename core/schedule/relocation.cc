@@ -12,7 +12,6 @@
 namespace gantry {
 namespace {
 
-constexpr uint32_t kHost = 0;
 constexpr uint64_t kMostShapeBytes = 1024;  // of a value that counts as shape arithmetic
 
 // The rows of one candidate by their nodes.
@@ -157,7 +156,7 @@ class CostMover {
  public:
   explicit CostMover(GraphPlacement& placement)
       : placement_(placement),
-        home_(placement.graph->values().size(), kHost),
+        home_(placement.graph->values().size(), kHostSpace),
         reads_(placement.graph->values().size()),
         island_(placement.claims.size(), kNone) {
     for (size_t i = 0; i < placement.claims.size(); ++i) register_claim(i);
@@ -185,11 +184,11 @@ class CostMover {
     for (size_t i = 0; i < slots.inputs.size(); ++i) {
       const GraphValue* value = slots.inputs[i];
       if (!value || value->constant || (claim.inputs[i].flags & GANTRY_PORT_SHAPE_ONLY)) continue;
-      reads_[value->id].emplace_back(index, is_host_port(claim.inputs[i]) ? kHost : space);
+      reads_[value->id].emplace_back(index, is_host_port(claim.inputs[i]) ? kHostSpace : space);
     }
     for (size_t i = 0; i < slots.outputs.size(); ++i) {
       if (slots.outputs[i])
-        home_[slots.outputs[i]->id] = is_host_port(claim.outputs[i]) ? kHost : space;
+        home_[slots.outputs[i]->id] = is_host_port(claim.outputs[i]) ? kHostSpace : space;
     }
   }
 
@@ -268,7 +267,7 @@ class CostMover {
   double cost_of(const std::vector<const Claim*>& claims, size_t island) {
     struct Use {
       bool is_made = false;
-      uint32_t home = kHost;
+      uint32_t home = kHostSpace;
       std::set<uint32_t> needs;
     };
     std::unordered_map<const GraphValue*, Use> uses;
@@ -281,13 +280,13 @@ class CostMover {
         const GraphValue* value = slots.inputs[i];
         if (!value || value->constant || (claim->inputs[i].flags & GANTRY_PORT_SHAPE_ONLY))
           continue;
-        uses[value].needs.insert(is_host_port(claim->inputs[i]) ? kHost : space);
+        uses[value].needs.insert(is_host_port(claim->inputs[i]) ? kHostSpace : space);
       }
       for (size_t i = 0; i < slots.outputs.size(); ++i) {
         if (!slots.outputs[i]) continue;
         Use& use = uses[slots.outputs[i]];
         use.is_made = true;
-        use.home = is_host_port(claim->outputs[i]) ? kHost : space;
+        use.home = is_host_port(claim->outputs[i]) ? kHostSpace : space;
       }
     }
     for (auto& [value, use] : uses) {
@@ -295,7 +294,7 @@ class CostMover {
       for (const auto& [reader, space] : reads_[value->id]) {
         if (island_[reader] != island) use.needs.insert(space);
       }
-      if (is_read_by_core(*value)) use.needs.insert(kHost);
+      if (is_read_by_core(*value)) use.needs.insert(kHostSpace);
       cost +=
           static_cast<double>(copies(use.home, use.needs)) * transfer_ns(estimated_bytes(*value));
     }
@@ -311,10 +310,10 @@ class CostMover {
 
   static size_t copies(uint32_t home, std::set<uint32_t> needs) {
     const bool between_devices =
-        home != kHost && std::any_of(needs.begin(), needs.end(), [&](uint32_t space) {
-          return space != kHost && space != home;
+        home != kHostSpace && std::any_of(needs.begin(), needs.end(), [&](uint32_t space) {
+          return space != kHostSpace && space != home;
         });
-    if (between_devices) needs.insert(kHost);
+    if (between_devices) needs.insert(kHostSpace);
     return needs.size() - needs.count(home);
   }
 

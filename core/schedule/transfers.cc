@@ -7,24 +7,22 @@
 namespace gantry {
 namespace {
 
-constexpr uint32_t kHost = 0;
-
 // What a value needs: to be readable in a space. Sorted by value, then space.
 using Need = std::pair<uint32_t, uint32_t>;
 
 class Collector {
  public:
   explicit Collector(const GraphPlacement& placement)
-      : placement_(placement), home_(placement.graph->values().size(), kHost) {}
+      : placement_(placement), home_(placement.graph->values().size(), kHostSpace) {}
 
   std::vector<Transfer> run() {
     for (const Claim& claim : placement_.claims) visit_claim(claim, spaces_.of(*claim.candidate));
     for (const auto& node : placement_.graph->nodes()) {
       if (placement_.owner[node->id] != GraphPlacement::kCore) continue;
-      for (const GraphValue* value : node->inputs) need(value, kHost);
-      for (const GraphValue* value : node->captures) need(value, kHost);
+      for (const GraphValue* value : node->inputs) need(value, kHostSpace);
+      for (const GraphValue* value : node->captures) need(value, kHostSpace);
     }
-    for (const GraphValue* value : placement_.graph->outputs) need(value, kHost);
+    for (const GraphValue* value : placement_.graph->outputs) need(value, kHostSpace);
     return copies();
   }
 
@@ -37,7 +35,7 @@ class Collector {
     const ClaimSlots slots = slots_of(claim.nodes);
     for (size_t i = 0; i < slots.inputs.size(); ++i) {
       if (claim.inputs[i].flags & GANTRY_PORT_SHAPE_ONLY) continue;
-      need(slots.inputs[i], is_host_port(claim.inputs[i]) ? kHost : space);
+      need(slots.inputs[i], is_host_port(claim.inputs[i]) ? kHostSpace : space);
     }
     for (size_t i = 0; i < slots.outputs.size(); ++i) {
       if (slots.outputs[i] && !is_host_port(claim.outputs[i])) home_[slots.outputs[i]->id] = space;
@@ -51,7 +49,7 @@ class Collector {
     std::vector<Transfer> transfers;
     for (const auto& [value, space] : needs_) {
       if (space == home_[value]) continue;
-      const uint32_t from = space == kHost ? home_[value] : kHost;
+      const uint32_t from = space == kHostSpace ? home_[value] : kHostSpace;
       transfers.push_back(
           {placement_.graph->values()[value].get(), spaces_.device(from), spaces_.device(space)});
     }
@@ -62,8 +60,8 @@ class Collector {
     const size_t count = needs_.size();
     for (size_t i = 0; i < count; ++i) {
       const auto [value, space] = needs_[i];
-      if (space != kHost && home_[value] != kHost && space != home_[value])
-        needs_.emplace_back(value, kHost);
+      if (space != kHostSpace && home_[value] != kHostSpace && space != home_[value])
+        needs_.emplace_back(value, kHostSpace);
     }
   }
 
@@ -76,7 +74,7 @@ class Collector {
 }  // namespace
 
 uint32_t SpaceNumbers::of(const Candidate& candidate) {
-  if (candidate.has_host_memory()) return kHost;
+  if (candidate.has_host_memory()) return kHostSpace;
   const auto found = std::find(devices_.begin() + 1, devices_.end(), candidate.device);
   if (found != devices_.end()) return static_cast<uint32_t>(found - devices_.begin());
   devices_.push_back(candidate.device);

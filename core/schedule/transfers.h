@@ -17,7 +17,9 @@ struct Transfer {
   Device to;
 };
 
-/// Memory spaces numbered as they are met; 0 is host memory.
+constexpr uint32_t kHostSpace = 0;
+
+/// Memory spaces numbered as they are met; kHostSpace is host memory.
 class SpaceNumbers {
  public:
   /// The space in which kernels of the candidate work.

@@ -57,13 +57,9 @@ std::string nearest_device(const std::string& text) {
   return json(has_id ? type + ":" + id : type).dump();
 }
 
-std::string did_you_mean_json(const std::string& suggestion) {
-  return suggestion.empty() ? std::string() : ". Did you mean " + suggestion + "?";
-}
-
 JsonProblem problem_with_suggestion(std::string pointer, const std::string& what,
                                     const std::string& suggestion, bool is_in_name = false) {
-  return {std::move(pointer), what + did_you_mean_json(suggestion), is_in_name, suggestion};
+  return {std::move(pointer), what + suggest(suggestion), is_in_name, suggestion};
 }
 
 void check_devices(const json& root, std::vector<JsonProblem>& problems) {

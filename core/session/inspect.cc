@@ -7,24 +7,15 @@
 
 #include "graph/graph.h"
 #include "onnx/model.h"
+#include "session/model_facts.h"
 
 namespace gantry {
 namespace {
 
-using Operator = std::tuple<std::string, std::string, int>;  // domain, op_type, since_version
-
-std::vector<ValueInfo> infos_of(const std::vector<GraphValue*>& values) {
-  std::vector<ValueInfo> infos;
-  for (const GraphValue* value : values) {
-    const TypeInfo& type = value->type;
-    infos.push_back({value->name, type.kind, type.dtype, type.has_rank, type.shape, type.symbols,
-                     value->initial == nullptr});
-  }
-  return infos;
-}
+using OperatorKey = std::tuple<std::string, std::string, int>;  // domain, op_type, since_version
 
 // Adds what the graph and its bodies hold.
-void count(const Graph& graph, ModelSummary& summary, std::map<Operator, uint64_t>& operators) {
+void count(const Graph& graph, ModelSummary& summary, std::map<OperatorKey, uint64_t>& operators) {
   for (const auto& value : graph.values()) {
     if (!value->constant && !value->initial) continue;
     const gantry_value& constant = value->constant ? *value->constant : *value->initial;
@@ -36,10 +27,6 @@ void count(const Graph& graph, ModelSummary& summary, std::map<Operator, uint64_
     ++operators[{node->domain, node->op_type, node->since_version}];
     for (const Graph* body : node->bodies()) count(*body, summary, operators);
   }
-}
-
-std::string subject_of(const ModelSource& source) {
-  return source.bytes.empty() ? source.path.string() : "model in memory";
 }
 
 ModelSummary summarise(const ModelSource& source) {
@@ -54,7 +41,7 @@ ModelSummary summarise(const ModelSource& source) {
   summary.metadata = model.metadata();
   summary.inputs = infos_of(graph->inputs);
   summary.outputs = infos_of(graph->outputs);
-  std::map<Operator, uint64_t> operators;
+  std::map<OperatorKey, uint64_t> operators;
   count(*graph, summary, operators);
   for (const auto& [key, times] : operators) {
     summary.operators.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), times});

@@ -222,7 +222,7 @@ class Planner {
   Planner(ProviderRegistry& registry, const Config& config, const Preference& preference, bool fold,
           Trace* trace)
       : config_(config), preference_(preference), trace_(trace), rules_(config) {
-    context_.is_nondeterministic = is_nondeterministic;
+    context_.is_nondeterministic = [](const Node& node) { return is_nondeterministic(node); };
     context_.company = [this](const Node& node) -> const void* {
       const auto found = companies_.find(&node);
       return found == companies_.end() ? nullptr : found->second;

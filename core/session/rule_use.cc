@@ -11,9 +11,9 @@ namespace {
 
 constexpr size_t kMostListed = 20;
 
-std::string did_you_mean_json(const std::string& name, const std::set<std::string>& candidates) {
+std::string suggest_one_of(const std::string& name, const std::set<std::string>& candidates) {
   const std::string nearest = nearest_name(name, {candidates.begin(), candidates.end()});
-  return nearest.empty() ? std::string() : ". Did you mean " + nlohmann::json(nearest).dump() + "?";
+  return suggest(nearest.empty() ? nearest : nlohmann::json(nearest).dump());
 }
 
 }  // namespace
@@ -45,11 +45,11 @@ std::string RuleUse::warning_of(size_t index) const {
     if (operators.size() > kMostListed) operators.resize(kMostListed);
     const std::string more = operators.size() < operators_.size() ? " and others" : "";
     what = "no node of the model has the operator \"" + rule.op_type + "\"; there are " +
-           list_names(operators) + more + did_you_mean_json(rule.op_type, operators_);
+           list_names(operators) + more + suggest_one_of(rule.op_type, operators_);
   } else if (!rule.name.empty() && !rules_[index].has_name) {
     pointer += "/name";
     what = "no node of the model has a name that matches \"" + rule.name + "\"" +
-           did_you_mean_json(rule.name, names_);
+           suggest_one_of(rule.name, names_);
   }
   return config_.where(pointer) + ": " + what;
 }

@@ -13,22 +13,13 @@
 #include "schedule/thread_pool.h"
 #include "session/artefact_use.h"
 #include "session/build_program.h"
+#include "session/model_facts.h"
 #include "session/plan_model.h"
 #include "session/session_impl.h"
 #include "session/trace_file.h"
 
 namespace gantry {
 namespace {
-
-std::vector<ValueInfo> infos_of(const std::vector<GraphValue*>& values) {
-  std::vector<ValueInfo> infos;
-  for (const GraphValue* value : values) {
-    const TypeInfo& type = value->type;
-    infos.push_back({value->name, type.kind, type.dtype, type.has_rank, type.shape, type.symbols,
-                     value->initial == nullptr});
-  }
-  return infos;
-}
 
 std::string names_of(const std::vector<ValueInfo>& infos) {
   std::string names;
@@ -80,10 +71,6 @@ void trim_heap() {
 }
 
 }  // namespace
-
-std::string subject_of(const ModelSource& source) {
-  return source.bytes.empty() ? source.path.string() : std::string("model in memory");
-}
 
 Session::Impl::Impl(Runtime& runtime, const ModelSource& source, const SessionOptions& options)
     : subject_(subject_of(source)) {

@@ -15,9 +15,6 @@
 
 namespace gantry {
 
-/// How messages name a model: its path, or "model in memory".
-std::string subject_of(const ModelSource& source);
-
 class Session::Impl {
  public:
   Impl(Runtime& runtime, const ModelSource& source, const SessionOptions& options);

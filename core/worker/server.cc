@@ -29,7 +29,7 @@
 namespace gantry {
 namespace {
 
-constexpr uint64_t kInlineBytes = 1024;  // of an output that goes with the message
+constexpr uint64_t kInlineOutputBytes = 1024;  // of an output that goes with the message
 
 // The rest of a request, and what came with it.
 struct Request {
@@ -222,7 +222,7 @@ class Server {
       return;
     }
     DataPlace place{DataPlace::kArena, 0};
-    if (value.view.size_bytes <= kInlineBytes) {
+    if (value.view.size_bytes <= kInlineOutputBytes) {
       place = {};
     } else if (!arena_->find(value.view.data, place.offset)) {
       // Made elsewhere: a kernel handed over a value of its own, or one value is two outputs.

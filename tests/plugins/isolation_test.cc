@@ -76,9 +76,9 @@ class Bystander {
 };
 
 // The simulated accelerator in a process of its own, where its memory is.
-class SimRuntime {
+class IsolatedSim {
  public:
-  explicit SimRuntime(const json& options, const json& limits = json::object())
+  explicit IsolatedSim(const json& options, const json& limits = json::object())
       : library_(
             folder_.copy(std::string(GANTRY_PROVIDERS) + "/libgantry_sim.so", "libgantry_sim.so")),
         manifest_(folder_.copy(std::string(GANTRY_PROVIDERS) + "/sim.json", "sim.json")),
@@ -285,7 +285,7 @@ TEST(Isolation, ACrashAtTheStartIsTheProvidersRow) {
 
 // A device that is lost, or does not come to rest, is good again in the next process.
 TEST(Isolation, ALostDeviceIsFoundAgain) {
-  SimRuntime sim(json{{"faults", {{"device", 0}, {"device_lost", 2}}}});
+  IsolatedSim sim(json{{"faults", {{"device", 0}, {"device_lost", 2}}}});
   Session session = sim.session();
   const Tensor x({6}, std::vector<float>(6, 2));
   for (int round = 0; round < 2; ++round) {
@@ -297,7 +297,7 @@ TEST(Isolation, ALostDeviceIsFoundAgain) {
 }
 
 TEST(Isolation, ADeviceThatHangsIsGoodInTheNextProcess) {
-  SimRuntime sim(json{{"faults", {{"device", 0}, {"hang", 2}}}}, json{{"stop_grace_ms", 200}});
+  IsolatedSim sim(json{{"faults", {{"device", 0}, {"hang", 2}}}}, json{{"stop_grace_ms", 200}});
   Session session = sim.session();
   const Tensor x({6}, std::vector<float>(6, 2));
   RunOptions options;

@@ -7,7 +7,8 @@ set(lint_fake_targets)
 function(add_lint_fake name variant)
   add_library(gantry_lint_${name} MODULE lint_fake.cc)
   set_target_properties(gantry_lint_${name} PROPERTIES
-    PREFIX "" OUTPUT_NAME ${name} LIBRARY_OUTPUT_DIRECTORY ${lint_fake_folder} SKIP_BUILD_RPATH ON)
+    PREFIX "" OUTPUT_NAME ${name} LIBRARY_OUTPUT_DIRECTORY ${lint_fake_folder} SKIP_BUILD_RPATH ON
+    UNITY_BUILD OFF)  # a finding names the source
   target_compile_definitions(gantry_lint_${name} PRIVATE LINT_FAKE=${variant})
   target_link_libraries(gantry_lint_${name} PRIVATE gantry::plugin_sdk)
   target_link_options(gantry_lint_${name} PRIVATE ${ARGN})

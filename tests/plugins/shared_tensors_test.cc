@@ -19,7 +19,7 @@ using test::IsolatedRuntime;
 
 constexpr int64_t kCount = 4 << 20;
 constexpr uint64_t kBytes = kCount * sizeof(float);
-const std::string kRelu = "g (float[n] x) => (float[n] y) { [r] y = Relu(x) }";
+const std::string kLongRelu = "g (float[n] x) => (float[n] y) { [r] y = Relu(x) }";
 const json kMixed = {{"placement", {{"prefer", {"FAKE", "CPU"}}, {"fallback", "allow"}}}};
 
 class SharedTensors : public testing::Test {
@@ -66,7 +66,7 @@ class SharedTensors : public testing::Test {
 };
 
 TEST_F(SharedTensors, WhatIsAllocatedForASessionIsReadAndFilledInPlace) {
-  Session session = runtime_.session(kRelu, "FAKE");
+  Session session = runtime_.session(kLongRelu, "FAKE");
   Tensor x = session.allocate("x", {kCount});
   Tensor y = session.allocate("y", {kCount});
   ASSERT_TRUE(is_shared(x));
@@ -89,7 +89,7 @@ TEST_F(SharedTensors, WhatIsAllocatedForASessionIsReadAndFilledInPlace) {
 }
 
 TEST_F(SharedTensors, AnOutputIsTheNextInput) {
-  Session session = runtime_.session(kRelu, "FAKE");
+  Session session = runtime_.session(kLongRelu, "FAKE");
   Tensor x(DType::kFloat, {kCount});
   write(x, 7);
   const Tensor first = session.run({{"x", x}})[0];
@@ -135,7 +135,7 @@ TEST_F(SharedTensors, WhatTheHostMakesForAWorkerLiesThereFromTheStart) {
 }
 
 TEST_F(SharedTensors, ABoundOutputOfAnotherShapeIsSaid) {
-  Session session = runtime_.session(kRelu, "FAKE");
+  Session session = runtime_.session(kLongRelu, "FAKE");
   Tensor y = session.allocate("y", {kCount});
   Binding binding(session);
   binding.input("x", Tensor(DType::kFloat, {kCount / 2}));
@@ -148,7 +148,7 @@ TEST_F(SharedTensors, ABoundOutputOfAnotherShapeIsSaid) {
 }
 
 TEST_F(SharedTensors, MemoryElsewhereIsFilledToo) {
-  Session session = runtime_.session(kRelu, "FAKE");
+  Session session = runtime_.session(kLongRelu, "FAKE");
   Tensor x(DType::kFloat, {kCount});
   Tensor y(DType::kFloat, {kCount});
   write(x, 9);
@@ -161,7 +161,7 @@ TEST_F(SharedTensors, MemoryElsewhereIsFilledToo) {
 }
 
 TEST_F(SharedTensors, AreOfTheHeapWhereNobodyIsApart) {
-  Session session = runtime_.session(kRelu, "CPU");
+  Session session = runtime_.session(kLongRelu, "CPU");
   const Tensor x = session.allocate("x", {kCount});
   EXPECT_FALSE(is_shared(x));
   EXPECT_EQ(session.allocate("x", {5}).shape(), std::vector<int64_t>{5});

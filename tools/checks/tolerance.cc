@@ -4,14 +4,14 @@
 namespace gantry::checks {
 namespace {
 
-struct Row {
+struct ToleranceRow {
   DType dtype;
   double relative;
   double absolute;
 };
 
 // Of floating point some units in the last place, and what sums of a few thousand terms lose.
-constexpr Row kRows[] = {
+constexpr ToleranceRow kTolerances[] = {
     {DType::kFloat, 1e-3, 1e-5},          {DType::kDouble, 1e-6, 1e-9},
     {DType::kFloat16, 4e-3, 2e-3},        {DType::kBfloat16, 3e-2, 1e-2},
     {DType::kFloat8E4M3Fn, 0.125, 0.002}, {DType::kFloat8E4M3Fnuz, 0.125, 0.002},
@@ -30,7 +30,7 @@ Tolerance tolerance_of(const Value& expected, bool is_quantized) {
                                 : tolerance_of(expected.at(expected.size() - 1), is_quantized);
   const DType dtype = expected.tensor().dtype();
   const std::string type(to_string(dtype));
-  for (const Row& row : kRows)
+  for (const ToleranceRow& row : kTolerances)
     if (row.dtype == dtype) return {type, row.relative, row.absolute};
   const bool is_small_integer = dtype == DType::kInt8 || dtype == DType::kUint8;
   return {type, 0, is_quantized && is_small_integer ? kStep : 0};
