@@ -121,7 +121,9 @@ void Claims::claim_pools() {
     const bool is_global = op_type == "GlobalAveragePool" || op_type == "GlobalMaxPool";
     const bool is_window = (op_type == "MaxPool" && !view.output(1).present()) ||
                            (op_type == "AveragePool" && view.since_version() >= 7);
-    if ((!is_global && !is_window) || !view.domain().empty() || !prefers_channels_last(view))
+    // What has other inputs than the operator is left to its row, which says so.
+    if ((!is_global && !is_window) || !view.domain().empty() || index_.raw(node).input_count != 1 ||
+        index_.raw(node).capture_count != 0 || !prefers_channels_last(view))
       continue;
     gantry_port input = {};
     input.size = sizeof(input);
