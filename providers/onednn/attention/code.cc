@@ -12,21 +12,15 @@
 #include <hwy/highway.h>
 
 #include "attention/exponential-inl.h"
-#include "direct/partial-inl.h"
+#include "direct/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gantry::onednn::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
 
-using F32 = hn::CappedTag<float, kKeyBlock>;
-using V32 = hn::Vec<F32>;
+static_assert(kKeyBlock % kLanes == 0);
 
-constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(float)) < kKeyBlock
-                               ? static_cast<int64_t>(HWY_LANES(float))
-                               : kKeyBlock;
-constexpr bool kHasManyRegisters = kLanes == kKeyBlock;  // 32 of them, else 16
-constexpr int kRows = kHasManyRegisters ? 6 : 4;         // queries of a tile
-constexpr int kVectors = kHasManyRegisters ? 4 : 2;      // of keys, or of a value
+constexpr int kRows = kHasManyRegisters ? 6 : 4;     // queries of a tile
+constexpr int kVectors = kHasManyRegisters ? 4 : 2;  // of keys, or of a value
 
 /// scores[r][k] = query r * key k, of kWide vectors of packed keys.
 template <int kHigh, int kWide>

@@ -8,23 +8,15 @@
 #define GANTRY_ONEDNN_DIRECT_TILE_INL_H_
 #endif
 
-#include <hwy/highway.h>
 #include <vector>
 
 #include "direct/code.h"
-#include "direct/partial-inl.h"
+#include "direct/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gantry::onednn::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
 
-using F32 = hn::CappedTag<float, kChannelBlock>;
-using V32 = hn::Vec<F32>;
-
-constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(float)) < kChannelBlock
-                               ? static_cast<int64_t>(HWY_LANES(float))
-                               : kChannelBlock;
-constexpr bool kHasManyRegisters = kLanes == kChannelBlock;  // 32 of them, else 16
+static_assert(kChannelBlock % kLanes == 0);
 constexpr int64_t kVectorsOfBlock = kChannelBlock / kLanes;
 constexpr int64_t vectors_of(int64_t channels) { return (channels + kLanes - 1) / kLanes; }
 

@@ -8,26 +8,12 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "attention/exponential-inl.h"
+#include "direct/functions-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gantry::onednn::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
 
-using F32 = hn::CappedTag<float, kTileStep>;
-using V32 = hn::Vec<F32>;
-
-/// What is not a number stays so, where Highway's function makes something of it.
-HWY_INLINE V32 keep_none(V32 x, V32 result) { return hn::IfThenElse(hn::IsNaN(x), x, result); }
-
-/// Of what is a number; the bound keeps the result a normal one.
-HWY_INLINE V32 sigmoid_of_number(V32 x) {
-  const F32 d;
-  const V32 one = hn::Set(d, 1.0F);
-  const V32 power = hn::Exp(d, hn::Min(hn::Set(d, 87.0F), hn::Neg(x)));
-  return hn::Div(one, hn::Add(one, power));
-}
-HWY_INLINE V32 sigmoid(V32 x) { return keep_none(x, sigmoid_of_number(x)); }
+static_assert(kTileStep % kLanes == 0);
 
 /// Infinity from where the result is no float any more.
 HWY_INLINE V32 exponential(V32 x) {
@@ -115,7 +101,7 @@ void run_one(const Instruction& at, const float* a, float* to, int64_t n) {
     case Operation::kSigmoid:
       return map_one(a, to, n, [](V32 x) HWY_ATTR { return sigmoid(x); });
     case Operation::kTanh:
-      return map_one(a, to, n, [](V32 x) HWY_ATTR { return keep_none(x, hn::Tanh(F32(), x)); });
+      return map_one(a, to, n, [](V32 x) HWY_ATTR { return hyperbolic_tangent(x); });
     case Operation::kGelu:
       return map_one(a, to, n, [](V32 x) HWY_ATTR { return gelu(x); });
     case Operation::kRelu:

@@ -10,35 +10,17 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "attention/exponential-inl.h"
-#include "direct/partial-inl.h"
+#include "direct/functions-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gantry::onednn::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
 
-using F32 = hn::CappedTag<float, kUnitBlock>;
-using V32 = hn::Vec<F32>;
+static_assert(kUnitBlock % kLanes == 0);
 
-constexpr int64_t kLanes = static_cast<int64_t>(HWY_LANES(float)) < kUnitBlock
-                               ? static_cast<int64_t>(HWY_LANES(float))
-                               : kUnitBlock;
-constexpr bool kHasManyRegisters = kLanes == kUnitBlock;  // 32 of them, else 16
 /// Sequences of a tile: sums of all gates, and what they are made from, stand in registers.
 constexpr int most_rows(CellKind kind) {
   if (!kHasManyRegisters) return 3;
   return kind == CellKind::kLstm ? 6 : 8;
-}
-
-// What is not a number stays so; Highway's functions make something of it.
-HWY_INLINE V32 sigmoid(V32 x) {
-  const F32 d;
-  const V32 one = hn::Set(d, 1.0F);
-  const V32 power = hn::Exp(d, hn::Min(hn::Set(d, 87.0F), hn::Neg(x)));
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::Div(one, hn::Add(one, power)));
-}
-HWY_INLINE V32 hyperbolic_tangent(V32 x) {
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::Tanh(F32(), x));
 }
 
 /// The numbers of kLanes units, of which the last block may not have all.
