@@ -73,7 +73,7 @@ GraphValue* operand_of_tanh(const Node& tanh) {
   return nullptr;
 }
 
-GeluMatch match_of(const Node& node) {
+GeluMatch gelu_of(const Node& node) {
   if (is_operator(node, "Erf", 1)) return {operand_of_erf(node), "none"};
   if (is_operator(node, "Tanh", 1)) return {operand_of_tanh(node), "tanh"};
   return {};
@@ -107,7 +107,7 @@ bool has_gelu(DType dtype) { return dtype == DType::kFloat || dtype == DType::kD
 bool raise_gelu(Graph& graph, const PassContext& context) {
   std::vector<std::pair<GraphValue*, GeluMatch>> found;
   for (const auto& node : graph.nodes()) {
-    const GeluMatch match = match_of(*node);
+    const GeluMatch match = gelu_of(*node);
     if (!match.x || !has_gelu(match.x->type.dtype)) continue;
     GraphValue* result = result_of(graph, node->outputs[0], match.x);
     if (result && !are_taken_together(context, *node, *result->producer))

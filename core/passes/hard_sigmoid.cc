@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kSixth = 1.0 / 6;
 
-struct Match {
+struct HardSigmoidMatch {
   GraphValue* x = nullptr;
   GraphValue* clipped = nullptr;  // what is divided by 6
   GraphValue* product = nullptr;  // of that and x, if it is divided in place of it
@@ -28,11 +28,11 @@ bool is_clip(const Node& node) {
   return node.get<float>("min", -kMost) == 0 && node.get<float>("max", kMost) == 6;
 }
 
-Match match_of(const Graph& graph, const Node& clip) {
+HardSigmoidMatch hard_sigmoid_of(const Graph& graph, const Node& clip) {
   if (!is_clip(clip)) return {};
   const Node* sum = producer_of(clip.inputs[0], "Add", 2);
   if (!sum) return {};
-  Match match;
+  HardSigmoidMatch match;
   if (is_number(sum->inputs[1], 3)) {
     match.x = sum->inputs[0];
   } else if (is_number(sum->inputs[0], 3)) {
@@ -55,14 +55,14 @@ Match match_of(const Graph& graph, const Node& clip) {
 }  // namespace
 
 bool raise_hard_sigmoid(Graph& graph, const PassContext& context) {
-  std::vector<Match> found;
+  std::vector<HardSigmoidMatch> found;
   for (const auto& node : graph.nodes()) {
-    const Match match = match_of(graph, *node);
+    const HardSigmoidMatch match = hard_sigmoid_of(graph, *node);
     if (match.result && !are_taken_together(context, *node, *match.result->producer))
       found.push_back(match);
   }
   bool has_changed = false;
-  for (const Match& match : found) {
+  for (const HardSigmoidMatch& match : found) {
     // The product itself is what was divided.
     if (match.product && !try_replace(graph, match.result, match.product)) continue;
     GraphValue* made = match.product ? match.clipped : match.result;

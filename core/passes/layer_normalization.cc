@@ -67,7 +67,7 @@ bool match_deviation(const Node& sqrt, const GraphValue* difference, NormMatch& 
 }
 
 // `node`: the division of the difference by the deviation.
-NormMatch match_of(const Graph& graph, const Node& node) {
+NormMatch norm_of(const Graph& graph, const Node& node) {
   NormMatch match;
   if (!is_operator(node, "Div", 2)) return {};
   const GraphValue* difference = node.inputs[0];
@@ -97,7 +97,7 @@ NormMatch match_of(const Graph& graph, const Node& node) {
 bool raise_layer_normalization(Graph& graph, const PassContext& context) {
   std::vector<NormMatch> found;
   for (const auto& node : graph.nodes()) {
-    const NormMatch match = match_of(graph, *node);
+    const NormMatch match = norm_of(graph, *node);
     if (match.result && !are_taken_together(context, *node, *match.result->producer))
       found.push_back(match);
   }

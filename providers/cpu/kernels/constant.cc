@@ -146,7 +146,7 @@ class EyeLike final : public NodeKernel {
 /// Elements are start + i * delta, computed in float for the 16-bit floats, so that errors do not
 /// add up.
 /// Numbers of a range that one thread writes at least.
-constexpr int64_t kGrain = 16384;
+constexpr int64_t kFillGrain = 16384;
 constexpr int64_t kBlock = 1024;
 
 class Range final : public NodeKernel {
@@ -171,7 +171,7 @@ class Range final : public NodeKernel {
     if (delta == C(0)) fail("delta is 0");
     const int64_t count = count_between(start, limit, delta);
     auto* output = static_cast<T*>(call.output(0, kDType<T>, {count}).data);
-    call.parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
+    call.parallel_for(count, kFillGrain, [&](int64_t begin, int64_t end) {
       if constexpr (std::is_integral_v<C>) {
         fill_integers(output, begin, end, static_cast<uint64_t>(start),
                       static_cast<uint64_t>(delta));
