@@ -17,7 +17,8 @@ function(gantry_add_provider name)
     SOURCES ${arg_SOURCES}
     LIBRARIES gantry_warnings ${arg_LIBRARIES}
     FOLDER ${folder})
-  set_target_properties(${target} PROPERTIES OUTPUT_NAME gantry_${name})
+  # Kernels are one text for several sets of instructions, and each source has a table and constants called as in the others.
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME gantry_${name} UNITY_BUILD OFF)
   if(GANTRY_SANITIZE)
     # The sanitizer's run-time belongs to the executable; a module leaves its symbols open.
     target_link_options(${target} PRIVATE LINKER:-z,undefs)
