@@ -45,8 +45,9 @@ void check_equation(const onnx::NodeProto& node, const std::string& equation) {
     const size_t end = std::min(rest.find(',', begin), rest.size());
     const std::string term = rest.substr(begin, end - begin);
     if (!is_term(term)) {
-      reject(node, "attribute equation is \"" + equation + "\", in which \"" + term +
-                       "\" is no list of letters with at most one ellipsis");
+      std::string what = "attribute equation is \"";
+      what.append(equation).append("\", in which \"").append(term);
+      reject(node, what.append("\" is no list of letters with at most one ellipsis"));
     }
     begin = end + 1;
   }

@@ -31,15 +31,18 @@ void matmul(To& to, const NodeProto& node, const Name& g) {
     if (!is_vector && (is_row || is_column)) return to.give(name, part);
     if (!is_vector) return to.give(name, out(node), part, 2);  // has the output's batch axes
     std::vector<int64_t> batch;
+    batch.reserve(static_cast<size_t>(std::max(other_rank - 2, 0)));
     for (int axis = 0; axis < other_rank - 2; ++axis) batch.push_back(axis);
     to.give(name, to.reshaped(batch.empty() ? part : to.sum_over(part, batch), name));
   };
-  if (to.wants(a))
+  if (to.wants(a)) {
     give(a, to.add("MatMul", {whole, to.transposed(right, is_column ? 2 : ranks[1])}), is_row,
          ranks[1]);
-  if (to.wants(b))
+  }
+  if (to.wants(b)) {
     give(b, to.add("MatMul", {to.transposed(left, is_row ? 2 : ranks[0]), whole}), is_column,
          ranks[0]);
+  }
 }
 
 void gemm(To& to, const NodeProto& node, const Name& g) {
@@ -116,8 +119,8 @@ void einsum(To& to, const NodeProto& node, const Name& g) {
       if (is_there) made += terms[own][i];
       if (!is_there) summed.push_back(static_cast<int64_t>(i));
     }
-    const Name part =
-        to.add("Einsum", inputs, {onnx::MakeAttribute("equation", equation + "->" + made)});
+    equation.append("->").append(made);
+    const Name part = to.add("Einsum", inputs, {onnx::MakeAttribute("equation", equation)});
     to.give(factor,
             summed.empty() ? part : to.product(to.ones_like(factor), unsqueezed(to, part, summed)));
   }
