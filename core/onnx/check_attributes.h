@@ -7,8 +7,8 @@
 
 namespace gantry {
 
-/// Checks the nodes of all graphs, bodies and functions. Requires normal domains. INVALID_MODEL, one
-/// sentence that names the node. Any thread.
+/// Checks the nodes of all graphs, bodies and functions. Requires normal domains. INVALID_MODEL,
+/// one sentence that names the node. Any thread.
 void check_attributes(onnx::ModelProto& model);
 
 }  // namespace gantry

@@ -2,7 +2,8 @@
 // Parameters of the writing of new positions into a cache.
 #ifndef GANTRY_CUDA_CACHE
 #define GANTRY_CUDA_CACHE
-// The cache is [samples * rows, capacity, inner], the update [samples * rows, length, inner], in words.
+// The cache is [samples * rows, capacity, inner], the update [samples * rows, length, inner], in
+// words.
 struct CacheParameters {
   void* target;
   const void* update;

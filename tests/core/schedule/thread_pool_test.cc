@@ -107,13 +107,15 @@ TEST(ThreadPool, SeveralApplicationThreadsAtOnce) {
   EXPECT_EQ(sum, 4 * 50 * 100);
 }
 
-// What the process computes while it sleeps, in milliseconds of a core.
+// What the process computes while it sleeps, in milliseconds of a core. Workers that shared their
+// cores with others have as long before to come to rest.
 double idle_cost_ms(std::chrono::milliseconds pause) {
   const auto used_ms = [] {
     timespec time{};
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
     return 1e3 * static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_nsec);
   };
+  std::this_thread::sleep_for(pause);
   const double before = used_ms();
   std::this_thread::sleep_for(pause);
   return used_ms() - before;
