@@ -393,12 +393,13 @@ class OnednnProvider final : public sdk::Provider {
   }
 
   void devices(const gantry_device_sink& sink) override {
+    const std::string name = "oneDNN " + version();
     gantry_device_info info = {};
     info.size = sizeof(info);
     info.state = GANTRY_DEVICE_READY;
     info.type = sdk::to_str("CPU");
     info.flags = GANTRY_DEVICE_HOST_MEMORY;
-    info.name = sdk::to_str("oneDNN " + version());
+    info.name = sdk::to_str(name);
     sink.device(sink.self, &info);
   }
 

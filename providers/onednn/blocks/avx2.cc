@@ -182,7 +182,9 @@ GANTRY_AVX2 void quantize_avx2(const float* source, const BlockShape& shape, int
     const int64_t place = block * tile.rows + row;
     tile.scales[place] = scale_of_largest(largest_of(first, shape.block), inverse);
     int8_t* quads = tile.numbers + block * shape.block * tile.rows + row * kQuad;
-    tile.corrections[place] = -round_block(first, shape.block, inverse, quads, stride) * middle;
+    const int32_t sum = round_block(first, shape.block, inverse, quads, stride);
+    // Numbers of a block that is not finite mean nothing: its scale is not finite either.
+    tile.corrections[place] = inverse > 0 ? -sum * middle : 0;
   }
 }
 
