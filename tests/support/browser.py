@@ -4,6 +4,7 @@
 import base64
 import io
 import json
+import os
 import pathlib
 
 import numpy as np
@@ -27,7 +28,9 @@ class Browser:
         for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--force-device-scale-factor=1", f"--window-size={width},{height}"):
             options.add_argument(argument)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        self.driver = webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
+        # A sanitizer that this process was started with is not the browser's.
+        env = {name: text for name, text in os.environ.items() if name != "LD_PRELOAD"}
+        self.driver = webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver", env=env))
         self.driver.set_script_timeout(120)
 
     def open(self, path, dark=False):
