@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <utility>
 
 namespace gantry {
@@ -25,7 +26,7 @@ uint16_t half_bits(double value) {
   const uint32_t sign = (bits >> 16) & 0x8000U;
   const uint32_t magnitude = bits & 0x7FFFFFFFU;
   if (magnitude < 0x38800000U) {  // multiples of 2^-24
-    const auto tiny = static_cast<uint32_t>(std::bit_cast<float>(magnitude) * 0x1p24F + 0.5F);
+    const auto tiny = static_cast<uint32_t>(std::lround(std::bit_cast<float>(magnitude) * 0x1p24F));
     return static_cast<uint16_t>(sign | tiny);
   }
   const uint32_t rounded = magnitude - (112U << 23) + 0xFFFU + ((magnitude >> 13) & 1U);
