@@ -98,6 +98,7 @@ class WinogradConvKernel final : public sdk::Kernel {
       : shape_(std::move(shape)),
         steps_(std::move(steps)),
         tile_(tile),
+        form_(winograd::form_of(shape_.output_channels(), shape_.input_channels(), tile)),
         span_(std::string(tile == Tile::k4 ? "winograd 4x4 " : "winograd 2x2 ") +
               winograd::code().name),
         source_slot_(static_cast<int>(args.slot_of(args.unit.sources[0].value))),
@@ -111,7 +112,7 @@ class WinogradConvKernel final : public sdk::Kernel {
     const winograd::PlainWeights plain = {args.index.value(args.unit.weights).constant()->data,
                                           shape_.output_channels(), shape_.input_channels(),
                                           args.unit.chain.scale};
-    weights_ = winograd::share_weights(args.index.host(), args.choices, plain, tile);
+    weights_ = winograd::share_weights(args.index.host(), args.choices, plain, tile, form_);
     bias_ = folded_bias(args.index, args.unit, plain.filters);
     bias_.resize(
         static_cast<size_t>(winograd::panels_of(plain.filters) * winograd::code().columns));
@@ -181,13 +182,15 @@ class WinogradConvKernel final : public sdk::Kernel {
       if (addend_slot_ >= 0)
         plan.addend = Operand::input(desc_of(plan.output, addend_is_formatted_), inner_target);
     });
-    plan.convolution.emplace(geometry_of(input, plan.output, placed), tile_, threads, steps_);
+    plan.convolution.emplace(geometry_of(input, plan.output, placed), tile_, form_, threads,
+                             steps_);
     return plan;
   }
 
   ConvShape shape_;
   std::vector<Step> steps_;
   Tile tile_;
+  winograd::Form form_;
   std::string span_;  // in a trace
   int source_slot_;
   size_t output_slot_;

@@ -13,7 +13,7 @@ constexpr int kMostRows = 6;
 
 namespace gantry::onednn::winograd {
 
-const Code kAvx2Code = {"avx2",         avx2::kLanes, avx2::kColumns, avx2::kMostRows,
-                        avx2::multiply, avx2::kTwo,   avx2::kFour};
+const Code kAvx2Code = {"avx2",         avx2::kLanes,         avx2::kColumns,      avx2::kMostRows,
+                        avx2::multiply, avx2::kTransforms<2>, avx2::kTransforms<4>};
 
 }  // namespace gantry::onednn::winograd

@@ -13,7 +13,8 @@ constexpr int kMostRows = 14;
 
 namespace gantry::onednn::winograd {
 
-const Code kAvx512Code = {"avx512",         avx512::kLanes, avx512::kColumns, avx512::kMostRows,
-                          avx512::multiply, avx512::kTwo,   avx512::kFour};
+const Code kAvx512Code = {
+    "avx512",         avx512::kLanes,         avx512::kColumns,      avx512::kMostRows,
+    avx512::multiply, avx512::kTransforms<2>, avx512::kTransforms<4>};
 
 }  // namespace gantry::onednn::winograd

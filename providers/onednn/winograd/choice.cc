@@ -18,14 +18,13 @@
 namespace gantry::onednn::winograd {
 namespace {
 
-constexpr int64_t kTaps = 9;
 /// Multiplications below which nothing is gained that is worth measuring.
 constexpr double kLeastWork = 4e6;
 constexpr int64_t kFewestChannels = 8;
 constexpr int64_t kMostPadding = 2;  // more makes tiles of nothing but zeros
 /// Multiplications of what is measured; a convolution of more is cut.
 constexpr double kMeasuredWork = 6e7;
-constexpr int64_t kMeasuredBytes = 10 << 20;  // of its transformed weights
+constexpr int64_t kMeasuredBytes = 10 << 20;  // of its weights
 constexpr int64_t kFewestFilters = 64;        // of what is left
 constexpr int64_t kFewestRows = 28;
 
@@ -48,20 +47,36 @@ int64_t most_padding(const Geometry& g) {
   return std::max({g.pad_top, g.pad_left, ends[0], ends[1]});
 }
 
-bool is_large(const Geometry& g) {
-  return work_of(g) > kMeasuredWork ||
-         transformed_bytes(g.filters, g.channels, Tile::k4) > kMeasuredBytes;
+/// How this provider's own code goes about it.
+struct Way {
+  Tile tile;
+  Form form;
+};
+
+Way way_of(const Geometry& g, Tile tile) { return {tile, form_of(g.filters, g.channels, tile)}; }
+
+int64_t weights_bytes(const Geometry& g, Way way) {
+  return winograd::weights_bytes(g.filters, g.channels, way.tile, way.form);
+}
+
+/// Bytes that the weights take more than they do in the model.
+int64_t growth_of(const Geometry& g, Way way) {
+  return weights_bytes(g, way) -
+         g.filters * g.channels * kTaps * static_cast<int64_t>(sizeof(float));
 }
 
 /// A smaller convolution of the same kind, by batch, rows and filters.
-Geometry cut(Geometry geometry) {
+Geometry cut(Geometry geometry, Way way) {
+  const auto is_large = [&] {
+    return work_of(geometry) > kMeasuredWork || weights_bytes(geometry, way) > kMeasuredBytes;
+  };
   while (work_of(geometry) > kMeasuredWork && geometry.batch > 1) geometry.batch /= 2;
   while (work_of(geometry) > kMeasuredWork && geometry.out_height >= 2 * kFewestRows) {
     const int64_t rows = geometry.out_height / 2;
     geometry.out_height -= rows;
     geometry.height = std::max<int64_t>(1, geometry.height - rows);
   }
-  while (is_large(geometry) && geometry.filters >= 2 * kFewestFilters) geometry.filters /= 2;
+  while (is_large() && geometry.filters >= 2 * kFewestFilters) geometry.filters /= 2;
   return geometry;
 }
 
@@ -142,9 +157,9 @@ class Direct {
 /// This provider's own.
 class Own {
  public:
-  Own(const Geometry& g, Tile tile, int threads, float* source, float* target, float* bias)
-      : convolution_(g, tile, threads, {{Step::Kind::kRelu, 0, 0}}),
-        weights_(transformed_bytes(g.filters, g.channels, tile)),
+  Own(const Geometry& g, Way way, int threads, float* source, float* target, float* bias)
+      : convolution_(g, way.tile, way.form, threads, {{Step::Kind::kRelu, 0, 0}}),
+        weights_(weights_bytes(g, way)),
         scratch_(convolution_.scratch_bytes()),
         operands_{source, weights_.data(), bias, nullptr, target} {}
   void run() const { convolution_.run(operands_, reinterpret_cast<std::byte*>(scratch_.data())); }
@@ -172,7 +187,7 @@ struct Times {
 };
 
 /// Least times of runs in turns. After two rounds those that are far behind take no further part.
-Times measure_all(const Geometry& g, int threads) {
+Times measure_all(const Geometry& g, Way way_of_two, Way way_of_four, int threads) {
   constexpr int kRounds = 3;
   constexpr int kRoundsOfAll = 2;
   constexpr double kFarBehind = 1.25;
@@ -184,8 +199,8 @@ Times measure_all(const Geometry& g, int threads) {
   Times times{kLong, kLong, kLong};
   with_threads(threads, [&] {
     const Direct direct(g, source.data(), target.data(), bias.data());
-    const Own two(g, Tile::k2, threads, source.data(), target.data(), bias.data());
-    const Own four(g, Tile::k4, threads, source.data(), target.data(), bias.data());
+    const Own two(g, way_of_two, threads, source.data(), target.data(), bias.data());
+    const Own four(g, way_of_four, threads, source.data(), target.data(), bias.data());
     for (int round = 0; round < kRounds; ++round) {
       const double best = std::min({times.direct, times.two, times.four});
       const auto takes_part = [&](double least) {
@@ -207,8 +222,8 @@ std::vector<int64_t> key_of(const Geometry& g, int threads) {
           g.out_height, g.out_width, g.pad_top, g.pad_left, threads};
 }
 
-/// What follows from times. `two_bytes` and `four_bytes`: what the transformed weights take more
-/// than the plain ones.
+/// What follows from times. `two_bytes` and `four_bytes`: what the weights take more than in the
+/// model.
 std::optional<Tile> weigh(const Times& times, int threads, int64_t two_bytes, int64_t four_bytes) {
   const auto cost = [&](double seconds, int64_t bytes) {
     return seconds * threads + kSecondsPerByte * static_cast<double>(bytes);
@@ -232,16 +247,14 @@ std::optional<Tile> faster_tile(const Geometry& geometry, int threads) {
   const std::lock_guard lock(mutex);
   const auto [place, is_new] = known.try_emplace(key_of(geometry, threads));
   if (!is_new) return place->second;
-  const Geometry measured = cut(geometry);
-  Times times = measure_all(measured, threads);
+  // A part of the weights is kept as all of them are.
+  const Way two = way_of(geometry, Tile::k2);
+  const Way four = way_of(geometry, Tile::k4);
+  const Geometry measured = cut(geometry, four);
+  Times times = measure_all(measured, two, four, threads);
   const double scale = work_of(geometry) / work_of(measured);
   for (double* time : {&times.direct, &times.two, &times.four}) *time *= scale;
-  const int64_t plain =
-      geometry.filters * geometry.channels * kTaps * static_cast<int64_t>(sizeof(float));
-  const auto growth = [&](Tile tile) {
-    return transformed_bytes(geometry.filters, geometry.channels, tile) - plain;
-  };
-  place->second = weigh(times, threads, growth(Tile::k2), growth(Tile::k4));
+  place->second = weigh(times, threads, growth_of(geometry, two), growth_of(geometry, four));
   return place->second;
 }
 

@@ -14,6 +14,7 @@ namespace gantry::onednn::winograd {
 /// Results along an edge of a tile.
 enum class Tile : uint8_t { k2 = 2, k4 = 4 };
 
+constexpr int kTaps = 9;  ///< of a filter, [3, 3]
 constexpr int kMostPositions = 36;
 constexpr int extent_of(Tile tile) { return static_cast<int>(tile) + 2; }  ///< of its input
 constexpr int positions_of(Tile tile) { return extent_of(tile) * extent_of(tile); }
@@ -47,6 +48,14 @@ struct InputTile {
   int64_t block_stride = 0;     ///< from `lanes` channels to the next, in elements
 };
 
+/// Weights of one panel, on their way to the transformed ones.
+struct TapPanel {
+  const float* taps = nullptr;  ///< [channels, kTaps, columns]
+  int64_t channels = 0;
+  float* target = nullptr;      ///< [positions, channels, columns]
+  int64_t position_stride = 0;  ///< in elements
+};
+
 /// Transformed tiles times a panel of the transformed weights, at one position.
 struct Product {
   int rows = 0;                  ///< tiles, 1 to most_rows
@@ -55,7 +64,7 @@ struct Product {
   int64_t channels = 0;          ///< a multiple of lanes
   const float* panel = nullptr;  ///< [channels, columns]
   float* target = nullptr;       ///< [rows, columns]
-  const float* next = nullptr;   ///< what is read soon, 64 bytes for each channel; null: nothing
+  bool adds = false;             ///< to what the target has
 };
 
 /// The products of one tile with one panel, on their way to the output.
@@ -84,6 +93,7 @@ struct Code {
   void (*multiply)(const Product& product);
   struct Transforms {
     void (*input)(const InputTile& tile);
+    void (*weights)(const TapPanel& panel);
     void (*output)(const OutputTile& tile);
   };
   Transforms two;

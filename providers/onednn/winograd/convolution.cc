@@ -5,7 +5,6 @@
 #include <array>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
-#include <unistd.h>
 #include <utility>
 
 namespace gantry::onednn::winograd {
@@ -19,15 +18,11 @@ constexpr double kLeastWork = 4e5;   // multiplications that are worth another t
 
 int64_t divided_up(int64_t x, int64_t by) { return (x + by - 1) / by; }
 
-/// Elements that may be in use at a time: part of the second cache of a core, which the weights
-/// pass through as well.
-int64_t cache_elements() {
-  static const int64_t elements = [] {
-    constexpr int64_t kUnknown = 1 << 20;
-    const int64_t size_bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    return (size_bytes > 0 ? size_bytes : kUnknown) * 3 / 8 / int64_t{sizeof(float)};
-  }();
-  return elements;
+/// At least that many elements and an odd number of lines of the caches: what is stored together,
+/// one such distance apart, must not fall into the same ones.
+int64_t apart(int64_t elements) {
+  constexpr int64_t kLine = 16;
+  return divided_up(elements, 2 * kLine) * 2 * kLine + kLine;
 }
 
 /// body(i) for i in [0, count), on the threads of the arena.
@@ -48,12 +43,6 @@ void for_each(int64_t count, bool in_parallel, const Body& body) {
 
 }  // namespace
 
-int64_t panels_of(int64_t filters) { return divided_up(filters, code().columns); }
-
-int64_t whole_vectors(int64_t channels) {
-  return divided_up(channels, code().lanes) * code().lanes;
-}
-
 /// Tiles [first, first + count) and where their input stands, transformed.
 struct Convolution::Group {
   int64_t first = 0;
@@ -61,10 +50,19 @@ struct Convolution::Group {
   float* input = nullptr;
 };
 
-Convolution::Convolution(const Geometry& geometry, Tile tile, int threads, std::vector<Step> steps)
+/// Transformed weights of some channels of a panel, at one position.
+struct Convolution::Factor {
+  const float* panel = nullptr;  ///< [channels, columns]
+  int64_t first = 0;             ///< channel
+  int64_t channels = 0;
+};
+
+Convolution::Convolution(const Geometry& geometry, Tile tile, Form form, int threads,
+                         std::vector<Step> steps)
     : code_(code()),
       geometry_(geometry),
       tile_(tile),
+      form_(form),
       threads_(threads),
       steps_(std::move(steps)),
       zeros_(static_cast<size_t>(geometry.channels), 0.0F),
@@ -81,27 +79,23 @@ void Convolution::divide() {
                       static_cast<double>(geometry_.channels * geometry_.filters);
   threads_ = static_cast<int>(std::clamp(work / kLeastWork, 1.0, static_cast<double>(threads_)));
   const int64_t room = cache_elements();
-  reads_ahead_ = panels_ * positions_of(tile_) * channels_ * code_.columns > room;
+  if (form_ == Form::kTaps) {
+    // As few parts of a panel as leave one in the cache, and those of equal size.
+    const int64_t least = positions_of(tile_) * weights_of(code_.lanes);
+    const int64_t fitting = std::max<int64_t>(room / least, 1) * code_.lanes;
+    channels_at_once_ = whole_vectors(divided_up(channels_, divided_up(channels_, fitting)));
+  }
   const int64_t fitting = room / (input_of(1) + products_of(1));
-  is_shared_ = fitting < std::min(kFewTiles, tiles_) || tiles_ < kFewTiles * threads_;
+  is_shared_ = form_ == Form::kTaps || fitting < std::min(kFewTiles, tiles_) ||
+               tiles_ < kFewTiles * threads_;
   const int64_t tiles = is_shared_ ? kMostTiles : std::clamp<int64_t>(fitting, 1, kManyTiles);
   groups_ = divided_up(tiles_, tiles);
-  if (!is_shared_) {
-    groups_ = divided_up(groups_, threads_) * threads_;
-    return;
-  }
-  // Where the input does not stay near, it is to be read for many panels at a time.
-  const int64_t products = products_of(divided_up(tiles_, groups_));
-  const bool stays = input_of(divided_up(tiles_, groups_)) + products <= room;
-  const int64_t most = stays ? 1 : room / products;
-  panels_at_once_ = std::clamp<int64_t>(most, 1, divided_up(panels_, threads_));
+  if (!is_shared_) groups_ = divided_up(groups_, threads_) * threads_;
 }
 
-int64_t Convolution::position_of(int64_t tiles) const {
-  // An odd number of lines of the caches: what is stored together must not fall into the same ones.
-  constexpr int64_t kLine = 16;
-  return divided_up(tiles * channels_, 2 * kLine) * 2 * kLine + kLine;
-}
+int64_t Convolution::position_of(int64_t tiles) const { return apart(tiles * channels_); }
+
+int64_t Convolution::weights_of(int64_t channels) const { return apart(channels * code_.columns); }
 
 int64_t Convolution::input_of(int64_t tiles) const {
   return positions_of(tile_) * position_of(tiles);
@@ -111,12 +105,15 @@ int64_t Convolution::products_of(int64_t tiles) const {
   return tiles * positions_of(tile_) * code_.columns;
 }
 
+int64_t Convolution::share_of(int64_t tiles) const {
+  if (form_ == Form::kTransformed) return products_of(tiles);
+  return products_of(tiles) + positions_of(tile_) * weights_of(channels_at_once_);
+}
+
 int64_t Convolution::scratch_bytes() const {
   const int64_t tiles = divided_up(tiles_, groups_);
-  const int64_t elements = is_shared_
-                               ? input_of(tiles) + threads_ * panels_at_once_ * products_of(tiles)
-                               : threads_ * (input_of(tiles) + products_of(tiles));
-  return elements * int64_t{sizeof(float)};
+  const int64_t inputs = is_shared_ ? 1 : threads_;
+  return (inputs * input_of(tiles) + threads_ * share_of(tiles)) * int64_t{sizeof(float)};
 }
 
 void Convolution::run(const Operands& operands, std::byte* scratch) const {
@@ -130,15 +127,15 @@ void Convolution::run(const Operands& operands, std::byte* scratch) const {
 /// Each core takes groups from their input to their results.
 void Convolution::run_apart(const Operands& operands, std::byte* scratch) const {
   const int64_t most = divided_up(tiles_, groups_);
-  const int64_t share = input_of(most) + products_of(most);
+  const int64_t own = input_of(most) + share_of(most);
   for_each(groups_, threads_ > 1, [&](int64_t index) {
     const int thread = threads_ > 1 ? oneapi::tbb::this_task_arena::current_thread_index() : 0;
-    auto* memory = reinterpret_cast<float*>(scratch) + thread * share;
+    auto* memory = reinterpret_cast<float*>(scratch) + thread * own;
     const int64_t first = index * tiles_ / groups_;
     const Group group{first, (index + 1) * tiles_ / groups_ - first, memory};
     transform(operands, group, 0, group.count);
     for (int64_t panel = 0; panel < panels_; ++panel)
-      multiply(operands, group, panel, panel + 1, memory + input_of(most));
+      multiply_panel(operands, group, panel, memory + input_of(most));
   });
 }
 
@@ -147,17 +144,15 @@ void Convolution::run_together(const Operands& operands, std::byte* scratch) con
   constexpr int64_t kTilesAtOnce = 2;
   const int64_t most = divided_up(tiles_, groups_);
   auto* memory = reinterpret_cast<float*>(scratch);
-  const int64_t share = panels_at_once_ * products_of(most);
   for (int64_t index = 0; index < groups_; ++index) {
     const int64_t first = index * tiles_ / groups_;
     const Group group{first, (index + 1) * tiles_ / groups_ - first, memory};
     for_each(divided_up(group.count, kTilesAtOnce), threads_ > 1, [&](int64_t i) {
       transform(operands, group, i * kTilesAtOnce, std::min((i + 1) * kTilesAtOnce, group.count));
     });
-    for_each(divided_up(panels_, panels_at_once_), threads_ > 1, [&](int64_t i) {
+    for_each(panels_, threads_ > 1, [&](int64_t panel) {
       const int thread = threads_ > 1 ? oneapi::tbb::this_task_arena::current_thread_index() : 0;
-      multiply(operands, group, i * panels_at_once_, std::min((i + 1) * panels_at_once_, panels_),
-               memory + input_of(most) + thread * share);
+      multiply_panel(operands, group, panel, memory + input_of(most) + thread * share_of(most));
     });
   }
 }
@@ -193,38 +188,61 @@ void Convolution::transform(const Operands& operands, const Group& group, int64_
   }
 }
 
-/// Panels [first_panel, last_panel): at each position the group's tiles, which stay near, meet all
-/// of them.
-void Convolution::multiply(const Operands& operands, const Group& group, int64_t first_panel,
-                           int64_t last_panel, float* products) const {
-  const int64_t panel_size = channels_ * code_.columns;
-  const int positions = positions_of(tile_);
+/// The group's tiles times one factor, to their place among the products, [positions, tiles,
+/// columns]. All but the first channels of a panel add to the products of those before.
+void Convolution::multiply(const Group& group, const Factor& factor, int position,
+                           float* products) const {
   const int64_t chunks = divided_up(group.count, code_.most_rows);
+  const float* tiles =
+      group.input + position * position_of(group.count) + factor.first * group.count;
   Product product;
+  product.panel = factor.panel;
   product.block_stride = group.count * code_.lanes;
-  product.channels = channels_;
-  for (int position = 0; position < positions; ++position) {
-    const float* tiles = group.input + position * position_of(group.count);
-    for (int64_t panel = first_panel; panel < last_panel; ++panel) {
-      product.panel = operands.weights + (panel * positions + position) * panel_size;
-      const bool is_last = panel + 1 == last_panel;
-      const float* next = operands.weights + (is_last ? (first_panel * positions + position + 1)
-                                                      : ((panel + 1) * positions + position)) *
-                                                 panel_size;
-      const int64_t place = (panel - first_panel) * positions + position;
-      for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-        const int64_t first = chunk * group.count / chunks;
-        product.rows = static_cast<int>((chunk + 1) * group.count / chunks - first);
-        product.tiles = tiles + first * code_.lanes;
-        // Half of what comes next for each of the first two chunks.
-        product.next = reads_ahead_ && chunk < 2 ? next + chunk * panel_size / 2 : nullptr;
-        product.target = products + (place * group.count + first) * code_.columns;
-        code_.multiply(product);
-      }
+  product.channels = factor.channels;
+  product.adds = factor.first > 0;
+  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    const int64_t first = chunk * group.count / chunks;
+    product.rows = static_cast<int>((chunk + 1) * group.count / chunks - first);
+    product.tiles = tiles + first * code_.lanes;
+    product.target = products + (position * group.count + first) * code_.columns;
+    code_.multiply(product);
+  }
+}
+
+/// A panel of the weights: at each position the group's tiles, which stay near, meet it. `memory`:
+/// share_of(tiles) elements.
+void Convolution::multiply_panel(const Operands& operands, const Group& group, int64_t panel,
+                                 float* memory) const {
+  if (form_ == Form::kTaps) {
+    multiply_taps(operands, group, panel, memory);
+  } else {
+    const int64_t size = channels_ * code_.columns;
+    for (int position = 0; position < positions_of(tile_); ++position) {
+      const int64_t place = panel * positions_of(tile_) + position;
+      multiply(group, {operands.weights + place * size, 0, channels_}, position, memory);
     }
   }
-  for (int64_t panel = first_panel; panel < last_panel; ++panel)
-    finish(operands, group, panel, products + (panel - first_panel) * products_of(group.count));
+  finish(operands, group, panel, memory);
+}
+
+/// A panel of taps, of which some channels are transformed, behind the products, and multiplied at
+/// a time.
+void Convolution::multiply_taps(const Operands& operands, const Group& group, int64_t panel,
+                                float* products) const {
+  const int positions = positions_of(tile_);
+  float* transformed = products + products_of(group.count);
+  TapPanel taps;
+  taps.target = transformed;
+  taps.position_stride = weights_of(channels_at_once_);
+  for (int64_t first = 0; first < channels_; first += channels_at_once_) {
+    taps.channels = std::min(channels_at_once_, channels_ - first);
+    taps.taps = operands.weights + (panel * channels_ + first) * kTaps * code_.columns;
+    code_.of(tile_).weights(taps);
+    for (int position = 0; position < positions; ++position) {
+      multiply(group, {transformed + position * taps.position_stride, first, taps.channels},
+               position, products);
+    }
+  }
 }
 
 /// The products of a panel to the output.

@@ -3,7 +3,8 @@
 // whose channels are innermost. Tiles are taken in groups whose transformed input, products and
 // results stay in the cache of a core; where there are too few tiles for that to be worth the
 // reading of all weights for each group, the cores share one group and divide the channels of the
-// output.
+// output. Weights that are kept as taps (winograd/panels.h) are transformed in the cache, some
+// channels of a panel at a time, once for each group, which then is shared and large.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "winograd/code.h"
+#include "winograd/panels.h"
 
 namespace gantry::onednn::winograd {
 
@@ -30,17 +32,16 @@ struct Geometry {
 /// Where its tensors are: [batch, height, width, channels].
 struct Operands {
   const float* source = nullptr;
-  /// [panels, positions, channels in whole vectors, columns of Code]; see weights.h
-  const float* weights = nullptr;
-  const float* bias = nullptr;    ///< [panels, columns]
-  const float* addend = nullptr;  ///< as the target; null: no step adds; may be the target
+  const float* weights = nullptr;  ///< in the convolution's Form
+  const float* bias = nullptr;     ///< [panels, columns]
+  const float* addend = nullptr;   ///< as the target; null: no step adds; may be the target
   float* target = nullptr;
 };
 
 class Convolution {
  public:
   /// For runs on `threads` threads, in an arena of as many.
-  Convolution(const Geometry& geometry, Tile tile, int threads, std::vector<Step> steps);
+  Convolution(const Geometry& geometry, Tile tile, Form form, int threads, std::vector<Step> steps);
 
   /// Temporary memory of one run.
   [[nodiscard]] int64_t scratch_bytes() const;
@@ -51,8 +52,12 @@ class Convolution {
  private:
   struct Group;
   void transform(const Operands& operands, const Group& group, int64_t first, int64_t last) const;
-  void multiply(const Operands& operands, const Group& group, int64_t first_panel,
-                int64_t last_panel, float* products) const;
+  struct Factor;
+  void multiply(const Group& group, const Factor& factor, int position, float* products) const;
+  void multiply_panel(const Operands& operands, const Group& group, int64_t panel,
+                      float* memory) const;
+  void multiply_taps(const Operands& operands, const Group& group, int64_t panel,
+                     float* products) const;
   void finish(const Operands& operands, const Group& group, int64_t panel,
               const float* products) const;
   void run_apart(const Operands& operands, std::byte* scratch) const;
@@ -63,10 +68,14 @@ class Convolution {
   [[nodiscard]] int64_t position_of(int64_t tiles) const;  // transformed input at one position
   [[nodiscard]] int64_t input_of(int64_t tiles) const;     // transformed input
   [[nodiscard]] int64_t products_of(int64_t tiles) const;  // products with one panel
+  [[nodiscard]] int64_t share_of(int64_t tiles) const;     // what one core has for itself
+  // Of that many channels of a panel that a run transforms, in elements: at one position.
+  [[nodiscard]] int64_t weights_of(int64_t channels) const;
 
   const Code& code_;
   Geometry geometry_;
   Tile tile_;
+  Form form_;
   int threads_;
   std::vector<Step> steps_;
   std::vector<float> zeros_;  // a place outside of the input
@@ -76,14 +85,8 @@ class Convolution {
   int64_t panels_;
   int64_t channels_;  // in whole vectors
   int64_t groups_ = 1;
-  int64_t panels_at_once_ = 1;  // whose products are kept at a time
-  bool is_shared_ = false;      // all cores work on one group
-  bool reads_ahead_ = false;    // the weights do not stay near
+  bool is_shared_ = false;        // all cores work on one group
+  int64_t channels_at_once_ = 0;  // of a panel of taps that are transformed at a time
 };
-
-/// Panels of the weights for that many channels of the output. [any]
-int64_t panels_of(int64_t filters);
-/// That many channels of the input, filled up to whole vectors. [any]
-int64_t whole_vectors(int64_t channels);
 
 }  // namespace gantry::onednn::winograd

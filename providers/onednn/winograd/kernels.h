@@ -49,6 +49,37 @@ GANTRY_TARGET inline void transform_line(std::integral_constant<int, 4>, const V
   v[5 * kTo] = kBoth * d1 + (d[5 * kFrom] - kSum * d3);
 }
 
+/// Transforms a line of three taps.
+template <int kFrom, int kTo>
+GANTRY_TARGET inline void transform_taps(std::integral_constant<int, 2>, const Vector* g,
+                                         Vector* u) {
+  const Vector outer = 0.5F * (g[0 * kFrom] + g[2 * kFrom]);
+  const Vector middle = 0.5F * g[1 * kFrom];
+  u[0 * kTo] = g[0 * kFrom];
+  u[1 * kTo] = outer + middle;
+  u[2 * kTo] = outer - middle;
+  u[3 * kTo] = g[2 * kFrom];
+}
+
+template <int kFrom, int kTo>
+GANTRY_TARGET inline void transform_taps(std::integral_constant<int, 4>, const Vector* g,
+                                         Vector* u) {
+  constexpr double kDistance = double{kInner2} - double{kOuter2};
+  constexpr auto kZero = static_cast<float>(1 / (double{kInner2} * kOuter2));
+  constexpr auto kOfInner = static_cast<float>(1 / (2 * kInner2 * kDistance));
+  constexpr auto kOfOuter = static_cast<float>(1 / (2 * kOuter2 * -kDistance));
+  const Vector inner_even = kOfInner * (g[0 * kFrom] + kInner2 * g[2 * kFrom]);
+  const Vector inner_odd = kOfInner * (kInner * g[1 * kFrom]);
+  const Vector outer_even = kOfOuter * (g[0 * kFrom] + kOuter2 * g[2 * kFrom]);
+  const Vector outer_odd = kOfOuter * (kOuter * g[1 * kFrom]);
+  u[0 * kTo] = kZero * g[0 * kFrom];
+  u[1 * kTo] = inner_even + inner_odd;
+  u[2 * kTo] = inner_even - inner_odd;
+  u[3 * kTo] = outer_even + outer_odd;
+  u[4 * kTo] = outer_even - outer_odd;
+  u[5 * kTo] = g[2 * kFrom];
+}
+
 /// Transforms a line of products back.
 template <int kFrom, int kTo>
 GANTRY_TARGET inline void restore_line(std::integral_constant<int, 2>, const Vector* m, Vector* y) {
@@ -94,6 +125,33 @@ GANTRY_TARGET void transform_input(const InputTile& tile) {
       }
     }
     target += tile.block_stride;
+  }
+}
+
+template <int kTile>
+GANTRY_TARGET void transform_weights(const TapPanel& panel) {
+  constexpr int kExtent = kTile + 2;
+  constexpr int kSide = 3;
+  constexpr std::integral_constant<int, kTile> kSize;
+  const int64_t count = panel.channels * kVectors;
+  for (int64_t i = 0; i < count; ++i) {
+    const float* taps = panel.taps + i / kVectors * kTaps * kColumns + i % kVectors * kLanes;
+    Vector lines[kExtent * kSide];
+    for (int column = 0; column < kSide; ++column) {
+      Vector line[kSide];
+      for (int row = 0; row < kSide; ++row)
+        line[row] = load(taps + (row * kSide + column) * kColumns);
+      transform_taps<1, kSide>(kSize, line, lines + column);
+    }
+    float* target = panel.target + i * kLanes;
+    for (int row = 0; row < kExtent; ++row) {
+      Vector line[kExtent];
+      transform_taps<1, 1>(kSize, lines + row * kSide, line);
+      for (int column = 0; column < kExtent; ++column) {
+        store(line[column], target);
+        target += panel.position_stride;
+      }
+    }
   }
 }
 
@@ -147,12 +205,13 @@ GANTRY_TARGET void transform_output(const OutputTile& tile) {
 template <int kRows>
 GANTRY_TARGET void multiply_rows(const Product& product) {
   Vector sums[kRows][kVectors] = {};
+  float* target = product.target;
+  for (int r = 0; product.adds && r < kRows; ++r) {
+    for (int v = 0; v < kVectors; ++v) sums[r][v] = load(target + r * kColumns + v * kLanes);
+  }
   const float* tiles = product.tiles;
   const float* panel = product.panel;
-  const float* next = product.next;
   for (int64_t channel = 0; channel < product.channels; channel += kLanes) {
-    for (int k = 0; next && k < kLanes; ++k) __builtin_prefetch(next + k * 16, 0, 2);
-    next = next ? next + kLanes * 16 : next;
 #pragma GCC unroll 16
     for (int k = 0; k < kLanes; ++k) {
       Vector columns[kVectors];
@@ -164,7 +223,6 @@ GANTRY_TARGET void multiply_rows(const Product& product) {
     panel += kLanes * kColumns;
     tiles += product.block_stride;
   }
-  float* target = product.target;
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) store(sums[r][v], target + r * kColumns + v * kLanes);
   }
@@ -184,7 +242,8 @@ inline void multiply(const Product& product) {
   kMultiply[static_cast<size_t>(product.rows) - 1](product);
 }
 
-inline constexpr Code::Transforms kTwo = {transform_input<2>, transform_output<2>};
-inline constexpr Code::Transforms kFour = {transform_input<4>, transform_output<4>};
+template <int kTile>
+inline constexpr Code::Transforms kTransforms = {transform_input<kTile>, transform_weights<kTile>,
+                                                 transform_output<kTile>};
 
 }  // namespace gantry::onednn::winograd::GANTRY_INSTRUCTIONS

@@ -13,7 +13,8 @@ constexpr int kMostRows = 4;
 
 namespace gantry::onednn::winograd {
 
-const Code kPlainCode = {"plain",         plain::kLanes, plain::kColumns, plain::kMostRows,
-                         plain::multiply, plain::kTwo,   plain::kFour};
+const Code kPlainCode = {
+    "plain",         plain::kLanes,         plain::kColumns,      plain::kMostRows,
+    plain::multiply, plain::kTransforms<2>, plain::kTransforms<4>};
 
 }  // namespace gantry::onednn::winograd

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weights of a 3 x 3 convolution as winograd/convolution.h reads them: transformed, in panels.
+// Brings the weights of a 3 x 3 convolution from the model's order into panels.
 #pragma once
 
 #include <gantry/sdk/blob.h>
@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "winograd/code.h"
+#include "winograd/panels.h"
 
 namespace gantry::onednn::winograd {
 
@@ -21,16 +21,9 @@ struct PlainWeights {
   std::vector<float> scales;  ///< one for each filter; empty: all 1
 };
 
-/// Bytes of the weights of that many channels, transformed. [any]
-int64_t transformed_bytes(int64_t filters, int64_t channels, Tile tile);
-
-/// Transforms weights on all cores: [panels, positions, channels in whole vectors, columns], zero
-/// beyond the last filter and channel.
-void transform_weights(const PlainWeights& plain, Tile tile, float* target);
-
-/// Transformed weights, which need not be made if the process has them already, or an earlier start
-/// left them. Errors: OUT_OF_MEMORY.
+/// Weights in a form, which need not be brought into it if the process has them already, or an
+/// earlier start left them; otherwise on all cores. Errors: OUT_OF_MEMORY.
 std::shared_ptr<const void> share_weights(const gantry_host* host, sdk::Choices& choices,
-                                          const PlainWeights& plain, Tile tile);
+                                          const PlainWeights& plain, Tile tile, Form form);
 
 }  // namespace gantry::onednn::winograd
