@@ -10,19 +10,10 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "direct/tile-inl.h"
+#include "direct/row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gantry::onednn::HWY_NAMESPACE {
-
-struct RowPlace {
-  const float* const* rows;
-  const float* addend;
-  float* target;
-  int64_t x;  // the first result
-  int64_t first_tap;
-  int64_t last_tap;  // of a row, those whose pixels exist
-};
 
 template <int kPixels, int kVectors, bool kIsPartial>
 HWY_INLINE void convolve_tile(const DepthwiseWindow& w, const RowPlace& at, int64_t channel) {
@@ -113,21 +104,13 @@ void convolve_pixels(const DepthwiseWindow& w, const RowPlace& at) {
 void ConvolveRow(const DepthwiseWindow& w, const float* const* rows, int64_t source_width,
                  const float* addend, float* target, int64_t target_width) {
   RowPlace at{rows, addend, target, 0, 0, 0};
-  const auto is_inner = [&](int64_t x) {
-    const int64_t start = x * w.stride - w.pad;
-    return start >= 0 && start + (w.width - 1) * w.dilation < source_width;
-  };
   while (at.x < target_width) {
-    const TapRange taps = taps_inside(w.width, w.dilation, at.x * w.stride - w.pad, source_width);
-    at.first_tap = taps.first;
-    at.last_tap = taps.last;
+    set_taps(w, at, source_width);
     int64_t pixels = 1;
-    if (is_inner(at.x)) {
-      for (const int64_t more : {6, 4, 2}) {
-        if (at.x + more > target_width || !is_inner(at.x + more - 1)) continue;
-        pixels = more;
-        break;
-      }
+    for (const int64_t more : {6, 4, 2}) {
+      if (!are_inner(w, at.x, more, source_width, target_width)) continue;
+      pixels = more;
+      break;
     }
     if (pixels == 6) {
       convolve_pixels<6>(w, at);

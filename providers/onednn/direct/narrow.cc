@@ -10,24 +10,14 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "direct/tile-inl.h"
+#include "direct/row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gantry::onednn::HWY_NAMESPACE {
 
-/// Where a tile of results stands: all channels of `x` and the pixels behind it.
-struct NarrowPlace {
-  const float* const* rows;
-  const float* addend;
-  float* target;
-  int64_t x;
-  int64_t first_tap;
-  int64_t last_tap;  // of a row, those whose pixels exist
-};
-
 /// kStep: from pixel to pixel in the source, if that is known; 0: it is not.
 template <int kPixels, int kVectors, int kStep, bool kIsPartial>
-HWY_INLINE void narrow_tile(const NarrowWindow& w, const NarrowPlace& at, int64_t vector) {
+HWY_INLINE void narrow_tile(const NarrowWindow& w, const RowPlace& at, int64_t vector) {
   const F32 d;
   const int64_t inner = w.channels * w.height * w.width;
   const float* weights[kVectors];
@@ -64,20 +54,14 @@ HWY_INLINE void narrow_tile(const NarrowWindow& w, const NarrowPlace& at, int64_
 
 /// kVectors vectors of one row of results.
 template <int kVectors, int kStep, bool kIsPartial>
-void narrow_vectors(const NarrowWindow& w, NarrowPlace at, int64_t vector, int64_t source_width,
+void narrow_vectors(const NarrowWindow& w, RowPlace at, int64_t vector, int64_t source_width,
                     int64_t target_width) {
   constexpr int kPixels = kHasManyRegisters ? 24 / kVectors : 10 / kVectors;
-  const auto is_inner = [&](int64_t x) {
-    const int64_t start = x * w.stride - w.pad;
-    return start >= 0 && start + (w.width - 1) * w.dilation < source_width;
+  const auto fits = [&](int64_t pixels) {
+    return are_inner(w, at.x, pixels, source_width, target_width);
   };
   while (at.x < target_width) {
-    const TapRange taps = taps_inside(w.width, w.dilation, at.x * w.stride - w.pad, source_width);
-    at.first_tap = taps.first;
-    at.last_tap = taps.last;
-    const auto fits = [&](int64_t pixels) {
-      return at.x + pixels <= target_width && is_inner(at.x) && is_inner(at.x + pixels - 1);
-    };
+    set_taps(w, at, source_width);
     if (fits(kPixels)) {
       narrow_tile<kPixels, kVectors, kStep, kIsPartial>(w, at, vector);
       at.x += kPixels;
@@ -95,7 +79,7 @@ void narrow_vectors(const NarrowWindow& w, NarrowPlace at, int64_t vector, int64
 }
 
 template <int kVectors, int kStep>
-void narrow_part(const NarrowWindow& w, const NarrowPlace& at, int64_t vector, int64_t source_width,
+void narrow_part(const NarrowWindow& w, const RowPlace& at, int64_t vector, int64_t source_width,
                  int64_t target_width) {
   if (vector + kVectors == vectors_of(w.results) && w.results % kLanes != 0) {
     narrow_vectors<kVectors, kStep, true>(w, at, vector, source_width, target_width);
@@ -105,7 +89,7 @@ void narrow_part(const NarrowWindow& w, const NarrowPlace& at, int64_t vector, i
 }
 
 template <int kStep>
-void narrow_row(const NarrowWindow& w, const NarrowPlace& at, int64_t source_width,
+void narrow_row(const NarrowWindow& w, const RowPlace& at, int64_t source_width,
                 int64_t target_width) {
   constexpr int kMost = kHasManyRegisters ? 4 : 2;
   const int64_t count = vectors_of(w.results);
@@ -121,7 +105,7 @@ void narrow_row(const NarrowWindow& w, const NarrowPlace& at, int64_t source_wid
 
 void ConvolveNarrowRow(const NarrowWindow& w, const float* const* rows, int64_t source_width,
                        const float* addend, float* target, int64_t target_width) {
-  const NarrowPlace at{rows, addend, target, 0, 0, 0};
+  const RowPlace at{rows, addend, target, 0, 0, 0};
   const int64_t step = w.stride * w.pixel_step;
   if (step == 1) return narrow_row<1>(w, at, source_width, target_width);
   if (step == 2) return narrow_row<2>(w, at, source_width, target_width);

@@ -32,15 +32,8 @@ class ConvKernel final : public sdk::Kernel {
   explicit ConvKernel(const KernelArgs& args)
       : shape_(args.index, args.unit),
         unit_(args.unit),
-        source_slot_(static_cast<int>(args.slot_of(unit_.sources[0].value))),
-        output_slot_(args.output_slot()),
+        slots_(args),
         rescaling_(unit_, shape_.groups > 1 ? 3 : 1) {
-    source_is_formatted_ = args.is_input_formatted(static_cast<size_t>(source_slot_));
-    target_is_formatted_ = args.is_output_formatted(output_slot_);
-    if (unit_.addend.value != GANTRY_NONE) {
-      addend_slot_ = static_cast<int>(args.slot_of(unit_.addend.value));
-      addend_is_formatted_ = args.is_input_formatted(static_cast<size_t>(addend_slot_));
-    }
     pack(args);
   }
 
@@ -50,23 +43,22 @@ class ConvKernel final : public sdk::Kernel {
 
   void run(sdk::Call& call) const override {
     auto& cache = static_cast<PlanCache<Plan>&>(*call.context());
-    const sdk::Shape input = call.shape(source_slot_);
+    const sdk::Shape input = call.shape(slots_.source);
     shape_.check_input(input);
     const int threads = call.thread_count();
     cache.key.assign(input.data, input.data + input.rank);
     cache.key.push_back(threads);
     Plan& plan = cache.get([&] { return make_plan({input.data, input.data + input.rank}); });
-    gantry_tensor& target =
-        call.output(static_cast<int>(output_slot_), dtype_of(unit_.target.type()),
-                    {plan.output.data(), static_cast<int>(plan.output.size())});
+    gantry_tensor& target = call.output(slots_.target, dtype_of(unit_.target.type()),
+                                        {plan.output.data(), static_cast<int>(plan.output.size())});
     if (plan.is_empty) return;
-    const void* addend = addend_slot_ >= 0 ? call.input(addend_slot_).data : nullptr;
-    if (addend) shape_.check_addend(call.shape(addend_slot_), sdk::Shape(target));
+    const void* addend = slots_.addend >= 0 ? call.input(slots_.addend).data : nullptr;
+    if (addend) shape_.check_addend(call.shape(slots_.addend), sdk::Shape(target));
     // Where the result is reordered after all, it is not added to what stands in its place.
     const bool in_place = addend && addend == target.data && plan.is_target_inner;
     plan.variants
         .get(threads, in_place, [&](bool adds_there) { return make(plan, threads, adds_there); })
-        .run(call, threads, cache.stream, call.input(source_slot_).data,
+        .run(call, threads, cache.stream, call.input(slots_.source).data,
              in_place ? nullptr : addend, target.data);
   }
 
@@ -125,7 +117,7 @@ class ConvKernel final : public sdk::Kernel {
     const Tag last = channels_last(input.size());
     const Type type = unit_.source_type();
     const Desc target(output, unit_.target.type(), last);
-    if (!source_is_formatted_ && input[1] < 8) {
+    if (!slots_.source_is_formatted && input[1] < 8) {
       try {
         Described described =
             describe({input, type, dense(input.size())}, weights, target, placed, in_place);
@@ -145,7 +137,7 @@ class ConvKernel final : public sdk::Kernel {
     plan.is_empty = *std::min_element(plan.output.begin(), plan.output.end()) == 0;
     const Dims seen = cut(plan.output);
     plan.is_target_inner =
-        desc_of(seen, target_is_formatted_) == desc_f32(seen, channels_last(seen.size()));
+        desc_of(seen, slots_.target_is_formatted) == desc_f32(seen, channels_last(seen.size()));
     return plan;
   }
 
@@ -162,11 +154,11 @@ class ConvKernel final : public sdk::Kernel {
   [[nodiscard]] FusedPrimitive make(const Plan& plan, int threads, bool in_place) const {
     const Described described = described_for(plan, threads, in_place);
     FusedPrimitive fused;
-    fused.source =
-        Operand::input(desc_of(cut(plan.input), source_is_formatted_, unit_.sources[0].type()),
-                       described.primitive.src_desc());
+    fused.source = Operand::input(
+        desc_of(cut(plan.input), slots_.source_is_formatted, unit_.sources[0].type()),
+        described.primitive.src_desc());
     fused.target =
-        Operand::output(desc_of(cut(plan.output), target_is_formatted_, unit_.target.type()),
+        Operand::output(desc_of(cut(plan.output), slots_.target_is_formatted, unit_.target.type()),
                         described.primitive.dst_desc());
     fused.scratchpad = Scratchpad(described.primitive.scratchpad_desc());
     fused.launch = Launch(dnnl::convolution_forward(described.primitive),
@@ -178,7 +170,7 @@ class ConvKernel final : public sdk::Kernel {
     rescaling_.bind(fused.launch);
     if (described.addend_argument != 0) {
       const Dims seen = cut(plan.output);
-      fused.addend = Operand::input(desc_of(seen, addend_is_formatted_, unit_.addend.type()),
+      fused.addend = Operand::input(desc_of(seen, slots_.addend_is_formatted, unit_.addend.type()),
                                     addend_desc(seen));
       fused.launch.add(described.addend_argument, fused.addend.memory());
     }
@@ -224,13 +216,8 @@ class ConvKernel final : public sdk::Kernel {
 
   ConvShape shape_;
   Unit unit_;
-  int source_slot_;
-  size_t output_slot_;
+  ConvSlots slots_;
   Rescaling rescaling_;
-  int addend_slot_ = -1;
-  bool source_is_formatted_ = false;
-  bool addend_is_formatted_ = false;
-  bool target_is_formatted_ = false;
   bool is_line_ = false;
   Desc any_;                      // of the weights
   std::optional<Likely> likely_;  // none: the layout was known

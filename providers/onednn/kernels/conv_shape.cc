@@ -74,6 +74,16 @@ void ConvShape::check_addend(const sdk::Shape& addend, const sdk::Shape& output)
                    label + ": the tensor added to the result has another shape than the result");
 }
 
+ConvSlots::ConvSlots(const KernelArgs& args)
+    : source(static_cast<int>(args.slot_of(args.unit.sources[0].value))),
+      target(static_cast<int>(args.output_slot())),
+      source_is_formatted(args.is_input_formatted(static_cast<size_t>(source))),
+      target_is_formatted(args.is_output_formatted(static_cast<size_t>(target))) {
+  if (args.unit.addend.value == GANTRY_NONE) return;
+  addend = static_cast<int>(args.slot_of(args.unit.addend.value));
+  addend_is_formatted = args.is_input_formatted(static_cast<size_t>(addend));
+}
+
 std::vector<float> folded_bias(const GraphIndex& index, const Unit& unit, int64_t channels) {
   std::vector<float> bias = *bias_of(index, unit, channels);
   for (size_t o = 0; o < unit.chain.scale.size(); ++o)

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/kernels.h"
 #include "unit.h"
 #include "window.h"
 
@@ -40,6 +41,18 @@ struct ConvShape {
 
  private:
   [[nodiscard]] std::string read(const GraphIndex& index, const Unit& unit);
+};
+
+/// The slots of a convolution's tensors, and which of them were granted the channels-last order.
+struct ConvSlots {
+  int source = 0;
+  int target = 0;
+  int addend = -1;  ///< -1: nothing is added
+  bool source_is_formatted = false;
+  bool target_is_formatted = false;
+  bool addend_is_formatted = false;
+
+  explicit ConvSlots(const KernelArgs& args);
 };
 
 /// The bias of a convolution, with the shift of what is folded into its weights.

@@ -4,17 +4,17 @@
 // exchange of channels that stands before it), and of images, which the library first brings into
 // another order and does on one thread. The result has its channels innermost; all of them part
 // their work by rows of the image, so that a thread finds what it made.
-#include <gantry/sdk/error.h>
-
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "direct/channel_weights.h"
 #include "direct/code.h"
+#include "kernels/conv_shape.h"
 #include "kernels/kernels.h"
 #include "plan.h"
-#include "window.h"
 
 namespace gantry::onednn {
 namespace {
@@ -24,16 +24,15 @@ constexpr int64_t kMostNarrowChannels = 4;
 constexpr int64_t kMostNarrowTaps = 9;  // at 7 x 7 the library is as good
 
 /// A convolution that is taken here.
-struct Form {
-  Window window;
-  int64_t groups = 0;
-  int64_t inner = 0;    // channels of a group in the source
-  int64_t columns = 0;  // in the target
+struct Form : ConvShape {
   enum class Kind : uint8_t { kPixel, kDepthwise, kNarrow } kind = Kind::kPixel;
   std::vector<TileStep> steps;
 
-  [[nodiscard]] int64_t input_channels() const { return groups * inner; }
-  [[nodiscard]] int64_t output_channels() const { return groups * columns; }
+  using ConvShape::ConvShape;
+
+  /// Channels of a group in the source, and in the target.
+  [[nodiscard]] int64_t inner() const { return weights[1]; }
+  [[nodiscard]] int64_t columns() const { return weights[0] / groups; }
 };
 
 // False: it is of no kind that is taken here.
@@ -42,33 +41,24 @@ bool set_kind(Form& form) {
     return std::all_of(list.begin(), list.end(), [=](int64_t x) { return x == number; });
   };
   const Window& window = form.window;
-  const bool is_low = window.kernel[0] <= kMostWindowRows;
   if (form.groups == 1) {
     form.kind = Form::Kind::kNarrow;
     return window.kernel[0] * window.kernel[1] <= kMostNarrowTaps &&
-           form.inner <= kMostNarrowChannels;
+           form.inner() <= kMostNarrowChannels;
   }
-  if (form.inner == 1 && form.columns == 1) {
+  if (form.inner() == 1 && form.columns() == 1) {
     form.kind = Form::Kind::kDepthwise;
-    return is_low;
+    return window.kernel[0] <= kMostWindowRows;
   }
+  form.kind = Form::Kind::kPixel;
   return is_all(window.kernel, 1) && is_all(window.strides, 1) && is_all(window.pads_begin, 0) &&
          is_all(window.pads_end, 0);
 }
 
 std::optional<Form> form_of(const GraphIndex& index, const Unit& unit) {
-  const sdk::NodeView node = index.node(unit.anchor);
-  const sdk::ValueView weights = index.value(unit.weights);
-  if (node.op_type() != "Conv" || unit.is_quantized() || !has_constant_weights(index, unit) ||
-      weights.rank() != 4)
-    return std::nullopt;
-  Form form;
-  form.groups = node.get_int("group", 1);
-  form.window.kernel = {weights.extent(2), weights.extent(3)};
-  if (form.groups < 1 || !form.window.read(node, 2).empty()) return std::nullopt;
-  form.inner = weights.extent(1);
-  form.columns = weights.extent(0) / form.groups;
-  if (!set_kind(form)) return std::nullopt;
+  if (index.node(unit.anchor).op_type() != "Conv" || unit.is_quantized()) return std::nullopt;
+  Form form(index, unit);
+  if (!form.fault.empty() || form.spatial_rank() != 2 || !set_kind(form)) return std::nullopt;
   auto steps = tile_steps_of(unit.chain);
   if (!steps) return std::nullopt;
   form.steps = std::move(*steps);
@@ -90,15 +80,7 @@ class DirectConvKernel final : public sdk::Kernel {
   DirectConvKernel(const KernelArgs& args, Form form)
       : form_(std::move(form)),
         shuffle_groups_(args.unit.shuffle ? args.unit.shuffle->groups : 1),
-        source_slot_(static_cast<int>(args.slot_of(args.unit.sources[0].value))),
-        output_slot_(static_cast<int>(args.output_slot())),
-        label_(args.index.node(args.unit.anchor).label()) {
-    source_is_formatted_ = args.is_input_formatted(static_cast<size_t>(source_slot_));
-    target_is_formatted_ = args.is_output_formatted(static_cast<size_t>(output_slot_));
-    if (args.unit.addend.value != GANTRY_NONE) {
-      addend_slot_ = static_cast<int>(args.slot_of(args.unit.addend.value));
-      addend_is_formatted_ = args.is_input_formatted(static_cast<size_t>(addend_slot_));
-    }
+        slots_(args) {
     pack(args.index, args.unit);
   }
 
@@ -108,24 +90,20 @@ class DirectConvKernel final : public sdk::Kernel {
 
   void run(sdk::Call& call) const override {
     auto& cache = static_cast<PlanCache<Plan>&>(*call.context());
-    const sdk::Shape input = call.shape(source_slot_);
-    check(input);
+    const sdk::Shape input = call.shape(slots_.source);
+    form_.check_input(input);
     const int threads = call.thread_count();
     cache.key.assign(input.data, input.data + input.rank);
     cache.key.push_back(threads);
     Plan& plan = cache.get([&] { return make_plan({input.data, input.data + 4}, threads); });
-    gantry_tensor& target = call.output(output_slot_, GANTRY_FLOAT,
+    gantry_tensor& target = call.output(slots_.target, GANTRY_FLOAT,
                                         {plan.output.data(), static_cast<int>(plan.output.size())});
     if (sdk::Shape(target).element_count() == 0) return;
-    if (addend_slot_ >= 0 && call.shape(addend_slot_) != sdk::Shape(target)) {
-      throw sdk::Error(
-          GANTRY_INVALID_ARGUMENT,
-          label_ + ": the tensor added to the result has another shape than the result");
-    }
+    if (slots_.addend >= 0) form_.check_addend(call.shape(slots_.addend), sdk::Shape(target));
     const bool is_moved = plan.source.is_moved() || plan.addend.is_moved();
-    plan.source.place(call, call.input(source_slot_).data);
+    plan.source.place(call, call.input(slots_.source).data);
     plan.target.place(call, target.data);
-    if (addend_slot_ >= 0) plan.addend.place(call, call.input(addend_slot_).data);
+    if (slots_.addend >= 0) plan.addend.place(call, call.input(slots_.addend).data);
     if (is_moved) {
       with_threads(threads, [&] {
         plan.source.run(cache.stream);
@@ -143,46 +121,36 @@ class DirectConvKernel final : public sdk::Kernel {
  private:
   static constexpr int64_t kProductsPerTask = 1 << 17;
 
-  void check(const sdk::Shape& input) const {
-    if (input.rank == 4 && input[1] == form_.input_channels()) return;
-    throw sdk::Error(GANTRY_INVALID_ARGUMENT,
-                     label_ + ": the input was expected to have " +
-                         std::to_string(form_.input_channels()) +
-                         " channels on axis 1 and rank 4, and has " +
-                         (input.rank > 1 ? std::to_string(input[1]) : "no axis 1") + " and rank " +
-                         std::to_string(input.rank));
-  }
-
   [[nodiscard]] Plan make_plan(const Dims& input, int threads) const {
     Plan plan;
     plan.input = input;
     plan.placed = form_.window.place({input[2], input[3]});
-    plan.output = {input[0], form_.output_channels(), std::max<int64_t>(plan.placed.output[0], 0),
-                   std::max<int64_t>(plan.placed.output[1], 0)};
+    plan.output = form_.output_of(input, plan.placed);
+    for (int64_t& extent : plan.output) extent = std::max<int64_t>(extent, 0);
     if (std::count(plan.output.begin(), plan.output.end(), 0) > 0) return plan;
     with_threads(threads, [&] {
       const bool takes_any = form_.kind == Form::Kind::kNarrow;
-      const Desc given = desc_of(plan.input, source_is_formatted_);
+      const Desc given = desc_of(plan.input, slots_.source_is_formatted);
       const Desc target = desc_f32(plan.output, channels_last(4));
       plan.source =
           Operand::input(given, takes_any ? given : desc_f32(plan.input, channels_last(4)));
-      plan.target = Operand::output(desc_of(plan.output, target_is_formatted_), target);
-      plan.addend = Operand::input(desc_of(plan.output, addend_is_formatted_), target);
-      if (addend_slot_ < 0) plan.addend = Operand();
+      plan.target = Operand::output(desc_of(plan.output, slots_.target_is_formatted), target);
+      plan.addend = Operand::input(desc_of(plan.output, slots_.addend_is_formatted), target);
+      if (slots_.addend < 0) plan.addend = Operand();
     });
     return plan;
   }
 
   void multiply(sdk::Call& call, const Plan& plan) const {
     constexpr int64_t kPixelsPerItem = 8;
-    const GroupProduct product{form_.groups,       form_.inner,     form_.columns,
+    const GroupProduct product{form_.groups,       form_.inner(),   form_.columns(),
                                weights_.numbers(), weights_.bias(), &form_.steps};
     const int64_t pixels = plan.input[0] * plan.input[2] * plan.input[3];
     const float* source = plan.source.data();
     const float* addend = plan.addend.data();
     float* target = plan.target.data();
     const int64_t grain =
-        1 + kProductsPerTask / (kPixelsPerItem * form_.output_channels() * form_.inner);
+        1 + kProductsPerTask / (kPixelsPerItem * form_.output_channels() * form_.inner());
     call.parallel_for((pixels + kPixelsPerItem - 1) / kPixelsPerItem, grain,
                       [&](int64_t begin, int64_t end) {
                         const FlushDenormals flush;
@@ -199,7 +167,7 @@ class DirectConvKernel final : public sdk::Kernel {
     const bool is_depthwise = form_.kind == Form::Kind::kDepthwise;
     const int64_t row = plan.output[3] * form_.output_channels();
     const int64_t products = row * form_.window.kernel[0] * form_.window.kernel[1] *
-                             (is_depthwise ? kCostOfElement : form_.inner);
+                             (is_depthwise ? kCostOfElement : form_.inner());
     const int64_t rows = plan.output[0] * plan.output[2];
     const int64_t grain = 1 + kProductsPerTask / products;
     const int64_t ring = shuffle_groups_ > 1
@@ -229,9 +197,9 @@ class DirectConvKernel final : public sdk::Kernel {
     const Window& window = form_.window;
     const int64_t height = plan.input[2];
     const int64_t width = plan.input[3];
-    const int64_t channels = form_.inner;
-    const int64_t pixel = source_is_formatted_ ? channels : 1;
-    const int64_t plane = source_is_formatted_ ? 1 : height * width;
+    const int64_t channels = form_.inner();
+    const int64_t pixel = slots_.source_is_formatted ? channels : 1;
+    const int64_t plane = slots_.source_is_formatted ? 1 : height * width;
     const int64_t first = row % plan.output[2] * window.strides[0] - plan.placed.pads_begin[0];
     const float* source = plan.source.data() + row / plan.output[2] * height * width * channels;
     std::array<const float*, kMostNarrowTaps * kMostNarrowChannels> rows{};
@@ -250,11 +218,11 @@ class DirectConvKernel final : public sdk::Kernel {
                             window.dilations[1],
                             plan.placed.pads_begin[1],
                             pixel,
-                            form_.columns,
+                            form_.columns(),
                             weights_.numbers(),
                             weights_.bias(),
                             &form_.steps};
-    const int64_t place = row * plan.output[3] * form_.columns;
+    const int64_t place = row * plan.output[3] * form_.columns();
     const float* addend = plan.addend.data();
     convolve_narrow_row(seen, rows.data(), width, addend ? addend + place : nullptr,
                         plan.target.data() + place, plan.output[3]);
@@ -321,24 +289,15 @@ class DirectConvKernel final : public sdk::Kernel {
     const bool is_depthwise = form_.kind == Form::Kind::kDepthwise;
     const int64_t taps = form_.window.kernel[0] * form_.window.kernel[1];
     const int64_t groups = is_depthwise ? 1 : form_.groups;
-    const int64_t columns = is_depthwise ? form_.groups : form_.columns;
-    weights_.pack(index.host(), {groups, columns, form_.inner * taps, numbers, unit.chain.scale},
+    const int64_t columns = is_depthwise ? form_.groups : form_.columns();
+    weights_.pack(index.host(), {groups, columns, form_.inner() * taps, numbers, unit.chain.scale},
                   is_depthwise);
-    std::vector<float> bias = *bias_of(index, unit, form_.output_channels());
-    for (size_t o = 0; o < unit.chain.scale.size(); ++o)
-      bias[o] = bias[o] * unit.chain.scale[o] + unit.chain.shift[o];
-    weights_.set_bias(bias, groups, columns);
+    weights_.set_bias(folded_bias(index, unit, form_.output_channels()), groups, columns);
   }
 
   Form form_;
   int64_t shuffle_groups_;
-  int source_slot_;
-  int output_slot_;
-  std::string label_;
-  int addend_slot_ = -1;
-  bool source_is_formatted_ = false;
-  bool addend_is_formatted_ = false;
-  bool target_is_formatted_ = false;
+  ConvSlots slots_;
   ChannelWeights weights_;
 };
 

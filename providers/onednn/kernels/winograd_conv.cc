@@ -101,14 +101,7 @@ class WinogradConvKernel final : public sdk::Kernel {
         form_(winograd::form_of(shape_.output_channels(), shape_.input_channels(), tile)),
         span_(std::string(tile == Tile::k4 ? "winograd 4x4 " : "winograd 2x2 ") +
               winograd::code().name),
-        source_slot_(static_cast<int>(args.slot_of(args.unit.sources[0].value))),
-        output_slot_(args.output_slot()) {
-    source_is_formatted_ = args.is_input_formatted(static_cast<size_t>(source_slot_));
-    target_is_formatted_ = args.is_output_formatted(output_slot_);
-    if (args.unit.addend.value != GANTRY_NONE) {
-      addend_slot_ = static_cast<int>(args.slot_of(args.unit.addend.value));
-      addend_is_formatted_ = args.is_input_formatted(static_cast<size_t>(addend_slot_));
-    }
+        slots_(args) {
     const winograd::PlainWeights plain = {args.index.value(args.unit.weights).constant()->data,
                                           shape_.output_channels(), shape_.input_channels(),
                                           args.unit.chain.scale};
@@ -124,7 +117,7 @@ class WinogradConvKernel final : public sdk::Kernel {
 
   void run(sdk::Call& call) const override {
     auto& cache = static_cast<PlanCache<Plan>&>(*call.context());
-    const sdk::Shape input = call.shape(source_slot_);
+    const sdk::Shape input = call.shape(slots_.source);
     shape_.check_input(input);
     const int threads = call.thread_count();
     cache.key.assign(input.data, input.data + input.rank);
@@ -132,12 +125,12 @@ class WinogradConvKernel final : public sdk::Kernel {
     Plan& plan = cache.get([&] {
       return make_plan({input.data, input.data + input.rank}, threads);
     });
-    gantry_tensor& target = call.output(static_cast<int>(output_slot_), GANTRY_FLOAT,
+    gantry_tensor& target = call.output(slots_.target, GANTRY_FLOAT,
                                         {plan.output.data(), static_cast<int>(plan.output.size())});
     if (plan.is_empty) return;
     const sdk::Span span = call.span(span_);
-    const void* addend = addend_slot_ >= 0 ? call.input(addend_slot_).data : nullptr;
-    if (addend) shape_.check_addend(call.shape(addend_slot_), sdk::Shape(target));
+    const void* addend = slots_.addend >= 0 ? call.input(slots_.addend).data : nullptr;
+    if (addend) shape_.check_addend(call.shape(slots_.addend), sdk::Shape(target));
     run(call, plan, cache.stream, threads, addend, target.data);
   }
 
@@ -147,7 +140,7 @@ class WinogradConvKernel final : public sdk::Kernel {
     // Each result is stored after the element was read that is added to it.
     const bool in_place = addend && addend == target && plan.is_target_inner;
     // The library takes every address as one that it may write to; it reads from inputs.
-    plan.source.place(call, const_cast<void*>(call.input(source_slot_).data));
+    plan.source.place(call, const_cast<void*>(call.input(slots_.source).data));
     plan.target.place(call, target);
     if (addend && !in_place) plan.addend.place(call, const_cast<void*>(addend));
     const auto floats = [](const Operand& operand) {
@@ -174,13 +167,14 @@ class WinogradConvKernel final : public sdk::Kernel {
     if (plan.is_empty) return plan;
     const Desc inner_source = desc_f32(input, channels_last(4));
     const Desc inner_target = desc_f32(plan.output, channels_last(4));
-    const Desc target = desc_of(plan.output, target_is_formatted_);
+    const Desc target = desc_of(plan.output, slots_.target_is_formatted);
     plan.is_target_inner = target == inner_target;
     with_threads(threads, [&] {
-      plan.source = Operand::input(desc_of(input, source_is_formatted_), inner_source);
+      plan.source = Operand::input(desc_of(input, slots_.source_is_formatted), inner_source);
       plan.target = Operand::output(target, inner_target);
-      if (addend_slot_ >= 0)
-        plan.addend = Operand::input(desc_of(plan.output, addend_is_formatted_), inner_target);
+      if (slots_.addend >= 0)
+        plan.addend =
+            Operand::input(desc_of(plan.output, slots_.addend_is_formatted), inner_target);
     });
     plan.convolution.emplace(geometry_of(input, plan.output, placed), tile_, form_, threads,
                              steps_);
@@ -192,12 +186,7 @@ class WinogradConvKernel final : public sdk::Kernel {
   Tile tile_;
   winograd::Form form_;
   std::string span_;  // in a trace
-  int source_slot_;
-  size_t output_slot_;
-  int addend_slot_ = -1;
-  bool source_is_formatted_ = false;
-  bool addend_is_formatted_ = false;
-  bool target_is_formatted_ = false;
+  ConvSlots slots_;
   std::shared_ptr<const void> weights_;
   std::vector<float> bias_;
 };
