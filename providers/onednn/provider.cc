@@ -25,26 +25,36 @@
 namespace gantry::onednn {
 namespace {
 
-/// A family of kernels.
+/// Families of kernels; a claim's tag is one of them.
+enum FamilyIndex : size_t {
+  kConv,
+  kProduct,
+  kPool,
+  kConcat,
+  kPointwise,
+  kIntegerProduct,
+  kBlockProduct,
+  kAttention,
+  kRecurrent,
+  kElementwise,
+  kFamilyCount
+};
+
 struct Family {
   const char* kernel;  // name shown to users
-  std::string (*refusal)(const GraphIndex& index, const Unit& unit);
+  /// Null: nodes are claimed and compiled by a way of the family's own, as `make` is null too.
+  std::string (*refusal)(const GraphIndex& index, const Unit& unit) = nullptr;
   /// of anchors that take the nodes behind them along; null: they do not
-  AnchorTraits (*traits)(const GraphIndex& index, uint32_t node);
-  std::unique_ptr<sdk::Kernel> (*make)(const KernelArgs& args);
+  AnchorTraits (*traits)(const GraphIndex& index, uint32_t node) = nullptr;
+  std::unique_ptr<sdk::Kernel> (*make)(const KernelArgs& args) = nullptr;
   /// whether an input of the anchor that is constant is read when the claim is compiled
   bool (*is_parameter)(const GraphIndex& index, uint32_t node, uint32_t position);
-  bool has_channels;                        // its tensors can stand channels-last
-  bool starts_format;                       // its output is channels-last whatever the input is
-  bool needs_format;                        // worth taking only where an input stands channels-last
+  bool has_channels = false;                // its tensors can stand channels-last
+  bool starts_format = false;               // its output is channels-last whatever the input is
+  bool needs_format = false;                // taken only where an input stands channels-last
   const char* (*instructions)() = nullptr;  // of kernels whose code is this provider's own
   bool is_set = false;                      // of equal nodes, none of which is the anchor
 };
-
-constexpr size_t kBlockProduct = 6;  // among the families
-constexpr size_t kAttention = 7;
-constexpr size_t kRecurrent = 8;
-constexpr size_t kElementwise = 9;
 
 bool is_not_first(const GraphIndex&, uint32_t, uint32_t position) { return position > 0; }
 bool is_never(const GraphIndex&, uint32_t, uint32_t) { return false; }
@@ -53,38 +63,68 @@ bool is_attention_parameter(const GraphIndex& index, uint32_t node, uint32_t) {
   return index.node(node).op_type() != "Add";
 }
 
-constexpr std::array<Family, 10> kFamilies = {{
-    {"onednn.conv", conv_refusal, conv_traits, make_conv, is_not_first, true, true, false},
-    {"onednn.product", product_refusal, product_traits, make_product, is_not_first, false, false,
-     false},
-    {"onednn.pool", pool_refusal, pool_traits, make_pool, is_never, true, false, false},
-    {"onednn.concat", concat_refusal, nullptr, make_concat, is_never, true, false, true},
-    {"onednn.pointwise", pointwise_refusal, pointwise_traits, make_pointwise,
-     is_pointwise_parameter, true, false, true},
-    {"onednn.integer_product", integer_product_refusal, integer_product_traits,
-     make_integer_product, is_not_first, false, false, false},
-    {"onednn.block_product", block_product_refusal, nullptr, make_block_product, is_not_first,
-     false, false, false, [] { return block_code().name; }},
-    {"onednn.attention", nullptr, nullptr, nullptr, is_attention_parameter, false, false, false,
-     nullptr, true},
-    {"onednn.recurrent", recurrent_refusal, nullptr, make_recurrent, is_recurrent_parameter, false,
-     false, false},
-    {"onednn.elementwise", nullptr, nullptr, nullptr, is_elementwise_parameter, false, false, false,
-     nullptr, true},
+constexpr std::array<Family, kFamilyCount> kFamilies = {{
+    {.kernel = "onednn.conv",
+     .refusal = conv_refusal,
+     .traits = conv_traits,
+     .make = make_conv,
+     .is_parameter = is_not_first,
+     .has_channels = true,
+     .starts_format = true},
+    {.kernel = "onednn.product",
+     .refusal = product_refusal,
+     .traits = product_traits,
+     .make = make_product,
+     .is_parameter = is_not_first},
+    {.kernel = "onednn.pool",
+     .refusal = pool_refusal,
+     .traits = pool_traits,
+     .make = make_pool,
+     .is_parameter = is_never,
+     .has_channels = true},
+    {.kernel = "onednn.concat",
+     .refusal = concat_refusal,
+     .make = make_concat,
+     .is_parameter = is_never,
+     .has_channels = true,
+     .needs_format = true},
+    {.kernel = "onednn.pointwise",
+     .refusal = pointwise_refusal,
+     .traits = pointwise_traits,
+     .make = make_pointwise,
+     .is_parameter = is_pointwise_parameter,
+     .has_channels = true,
+     .needs_format = true},
+    {.kernel = "onednn.integer_product",
+     .refusal = integer_product_refusal,
+     .traits = integer_product_traits,
+     .make = make_integer_product,
+     .is_parameter = is_not_first},
+    {.kernel = "onednn.block_product",
+     .refusal = block_product_refusal,
+     .make = make_block_product,
+     .is_parameter = is_not_first,
+     .instructions = [] { return block_code().name; }},
+    {.kernel = "onednn.attention", .is_parameter = is_attention_parameter, .is_set = true},
+    {.kernel = "onednn.recurrent",
+     .refusal = recurrent_refusal,
+     .make = make_recurrent,
+     .is_parameter = is_recurrent_parameter},
+    {.kernel = "onednn.elementwise", .is_parameter = is_elementwise_parameter, .is_set = true},
 }};
 
 bool is_recurrent(std::string_view op_type) { return op_type == "LSTM" || op_type == "GRU"; }
 
-// Of an operator of ai.onnx.
-size_t family_of(std::string_view op_type) {
-  if (op_type == "Conv" || op_type == "QLinearConv") return 0;
-  if (op_type == "MatMul" || op_type == "Gemm" || op_type == "QLinearMatMul") return 1;
-  if (op_type == "MatMulInteger") return 5;
-  if (op_type == "Concat") return 3;
+// Of an operator of ai.onnx; those that no family names are asked of as pointwise ones.
+FamilyIndex family_of(std::string_view op_type) {
+  if (op_type == "Conv" || op_type == "QLinearConv") return kConv;
+  if (op_type == "MatMul" || op_type == "Gemm" || op_type == "QLinearMatMul") return kProduct;
+  if (op_type == "MatMulInteger") return kIntegerProduct;
+  if (op_type == "Concat") return kConcat;
   if (is_recurrent(op_type)) return kRecurrent;
   constexpr std::array kPools = {"MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool",
                                  "ReduceMean"};
-  return std::find(kPools.begin(), kPools.end(), op_type) != kPools.end() ? 2 : 4;
+  return std::find(kPools.begin(), kPools.end(), op_type) != kPools.end() ? kPool : kPointwise;
 }
 
 /// The first node but for those that say what the numbers of 8 bits before it stand for, and those
