@@ -16,10 +16,8 @@ std::string fault_of(const sdk::NodeView& node, const sdk::ValueView& value, boo
   if (!value.present()) return {};
   const std::string name = std::string("\"").append(value.name()).append("\"");
   if (value.kind() != GANTRY_KIND_TENSOR) return "value " + name + " is no tensor";
-  if (!takes_type(node, value.dtype())) {
-    return "element type " + std::to_string(value.dtype()) +
-           " (ONNX TensorProto number) of value " + name + " is not computed as ONNX says";
-  }
+  if (const std::string reason = type_refusal(node, value.dtype()); !reason.empty())
+    return "value " + name + ": " + reason;
   if (needs_rank && value.rank() < 0) return "the rank of value " + name + " is not known";
   for (int axis = 0; axis < value.rank(); ++axis) {
     if (value.extent(axis) == 0 && !value.is_constant())

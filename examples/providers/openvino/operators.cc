@@ -221,14 +221,15 @@ constexpr auto kRows = std::to_array<Row>({
     {"Xor", 7},
 });
 
-// They move elements, or choose between them: of 8 bits and of 16 none is changed. 8-bit sums and
-// products are cut to the type's range, where ONNX lets them wrap around.
+// They move elements, compare them, or choose between them: of 8 bits and of 16 none is changed.
 constexpr auto kExactInFew = std::to_array<std::string_view>(
-    {"Concat", "Equal", "Expand", "Flatten", "Gather", "Greater", "Less", "Max", "Min", "Pad",
-     "Relu", "Reshape", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze", "Where"});
+    {"Concat",    "Equal",       "Expand", "Flatten", "Gather",  "Greater", "GreaterOrEqual",
+     "Less",      "LessOrEqual", "Max",    "MaxPool", "Min",     "Pad",     "Relu",
+     "Reshape",   "Sign",        "Slice",  "Split",   "Squeeze", "Tile",    "Transpose",
+     "Unsqueeze", "Where"});
 // Computed in 32 bits and rounded once.
 constexpr auto kExactInHalves = std::to_array<std::string_view>(
-    {"Add", "Div", "Exp", "MaxPool", "Mul", "Neg", "Sigmoid", "Sqrt", "Sub", "Tanh"});
+    {"Add", "Div", "Exp", "Mul", "Neg", "Sigmoid", "Sqrt", "Sub", "Tanh"});
 
 }  // namespace
 
@@ -245,26 +246,37 @@ std::string refusal_of(const sdk::NodeView& node) {
   return row->condition ? row->condition(node) : std::string();
 }
 
-bool takes_type(const sdk::NodeView& node, gantry_dtype dtype) {
+std::string type_refusal(const sdk::NodeView& node, gantry_dtype dtype) {
+  const std::string_view op_type = node.op_type();
+  const auto is_in = [&](const auto& names) {
+    return std::find(names.begin(), names.end(), op_type) != names.end();
+  };
   switch (dtype) {
     case GANTRY_FLOAT:
     case GANTRY_INT32:
     case GANTRY_INT64:
     case GANTRY_BOOL:
-      return true;
+      return {};
+    case GANTRY_DOUBLE:
+      // Of 2026.4, with every precision and execution mode that it knows.
+      return "OpenVINO's engine for the CPU cuts doubles to 32 bits, also where it only moves or "
+             "compares them";
     case GANTRY_FLOAT16:
     case GANTRY_INT8:
     case GANTRY_UINT8:
       break;
     default:
-      return false;
+      return "element type " + std::to_string(dtype) + " (ONNX TensorProto number) was not tried";
   }
-  const std::string_view op_type = node.op_type();
-  const auto is_in = [&](const auto& names) {
-    return std::find(names.begin(), names.end(), op_type) != names.end();
-  };
-  if (op_type == "Cast") return node.output(0).dtype() == GANTRY_FLOAT;
-  return is_in(kExactInFew) || (dtype == GANTRY_FLOAT16 && is_in(kExactInHalves));
+  if (op_type == "Cast" && node.output(0).dtype() == GANTRY_FLOAT) return {};
+  if (is_in(kExactInFew)) return {};
+  if (dtype != GANTRY_FLOAT16) {
+    return "results of 8 bits are cut to the type's range, where ONNX's wrap around, or are "
+           "rounded "
+           "otherwise";
+  }
+  return is_in(kExactInHalves) ? ""
+                               : "halves of " + std::string(op_type) + " are rounded otherwise";
 }
 
 bool counts_extents(const sdk::NodeView& node) {

@@ -12,9 +12,9 @@ namespace gantry_openvino {
 /// not.
 std::string refusal_of(const gantry::sdk::NodeView& node);
 
-/// True if the node's results are exact with elements of this type among its inputs and outputs.
-/// float64 is never: OpenVINO's engine for the CPU computes, and even moves, it in 32 bits.
-bool takes_type(const gantry::sdk::NodeView& node, gantry_dtype dtype);
+/// Empty if the node's results are exact with elements of this type among its inputs and outputs;
+/// else what OpenVINO's engine for the CPU makes of them.
+std::string type_refusal(const gantry::sdk::NodeView& node, gantry_dtype dtype);
 
 /// True for an operator whose int64 results are bounded by extents, whatever it reads.
 bool counts_extents(const gantry::sdk::NodeView& node);
