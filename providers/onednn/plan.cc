@@ -6,6 +6,7 @@ namespace gantry::onednn {
 Operand::Operand(const Desc& given, const Desc& wanted, bool is_input)
     : outer_(memory_of(given)), inner_(given == wanted ? outer_ : memory_of(wanted)) {
   if (given == wanted) return;
+  inner_bytes_ = static_cast<int64_t>(wanted.get_size());
   const dnnl::memory& from = is_input ? outer_ : inner_;
   const dnnl::memory& to = is_input ? inner_ : outer_;
   const dnnl::reorder::primitive_desc pd(from, to, attributes());
@@ -14,15 +15,11 @@ Operand::Operand(const Desc& given, const Desc& wanted, bool is_input)
 
 void Operand::place(sdk::Call& call, void* data) {
   outer_.set_data_handle(data);
-  if (reorder_.is_set()) {
-    inner_.set_data_handle(
-        call.scratch<std::byte>(static_cast<int64_t>(inner_.get_desc().get_size())));
-  }
+  if (reorder_.is_set()) inner_.set_data_handle(call.scratch<std::byte>(inner_bytes_));
 }
 
 void Scratchpad::place(sdk::Call& call) {
-  const auto size_bytes = static_cast<int64_t>(memory_.get_desc().get_size());
-  if (size_bytes > 0) memory_.set_data_handle(call.scratch<std::byte>(size_bytes));
+  if (size_bytes_ > 0) memory_.set_data_handle(call.scratch<std::byte>(size_bytes_));
 }
 
 void FusedPrimitive::run(sdk::Call& call, int threads, const dnnl::stream& stream, const void* from,

@@ -48,6 +48,7 @@ class Operand {
 
   dnnl::memory outer_;
   dnnl::memory inner_;
+  int64_t inner_bytes_ = 0;  // of scratch memory
   Launch reorder_;
 };
 
@@ -55,12 +56,15 @@ class Operand {
 class Scratchpad {
  public:
   Scratchpad() = default;
-  explicit Scratchpad(const Desc& desc) : memory_(memory_of(desc)) {}
+  explicit Scratchpad(const Desc& desc)
+      : memory_(memory_of(desc)), size_bytes_(static_cast<int64_t>(desc.get_size())) {}
   [[nodiscard]] const dnnl::memory& memory() const { return memory_; }
   void place(sdk::Call& call);
 
  private:
+  // A memory's description is a copy: it is not asked for in a run.
   dnnl::memory memory_;
+  int64_t size_bytes_ = 0;
 };
 
 /// A primitive with one tensor in, one out and, if its chain has one, a third that is added to the
