@@ -3,7 +3,8 @@
 
 import pytest
 
-OUTCOMES = []
+OUTCOMES = []  # of this process
+REMOTE = []  # of the processes that tests are divided among: of each its figures
 
 
 @pytest.fixture
@@ -11,9 +12,21 @@ def record_onnx_case():
     return OUTCOMES.append
 
 
+def figures():
+    return [len(OUTCOMES), *(sum(map(has, OUTCOMES)) for has in (lambda x: x.executions > 0, lambda x: x.passed, lambda x: x.skipped))]
+
+
+def pytest_sessionfinish(session):
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["onnx_backend"] = figures()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    REMOTE.append(getattr(node, "workeroutput", {}).get("onnx_backend", [0] * 4))
+
+
 def pytest_terminal_summary(terminalreporter):
-    if OUTCOMES:
-        ran = sum(outcome.executions > 0 for outcome in OUTCOMES)
-        passed = sum(outcome.passed for outcome in OUTCOMES)
-        skipped = sum(outcome.skipped for outcome in OUTCOMES)
-        terminalreporter.write_line(f"ONNX Backend suite: {len(OUTCOMES)} cases, {ran} ran a model, {passed} passed, {skipped} skipped")
+    cases, ran, passed, skipped = map(sum, zip(figures(), *REMOTE, strict=True))
+    if cases:
+        terminalreporter.write_line(f"ONNX Backend suite: {cases} cases, {ran} ran a model, {passed} passed, {skipped} skipped")
