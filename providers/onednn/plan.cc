@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan.h"
 
+#include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/parallel_for.h>
+
 namespace gantry::onednn {
 
 Operand::Operand(const Desc& given, const Desc& wanted, bool is_input)
-    : outer_(memory_of(given)), inner_(given == wanted ? outer_ : memory_of(wanted)) {
+    : outer_(memory_of(given)),
+      inner_(given == wanted ? outer_ : memory_of(wanted)),
+      is_input_(is_input) {
   if (given == wanted) return;
   inner_bytes_ = static_cast<int64_t>(wanted.get_size());
+  matrices_ = is_input ? matrices_between(given, wanted) : matrices_between(wanted, given);
+  if (matrices_) return;
   const dnnl::memory& from = is_input ? outer_ : inner_;
   const dnnl::memory& to = is_input ? inner_ : outer_;
   const dnnl::reorder::primitive_desc pd(from, to, attributes());
@@ -15,7 +22,23 @@ Operand::Operand(const Desc& given, const Desc& wanted, bool is_input)
 
 void Operand::place(sdk::Call& call, void* data) {
   outer_.set_data_handle(data);
-  if (reorder_.is_set()) inner_.set_data_handle(call.scratch<std::byte>(inner_bytes_));
+  if (is_moved()) inner_.set_data_handle(call.scratch<std::byte>(inner_bytes_));
+}
+
+void Operand::run(const dnnl::stream& stream) const {
+  if (!matrices_) {
+    if (reorder_.is_set()) reorder_.run(stream);
+    return;
+  }
+  const auto* source = static_cast<const float*>((is_input_ ? outer_ : inner_).get_data_handle());
+  auto* target = static_cast<float*>((is_input_ ? inner_ : outer_).get_data_handle());
+  namespace tbb = oneapi::tbb;
+  tbb::parallel_for(
+      tbb::blocked_range<int64_t>(0, matrices_->blocks(), matrices_->grain()),
+      [&](const tbb::blocked_range<int64_t>& range) {
+        transpose(*matrices_, source, target, range.begin(), range.end());
+      },
+      tbb::simple_partitioner());
 }
 
 void Scratchpad::place(sdk::Call& call) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "library.h"
+#include "transpose/matrices.h"
 
 namespace gantry::onednn {
 
@@ -35,13 +36,11 @@ class Operand {
     return inner_ ? static_cast<float*>(inner_.get_data_handle()) : nullptr;
   }
   /// True if it arrives or leaves in another layout.
-  [[nodiscard]] bool is_moved() const { return reorder_.is_set(); }
+  [[nodiscard]] bool is_moved() const { return matrices_ || reorder_.is_set(); }
   /// Says where the tensor is in this run; asks for scratch memory if it has to be reordered.
   void place(sdk::Call& call, void* data);
-  /// The reorder, if there is one.
-  void run(const dnnl::stream& stream) const {
-    if (reorder_.is_set()) reorder_.run(stream);
-  }
+  /// The reorder, if there is one, on the threads of the arena around.
+  void run(const dnnl::stream& stream) const;
 
  private:
   Operand(const Desc& given, const Desc& wanted, bool is_input);
@@ -49,6 +48,8 @@ class Operand {
   dnnl::memory outer_;
   dnnl::memory inner_;
   int64_t inner_bytes_ = 0;  // of scratch memory
+  bool is_input_ = true;
+  std::optional<Matrices> matrices_;  // to be transposed; else:
   Launch reorder_;
 };
 

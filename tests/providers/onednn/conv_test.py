@@ -31,6 +31,14 @@ def test_channels_of_all_kinds(agrees, channels, groups):
     agrees(model, feeds, ["onednn.conv"])
 
 
+@pytest.mark.parametrize("channels", [1, 3, 4, 5, 15, 16, 17, 39])
+def test_orders_of_all_extents_on_the_way_in_and_out(agrees, channels):
+    # A product of pixels and channels, whose tensors are transposed before and after it.
+    for pixels in (1, 2, 4, 7, 16, 19, 2100):
+        model, feeds = node_model("Conv", [random(2, channels, pixels), random(channels + 2, channels, 1, seed=1)], [1], 11, {}, constants=(1,))
+        agrees(model, feeds, ["onednn.conv"])
+
+
 def test_shapes_that_change_from_run_to_run():
     x = random(1, 5, 20, 30)
     model, _ = small_graph("a = Conv<pads=[1,1,1,1]>(x, w)\n y = Relu(a)", {"x": (x, ["n", 5, "h", "w"])}, {"w": random(6, 5, 3, 3)})
