@@ -11,6 +11,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "kernels/vector_math.h"
 #include "types.h"
 
 namespace gantry::cpu {
@@ -111,12 +112,26 @@ void widen(const void* source, Compute<T>* target, int64_t count) {
   if constexpr (std::is_same_v<T, Compute<T>>) {
     if (count > 0) std::memcpy(target, source, static_cast<size_t>(count) * sizeof(T));
   } else {
+    if constexpr (std::is_same_v<T, Float16>) {
+      if (reinterpret_cast<uintptr_t>(source) % alignof(Float16) == 0)
+        return simd::widen(static_cast<const uint16_t*>(source), target, count);
+    }
     const auto* bytes = static_cast<const char*>(source);
     for (int64_t i = 0; i < count; ++i) {
       T element;
       std::memcpy(&element, bytes + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
       target[i] = static_cast<Compute<T>>(element);
     }
+  }
+}
+
+/// Rounds `count` elements from their compute type to T.
+template <class T>
+void narrow(const Compute<T>* source, T* target, int64_t count) {
+  if constexpr (std::is_same_v<T, Float16>) {
+    simd::narrow(source, &target->bits, count);
+  } else {
+    for (int64_t i = 0; i < count; ++i) target[i] = static_cast<T>(source[i]);
   }
 }
 
@@ -155,7 +170,7 @@ void narrow(sdk::Call& call, const Compute<T>* result, gantry_tensor& output) {
     auto* target = static_cast<T*>(output.data);
     call.parallel_for(sdk::Shape(output).element_count(), kConvertGrain,
                       [&](int64_t begin, int64_t end) {
-                        for (int64_t i = begin; i < end; ++i) target[i] = static_cast<T>(result[i]);
+                        narrow<T>(result + begin, target + begin, end - begin);
                       });
   }
 }

@@ -40,7 +40,7 @@ void exponentials(const C* x, C* y, int64_t count) {
 struct Softmax {
   template <class C>
   static void line(const C* x, C* y, int64_t n) {
-    special(x, y, n, *std::max_element(x, x + n));
+    softmax_row(x, y, n);
   }
   /// Lines one behind the other, as far as vectors do it: how many.
   static int64_t lines(const float* x, float* y, int64_t n, int64_t count) {
@@ -65,15 +65,6 @@ struct Softmax {
     for (int64_t k = 0; k < n; ++k) {
       for (int64_t i = 0; i < count; ++i) y[k * step + i] /= total[i];
     }
-  }
-
- private:
-  /// With infinities and NaN, or in f64: each step as it is written.
-  template <class C>
-  static void special(const C* x, C* y, int64_t n, C top) {
-    C total = C{0};
-    for (int64_t i = 0; i < n; ++i) total += y[i] = std::exp(x[i] - top);
-    for (int64_t i = 0; i < n; ++i) y[i] /= total;
   }
 };
 
