@@ -4,13 +4,37 @@
 // a fifth as fast), and before that for OPENBLAS_CORETYPE in the environment, which may be meant
 // for another library or an older machine. It asks when the provider is loaded; the linker (--wrap)
 // sends the question through here, so that the instructions which the CPU has decide, and nobody's
-// environment is changed.
+// environment is changed. Kernels that are never the answer are not linked.
 #include <string_view>
 
-// NOLINTBEGIN(readability-identifier-naming): --wrap makes the names
+// NOLINTBEGIN(readability-identifier-naming): --wrap and the library make the names
 extern "C" {
 char* __real_getenv(const char* name);
 char* __wrap_getenv(const char* name);
+
+#if defined(__x86_64__)
+// The library's tables of the kernels for one model each, 17 MB in all, of which it only compares
+// the addresses with the chosen one's. Defined here, they are not looked for in the archive.
+#define GANTRY_ABSENT_KERNELS(MODEL) \
+  extern char gotoblas_##MODEL;      \
+  char gotoblas_##MODEL = 0
+GANTRY_ABSENT_KERNELS(ATOM);
+GANTRY_ABSENT_KERNELS(BARCELONA);
+GANTRY_ABSENT_KERNELS(BOBCAT);
+GANTRY_ABSENT_KERNELS(BULLDOZER);
+GANTRY_ABSENT_KERNELS(COOPERLAKE);
+GANTRY_ABSENT_KERNELS(CORE2);
+GANTRY_ABSENT_KERNELS(DUNNINGTON);
+GANTRY_ABSENT_KERNELS(EXCAVATOR);
+GANTRY_ABSENT_KERNELS(NANO);
+GANTRY_ABSENT_KERNELS(OPTERON);
+GANTRY_ABSENT_KERNELS(OPTERON_SSE3);
+GANTRY_ABSENT_KERNELS(PENRYN);
+GANTRY_ABSENT_KERNELS(PILEDRIVER);
+GANTRY_ABSENT_KERNELS(STEAMROLLER);
+GANTRY_ABSENT_KERNELS(ZEN);
+#undef GANTRY_ABSENT_KERNELS
+#endif
 }
 
 namespace {
@@ -23,8 +47,12 @@ const char* core_of_this_cpu() {
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
     return "SkylakeX";
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "Haswell";
-#endif
+  if (__builtin_cpu_supports("avx")) return "Sandybridge";
+  if (__builtin_cpu_supports("sse4.2")) return "Nehalem";
+  return "Prescott";  // SSE3, which the first CPUs of this architecture lack
+#else
   return nullptr;
+#endif
 }
 
 }  // namespace
