@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GridSample: the value of an image at places that a grid names, by the nearest element or by
 // linear or cubic interpolation along each axis. Floats are computed in their compute type,
-// integers in f64.
+// integers and truth values in f64.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -252,10 +252,10 @@ class GridSample final : public NodeKernel {
       if (dtype == GANTRY_FLOAT && fits_blocks(call.shape(0)))
         return sample_blocks(call, call.data<float>(0), output.as<float>());
     }
-    dispatch<Concat<NumberTypes, ComplexTypes>>(dtype, [&](auto type) {
+    dispatch<Concat<NumberTypes, ComplexTypes, TypeList<Boolean>>>(dtype, [&](auto type) {
       using T = typename decltype(type)::type;
-      using C = std::conditional_t<std::is_integral_v<T> || std::is_same_v<T, double>, double,
-                                   Compute<G>>;
+      using C = std::conditional_t<std::is_integral_v<Compute<T>> || std::is_same_v<T, double>,
+                                   double, Compute<G>>;
       sample<G, C>(call, [source = reinterpret_cast<const T*>(units), target = output.as<T>()](
                              const SampleTaps<C>& taps, int64_t plane, int64_t at) {
         target[at] = interpolate<T, C>(source + plane, taps);
@@ -263,13 +263,16 @@ class GridSample final : public NodeKernel {
     });
   }
 
+  /// A truth value counts as 0 or 1, and what comes out as true unless it is 0.
   template <class T, class C>
   static T interpolate(const T* source, const SampleTaps<C>& taps) {
-    if constexpr (std::is_integral_v<T> || kIsFloat<T>) {
+    if constexpr (std::is_arithmetic_v<Compute<T>>) {
       C sum = C{0};
       for (int i = 0; i < taps.count; ++i)
         sum += taps.weight[i] * static_cast<C>(static_cast<Compute<T>>(source[taps.place[i]]));
-      if constexpr (std::is_integral_v<T>) {
+      if constexpr (std::is_same_v<T, Boolean>) {
+        return Boolean(sum != C{0});
+      } else if constexpr (std::is_integral_v<T>) {
         return to_integer<T>(sum);
       } else {
         return static_cast<T>(static_cast<Compute<T>>(sum));
@@ -363,9 +366,9 @@ class GridSample final : public NodeKernel {
   bool aligns_corners_;
 };
 
-/// Interpolation needs numbers; the nearest element may be of any type.
+/// Interpolation needs sums; the nearest element may be of any type.
 std::string check_type(const sdk::NodeView& node) {
-  constexpr sdk::DTypeSet kInterpolated = sdk::kNumbers | sdk::kComplex;
+  constexpr sdk::DTypeSet kInterpolated = sdk::kNumbers | sdk::kComplex | sdk::kBool;
   const uint32_t dtype = node.input(0).dtype();
   const bool moves = node.get_string("mode", "linear") == "nearest";
   if (moves || dtype == GANTRY_UNDEFINED || (sdk::dtype_bit(dtype) & kInterpolated)) return {};

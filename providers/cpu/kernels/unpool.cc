@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dispatch.h"
+#include "elements.h"
 #include "kernels/all_kernels.h"
 #include "kernels/blas.h"
 #include "kernels/window.h"
@@ -17,7 +18,8 @@
 namespace gantry::cpu {
 namespace {
 
-/// Sums of the columns' elements that fall on one place of the image; 16-bit floats in f32.
+/// Sums of the columns' elements that fall on one place of the image; 16-bit floats in f32. Of
+/// strings there is at most one for each place, and none is "".
 class Col2Im final : public NodeKernel {
  public:
   explicit Col2Im(const sdk::NodeView& node) : NodeKernel(node), attributes_(node) {}
@@ -46,6 +48,7 @@ class Col2Im final : public NodeKernel {
            std::to_string(window.output_count()));
     }
     shape[1] = x[1] / taps;
+    if (call.input(0).dtype == GANTRY_STRING) return place_strings(call, window, shape.shape());
     gantry_tensor& output = call.output(0, call.input(0).dtype, shape.shape());
     if (count_of(shape.shape()) == 0) return;
     dispatch<Concat<NumberTypes, ComplexTypes, TypeList<Boolean>>>(
@@ -66,14 +69,37 @@ class Col2Im final : public NodeKernel {
     call.parallel_for(shape[0] * shape[1], 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         std::fill_n(y + i * plane, plane, C{});
-        add_columns<T>(window, x + i * columns, y + i * plane);
+        visit_columns(window, x + i * columns, y + i * plane, [](C& sum, const T& element) {
+          sum = static_cast<C>(sum + static_cast<C>(element));
+        });
       }
     });
     narrow<T>(call, y, output);
   }
 
-  template <class T, class C>
-  static void add_columns(const Window& window, const T* x, C* y) {
+  void place_strings(sdk::Call& call, const Window& window, sdk::Shape shape) const {
+    const int64_t count = count_of(shape);
+    UnitWriter output(call, 0, GANTRY_STRING, shape);
+    auto* y = output.as<gantry_str>();
+    std::fill_n(y, count, gantry_str{});
+    const auto* x = reinterpret_cast<const gantry_str*>(read_units(call, 0));
+    const int64_t columns = window.kernel_count() * window.output_count();
+    const int64_t planes = count == 0 ? 0 : shape[0] * shape[1];
+    bool is_free = true;
+    for (int64_t i = 0; i < planes; ++i) {
+      visit_columns(window, x + i * columns, y + i * shape.count(2, shape.rank),
+                    [&](gantry_str& place, gantry_str text) {
+                      is_free = is_free && (place.length == 0 || text.length == 0);
+                      if (text.length > 0) place = text;
+                    });
+    }
+    if (!is_free) fail("two strings fall on one place of the image, and strings have no sum");
+    output.finish();
+  }
+
+  /// visit(y[place], x[element]) for the columns of a plane, [taps, windows], and their places.
+  template <class T, class C, class Visit>
+  static void visit_columns(const Window& window, const T* x, C* y, Visit&& visit) {
     const int rank = window.rank();
     const WindowAxis& inner = window[rank - 1];
     int64_t kernels[kMaxWindowAxes];
@@ -99,10 +125,7 @@ class Col2Im final : public NodeKernel {
         }
         if (!is_inside) continue;
         C* target = y + offset * inner.input + tap[rank - 1] * inner.dilation - inner.pad_begin;
-        for (int64_t o = first; o < last; ++o) {
-          C& sum = target[o * inner.stride];
-          sum = static_cast<C>(sum + static_cast<C>(x[o]));
-        }
+        for (int64_t o = first; o < last; ++o) visit(target[o * inner.stride], x[o]);
       }
     }
   }
@@ -197,10 +220,10 @@ class MaxUnpool final : public NodeKernel {
   WindowAttributes attributes_;
 };
 
-constexpr sdk::DTypeSet kToSum = sdk::kNumbers | sdk::kComplex | sdk::kBool;
+constexpr sdk::DTypeSet kOfImages = sdk::kNumbers | sdk::kComplex | sdk::kBool | sdk::kString;
 
 constexpr sdk::KernelRow kUnpoolRows[] = {
-    {"Col2Im", 18, sdk::kLatest, kToSum, sdk::make<Col2Im>, {.signature_inputs = 6}},
+    {"Col2Im", 18, sdk::kLatest, kOfImages, sdk::make<Col2Im>, {.signature_inputs = 6}},
     {"MaxUnpool", 9, sdk::kLatest, sdk::kFloats, sdk::make<MaxUnpool>, {.signature_inputs = 4}},
 };
 

@@ -50,6 +50,28 @@ def test_grid_sample_types(dtype):
         np.testing.assert_allclose(y.astype(np.complex128), x.astype(np.complex128), atol=1.01 if np.dtype(dtype).kind in "iu" else 1e-5)
 
 
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_grid_sample_between_truth_values(mode):
+    """As of 0 and 1, and true where that is not 0."""
+    rng = np.random.default_rng(3)
+    x = rng.random((2, 2, 5, 6)) < 0.2
+    grid = rng.uniform(-1.2, 1.2, (2, 7, 8, 2)).astype(np.float32)
+    grid[0, 0, :3] = [[-0.5, -0.6], [0, 0], [1, 1]]
+    for padding in ("zeros", "border"):
+        attributes = {"mode": mode, "padding_mode": padding}
+        _, _, (y,) = run("GridSample", [x, grid], 20, attributes)
+        numbers, feeds = node_model("GridSample", [x.astype(np.float64), grid], [TensorProto.DOUBLE], 20, attributes)
+        expected = run_gantry(numbers, feeds)[0] != 0
+        assert y.dtype == np.bool_ and 0 < expected.mean() < 1
+        np.testing.assert_array_equal(y, expected)
+
+
+def test_grid_sample_between_strings_is_refused():
+    x, grid = np.full((1, 1, 2, 2), "a", object), np.zeros((1, 1, 1, 2), np.float32)
+    with pytest.raises(gantry.UnsupportedError, match="cannot be interpolated, only the nearest can be taken"):
+        run("GridSample", [x, grid], 20, {"mode": "linear"})
+
+
 def test_grid_sample_survives_any_grid():
     x = np.ones((1, 1, 2, 2), np.float32)
     grid = np.array([np.nan, np.inf, -np.inf, 1e38, -1e38, 0.0], np.float32).reshape(1, 1, 3, 2)
@@ -145,6 +167,27 @@ def test_col2im(dtype):
     compare(y, [run_reference(model, feeds)[0].astype(dtype)])
     with pytest.raises(gantry.Error, match="do not fit blocks"):
         run("Col2Im", [x[:, :5], image, block], 18, attributes)
+
+
+def test_col2im_of_strings():
+    """Each goes to the place where a number of its own would, and what no window reaches is empty."""
+    image, block = np.array([4, 7], np.int64), np.array([2, 2], np.int64)
+    attributes = {"strides": [2, 3], "pads": [0, 1, 0, 0]}
+    numbers = np.arange(1, 2 * 8 * 6 + 1, dtype=np.int64).reshape(2, 8, 6)
+    _, _, (places,) = run("Col2Im", [numbers, image, block], 18, attributes)
+    _, _, (y,) = run("Col2Im", [numbers.astype(str).astype(object), image, block], 18, attributes)
+    assert (places == 0).any() and len(np.unique(places)) > 70
+    np.testing.assert_array_equal(y, np.where(places == 0, "", places.astype(str)))
+
+
+def test_strings_on_one_place_have_no_sum():
+    x = np.array([["a", "b"], ["c", ""]], object)[None]
+    image, block = np.array([3], np.int64), np.array([2], np.int64)
+    with pytest.raises(gantry.InvalidArgumentError, match='Col2Im "node": two strings fall on one place of the image'):
+        run("Col2Im", [x, image, block], 18)
+    x[0, 1, 0] = ""
+    _, _, (y,) = run("Col2Im", [x, image, block], 18)
+    assert y.tolist() == [[["a", "b", ""]]]
 
 
 @pytest.mark.parametrize("opset", [9, 11])
