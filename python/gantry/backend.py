@@ -47,16 +47,18 @@ DeviceType.CUDA = DeviceType("CUDA")
 class Device:
     """A device as users name it, "TYPE" or "TYPE:id": `type` is a DeviceType, `device_id` a number; TYPE alone means id 0.
 
+    device: that text; with `device_id`, the type alone.
+
     Raises gantry.InvalidArgumentError if the text is not of this form. Nothing is asked of any provider.
 
-    >>> Device("SIM:1").type, Device("SIM:1").device_id
+    >>> Device("SIM:1").type, Device("SIM", 1).device_id
     ('SIM', 1)
     """
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, device_id: int | None = None) -> None:
         if not isinstance(device, str):
             raise InvalidArgumentError(f'device: expected text like "CPU" or "CUDA:1", found {_described(device)}')
-        name, self.device_id = parse_device(device)
+        name, self.device_id = parse_device(device if device_id is None else f"{device}:{device_id}")
         self.type = DeviceType(name)
 
     def __str__(self) -> str:
