@@ -106,7 +106,9 @@ IsolatedProvider::Worker IsolatedProvider::worker() {
     const std::vector<std::byte> answer =
         call(fresh, "open", request, {arena_->memory().file()}, within(settings_.start_timeout_ms));
     MessageReader reader(answer);
-    opened_ = WorkerOpened::read(reader);
+    WorkerOpened opened = WorkerOpened::read(reader);
+    // What the first one said stands; from then on other threads read it.
+    if (fresh.number == 1) opened_ = std::move(opened);
   } catch (...) {
     // One that could not open is of no use to the next call either.
     fresh.process->finish(0);

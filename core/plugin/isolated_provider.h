@@ -44,7 +44,8 @@ class IsolatedProvider {
   [[nodiscard]] gantry_provider_api table();
   /// Why its devices cannot be used any more; empty: they can.
   [[nodiscard]] std::string blocked() const { return ladder_.quarantine(); }
-  /// What of the sandbox that was asked for the system does not permit; empty: nothing.
+  /// What of the sandbox that was asked for the system did not permit the first worker; empty:
+  /// nothing.
   [[nodiscard]] const std::string& missing() const { return opened_.missing; }
 
   /// The worker, started again if need be. Errors as the constructor.
@@ -68,7 +69,6 @@ class IsolatedProvider {
   [[nodiscard]] const std::string& name() const { return subject_.name; }
 
  private:
-  WorkerOpened start();
   void note_end(const WorkerProcess& process);
   void report_devices(const gantry_device_sink& sink) const;
   void claim(const gantry_claim_request& request);
@@ -82,7 +82,7 @@ class IsolatedProvider {
   std::mutex start_mutex_;  // held while a worker is started
   std::mutex mutex_;
   Worker worker_;
-  WorkerOpened opened_;
+  WorkerOpened opened_;  // by the first worker; constant once the constructor has returned
   uint64_t next_kernel_ = 1;
 };
 

@@ -28,17 +28,20 @@ class IsolatedRuntime {
                                  {"additionalProperties", false}}}};
     manifest.update(members);
     folder_.add("crashing", "crashing", manifest);
-    RuntimeOptions runtime;
-    runtime.config_json = nlohmann::json{{"providers",
-                                          {{"search", {folder_.path("")}},
-                                           {"options", {{"crashing", options}}},
-                                           {"isolation", {{"crashing", "process"}}},
-                                           {"worker", {{"crashing", limits}}}}}}
-                              .dump();
-    runtime_ = std::make_unique<Runtime>(runtime);
+    options_.config_json = nlohmann::json{{"providers",
+                                           {{"search", {folder_.path("")}},
+                                            {"options", {{"crashing", options}}},
+                                            {"isolation", {{"crashing", "process"}}},
+                                            {"worker", {{"crashing", limits}}}}}}
+                               .dump();
+    runtime_ = another();
   }
   Runtime* operator->() { return runtime_.get(); }
 
+  /// A runtime of the same configuration, which shares the provider's process.
+  [[nodiscard]] std::unique_ptr<Runtime> another() const {
+    return std::make_unique<Runtime>(options_);
+  }
   /// A session over a model in text form.
   Session session(const std::string& text, const std::string& device,
                   const nlohmann::json& config = nlohmann::json::object()) {
@@ -69,6 +72,7 @@ class IsolatedRuntime {
 
  private:
   ProviderFolder folder_;
+  RuntimeOptions options_;
   std::unique_ptr<Runtime> runtime_;
 };
 
