@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "stream.h"
+#include "timing.h"
 
 namespace gantry::cuda {
 namespace {
 
 constexpr int kMostAlgorithms = 8;
-constexpr int kTimedRuns = 5;
 
 int type_of(uint32_t dtype) {
   switch (dtype) {
@@ -101,8 +101,10 @@ std::string Blas::load(const LibrarySearch& search) {
     names.push_back("libcublasLt.so." + std::to_string(major));
   const SharedLibrary library = search.open(names);
   if (!library.is_open()) return "cuBLASLt cannot be opened: " + library.reason();
-  if (!functions_.load(library))
-    return library.path() + " is not the cuBLASLt that is expected under this name";
+  if (const char* missing = functions_.find_in(library)) {
+    return library.path() +
+           " is not the cuBLASLt that is expected under this name: it has no function " + missing;
+  }
   version_ = functions_.version();
   const int status = functions_.create(&handle_);
   if (status != 0) {
@@ -241,7 +243,7 @@ void Blas::choose(Product& product, Stream& stream, const Operands& operands) {
   }
   float best = std::numeric_limits<float>::infinity();
   for (const BlasAlgorithm& one : product.offered) {
-    const float time = time_of(product, one, stream, operands);
+    const float time = time_of(stream, [&] { return call(product, one, stream, operands); });
     if (time >= best) continue;
     best = time;
     product.algorithm = one;
@@ -255,30 +257,6 @@ void Blas::choose(Product& product, Stream& stream, const Operands& operands) {
   product.is_chosen = true;
   const char* bytes = reinterpret_cast<const char*>(&product.algorithm);
   cache_.store(product.key, std::string(bytes, sizeof(product.algorithm)));
-}
-
-// Milliseconds; infinite: it does not run.
-float Blas::time_of(const Product& product, const BlasAlgorithm& algorithm, Stream& stream,
-                    const Operands& operands) const {
-  const Driver& driver = device_.driver;
-  EventHandle begin = nullptr;
-  EventHandle end = nullptr;
-  float time = std::numeric_limits<float>::infinity();
-  if (driver.event_create(&begin, 0) == kSuccess && driver.event_create(&end, 0) == kSuccess &&
-      call(product, algorithm, stream, operands) == 0) {
-    driver.event_record(begin, stream.handle());
-    int status = 0;
-    for (int run = 0; run < kTimedRuns && status == 0; ++run)
-      status = call(product, algorithm, stream, operands);
-    driver.event_record(end, stream.handle());
-    float measured = 0;
-    if (driver.event_synchronize(end) == kSuccess && status == 0 &&
-        driver.event_elapsed(&measured, begin, end) == kSuccess)
-      time = measured;
-  }
-  if (begin) driver.event_destroy(begin);
-  if (end) driver.event_destroy(end);
-  return time;
 }
 
 int Blas::call(const Product& product, const BlasAlgorithm& algorithm, Stream& stream,

@@ -84,8 +84,6 @@ class Blas {
   int find_algorithms(const ProductShape& shape, Product& product) const;
   void choose(Product& product, Stream& stream, const Operands& operands);
   [[nodiscard]] std::string key_of(const ProductShape& shape) const;
-  float time_of(const Product& product, const BlasAlgorithm& algorithm, Stream& stream,
-                const Operands& operands) const;
   int call(const Product& product, const BlasAlgorithm& algorithm, Stream& stream,
            const Operands& operands) const;
   void require(int status, const char* what) const;

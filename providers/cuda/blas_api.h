@@ -46,29 +46,35 @@ struct BlasHeuristic {
   std::array<int, 4> reserved{};
 };
 
+#define GANTRY_CUDA_BLAS_FUNCTIONS(X)                                                             \
+  X(create, cublasLtCreate, int, (void**))                                                        \
+  X(destroy, cublasLtDestroy, int, (void*))                                                       \
+  X(version, cublasLtGetVersion, size_t, ())                                                      \
+  X(status_name, cublasLtGetStatusName, const char*, (int))                                       \
+  X(layout_create, cublasLtMatrixLayoutCreate, int, (void**, int, uint64_t, uint64_t, int64_t))   \
+  X(layout_destroy, cublasLtMatrixLayoutDestroy, int, (void*))                                    \
+  X(layout_set, cublasLtMatrixLayoutSetAttribute, int, (void*, int, const void*, size_t))         \
+  X(product_create, cublasLtMatmulDescCreate, int, (void**, int, int))                            \
+  X(product_destroy, cublasLtMatmulDescDestroy, int, (void*))                                     \
+  X(product_set, cublasLtMatmulDescSetAttribute, int, (void*, int, const void*, size_t))          \
+  X(preference_create, cublasLtMatmulPreferenceCreate, int, (void**))                             \
+  X(preference_destroy, cublasLtMatmulPreferenceDestroy, int, (void*))                            \
+  X(preference_set, cublasLtMatmulPreferenceSetAttribute, int, (void*, int, const void*, size_t)) \
+  X(heuristic, cublasLtMatmulAlgoGetHeuristic, int,                                               \
+    (void*, void*, void*, void*, void*, void*, void*, int, BlasHeuristic*, int*))                 \
+  X(multiply, cublasLtMatmul, int,                                                                \
+    (void*, void*, const void*, const void*, void*, const void*, void*, const void*, const void*, \
+     void*, void*, void*, const BlasAlgorithm*, void*, size_t, StreamHandle))
+
 /// The library's functions; 0 is success.
 struct BlasFunctions {
-  int (*create)(void**) = nullptr;
-  int (*destroy)(void*) = nullptr;
-  size_t (*version)() = nullptr;
-  const char* (*status_name)(int) = nullptr;
-  int (*layout_create)(void**, int, uint64_t, uint64_t, int64_t) = nullptr;
-  int (*layout_destroy)(void*) = nullptr;
-  int (*layout_set)(void*, int, const void*, size_t) = nullptr;
-  int (*product_create)(void**, int, int) = nullptr;
-  int (*product_destroy)(void*) = nullptr;
-  int (*product_set)(void*, int, const void*, size_t) = nullptr;
-  int (*preference_create)(void**) = nullptr;
-  int (*preference_destroy)(void*) = nullptr;
-  int (*preference_set)(void*, int, const void*, size_t) = nullptr;
-  int (*heuristic)(void*, void*, void*, void*, void*, void*, void*, int, BlasHeuristic*,
-                   int*) = nullptr;
-  int (*multiply)(void*, void*, const void*, const void*, void*, const void*, void*, const void*,
-                  const void*, void*, void*, void*, const BlasAlgorithm*, void*, size_t,
-                  StreamHandle) = nullptr;
-
-  /// False: the library has not all of them.
-  bool load(const SharedLibrary& library);
+  GANTRY_CUDA_BLAS_FUNCTIONS(GANTRY_CUDA_MEMBER)
+  /// Sets them; the exported name of one that the library does not have, or null.
+  [[nodiscard]] const char* find_in(const SharedLibrary& library) {
+    const char* missing = nullptr;
+    GANTRY_CUDA_BLAS_FUNCTIONS(GANTRY_CUDA_FIND)
+    return missing;
+  }
 };
 
 }  // namespace gantry::cuda

@@ -26,30 +26,21 @@ std::string Compiler::load(const LibrarySearch& search, int driver_version) {
     return "NVIDIA's run-time compiler " + names.front() + (names.size() > 1 ? " or older" : "") +
            " cannot be opened: " + library.reason();
   }
-  CompilerFunctions& f = functions_;
-  const bool is_whole =
-      library.find("nvrtcGetErrorString", f.error_string) &&
-      library.find("nvrtcVersion", f.version) &&
-      library.find("nvrtcGetNumSupportedArchs", f.architecture_count) &&
-      library.find("nvrtcGetSupportedArchs", f.architectures) &&
-      library.find("nvrtcCreateProgram", f.create) &&
-      library.find("nvrtcDestroyProgram", f.destroy) &&
-      library.find("nvrtcCompileProgram", f.compile) &&
-      library.find("nvrtcGetCUBINSize", f.code_size) && library.find("nvrtcGetCUBIN", f.code) &&
-      library.find("nvrtcGetPTXSize", f.ptx_size) && library.find("nvrtcGetPTX", f.ptx) &&
-      library.find("nvrtcGetProgramLogSize", f.log_size) &&
-      library.find("nvrtcGetProgramLog", f.log);
+  const std::string is_another =
+      library.path() + " is not the run-time compiler that is expected under this name: it ";
+  if (const char* missing = functions_.find_in(library))
+    return is_another + "has no function " + missing;
   int major = 0;
   int minor = 0;
   int count = 0;
-  if (!is_whole || f.version(&major, &minor) != 0 || f.architecture_count(&count) != 0 ||
+  if (functions_.version(&major, &minor) != 0 || functions_.architecture_count(&count) != 0 ||
       count <= 0)
-    return library.path() + " is not the run-time compiler that is expected under this name";
+    return is_another + "tells neither a version nor the architectures that it knows";
   version_ = std::to_string(major) + "." + std::to_string(minor);
   // It opens this by its bare name when it first compiles.
   search.open_beside(library, "libnvrtc-builtins.so." + version_);
   architectures_.resize(static_cast<size_t>(count));
-  if (f.architectures(architectures_.data()) != 0)
+  if (functions_.architectures(architectures_.data()) != 0)
     return library.path() + " does not tell the architectures that it knows";
   return {};
 }

@@ -11,22 +11,31 @@
 
 namespace gantry::cuda {
 
+#define GANTRY_CUDA_COMPILER_FUNCTIONS(X)                                            \
+  X(error_string, nvrtcGetErrorString, const char*, (int))                           \
+  X(version, nvrtcVersion, int, (int*, int*))                                        \
+  X(architecture_count, nvrtcGetNumSupportedArchs, int, (int*))                      \
+  X(architectures, nvrtcGetSupportedArchs, int, (int*))                              \
+  X(create, nvrtcCreateProgram, int,                                                 \
+    (void**, const char*, const char*, int, const char* const*, const char* const*)) \
+  X(destroy, nvrtcDestroyProgram, int, (void**))                                     \
+  X(compile, nvrtcCompileProgram, int, (void*, int, const char* const*))             \
+  X(code_size, nvrtcGetCUBINSize, int, (void*, size_t*))                             \
+  X(code, nvrtcGetCUBIN, int, (void*, char*))                                        \
+  X(ptx_size, nvrtcGetPTXSize, int, (void*, size_t*))                                \
+  X(ptx, nvrtcGetPTX, int, (void*, char*))                                           \
+  X(log_size, nvrtcGetProgramLogSize, int, (void*, size_t*))                         \
+  X(log, nvrtcGetProgramLog, int, (void*, char*))
+
 /// The library's functions, as its binary interface has them; 0 is success.
 struct CompilerFunctions {
-  const char* (*error_string)(int) = nullptr;
-  int (*version)(int*, int*) = nullptr;
-  int (*architecture_count)(int*) = nullptr;
-  int (*architectures)(int*) = nullptr;
-  int (*create)(void**, const char*, const char*, int, const char* const*,
-                const char* const*) = nullptr;
-  int (*destroy)(void**) = nullptr;
-  int (*compile)(void*, int, const char* const*) = nullptr;
-  int (*code_size)(void*, size_t*) = nullptr;
-  int (*code)(void*, char*) = nullptr;
-  int (*ptx_size)(void*, size_t*) = nullptr;
-  int (*ptx)(void*, char*) = nullptr;
-  int (*log_size)(void*, size_t*) = nullptr;
-  int (*log)(void*, char*) = nullptr;
+  GANTRY_CUDA_COMPILER_FUNCTIONS(GANTRY_CUDA_MEMBER)
+  /// Sets them; the exported name of one that the library does not have, or null.
+  [[nodiscard]] const char* find_in(const SharedLibrary& library) {
+    const char* missing = nullptr;
+    GANTRY_CUDA_COMPILER_FUNCTIONS(GANTRY_CUDA_FIND)
+    return missing;
+  }
 };
 
 class Compiler {

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "stream.h"
+#include "timing.h"
 
 namespace gantry::cuda {
 namespace {
@@ -15,7 +16,6 @@ namespace {
 constexpr int64_t kMostConfigs = 24;  // of a mode of the heuristics; many round f32's factors
 constexpr size_t kMostWays = 6;
 constexpr int kAnyWay = -1;
-constexpr int kTimedRuns = 5;
 constexpr uint64_t kMostWorkspaceBytes = uint64_t{256} << 20;
 
 }  // namespace
@@ -50,8 +50,10 @@ Dnn::~Dnn() {
 std::string Dnn::load(const LibrarySearch& search) {
   const SharedLibrary library = search.open({kDnnLibrary});
   if (!library.is_open()) return "cuDNN cannot be opened: " + library.reason();
-  if (!functions_.load(library))
-    return library.path() + " is not the cuDNN that is expected under this name";
+  if (const char* missing = functions_.find_in(library)) {
+    return library.path() +
+           " is not the cuDNN that is expected under this name: it has no function " + missing;
+  }
   version_ = functions_.version();
   const int status = functions_.create(&handle_);
   if (status == 0) return {};
@@ -165,7 +167,7 @@ void Dnn::choose(Convolution& convolution, Stream& stream, const ConvOperands& o
   const size_t count = convolution.plans.size();
   float best = std::numeric_limits<float>::infinity();
   for (size_t way = 0; way < count; ++way) {
-    const float time = time_of(convolution, way, stream, operands);
+    const float time = time_of(stream, [&] { return call(convolution, way, stream, operands); });
     if (time >= best) continue;
     best = time;
     convolution.chosen = way;
@@ -179,30 +181,6 @@ void Dnn::choose(Convolution& convolution, Stream& stream, const ConvOperands& o
   convolution.is_chosen = true;
   const int number = convolution.numbers[convolution.chosen];
   cache_.store(key_of(convolution.shape), std::to_string(number));
-}
-
-// Milliseconds; infinite: it does not run.
-float Dnn::time_of(const Convolution& convolution, size_t way, Stream& stream,
-                   const ConvOperands& operands) const {
-  const Driver& driver = device_.driver;
-  EventHandle begin = nullptr;
-  EventHandle end = nullptr;
-  float time = std::numeric_limits<float>::infinity();
-  if (driver.event_create(&begin, 0) == kSuccess && driver.event_create(&end, 0) == kSuccess &&
-      call(convolution, way, stream, operands) == 0) {
-    driver.event_record(begin, stream.handle());
-    int status = 0;
-    for (int run = 0; run < kTimedRuns && status == 0; ++run)
-      status = call(convolution, way, stream, operands);
-    driver.event_record(end, stream.handle());
-    float measured = 0;
-    if (driver.event_synchronize(end) == kSuccess && status == 0 &&
-        driver.event_elapsed(&measured, begin, end) == kSuccess)
-      time = measured;
-  }
-  if (begin) driver.event_destroy(begin);
-  if (end) driver.event_destroy(end);
-  return time;
 }
 
 int Dnn::call(const Convolution& convolution, size_t way, Stream& stream,

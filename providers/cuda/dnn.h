@@ -58,8 +58,6 @@ class Dnn {
   void add_ways(Convolution& convolution, DnnHeuristicsMode mode, int first, int only) const;
   [[nodiscard]] bool may_use(const ConvShape& shape, const DnnDescriptor& config) const;
   void choose(Convolution& convolution, Stream& stream, const ConvOperands& operands);
-  float time_of(const Convolution& convolution, size_t way, Stream& stream,
-                const ConvOperands& operands) const;
   int call(const Convolution& convolution, size_t way, Stream& stream,
            const ConvOperands& operands) const;
   void require(int status, const char* what) const;

@@ -5,18 +5,6 @@
 
 namespace gantry::cuda {
 
-bool DnnFunctions::load(const SharedLibrary& library) {
-  return library.find("cudnnGetVersion", version) &&
-         library.find("cudnnGetErrorString", error_string) && library.find("cudnnCreate", create) &&
-         library.find("cudnnDestroy", destroy) && library.find("cudnnSetStream", set_stream) &&
-         library.find("cudnnBackendCreateDescriptor", descriptor_create) &&
-         library.find("cudnnBackendDestroyDescriptor", descriptor_destroy) &&
-         library.find("cudnnBackendFinalize", finalize) &&
-         library.find("cudnnBackendSetAttribute", set) &&
-         library.find("cudnnBackendGetAttribute", get) &&
-         library.find("cudnnBackendExecute", execute);
-}
-
 DnnDescriptor::DnnDescriptor(const DnnFunctions& functions, DnnKind kind)
     : functions_(&functions), status_(functions.descriptor_create(kind, &handle_)) {
   if (status_ != 0) handle_ = nullptr;

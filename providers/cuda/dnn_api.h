@@ -93,22 +93,28 @@ enum DnnNote : int { kNoteTensorCore = 0, kNoteDownConvert = 1, kNoteNondetermin
 
 constexpr char kDnnLibrary[] = "libcudnn.so.9";
 
+#define GANTRY_CUDA_DNN_FUNCTIONS(X)                                                 \
+  X(version, cudnnGetVersion, size_t, ())                                            \
+  X(error_string, cudnnGetErrorString, const char*, (int))                           \
+  X(create, cudnnCreate, int, (void**))                                              \
+  X(destroy, cudnnDestroy, int, (void*))                                             \
+  X(set_stream, cudnnSetStream, int, (void*, StreamHandle))                          \
+  X(descriptor_create, cudnnBackendCreateDescriptor, int, (int, void**))             \
+  X(descriptor_destroy, cudnnBackendDestroyDescriptor, int, (void*))                 \
+  X(finalize, cudnnBackendFinalize, int, (void*))                                    \
+  X(set, cudnnBackendSetAttribute, int, (void*, int, int, int64_t, const void*))     \
+  X(get, cudnnBackendGetAttribute, int, (void*, int, int, int64_t, int64_t*, void*)) \
+  X(execute, cudnnBackendExecute, int, (void*, void*, void*))
+
 /// The library's functions; 0 is success.
 struct DnnFunctions {
-  size_t (*version)() = nullptr;
-  const char* (*error_string)(int) = nullptr;
-  int (*create)(void**) = nullptr;
-  int (*destroy)(void*) = nullptr;
-  int (*set_stream)(void*, StreamHandle) = nullptr;
-  int (*descriptor_create)(int, void**) = nullptr;
-  int (*descriptor_destroy)(void*) = nullptr;
-  int (*finalize)(void*) = nullptr;
-  int (*set)(void*, int, int, int64_t, const void*) = nullptr;
-  int (*get)(void*, int, int, int64_t, int64_t*, void*) = nullptr;
-  int (*execute)(void*, void*, void*) = nullptr;
-
-  /// False: the library has not all of them.
-  bool load(const SharedLibrary& library);
+  GANTRY_CUDA_DNN_FUNCTIONS(GANTRY_CUDA_MEMBER)
+  /// Sets them; the exported name of one that the library does not have, or null.
+  [[nodiscard]] const char* find_in(const SharedLibrary& library) {
+    const char* missing = nullptr;
+    GANTRY_CUDA_DNN_FUNCTIONS(GANTRY_CUDA_FIND)
+    return missing;
+  }
 };
 
 /// A descriptor. The first failure stays, so that one look at the end is enough. One thread.

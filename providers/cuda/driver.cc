@@ -19,12 +19,11 @@ std::string Driver::load(const LibrarySearch& search) {
   const SharedLibrary library = search.open({"libcuda.so.1"});
   if (!library.is_open())
     return "NVIDIA's driver library libcuda.so.1 cannot be opened: " + library.reason();
-#define GANTRY_CUDA_FILL(member, symbol, parameters)                                  \
-  if (!library.find(symbol, member))                                                  \
-    return "the driver library has no function " symbol ", which drivers for CUDA " + \
-           version_text(kOldestVersion) + " and newer have; install a newer NVIDIA driver";
-  GANTRY_CUDA_DRIVER_FUNCTIONS(GANTRY_CUDA_FILL)
-#undef GANTRY_CUDA_FILL
+  if (const char* missing = find_in(library)) {
+    return std::string("the driver library has no function ") + missing +
+           ", which drivers for CUDA " + version_text(kOldestVersion) +
+           " and newer have; install a newer NVIDIA driver";
+  }
   if (const int result = driver_version(&version_); result != kSuccess)
     return "the driver does not tell its version: " + describe(result);
   if (version_ < kOldestVersion) {

@@ -82,64 +82,67 @@ constexpr unsigned kNonBlockingStream = 1;
 constexpr unsigned kNoTiming = 2;
 constexpr int kCaptureOfThread = 1;
 
-// Member, exported name, parameters.
-#define GANTRY_CUDA_DRIVER_FUNCTIONS(X)                                                          \
-  X(init, "cuInit", (unsigned))                                                                  \
-  X(driver_version, "cuDriverGetVersion", (int*))                                                \
-  X(error_name, "cuGetErrorName", (int, const char**))                                           \
-  X(error_string, "cuGetErrorString", (int, const char**))                                       \
-  X(device_count, "cuDeviceGetCount", (int*))                                                    \
-  X(device_get, "cuDeviceGet", (DeviceNumber*, int))                                             \
-  X(device_name, "cuDeviceGetName", (char*, int, DeviceNumber))                                  \
-  X(device_attribute, "cuDeviceGetAttribute", (int*, int, DeviceNumber))                         \
-  X(device_memory, "cuDeviceTotalMem_v2", (size_t*, DeviceNumber))                               \
-  X(device_uuid, "cuDeviceGetUuid_v2", (char*, DeviceNumber))                                    \
-  X(context_retain, "cuDevicePrimaryCtxRetain", (ContextHandle*, DeviceNumber))                  \
-  X(context_release, "cuDevicePrimaryCtxRelease_v2", (DeviceNumber))                             \
-  X(context_set_current, "cuCtxSetCurrent", (ContextHandle))                                     \
-  X(pool_create, "cuMemPoolCreate", (PoolHandle*, const PoolProperties*))                        \
-  X(pool_destroy, "cuMemPoolDestroy", (PoolHandle))                                              \
-  X(pool_set, "cuMemPoolSetAttribute", (PoolHandle, int, void*))                                 \
-  X(pool_get, "cuMemPoolGetAttribute", (PoolHandle, int, void*))                                 \
-  X(pool_trim, "cuMemPoolTrimTo", (PoolHandle, size_t))                                          \
-  X(pool_allocate, "cuMemAllocFromPoolAsync", (Address*, size_t, PoolHandle, StreamHandle))      \
-  X(memory_free, "cuMemFreeAsync", (Address, StreamHandle))                                      \
-  X(host_allocate, "cuMemHostAlloc", (void**, size_t, unsigned))                                 \
-  X(host_free, "cuMemFreeHost", (void*))                                                         \
-  X(copy_in, "cuMemcpyHtoDAsync_v2", (Address, const void*, size_t, StreamHandle))               \
-  X(copy_out, "cuMemcpyDtoHAsync_v2", (void*, Address, size_t, StreamHandle))                    \
-  X(copy_within, "cuMemcpyDtoDAsync_v2", (Address, Address, size_t, StreamHandle))               \
-  X(copy_2d, "cuMemcpy2DAsync_v2", (const Copy2d*, StreamHandle))                                \
-  X(fill_8, "cuMemsetD8Async", (Address, unsigned char, size_t, StreamHandle))                   \
-  X(stream_create, "cuStreamCreate", (StreamHandle*, unsigned))                                  \
-  X(stream_destroy, "cuStreamDestroy_v2", (StreamHandle))                                        \
-  X(stream_synchronize, "cuStreamSynchronize", (StreamHandle))                                   \
-  X(stream_wait, "cuStreamWaitEvent", (StreamHandle, EventHandle, unsigned))                     \
-  X(event_create, "cuEventCreate", (EventHandle*, unsigned))                                     \
-  X(event_destroy, "cuEventDestroy_v2", (EventHandle))                                           \
-  X(event_record, "cuEventRecord", (EventHandle, StreamHandle))                                  \
-  X(event_query, "cuEventQuery", (EventHandle))                                                  \
-  X(event_synchronize, "cuEventSynchronize", (EventHandle))                                      \
-  X(event_elapsed, "cuEventElapsedTime", (float*, EventHandle, EventHandle))                     \
-  X(capture_begin, "cuStreamBeginCapture_v2", (StreamHandle, int))                               \
-  X(capture_end, "cuStreamEndCapture", (StreamHandle, GraphHandle*))                             \
-  X(graph_destroy, "cuGraphDestroy", (GraphHandle))                                              \
-  X(graph_instantiate, "cuGraphInstantiateWithFlags", (GraphExecHandle*, GraphHandle, uint64_t)) \
-  X(graph_launch, "cuGraphLaunch", (GraphExecHandle, StreamHandle))                              \
-  X(graph_exec_destroy, "cuGraphExecDestroy", (GraphExecHandle))                                 \
-  X(module_load, "cuModuleLoadData", (ModuleHandle*, const void*))                               \
-  X(module_unload, "cuModuleUnload", (ModuleHandle))                                             \
-  X(module_function, "cuModuleGetFunction", (FunctionHandle*, ModuleHandle, const char*))        \
-  X(launch, "cuLaunchKernel",                                                                    \
-    (FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,       \
+#define GANTRY_CUDA_DRIVER_FUNCTIONS(X)                                                        \
+  X(init, cuInit, int, (unsigned))                                                             \
+  X(driver_version, cuDriverGetVersion, int, (int*))                                           \
+  X(error_name, cuGetErrorName, int, (int, const char**))                                      \
+  X(error_string, cuGetErrorString, int, (int, const char**))                                  \
+  X(device_count, cuDeviceGetCount, int, (int*))                                               \
+  X(device_get, cuDeviceGet, int, (DeviceNumber*, int))                                        \
+  X(device_name, cuDeviceGetName, int, (char*, int, DeviceNumber))                             \
+  X(device_attribute, cuDeviceGetAttribute, int, (int*, int, DeviceNumber))                    \
+  X(device_memory, cuDeviceTotalMem_v2, int, (size_t*, DeviceNumber))                          \
+  X(device_uuid, cuDeviceGetUuid_v2, int, (char*, DeviceNumber))                               \
+  X(context_retain, cuDevicePrimaryCtxRetain, int, (ContextHandle*, DeviceNumber))             \
+  X(context_release, cuDevicePrimaryCtxRelease_v2, int, (DeviceNumber))                        \
+  X(context_set_current, cuCtxSetCurrent, int, (ContextHandle))                                \
+  X(pool_create, cuMemPoolCreate, int, (PoolHandle*, const PoolProperties*))                   \
+  X(pool_destroy, cuMemPoolDestroy, int, (PoolHandle))                                         \
+  X(pool_set, cuMemPoolSetAttribute, int, (PoolHandle, int, void*))                            \
+  X(pool_get, cuMemPoolGetAttribute, int, (PoolHandle, int, void*))                            \
+  X(pool_trim, cuMemPoolTrimTo, int, (PoolHandle, size_t))                                     \
+  X(pool_allocate, cuMemAllocFromPoolAsync, int, (Address*, size_t, PoolHandle, StreamHandle)) \
+  X(memory_free, cuMemFreeAsync, int, (Address, StreamHandle))                                 \
+  X(host_allocate, cuMemHostAlloc, int, (void**, size_t, unsigned))                            \
+  X(host_free, cuMemFreeHost, int, (void*))                                                    \
+  X(copy_in, cuMemcpyHtoDAsync_v2, int, (Address, const void*, size_t, StreamHandle))          \
+  X(copy_out, cuMemcpyDtoHAsync_v2, int, (void*, Address, size_t, StreamHandle))               \
+  X(copy_within, cuMemcpyDtoDAsync_v2, int, (Address, Address, size_t, StreamHandle))          \
+  X(copy_2d, cuMemcpy2DAsync_v2, int, (const Copy2d*, StreamHandle))                           \
+  X(fill_8, cuMemsetD8Async, int, (Address, unsigned char, size_t, StreamHandle))              \
+  X(stream_create, cuStreamCreate, int, (StreamHandle*, unsigned))                             \
+  X(stream_destroy, cuStreamDestroy_v2, int, (StreamHandle))                                   \
+  X(stream_synchronize, cuStreamSynchronize, int, (StreamHandle))                              \
+  X(stream_wait, cuStreamWaitEvent, int, (StreamHandle, EventHandle, unsigned))                \
+  X(event_create, cuEventCreate, int, (EventHandle*, unsigned))                                \
+  X(event_destroy, cuEventDestroy_v2, int, (EventHandle))                                      \
+  X(event_record, cuEventRecord, int, (EventHandle, StreamHandle))                             \
+  X(event_query, cuEventQuery, int, (EventHandle))                                             \
+  X(event_synchronize, cuEventSynchronize, int, (EventHandle))                                 \
+  X(event_elapsed, cuEventElapsedTime, int, (float*, EventHandle, EventHandle))                \
+  X(capture_begin, cuStreamBeginCapture_v2, int, (StreamHandle, int))                          \
+  X(capture_end, cuStreamEndCapture, int, (StreamHandle, GraphHandle*))                        \
+  X(graph_destroy, cuGraphDestroy, int, (GraphHandle))                                         \
+  X(graph_instantiate, cuGraphInstantiateWithFlags, int,                                       \
+    (GraphExecHandle*, GraphHandle, uint64_t))                                                 \
+  X(graph_launch, cuGraphLaunch, int, (GraphExecHandle, StreamHandle))                         \
+  X(graph_exec_destroy, cuGraphExecDestroy, int, (GraphExecHandle))                            \
+  X(module_load, cuModuleLoadData, int, (ModuleHandle*, const void*))                          \
+  X(module_unload, cuModuleUnload, int, (ModuleHandle))                                        \
+  X(module_function, cuModuleGetFunction, int, (FunctionHandle*, ModuleHandle, const char*))   \
+  X(launch, cuLaunchKernel, int,                                                               \
+    (FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,     \
      StreamHandle, void**, void**))
 
 /// The functions; each answers a DriverResult or another of the driver's numbers.
 struct DriverFunctions {
-// NOLINTNEXTLINE(bugprone-macro-parentheses): a declarator, not an expression
-#define GANTRY_CUDA_MEMBER(member, symbol, parameters) int(*member) parameters = nullptr;
   GANTRY_CUDA_DRIVER_FUNCTIONS(GANTRY_CUDA_MEMBER)
-#undef GANTRY_CUDA_MEMBER
+  /// Sets them; the exported name of one that the library does not have, or null.
+  [[nodiscard]] const char* find_in(const SharedLibrary& library) {
+    const char* missing = nullptr;
+    GANTRY_CUDA_DRIVER_FUNCTIONS(GANTRY_CUDA_FIND)
+    return missing;
+  }
 };
 
 class Driver : public DriverFunctions {

@@ -9,6 +9,15 @@
 
 namespace gantry::cuda {
 
+// What the provider uses of a library is listed once, by a macro of rows
+// X(member, exported name, result, (parameters)); these two make of a row a member of a table of
+// functions, and its search in `library`, which leaves in `missing` the name of the first row that
+// is not exported.
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a declarator, not an expression
+#define GANTRY_CUDA_MEMBER(member, symbol, result, parameters) result(*member) parameters = nullptr;
+#define GANTRY_CUDA_FIND(member, symbol, result, parameters) \
+  if (!missing && !library.find(#symbol, member)) missing = #symbol;
+
 class SharedLibrary {
  public:
   explicit SharedLibrary(std::string reason) : reason_(std::move(reason)) {}

@@ -86,7 +86,7 @@ static_assert(kDnnFloat == int{CUDNN_DATA_FLOAT} && kDnnHalf == int{CUDNN_DATA_H
 struct Library {
   SharedLibrary library{dlopen(GANTRY_CUDNN, RTLD_NOW), GANTRY_CUDNN};
   DnnFunctions functions;
-  bool is_whole = library.is_open() && functions.load(library);
+  bool is_whole = library.is_open() && !functions.find_in(library);
 };
 
 ConvShape shape_of(uint32_t dtype, bool is_channels_last) {

@@ -69,56 +69,9 @@ struct IsCalledAlike<R (*)(A...), S (*)(B...)> : std::bool_constant<[] {
   }
 }()> {};
 
-#define EXPECT_ALIKE(member, function)                                                     \
-  static_assert(IsCalledAlike<decltype(DriverFunctions::member), decltype(&(function))>(), \
-                #function)
-EXPECT_ALIKE(init, cuInit);
-EXPECT_ALIKE(error_name, cuGetErrorName);
-EXPECT_ALIKE(error_string, cuGetErrorString);
-EXPECT_ALIKE(driver_version, cuDriverGetVersion);
-EXPECT_ALIKE(device_count, cuDeviceGetCount);
-EXPECT_ALIKE(device_get, cuDeviceGet);
-EXPECT_ALIKE(device_name, cuDeviceGetName);
-EXPECT_ALIKE(device_attribute, cuDeviceGetAttribute);
-EXPECT_ALIKE(device_memory, cuDeviceTotalMem);
-EXPECT_ALIKE(device_uuid, cuDeviceGetUuid);
-EXPECT_ALIKE(context_retain, cuDevicePrimaryCtxRetain);
-EXPECT_ALIKE(context_release, cuDevicePrimaryCtxRelease);
-EXPECT_ALIKE(context_set_current, cuCtxSetCurrent);
-EXPECT_ALIKE(pool_create, cuMemPoolCreate);
-EXPECT_ALIKE(pool_destroy, cuMemPoolDestroy);
-EXPECT_ALIKE(pool_set, cuMemPoolSetAttribute);
-EXPECT_ALIKE(pool_get, cuMemPoolGetAttribute);
-EXPECT_ALIKE(pool_trim, cuMemPoolTrimTo);
-EXPECT_ALIKE(pool_allocate, cuMemAllocFromPoolAsync);
-EXPECT_ALIKE(memory_free, cuMemFreeAsync);
-EXPECT_ALIKE(host_allocate, cuMemHostAlloc);
-EXPECT_ALIKE(host_free, cuMemFreeHost);
-EXPECT_ALIKE(copy_in, cuMemcpyHtoDAsync);
-EXPECT_ALIKE(copy_out, cuMemcpyDtoHAsync);
-EXPECT_ALIKE(copy_within, cuMemcpyDtoDAsync);
-EXPECT_ALIKE(copy_2d, cuMemcpy2DAsync);
-EXPECT_ALIKE(fill_8, cuMemsetD8Async);
-EXPECT_ALIKE(stream_create, cuStreamCreate);
-EXPECT_ALIKE(stream_destroy, cuStreamDestroy);
-EXPECT_ALIKE(stream_synchronize, cuStreamSynchronize);
-EXPECT_ALIKE(stream_wait, cuStreamWaitEvent);
-EXPECT_ALIKE(event_create, cuEventCreate);
-EXPECT_ALIKE(event_destroy, cuEventDestroy);
-EXPECT_ALIKE(event_record, cuEventRecord);
-EXPECT_ALIKE(event_query, cuEventQuery);
-EXPECT_ALIKE(event_synchronize, cuEventSynchronize);
-EXPECT_ALIKE(event_elapsed, cuEventElapsedTime);
-EXPECT_ALIKE(capture_begin, cuStreamBeginCapture);
-EXPECT_ALIKE(capture_end, cuStreamEndCapture);
-EXPECT_ALIKE(graph_destroy, cuGraphDestroy);
-EXPECT_ALIKE(graph_instantiate, cuGraphInstantiate);
-EXPECT_ALIKE(graph_launch, cuGraphLaunch);
-EXPECT_ALIKE(graph_exec_destroy, cuGraphExecDestroy);
-EXPECT_ALIKE(module_load, cuModuleLoadData);
-EXPECT_ALIKE(module_unload, cuModuleUnload);
-EXPECT_ALIKE(module_function, cuModuleGetFunction);
-EXPECT_ALIKE(launch, cuLaunchKernel);
+#define EXPECT_DRIVER_ALIKE(member, symbol, result, parameters) \
+  static_assert(IsCalledAlike<decltype(DriverFunctions::member), decltype(&(symbol))>(), #symbol);
+GANTRY_CUDA_DRIVER_FUNCTIONS(EXPECT_DRIVER_ALIKE)
 
 static_assert(kBlasFloat == int{CUDA_R_32F} && kBlasDouble == int{CUDA_R_64F} &&
               kBlasHalf == int{CUDA_R_16F} && kBlasBfloat == int{CUDA_R_16BF});
@@ -149,40 +102,13 @@ static_assert(sizeof(BlasAlgorithm) == sizeof(cublasLtMatmulAlgo_t) &&
               offsetof(BlasHeuristic, waves) ==
                   offsetof(cublasLtMatmulHeuristicResult_t, wavesCount));
 
-#define EXPECT_BLAS_ALIKE(member, function) \
-  static_assert(IsCalledAlike<decltype(BlasFunctions::member), decltype(&(function))>(), #function)
-EXPECT_BLAS_ALIKE(create, cublasLtCreate);
-EXPECT_BLAS_ALIKE(destroy, cublasLtDestroy);
-EXPECT_BLAS_ALIKE(version, cublasLtGetVersion);
-EXPECT_BLAS_ALIKE(status_name, cublasLtGetStatusName);
-EXPECT_BLAS_ALIKE(layout_create, cublasLtMatrixLayoutCreate);
-EXPECT_BLAS_ALIKE(layout_destroy, cublasLtMatrixLayoutDestroy);
-EXPECT_BLAS_ALIKE(layout_set, cublasLtMatrixLayoutSetAttribute);
-EXPECT_BLAS_ALIKE(product_create, cublasLtMatmulDescCreate);
-EXPECT_BLAS_ALIKE(product_destroy, cublasLtMatmulDescDestroy);
-EXPECT_BLAS_ALIKE(product_set, cublasLtMatmulDescSetAttribute);
-EXPECT_BLAS_ALIKE(preference_create, cublasLtMatmulPreferenceCreate);
-EXPECT_BLAS_ALIKE(preference_destroy, cublasLtMatmulPreferenceDestroy);
-EXPECT_BLAS_ALIKE(preference_set, cublasLtMatmulPreferenceSetAttribute);
-EXPECT_BLAS_ALIKE(heuristic, cublasLtMatmulAlgoGetHeuristic);
-EXPECT_BLAS_ALIKE(multiply, cublasLtMatmul);
+#define EXPECT_BLAS_ALIKE(member, symbol, result, parameters) \
+  static_assert(IsCalledAlike<decltype(BlasFunctions::member), decltype(&(symbol))>(), #symbol);
+GANTRY_CUDA_BLAS_FUNCTIONS(EXPECT_BLAS_ALIKE)
 
-#define EXPECT_COMPILER_ALIKE(member, function)                                              \
-  static_assert(IsCalledAlike<decltype(CompilerFunctions::member), decltype(&(function))>(), \
-                #function)
-EXPECT_COMPILER_ALIKE(error_string, nvrtcGetErrorString);
-EXPECT_COMPILER_ALIKE(version, nvrtcVersion);
-EXPECT_COMPILER_ALIKE(architecture_count, nvrtcGetNumSupportedArchs);
-EXPECT_COMPILER_ALIKE(architectures, nvrtcGetSupportedArchs);
-EXPECT_COMPILER_ALIKE(create, nvrtcCreateProgram);
-EXPECT_COMPILER_ALIKE(destroy, nvrtcDestroyProgram);
-EXPECT_COMPILER_ALIKE(compile, nvrtcCompileProgram);
-EXPECT_COMPILER_ALIKE(code_size, nvrtcGetCUBINSize);
-EXPECT_COMPILER_ALIKE(code, nvrtcGetCUBIN);
-EXPECT_COMPILER_ALIKE(ptx_size, nvrtcGetPTXSize);
-EXPECT_COMPILER_ALIKE(ptx, nvrtcGetPTX);
-EXPECT_COMPILER_ALIKE(log_size, nvrtcGetProgramLogSize);
-EXPECT_COMPILER_ALIKE(log, nvrtcGetProgramLog);
+#define EXPECT_COMPILER_ALIKE(member, symbol, result, parameters) \
+  static_assert(IsCalledAlike<decltype(CompilerFunctions::member), decltype(&(symbol))>(), #symbol);
+GANTRY_CUDA_COMPILER_FUNCTIONS(EXPECT_COMPILER_ALIKE)
 
 // The exported names that the headers' macros stand for.
 #define NAME_OF_(name) #name
