@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts together what several blocks made of one query: a block of 128 threads for each query. T, C:
-// given.
+// Puts together what several blocks made of one query (attention_strips.cu): a block for each query.
+// T, C: given.
 KERNEL(AttentionParameters) {
   const int at = (int)(blockIdx.x % p.q_length);
   const int head = (int)(blockIdx.x / p.q_length % p.q_heads);

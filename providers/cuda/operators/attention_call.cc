@@ -15,12 +15,17 @@ constexpr int kStrip = 128;
 constexpr int64_t kMostSplits = 64;
 constexpr int64_t kMostScoreBytes = int64_t{1} << 30;
 
-std::string source_of(const AttentionCall& call, const std::string& defines, const char* file) {
-  const std::string body = "\ntypedef " + type_name(call.dtype) + " T;\ntypedef " +
-                           type_name(call.mask) + " M;\ntypedef " + computed_name(call.dtype) +
-                           " C;\n#define MASK_IS_BOOL " + (call.mask == GANTRY_BOOL ? "1" : "0") +
-                           "\n" + defines + std::string(kernel_text("attention_range.cu")) +
-                           std::string(kernel_text(file));
+std::string define(const char* name, int value) {
+  return std::string("#define ") + name + " " + std::to_string(value) + "\n";
+}
+
+// The source of a kernel: what its text takes as given, and the texts of these files.
+std::string source_of(const AttentionCall& call, const std::string& defines,
+                      std::initializer_list<const char*> files) {
+  std::string body = "\ntypedef " + type_name(call.dtype) + " T;\ntypedef " + type_name(call.mask) +
+                     " M;\ntypedef " + computed_name(call.dtype) + " C;\n" +
+                     define("MASK_IS_BOOL", call.mask == GANTRY_BOOL ? 1 : 0) + defines;
+  for (const char* file : files) body += kernel_text(file);
   return kernel_source({"attention.h", "block.cu"}, body);
 }
 
@@ -53,6 +58,20 @@ bool is_wide(const AttentionCall& call) {
     if (one->batch % vector != 0 || one->head % vector != 0 || one->row % vector != 0) return false;
   }
   return true;
+}
+
+std::string strips_source(const AttentionCall& call) {
+  const AttentionParameters& p = call.parameters;
+  const std::string defines = define("STRIP", kStrip) + define("SPLITS", p.splits > 1 ? 1 : 0);
+  if (is_wide(call)) {
+    return source_of(call,
+                     defines + define("VECTOR", vector_of(call.dtype)) + define("WIDTH", p.width) +
+                         define("V_WIDTH", p.v_width),
+                     {"attention_range.cu", "attention_strips.cu", "attention_wide.cu"});
+  }
+  const int widest = std::max({p.width, p.v_width, 1});
+  return source_of(call, defines + define("MOST_WIDTH", (widest + kStrip - 1) / kStrip * kStrip),
+                   {"attention_range.cu", "attention_strips.cu", "attention.cu"});
 }
 
 void call_product(Planner& planner, const ProductShape& shape, const Buffer& a, const Buffer& b,
@@ -146,21 +165,9 @@ void plan_attention_by_strips(Planner& planner, const AttentionCall& call) {
   } else {
     addresses.emplace_back(&p.result, call.result);
   }
-  const int width = (std::max(p.width, p.v_width) + kStrip - 1) / kStrip * kStrip;
-  const std::string splits = std::string("#define SPLITS ") + (p.splits > 1 ? "1\n" : "0\n");
-  const std::string source =
-      is_wide(call) ? source_of(call,
-                                splits + "#define VECTOR " + std::to_string(vector_of(call.dtype)) +
-                                    "\n#define WIDTH " + std::to_string(p.width) +
-                                    "\n#define V_WIDTH " + std::to_string(p.v_width) + "\n",
-                                "attention_wide.cu")
-                    : source_of(call,
-                                splits + "#define MOST_WIDTH " +
-                                    std::to_string(std::max(width, kStrip)) + "\n",
-                                "attention.cu");
-  planner.launch(source, queries * p.splits, kStrip, p, addresses);
+  planner.launch(strips_source(call), queries * p.splits, kStrip, p, addresses);
   if (p.splits == 1) return;
-  planner.launch(source_of(call, "", "attention_join.cu"), queries, kStrip, p,
+  planner.launch(source_of(call, "", {"attention_join.cu"}), queries, kStrip, p,
                  {{&p.partial, partial}, {&p.result, call.result}});
 }
 
@@ -183,8 +190,8 @@ bool plan_attention_by_products(Planner& planner, const AttentionCall& call) {
   Addresses addresses = call.more;
   addresses.emplace_back(&p.partial, scores);
   addresses.emplace_back(&p.result, weights);
-  planner.launch(source_of(call, "", "attention_softmax.cu"), queries, threads_for_row(p.k_length),
-                 p, addresses);
+  planner.launch(source_of(call, "", {"attention_range.cu", "attention_softmax.cu"}), queries,
+                 threads_for_row(p.k_length), p, addresses);
   const Extents y_shape = {p.batch, p.q_heads, p.q_length, p.v_width};
   const bool lies_alike = products.lies_well || is_dense(p.y, p.q_heads, p.q_length, p.v_width);
   const Buffer y =
