@@ -36,12 +36,13 @@ void check_weights(const Extents& x, const Extents& w, int64_t group, bool is_tr
 
 // A grid for elements, or tiles where a group has channels enough to fill some.
 void launch_own(Planner& planner, WindowParameters& parameters, uint32_t dtype,
-                const Extents& shape, const Addresses& addresses, const char* which) {
+                const Extents& shape, const Addresses& addresses, bool is_transposed) {
   const int64_t channels = parameters.result_channels / parameters.group;
   const int64_t places = count_of(shape, 2, shape.size());
-  if (std::string(which) != "CONV" || channels < kLeastChannels || places >= kMostPlaces) {
-    planner.launch(window_source(which, dtype), blocks_for(planner, parameters.count), kThreads,
-                   parameters, addresses);
+  if (is_transposed || channels < kLeastChannels || places >= kMostPlaces) {
+    const std::string define = std::string("IS_TRANSPOSED ") + (is_transposed ? "true" : "false");
+    planner.launch(window_source("window_conv.cu", define, dtype),
+                   blocks_for(planner, parameters.count), kThreads, parameters, addresses);
     return;
   }
   parameters.tiles_m = (channels + kTile - 1) / kTile;
@@ -165,7 +166,7 @@ class Conv final : public Operation {
                              {&parameters.source, operands.x},
                              {&parameters.weights, operands.w}};
       if (has_bias_) addresses.emplace_back(&parameters.bias, Planner::in(2));
-      launch_own(planner, parameters, x.dtype, shape, addresses, "CONV");
+      launch_own(planner, parameters, x.dtype, shape, addresses, false);
     }
     if (!takes_whole)
       finish(planner, parameters, x.dtype, operands, takes_plain && has_bias_, works_last);
@@ -264,7 +265,7 @@ class ConvTranspose final : public Operation {
                            {&parameters.source, Planner::in(0)},
                            {&parameters.weights, Planner::in(1)}};
     if (planner.has_input(2)) addresses.emplace_back(&parameters.bias, Planner::in(2));
-    launch_own(planner, parameters, x.dtype, shape, addresses, "CONV_TRANSPOSE");
+    launch_own(planner, parameters, x.dtype, shape, addresses, true);
   }
 
  private:

@@ -42,8 +42,8 @@ class Pool final : public Operation {
       addresses.emplace_back(reinterpret_cast<const void* const*>(&parameters.indices),
                              planner.output(1, GANTRY_INT64, shape));
     }
-    planner.launch(window_source(which_, x.dtype), blocks_for(planner, parameters.count), kThreads,
-                   parameters, addresses);
+    planner.launch(window_source("window_pool.cu", which_, x.dtype),
+                   blocks_for(planner, parameters.count), kThreads, parameters, addresses);
   }
 
  private:

@@ -73,10 +73,10 @@ Extents shape_of(const WindowParameters& p, size_t rank) {
   return shape;
 }
 
-std::string window_source(const std::string& which, uint32_t dtype) {
-  return kernel_source({"window.h"}, "\ntypedef " + type_name(dtype) + " T;\ntypedef " +
-                                         computed_name(dtype) + " C;\n#define " + which + "\n" +
-                                         std::string(kernel_text("window.cu")));
+std::string window_source(const char* file, const std::string& define, uint32_t dtype) {
+  return kernel_source({"window.h", "window.cu"},
+                       "\ntypedef " + type_name(dtype) + " T;\ntypedef " + computed_name(dtype) +
+                           " C;\n#define " + define + "\n" + std::string(kernel_text(file)));
 }
 
 }  // namespace gantry::cuda

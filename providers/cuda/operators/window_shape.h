@@ -36,7 +36,8 @@ class Window {
 /// Shape of the result, of `rank` axes.
 Extents shape_of(const WindowParameters& p, size_t rank);
 
-/// Source of the kernel `which` of window.cu.
-std::string window_source(const std::string& which, uint32_t dtype);
+/// Source of the kernel in `file`, which takes one thread for each result. `define`: the macro that
+/// it asks for, with its value.
+std::string window_source(const char* file, const std::string& define, uint32_t dtype);
 
 }  // namespace gantry::cuda
