@@ -20,11 +20,19 @@ std::string defines(bool is_small, const std::string& which, const InputFacts& i
          type_name(indices.dtype) + " Number;\n";
 }
 
-std::string gather_source(bool is_small, const std::string& which, const InputFacts& indices,
-                          int64_t bytes, size_t rank = 1) {
-  return kernel_source({"index.h", "index.cu", "copy.h", "copy.cu"},
-                       defines(is_small, which, indices, rank) + "typedef " + word_name(bytes) +
-                           " Word;\n" + std::string(kernel_text("gather.cu")));
+// A thread for each word of `bytes` bytes that input 0 is gathered in.
+template <class Parameters>
+void launch_gather(Planner& planner, const std::string& which, const Parameters& parameters,
+                   const Buffer& y, int64_t bytes, size_t rank = 1) {
+  const bool is_small = parameters.count < int64_t{1} << 31;
+  const std::string source =
+      kernel_source({"index.h", "index.cu", "copy.h", "copy.cu"},
+                    defines(is_small, which, planner.input(1), rank) + "typedef " +
+                        word_name(bytes) + " Word;\n" + std::string(kernel_text("gather.cu")));
+  planner.launch(source, blocks_for(planner, parameters.count), kThreads, parameters,
+                 {{&parameters.target, y},
+                  {&parameters.source, Planner::in(0)},
+                  {&parameters.indices, Planner::in(1)}});
 }
 
 void check_rank(size_t rank) {
@@ -57,11 +65,7 @@ class Gather final : public Operation {
     parameters.inner = divisor_of(inner);
     parameters.index_count = divisor_of(indices.element_count());
     parameters.axis_extent = x.shape[axis];
-    planner.launch(gather_source(parameters.count < int64_t{1} << 31, "GATHER", indices, bytes),
-                   blocks_for(planner, parameters.count), kThreads, parameters,
-                   {{&parameters.target, y},
-                    {&parameters.source, Planner::in(0)},
-                    {&parameters.indices, Planner::in(1)}});
+    launch_gather(planner, "GATHER", parameters, y, bytes);
   }
 
  private:
@@ -97,12 +101,7 @@ class GatherElements final : public Operation {
     const auto axis = static_cast<size_t>(checked_axis(axis_, x.rank(), "axis"));
     const Buffer y = planner.output(0, x.dtype, indices.shape);
     const GatherElementsParameters parameters = elements_of(x, indices, axis);
-    planner.launch(gather_source(parameters.count < int64_t{1} << 31, "GATHER_ELEMENTS", indices,
-                                 bytes_of(x.dtype), x.shape.size()),
-                   blocks_for(planner, parameters.count), kThreads, parameters,
-                   {{&parameters.target, y},
-                    {&parameters.source, Planner::in(0)},
-                    {&parameters.indices, Planner::in(1)}});
+    launch_gather(planner, "GATHER_ELEMENTS", parameters, y, bytes_of(x.dtype), x.shape.size());
   }
 
  private:
@@ -143,12 +142,7 @@ class GatherND final : public Operation {
                  x.shape.end());
     const Buffer y = planner.output(0, x.dtype, shape);
     parameters.count = count_of(shape);
-    planner.launch(
-        gather_source(parameters.count < int64_t{1} << 31, "GATHER_ND", indices, bytes_of(x.dtype)),
-        blocks_for(planner, parameters.count), kThreads, parameters,
-        {{&parameters.target, y},
-         {&parameters.source, Planner::in(0)},
-         {&parameters.indices, Planner::in(1)}});
+    launch_gather(planner, "GATHER_ND", parameters, y, bytes_of(x.dtype));
   }
 
  private:
@@ -170,26 +164,22 @@ class Scatter final : public Operation {
     if (is_by_tuples_) {
       GatherNdParameters parameters = tuples_of(x, indices, 0);
       parameters.count = planner.input(2).element_count();
-      planner.launch(source(parameters.count, "SCATTER_ND", indices, x),
-                     blocks(planner, parameters), kThreads, parameters,
-                     {{&parameters.target, y},
-                      {&parameters.source, Planner::in(2)},
-                      {&parameters.indices, Planner::in(1)}});
-      return;
+      return launch_updates(planner, "SCATTER_ND", parameters, y);
     }
     const auto axis = static_cast<size_t>(checked_axis(axis_, x.rank(), "axis"));
     const GatherElementsParameters parameters = elements_of(x, indices, axis);
-    planner.launch(source(parameters.count, "SCATTER_ELEMENTS", indices, x),
-                   blocks(planner, parameters), kThreads, parameters,
-                   {{&parameters.target, y},
-                    {&parameters.source, Planner::in(2)},
-                    {&parameters.indices, Planner::in(1)}});
+    launch_updates(planner, "SCATTER_ELEMENTS", parameters, y);
   }
 
  private:
   template <class Parameters>
-  static int64_t blocks(const Planner& planner, const Parameters& parameters) {
-    return blocks_for(planner, parameters.count);
+  void launch_updates(Planner& planner, const std::string& which, const Parameters& parameters,
+                      const Buffer& y) const {
+    planner.launch(source(parameters.count, which, planner.input(1), planner.input(0)),
+                   blocks_for(planner, parameters.count), kThreads, parameters,
+                   {{&parameters.target, y},
+                    {&parameters.source, Planner::in(2)},
+                    {&parameters.indices, Planner::in(1)}});
   }
 
   [[nodiscard]] std::string source(int64_t count, const std::string& which,
