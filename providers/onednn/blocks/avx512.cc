@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The products with AVX-512 and its instruction for products of bytes (VNNI): 16 columns at a time,
 // each vector of the matrix unpacked once for up to 12 rows.
+#include "blocks/avx512.h"
+
 #include <array>
 #include <cstring>
 #include <immintrin.h>
@@ -9,14 +11,12 @@
 #include "blocks/avx2.h"
 #include "blocks/floats.h"
 
-#define GANTRY_AVX512 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma")]]
+#define GANTRY_VNNI [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma")]]
 
 namespace gantry::onednn {
 namespace {
 
-constexpr int kMostRows = 12;  // sums in floats and in integers: 24 of 32 registers
-
-GANTRY_AVX512 inline __m512i broadcast(const int8_t* quad) {
+GANTRY_VNNI inline __m512i broadcast(const int8_t* quad) {
   int32_t bits = 0;
   std::memcpy(&bits, quad, sizeof(bits));
   return _mm512_set1_epi32(bits);
@@ -24,8 +24,8 @@ GANTRY_AVX512 inline __m512i broadcast(const int8_t* quad) {
 
 /// The integer products of a block with kRows rows.
 template <int kRows, int kBits>
-GANTRY_AVX512 inline void sum_block(const uint8_t* numbers, const int8_t* quads, int64_t vectors,
-                                    __m512i* dots) {
+GANTRY_VNNI inline void sum_block(const uint8_t* numbers, const int8_t* quads, int64_t vectors,
+                                  __m512i* dots) {
   const __m512i low_half = _mm512_set1_epi8(15);
   for (int64_t i = 0; i < vectors; ++i) {
     const __m512i both = _mm512_loadu_si512(numbers);
@@ -45,21 +45,9 @@ GANTRY_AVX512 inline void sum_block(const uint8_t* numbers, const int8_t* quads,
   }
 }
 
-GANTRY_AVX512 inline __m512 zeros_of(const ColumnGroup& group, int64_t place) {
-  if (group.zero_floats) return _mm512_loadu_ps(group.zero_floats + place);
-  const auto bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(group.zero_bytes + place));
-  return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
-}
-
-GANTRY_AVX512 inline __m512 scales_of(const ColumnGroup& group, int64_t place) {
-  if (!group.multiples) return _mm512_loadu_ps(group.scales + place);
-  const auto* multiples = reinterpret_cast<const __m256i*>(group.multiples + place);
-  return _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(_mm256_loadu_si256(multiples)));
-}
-
 template <int kRows, int kBits>
-GANTRY_AVX512 void multiply_rows(const RowTile& tile, const ColumnGroup& group,
-                                 const BlockShape& shape, const Target& target) {
+GANTRY_VNNI void multiply_rows(const RowTile& tile, const ColumnGroup& group,
+                               const BlockShape& shape, const Target& target) {
   __m512 sums[kRows];
   for (int r = 0; r < kRows; ++r) sums[r] = _mm512_setzero_ps();
   const bool has_zeros = group.zero_bytes || group.zero_floats;
@@ -90,14 +78,7 @@ GANTRY_AVX512 void multiply_rows(const RowTile& tile, const ColumnGroup& group,
       sums[r] = _mm512_fmadd_ps(products[r], factor, sums[r]);
     }
   }
-  const auto columns = static_cast<__mmask16>((1U << static_cast<unsigned>(target.columns)) - 1);
-  const __m512 bias =
-      target.bias ? _mm512_maskz_loadu_ps(columns, target.bias) : _mm512_setzero_ps();
-  const __m512 steps = group.steps ? _mm512_loadu_ps(group.steps) : _mm512_set1_ps(1);
-  for (int r = 0; r < kRows; ++r) {
-    _mm512_mask_storeu_ps(target.data + r * target.stride, columns,
-                          _mm512_fmadd_ps(sums[r], steps, bias));
-  }
+  store_sums<kRows>(sums, group, target);
 }
 
 using Multiply = void (*)(const RowTile&, const ColumnGroup&, const BlockShape&, const Target&);

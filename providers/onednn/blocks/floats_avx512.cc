@@ -6,14 +6,11 @@
 #include <immintrin.h>
 #include <utility>
 
+#include "blocks/avx512.h"
 #include "blocks/floats.h"
-
-#define GANTRY_AVX512 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]]
 
 namespace gantry::onednn {
 namespace {
-
-constexpr int kMostRows = 12;
 
 /// Adds the products of one number of each column with kRows floats.
 template <int kRows>
@@ -46,18 +43,6 @@ GANTRY_AVX512 inline void sum_block(const uint8_t* numbers, const float* rows, i
   }
 }
 
-GANTRY_AVX512 inline __m512 scales_of(const ColumnGroup& group, int64_t place) {
-  if (!group.multiples) return _mm512_loadu_ps(group.scales + place);
-  const auto* multiples = reinterpret_cast<const __m256i*>(group.multiples + place);
-  return _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(_mm256_loadu_si256(multiples)));
-}
-
-GANTRY_AVX512 inline __m512 zeros_of(const ColumnGroup& group, int64_t place) {
-  if (group.zero_floats) return _mm512_loadu_ps(group.zero_floats + place);
-  const auto bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(group.zero_bytes + place));
-  return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
-}
-
 template <int kRows, int kBits>
 GANTRY_AVX512 void multiply_rows(const RowTile& tile, const ColumnGroup& group,
                                  const BlockShape& shape, const Target& target) {
@@ -81,14 +66,7 @@ GANTRY_AVX512 void multiply_rows(const RowTile& tile, const ColumnGroup& group,
     const __m512 scale = scales_of(group, block * kGroup);
     for (int r = 0; r < kRows; ++r) sums[r] = _mm512_fmadd_ps(dots[r], scale, sums[r]);
   }
-  const auto columns = static_cast<__mmask16>((1U << static_cast<unsigned>(target.columns)) - 1);
-  const __m512 steps = group.steps ? _mm512_loadu_ps(group.steps) : _mm512_set1_ps(1);
-  const __m512 bias =
-      target.bias ? _mm512_maskz_loadu_ps(columns, target.bias) : _mm512_setzero_ps();
-  for (int r = 0; r < kRows; ++r) {
-    _mm512_mask_storeu_ps(target.data + r * target.stride, columns,
-                          _mm512_fmadd_ps(sums[r], steps, bias));
-  }
+  store_sums<kRows>(sums, group, target);
 }
 
 using Multiply = void (*)(const RowTile&, const ColumnGroup&, const BlockShape&, const Target&);
