@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/infer_types.h"
+
+#include <algorithm>
+#include <onnx/shape_inference/implementation.h>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "onnx/library_message.h"
+#include "onnx/payload.h"
+#include "onnx/schema_store.h"
+
+namespace gantry {
+namespace {
+
+using Dims = google::protobuf::RepeatedField<int64_t>;
+
+// For the time of inference takes out of each graph the initializers that the library must not
+// read, placeholders and sparse ones, and declares their types instead.
+class HiddenConstants {
+ public:
+  explicit HiddenConstants(onnx::ModelProto& model) {
+    onnx::for_each_graph(model, [&](onnx::GraphProto& graph) { hide(graph); });
+  }
+  ~HiddenConstants() {
+    for (Hidden& item : hidden_) {
+      for (auto& tensor : item.dense) item.graph->add_initializer()->Swap(&tensor);
+      for (auto& sparse : item.sparse) item.graph->add_sparse_initializer()->Swap(&sparse);
+      // By name: whoever runs in between may have rewritten the list.
+      auto* infos = item.graph->mutable_value_info();
+      infos->erase(std::remove_if(infos->begin(), infos->end(),
+                                  [&](const onnx::ValueInfoProto& info) {
+                                    return item.names.contains(info.name());
+                                  }),
+                   infos->end());
+    }
+  }
+  HiddenConstants(const HiddenConstants&) = delete;
+  HiddenConstants& operator=(const HiddenConstants&) = delete;
+
+ private:
+  struct Hidden {
+    onnx::GraphProto* graph = nullptr;
+    google::protobuf::RepeatedPtrField<onnx::TensorProto> dense;
+    google::protobuf::RepeatedPtrField<onnx::SparseTensorProto> sparse;
+    std::unordered_set<std::string> names;
+  };
+
+  void hide(onnx::GraphProto& graph) {
+    Hidden item;
+    item.graph = &graph;
+    google::protobuf::RepeatedPtrField<onnx::TensorProto> all;
+    all.Swap(graph.mutable_initializer());
+    for (onnx::TensorProto& tensor : all) {
+      if (!is_placeholder(tensor)) {
+        graph.add_initializer()->Swap(&tensor);
+        continue;
+      }
+      declare(item, tensor.name(), tensor.data_type(), tensor.dims());
+      item.dense.Add()->Swap(&tensor);
+    }
+    item.sparse.Swap(graph.mutable_sparse_initializer());
+    for (const onnx::SparseTensorProto& sparse : item.sparse) {
+      declare(item, sparse.values().name(), sparse.values().data_type(), sparse.dims());
+    }
+    if (!item.names.empty()) hidden_.push_back(std::move(item));
+  }
+
+  static void declare(Hidden& item, const std::string& name, int32_t data_type, const Dims& dims) {
+    item.names.insert(name);
+    onnx::ValueInfoProto* info = item.graph->add_value_info();
+    info->set_name(name);
+    onnx::TypeProto::Tensor* type = info->mutable_type()->mutable_tensor_type();
+    type->set_elem_type(data_type);
+    type->mutable_shape();
+    for (const int64_t extent : dims) type->mutable_shape()->add_dim()->set_dim_value(extent);
+  }
+
+  std::vector<Hidden> hidden_;
+};
+
+// Data propagation keeps one table of values by name for all bodies, so a name used in two of them
+// would mix them up.
+bool names_are_unique(onnx::ModelProto& model) {
+  std::unordered_set<std::string_view> names;
+  bool unique = true;
+  onnx::for_each_graph(*model.mutable_graph(), [&](const onnx::GraphProto& graph) {
+    for (const auto& input : graph.input()) unique = names.insert(input.name()).second && unique;
+    for (const auto& node : graph.node()) {
+      for (const std::string& name : node.output())
+        unique = (name.empty() || names.insert(name).second) && unique;
+    }
+  });
+  return unique;
+}
+
+void drop_shape(onnx::ValueInfoProto& info) {
+  if (info.type().has_tensor_type()) info.mutable_type()->mutable_tensor_type()->clear_shape();
+}
+
+// Forgets declared shapes of everything but the model's inputs.
+void drop_declared_shapes(onnx::ModelProto& model) {
+  onnx::for_each_graph(model, [&](onnx::GraphProto& graph) {
+    graph.clear_value_info();
+    for (auto& output : *graph.mutable_output()) drop_shape(output);
+    if (&graph == &model.graph()) return;
+    for (auto& input : *graph.mutable_input()) drop_shape(input);
+  });
+}
+
+// True if a tensor of one axis is so long that propagating its data, which takes an object for each
+// element whatever the type, would cost more than it tells.
+bool has_long_vector(onnx::ModelProto& model) {
+  constexpr int64_t kLong = int64_t{1} << 20;
+  bool found = false;
+  const auto look = [&](const onnx::ValueInfoProto& info) {
+    const onnx::TensorShapeProto& shape = info.type().tensor_type().shape();
+    found = found || (shape.dim_size() == 1 && shape.dim(0).dim_value() > kLong);
+  };
+  onnx::for_each_graph(model, [&](onnx::GraphProto& graph) {
+    for (const auto& info : graph.input()) look(info);
+    for (const auto& info : graph.value_info()) look(info);
+    for (const auto& info : graph.output()) look(info);
+    for (const auto& tensor : graph.initializer()) {
+      found = found || (tensor.dims_size() == 1 && tensor.dims(0) > kLong);
+    }
+  });
+  return found;
+}
+
+// True if a node may make integers that are a shape or a part of one: of no or one axis, as far as
+// is known. Only such outputs make propagating data tell anything that inference does not know.
+bool computes_shapes(onnx::ModelProto& model) {
+  const auto may_be_shape = [](const onnx::TypeProto& type) {
+    if (!type.has_tensor_type()) return type.value_case() == onnx::TypeProto::VALUE_NOT_SET;
+    const onnx::TypeProto::Tensor& tensor = type.tensor_type();
+    const int32_t element = tensor.elem_type();
+    const bool is_integer =
+        element == onnx::TensorProto::INT64 || element == onnx::TensorProto::INT32;
+    return element == onnx::TensorProto::UNDEFINED ||
+           (is_integer && (!tensor.has_shape() || tensor.shape().dim_size() <= 1));
+  };
+  bool found = false;
+  onnx::for_each_graph(model, [&](const onnx::GraphProto& graph) {
+    std::unordered_map<std::string_view, const onnx::TypeProto*> types;
+    for (const auto& info : graph.value_info()) types[info.name()] = &info.type();
+    for (const auto& info : graph.output()) types[info.name()] = &info.type();
+    for (const auto& node : graph.node()) {
+      for (const std::string& name : node.output()) {
+        const auto type = types.find(name);
+        found = found || (!name.empty() && (type == types.end() || may_be_shape(*type->second)));
+      }
+    }
+  });
+  return found || model.functions_size() > 0;
+}
+
+std::optional<std::string> try_infer(onnx::ModelProto& model, bool propagate_data) {
+  const HiddenConstants hidden(model);
+  try {
+    constexpr bool kCheckTypes = true;
+    constexpr int kStrict = 1;
+    onnx::shape_inference::DataValueMap shape_data;
+    onnx::shape_inference::InferShapes(
+        model, &SchemaStore::instance(),
+        onnx::ShapeInferenceOptions(kCheckTypes, kStrict, propagate_data), &shape_data);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void infer_types(onnx::ModelProto& model) {
+  // Without data first: only then is it known how long the vectors are.
+  for (const bool propagate_data : {false, true}) {
+    if (propagate_data &&
+        (!computes_shapes(model) || !names_are_unique(model) || has_long_vector(model)))
+      return;
+    std::optional<std::string> problem = try_infer(model, propagate_data);
+    if (problem && problem->find("existing shape") != std::string::npos) {
+      drop_declared_shapes(model);
+      problem = try_infer(model, propagate_data);
+    }
+    if (problem) reject_model("type inference", *problem);
+  }
+}
+
+}  // namespace gantry

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The onnx library's type and shape inference, run on a model whose large tensors are placeholders.
+// Any thread, one for a model.
+#pragma once
+
+#include "onnx/proto.h"
+
+namespace gantry {
+
+/// Writes inferred types into the value_info of every graph and body. Requires a normalized model.
+/// INVALID_MODEL: types or shapes that contradict each other. Declared shapes of inner values and
+/// outputs that contradict the inferred ones are dropped: exporters often leave stale ones behind,
+/// and they are hints.
+void infer_types(onnx::ModelProto& model);
+
+}  // namespace gantry
