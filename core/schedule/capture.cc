@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "schedule/frame.h"
+#include "schedule/execution_context.h"
 
 namespace gantry {
 

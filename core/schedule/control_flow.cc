@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "schedule/frame.h"
+#include "schedule/execution_context.h"
 
 namespace gantry {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <thread>
 
-#include "schedule/frame.h"
+#include "schedule/execution_context.h"
 
 namespace gantry {
 namespace {

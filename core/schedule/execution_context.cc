@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "schedule/execution_context.h"
+
 #include "plugin/error.h"
-#include "schedule/frame.h"
 
 namespace gantry {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "gantry/session.h"
-#include "schedule/frame.h"
+#include "schedule/execution_context.h"
 #include "schedule/program.h"
 
 namespace gantry {

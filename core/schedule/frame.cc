@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "plugin/error.h"
+#include "schedule/execution_context.h"
 
 namespace gantry {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "plugin/shared_tensor.h"
+#include "schedule/execution_context.h"
 #include "schedule/formats.h"
-#include "schedule/frame.h"
 
 namespace gantry {
 namespace {

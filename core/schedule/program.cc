@@ -9,11 +9,9 @@
 
 #include "base/trace.h"
 #include "plugin/crash_marks.h"
-#include "plugin/error.h"
 #include "schedule/areas.h"
-#include "schedule/compiled_form.h"
+#include "schedule/compile_claim.h"
 #include "schedule/formats.h"
-#include "schedule/fragment.h"
 #include "schedule/groups.h"
 #include "schedule/lifetimes.h"
 #include "schedule/transfers.h"
@@ -267,7 +265,8 @@ class ProgramBuilder {
           value && (!value->users.empty() || placement_.graph->is_output(value)) ? 1 : 0);
     }
     step.output_ports = claim.outputs;
-    compile(claim, slots, step);
+    compile_claim({claim, slots, placement_, program_.slots_, devices_.space(space), options_},
+                  step);
     program_.steps_.push_back(std::move(step));
   }
 
@@ -277,79 +276,6 @@ class ProgramBuilder {
       if (device.info.device == claim.candidate->device) return i;
     }
     throw Error(Code::kInternal, "device " + claim.candidate->device.to_string() + " has no owner");
-  }
-
-  void compile(const Claim& claim, const ClaimSlots& slots, Step& step) const {
-    const std::string span_name = options_.trace ? "compile " + step.label : std::string();
-    const TraceSpan span(options_.trace, "compile", span_name, step.provider);
-    const auto ids = [](const auto& values) {
-      std::vector<uint32_t> ids;
-      ids.reserve(values.size());
-      for (const GraphValue* value : values) ids.push_back(value ? value->id : GANTRY_NONE);
-      return ids;
-    };
-    std::vector<uint32_t> nodes;
-    for (const Node* node : claim.nodes) nodes.push_back(node->id);
-    const std::vector<uint32_t> inputs = ids(slots.inputs);
-    const std::vector<uint32_t> outputs = ids(slots.outputs);
-    const auto formats = [&](const std::vector<uint32_t>& of) {
-      std::vector<const gantry_format*> granted;
-      granted.reserve(of.size());
-      for (const uint32_t slot : of)
-        granted.push_back(slot == kNoSlot ? nullptr : program_.slots_[slot].format.get());
-      return granted;
-    };
-    const std::vector<const gantry_format*> input_formats = formats(step.inputs);
-    const std::vector<const gantry_format*> output_formats = formats(step.outputs);
-    gantry_fragment fragment(claim, slots, options_.model);
-    gantry_compile args = {};
-    args.size = sizeof(args);
-    args.device = claim.candidate->device_index;
-    args.graph = placement_.view->get();
-    args.nodes = nodes.data();
-    args.node_count = static_cast<uint32_t>(nodes.size());
-    args.inputs = inputs.data();
-    args.input_count = static_cast<uint32_t>(inputs.size());
-    args.outputs = outputs.data();
-    args.output_count = static_cast<uint32_t>(outputs.size());
-    args.threads = options_.threads;
-    args.input_formats = input_formats.data();
-    args.output_formats = output_formats.data();
-    args.tag = claim.tag;
-    args.options = to_str(claim.candidate->options);
-    args.fragment = &fragment;
-    const CompiledForm form(options_.artefact, claim, args);
-    gantry_kernel& kernel = step.kernel.raw();
-    kernel.size = sizeof(kernel);
-    const gantry_provider_api& api = claim.candidate->provider->api();
-    step.mark = mark_of(claim.candidate->provider->mark(), MarkedCall::kRun);
-    const CallMark mark(claim.candidate->provider->mark(), MarkedCall::kCompile);
-    gantry_error* error = contain([&] { return api.compile(api.self, &args, &kernel); });
-    if (!error && !kernel.run) {
-      error = make_error(Code::kAbiMismatch, "the kernel has no run function");
-    }
-    if (error) fail_compile(claim, step, nodes, error);
-    form.keep(step.label, kernel);
-    for (size_t i = 0; i < slots.inputs.size(); ++i) {
-      const bool is_used_up = (claim.inputs[i].flags & GANTRY_PORT_COMPILE_ONLY) != 0;
-      if (is_used_up && slots.inputs[i] && slots.inputs[i]->constant)
-        drop_pages(*slots.inputs[i]->constant);
-    }
-  }
-
-  [[noreturn]] void fail_compile(const Claim& claim, const Step& step,
-                                 const std::vector<uint32_t>& nodes, gantry_error* error) const {
-    const std::string reason(message_of(error));
-    try {
-      devices_.space(step.space)
-          .check(error, step.label + " on " + step.device + ", provider \"" + step.provider +
-                            "\": compile failed");
-    } catch (const Error& failure) {
-      if (failure.code() == Code::kDeviceLost) throw;
-      throw CompileFailure(
-          failure, {placement_.graph, step.provider, claim.candidate->device, nodes, reason});
-    }
-    throw Error(Code::kInternal, "a compile failure without an error");
   }
 
   void add_control_flow(Node& node) {

@@ -6,8 +6,8 @@
 
 #include "plugin/error.h"
 #include "plugin/host.h"
+#include "schedule/execution_context.h"
 #include "schedule/fragment.h"
-#include "schedule/frame.h"
 #include "schedule/thread_pool.h"
 
 namespace gantry {

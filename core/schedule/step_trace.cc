@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/trace.h"
-#include "schedule/frame.h"
+#include "schedule/execution_context.h"
 
 namespace gantry {
 namespace {

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one run needs for itself: frames, memory, streams, threads, and when it is to stop. A
+// context serves one run at a time; what it has stays for the next.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/trace.h"
+#include "base/value.h"
+#include "gantry/session.h"
+#include "plugin/crash_marks.h"
+#include "schedule/capture.h"
+#include "schedule/frame.h"
+#include "schedule/memory_plan.h"
+#include "schedule/memory_pool.h"
+#include "schedule/stream_clock.h"
+#include "schedule/thread_pool.h"
+
+namespace gantry {
+
+/// Makes the memory of an output of the graph.
+using MakeOutput = std::function<ValueRef(DType, std::span<const int64_t>)>;
+
+/// What a run ends with that was cancelled or is out of time.
+Error stop_error(Code code);
+
+/// When a run is to stop before it has ended.
+struct RunLimits {
+  const std::atomic<bool>* cancel = nullptr;
+  std::chrono::steady_clock::time_point deadline = {};
+  bool has_deadline = false;
+
+  RunLimits() = default;
+  explicit RunLimits(const RunOptions& options)
+      : cancel(options.cancel), has_deadline(options.timeout_ns.has_value()) {
+    if (has_deadline) set_deadline(*options.timeout_ns);
+  }
+  [[nodiscard]] bool can_stop() const noexcept { return cancel || has_deadline; }
+  /// 0, or the code with which the run is to stop.
+  [[nodiscard]] Code stop_code() const noexcept { return can_stop() ? asked_code() : Code::kOk; }
+
+ private:
+  void set_deadline(uint64_t timeout_ns);
+  [[nodiscard]] Code asked_code() const noexcept;
+};
+
+/// Memory, streams and kernel state of one run at a time.
+class ExecutionContext {
+ public:
+  ExecutionContext(const Program& program, const DeviceTable& devices, uint32_t threads);
+  ~ExecutionContext();
+  ExecutionContext(const ExecutionContext&) = delete;
+  ExecutionContext& operator=(const ExecutionContext&) = delete;
+
+  [[nodiscard]] Frame& main() { return *main_; }
+  [[nodiscard]] CaptureCache& captures() { return *captures_; }
+  /// By space, or by memory_of().
+  [[nodiscard]] MemoryPool& pool(uint32_t memory) { return *pools_[memory]; }
+  [[nodiscard]] Arena& arena(uint32_t memory) { return *arenas_[memory]; }
+  /// Which of the pools and arenas a slot's memory comes from: that of its space, or of its area,
+  /// which stand behind those of the spaces.
+  [[nodiscard]] uint32_t memory_of(const SlotInfo& slot) const {
+    return slot.area == 0 ? slot.space : space_count() + slot.area - 1;
+  }
+  [[nodiscard]] uint32_t memory_count() const { return static_cast<uint32_t>(pools_.size()); }
+  [[nodiscard]] const MemorySpace& area(uint32_t number) const { return devices_.area(number); }
+  [[nodiscard]] const MemorySpace& space(uint32_t space) const { return devices_.space(space); }
+  [[nodiscard]] gantry_stream* stream(uint32_t space) const { return streams_[space]; }
+  [[nodiscard]] uint32_t space_count() const { return devices_.space_count(); }
+  [[nodiscard]] ThreadTeam& team() { return team_; }
+  /// Gives the blocks of recorded runs back: a planned run has the arena. Not during a run.
+  void trim();
+  /// What can be given back while a run goes on: free blocks, once the devices
+  /// are done with them. Errors: of the devices' work.
+  void give_back();
+  /// Between runs: gives everything back.
+  void drop_memory();
+  /// Waits until the device of `space` has completed what the event was
+  /// recorded for. Errors: what failed there, with `label` in front; CANCELLED
+  /// and DEADLINE_EXCEEDED where the device can be asked (event_query).
+  void wait(uint32_t space, gantry_event* event, const std::string& label);
+  /// Waits for all devices; the first error of their work, as wait().
+  void synchronize();
+  /// After a failed run: waits until the devices are at rest; the first error
+  /// of their work. One that is still at work when the run was stopped
+  /// `grace_ms` ago is given up: is_abandoned().
+  std::optional<Error> quiesce() noexcept;
+  /// A device may use this context's memory for ever; it must be kept as it is.
+  [[nodiscard]] bool is_abandoned() const { return is_abandoned_; }
+  [[nodiscard]] MemoryUse memory() const;
+
+  /// Times every step from now on, and records what happens if `trace` keeps records. `number`: of
+  /// this context in its session. The trace must outlive the context.
+  void attach(Trace& trace, size_t number);
+  [[nodiscard]] Trace* trace() const { return trace_; }
+  /// For the trace: the stream of the step's device has work of it that began at `issued_ns`.
+  /// `replayed`: steps that were launched as one, from `step` on; 0: it was run by itself.
+  void note_on_stream(const Step& step, uint64_t issued_ns, uint32_t replayed = 0);
+  /// For the trace: the sizes of arenas and pools, where they changed.
+  void note_memory() noexcept;
+
+  /// 0, or the code with which the run is to stop.
+  [[nodiscard]] Code stop_code() const noexcept { return limits.stop_code(); }
+
+  std::shared_ptr<const MemoryPlan> plan;  ///< bound to the main frame
+  Signature signature;                     ///< of the run, reused between runs
+  RunLimits limits;
+  uint64_t grace_ms = 2000;
+  GiveBack give_back_others;          ///< called when this context has no more to give back
+  std::vector<ValueRef> kept_inputs;  ///< of the run in which it was abandoned
+  std::atomic<uint64_t>* const own_mark = mark_cell();
+  std::atomic<uint64_t>* mark = own_mark;   ///< takes Step::mark of the kernel that runs now
+  std::vector<ValueRef> bound_outputs;      ///< by graph output; null: made by the run
+  const MakeOutput* make_output = nullptr;  ///< of a run; null: make_tensor
+
+ private:
+  gantry_event* mark_end(uint32_t space);
+  bool comes_to_rest(uint32_t space);
+
+  const DeviceTable& devices_;
+  std::vector<std::unique_ptr<MemoryPool>> pools_;  // of spaces, then of areas; so are arenas_
+  std::vector<std::unique_ptr<Arena>> arenas_;
+  std::vector<gantry_stream*> streams_;
+  std::vector<gantry_event*> ends_;  // by space, made when first wanted
+  bool is_abandoned_ = false;
+  ThreadTeam team_;
+  Trace* trace_ = nullptr;
+  std::vector<std::unique_ptr<StreamClock>> clocks_;  // by space, if there are records
+  std::vector<uint32_t> memory_tracks_;               // likewise
+  std::vector<std::array<int64_t, 2>> noted_memory_;  // likewise
+  std::unique_ptr<Frame> main_;
+  std::unique_ptr<CaptureCache> captures_;
+};
+
+}  // namespace gantry
