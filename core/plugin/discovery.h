@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding manifests: which files, in which order (ARCHITECTURE §5). Opens no library. Reads the
+// Finding manifests: which files, in which order (docs/MANIFEST.md). Opens no library. Reads the
 // environment when called.
 #pragma once
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "plugin/fork.h"
+
 #include <gantry/error.h>
 
 #include <atomic>
 #include <pthread.h>
-
-#include "plugin/registry.h"
 
 namespace gantry {
 namespace {
@@ -26,8 +26,8 @@ void require_not_forked() {
     throw Error(
         Code::kUnavailable,
         "this process was forked from one that had opened gantry's providers, whose threads and "
-        "devices stayed in the "
-        "parent; start workers with spawn instead of fork, or fork before the first session");
+        "devices stayed in the parent; start workers with spawn instead of fork, or fork before "
+        "the first session");
   }
 }
 

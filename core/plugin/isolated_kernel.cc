@@ -11,10 +11,10 @@
 #include "base/alignment.h"
 #include "base/value.h"
 #include "plugin/error.h"
+#include "plugin/fork.h"
 #include "plugin/graph_message.h"
 #include "plugin/host.h"
 #include "plugin/isolated_provider.h"
-#include "plugin/registry.h"
 
 namespace gantry {
 namespace {

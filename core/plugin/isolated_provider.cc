@@ -5,8 +5,8 @@
 
 #include "base/log.h"
 #include "plugin/error.h"
+#include "plugin/fork.h"
 #include "plugin/graph_message.h"
-#include "plugin/registry.h"
 
 namespace gantry {
 namespace {

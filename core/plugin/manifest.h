@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A provider's manifest: the JSON file that says what a library is before anyone opens it
-// (ARCHITECTURE §10). Pure functions.
+// (docs/MANIFEST.md). Pure functions.
 #pragma once
 
 #include <gantry/error.h>

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "base/log.h"
+#include "plugin/fork.h"
 #include "plugin/host.h"
 #include "plugin/isolated_provider.h"
-#include "plugin/registry.h"
 
 namespace gantry {
 namespace {

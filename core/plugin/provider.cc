@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "plugin/error.h"
+#include "plugin/fork.h"
 #include "plugin/host.h"
 #include "plugin/isolated_provider.h"
-#include "plugin/registry.h"
 
 namespace gantry {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "base/names.h"
 #include "plugin/crash_marks.h"
+#include "plugin/fork.h"
 
 namespace gantry {
 namespace {

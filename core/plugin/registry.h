@@ -113,13 +113,4 @@ class ProviderRegistry {
   std::vector<std::unique_ptr<ProviderCandidate>> candidates_;  // in search order
 };
 
-/// Throws UNAVAILABLE in a process that was forked after a provider had been opened: its threads
-/// and devices stayed in the parent.
-void require_not_forked();
-/// Starts watching for forks; called when the first provider is opened and when threads are
-/// started.
-void watch_forks();
-/// True in such a forked child.
-bool is_forked() noexcept;
-
 }  // namespace gantry

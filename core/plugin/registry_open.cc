@@ -5,6 +5,7 @@
 
 #include "base/names.h"
 #include "plugin/crash_marks.h"
+#include "plugin/fork.h"
 #include "plugin/isolated_provider.h"
 #include "plugin/library.h"
 #include "plugin/open_providers.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "plugin/registry.h"
+#include "plugin/fork.h"
 #include "schedule/thread_pool.h"
 
 namespace gantry {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "plugin/crash_marks.h"
+#include "plugin/fork.h"
 #include "provider_folder.h"
 
 namespace gantry {
