@@ -2,7 +2,6 @@
 #include "session/plan_model.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -19,71 +18,6 @@ namespace gantry {
 namespace {
 
 constexpr int kMostInlinings = 64;  // rounds; a function may call functions, but never itself
-
-constexpr const char* kPrecision = "precision";  // member of the session and of providers' options
-
-// True if the provider says with what precision it computes by an option.
-bool has_precision(const Manifest& manifest) {
-  const auto schema = nlohmann::json::parse(manifest.options_schema, nullptr, false);
-  const auto members = schema.is_object() ? schema.find("properties") : schema.end();
-  return members != schema.end() && members->contains(kPrecision);
-}
-
-// The options of a provider: its own, with the session's precision if they have none.
-std::string provider_options(const Config& config, const Manifest& manifest) {
-  const auto found = config.providers.options.find(manifest.name);
-  const std::string own = found == config.providers.options.end() ? "{}" : found->second;
-  if (config.session.precision == "f32" || !has_precision(manifest)) return own;
-  auto options = nlohmann::json::parse(own);
-  if (!options.contains(kPrecision)) options[kPrecision] = config.session.precision;
-  return options.dump();
-}
-
-// UNSUPPORTED: a precision was asked for that no provider of the session's devices has.
-void require_precision(const Config& config, const Preference& preference) {
-  if (config.session.precision == "f32") return;
-  const bool has_any = std::any_of(
-      preference.candidates.begin(), preference.candidates.end(),
-      [](const Candidate& candidate) { return has_precision(candidate.provider->manifest()); });
-  if (has_any) return;
-  throw Error(Code::kUnsupported, config.where("/session/precision") + ": no provider of " +
-                                      preference.named + " computes in \"" +
-                                      config.session.precision + "\"; leave the member out");
-}
-
-void add_device(ProviderRegistry& registry, const Config& config, const Device& device,
-                Preference& preference) {
-  const bool is_known =
-      std::any_of(preference.candidates.begin(), preference.candidates.end(),
-                  [&](const Candidate& candidate) { return candidate.device == device; });
-  if (is_known) return;
-  std::vector<DeviceProvider> providers = registry.find(device);
-  for (const DeviceProvider& provider : providers) {
-    preference.candidates.push_back({provider.provider, provider.device_index, device,
-                                     provider_options(config, provider.provider->manifest())});
-  }
-  preference.owners.push_back(std::move(providers));
-}
-
-void add_preferred(ProviderRegistry& registry, const Config& config, Preference& preference) {
-  std::vector<std::string> wanted = config.placement.prefer;
-  if (wanted.empty()) wanted.emplace_back("CPU");
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    try {
-      add_device(registry, config, Device::parse(wanted[i]), preference);
-      preference.named += (preference.named.empty() ? "" : ", ") + wanted[i];
-    } catch (const Error& error) {
-      const std::string pointer = json_pointer("/placement/prefer", std::to_string(i));
-      if (!config.origins.contains(pointer)) throw;
-      const Error told = error.in(config.where(pointer));
-      const bool is_absent = error.code() == Code::kNotFound || error.code() == Code::kUnavailable;
-      if (config.placement.fallback == Fallback::kError || !is_absent) throw told;
-      ConfigWarning passed_over{told.message(), config.placement.fallback == Fallback::kWarn};
-      preference.warnings.push_back(std::move(passed_over));
-    }
-  }
-  if (preference.named.empty()) preference.named = "CPU";  // by the fallback policy
-}
 
 // Calls of functions that nobody runs, bodies included.
 void find_unclaimed_functions(const OnnxModel& model, const GraphPlacement& placement,
@@ -102,10 +36,9 @@ void find_unclaimed_functions(const OnnxModel& model, const GraphPlacement& plac
 std::vector<ValueRef> evaluate_on_cpu(ProviderRegistry& registry, const Config& config,
                                       const Graph& graph) {
   try {
-    Preference host;
     Config exact = config;  // what is computed once is not rounded
     exact.session.precision = "f32";
-    add_device(registry, exact, Device{}, host);
+    const Preference host = cpu_alone(registry, exact);
     const std::unique_ptr<GraphPlacement> placement = place(graph, host.candidates, {});
     if (!placement->complete()) return {};
     auto devices = std::make_shared<DeviceTable>();
@@ -183,38 +116,6 @@ bool has_dequantize(const Graph& graph) {
            });
   });
 }
-
-}  // namespace
-
-Preference resolve_preference(ProviderRegistry& registry, const Config& config,
-                              const std::string& device) {
-  Preference preference;
-  preference.fallback = config.placement.fallback;
-  preference.policy.cost_model = config.placement.cost_model;
-  if (!device.empty()) {
-    preference.named = device;
-    add_device(registry, config, Device::parse(device), preference);
-  } else {
-    add_preferred(registry, config, preference);
-  }
-  for (size_t i = 0; i < config.placement.rules.size(); ++i) {
-    const PlacementRule& rule = config.placement.rules[i];
-    const Device target = Device::parse(rule.device);
-    try {
-      add_device(registry, config, target, preference);
-    } catch (const Error& error) {
-      throw error.in(config.where(json_pointer("/placement/rules", std::to_string(i)) + "/device"));
-    }
-    preference.policy.rules.push_back(
-        {[rule](const Node& node) { return rule.matches(node.op_type, node.domain, node.name); },
-         target});
-  }
-  if (preference.fallback != Fallback::kError) add_device(registry, config, Device{}, preference);
-  require_precision(config, preference);
-  return preference;
-}
-
-namespace {
 
 // The way of one model from its file to a placed graph.
 class Planner {
@@ -334,15 +235,16 @@ Placement describe(const PlannedModel& planned, const Preference& preference) {
 
 void require_complete(const PlannedModel& planned, const Preference& preference) {
   if (planned.placement->complete()) return;
+  constexpr size_t kMostListed = 5;
   const std::vector<NodePlacement> rows = describe(*planned.placement).nodes;
   size_t refused = 0;
   std::string list;
   for (const NodePlacement& row : rows) {
     if (!row.device.empty()) continue;
-    if (++refused > 5) continue;
+    if (++refused > kMostListed) continue;
     list += (list.empty() ? "" : "; ") + row.op_type + " \"" + row.node + "\" (" + row.reason + ")";
   }
-  if (refused > 5) list += "; and " + std::to_string(refused - 5) + " more";
+  if (refused > kMostListed) list += "; and " + std::to_string(refused - kMostListed) + " more";
   throw Error(Code::kUnsupported,
               std::to_string(refused) + " of " + std::to_string(rows.size()) +
                   " nodes cannot run on " + preference.named + ": " + list +

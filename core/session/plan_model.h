@@ -11,26 +11,9 @@
 #include "gantry/session.h"
 #include "onnx/model.h"
 #include "schedule/placement.h"
-#include "session/runtime_impl.h"
+#include "session/preference.h"
 
 namespace gantry {
-
-/// The devices a session may use, most preferred first, and their providers.
-struct Preference {
-  std::vector<Candidate> candidates;
-  /// by device: its providers, the owner of its memory first
-  std::vector<std::vector<DeviceProvider>> owners;
-  PlacementPolicy policy;
-  std::string named;                    ///< devices that the user named, for messages
-  std::vector<ConfigWarning> warnings;  ///< preferred devices that are absent
-  Fallback fallback = Fallback::kError;
-};
-
-/// Resolves device, configured preference, rules and fallback. A preferred device that is absent is
-/// passed over if the fallback policy is not "error". Errors as ProviderRegistry::find and
-/// Device::parse.
-Preference resolve_preference(ProviderRegistry& registry, const Config& config,
-                              const std::string& device);
 
 /// A model with its placed graph. Nodes that nobody runs are still in it.
 struct PlannedModel {

@@ -15,6 +15,7 @@
 #include "session/build_program.h"
 #include "session/model_facts.h"
 #include "session/plan_model.h"
+#include "session/runtime_impl.h"
 #include "session/session_impl.h"
 #include "session/trace_file.h"
 

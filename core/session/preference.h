@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The devices that a session may use, in the order in which they are asked, with the providers, the
+// options and the rules that the configuration has for them. One thread at a time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plugin/registry.h"
+#include "schedule/placement.h"
+#include "session/config.h"
+
+namespace gantry {
+
+/// The devices, most preferred first, and their providers.
+struct Preference {
+  std::vector<Candidate> candidates;
+  /// by device: its providers, the owner of its memory first
+  std::vector<std::vector<DeviceProvider>> owners;
+  PlacementPolicy policy;
+  std::string named;                    ///< devices that the user named, for messages
+  std::vector<ConfigWarning> warnings;  ///< preferred devices that are absent
+  Fallback fallback = Fallback::kError;
+};
+
+/// Resolves device, configured preference, rules and fallback. A preferred device that is absent is
+/// passed over if the fallback policy is not "error". Errors as ProviderRegistry::find and
+/// Device::parse.
+Preference resolve_preference(ProviderRegistry& registry, const Config& config,
+                              const std::string& device);
+
+/// The device CPU and nothing else, whatever is preferred.
+Preference cpu_alone(ProviderRegistry& registry, const Config& config);
+
+}  // namespace gantry
