@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <type_traits>
 
 #include "../cli/compare.h"
@@ -147,9 +148,22 @@ void expect_equal(const Session& session, const Value& found, const Value& expec
   throw Failure(text, remedy);
 }
 
-Tensor random_elements(const ModelInput& input, bool is_positive, std::mt19937_64& generator) {
-  const Tensor elements = cli::random_tensor(input.dtype, input.shape, generator);
-  return is_positive ? positive(elements) : elements;
+Inputs fill_inputs(std::vector<ModelInput>& inputs, const std::vector<bool>& is_positive,
+                   const std::vector<bool>& is_constant, uint64_t seed) {
+  std::mt19937_64 generator(seed);
+  Inputs given;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    ModelInput& input = inputs[i];
+    if (input.name.empty() || input.constant.kind() == Kind::kTensor) continue;
+    Tensor elements = cli::random_tensor(input.dtype, input.shape, generator);
+    if (is_positive[i]) elements = positive(elements);
+    if (is_constant[i]) {
+      input.constant = elements;
+    } else {
+      given.emplace(input.name, elements);
+    }
+  }
+  return given;
 }
 
 }  // namespace gantry::checks

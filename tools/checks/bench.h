@@ -5,8 +5,8 @@
 
 #include <gantry/session.h>
 
+#include <cstdint>
 #include <memory>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -51,8 +51,11 @@ bool has_operator(const Session& session, const std::set<std::string>& operators
 void expect_equal(const Session& session, const Value& found, const Value& expected,
                   const std::string& output, const std::string& remedy);
 
-/// Random elements, or with `is_positive` those of [0.5, 1.5), or 1: where logarithms, roots and
-/// quotients are defined.
-Tensor random_elements(const ModelInput& input, bool is_positive, std::mt19937_64& generator);
+/// Gives a model elements, random but the same for the same seed: an input that `is_constant` has
+/// them in the model from then on; those of the others are returned, for a run. Where `is_positive`
+/// says so they are in [0.5, 1.5), or 1: where logarithms, roots and quotients are defined. Inputs
+/// that are absent or have elements already stay as they are. Both vectors: one entry an input.
+Inputs fill_inputs(std::vector<ModelInput>& inputs, const std::vector<bool>& is_positive,
+                   const std::vector<bool>& is_constant, uint64_t seed);
 
 }  // namespace gantry::checks

@@ -36,14 +36,7 @@ class DeviceCopies {
     expect_ok(device_.api().copy(stream_, &copy), "copy");
   }
   void copy(uint32_t kind, void* target, const void* source, uint64_t size_bytes) const {
-    gantry_copy copy = {};
-    copy.size = sizeof(copy);
-    copy.kind = kind;
-    copy.target = target;
-    copy.source = source;
-    copy.rows = 1;
-    copy.row_bytes = copy.target_pitch = copy.source_pitch = size_bytes;
-    enqueue(copy);
+    enqueue(plain_copy(kind, target, source, size_bytes));
   }
   void synchronize() const {
     expect_ok(device_.api().stream_synchronize(stream_), "stream_synchronize");

@@ -9,8 +9,8 @@
 #include "levels.h"
 #include "node_compile.h"
 #include "open_provider.h"
+#include "probe_operator.h"
 #include "progress.h"
-#include "test_kernel.h"
 
 namespace gantry::checks {
 namespace {
@@ -63,14 +63,7 @@ class OtherHost {
     const uint32_t device = first_device(has_host_memory);
     if (device == GANTRY_NONE) return;
     for (const ProbeOperator& probe : probe_operators()) {
-      TestGraph graph;
-      std::vector<uint32_t> ids;
-      for (const std::vector<int64_t>& shape : probe.inputs) {
-        const bool is_weight = probe.has_weights && !ids.empty();
-        ids.push_back(is_weight ? graph.add_constant(make_value(GANTRY_FLOAT, shape))
-                                : graph.add_input(GANTRY_FLOAT, shape));
-      }
-      graph.add_node(probe.op_type, "", probe.since_version, ids, 1, GANTRY_FLOAT);
+      TestGraph graph = probe_graph(probe, probe_inputs(probe));
       uint64_t tag = 0;
       if (!claims(device, graph.view(), tag)) continue;
       // Other devices have to be opened before anything is compiled for them.

@@ -133,13 +133,8 @@ void copies_rows(const Subject& subject) {
   std::vector<char> expected = received;
   for (uint64_t row = 0; row < kRows; ++row)
     std::memcpy(&expected[row * kTargetPitch], &sent[row * kSourcePitch], kRow);
-  gantry_copy copy = {};
-  copy.size = sizeof(copy);
-  copy.kind = GANTRY_COPY_HOST_TO_DEVICE;
-  copy.target = copies.block(0);
-  copy.source = received.data();
-  copy.rows = 1;
-  copy.row_bytes = copy.target_pitch = copy.source_pitch = received.size();
+  gantry_copy copy =
+      plain_copy(GANTRY_COPY_HOST_TO_DEVICE, copies.block(0), received.data(), received.size());
   copies.enqueue(copy);  // what the rows must leave as it is
   copy.source = sent.data();
   copy.rows = kRows;

@@ -3,7 +3,6 @@
 // order of their own: chains of nodes against the CPU provider.
 #include <filesystem>
 #include <memory>
-#include <random>
 
 #include "bench.h"
 #include "chain_cases.h"
@@ -16,19 +15,9 @@ namespace {
 void run_chain(const Subject& subject, const ChainCase& chain) {
   Bench& with = bench_of(subject);
   note_progress("loading " + chain.name);
-  std::mt19937_64 generator(subject.seed);
   NodesModel model = chain.model;
-  Inputs inputs;
-  for (size_t i = 0; i < model.inputs.size(); ++i) {
-    ModelInput& input = model.inputs[i];
-    if (input.constant.kind() == Kind::kTensor) continue;
-    const Tensor elements = random_elements(input, chain.is_positive[i], generator);
-    if (chain.is_constant[i]) {
-      input.constant = elements;
-    } else {
-      inputs.emplace(input.name, elements);
-    }
-  }
+  const Inputs inputs =
+      fill_inputs(model.inputs, chain.is_positive, chain.is_constant, subject.seed);
   const std::vector<std::byte> bytes = serialize(model);
   const ModelSource source(bytes, std::filesystem::path());
   const std::unique_ptr<Session> session = with.shared_session(source);

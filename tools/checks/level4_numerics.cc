@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <random>
 #include <set>
 
 #include "../cli/verify.h"
@@ -55,8 +54,7 @@ void run_case(const Subject& subject, const fs::path& folder) {
   const std::unique_ptr<Session> session = with.session(ModelSource(model));
   const std::string remedy = "gantry run " + model + " --device " + with.device() + " --verify " +
                              folder.string() +
-                             " shows it; compare the kernel with the operator's "
-                             "specification";
+                             " shows it; compare the kernel with the operator's specification";
   for (const fs::path& set : cli::find_sets(folder)) {
     note_progress("running " + model);
     const std::vector<Value> found = session->run_values(read_inputs(*session, set));
@@ -75,19 +73,9 @@ void run_case(const Subject& subject, const fs::path& folder) {
 void run_random(const Subject& subject, const RandomCase& random) {
   Bench& with = bench_of(subject);
   note_progress("loading " + random.name);
-  std::mt19937_64 generator(subject.seed);
   OneNodeModel node = random.model;
-  Inputs inputs;
-  for (size_t i = 0; i < node.inputs.size(); ++i) {
-    ModelInput& input = node.inputs[i];
-    if (input.name.empty() || input.constant.kind() == Kind::kTensor) continue;
-    const Tensor elements = random_elements(input, random.is_positive[i], generator);
-    if (random.is_constant[i]) {
-      input.constant = elements;
-    } else {
-      inputs.emplace(input.name, elements);
-    }
-  }
+  const Inputs inputs =
+      fill_inputs(node.inputs, random.is_positive, random.is_constant, subject.seed);
   const std::vector<std::byte> bytes = serialize(node);
   const ModelSource model(bytes, fs::path());
   const std::unique_ptr<Session> session = with.session(model);
@@ -95,11 +83,10 @@ void run_random(const Subject& subject, const RandomCase& random) {
   const std::vector<Value> found = session->run_values(inputs);
   const std::vector<Value> expected = with.reference(model)->run_values(inputs);
   for (size_t i = 0; i < found.size(); ++i) {
-    expect_equal(
-        *session, found[i], expected[i], session->outputs()[i].name,
-        "compare the kernel of " + random.model.op_type +
-            " with the operator's "
-            "specification; expected is what the CPU provider computes of the same elements");
+    expect_equal(*session, found[i], expected[i], session->outputs()[i].name,
+                 "compare the kernel of " + random.model.op_type +
+                     " with the operator's specification; expected is what the CPU provider "
+                     "computes of the same elements");
   }
 }
 

@@ -134,6 +134,17 @@ OpenDevice::OpenDevice(const OpenProvider& provider, uint32_t index) : api_(prov
 
 OpenDevice::~OpenDevice() { api_.device_close(device_); }
 
+gantry_copy plain_copy(uint32_t kind, void* target, const void* source, uint64_t size_bytes) {
+  gantry_copy copy = {};
+  copy.size = sizeof(copy);
+  copy.kind = kind;
+  copy.target = target;
+  copy.source = source;
+  copy.rows = 1;
+  copy.row_bytes = copy.target_pitch = copy.source_pitch = size_bytes;
+  return copy;
+}
+
 void expect_ok(gantry_error* error, const std::string& call) {
   const std::string text = take_error(error);
   expect(text.empty(), call + ": expected success, found " + text,

@@ -83,6 +83,9 @@ class OpenDevice {
   gantry_device* device_ = nullptr;
 };
 
+/// A copy of bytes that lie together.
+gantry_copy plain_copy(uint32_t kind, void* target, const void* source, uint64_t size_bytes);
+
 /// Throws a Failure if a call of the provider returned an error, which is released.
 void expect_ok(gantry_error* error, const std::string& call);
 

@@ -8,21 +8,6 @@
 
 namespace gantry::checks {
 
-const std::vector<ProbeOperator>& probe_operators() {
-  static const auto* const operators =
-      new std::vector<ProbeOperator>{{"Relu", 14, {{64, 33}}},
-                                     {"Add", 14, {{64, 33}, {64, 33}}},
-                                     {"Mul", 14, {{64, 33}, {64, 33}}},
-                                     {"MatMul", 13, {{16, 24}, {24, 8}}},
-                                     {"Sigmoid", 13, {{64, 33}}},
-                                     {"Tanh", 13, {{64, 33}}},
-                                     {"Identity", 23, {{64, 33}}},
-                                     {"Softmax", 13, {{64, 33}}},
-                                     {"MatMul", 13, {{16, 64}, {64, 48}}, true},
-                                     {"Conv", 22, {{1, 16, 12, 12}, {32, 16, 3, 3}}, true}};
-  return *operators;
-}
-
 gantry_error* compile_node(const OpenProvider& provider, const Subject& subject, uint32_t device,
                            const gantry_graph* graph, const TestClaim& claim,
                            gantry_kernel* out_kernel, const std::string& blob) {
@@ -35,46 +20,14 @@ gantry_error* compile_node(const OpenProvider& provider, const Subject& subject,
   return provider.api().compile(provider.self(), &args, out_kernel);
 }
 
-namespace {
-
-std::vector<std::shared_ptr<HostValue>> make_inputs(const ProbeOperator& probe) {
-  std::vector<std::shared_ptr<HostValue>> inputs;
-  for (const std::vector<int64_t>& shape : probe.inputs) {
-    inputs.push_back(make_value(GANTRY_FLOAT, shape));
-    auto* elements = static_cast<float*>(inputs.back()->memory.get());
-    const uint64_t count = inputs.back()->tensor.size_bytes / sizeof(float);
-    // Of both signs, exact in few bits.
-    for (uint64_t i = 0; i < count; ++i)
-      elements[i] = static_cast<float>((i * 37 + inputs.size() * 11) % 65) / 16.0F - 2.0F;
-  }
-  return inputs;
-}
-
-// Other elements of the same type and shape.
-void change(const HostValue& value) {
-  auto* elements = static_cast<float*>(value.memory.get());
-  for (uint64_t i = 0; i < value.tensor.size_bytes / sizeof(float); ++i)
-    elements[i] = 1.0F - elements[i];
-}
-
-}  // namespace
-
 TestKernel::TestKernel(const OpenProvider& provider, const Subject& subject,
                        const TestDevice& device, std::shared_ptr<OpenDevice> opened,
                        const Variant& variant)
     : provider_(provider), device_(std::move(opened)) {
   for (probe_ = variant.skipped; probe_ < probe_operators().size(); ++probe_) {
     const ProbeOperator& probe = probe_operators()[probe_];
-    TestGraph graph;
-    std::vector<uint32_t> ids;
-    std::vector<std::shared_ptr<HostValue>> inputs = make_inputs(probe);
-    for (const std::shared_ptr<HostValue>& input : inputs) {
-      const bool is_weight = probe.has_weights && input != inputs.front();
-      if (is_weight && variant.is_other) change(*input);
-      ids.push_back(is_weight ? graph.add_constant(input)
-                              : graph.add_input(GANTRY_FLOAT, input->shape));
-    }
-    graph.add_node(probe.op_type, "", probe.since_version, ids, 1, GANTRY_FLOAT);
+    const std::vector<std::shared_ptr<HostValue>> inputs = probe_inputs(probe, variant.is_other);
+    TestGraph graph = probe_graph(probe, inputs);
     if (variant.is_other) graph.set_name(0, "another");
     const TestAnswer answer = ask(provider, subject, device.index, graph.view());
     const TestClaim* row = answer.row_of(0);
@@ -82,7 +35,7 @@ TestKernel::TestKernel(const OpenProvider& provider, const Subject& subject,
     op_type_ = probe.op_type;
     claim_ = *row;
     graph_ = std::move(graph);
-    inputs_ = std::move(inputs);
+    inputs_ = inputs;
     break;
   }
   if (op_type_.empty()) {
@@ -229,13 +182,7 @@ class TestKernel::Execution {
   }
 
   gantry_error* copy(uint32_t kind, void* target, const void* source, uint64_t size_bytes) {
-    gantry_copy copy = {};
-    copy.size = sizeof(copy);
-    copy.kind = kind;
-    copy.target = target;
-    copy.source = source;
-    copy.rows = 1;
-    copy.row_bytes = copy.target_pitch = copy.source_pitch = size_bytes;
+    const gantry_copy copy = plain_copy(kind, target, source, size_bytes);
     return api().copy(stream_, &copy);
   }
 

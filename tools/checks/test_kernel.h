@@ -14,19 +14,10 @@
 
 #include "claims.h"
 #include "open_provider.h"
+#include "probe_operator.h"
 #include "test_graph.h"
 
 namespace gantry::checks {
-
-/// An operator of float tensors that has a float result, for checks that need any kernel.
-struct ProbeOperator {
-  const char* op_type;
-  int32_t since_version;
-  std::vector<std::vector<int64_t>> inputs;  ///< shapes
-  bool has_weights = false;                  ///< all inputs but the first are constants
-};
-/// In the order in which they are tried.
-const std::vector<ProbeOperator>& probe_operators();
 
 class TestKernel {
  public:
