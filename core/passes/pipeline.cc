@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "passes/capture_constants.h"
+#include "passes/casts.h"
 #include "passes/common_subexpressions.h"
 #include "passes/constant_folding.h"
 #include "passes/dead_code.h"
@@ -54,6 +55,8 @@ bool run_everywhere(const Pass& pass, Graph& graph, const PassContext& context) 
 const std::vector<Pass>& passes() {
   static const std::vector<Pass> kPasses = {
       {"identity", remove_identity, "removes Identity, which only copies"},
+      {"casts", simplify_casts,
+       "removes Casts to the type that is there, and types that are read from tensors"},
       {"dropout", remove_dropout, "removes Dropout, which does nothing in inference"},
       {"capture_constants", capture_constants,
        "gives bodies the constants that they would capture"},

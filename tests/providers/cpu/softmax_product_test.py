@@ -192,3 +192,14 @@ def test_what_does_not_fit_is_said():
             value.type.tensor_type.shape.dim.add()
     with pytest.raises(gantry.Error, match='MatMul "y": the inner extents of .3, 4. and .5, 6. differ'):
         run(model, {"s": np.ones((3, 4), np.float16), "v": np.ones((5, 6), np.float16)})
+
+
+def test_no_tensor_is_read_for_its_type_alone():
+    """A CastLike of what the Softmax makes is no other reader of it, and a Cast to the type that is there is none either."""
+    feeds = {"s": draw((6, 7), 1, np.float16), "v": draw((7, 5), 2, np.float16)}
+    one = numpy_helper.from_array(np.float32([0]), "one")
+    nodes = [PRODUCT[0], N("CastLike", ["one", "p"], "zero"), N("Cast", ["p"], "same", to=TensorProto.FLOAT16), N("Where", ["c", "zero", "same"], "h"), N("MatMul", ["h", "v"], "y")]
+    feeds["c"] = np.arange(6).reshape(6, 1) % 2 == 0
+    results, kernels = run(model_of(nodes, feeds, 2, [one]), feeds)
+    assert kernels == [SET] * 3
+    assert_rounded_once(results["y"], exact(feeds["s"], feeds["v"], feeds["c"]), SMALL["f16"][1])
