@@ -2,8 +2,6 @@
 #include "digest.h"
 
 #include <algorithm>
-#include <oneapi/tbb/info.h>
-#include <oneapi/tbb/parallel_for.h>
 #include <string>
 #include <vector>
 
@@ -31,11 +29,11 @@ Digest digest_of(const void* data, uint64_t size_bytes, std::string_view text) {
   const auto* bytes = static_cast<const std::byte*>(data);
   std::vector<Digest> chunks((size_bytes + kChunk - 1) / kChunk + 1);
   chunks.back() = digest(text.data(), text.size());
-  const auto take = [&](uint64_t i) {
+  const auto take = [&](int64_t index) {
+    const auto i = static_cast<uint64_t>(index);
     chunks[i] = digest(bytes + i * kChunk, std::min(kChunk, size_bytes - i * kChunk));
   };
-  with_threads(oneapi::tbb::info::default_concurrency(),
-               [&] { oneapi::tbb::parallel_for(uint64_t{0}, chunks.size() - 1, take); });
+  with_threads(machine_threads(), [&] { for_each(static_cast<int64_t>(chunks.size() - 1), take); });
   return digest(chunks.data(), chunks.size() * sizeof(Digest));
 }
 

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
-#include <mutex>
 #include <string>
 
 namespace gantry::onednn {
@@ -21,20 +19,6 @@ const dnnl::engine& engine() {
   // Outlives threads that still run at exit.
   static const auto& instance = *new dnnl::engine(dnnl::engine::kind::cpu, 0);
   return instance;
-}
-
-oneapi::tbb::task_arena& arena(int threads) {
-  static std::mutex mutex;
-  static auto& arenas = *new std::vector<std::unique_ptr<oneapi::tbb::task_arena>>;
-  const std::lock_guard lock(mutex);
-  const auto index = static_cast<size_t>(threads);
-  if (arenas.size() <= index) arenas.resize(index + 1);
-  if (!arenas[index]) {
-    const FlushDenormals flush;  // an arena's workers calculate as the thread did that set it up
-    arenas[index] = std::make_unique<oneapi::tbb::task_arena>(threads);
-    arenas[index]->initialize();
-  }
-  return *arenas[index];
 }
 
 Tag dense(size_t rank) {

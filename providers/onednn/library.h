@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneDNN as this provider uses it: one engine, the arenas in which its primitives run, and
-// primitives bound to their arguments. The library is built for oneTBB, so that its parallel
-// regions run on the workers that the whole process shares (docs/decisions/0017).
+// oneDNN as this provider uses it: one engine, and primitives bound to their arguments. Its threads
+// are those of threads.h.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -9,16 +8,11 @@
 #include <cstdint>
 #include <initializer_list>
 #include <oneapi/dnnl/dnnl.hpp>
-#include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/task_arena.h>
-#include <oneapi/tbb/task_group.h>
 #include <string>
 #include <utility>
 #include <vector>
 
-#if defined(__SSE2__)
-#include <xmmintrin.h>
-#endif
+#include "threads.h"
 
 namespace gantry::onednn {
 
@@ -32,50 +26,6 @@ std::string version();
 std::string build();
 /// The CPU engine of the process. [any]
 const dnnl::engine& engine();
-
-/// While it lives, this thread takes denormal numbers for zero, as operands and as results: the CPU
-/// needs a hundred times as long for each.
-class FlushDenormals {
- public:
-#if defined(__SSE2__)
-  FlushDenormals() : before_(_mm_getcsr()) { _mm_setcsr(before_ | kFlushToZero | kAreZero); }
-  ~FlushDenormals() { _mm_setcsr(before_); }
-
- private:
-  static constexpr unsigned kFlushToZero = 0x8000;
-  static constexpr unsigned kAreZero = 0x0040;
-  unsigned before_;
-#else
-  FlushDenormals() {}
-  ~FlushDenormals() {}
-#endif
-
- public:
-  FlushDenormals(const FlushDenormals&) = delete;
-  FlushDenormals& operator=(const FlushDenormals&) = delete;
-};
-
-/// An arena of that many threads, the caller's among them, whose workers flush denormal numbers;
-/// lives as long as the process. [any]
-oneapi::tbb::task_arena& arena(int threads);
-
-/// Runs `body` where the library sees `threads` threads, for creating primitives as for running
-/// them. Denormal numbers are flushed. In a run that is in an arena as wide already, as the host's
-/// runs are, that is the one: workers would be slow to follow into another.
-template <class Body>
-void with_threads(int threads, Body&& body) {
-  namespace tbb = oneapi::tbb;
-  const FlushDenormals flush;
-  const bool is_inside =
-      tbb::this_task_arena::current_thread_index() != tbb::task_arena::not_initialized &&
-      tbb::this_task_arena::max_concurrency() == threads;
-  if (!is_inside) return arena(threads).execute(body);
-  // The workers calculate as the context says, not as their arena was set up.
-  tbb::task_group_context context(tbb::task_group_context::isolated);
-  context.capture_fp_settings();
-  tbb::parallel_for(
-      0, 1, 1, [&](int) { body(); }, tbb::simple_partitioner(), context);
-}
 
 /// Dense layout of a rank from 1 to 6: axes in order.
 Tag dense(size_t rank);

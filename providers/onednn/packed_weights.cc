@@ -2,7 +2,6 @@
 #include "packed_weights.h"
 
 #include <algorithm>
-#include <oneapi/tbb/info.h>
 #include <unordered_map>
 #include <utility>
 
@@ -23,7 +22,7 @@ class Reorder {
       scales_ = dnnl::memory(desc_f32({static_cast<int64_t>(plain.scales.size())}, Tag::a),
                              engine(), const_cast<float*>(plain.scales.data()));
     }
-    with_threads(oneapi::tbb::info::default_concurrency(), [&] {
+    with_threads(machine_threads(), [&] {
       const dnnl::reorder::primitive_desc description(engine(), plain.desc, engine(), to, attr);
       primitive_ = dnnl::reorder(description);
       from_ = dnnl::memory(plain.desc, engine(), readable(plain, description.impl_info_str()));
@@ -31,7 +30,7 @@ class Reorder {
   }
 
   void operator()(const dnnl::memory& to) const {
-    with_threads(oneapi::tbb::info::default_concurrency(), [&] {
+    with_threads(machine_threads(), [&] {
       dnnl::stream stream(engine());
       std::unordered_map<int, dnnl::memory> arguments = {{DNNL_ARG_FROM, from_}, {DNNL_ARG_TO, to}};
       if (scales_) arguments.emplace(DNNL_ARG_ATTR_SCALES | DNNL_ARG_SRC, scales_);

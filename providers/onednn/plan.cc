@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan.h"
 
-#include <oneapi/tbb/blocked_range.h>
-#include <oneapi/tbb/parallel_for.h>
-
 namespace gantry::onednn {
 
 Operand::Operand(const Desc& given, const Desc& wanted, bool is_input)
@@ -32,13 +29,9 @@ void Operand::run(const dnnl::stream& stream) const {
   }
   const auto* source = static_cast<const float*>((is_input_ ? outer_ : inner_).get_data_handle());
   auto* target = static_cast<float*>((is_input_ ? inner_ : outer_).get_data_handle());
-  namespace tbb = oneapi::tbb;
-  tbb::parallel_for(
-      tbb::blocked_range<int64_t>(0, matrices_->blocks(), matrices_->grain()),
-      [&](const tbb::blocked_range<int64_t>& range) {
-        transpose(*matrices_, source, target, range.begin(), range.end());
-      },
-      tbb::simple_partitioner());
+  for_ranges(matrices_->blocks(), matrices_->grain(), [&](int64_t begin, int64_t end) {
+    transpose(*matrices_, source, target, begin, end);
+  });
 }
 
 void Scratchpad::place(sdk::Call& call) {

@@ -5,8 +5,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <oneapi/tbb/info.h>
-#include <oneapi/tbb/parallel_for.h>
 #include <string>
 
 #include "digest.h"
@@ -103,9 +101,8 @@ BlockWeights::Offsets BlockWeights::offsets() const {
 }
 
 void BlockWeights::fill(const PlainBlocks& plain, uint8_t* target) const {
-  with_threads(oneapi::tbb::info::default_concurrency(), [&] {
-    oneapi::tbb::parallel_for(int64_t{0}, group_count(),
-                              [&](int64_t index) { fill_group(plain, index, target); });
+  with_threads(machine_threads(), [&] {
+    for_each(group_count(), [&](int64_t index) { fill_group(plain, index, target); });
   });
 }
 

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <oneapi/tbb/info.h>
-#include <oneapi/tbb/parallel_for.h>
 #include <string>
 
 #include "digest.h"
@@ -45,8 +43,8 @@ void RecurrentWeights::pack(const gantry_host* host, sdk::Choices& choices, Cell
   const Digest shape = digest_of(form.data(), form.size(), "");
   const auto packed = static_cast<uint64_t>(directions * elements_) * sizeof(float);
   share_ = share_packed(host, {content, shape}, packed, [&](void* target) {
-    with_threads(oneapi::tbb::info::default_concurrency(), [&] {
-      oneapi::tbb::parallel_for(int64_t{0}, directions * blocks, [&](int64_t index) {
+    with_threads(machine_threads(), [&] {
+      for_each(directions * blocks, [&](int64_t index) {
         const auto* from =
             static_cast<const float*>(plain) + index / blocks * gates * hidden * hidden;
         fill_block(from, gates, hidden, index % blocks,

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/task_arena.h>
 #include <utility>
+
+#include "threads.h"
 
 namespace gantry::onednn::winograd {
 namespace {
@@ -25,19 +25,13 @@ int64_t apart(int64_t elements) {
   return divided_up(elements, 2 * kLine) * 2 * kLine + kLine;
 }
 
-/// body(i) for i in [0, count), on the threads of the arena.
+/// body(i, thread) for i in [0, count): `thread` is the number of the one that it runs on.
 template <class Body>
-void for_each(int64_t count, bool in_parallel, const Body& body) {
-  namespace tbb = oneapi::tbb;
-  if (in_parallel && count > 1) {
-    tbb::parallel_for(
-        tbb::blocked_range<int64_t>(0, count, 1),
-        [&](const tbb::blocked_range<int64_t>& range) {
-          for (int64_t i = range.begin(); i < range.end(); ++i) body(i);
-        },
-        tbb::simple_partitioner());
+void for_each_on(int threads, int64_t count, const Body& body) {
+  if (threads > 1 && count > 1) {
+    for_each(count, [&](int64_t i) { body(i, thread_number()); });
   } else {
-    for (int64_t i = 0; i < count; ++i) body(i);
+    for (int64_t i = 0; i < count; ++i) body(i, 0);
   }
 }
 
@@ -128,8 +122,7 @@ void Convolution::run(const Operands& operands, std::byte* scratch) const {
 void Convolution::run_apart(const Operands& operands, std::byte* scratch) const {
   const int64_t most = divided_up(tiles_, groups_);
   const int64_t own = input_of(most) + share_of(most);
-  for_each(groups_, threads_ > 1, [&](int64_t index) {
-    const int thread = threads_ > 1 ? oneapi::tbb::this_task_arena::current_thread_index() : 0;
+  for_each_on(threads_, groups_, [&](int64_t index, int thread) {
     auto* memory = reinterpret_cast<float*>(scratch) + thread * own;
     const int64_t first = index * tiles_ / groups_;
     const Group group{first, (index + 1) * tiles_ / groups_ - first, memory};
@@ -147,11 +140,10 @@ void Convolution::run_together(const Operands& operands, std::byte* scratch) con
   for (int64_t index = 0; index < groups_; ++index) {
     const int64_t first = index * tiles_ / groups_;
     const Group group{first, (index + 1) * tiles_ / groups_ - first, memory};
-    for_each(divided_up(group.count, kTilesAtOnce), threads_ > 1, [&](int64_t i) {
+    for_each_on(threads_, divided_up(group.count, kTilesAtOnce), [&](int64_t i, int) {
       transform(operands, group, i * kTilesAtOnce, std::min((i + 1) * kTilesAtOnce, group.count));
     });
-    for_each(panels_, threads_ > 1, [&](int64_t panel) {
-      const int thread = threads_ > 1 ? oneapi::tbb::this_task_arena::current_thread_index() : 0;
+    for_each_on(threads_, panels_, [&](int64_t panel, int thread) {
       multiply_panel(operands, group, panel, memory + input_of(most) + thread * share_of(most));
     });
   }

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <oneapi/tbb/info.h>
-#include <oneapi/tbb/parallel_for.h>
 #include <string>
 
 #include "digest.h"
@@ -58,8 +56,8 @@ void fill(const PlainWeights& plain, Tile tile, Form form, float* target) {
   const int64_t panels = panels_of(plain.filters);
   const int64_t size = weights_bytes(plain.filters, plain.channels, tile, form) /
                        static_cast<int64_t>(sizeof(float)) / panels;
-  with_threads(oneapi::tbb::info::default_concurrency(), [&] {
-    oneapi::tbb::parallel_for(int64_t{0}, panels, [&](int64_t panel) {
+  with_threads(machine_threads(), [&] {
+    for_each(panels, [&](int64_t panel) {
       float* to = target + panel * size;
       if (form == Form::kTaps) {
         gather_panel(plain, panel, to);
