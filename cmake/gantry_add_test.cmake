@@ -21,15 +21,14 @@ function(gantry_add_test name)
   add_executable(${name} ${arg_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} gantry_warnings GTest::gmock GTest::gtest_main)
-  # Tests ask for more memory than there is; a sanitizer would end the process instead of refusing.
-  set(options ASAN_OPTIONS=allocator_may_return_null=1)
-  if(GANTRY_SANITIZE STREQUAL "thread")
-    set(options TSAN_OPTIONS=allocator_may_return_null=1)
-  endif()
+  # Tests ask for more memory than there is, where a sanitizer would end the process instead of refusing; and processes that crash for
+  # a test are to end by their signal, and not by a report.
+  set(options allocator_may_return_null=1:handle_segv=0:handle_abort=0:handle_sigbus=0)
+  set(suppressions ${PROJECT_SOURCE_DIR}/tests/support/thread_sanitizer.txt)
   # The cases are listed when ctest starts, so that a build does not run what it builds.
   gtest_discover_tests(${name}
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
-      ENVIRONMENT ${options})
+      ENVIRONMENT "ASAN_OPTIONS=${options};TSAN_OPTIONS=${options}:suppressions=${suppressions}")
 endfunction()

@@ -22,6 +22,7 @@ def test_a_crash_and_a_hang_are_seen(monkeypatch, tmp_path):
     child = tmp_path / "child.py"
     child.write_text("import os, sys, time\nfor n in range(int(sys.argv[1]), int(sys.argv[2])):\n    print(n, 'begins', flush=True)\n    n == 1 and os.abort()\n    n == 3 and time.sleep(60)\n    print(n, 'ok', flush=True)\n")
     monkeypatch.setattr(operator_fuzz, "__file__", str(child))
+    monkeypatch.setattr(operator_fuzz, "PATIENCE", 1)
     found = dict(operator_fuzz.watch(0, 5, limit_s=0.5))
     assert [found[n] for n in (0, 2, 4)] == ["ok"] * 3
     assert found[1].startswith("ended with -6") and found[3] == "hung"

@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 import pytest
 from model_files import light_file, model_file
+from sanitizer import PATIENCE
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from isolated_cases import run  # noqa: E402: beside this file
@@ -73,7 +74,7 @@ def run_isolated(tmp_path_factory):
     (folder / "cases").write_bytes(pickle.dumps({**CASES, **REAL}))
     program = str(pathlib.Path(__file__).parent / "isolated_cases.py")
     done = subprocess.run([sys.executable, program, folder / "cases", folder / "results"], env={**os.environ, "GANTRY_ISOLATION": "all", "GANTRY_LOG": "info"},
-                          timeout=300, capture_output=True, text=True, check=False)
+                          timeout=300 * PATIENCE, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     for provider in ("cpu", "sim"):
         assert f'provider "{provider}" runs in process ' in done.stderr
@@ -130,5 +131,5 @@ del session
 assert x[0, 0] == -9
 """
     for isolation in ("all", "off"):
-        done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "GANTRY_ISOLATION": isolation}, timeout=120, capture_output=True, text=True, check=False)
+        done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "GANTRY_ISOLATION": isolation}, timeout=120 * PATIENCE, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[-2000:]

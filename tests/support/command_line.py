@@ -11,6 +11,7 @@ import subprocess
 import termios
 
 import pytest
+from sanitizer import PATIENCE
 
 BINARY = pathlib.Path(os.environ.get("GANTRY_BINARY", pathlib.Path(__file__).parents[2] / "build" / "release" / "bin" / "gantry"))
 
@@ -20,7 +21,7 @@ GOOD, NO, USAGE, ERROR = 0, 1, 2, 3
 def gantry(*arguments, status=GOOD, env=None):
     """Runs a command, requires its exit status, and returns what it printed: (standard output, standard error)."""
     command = [str(BINARY), *(str(argument) for argument in arguments)]
-    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120 * PATIENCE,
                             env={**os.environ, **(env or {})}, check=False)
     assert result.returncode == status, f"{command} ended with {result.returncode}:\n{result.stdout}\n{result.stderr}"
     return result.stdout, result.stderr

@@ -16,6 +16,8 @@ import threading
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
+from sanitizer import NAME as SANITIZER
+from sanitizer import PATIENCE, with_largest_allocation
 
 EXTENTS = (0, 0, 1, 1, 2, 3, 5, 8, 17, 64)
 INTEGERS = (0, 1, -1, 2, -2, 3, 7, 63, 64, 255, 1 << 16, (1 << 31) - 1, -(1 << 31), 1 << 31, 1 << 40, (1 << 62), (1 << 63) - 1, -(1 << 63))
@@ -198,7 +200,8 @@ def run(number):
 def _main(first, end):
     import resource
 
-    resource.setrlimit(resource.RLIMIT_AS, (2 * MOST_BYTES + (4 << 30), resource.RLIM_INFINITY))
+    if not SANITIZER:
+        resource.setrlimit(resource.RLIMIT_AS, (2 * MOST_BYTES + (4 << 30), resource.RLIM_INFINITY))
     seeds()
     for number in range(first, end):
         print(f"{number} begins", flush=True)
@@ -208,7 +211,8 @@ def _main(first, end):
 def watch(first, end, limit_s=5):
     """Runs models in child processes. (number, what became of it) for each: run()'s answer, "hung", or how its process ended."""
     while first < end:
-        child = subprocess.Popen([sys.executable, __file__, str(first), str(end)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        child = subprocess.Popen([sys.executable, __file__, str(first), str(end)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                 env=with_largest_allocation(2 * MOST_BYTES))
         number, is_hung = None, False
 
         def stop(child=child):
@@ -219,14 +223,14 @@ def watch(first, end, limit_s=5):
         errors = []
         reader = threading.Thread(target=lambda child=child, errors=errors: errors.append(child.stderr.read()))
         reader.start()
-        timer = threading.Timer(60, stop)
+        timer = threading.Timer(60 * PATIENCE, stop)
         timer.start()
         for line in child.stdout:
             timer.cancel()
             at, _, rest = line.rstrip("\n").partition(" ")
             if rest == "begins":
                 number = int(at)
-                timer = threading.Timer(limit_s, stop)
+                timer = threading.Timer(limit_s * PATIENCE, stop)
                 timer.start()
             else:
                 yield int(at), rest

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sanitizer that the tests run under (`tools/test --sanitize`), and what cannot be asked of them then."""
+
+import os
+
+import pytest
+
+NAME = next((name for name, library in (("address", "libasan"), ("thread", "libtsan")) if library in os.environ.get("LD_PRELOAD", "")), "")
+
+# How much longer something may take before it counts as stuck.
+PATIENCE = 20 if NAME else 1
+
+compares_times = pytest.mark.skipif(NAME != "", reason="a sanitizer makes our kernels slower, and not the library's")
+
+
+def with_largest_allocation(size_bytes):
+    """The environment of a child in which no allocation may be larger. Without a sanitizer it is as it is; a limit of the address space, which is then to be used,
+    leaves no room for what a sanitizer maps."""
+    if not NAME:
+        return dict(os.environ)
+    variable = {"address": "ASAN_OPTIONS", "thread": "TSAN_OPTIONS"}[NAME]
+    return {**os.environ, variable: f"{os.environ.get(variable, '')}:max_allocation_size_mb={size_bytes >> 20}"}
