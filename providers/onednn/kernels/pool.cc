@@ -47,7 +47,8 @@ struct Shape {
       const gantry_tensor* constant = node.input(1).constant();
       if (!constant || constant->dtype != GANTRY_INT64) return false;
       axes.resize(static_cast<size_t>(sdk::Shape(*constant).element_count()));
-      std::memcpy(axes.data(), constant->data, axes.size() * sizeof(int64_t));
+      // Of no axes there may be no address either.
+      if (!axes.empty()) std::memcpy(axes.data(), constant->data, axes.size() * sizeof(int64_t));
     }
     for (int64_t& axis : axes) axis += axis < 0 ? rank : 0;
     std::sort(axes.begin(), axes.end());
