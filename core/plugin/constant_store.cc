@@ -14,8 +14,10 @@ constexpr uint64_t kSmall = 4096;  // bytes that a message may as well carry
 }  // namespace
 
 ConstantStore::Segment::~Segment() {
-  const std::lock_guard<std::mutex> lock(store->dropped_mutex_);
-  store->dropped_.push_back(id);
+  const std::shared_ptr<ConstantStore> told = store.lock();
+  if (!told) return;
+  const std::lock_guard<std::mutex> lock(told->dropped_mutex_);
+  told->dropped_.push_back(id);
 }
 
 std::shared_ptr<ConstantStore> ConstantStore::create() { return std::make_shared<ConstantStore>(); }

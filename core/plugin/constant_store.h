@@ -25,7 +25,7 @@ class ConstantStore {
     uint64_t id = 0;
     std::shared_ptr<SharedMemory> memory;      ///< null: a file
     std::shared_ptr<const MappedFile> mapped;  ///< null: memory
-    std::shared_ptr<ConstantStore> store;
+    std::weak_ptr<ConstantStore> store;        // which keeps the segments of its entries
     ~Segment();
     [[nodiscard]] int file() const { return mapped ? mapped->descriptor() : memory->file(); }
     [[nodiscard]] uint64_t size_bytes() const {
