@@ -40,7 +40,7 @@ struct ModelDescription {
 struct ModelSummary {
   std::string name;  ///< of the graph
   ModelDescription description;
-  std::string producer;
+  std::string producer;  ///< name and version
   int64_t ir_version = 0;
   std::map<std::string, int> opsets;  ///< domain -> version
   std::map<std::string, std::string> metadata;

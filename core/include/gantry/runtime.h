@@ -46,7 +46,7 @@ struct EnvironmentVariable {
 };
 
 struct RuntimeOptions {
-  /// Configuration: a JSON document (ARCHITECTURE §10) or empty. Checked before anything is opened.
+  /// Configuration, JSON (docs/configuration.md), or empty. Checked before anything is opened.
   std::string config_json = {};
   /// The file that config_json was read from: messages then have its lines; empty: given in code.
   std::string config_file = {};
@@ -73,7 +73,7 @@ class Runtime {
 
   /// The variables that were looked at when this runtime was made.
   [[nodiscard]] std::vector<EnvironmentVariable> environment() const;
-  /// Both as a JSON object (docs/command-line.md, doctor).
+  /// report() and environment() as one JSON object (docs/command-line.md, doctor).
   [[nodiscard]] std::string report_json(bool open = false);
 
   /// Adds a provider from code, before the others: `entry` is a gantry_provider_entry

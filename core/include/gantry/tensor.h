@@ -48,8 +48,8 @@ class Value {
   std::shared_ptr<gantry_value> handle_;
 };
 
-/// A dense tensor in host memory, last axis fastest. 4- and 2-bit types are packed, the first
-/// element in the low bits.
+/// A dense tensor in host memory, last axis fastest. Elements of fewer than 8 bits are packed, the
+/// first one in the low bits.
 class Tensor : public Value {
  public:
   /// Holds nothing: shape [], dtype kUndefined.

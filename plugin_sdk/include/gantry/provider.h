@@ -224,8 +224,8 @@ typedef struct gantry_attribute {
 /* A node. Inputs, captures and outputs are indices into gantry_graph.values, or GANTRY_NONE. */
 typedef struct gantry_node {
   uint32_t size;
-  /* of the operator's schema: 13 for a Relu of an opset-18 model would be 14; of an operator
-   * without a schema: the opset that the model imports for its domain */
+  /* of the operator's schema, not the model's opset: 14 for the Relu of an opset-18 model; of an
+   * operator without a schema: the opset that the model imports for its domain */
   int32_t since_version;
   gantry_str name; /* unique in its graph, never empty */
   gantry_str op_type;
@@ -629,7 +629,7 @@ typedef struct gantry_provider_api {
 
   /* A stretch of work recorded once and launched many times. Between begin and end the stream
    * records instead of running; the host gives it kernels only, no copies and no events, and all
-   * from one thread. Capture_end leaves the stream as it was before capture_begin, also after a
+   * from one thread. capture_end leaves the stream as it was before capture_begin, also after a
    * kernel failed. A capture is launched with the addresses it was recorded with, one launch at a
    * time, and destroyed when its work is complete. */
   gantry_error* (*capture_begin)(gantry_stream* stream);
@@ -687,9 +687,9 @@ typedef struct gantry_accept {
 typedef gantry_error* (*gantry_provider_entry)(const gantry_offer* offer, gantry_accept* accept);
 GANTRY_EXPORT gantry_error* gantry_provider_v1(const gantry_offer* offer, gantry_accept* accept);
 
-/* A note in the library file that the host reads before it opens the library: version and layout,
- * in the section
- * ".note.gantry". Put GANTRY_PROVIDER_NOTE once, at file scope, into one source file. */
+/* A note in the library file, in the section ".note.gantry", that the host reads before it opens
+ * the library: version and layout. Put GANTRY_PROVIDER_NOTE once, at file scope, into one source
+ * file. */
 typedef struct gantry_note {
   uint32_t name_bytes;        /* 7: "gantry" and its terminator */
   uint32_t description_bytes; /* of the members after `name` */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel in C++ and what it sees of one run. A Kernel is immutable after construction and run
-// from any thread; mutable state belongs into the run's scratch memory.
+// from any thread; what changes belongs in its KernelContext or in the run's scratch memory.
 #pragma once
 
 #include <gantry/sdk/error.h>
