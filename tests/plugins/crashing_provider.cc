@@ -25,8 +25,6 @@ namespace {
 const gantry_host* host = nullptr;
 gantry_provider_api table = {};
 
-gantry_str text(std::string_view characters) { return {characters.data(), characters.size()}; }
-
 bool has(gantry_str options, const char* mode) {
   return std::string_view(options.data, options.length).find(mode) != std::string_view::npos;
 }
@@ -42,12 +40,7 @@ void misbehave(gantry_str options, const char* where) {
 }
 
 gantry_error* devices(gantry_provider*, const gantry_device_sink* sink) {
-  gantry_device_info info = {};
-  info.size = sizeof(info);
-  info.type = text("FAKE");
-  info.flags = GANTRY_DEVICE_HOST_MEMORY;
-  info.name = text("fragile device");
-  sink->device(sink->self, &info);
+  fakes::report_device(*sink, "fragile device");
   return nullptr;
 }
 
@@ -121,7 +114,7 @@ gantry_error* run(void*, void*, const gantry_call* call) {
     case -8:
       while (host->should_stop(call->run) == 0)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      return host->error_create(host->should_stop(call->run), text("stopped as told"));
+      return host->error_create(host->should_stop(call->run), fakes::to_str("stopped as told"));
     case -9:
       look_around(to, count);
       return nullptr;

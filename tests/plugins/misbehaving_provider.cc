@@ -5,7 +5,6 @@
 #include <gantry/provider.h>
 
 #include <cstdint>
-#include <cstring>
 #include <stdexcept>
 #include <string_view>
 
@@ -39,8 +38,6 @@ constexpr const char* kNames[] = {
 const gantry_host* host = nullptr;
 gantry_provider_api table = {};
 
-gantry_str text(const char* characters) { return {characters, std::strlen(characters)}; }
-
 uint64_t mode_of(gantry_str options) {
   const std::string_view given(options.data, options.length);
   for (uint64_t mode = 0; mode < sizeof(kNames) / sizeof(*kNames); ++mode) {
@@ -52,12 +49,7 @@ uint64_t mode_of(gantry_str options) {
 }
 
 gantry_error* devices(gantry_provider*, const gantry_device_sink* sink) {
-  gantry_device_info info = {};
-  info.size = sizeof(info);
-  info.type = text("FAKE");
-  info.flags = GANTRY_DEVICE_HOST_MEMORY;
-  info.name = text("fake device");
-  sink->device(sink->self, &info);
+  fakes::report_device(*sink, "fake device");
   return nullptr;
 }
 
@@ -83,7 +75,7 @@ gantry_error* misbehave(uint64_t mode, const gantry_call* call) {
     case kThrows:
       throw std::runtime_error("thrown in a kernel");
     case kReturnsError:
-      return host->error_create(GANTRY_DEVICE_ERROR, text("the fake unit is on fire"));
+      return host->error_create(GANTRY_DEVICE_ERROR, fakes::to_str("the fake unit is on fire"));
     case kAsksTwice: {
       gantry_error* error = ask(call, 0, GANTRY_FLOAT, rank, &made);
       return error ? error : ask(call, 0, GANTRY_FLOAT, rank, &made);
@@ -114,7 +106,7 @@ gantry_error* run(void* self, void*, const gantry_call* call) {
 
 gantry_error* compile(gantry_provider*, const gantry_compile* args, gantry_kernel* out) {
   if (args->tag == kCompileFails)
-    return host->error_create(GANTRY_UNSUPPORTED, text("the fake assembler gave up"));
+    return host->error_create(GANTRY_UNSUPPORTED, fakes::to_str("the fake assembler gave up"));
   if (args->tag == kCompileThrows) throw std::runtime_error("thrown in compile");
   out->self = reinterpret_cast<void*>(static_cast<uintptr_t>(args->tag));
   if (args->tag != kNoRun) out->run = run;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fakes claim: every Relu by itself. Against the C header alone.
+// What the fakes answer: one device in host memory, and a claim for every Relu by itself. Against
+// the C header alone.
 #pragma once
 
 #include <gantry/provider.h>
@@ -11,6 +12,16 @@
 namespace fakes {
 
 inline gantry_str to_str(const char* characters) { return {characters, std::strlen(characters)}; }
+
+/// Reports "FAKE:0", ready.
+inline void report_device(const gantry_device_sink& sink, const char* name) {
+  gantry_device_info info = {};
+  info.size = sizeof(info);
+  info.type = to_str("FAKE");
+  info.flags = GANTRY_DEVICE_HOST_MEMORY;
+  info.name = to_str(name);
+  sink.device(sink.self, &info);
+}
 
 inline bool is_relu(const gantry_node& node) {
   return std::string_view(node.op_type.data, node.op_type.length) == "Relu";
