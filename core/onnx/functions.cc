@@ -5,11 +5,10 @@
 
 #include <algorithm>
 #include <memory>
-#include <onnx/checker.h>
 #include <onnx/defs/schema.h>
 #include <onnx/inliner/inliner.h>
 #include <optional>
-#include <set>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -22,8 +21,8 @@
 namespace gantry {
 namespace {
 
-// Domain of the functions that bodies from schemas become on their way through the inliner.
-constexpr char kSchemaBodies[] = "gantry.schema_bodies";
+// Domain of functions that are one call's alone, on their way through the inliner.
+constexpr char kCallBodies[] = "gantry.call_bodies";
 
 FunctionCall call_of(const onnx::NodeProto& node) {
   return {node.domain(), node.op_type(), node.overload()};
@@ -46,22 +45,48 @@ const onnx::OpSchema* find_schema(const std::map<std::string, int>& opsets,
   return SchemaStore::instance().GetSchema(call.op_type, opset->second, call.domain);
 }
 
-// Replaces calls of operators whose schema has a body by calls of new functions of the model.
-class SchemaBodies {
+// Ends the name of a node in a body: the inliner makes names unique by what it appends.
+constexpr char kNameEnd = '\x01';
+
+void name_parts(const std::string& call, onnx::FunctionProto& body) {
+  for (onnx::NodeProto& node : *body.mutable_node()) {
+    const std::string& own = node.name().empty() ? node.op_type() : node.name();
+    node.set_name(call + "/" + own + kNameEnd);
+  }
+}
+
+// As Graph::add_node names them.
+void name_nodes(onnx::GraphProto& graph) {
+  std::unordered_map<std::string, int> used;
+  for (onnx::NodeProto& node : *graph.mutable_node()) {
+    const std::string wanted = node.name().empty() ? node.op_type() : node.name();
+    std::string name = wanted;
+    while (!used.try_emplace(name, 1).second) name = wanted + "_" + std::to_string(used[wanted]++);
+    node.set_name(name);
+  }
+}
+
+// Replaces wanted calls by calls of functions that are theirs alone.
+class CallBodies {
  public:
-  SchemaBodies(onnx::ModelProto& model, const std::function<bool(const FunctionCall&)>& wanted)
+  CallBodies(onnx::ModelProto& model, const std::function<bool(const FunctionCall&)>& wanted)
       : model_(model), wanted_(wanted), opsets_(read_opsets(model.opset_import())) {}
 
   bool run() {
     graph(*model_.mutable_graph(), {});
     if (count_ == 0) return false;
-    onnx::OperatorSetIdProto* import = model_.add_opset_import();
-    import->set_domain(kSchemaBodies);
-    import->set_version(1);
+    add_import(model_);
     return true;
   }
 
  private:
+  template <class Proto>
+  static void add_import(Proto& proto) {
+    onnx::OperatorSetIdProto* import = proto.add_opset_import();
+    import->set_domain(kCallBodies);
+    import->set_version(1);
+  }
+
   void graph(onnx::GraphProto& graph, ValueTypes types) {
     for (const auto& info : graph.value_info()) types[info.name()] = &info.type();
     for (const auto& info : graph.input()) types[info.name()] = &info.type();
@@ -73,7 +98,7 @@ class SchemaBodies {
         for (onnx::GraphProto& body : *attribute.mutable_graphs()) this->graph(body, types);
       }
       const FunctionCall call = call_of(node);
-      if (find_local(model_, call) || !wanted_(call)) continue;
+      if (call.domain == kCallBodies || !wanted_(call)) continue;
       // What is differentiated comes first; the next round has its nodes and their types.
       if (is_gradient(call) && replace_differentiated(graph, node, types)) continue;
       replace(graph, node, call, types);
@@ -88,7 +113,7 @@ class SchemaBodies {
     for (const int place : nodes_without_rule(graph, node)) {
       onnx::NodeProto& own = *graph.mutable_node(place);
       const FunctionCall call = call_of(own);
-      const bool is_call = call.domain == kSchemaBodies || is_gradient(call) ||
+      const bool is_call = call.domain == kCallBodies || is_gradient(call) ||
                            (find_local(model_, call) && wanted_(call));
       if (is_call || (call.domain.empty() && replace(graph, own, call, types))) has_calls = true;
     }
@@ -108,21 +133,35 @@ class SchemaBodies {
   // False: there is no body.
   bool replace(const onnx::GraphProto& graph, onnx::NodeProto& node, const FunctionCall& call,
                const ValueTypes& types) {
+    const onnx::FunctionProto* local = find_local(model_, call);
     std::optional<onnx::FunctionProto> body =
-        is_gradient(call) ? gradient_body(graph, node, types, opsets_.at(""))
-                          : build(node, call, types);
+        local               ? *local
+        : is_gradient(call) ? gradient_body(graph, node, types, opsets_.at(""))
+                            : build(node, call, types);
     if (!body) return false;
-    body->set_domain(kSchemaBodies);
+    name_parts(node.name(), *body);
+    if (local) replace_inner(*body);
+    body->set_domain(kCallBodies);
     body->set_name(call.op_type + "_" + std::to_string(count_++));
     body->clear_overload();
-    // The schema chose the body for the model's opset, whichever one it says.
+    // A schema chose the body for the model's opset, whichever one it says, and functions of the
+    // model mean the same schemas.
     body->clear_opset_import();
     *body->mutable_opset_import() = model_.opset_import();
-    node.set_domain(kSchemaBodies);
+    if (local) add_import(*body);  // for the calls in it
+    node.set_domain(kCallBodies);
     node.set_op_type(body->name());
     node.clear_overload();
     model_.add_functions()->Swap(&*body);
     return true;
+  }
+
+  // Calls of functions of the model by a function of the model, which are parts of its call.
+  void replace_inner(onnx::FunctionProto& body) {
+    for (onnx::NodeProto& node : *body.mutable_node()) {
+      const FunctionCall call = call_of(node);
+      if (find_local(model_, call) && wanted_(call)) replace({}, node, call, {});
+    }
   }
 
   std::optional<onnx::FunctionProto> build(const onnx::NodeProto& node, const FunctionCall& call,
@@ -184,14 +223,26 @@ void remove_import(onnx::ModelProto& model, const std::string& domain) {
   for (auto& function : *model.mutable_functions()) remove(function.mutable_opset_import());
 }
 
-bool calls_any(onnx::ModelProto& model,
-               const std::set<std::pair<std::string, std::string>>& functions) {
-  bool found = false;
-  onnx::for_each_graph(*model.mutable_graph(), [&](const onnx::GraphProto& graph) {
-    for (const auto& node : graph.node())
-      found = found || functions.contains({node.domain(), node.op_type()});
+// Gives each wanted call that has a body a function in kCallBodies. True if there were any.
+bool add_call_bodies(onnx::ModelProto& model,
+                     const std::function<bool(const FunctionCall&)>& wanted) {
+  onnx::for_each_graph(*model.mutable_graph(), name_nodes);
+  return CallBodies(model, wanted).run();
+}
+
+// Takes what the inliner appended from the names of nodes that came from such functions.
+void restore_part_names(onnx::ModelProto& model) {
+  onnx::for_each_graph(*model.mutable_graph(), [](onnx::GraphProto& graph) {
+    for (onnx::NodeProto& node : *graph.mutable_node()) {
+      std::string name = node.name();
+      // A part of a part has several ends.
+      const size_t last = name.rfind(kNameEnd);
+      if (last == std::string::npos) continue;
+      name.resize(last);
+      std::erase(name, kNameEnd);
+      node.set_name(name);
+    }
   });
-  return found;
 }
 
 }  // namespace
@@ -236,19 +287,16 @@ bool has_function(const onnx::ModelProto& model, const std::map<std::string, int
 
 bool inline_once(onnx::ModelProto& model, const std::function<bool(const FunctionCall&)>& wanted) {
   try {
-    const bool has_bodies = SchemaBodies(model, wanted).run();
-    // The inliner selects by domain and name, so the overloads of a function are inlined together.
-    std::set<std::pair<std::string, std::string>> selected;
-    for (const onnx::FunctionProto& function : model.functions()) {
-      const FunctionCall call{function.domain(), function.name(), function.overload()};
-      if (call.domain == kSchemaBodies || wanted(call))
-        selected.insert({call.domain, call.op_type});
-    }
-    if (!has_bodies && !calls_any(model, selected)) return false;
     align_opsets(model);
+    if (!add_call_bodies(model, wanted)) return false;
+    onnx::inliner::FunctionIdVector selected;
+    for (const onnx::FunctionProto& function : model.functions()) {
+      if (function.domain() == kCallBodies) selected.emplace_back(kCallBodies, function.name());
+    }
     onnx::inliner::InlineSelectedLocalFunctions(
-        model, *onnx::inliner::FunctionIdSet::Create({selected.begin(), selected.end()}));
-    if (has_bodies) remove_import(model, kSchemaBodies);
+        model, *onnx::inliner::FunctionIdSet::Create(std::move(selected)));
+    remove_import(model, kCallBodies);
+    restore_part_names(model);
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {

@@ -31,6 +31,21 @@ void find_unclaimed_functions(const OnnxModel& model, const GraphPlacement& plac
   for (const auto& [graph, body] : placement.bodies) find_unclaimed_functions(model, *body, calls);
 }
 
+// What is about to stand in place of the calls goes where the rules send these.
+void keep_rules_of(const std::set<FunctionCall>& calls, const Graph& graph,
+                   const Preference& preference) {
+  for (const auto& node : graph.nodes()) {
+    for (const Graph* body : node->bodies()) keep_rules_of(calls, *body, preference);
+    if (!calls.contains({node->domain, node->op_type, node->overload})) continue;
+    const std::vector<NodeRule>& rules = preference.policy.rules;
+    const auto rule = std::find_if(rules.begin(), rules.end(), [&](const NodeRule& candidate) {
+      return candidate.matches(*node);
+    });
+    if (rule != rules.end())
+      preference.rule_parts[static_cast<size_t>(rule - rules.begin())]->add(node->name);
+  }
+}
+
 // Computes the outputs of a graph of constants with the kernels of CPU; nothing if one is missing
 // or fails, so that the failure shows up where the node would have run.
 std::vector<ValueRef> evaluate_on_cpu(ProviderRegistry& registry, const Config& config,
@@ -173,6 +188,7 @@ class Planner {
       find_unclaimed_functions(*planned_.model, *planned_.placement, calls);
       if (calls.empty()) return;
       const TraceSpan span(trace_, "load", "inline functions");
+      keep_rules_of(calls, *planned_.graph, preference_);
       const auto wanted = [&](const FunctionCall& call) { return calls.contains(call); };
       // Without a body for these types the refusals stand.
       if (!planned_.model->inline_functions(wanted)) return;

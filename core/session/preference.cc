@@ -96,9 +96,13 @@ Preference resolve_preference(ProviderRegistry& registry, const Config& config,
     } catch (const Error& error) {
       throw error.in(config.where(json_pointer("/placement/rules", std::to_string(i)) + "/device"));
     }
+    auto parts = std::make_shared<RuleParts>();
     preference.policy.rules.push_back(
-        {[rule](const Node& node) { return rule.matches(node.op_type, node.domain, node.name); },
+        {[rule, parts](const Node& node) {
+           return rule.matches(node.op_type, node.domain, node.name) || parts->hold(node.name);
+         },
          target});
+    preference.rule_parts.push_back(std::move(parts));
   }
   if (preference.fallback != Fallback::kError) add_device(registry, config, Device{}, preference);
   require_precision(config, preference);

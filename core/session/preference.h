@@ -3,12 +3,14 @@
 // options and the rules that the configuration has for them. One thread at a time.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "plugin/registry.h"
 #include "schedule/placement.h"
 #include "session/config.h"
+#include "session/rule_parts.h"
 
 namespace gantry {
 
@@ -18,6 +20,7 @@ struct Preference {
   /// by device: its providers, the owner of its memory first
   std::vector<std::vector<DeviceProvider>> owners;
   PlacementPolicy policy;
+  std::vector<std::shared_ptr<RuleParts>> rule_parts;  ///< by rule of the policy
   std::string named;                    ///< devices that the user named, for messages
   std::vector<ConfigWarning> warnings;  ///< preferred devices that are absent
   Fallback fallback = Fallback::kError;

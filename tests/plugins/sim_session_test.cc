@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "sim_runtime.h"
+#include "support/expect_error.h"
 
 namespace gantry {
 namespace {
@@ -178,6 +179,31 @@ TEST(SimSession, HasAsManyDevicesAsTheOptionsSay) {
   const auto x = std::get<1>(*inputs.begin()).tensor().elements<float>()[0];
   EXPECT_NEAR(session.run(inputs)[0].elements<float>()[0],
               4 * std::max(x, 0.0F) * std::max(x, 0.0F), 1e-5);
+}
+
+// The body of a function that a rule sends to a device goes there as the call would have, or
+// nowhere.
+TEST(SimSession, RulesHoldForPartsOfFunctions) {
+  SimRuntime sim;
+  const std::string model =
+      "<ir_version: 10, opset_import: [\"\" : 18, \"own\" : 1]>"
+      "g (float[2,3] x) => (float[2,3] y, float[2,3] z) { [here] y = own.Twice(x) [there] z = "
+      "own.Twice(y) }"
+      "<domain: \"own\", opset_import: [\"\" : 18]>"
+      "Twice (v) => (w) { [sum] s = Add(v, v) w = Relu(s) }";
+  Session session = sim.session(model, placed({{"there", "SIM:1"}}));
+  std::map<std::string, std::string> devices;
+  for (const NodePlacement& node : session.placement().nodes) devices[node.node] = node.device;
+  EXPECT_EQ(devices, (std::map<std::string, std::string>{{"here/sum", "SIM:0"},
+                                                         {"here/Relu", "SIM:0"},
+                                                         {"there/sum", "SIM:1"},
+                                                         {"there/Relu", "SIM:1"}}));
+  const std::string curved = "g (float[2,3] x) => (float[2,3] y) { [soft] y = Softmax(x) }";
+  test::expect_error(
+      Code::kUnsupported,
+      {"soft/Exp", "a placement rule sends this node to SIM:1", "no kernel for operator Exp"}, [&] {
+        sim.session(curved, placed({{"soft", "SIM:1"}}));
+      });
 }
 
 // A graph of 16 nodes over tensors of 3x3, on three simulated devices and the CPU by chance.

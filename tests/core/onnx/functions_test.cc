@@ -50,6 +50,30 @@ TEST(Functions, LocalOnesAreKnownAndInlinedWithNestedCalls) {
   EXPECT_FALSE(model->has_function(*graph->nodes()[0]));
 }
 
+std::vector<std::string> node_names(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const auto& node : graph.nodes()) names.push_back(node->name);
+  return names;
+}
+
+TEST(Functions, NodesAreNamedAfterTheCallsThatTheyStandFor) {
+  test::TestModel local_functions(test::model_bytes(kLocal));
+  local_functions->inline_functions(local);
+  EXPECT_THAT(node_names(*local_functions->to_graph()),
+              ElementsAre("Twice/Mul", "Outer/Twice/Mul", "Outer/Relu"));
+  test::TestModel of_schemas(test::model_bytes(R"(
+    g (float[2] x) => (float[2] y, float[2] z) {
+      [first] a = Softplus(x) y = Softplus(a) z = Softplus(x) [first] b = Neg(x)
+    })"));
+  // Names are those that the graph had before, made up or not.
+  EXPECT_THAT(node_names(*of_schemas->to_graph()),
+              ElementsAre("first", "Softplus", "Softplus_1", "first_1"));
+  of_schemas->inline_functions(everything);
+  const std::vector<std::string> names = node_names(*of_schemas->to_graph());
+  EXPECT_THAT(names, testing::IsSupersetOf(
+                         {"first/Exp", "first/Log", "Softplus/Exp", "Softplus_1/Exp", "first_1"}));
+}
+
 TEST(Functions, OnlyWantedOnesAreInlined) {
   test::TestModel model(test::model_bytes(kLocal));
   model->inline_functions([](const FunctionCall& call) { return call.op_type == "Outer"; });
