@@ -108,7 +108,9 @@ class Placer {
   void note(uint32_t node, const Candidate& candidate, const std::string& reason) {
     add_reason(result_->reasons[node],
                candidate.provider->name() + " on " + candidate.device.to_string() + ": " + reason);
-    if (!result_->passed_over[node]) result_->passed_over[node] = &candidate;
+    // What a rule sends elsewhere was not wanted here.
+    if (!result_->passed_over[node] && !is_sent_elsewhere(candidate, node))
+      result_->passed_over[node] = &candidate;
   }
 
   void keep_refusals(const Candidate& candidate, const ClaimAnswers& answers) {
@@ -127,7 +129,7 @@ class Placer {
   void take(const Candidate& candidate, const ClaimRow& row) {
     std::string fault = row.fault;
     for (size_t i = 0; fault.empty() && i < row.nodes.size(); ++i)
-      fault = denial_of(candidate, row.nodes[i]);
+      fault = denial_of(candidate, row.nodes[i], row.nodes.size() == 1);
     if (fault.empty()) fault = slot_fault(row, graph_);
     if (fault.empty() && !contraction_.merge(row.nodes))
       fault = "with its nodes as one step the graph would have a cycle";
@@ -140,12 +142,19 @@ class Placer {
     }
   }
 
-  // Why a node cannot go to a candidate; empty: it can.
-  std::string denial_of(const Candidate& candidate, uint32_t node) const {
+  [[nodiscard]] bool is_sent_elsewhere(const Candidate& candidate, uint32_t node) const {
+    return ruled_[node] && ruled_[node]->device != candidate.device;
+  }
+
+  // Why a node cannot go to a candidate; empty: it can. `is_alone`: the claim has no other.
+  std::string denial_of(const Candidate& candidate, uint32_t node, bool is_alone = false) const {
     if (result_->owner[node] != GraphPlacement::kNobody)
       return "another claim has one of its nodes already";
-    if (ruled_[node] && ruled_[node]->device != candidate.device)
-      return "a placement rule sends this node to " + ruled_[node]->device.to_string();
+    if (is_sent_elsewhere(candidate, node)) {
+      return "a placement rule sends " +
+             (is_alone ? "this node" : graph_.nodes()[node]->label() + ", one of its nodes,") +
+             " to " + ruled_[node]->device.to_string();
+    }
     return {};
   }
 
@@ -240,19 +249,23 @@ std::vector<Node*> nodes_of(const ClaimRow& row, const Graph& graph) {
 }  // namespace
 
 ClaimSlots slots_of(const std::vector<Node*>& nodes) {
-  const std::unordered_set<const Node*> set(nodes.begin(), nodes.end());
+  // Most claims are of one node, for which a table would be most of the work.
+  std::unordered_set<const Node*> set;
+  if (nodes.size() > 1) set.insert(nodes.begin(), nodes.end());
+  const auto is_inside = [&](const Node* node) {
+    return nodes.size() == 1 ? node == nodes.front() : set.contains(node);
+  };
   ClaimSlots slots;
   for (const Node* node : nodes) {
     const auto take = [&](GraphValue* value) {
-      if (!value || !value->producer || !set.contains(value->producer))
-        slots.inputs.push_back(value);
+      if (!value || !value->producer || !is_inside(value->producer)) slots.inputs.push_back(value);
     };
     std::for_each(node->inputs.begin(), node->inputs.end(), take);
     std::for_each(node->captures.begin(), node->captures.end(), take);
     for (GraphValue* value : node->outputs) {
-      const bool inner = value && !value->users.empty() && !node->graph->is_output(value) &&
-                         std::all_of(value->users.begin(), value->users.end(),
-                                     [&](const Node* u) { return set.contains(u); });
+      const bool inner = value && !value->users.empty() &&
+                         std::all_of(value->users.begin(), value->users.end(), is_inside) &&
+                         !node->graph->is_output(value);
       if (!inner) slots.outputs.push_back(value);
     }
   }

@@ -190,6 +190,26 @@ TEST_F(PlacementTest, RulesOutrankPreference) {
   EXPECT_EQ(rows[kC].device, "BBB:0");
 }
 
+TEST_F(PlacementTest, WhatARuleSendsElsewhereIsNotPassedOver) {
+  ScriptedProvider::claims = [](const gantry_claim_request& request) {
+    if (request.device == 0) {
+      claim(request, {kB, kC});  // a set, of which the rule takes one
+      for (const uint32_t node : {kA, kE}) claim(request, {node});
+    } else {
+      for (const uint32_t node : {kA, kB, kC, kD, kE}) claim(request, {node});
+    }
+  };
+  const auto rows =
+      place_now({{[](const Node& node) { return node.name == "c"; }, Device{"BBB", 0}}});
+  EXPECT_EQ(rows[kC].device, "BBB:0");
+  EXPECT_EQ(rows[kC].instead_of, "") << "it is where it was sent";
+  EXPECT_EQ(rows[kB].device, "BBB:0");
+  EXPECT_EQ(rows[kB].instead_of, "AAA:0");
+  EXPECT_THAT(rows[kB].reason,
+              HasSubstr("a placement rule sends Op \"c\", one of its nodes, to BBB:0"));
+  EXPECT_EQ(rows[kD].instead_of, "AAA:0");
+}
+
 TEST_F(PlacementTest, SlotsFollowTheRuleOfTheHeader) {
   std::vector<Node*> nodes;
   for (const uint32_t node : {kB, kC}) nodes.push_back(graph_.nodes()[node].get());
