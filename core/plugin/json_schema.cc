@@ -3,6 +3,8 @@
 #define VALIJSON_USE_EXCEPTIONS 1  // without, a schema that is none would end the process
 #endif
 #include <algorithm>
+#include <cmath>
+#include <string_view>
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
 #include <valijson/schema.hpp>
 #include <valijson/schema_parser.hpp>
@@ -46,37 +48,85 @@ std::string list_values(const json& values) {
   return list_names(texts);
 }
 
-// "an integer from 0 to 9", from the keywords that plain schemas use; empty if there are none.
-std::string expectation(const json& schema) {
-  if (schema.contains("enum")) return "one of " + list_values(schema["enum"]);
-  if (schema.contains("const")) return schema["const"].dump();
-  if (!schema.contains("type")) return {};
-  if (!schema["type"].is_string()) return "one of the types " + list_values(schema["type"]);
-  const std::string type = schema["type"];
+// The one type that a schema names; empty: none, or several.
+std::string json_type_of(const json& schema) {
+  const auto type = schema.find("type");
+  return type != schema.end() && type->is_string() ? type->get<std::string>() : std::string();
+}
+
+// "an integer from 0 to 9": a type with the keywords that concern it.
+std::string expected_type(const json& schema, const std::string& type) {
   std::string text =
       (type == "array" || type == "integer" || type == "object" ? "an " : "a ") + type;
   const auto add = [&](const char* keyword, const char* words) {
     if (schema.contains(keyword)) text += words + schema[keyword].dump();
   };
-  const bool has_both = schema.contains("minimum") && schema.contains("maximum");
-  add("minimum", has_both ? " from " : " of at least ");
-  add("maximum", has_both ? " to " : " of at most ");
-  add("exclusiveMinimum", " greater than ");
-  add("exclusiveMaximum", " less than ");
-  add("pattern", " that matches ");
-  if (schema.value("minLength", 0) == 1) {
-    text += " that is not empty";
-  } else {
-    add("minLength", " of a length of at least ");
+  if (type == "integer" || type == "number") {
+    const bool has_both = schema.contains("minimum") && schema.contains("maximum");
+    add("minimum", has_both ? " from " : " of at least ");
+    add("maximum", has_both ? " to " : " of at most ");
+    add("exclusiveMinimum", " greater than ");
+    add("exclusiveMaximum", " less than ");
+  } else if (type == "string") {
+    add("pattern", " that matches ");
+    if (schema.value("minLength", 0) == 1) {
+      text += " that is not empty";
+    } else {
+      add("minLength", " of a length of at least ");
+    }
+    add("maxLength", " of a length of at most ");
+  } else if (type == "array") {
+    add("minItems", " of a length of at least ");
   }
-  add("maxLength", " of a length of at most ");
-  add("minItems", " of a length of at least ");
   return text;
 }
 
-// A value as JSON that says what was likely meant where `schema` expects something else; empty: no
-// idea.
-std::string suggestion(const json& schema, const json& value) {
+// The parts of a text with commas between.
+std::vector<std::string_view> split_at_commas(std::string_view rest) {
+  std::vector<std::string_view> parts;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find(','), rest.size());
+    std::string_view part = rest.substr(0, end);
+    while (part.starts_with(' ')) part.remove_prefix(1);
+    while (part.ends_with(' ')) part.remove_suffix(1);
+    if (!part.empty()) parts.push_back(part);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return parts;
+}
+
+// The list that was meant by what is none: an item by itself, or a text of items.
+std::string suggested_list(const json& items, const json& value) {
+  const std::string type = json_type_of(items);
+  if (value.is_object()) return type == "object" ? json::array({value}).dump() : std::string();
+  if (!value.is_string()) return {};
+  json list = json::array();
+  for (const std::string_view part : split_at_commas(value.get_ref<const std::string&>())) {
+    list.push_back(std::string(part));
+    const bool is_choice =
+        items.contains("enum") &&
+        std::find(items["enum"].begin(), items["enum"].end(), list.back()) != items["enum"].end();
+    if (!is_choice && type != "string") return {};
+  }
+  return list.dump();
+}
+
+// What a schema asks for, of the keywords that plain ones use; empty: it does not say plainly.
+std::string expectation_of(const json& schema) {
+  if (schema.contains("enum")) return "one of " + list_values(schema["enum"]);
+  if (schema.contains("const")) return schema["const"].dump();
+  if (!schema.contains("type")) return {};
+  if (schema["type"].is_string()) return expected_type(schema, json_type_of(schema));
+  std::string text;
+  for (const json& type : schema["type"]) {
+    if (!type.is_string()) return {};
+    text += (text.empty() ? "" : " or ") + expected_type(schema, type.get<std::string>());
+  }
+  return text;
+}
+
+// A value as JSON that was likely meant where the schema expects something else; empty: no idea.
+std::string suggestion_for(const json& schema, const json& value) {
   if (schema.contains("enum") && value.is_string()) {
     std::vector<std::string> names;
     for (const json& choice : schema["enum"]) {
@@ -85,20 +135,20 @@ std::string suggestion(const json& schema, const json& value) {
     const std::string nearest = nearest_name(value.get_ref<const std::string&>(), names);
     return nearest.empty() ? std::string() : json(nearest).dump();
   }
-  const std::string type = schema.contains("type") && schema["type"].is_string()
-                               ? schema["type"].get<std::string>()
-                               : std::string();
+  const std::string type = json_type_of(schema);
   if (value.is_string()) {  // 2 and true between quotes
     const json bare = json::parse(value.get_ref<const std::string&>(), nullptr, false);
     if ((type == "integer" && bare.is_number_integer()) || (type == "number" && bare.is_number()) ||
         (type == "boolean" && bare.is_boolean()))
       return bare.dump();
   }
+  if (type == "integer" && value.is_number_float()) {  // 2.0
+    const double number = value;
+    if (number == std::trunc(number) && std::abs(number) < 1e15)
+      return std::to_string(static_cast<int64_t>(number));
+  }
   const json* items = schema_of_item(schema);
-  if (type == "array" && value.is_string() && items && items->contains("type") &&
-      (*items)["type"] == "string")
-    return json::array({value}).dump();
-  return {};
+  return type == "array" && items ? suggested_list(*items, value) : std::string();
 }
 
 std::vector<std::string> names_of_members(const json& schema) {
@@ -196,11 +246,11 @@ JsonProblem problem_at(const std::vector<std::string>& path, const std::string& 
     }
   }
   const bool is_plain = schema && schema->is_object();
-  const std::string expected = is_plain ? expectation(*schema) : std::string();
+  const std::string expected = is_plain ? expectation_of(*schema) : std::string();
   JsonProblem problem{pointer, expected.empty() ? description : "expected " + expected, false, {}};
   if (value) {
     problem.what += (expected.empty() ? " Found " : ", found ") + describe_json(*value);
-    if (is_plain) problem.suggestion = suggestion(*schema, *value);
+    if (is_plain) problem.suggestion = suggestion_for(*schema, *value);
   }
   problem.what += suggest(problem.suggestion);
   return problem;

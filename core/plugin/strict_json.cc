@@ -2,6 +2,7 @@
 #include "plugin/strict_json.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <iterator>
 
@@ -79,12 +80,16 @@ std::string hint_for(std::string_view text, size_t offset) {
   if (rest.empty()) return "; something that was opened is not closed";
   const char next = rest.front();
   if (next == '/' || next == '#') return "; JSON has no comments";
+  if (offset == 0 && (next == '\xff' || next == '\xfe')) return "; expected UTF-8, found UTF-16";
   if (next == '\'') return "; names and texts stand in double quotes";
   if ((next == '}' || next == ']') && last == ',') return "; the comma before it is one too many";
   if (next == '"' && std::string_view(",:{[").find(last) == std::string_view::npos)
     return "; a comma or colon is missing before it";
   if (rest.starts_with("True") || rest.starts_with("False") || rest.starts_with("None"))
     return "; the words of JSON are true, false and null";
+  if (std::isalpha(static_cast<unsigned char>(next)) != 0 && !rest.starts_with("true") &&
+      !rest.starts_with("false") && !rest.starts_with("null"))
+    return "; names and texts stand in double quotes";
   return {};
 }
 

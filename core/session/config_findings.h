@@ -46,9 +46,9 @@ ConfigFinding to_finding(Code code, const JsonProblem& problem, const ConfigOrig
 std::vector<ConfigFinding> document_findings(const nlohmann::json& root,
                                              const ConfigOrigins& origins);
 
-/// What only the manifests tell: options by their schemas; warnings of providers and device types
-/// that nobody has, and of members that contradict each other. Parts of `root` that break the
-/// schema are passed over.
+/// What only this machine tells: options by the manifests' schemas; warnings of providers, device
+/// types and places to search that are not there, and of members that contradict each other. Parts
+/// of `root` that break the schema are passed over.
 std::vector<ConfigFinding> provider_findings(const nlohmann::json& root,
                                              const ConfigOrigins& origins,
                                              const std::vector<KnownProvider>& providers);

@@ -7,6 +7,7 @@
 #endif
 
 #include "base/log.h"
+#include "base/names.h"
 #include "base/value.h"
 #include "plugin/host.h"
 #include "schedule/executor.h"
@@ -26,6 +27,18 @@ std::string names_of(const std::vector<ValueInfo>& infos) {
   std::string names;
   for (const ValueInfo& info : infos) names += (names.empty() ? "\"" : ", \"") + info.name + "\"";
   return names.empty() ? "none" : names;
+}
+
+// `kind`: "input" or "output".
+[[noreturn]] void fail_unknown(const std::string& kind, const std::string& name,
+                               const std::vector<ValueInfo>& infos) {
+  std::vector<std::string> names;
+  names.reserve(infos.size());
+  for (const ValueInfo& info : infos) names.push_back(info.name);
+  const std::string nearest = nearest_name(name, names);
+  throw Error(Code::kInvalidArgument,
+              kind + " \"" + name + "\": the model has no such " + kind + "; it has " +
+                  names_of(infos) + suggest(nearest.empty() ? nearest : "\"" + nearest + "\""));
 }
 
 std::string expected_of(const ValueInfo& info) {
@@ -185,20 +198,13 @@ void Session::Impl::warn_of_fallback(const std::string& device) const {
 
 size_t Session::Impl::index_of_input(const std::string& name) const {
   const auto found = input_index.find(name);
-  if (found == input_index.end()) {
-    throw Error(Code::kInvalidArgument,
-                "input \"" + name + "\": the model has no such input; it has " + names_of(inputs));
-  }
+  if (found == input_index.end()) fail_unknown("input", name, inputs);
   return found->second;
 }
 
 size_t Session::Impl::index_of_output(const std::string& name) const {
   const auto found = output_index.find(name);
-  if (found == output_index.end()) {
-    throw Error(
-        Code::kInvalidArgument,
-        "output \"" + name + "\": the model has no such output; it has " + names_of(outputs));
-  }
+  if (found == output_index.end()) fail_unknown("output", name, outputs);
   return found->second;
 }
 

@@ -124,6 +124,36 @@ def test_warnings(write):
     assert facts("config", "check", "--strict", file, status=NO)["valid"] is False
 
 
+def test_warnings_of_what_has_no_effect(write, tmp_path, model):
+    """Names and places that are not there: a slip must not be without effect in silence."""
+    file = write(f"""{{
+  "providers": {{"search": ["{tmp_path}", "{tmp_path}/gone"],
+                "disable": ["simm", "vendor-*", "cuda"],
+                "priority": {{"onedn": 5, "cpu": 300}},
+                "isolation": {{"smi": "process"}}}}
+}}""")
+    (row,) = facts("config", "check", file)["files"]
+    assert row["valid"] is True
+    assert [(f["severity"], f["line"], f["column"], f["pointer"], f["suggestion"]) for f in row["findings"]] == [
+        ("warning", 2, 28 + len(f'"{tmp_path}", '), "/providers/search/1", ""),
+        ("warning", 3, 29, "/providers/disable/0", '"sim"'),
+        ("warning", 4, 30, "/providers/priority/onedn", '"onednn"'),
+        ("warning", 5, 31, "/providers/isolation/smi", '"sim"'),
+    ]
+    assert f"found nothing at {tmp_path}/gone" in row["findings"][0]["message"]
+    _, error = gantry("check", model, "--config", file)
+    assert error.count("gantry warning: ") == 4 and "none is turned off" in error
+
+
+def test_a_provider_that_cannot_be_used_is_named(write):
+    file = write({"placement": {"prefer": ["SIM:1", "CPU"]}})
+    (row,) = facts("config", "check", file, env={"GANTRY_PROVIDERS_DISABLE": "sim"})["files"]
+    (finding,) = row["findings"]
+    assert finding["message"] == 'the provider of SIM:1, "sim", cannot be used; gantry doctor tells why'
+    (row,) = facts("config", "check", write({"placement": {"prefer": ["SMI:1"]}}))["files"]
+    assert row["findings"][0]["message"].count("CPU") == 1  # each type once, whoever has it
+
+
 # ---- show ----
 
 

@@ -40,6 +40,9 @@ SLIPS = {
     "operator": ('"op_type": "MatMul"', '"op_type": "MatMull"'),
     "number between quotes": ("2,", '"2",'),
     "no list": ('["CPU"]', '"CPU"'),
+    "no list of operators": ('["MatMul", "Add"]', '"MatMul, Add"'),
+    "one rule without a list": ('[\n      {"op_type": "MatMul", "device": "SIM:1"}\n    ]', '{"op_type": "MatMul", "device": "SIM:1"}'),
+    "number with a point": ("2,", "2.0,"),
     "provider": ('{"sim"', '{"simm"'),
 }
 

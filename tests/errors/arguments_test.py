@@ -13,7 +13,7 @@ import gantry
 ONES = np.ones((2, 3), np.float32)
 
 INPUTS = {
-    "name": ({"x": ONES, "Y": ONES}, ['"Y"', "no such input", '"x", "y"']),
+    "name": ({"x": ONES, "Y": ONES}, ['"Y"', "no such input", '"x", "y"', 'Did you mean "y"?']),
     "missing": ({"x": ONES}, ['"y"', "missing", "float32[n,3]"]),
     "type": ({"x": ONES, "y": ONES.astype(np.int32)}, ['"y"', "expected float32[n,3]", "found int32[2,3]"]),
     "rank": ({"x": ONES, "y": np.ones(3, np.float32)}, ['"y"', "expected float32[n,3]", "found float32[3]"]),

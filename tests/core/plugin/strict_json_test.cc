@@ -34,6 +34,9 @@ TEST(StrictJson, RefusesWhatIsNotJson) {
   expect_refused("{\"a\": 1\n \"b\": 2}", {"x.json:2:2: ", "a comma or colon is missing"});
   expect_refused("{\"a\" \"b\"}", {"x.json:1:6: ", "a comma or colon is missing"});
   expect_refused("{\"a\": True}", {"x.json:1:7: ", "true, false and null"});
+  expect_refused("{\"a\": [SIM:0]}", {"x.json:1:8: ", "names and texts stand in double quotes"});
+  expect_refused("{a: 1}", {"x.json:1:2: ", "names and texts stand in double quotes"});
+  expect_refused("\xff\xfe{", {"x.json:1:1: ", "expected UTF-8, found UTF-16"});
   expect_refused("{\"a\": \"b,\n \"c\": 1}", {"x.json:1:10: ", "a closing quote is missing"});
   expect_refused("{,}", {"x.json:1:2: "});
   expect_refused("{\"\xC3\xA4\": 1, \"b\" 2}", {"x.json:1:14: "});  // columns are characters
@@ -112,6 +115,8 @@ class SchemaTest : public testing::Test {
         "mode": {"enum": ["fast", "slow"]},
         "bytes": {"type": "integer", "minimum": 1, "maximum": 9},
         "names": {"type": "array", "items": {"type": "string"}},
+        "modes": {"type": "array", "items": {"enum": ["fast", "slow"]}},
+        "turn": {"type": ["integer", "string"], "minimum": 1},
         "list": {"type": "array", "items": {"type": "object", "additionalProperties": false,
                                             "properties": {"name": {"type": "string"}}}}
       }})"),
@@ -129,6 +134,15 @@ TEST_F(SchemaTest, SaysWhereAndWhat) {
   expect_refused(R"({"mode": "fast", "bytes": "1"})", "/top/bytes",
                  {"an integer", "the string \"1\""}, "1");
   expect_refused(R"({"mode": "fast", "names": "x"})", "/top/names", {"an array"}, "[\"x\"]");
+  expect_refused(R"({"mode": "fast", "names": "x, y"})", "/top/names", {"an array"},
+                 R"(["x","y"])");
+  expect_refused(R"({"mode": "fast", "modes": "slow"})", "/top/modes", {"an array"}, R"(["slow"])");
+  expect_refused(R"({"mode": "fast", "modes": "slwo"})", "/top/modes", {"an array"});
+  expect_refused(R"({"mode": "fast", "list": {"name": "x"}})", "/top/list", {"an array"},
+                 R"([{"name":"x"}])");
+  expect_refused(R"({"mode": "fast", "bytes": 2.0})", "/top/bytes", {"an integer", "2.0"}, "2");
+  expect_refused(R"({"mode": "fast", "turn": 0})", "/top/turn",
+                 {"an integer of at least 1 or a string, found the number 0"});
   expect_refused(R"({"mode": "fast", "bytse": 1})", "/top/bytse", {"unknown member"}, "\"bytes\"");
   expect_refused(R"({"mode": "fast", "list": [{}, {"nam": 1}]})", "/top/list/1/nam", {},
                  "\"name\"");

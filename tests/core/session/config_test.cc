@@ -178,6 +178,16 @@ TEST(Config, RefusesWhatIsWrong) {
   }
 }
 
+TEST(Config, AWrongChoiceIsOneProblem) {
+  try {
+    parse(R"({"session": {"precision": "fp16"}})");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kInvalidArgument);
+    EXPECT_EQ(error.message().find('\n'), std::string::npos) << error.message();
+  }
+}
+
 TEST(Config, ReadsTheFileOfTheEnvironment) {
   const test::TempFolder folder;
   unsetenv("GANTRY_CONFIG");

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// What only the machine tells of a configuration: its providers, their options, places to search.
+#include <gantry/device.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <system_error>
+
+#include "base/names.h"
+#include "session/config_findings.h"
+#include "session/config_places.h"
+
+namespace gantry {
+namespace {
+
+using nlohmann::json;
+
+std::vector<std::string> provider_names(const std::vector<KnownProvider>& providers) {
+  std::vector<std::string> names;
+  names.reserve(providers.size());
+  for (const KnownProvider& provider : providers) names.push_back(provider.manifest.name);
+  return names;
+}
+
+// Members that are named after providers, of which there are none of that name.
+void check_provider_names(const json& root, const ConfigOrigins& origins,
+                          const std::vector<KnownProvider>& providers,
+                          std::vector<ConfigFinding>& findings) {
+  const std::vector<std::string> names = provider_names(providers);
+  for (const char* place :
+       {"/providers/options", "/providers/isolation", "/providers/worker", "/providers/priority"}) {
+    const json* members = member_at(root, place);
+    if (!members || !members->is_object()) continue;
+    for (const auto& [name, value] : members->items()) {
+      if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+      const std::string nearest = nearest_name(name, names);
+      const JsonProblem problem = problem_with_suggestion(
+          json_pointer(place, name),
+          "no provider of that name was found; there are " + list_names(names),
+          nearest.empty() ? nearest : json(nearest).dump(), true);
+      findings.push_back(to_finding(Code::kOk, problem, origins));
+    }
+  }
+}
+
+// Names that turn nothing off. A pattern may well meet nobody on this machine.
+void check_disabled(const json& root, const ConfigOrigins& origins,
+                    const std::vector<KnownProvider>& providers,
+                    std::vector<ConfigFinding>& findings) {
+  const std::vector<std::string> names = provider_names(providers);
+  for (const auto& [pointer, name] : placed_texts(root, "/providers/disable")) {
+    const bool is_pattern = name.find_first_of("*?") != std::string::npos;
+    if (is_pattern || std::find(names.begin(), names.end(), name) != names.end()) continue;
+    const std::string nearest = nearest_name(name, names);
+    const JsonProblem problem = problem_with_suggestion(
+        pointer,
+        "no provider of that name was found, so none is turned off; there are " + list_names(names),
+        nearest.empty() ? nearest : json(nearest).dump());
+    findings.push_back(to_finding(Code::kOk, problem, origins));
+  }
+}
+
+// Places in which there is nothing to find.
+void check_search(const json& root, const ConfigOrigins& origins,
+                  std::vector<ConfigFinding>& findings) {
+  for (const auto& [pointer, place] : placed_texts(root, "/providers/search")) {
+    std::error_code error;
+    if (std::filesystem::exists(place, error)) continue;
+    const std::filesystem::path tried = std::filesystem::absolute(place, error);
+    const std::string what = "expected a manifest or a folder of manifests, found nothing at " +
+                             tried.lexically_normal().string();
+    findings.push_back(to_finding(Code::kOk, {pointer, what, false, {}}, origins));
+  }
+}
+
+void check_options(const json& root, const ConfigOrigins& origins,
+                   const std::vector<KnownProvider>& providers,
+                   std::vector<ConfigFinding>& findings) {
+  const json* all_options = member_at(root, "/providers/options");
+  if (!all_options || !all_options->is_object()) return;
+  for (const auto& [name, options] : all_options->items()) {
+    const std::string pointer = json_pointer("/providers/options", name);
+    for (const KnownProvider& provider : providers) {
+      if (provider.manifest.name != name || !options.is_object()) continue;
+      for (const JsonProblem& problem : option_problems(provider.manifest, options))
+        findings.push_back(to_finding(Code::kInvalidArgument, problem, origins));
+      if (!provider.is_disabled) continue;
+      const char* what = "the options are for a provider that /providers/disable turns off";
+      findings.push_back(to_finding(Code::kOk, {pointer, what, true, {}}, origins));
+    }
+  }
+}
+
+// Why no usable provider offers the type of a device; empty: one does.
+JsonProblem problem_of_device(const std::string& pointer, const std::string& text,
+                              const std::string& type,
+                              const std::vector<KnownProvider>& providers) {
+  std::set<std::string> types;
+  const KnownProvider* unusable = nullptr;
+  for (const KnownProvider& provider : providers) {
+    const std::vector<std::string>& own = provider.manifest.devices;
+    const bool has_type = std::find(own.begin(), own.end(), type) != own.end();
+    if (has_type && provider.is_usable) return {};
+    if (has_type) unusable = &provider;
+    if (provider.is_usable) types.insert(own.begin(), own.end());
+  }
+  if (unusable) {
+    const char* why = unusable->is_disabled ? "is turned off by /providers/disable"
+                                            : "cannot be used; gantry doctor tells why";
+    return {pointer,
+            "the provider of " + text + ", \"" + unusable->manifest.name + "\", " + why,
+            false,
+            {}};
+  }
+  const std::vector<std::string> known(types.begin(), types.end());
+  std::string nearest = nearest_name(type, known);
+  if (!nearest.empty()) nearest = json(nearest + text.substr(type.size())).dump();
+  return problem_with_suggestion(
+      pointer, "no provider offers devices of type " + type + "; there are " + list_names(known),
+      nearest);
+}
+
+}  // namespace
+
+std::vector<ConfigFinding> provider_findings(const json& root, const ConfigOrigins& origins,
+                                             const std::vector<KnownProvider>& providers) {
+  std::vector<ConfigFinding> findings;
+  check_search(root, origins, findings);
+  check_disabled(root, origins, providers, findings);
+  check_provider_names(root, origins, providers, findings);
+  check_options(root, origins, providers, findings);
+  for (const auto& [pointer, text] : placed_devices(root)) {
+    try {
+      const JsonProblem problem =
+          problem_of_device(pointer, text, Device::parse(text).type, providers);
+      if (!problem.what.empty()) findings.push_back(to_finding(Code::kOk, problem, origins));
+    } catch (const Error&) {  // the document's own problem
+    }
+  }
+  return findings;
+}
+
+}  // namespace gantry
