@@ -31,16 +31,14 @@ void add_files_of(const fs::path& folder, const std::string& origin, bool was_na
                   std::vector<ManifestFile>& files) {
   std::error_code error;
   fs::directory_iterator entries(folder, error);
-  if (error) {
-    if (was_named) {
-      files.push_back(
-          {folder.string(), origin, "the folder cannot be read: " + error.message(), place});
-    }
-    return;
-  }
   std::vector<std::string> paths;
   for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
     if (entries->path().extension() == ".json") paths.push_back(entries->path().string());
+  }
+  // Nobody has to have the usual folders; one that is there has to be read to the end.
+  if (error && (was_named || error != std::errc::no_such_file_or_directory)) {
+    files.push_back(
+        {folder.string(), origin, "the folder cannot be read: " + error.message(), place});
   }
   std::sort(paths.begin(),
             paths.end());  // by bytes: the same order everywhere, unlike the folder's own

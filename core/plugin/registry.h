@@ -99,6 +99,7 @@ class ProviderRegistry {
   [[nodiscard]] std::string options_of(const std::string& name) const;
   [[nodiscard]] std::vector<ProviderCandidate*> candidates_of(const std::string& type) const;
   [[nodiscard]] std::vector<std::string> known_types() const;
+  [[nodiscard]] std::string unread_manifests() const;
   [[nodiscard]] LoaderReport make_report() const;
   void write_report_file() const;
   [[noreturn]] void fail_unknown_type(const Device& device) const;

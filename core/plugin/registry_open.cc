@@ -236,12 +236,26 @@ std::vector<DeviceProvider> ProviderRegistry::find(const Device& device) {
   return result;
 }
 
+// What nobody could read may be the provider that is missed.
+std::string ProviderRegistry::unread_manifests() const {
+  constexpr size_t kMostTold = 2;
+  std::string text;
+  size_t unread = 0;
+  for (const auto& candidate : candidates_) {
+    if (!candidate->manifest.devices.empty()) continue;
+    if (++unread <= kMostTold) text += "; not used: " + candidate->row.message;
+  }
+  if (unread > kMostTold) text += "; and " + std::to_string(unread - kMostTold) + " more";
+  return text;
+}
+
 void ProviderRegistry::fail_unknown_type(const Device& device) const {
   const std::vector<std::string> types = known_types();
   std::string message =
       "device \"" + device.to_string() + "\": no provider offers devices of type " + device.type;
   message +=
       types.empty() ? "; no usable provider was found at all" : "; there are " + list_names(types);
+  message += unread_manifests();
   std::string nearest = nearest_name(device.type, types);
   if (!nearest.empty()) {
     const std::string id = device.id == 0 ? "" : ":" + std::to_string(device.id);

@@ -130,7 +130,8 @@ void read_switches(Variables& variables, SearchEnvironment& environment) {
   environment.is_strict = read_switch(variables, "GANTRY_STRICT");
   environment.loader_log = variables.read("GANTRY_LOADER_LOG").value_or("");
   environment.report_file = read_path(variables, "GANTRY_LOADER_REPORT");
-  variables.read("GANTRY_CONFIG");  // Config::of_environment opens it
+  variables.read("GANTRY_CONFIG");          // Config::of_environment opens it
+  variables.read("GANTRY_ARTEFACT_CACHE");  // the configuration takes it
   read_isolation(variables, environment);
 }
 
@@ -147,10 +148,9 @@ SearchEnvironment SearchEnvironment::of_process() {
   read_switches(variables, environment);
   std::string home = variables.read("HOME").value_or("");
   if (!home.empty() && home.front() != '/') home.clear();
-  if (!environment.is_elevated) {
-    add_folder(environment.user, xdg_folder(variables, "XDG_CONFIG_HOME", home, "/.config"));
-    add_folder(environment.user, xdg_folder(variables, "XDG_DATA_HOME", home, "/.local/share"));
-  }
+  // With raised privileges all of these are ignored, which leaves no folder.
+  add_folder(environment.user, xdg_folder(variables, "XDG_CONFIG_HOME", home, "/.config"));
+  add_folder(environment.user, xdg_folder(variables, "XDG_DATA_HOME", home, "/.local/share"));
   read_cache(variables, home, environment);
   add_folder(environment.site, GANTRY_SYSCONFDIR);
   const std::string shares = variables.read("XDG_DATA_DIRS").value_or("");

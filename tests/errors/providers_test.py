@@ -2,11 +2,13 @@
 """Manifests and libraries that are wrong: a row in the report that says so, the other providers as before, nothing half registered."""
 
 import json
+import os
 import pathlib
+import subprocess
 
 import pytest
 from broken_models import add_model
-from command_line import NO, complaint, facts
+from command_line import BINARY, NO, complaint, facts
 
 from gantry import _core
 
@@ -80,6 +82,15 @@ def test_library_that_is_no_provider(model, tmp_path):
     for part in ("libbroken.so", "expected a provider library", "GANTRY_PROVIDER_NOTE"):
         assert part in row["message"]
     assert "BROKEN" in complaint("run", model, "--random", "--dim", "n=2", "--device", "BROKEN", env=env)
+
+
+def test_the_working_directory_is_not_searched(tmp_path):
+    for folder in (tmp_path, tmp_path / "providers.d", tmp_path / "gantry" / "providers.d"):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "broken.json").write_text(manifest())
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}
+    done = subprocess.run([BINARY, "doctor", "--json"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert not [row["manifest"] for row in json.loads(done.stdout)["providers"] if row["manifest"].endswith("broken.json")]
 
 
 def test_doctor_tells_what_became_of_variables(tmp_path):

@@ -40,7 +40,12 @@ def test_variables_of_an_elevated_process(elevated, tmp_path):
     folder = tmp_path / "providers.d"
     folder.mkdir()
     (folder / "evil.json").write_text("{}")
-    env = {"GANTRY_PROVIDER_FILES": str(folder), "GANTRY_LOADER_REPORT": str(tmp_path / "report.json"), "HOME": str(tmp_path)}
+    files = {"GANTRY_LOADER_REPORT": "report.json", "GANTRY_LOADER_LOG": "debug,file=log.txt", "GANTRY_ARTEFACT_CACHE": "cache", "GANTRY_PROBE_CACHE": "probes"}
+    env = {name: str(tmp_path / value) if "=" not in value else value.replace("=", f"={tmp_path}/") for name, value in files.items()}
+    env |= {name: str(folder) for name in ("GANTRY_PROVIDER_FILES", "GANTRY_ADD_PROVIDER_FILES", "XDG_DATA_DIRS")}
+    env |= {name: str(tmp_path) for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")}
+    env |= {"GANTRY_CONFIG": str(folder / "evil.json"), "GANTRY_STRICT": "1", "GANTRY_ISOLATION": "all", "GANTRY_PROVIDERS_DISABLE": "cpu",
+            "GANTRY_PROVIDERS_SELECT": "none"}
     report = json.loads(elevated("doctor", "--json", env=env).stdout)
     assert report["elevated"]
     assert not any(row["name"] == "evil.json" for row in report["providers"])
@@ -50,4 +55,7 @@ def test_variables_of_an_elevated_process(elevated, tmp_path):
         assert variables[name]["value"] == value
         assert variables[name]["state"] == "ignored"
         assert "raised privileges" in variables[name]["reason"]
-    assert not (tmp_path / "report.json").exists()
+    assert set(env) == {name for name in variables if name in env} and not report["strict"]
+    assert report["artefact_cache"]["folder"] == ""
+    assert not any(row["isolation"] for row in report["providers"])
+    assert {file.name for file in tmp_path.iterdir()} == {"providers.d", "gantry"}  # "gantry" is the program

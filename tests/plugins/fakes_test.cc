@@ -140,6 +140,8 @@ TEST(Library, AGoodOneIsOpenedWhenWantedAndClosedWithTheLastUser) {
   const auto second = folder.registry();
   EXPECT_EQ(second->find({"FAKE", 0})[0].provider, found[0].provider) << "runtimes share providers";
   EXPECT_EQ(counter(library, "gantry_fake_entered"), 1);
+  EXPECT_EQ(dlsym(RTLD_DEFAULT, "gantry_fake_entered"), nullptr)
+      << "what it exports is nobody else's";
   registry.reset();
   EXPECT_EQ(counter(library, "gantry_fake_destroyed"), 0);
   found.clear();

@@ -4,8 +4,10 @@
 
 #include <cstring>
 #include <dlfcn.h>
+#include <filesystem>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 #include "provider_folder.h"
 #include "support/expect_error.h"
@@ -25,6 +27,39 @@ TEST(Manifests, AMalformedOneLeavesARow) {
   EXPECT_THAT(rows[0].message,
               testing::AllOf(testing::HasSubstr("bad.json"), testing::HasSubstr("bad.json:2:")));
   EXPECT_FALSE(rows[0].hint.empty());
+}
+
+TEST(Manifests, WhateverIsWrongWithTheirJsonLeavesARow) {
+  const std::string good = test::ProviderFolder::manifest("x", "x.so").dump();
+  const std::string start = good.substr(0, good.size() - 1);
+  const std::pair<std::string, const char*> cases[] = {
+      {"", "bad.json:1:1: not valid JSON"},
+      {"[]", "expected an object, found an array"},
+      {good + good, "not valid JSON"},
+      {good.substr(0, good.size() / 2), "not valid JSON"},
+      {start + ", \"name\": \"y\"}", "/name: expected each member once, found it twice"},
+      {start + ", \"x-deep\": " + std::string(20, '[') + std::string(20, ']') + "}",
+       "at most 16 levels"},
+      {start + ", \"x-long\": \"" + std::string(300000, 'x') + "\"}", "at most 262144 bytes"},
+      {start + ", \"x-text\": \"\xff\"}", "ill-formed UTF-8"}};
+  for (const auto& [text, words] : cases) {
+    SCOPED_TRACE(words);
+    const test::ProviderFolder folder;
+    const std::string library = folder.add("good", "x");
+    folder.write("bad.json", text);
+    std::filesystem::remove(folder.path("x.json"));
+    const auto registry = folder.registry();
+    const auto row = registry->report(true)[0];
+    EXPECT_EQ(row.stage, "parsed");
+    EXPECT_EQ(row.state, "rejected");
+    EXPECT_THAT(row.message, testing::AllOf(testing::StartsWith(folder.path("bad.json")),
+                                            testing::HasSubstr(words)));
+    EXPECT_EQ(dlopen(library.c_str(), RTLD_NOW | RTLD_NOLOAD), nullptr);
+    // Whoever misses its devices learns of it.
+    test::expect_error(Code::kNotFound, {"no provider offers devices of type FAKE", words}, [&] {
+      registry->find({"FAKE", 0});
+    });
+  }
 }
 
 TEST(Manifests, OneThatPointsNowhereLeavesARow) {

@@ -65,6 +65,14 @@ TEST_F(DiscoveryTest, NamedPlacesThatAreMissingAreReported) {
   EXPECT_THAT(files[1].problem, testing::HasSubstr("GANTRY_PROVIDER_FILES"));
 }
 
+TEST_F(DiscoveryTest, FoldersThatAreThereAndCannotBeReadAreReported) {
+  environment_.user = {folder_.path("user/notes.txt"), folder_.path("no-such-folder")};
+  environment_.site = {folder_.path("user/notes.txt/providers.d")};
+  EXPECT_THAT(find(), testing::ElementsAre("user/notes.txt!", "user/notes.txt/providers.d!",
+                                           "bundled/cpu.json"));
+  EXPECT_THAT(find_manifests({}, environment_)[0].problem, testing::HasSubstr("cannot be read"));
+}
+
 class EnvironmentTest : public testing::Test {
  protected:
   void set(const char* name, const char* value) {
