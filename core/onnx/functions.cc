@@ -15,6 +15,7 @@
 #include "onnx/body_text.h"
 #include "onnx/gradient.h"
 #include "onnx/payload.h"
+#include "onnx/recurrent_body.h"
 #include "onnx/schema.h"
 #include "onnx/schema_store.h"
 
@@ -115,7 +116,9 @@ class CallBodies {
       const FunctionCall call = call_of(own);
       const bool is_call = call.domain == kCallBodies || is_gradient(call) ||
                            (find_local(model_, call) && wanted_(call));
-      if (is_call || (call.domain.empty() && replace(graph, own, call, types))) has_calls = true;
+      const bool is_replaced = !is_call && call.domain.empty() &&
+                               (replace(graph, own, call, types) || unroll(own, call, types));
+      has_calls = has_calls || is_call || is_replaced;
     }
     return has_calls;
   }
@@ -138,22 +141,39 @@ class CallBodies {
         local               ? *local
         : is_gradient(call) ? gradient_body(graph, node, types, opsets_.at(""))
                             : build(node, call, types);
+    if (body) put(node, call, local != nullptr, *body);
+    return body.has_value();
+  }
+
+  // A recurrent layer in its steps. False: it is none.
+  bool unroll(onnx::NodeProto& node, const FunctionCall& call, const ValueTypes& types) {
+    if (opsets_.at("") < 13) return false;
+    const std::vector<onnx::TypeProto> inputs = input_types(node, types);
+    std::optional<onnx::FunctionProto> body =
+        unrolled_layer(node, onnx::FunctionBodyBuildContextImpl(node, inputs));
     if (!body) return false;
-    name_parts(node.name(), *body);
-    if (local) replace_inner(*body);
-    body->set_domain(kCallBodies);
-    body->set_name(call.op_type + "_" + std::to_string(count_++));
-    body->clear_overload();
+    put(node, call, /*is_local=*/false, *body);
+    node.clear_attribute();  // the body has them in it
+    return true;
+  }
+
+  // Makes the node a call of `body`, which the model gets.
+  void put(onnx::NodeProto& node, const FunctionCall& call, bool is_local,
+           onnx::FunctionProto& body) {
+    name_parts(node.name(), body);
+    if (is_local) replace_inner(body);
+    body.set_domain(kCallBodies);
+    body.set_name(call.op_type + "_" + std::to_string(count_++));
+    body.clear_overload();
     // A schema chose the body for the model's opset, whichever one it says, and functions of the
     // model mean the same schemas.
-    body->clear_opset_import();
-    *body->mutable_opset_import() = model_.opset_import();
-    if (local) add_import(*body);  // for the calls in it
+    body.clear_opset_import();
+    *body.mutable_opset_import() = model_.opset_import();
+    if (is_local) add_import(body);  // for the calls in it
     node.set_domain(kCallBodies);
-    node.set_op_type(body->name());
+    node.set_op_type(body.name());
     node.clear_overload();
-    model_.add_functions()->Swap(&*body);
-    return true;
+    model_.add_functions()->Swap(&body);
   }
 
   // Calls of functions of the model by a function of the model, which are parts of its call.
@@ -162,6 +182,16 @@ class CallBodies {
       const FunctionCall call = call_of(node);
       if (find_local(model_, call) && wanted_(call)) replace({}, node, call, {});
     }
+  }
+
+  static std::vector<onnx::TypeProto> input_types(const onnx::NodeProto& node,
+                                                  const ValueTypes& types) {
+    std::vector<onnx::TypeProto> inputs;
+    for (const std::string& name : node.input()) {
+      const auto type = types.find(name);
+      inputs.push_back(type == types.end() ? onnx::TypeProto() : *type->second);
+    }
+    return inputs;
   }
 
   std::optional<onnx::FunctionProto> build(const onnx::NodeProto& node, const FunctionCall& call,
@@ -173,11 +203,7 @@ class CallBodies {
       if (const onnx::FunctionProto* body = schema->GetFunction(opset)) return *body;
     }
     if (!schema->HasContextDependentFunction()) return std::nullopt;
-    std::vector<onnx::TypeProto> inputs;
-    for (const std::string& name : node.input()) {
-      const auto type = types.find(name);
-      inputs.push_back(type == types.end() ? onnx::TypeProto() : *type->second);
-    }
+    const std::vector<onnx::TypeProto> inputs = input_types(node, types);
     // A schema is asked in its own domain's version; what its body may use is in another's.
     onnx::NodeProto told = node;
     onnx::AttributeProto& version = *told.add_attribute();

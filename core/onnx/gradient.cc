@@ -64,7 +64,7 @@ std::vector<int> nodes_without_rule(const onnx::GraphProto& graph, const onnx::N
   const onnx::AttributeProto* target = find_attribute(node, "y");
   if (!target) return {};
   const ValueTypes no_types;
-  Backward to(node, no_types, 0);
+  Backward to(graph, node, no_types, 0);
   std::set<std::string> variables;
   for (const char* name : {"xs", "zs"}) {
     const onnx::AttributeProto* list = find_attribute(node, name);
@@ -94,7 +94,7 @@ void teach_gradient_types(onnx::OpSchema& schema) {
 
 onnx::FunctionProto gradient_body(const onnx::GraphProto& graph, onnx::NodeProto& node,
                                   const ValueTypes& types, int opset) {
-  Backward to(node, types, opset);
+  Backward to(graph, node, types, opset);
   const onnx::AttributeProto* xs = find_attribute(node, "xs");
   const onnx::AttributeProto* zs = find_attribute(node, "zs");
   const onnx::AttributeProto* target = find_attribute(node, "y");

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <onnx/defs/tensor_proto_util.h>
 #include <utility>
+
+#include "onnx/payload.h"
 
 namespace gantry {
 namespace {
@@ -37,6 +40,27 @@ uint16_t half_bits(double value) {
 uint16_t bfloat_bits(double value) {
   const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
   return static_cast<uint16_t>((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);
+}
+
+/// Null: it is no constant of the graph.
+const onnx::TensorProto* find_constant(const onnx::GraphProto& graph, const std::string& name) {
+  for (const onnx::TensorProto& tensor : graph.initializer()) {
+    if (tensor.name() == name) return &tensor;
+  }
+  for (const onnx::NodeProto& node : graph.node()) {
+    if (node.op_type() != "Constant" || !node.domain().empty() || node.output_size() != 1 ||
+        node.output(0) != name)
+      continue;
+    const onnx::AttributeProto* value = find_attribute(node, "value");
+    return value ? &value->t() : nullptr;
+  }
+  return nullptr;
+}
+
+template <class T>
+std::vector<double> read_numbers(const onnx::TensorProto& tensor) {
+  const std::vector<T> numbers = onnx::ParseData<T>(&tensor);
+  return {numbers.begin(), numbers.end()};
 }
 
 }  // namespace
@@ -219,6 +243,23 @@ std::vector<int64_t> Backward::known_extents(const std::string& name,
                                  "\", which is not known before the run");
   }
   return extents;
+}
+
+std::optional<std::vector<double>> Backward::constant(const std::string& name) const {
+  const onnx::TensorProto* tensor = find_constant(graph_, name);
+  if (!tensor || is_placeholder(*tensor)) return std::nullopt;
+  switch (tensor->data_type()) {
+    case onnx::TensorProto::FLOAT:
+      return read_numbers<float>(*tensor);
+    case onnx::TensorProto::DOUBLE:
+      return read_numbers<double>(*tensor);
+    case onnx::TensorProto::INT32:
+      return read_numbers<int32_t>(*tensor);
+    case onnx::TensorProto::INT64:
+      return read_numbers<int64_t>(*tensor);
+    default:
+      return std::nullopt;
+  }
 }
 
 int32_t Backward::element_type(const std::string& name) const {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <onnx/defs/attr_proto_util.h>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -37,9 +38,10 @@ inline const std::string& out(const onnx::NodeProto& node) { return node.output(
 
 class Backward {
  public:
-  /// References are kept.
-  Backward(const onnx::NodeProto& gradient, const ValueTypes& types, int opset)
-      : gradient_(gradient), types_(types), opset_(opset) {}
+  /// `graph`: where the Gradient node stands. References are kept.
+  Backward(const onnx::GraphProto& graph, const onnx::NodeProto& gradient, const ValueTypes& types,
+           int opset)
+      : graph_(graph), gradient_(gradient), types_(types), opset_(opset) {}
 
   onnx::FunctionProto body;
 
@@ -97,6 +99,9 @@ class Backward {
   /// Extents that must all be known. UNSUPPORTED, with `op_type`, if one is not.
   [[nodiscard]] std::vector<int64_t> known_extents(const std::string& name,
                                                    const std::string& op_type) const;
+  /// The numbers of a constant of the graph: an initializer, or what a Constant makes of a tensor.
+  /// Nothing: it is none, or none of f32, f64, or integers of 32 or 64 bits.
+  [[nodiscard]] std::optional<std::vector<double>> constant(const std::string& name) const;
   /// ONNX element type. UNSUPPORTED if it is not known.
   [[nodiscard]] int32_t element_type(const std::string& name) const;
   [[nodiscard]] int opset() const { return opset_; }
@@ -122,6 +127,7 @@ class Backward {
   std::string narrowed(const std::string& name, const std::string& like, const std::string& part,
                        int own_axes);
 
+  const onnx::GraphProto& graph_;
   const onnx::NodeProto& gradient_;
   const ValueTypes& types_;
   int opset_;

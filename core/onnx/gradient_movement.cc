@@ -124,13 +124,11 @@ void pad(To& to, const NodeProto& node, const Name& g) {
 }
 
 void resize(To& to, const NodeProto& node, const Name& g) {
-  const std::string mode = text_of(node, "mode", "nearest");
-  const std::string transformation = text_of(node, "coordinate_transformation_mode", "half_pixel");
-  if (mode != "nearest" || transformation == "tf_crop_and_resize") {
-    to.fail(Code::kUnsupported, "the derivative of a Resize with mode \"" + mode + "\" and \"" +
-                                    transformation + "\" has no rule; \"nearest\" has one");
-  }
-  moved(to, node, g);
+  const bool is_nearest = text_of(node, "mode", "nearest") == "nearest";
+  // A crop has places outside of its input, of which no element comes.
+  const bool may_leave =
+      text_of(node, "coordinate_transformation_mode", "") == "tf_crop_and_resize";
+  is_nearest && !may_leave ? moved(to, node, g) : resize_between(to, node, g);
 }
 
 void cumulative_sum(To& to, const NodeProto& node, const Name& g) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Derivatives of normalizations: to mean 0 and deviation 1, then scaled and shifted.
+// Derivatives of normalizations: to mean 0 and deviation 1, then scaled and shifted; and by the
+// channels near by.
 #include <numeric>
 
 #include "onnx/gradient_rules.h"
@@ -159,13 +160,47 @@ void batch_norm(To& to, const NodeProto& node, const Name& g) {
   give_channels(to, node, g, normal, rank);
 }
 
+/// The sum over an LRN's channels near each one, over their number; or over those to which a
+/// channel is near. value: [N, C, ...].
+Name near_mean(To& to, const NodeProto& node, const Name& value, int rank, bool is_mirrored) {
+  const int64_t size = int_of(node, "size", 1);
+  const int64_t before = is_mirrored ? size / 2 : (size - 1) / 2;
+  Axes kernel(static_cast<size_t>(rank - 1), 1);
+  Axes pads(2 * kernel.size(), 0);
+  kernel[0] = size;
+  pads[0] = before;
+  pads[kernel.size()] = size - 1 - before;
+  const Name image = unsqueezed(to, value, {1});
+  const Name mean =
+      to.add("AveragePool", {image},
+             {onnx::MakeAttribute("kernel_shape", kernel), onnx::MakeAttribute("pads", pads),
+              onnx::MakeAttribute("count_include_pad", int64_t{1})});
+  return to.reshaped(mean, in(node));
+}
+
+/// y = x s^-beta with s = bias + alpha near_mean(x^2).
+void local_response_norm(To& to, const NodeProto& node, const Name& g) {
+  if (to.opset() < 7) to.fail(Code::kUnsupported, "the derivative of an LRN needs opset 7");
+  const Name& x = in(node);
+  const int rank = to.rank_of(x);
+  const auto alpha = static_cast<double>(float_of(node, "alpha", 1e-4F));
+  const auto beta = static_cast<double>(float_of(node, "beta", 0.75F));
+  const Name bias = to.number(x, static_cast<double>(float_of(node, "bias", 1.0F)));
+  const Name mean = near_mean(to, node, to.product(x, x), rank, false);
+  const Name base = to.add("Add", {to.scaled(mean, alpha), bias});
+  const Name power = to.add("Pow", {base, to.number(x, -beta)});
+  const Name bend = to.product(to.product(g, x), to.add("Div", {power, base}));
+  const Name others = to.product(x, near_mean(to, node, bend, rank, true));
+  to.give(x, to.add("Sub", {to.product(g, power), to.scaled(others, 2 * alpha * beta)}));
+}
+
 }  // namespace
 
 const std::map<std::string, Rule>& norm_rules() {
   static const std::map<std::string, Rule> kRules = {
-      {"BatchNormalization", batch_norm},          {"GroupNormalization", group_norm},
-      {"InstanceNormalization", instance_norm},    {"LayerNormalization", layer_norm},
-      {"RMSNormalization", root_mean_square_norm},
+      {"BatchNormalization", batch_norm},       {"GroupNormalization", group_norm},
+      {"InstanceNormalization", instance_norm}, {"LRN", local_response_norm},
+      {"LayerNormalization", layer_norm},       {"RMSNormalization", root_mean_square_norm},
   };
   return kRules;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Derivatives of products: of a factor, the product of the others with the derivative.
 #include <algorithm>
+#include <cstddef>
 
 #include "onnx/gradient_rules.h"
 
@@ -10,11 +11,6 @@ namespace {
 using To = Backward;
 using onnx::NodeProto;
 using Name = std::string;
-
-Name unsqueezed(To& to, const Name& value, const std::vector<int64_t>& axes) {
-  if (to.opset() < 13) return to.add("Unsqueeze", {value}, {onnx::MakeAttribute("axes", axes)});
-  return to.add("Unsqueeze", {value, to.list(axes)});
-}
 
 /// A vector on one side is a row on the left, or a column on the right, that leaves no axis.
 void matmul(To& to, const NodeProto& node, const Name& g) {
@@ -126,11 +122,83 @@ void einsum(To& to, const NodeProto& node, const Name& g) {
   }
 }
 
+/// The product of all other elements along the last axis: of those before, times of those behind.
+/// Nothing is divided, so that zeros do no harm, not even to derivatives of it.
+Name product_of_others(To& to, const Name& x, int rank, int64_t extent) {
+  // Moved along the axis by `by` places, with ones behind.
+  const auto shifted = [&](const Name& value, int64_t by) {
+    std::vector<int64_t> widths(2 * static_cast<size_t>(rank), 0);
+    widths[static_cast<size_t>(rank - 1)] = by;
+    widths.back() = -by;
+    return to.add("Pad", {value, to.list(widths), to.number(value, 1)});
+  };
+  const auto up_to_each = [&](int64_t direction) {
+    Name all = shifted(x, direction);
+    for (int64_t by = 1; by < extent; by *= 2) all = to.product(all, shifted(all, by * direction));
+    return all;
+  };
+  return to.product(up_to_each(1), up_to_each(-1));
+}
+
+/// From 0 to rank - 1, ascending; those of an attribute or a constant input, or all.
+std::vector<int64_t> reduced_axes(const To& to, const NodeProto& node, int rank) {
+  std::vector<int64_t> axes = ints_of(node, "axes", 0, 0);
+  if (node.input_size() > 1 && !in(node, 1).empty()) {
+    const auto given = to.constant(in(node, 1));
+    if (!given)
+      to.fail(Code::kUnsupported, "the derivative of " + node.op_type() + " needs constant axes");
+    for (const double axis : *given) axes.push_back(static_cast<int64_t>(axis));
+  }
+  if (axes.empty() && int_of(node, "noop_with_empty_axes", 0) == 0) {
+    for (int axis = 0; axis < rank; ++axis) axes.push_back(axis);
+  }
+  for (int64_t& axis : axes) axis += axis < 0 ? rank : 0;
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+void reduce_product(To& to, const NodeProto& node, const Name& g) {
+  const Name& x = in(node);
+  const std::vector<int64_t> extents = to.extents_of(x);
+  const std::vector<int64_t> axes = reduced_axes(to, node, static_cast<int>(extents.size()));
+  if (axes.empty()) return to.give(x, g);
+  if (to.opset() < 11) to.fail(Code::kUnsupported, "the derivative of a ReduceProd needs opset 11");
+  // The axes become one, the last.
+  std::vector<int64_t> order;
+  for (int64_t axis = 0; axis < static_cast<int64_t>(extents.size()); ++axis) {
+    if (!std::binary_search(axes.begin(), axes.end(), axis)) order.push_back(axis);
+  }
+  std::vector<int64_t> flat(order.size(), 0);  // 0: as it is
+  flat.push_back(1);
+  for (const int64_t axis : axes) {
+    const int64_t extent = extents.at(static_cast<size_t>(axis));
+    if (extent < 0)
+      to.fail(Code::kUnsupported, "the derivative of a ReduceProd needs the extents of its axes");
+    flat.back() *= extent;
+    order.push_back(axis);
+  }
+  std::vector<int64_t> back(order.size());
+  for (size_t i = 0; i < order.size(); ++i)
+    back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  const Name turned = to.add("Transpose", {x}, {onnx::MakeAttribute("perm", order)});
+  const Name others = product_of_others(to, to.add("Reshape", {turned, to.list(flat)}),
+                                        static_cast<int>(flat.size()), flat.back());
+  const Name slope =
+      to.add("Transpose", {to.reshaped(others, turned)}, {onnx::MakeAttribute("perm", back)});
+  const bool keeps = int_of(node, "keepdims", 1) != 0;
+  to.give(x, to.product(slope, keeps ? g : unsqueezed(to, g, axes)));
+}
+
 }  // namespace
+
+Name unsqueezed(To& to, const Name& value, const std::vector<int64_t>& axes) {
+  if (to.opset() < 13) return to.add("Unsqueeze", {value}, {onnx::MakeAttribute("axes", axes)});
+  return to.add("Unsqueeze", {value, to.list(axes)});
+}
 
 const std::map<std::string, Rule>& product_rules() {
   static const std::map<std::string, Rule> kRules = {
-      {"Einsum", einsum}, {"Gemm", gemm}, {"MatMul", matmul}};
+      {"Einsum", einsum}, {"Gemm", gemm}, {"MatMul", matmul}, {"ReduceProd", reduce_product}};
   return kRules;
 }
 

@@ -31,6 +31,12 @@ const std::map<std::string, Rule>& window_rules();
 /// The elements from `begin` to below `end` along an axis.
 std::string sliced(Backward& to, const std::string& value, int axis, int64_t begin, int64_t end);
 
+/// The value with axes of extent 1 where `axes`, ascending, says.
+std::string unsqueezed(Backward& to, const std::string& value, const std::vector<int64_t>& axes);
+
+/// The rule of a Resize that is linear in its input, as all are but those to the nearest element.
+void resize_between(Backward& to, const onnx::NodeProto& node, const std::string& g);
+
 /// A tensor of the shape of `like`: at each place, the sum of those elements of `part` whose
 /// element of `places` names it, counted through all of the tensor.
 std::string scattered(Backward& to, const std::string& like, const std::string& places,

@@ -96,7 +96,77 @@ MOVEMENTS = {
     "scatter rows": ([N("ScatterND", ["a", "i", "b"], "s"), N("Mul", ["s", "s"], "y")], (4, 3), (2, 3), [numpy_helper.from_array(np.int64([[3], [1]]), "i")]),
 }
 
+def resized(shape, out, *inputs, **attributes):
+    """A Resize to the sizes `inputs`, or of other inputs by name: scales "s", regions "r"."""
+    names = [x.name for x in inputs]
+    slots = ["a", *(name if name in names else "" for name in "rs"), *(["n"] if "n" in names else [])]
+    return moved(N("Resize", slots, "p", **attributes), shape, out, *inputs)
+
+
+def single_numbers(name, values):
+    return numpy_helper.from_array(np.float32(values), name)
+
+
+BETWEEN = {
+    "linear": resized((1, 2, 3, 4), (1, 2, 5, 7), constant("n", [1, 2, 5, 7]), mode="linear"),
+    "linear, smaller, without aliases": resized((1, 2, 8, 7), (1, 2, 3, 4), constant("n", [1, 2, 3, 4]), mode="linear", antialias=1),
+    "linear, corners": resized((2, 3, 4), (2, 3, 9), single_numbers("s", [1, 1, 2.25]), mode="linear", coordinate_transformation_mode="align_corners"),
+    "linear, by a scale that leaves the size": resized((2, 4), (2, 4), single_numbers("s", [1, 1.2]), mode="linear", coordinate_transformation_mode="asymmetric"),
+    "linear, the first axis": resized((3, 2), (5, 2), constant("n", [5]), mode="linear", axes=[0]),
+    "cubic": resized((1, 1, 4, 3), (1, 1, 7, 8), single_numbers("s", [1, 1, 1.75, 2.7]), mode="cubic", cubic_coeff_a=-0.5),
+    "cubic, smaller, inside only": resized((1, 1, 7, 6), (1, 1, 4, 5), constant("n", [5, 4]), mode="cubic", exclude_outside=1, axes=[-1, 2], coordinate_transformation_mode="pytorch_half_pixel"),
+    "cubic, a region": resized((1, 1, 4, 5), (1, 1, 6, 3), number("r", [0.2, -0.3, 0.9, 1.2]), constant("n", [6, 3]), mode="cubic", axes=[2, 3], coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=7.0),
+    "nearest, a region": resized((1, 1, 4, 5), (1, 1, 6, 3), number("r", [0.2, -0.3, 0.9, 1.2]), constant("n", [6, 3]), mode="nearest", axes=[2, 3], coordinate_transformation_mode="tf_crop_and_resize"),
+}
+
+
+def layer(op_type, gates, shape, hidden, outputs=("p",), directions=1, slots=(), constants=(), **attributes):
+    """A recurrent layer of which "a" is the sequence and "b", [4, hidden], makes the weights, recurrent ones and biases; `slots`: the inputs from the fourth on."""
+    rows = directions * gates * hidden
+    nodes = [
+        N("MatMul", ["left_w", "b"], "w_rows"), N("MatMul", ["w_rows", "to_input"], "w_all"), N("Reshape", ["w_all", "w_shape"], "w"),
+        N("MatMul", ["left_r", "b"], "r_all"), N("Reshape", ["r_all", "r_shape"], "r"),
+        N("MatMul", ["left_b", "b"], "bias_rows"), N("ReduceMean", ["bias_rows", "axis_1"], "bias_all", keepdims=0), N("Reshape", ["bias_all", "bias_shape"], "bias"),
+        N("MatMul", ["left_p", "b"], "p_rows"), N("ReduceMean", ["p_rows", "axis_1"], "p_all", keepdims=0), N("Reshape", ["p_all", "p_shape"], "peep"),
+        N("ReduceMean", ["b", "axis_0"], "b_row", keepdims=0), N("Add", ["b_row", "offsets"], "state"),
+        helper.make_node(op_type, ["a", "w", "r", *slots], [o for o in outputs], hidden_size=hidden, **attributes),
+    ]
+    found = [o for o in outputs if o]
+    nodes += [N("Mul", [o, o], o + "_square") for o in found] + [N("ReduceSum", [o + "_square"], o + "_sum", keepdims=0) for o in found]
+    nodes += [N("Sum", [o + "_sum" for o in found], "total_square"), N("Mul", ["total_square", "b"], "y")]
+    rng = np.random.default_rng(11)
+    draw = lambda name, *extents: numpy_helper.from_array(rng.uniform(-0.6, 0.6, extents), name)
+    batch = shape[0] if attributes.get("layout") else shape[1]
+    state = (batch, directions, hidden) if attributes.get("layout") else (directions, batch, hidden)
+    return nodes, shape, (4, hidden), [
+        draw("left_w", rows, 4), draw("to_input", hidden, shape[2]), constant("w_shape", [directions, gates * hidden, shape[2]]),
+        draw("left_r", rows, 4), constant("r_shape", [directions, gates * hidden, hidden]),
+        draw("left_b", 2 * rows, 4), constant("bias_shape", [directions, 2 * gates * hidden]),
+        draw("left_p", 3 * directions * hidden, 4), constant("p_shape", [directions, 3 * hidden]),
+        draw("offsets", *state), constant("axis_1", [1]), constant("axis_0", [0]), *constants,
+    ]
+
+
+LENGTHS = numpy_helper.from_array(np.int32([3, 1]), "lengths")
+LAYERS = {
+    "rnn": layer("RNN", 1, (3, 2, 2), 3),
+    "rnn, both ways, relu and elu": layer("RNN", 1, (3, 2, 2), 2, ("p", "q"), 2, ("bias", "", "state"), direction="bidirectional", activations=["Affine", "Elu"], activation_alpha=[0.7, 0.4], activation_beta=[0.2]),
+    "gru": layer("GRU", 3, (3, 2, 2), 2, ("p", "q"), 1, ("bias", "", "state")),
+    "gru without biases or state": layer("GRU", 3, (3, 2, 2), 2, linear_before_reset=1),
+    "gru, reset after the product": layer("GRU", 3, (3, 2, 2), 2, ("", "q"), 1, ("bias",), linear_before_reset=1, direction="reverse"),
+    "gru, sequences that end": layer("GRU", 3, (3, 2, 2), 2, ("p", "q"), 2, ("bias", "lengths", "state"), [LENGTHS], direction="bidirectional", clip=0.9),
+    "lstm": layer("LSTM", 4, (3, 2, 2), 2, ("p", "q", "c"), 1, ("bias",)),
+    "lstm, batch first, with peepholes": layer("LSTM", 4, (2, 3, 2), 2, ("p", "q", "c"), 2, ("bias", "", "state", "state", "peep"), direction="bidirectional", layout=1),
+    "lstm, coupled gates, sequences that end": layer("LSTM", 4, (3, 2, 2), 2, ("p", "", "c"), 1, ("bias", "lengths", "", "state", "peep"), [LENGTHS], direction="reverse", input_forget=1,
+                                                     activations=["HardSigmoid", "ScaledTanh", "Softsign"], activation_alpha=[0.25, 0.8], activation_beta=[0.45, 0.9]),
+}
+
 PRODUCTS = {
+    "of all": ([N("ReduceProd", ["a"], "c", keepdims=0), N("Mul", ["c", "b"], "y")], (2, 3), (3,), []),
+    "of an axis": ([N("ReduceProd", ["a", "x"], "c", keepdims=1), N("Mul", ["c", "b"], "y")], (2, 5, 3), (2, 1, 1), [constant("x", [1])]),
+    "of some axes": ([N("ReduceProd", ["a", "x"], "c", keepdims=0), N("Mul", ["c", "b"], "y")], (2, 5, 3), (5,), [constant("x", [-1, 0])]),
+    "of no axes": ([N("ReduceProd", ["a", "x"], "c", noop_with_empty_axes=1), N("Mul", ["c", "b"], "y")], (2, 3), (3,), [constant("x", [])]),
+
     "row": ([N("MatMul", ["a", "b"], "c"), N("Mul", ["c", "c"], "y")], (3,), (2, 3, 4), []),
     "column": ([N("MatMul", ["a", "b"], "c"), N("Mul", ["c", "c"], "y")], (5, 2, 3), (3,), []),
     "row and column": ([N("MatMul", ["a", "b"], "c"), N("Mul", ["c", "c"], "y")], (3,), (3,), []),
@@ -106,6 +176,8 @@ PRODUCTS = {
 }
 
 NORMS = {
+    "channels near by": ([N("LRN", ["a"], "n", size=3, alpha=0.5, beta=0.6, bias=0.8), N("Mul", ["n", "b"], "y")], (2, 5, 3, 2), (5, 1, 1), []),
+    "channels near by, more behind": ([N("LRN", ["a"], "n", size=4, alpha=0.7), N("Mul", ["n", "b"], "y")], (2, 6, 3), (6, 1), []),
     "batch": ([N("BatchNormalization", ["a", "b", "b", "m", "v"], "n", epsilon=0.01), N("Mul", ["n", "n"], "y")], (2, 3, 4), (3,), [numbers("m", 3), numbers("v", 3)]),
     "batch, of the statistics": ([N("BatchNormalization", ["a", "s", "m", "b", "b"], "n"), N("Mul", ["n", "n"], "y")], (2, 3), (3,), [numbers("m", 3), numbers("s", 3)]),
     "batch, in training": ([helper.make_node("BatchNormalization", ["a", "b", "b", "m", "v"], ["n", "rm", "rv"], training_mode=1), N("Mul", ["n", "a"], "y")], (4, 3, 2), (3,), [numbers("m", 3), numbers("v", 3)]),
@@ -135,7 +207,7 @@ SINGLE_BODIES = {
     "mean and variance": ([N("MeanVarianceNormalization", ["x"], "n", axes=[0, 2]), N("Mul", ["n", "z"], "w")], (2, 3, 4), (4,), []),
 }
 
-ALL = {**WINDOWS, **CONVOLUTIONS, **MOVEMENTS, **PRODUCTS, **NORMS, **BODIES}
+ALL = {**WINDOWS, **CONVOLUTIONS, **MOVEMENTS, **BETWEEN, **LAYERS, **PRODUCTS, **NORMS, **BODIES}
 
 
 def check(part, opset, rtol=1e-6, atol=1e-7, step=1e-5):
@@ -163,7 +235,8 @@ def test_first_derivatives_in_single_numbers(name):
     check(([*casts, *nodes, N("Cast", ["w"], "y", to=TensorProto.DOUBLE)], shape_a, shape_b, constants), 18, rtol=1e-2, atol=2e-3, step=3e-3)
 
 
-@pytest.mark.parametrize("name", ["max pool", "average pool with pads", "groups", "transposed", "slice", "pad", "nearest", "scatter elements", "row", "einsum", "instance", "likelihood", "mish"])
+@pytest.mark.parametrize("name", ["max pool", "average pool with pads", "groups", "transposed", "slice", "pad", "nearest", "scatter elements", "row", "einsum", "instance", "likelihood", "mish",
+                                  "cubic", "of some axes", "channels near by", "gru", "lstm, batch first, with peepholes"])
 def test_second_derivatives(name):
     nodes, shape_a, shape_b, constants = ALL[name]
     feeds = feeds_of(shape_a, shape_b, 2)
@@ -197,7 +270,7 @@ def test_16_bits():
 @pytest.mark.parametrize(
     "node, shape, message",
     [
-        (N("Resize", ["a", "", "", "b"], "y", mode="linear"), (1, 1, 2, 2), 'the derivative of a Resize with mode "linear"'),
+        (N("Resize", ["a", "", "", "b"], "y", mode="linear", keep_aspect_ratio_policy="not_larger"), (1, 1, 2, 2), "Resize between elements that keeps the aspect ratio"),
         (N("ScatterElements", ["a", "b", "a"], "y", reduction="mul"), (4,), 'with reduction "mul" has no rule'),
         (N("Einsum", ["a"], "y", equation="ii->i"), (3, 3), 'an Einsum "ii->i"'),
     ],
@@ -207,3 +280,38 @@ def test_forms_without_a_rule_are_said(node, shape, message):
     model = model_of([node], shape, (4,), [places], gradient_of(["a"], ["da"], "y"), ["da"], inputs=("a",))
     with pytest.raises(gantry.UnsupportedError, match=message):
         run_gantry(model, {"a": np.ones(shape)})
+
+
+@pytest.mark.parametrize("zeros", [1, 2])
+def test_a_product_with_zeros(zeros):
+    """First and second derivatives are sums of products of others, none of them a quotient."""
+    nodes, shape_a, shape_b, constants = PRODUCTS["of an axis"]
+    feeds = feeds_of(shape_a, shape_b, 1)
+    feeds["a"][:, :zeros] = 0
+    nodes = [*nodes, gradient_of(["a"], ["first"], "y"), N("Mul", ["first", "first"], "z")]
+    for target in ("y", "z"):
+        model = model_of(nodes, shape_a, shape_b, constants, gradient_of(["a", "b"], ["da", "db"], target), ["da", "db"])
+        found = dict(zip("ab", run_gantry(model, feeds), strict=True))
+        assert np.isfinite(found["a"]).all() and (found["a"] != 0).any() == (zeros == 1)
+        assert_slopes(total_session(nodes, shape_a, shape_b, constants, target), feeds, found, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_in_steps_is_the_layer(name):
+    """What is differentiated runs in steps, wherever it is read."""
+    nodes, shape_a, shape_b, constants = LAYERS[name]
+    nodes = [*nodes[:-1], N("Identity", ["total_square"], "y")]
+    gradient = helper.make_node("Gradient", ["a"], ["da"], domain="ai.onnx.preview.training", xs=["a"], y="y")
+    model = model_of(nodes, shape_a, shape_b, constants, gradient, ["da", "y"])
+    feeds = feeds_of(shape_a, shape_b, 5)
+    _, value = run_gantry(model, feeds)
+    plain = model_of(nodes, shape_a, shape_b, constants, None, ["y"])
+    np.testing.assert_allclose(value, run_gantry(plain, feeds)[0], rtol=1e-12)
+
+
+def test_a_layer_of_unknown_length_is_said():
+    nodes, shape_a, shape_b, constants = LAYERS["gru"]
+    model = model_of(nodes, shape_a, shape_b, constants, gradient_of(["a", "b"], ["da", "db"], "y"), ["da", "db"])
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "steps"
+    with pytest.raises(gantry.UnsupportedError, match='GRU "": expected a number of steps'):
+        run_gantry(model, feeds_of(shape_a, shape_b, 1))
