@@ -335,7 +335,8 @@ class Claimer {
       const auto is_addend = [&](const InputSlot& slot) {
         return slot.value != GANTRY_NONE && slot.value == unit.addend.value;
       };
-      if (!unit.is_quantized() && is_addend(slots[i]) && i < 64 &&
+      // What is added in place has the target's element type.
+      if (unit.addend.type() == unit.target.type() && is_addend(slots[i]) && i < 64 &&
           std::count_if(slots.begin(), slots.end(), is_addend) == 1)
         overwrites |= uint64_t{1} << i;
     }

@@ -3,45 +3,48 @@
 
 #include <cstring>
 
+#include "epilogue.h"
+
 namespace gantry::onednn {
 
-Rescaling::Rescaling(const Unit& unit, int weights_mask) {
+Rescaling::Rescaling(const Unit& unit, int weights_mask)
+    : measure_(measure_of_results(unit)), weights_mask_(weights_mask) {
   if (!unit.is_quantized()) return;
-  add(DNNL_ARG_SRC, *unit.sources[0].quantization);
-  if (unit.weight_quantization)
-    add_scales(DNNL_ARG_WEIGHTS, weights_mask, unit.weight_quantization->scales);
-  if (unit.target.quantization) add(DNNL_ARG_DST, *unit.target.quantization);
+  const Quantization& source = *unit.sources[0].quantization;
+  scales_ = unit.weight_quantization->scales;
+  for (float& scale : scales_) scale *= source.scale / measure_;
+  scales_memory_ = dnnl::memory(desc_f32({static_cast<int64_t>(scales_.size())}, Tag::a), engine());
+  std::memcpy(scales_memory_.get_data_handle(), scales_.data(), scales_.size() * sizeof(float));
+  add_zero_point(DNNL_ARG_SRC, source.zero_point);
+  if (unit.target.quantization) add_zero_point(DNNL_ARG_DST, unit.target.quantization->zero_point);
 }
 
-void Rescaling::add_scales(int number, int mask, const std::vector<float>& scales) {
-  dnnl::memory memory(desc_f32({static_cast<int64_t>(scales.size())}, Tag::a), engine());
-  std::memcpy(memory.get_data_handle(), scales.data(), scales.size() * sizeof(float));
-  arguments_.push_back({number, mask, true, memory});
-}
-
-void Rescaling::add(int number, const Quantization& quantization) {
-  add_scales(number, 0, {quantization.scale});
-  if (quantization.zero_point == 0) return;
+void Rescaling::add_zero_point(int argument, int32_t number) {
+  if (number == 0) return;
   dnnl::memory memory(Desc({1}, Type::s32, Tag::a), engine());
-  std::memcpy(memory.get_data_handle(), &quantization.zero_point, sizeof(int32_t));
-  arguments_.push_back({number, 0, false, memory});
+  std::memcpy(memory.get_data_handle(), &number, sizeof(number));
+  zero_points_.push_back({argument, memory});
 }
 
 void Rescaling::describe(dnnl::primitive_attr& attr) const {
-  for (const Argument& argument : arguments_) {
-    if (argument.is_scale) {
-      attr.set_scales_mask(argument.number, argument.mask);
-    } else {
-      attr.set_zero_points_mask(argument.number, argument.mask);
-    }
-  }
+  if (scales_.empty()) return;
+  attr.set_scales_mask(DNNL_ARG_WEIGHTS, weights_mask_);
+  for (const ZeroPoint& zero_point : zero_points_)
+    attr.set_zero_points_mask(zero_point.argument, 0);
 }
 
 void Rescaling::bind(Launch& launch) const {
-  for (const Argument& argument : arguments_) {
-    const int kind = argument.is_scale ? DNNL_ARG_ATTR_SCALES : DNNL_ARG_ATTR_ZERO_POINTS;
-    launch.add(kind | argument.number, argument.numbers);
+  if (scales_.empty()) return;
+  launch.add(DNNL_ARG_ATTR_SCALES | DNNL_ARG_WEIGHTS, scales_memory_);
+  for (const ZeroPoint& zero_point : zero_points_)
+    launch.add(DNNL_ARG_ATTR_ZERO_POINTS | zero_point.argument, zero_point.number);
+}
+
+std::vector<float> Rescaling::bias_of(std::vector<float> bias) const {
+  if (measure_ != 1) {
+    for (float& x : bias) x /= measure_;
   }
+  return bias;
 }
 
 }  // namespace gantry::onednn

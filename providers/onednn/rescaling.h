@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scales and zero points of a unit as the library takes them: masks in a primitive's
-// attributes, numbers among its arguments.
+// attributes, numbers among its arguments. All scales are in those of the weights, by channel.
 #pragma once
 
-#include <utility>
 #include <vector>
 
 #include "plan.h"
@@ -19,18 +18,23 @@ class Rescaling {
 
   void describe(dnnl::primitive_attr& attr) const;
   void bind(Launch& launch) const;
+  /// What the sums of products are multiplied by, for each channel.
+  [[nodiscard]] const std::vector<float>& scales() const { return scales_; }
+  /// The bias in the measure of the primitive's results.
+  [[nodiscard]] std::vector<float> bias_of(std::vector<float> bias) const;
 
  private:
-  struct Argument {
-    int number;  // DNNL_ARG_...
-    int mask;
-    bool is_scale;
-    dnnl::memory numbers;
+  struct ZeroPoint {
+    int argument;  // DNNL_ARG_...
+    dnnl::memory number;
   };
-  void add_scales(int number, int mask, const std::vector<float>& scales);
-  void add(int number, const Quantization& quantization);
+  void add_zero_point(int argument, int32_t number);
 
-  std::vector<Argument> arguments_;
+  float measure_ = 1;
+  int weights_mask_ = 0;
+  std::vector<float> scales_;  // none: the unit works on floats
+  dnnl::memory scales_memory_;
+  std::vector<ZeroPoint> zero_points_;
 };
 
 }  // namespace gantry::onednn

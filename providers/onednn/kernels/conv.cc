@@ -209,7 +209,7 @@ class ConvKernel final : public sdk::Kernel {
                   unit_.chain.scale,
                   is_grouped ? 3 : 1,
                   weight_offset(unit_)});
-    const std::vector<float> bias = folded_bias(index, unit_, weights[0]);
+    const std::vector<float> bias = rescaling_.bias_of(folded_bias(index, unit_, weights[0]));
     bias_ = dnnl::memory(desc_f32({weights[0]}, Tag::a), engine());
     std::memcpy(bias_.get_data_handle(), bias.data(), bias.size() * sizeof(float));
   }

@@ -28,7 +28,8 @@ Table table_of(const Activation& activation, const Unit& unit) {
   }
   with_threads(1, [&] {
     const Desc desc = desc_f32({kNumbers}, Tag::a);
-    const Epilogue epilogue(unit, {}, false);
+    Epilogue epilogue;
+    for (const EpilogueStep& step : unit.chain.steps) epilogue.append_activation(*step.activation);
     dnnl::primitive_attr attr;
     attr.set_post_ops(epilogue.ops);
     const dnnl::eltwise_forward::primitive_desc description(

@@ -201,7 +201,7 @@ class PointwiseKernel final : public sdk::Kernel {
     Epilogue epilogue;
     epilogue.append_linear(1, -(a.scale * static_cast<float>(a.zero_point) +
                                 sign * b.scale * static_cast<float>(b.zero_point)));
-    epilogue.append_steps(unit_, {}, false);
+    for (const EpilogueStep& step : unit_.chain.steps) epilogue.append_activation(*step.activation);
     epilogue.append_linear(1 / to.scale, static_cast<float>(to.zero_point));
     epilogue.flush();
     // In one order all through, it does not matter which.

@@ -135,6 +135,7 @@ class ProductKernel final : public sdk::Kernel {
       scale.clear();
     }
     rescaling_ = Rescaling(unit_, 2);
+    bias = rescaling_.bias_of(std::move(bias));
     has_bias_ = std::any_of(bias.begin(), bias.end(), [](float x) { return x != 0; });
     int64_t rows = 1;
     const sdk::ValueView left = index.value(unit_.sources[0].value);
