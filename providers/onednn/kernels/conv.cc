@@ -245,6 +245,7 @@ std::unique_ptr<sdk::Kernel> make_conv(const KernelArgs& args) {
     if (auto winograd = make_winograd_conv(args)) return winograd;
   }
   if (auto direct = make_direct_conv(args)) return direct;
+  if (auto bytes = make_byte_conv(args)) return bytes;
   return std::make_unique<ConvKernel>(args);
 }
 

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators between DequantizeLinear and QuantizeLinear run in 8 bits, to within one step of the oracle's."""
 
+import json
+import os
+import pathlib
+
 import numpy as np
 import pytest
 
@@ -119,6 +123,85 @@ def test_rounding_saturates_between_a_convolution_and_its_residual():
     constants |= {"s2": np.float32(0.005), "z2": zero(U8, 100), "sy": np.float32(0.0103)}  # no sums halfway between two numbers
     inputs["p"] = random8(U8, 2, 24, 9, 9)
     check(text, inputs, constants, ["onednn.conv.int8+QuantizeLinear+DequantizeLinear+Add"], 1)
+
+
+def count_of_own_code(model, feeds, folder):
+    """How many kernels of a run name the provider's own code for bytes as their part."""
+    path = folder / "trace.json"
+    session = gantry.Session(model, device="CPU", config={"session": {"threads": 1, "profile": str(path)}})
+    session.run(feeds)
+    del session
+    return sum(event["name"] == "bytes avx512_vnni" for event in json.loads(path.read_text())["traceEvents"])
+
+
+needs_vnni = pytest.mark.skipif("avx512_vnni" not in pathlib.Path("/proc/cpuinfo").read_text() or "ONEDNN_MAX_CPU_ISA" in os.environ,
+                                reason="the provider's own code for bytes needs AVX-512 with VNNI")
+
+
+@needs_vnni
+@pytest.mark.parametrize("options", [
+    {"channels": (128, 136), "extent": 7, "attributes": "pads=[1, 1, 1, 1]"},
+    {"channels": (256, 520), "kernel": 1, "extent": 5, "bias": None},
+    {"channels": (64, 100), "kernel": 5, "extent": 9, "attributes": "strides=[2, 2], pads=[2, 1, 2, 1]", "source_zero": 0, "target_zero": 0},
+    {"channels": (128, 128), "extent": 8, "attributes": "dilations=[2, 2], pads=[2, 2, 2, 2]", "weights": U8},
+    {"channels": (512, 300), "kernel": 1, "extent": 4, "target": S8, "target_zero": -5, "per_channel": False, "bias": "f32"},
+    {"channels": (132, 128), "extent": 3, "target_scale": 0.02},
+    {"channels": (128, 128), "extent": 5, "behind": "d = Relu(c)"},
+    {"channels": (128, 120), "extent": 5, "behind": "d = Clip(c, low, high)", "target_zero": 3},
+    {"channels": (512, 260), "kernel": 1, "extent": 5, "behind": "d = LeakyRelu<alpha=0.1>(c)"},
+], ids=str)
+def test_few_pixels_and_many_weights(options, tmp_path):
+    text, inputs, constants = conv_case(**{"target_scale": 0.6, **options})
+    constants.update({"low": np.float32(-20), "high": np.float32(30)} if "Clip" in text else {})
+    extra = "+Relu" if " Relu" in text else "+LeakyRelu" if "Leaky" in text else "+Clip" if "Clip" in text else ""
+    check(text, inputs, constants, [f"onednn.conv.int8{extra}"], 1)
+    assert count_of_own_code(*small_graph(text, inputs, constants), tmp_path) == 1
+
+
+@needs_vnni
+def test_few_pixels_and_many_weights_whose_result_stays_in_floats(tmp_path):
+    text, inputs, constants = conv_case(channels=(128, 140), extent=6)
+    text, constants = text.rsplit("\n", 2)[0], {name: constants[name] for name in constants if name not in ("sy", "zy")}
+    check(text, inputs, constants, ["onednn.conv.int8"], 2e-3)
+    assert count_of_own_code(*small_graph(text, inputs, constants), tmp_path) == 1
+
+
+@needs_vnni
+@pytest.mark.parametrize("options, behind", [
+    ({"channels": (32, 128), "extent": 8}, ""), ({"channels": (128, 128), "extent": 20}, ""), ({"channels": (128, 128), "extent": 5, "source": S8, "source_zero": 3}, ""),
+    ({"channels": (128, 128), "extent": 5}, "d = Sigmoid(c)"),
+], ids=str)
+def test_what_is_left_to_the_library(options, behind, tmp_path):
+    assert count_of_own_code(*small_graph(*conv_case(**options, behind=behind)), tmp_path) == 0
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+@pytest.mark.parametrize("behind", ["", "Relu", "Clip"])
+@pytest.mark.parametrize("made, zero_made", [(U8, 0), (U8, 9), (S8, 0)])
+@pytest.mark.parametrize("channels", [16, 128])  # of the library's code and of the provider's own
+def test_a_residual_whose_memory_the_result_takes(rounded, behind, made, zero_made, channels):
+    """Three convolutions, the result of the first added to that of the third, after which nobody reads it."""
+    rng = generator(11)
+    scales = {"s0": 0.02, "sa": 0.045, "sb": 0.03, "sr": 0.04, "sy": 0.061}
+    constants = {name: np.float32(scale) for name, scale in scales.items()}
+    constants |= {"z0": zero(U8, 120), "za": zero(made, 7), "zb": zero(U8, 0), "zr": zero(U8, 100), "zy": zero(made, zero_made),
+                  "sw": (rng.uniform(0.008, 0.016, channels) / np.sqrt(channels)).astype(np.float32)}
+    constants |= {f"w{i}": rng.integers(-100, 100, (channels, channels, k, k)).astype(S8) for i, k in ((1, 1), (2, 1), (3, 3))}
+    constants |= {"low": np.float32(-1), "high": np.float32(5)} if behind == "Clip" else {}
+    lines = ["x = DequantizeLinear(q, s0, z0)"]
+    for i, source, pads in ((1, "x", ""), (2, "a", ""), (3, "b", "<pads=[1, 1, 1, 1]>")):
+        lines += [f"f{i} = DequantizeLinear<axis=0>(w{i}, sw)", f"c{i} = Conv{pads}({source}, f{i})"]
+        if i < 3:
+            value = "ab"[i - 1]
+            lines += [f"{value}q = QuantizeLinear(c{i}, s{value}, z{value})", f"{value} = DequantizeLinear({value}q, s{value}, z{value})"]
+    if rounded:
+        lines += ["rq = QuantizeLinear(c3, sr, zr)", "r = DequantizeLinear(rq, sr, zr)"]
+    lines.append(f"g = Add({'r' if rounded else 'c3'}, a)")
+    lines.append({"": "d = Identity(g)", "Relu": "d = Relu(g)", "Clip": "d = Clip(g, low, high)"}[behind])
+    lines += ["yq = QuantizeLinear(d, sy, zy)", "y = DequantizeLinear(yq, sy, zy)"]
+    middle = "+QuantizeLinear+DequantizeLinear" if rounded else ""
+    check("\n".join(lines), {"q": random8(U8, 1, channels, 9, 9)}, constants,
+          ["onednn.conv.int8", f"onednn.conv.int8{middle}+Add{'+' if behind else ''}{behind}", "DequantizeLinear"], scales["sy"] * 1.001)
 
 
 @pytest.mark.parametrize("operator, shape, axis", [("MatMul", (40, 33), 1), ("Gemm", (40, 33), 1), ("Gemm<transB=1>", (33, 40), 0),

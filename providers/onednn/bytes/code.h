@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions of numbers of 8 bits, channels innermost, with AVX-512 and its instruction for
+// products of bytes (VNNI). Sums are exact integers; what follows is done in floats, in registers.
+// The weights stand in panels of 64 channels of the result. A panel that the cache does not hold
+// yet is asked for while the one before it is multiplied: with few places and many channels that is
+// what a convolution waits for. Pure functions, from any thread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace gantry::onednn {
+
+constexpr int64_t kPanelChannels = 64;  ///< of the result
+constexpr int64_t kVectorChannels = 16;
+constexpr int64_t kByteQuad = 4;  ///< channels of the source that are multiplied at once
+
+/// True if this CPU has the instructions and the environment allows them. [any]
+bool has_byte_code();
+
+constexpr int64_t kMostTaps = 49;
+
+/// What is done to results, in order, before they are stored.
+struct ByteStep {
+  enum class Kind : uint8_t {
+    kLinear,  ///< x * alpha + beta
+    kRound,   ///< to the nearest integer, the even one of two, and to [alpha, beta]
+    kAdd,     ///< x * alpha + beta + factor * addend, the addend being a stored number of 8 bits
+    kRelu,    ///< x < 0 ? alpha * x : x
+    kClip     ///< to [alpha, beta]
+  } kind = Kind::kLinear;
+  float alpha = 0;
+  float beta = 0;
+  float factor = 0;
+  bool is_signed = false;  ///< the addend is
+};
+
+/// Element type of results.
+enum class ByteType : uint8_t { kU8, kS8, kF32 };
+
+/// Shapes and weights of a convolution.
+struct ByteConvolution {
+  int64_t channels = 0;  ///< of the source, a multiple of kByteQuad
+  int64_t results = 0;   ///< channels of the target
+  int64_t window[2] = {1, 1};
+  int64_t strides[2] = {1, 1};
+  int64_t dilations[2] = {1, 1};
+  int64_t pads[2] = {0, 0};  ///< before the first pixel
+  int64_t source[2] = {0, 0};
+  int64_t target[2] = {0, 0};
+  /// [panels, taps, channels / kByteQuad, kPanelChannels, kByteQuad], the last panel having only
+  /// as many vectors of channels as it needs
+  const int8_t* weights = nullptr;
+  const int32_t* starts = nullptr;   ///< [results, padded], of the sums
+  const float* scales = nullptr;     ///< [results, padded], of the sums
+  const float* bias = nullptr;       ///< [results, padded], in the measure of the scales
+  const uint8_t* padding = nullptr;  ///< [channels]: what a pixel of the padding holds
+  std::vector<ByteStep> steps;
+  ByteType target_type = ByteType::kU8;
+  int32_t zero_point = 0;  ///< of results in 8 bits
+
+  [[nodiscard]] int64_t panels() const { return (results + kPanelChannels - 1) / kPanelChannels; }
+  /// True if each pixel of the target is made of the one in the same place.
+  [[nodiscard]] bool is_plain() const {
+    return taps() == 1 && strides[0] == 1 && strides[1] == 1 && pads[0] == 0 && pads[1] == 0 &&
+           source[0] == target[0] && source[1] == target[1];
+  }
+  [[nodiscard]] int64_t taps() const { return window[0] * window[1]; }
+  /// Vectors of channels in a panel.
+  [[nodiscard]] int64_t vectors_of(int64_t panel) const {
+    const int64_t left = results - panel * kPanelChannels;
+    return ((left < kPanelChannels ? left : kPanelChannels) + kVectorChannels - 1) /
+           kVectorChannels;
+  }
+  /// Bytes of all weights.
+  [[nodiscard]] int64_t weight_bytes() const {
+    return taps() * channels * ((results + kVectorChannels - 1) / kVectorChannels) *
+           kVectorChannels;
+  }
+};
+
+/// Results are made in tiles: of a panel, some pixels next to each other.
+int64_t tiles_of(const ByteConvolution& convolution, int64_t panel, int64_t pixels);
+
+/// Tiles [begin, end) of all panels' tiles, panel by panel. `source`: [images, source, channels];
+/// `addend` (null: there is none), `target`: [images, target, results], which may be the same.
+/// `pixels`: of all images of the target, less than 2^31.
+void convolve_tiles(const ByteConvolution& convolution, const uint8_t* source,
+                    const uint8_t* addend, void* target, int64_t pixels, int64_t begin,
+                    int64_t end);
+
+}  // namespace gantry::onednn

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conv in 8 bits (ai.onnx 1, 11, 22, between QuantizeLinear and DequantizeLinear) and QLinearConv
+// (10) with two spatial axes, few pixels and many weights: there the library waits for weights that
+// the second cache has lost since the last run. Code of this provider's own, for AVX-512 with VNNI.
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "bytes/code.h"
+#include "bytes/weights.h"
+#include "epilogue.h"
+#include "kernels/conv_shape.h"
+#include "kernels/kernels.h"
+#include "plan.h"
+#include "rescaling.h"
+
+namespace gantry::onednn {
+namespace {
+
+// Where it pays. With more pixels each weight is used so often that waiting for it is no matter.
+constexpr int64_t kMostPixels = 256;
+constexpr int64_t kLeastWeights = 128 << 10;  // fewer stay in the second cache from run to run
+
+ByteType byte_type_of(Type type) {
+  return type == Type::u8 ? ByteType::kU8 : type == Type::s8 ? ByteType::kS8 : ByteType::kF32;
+}
+
+/// A quantized unit's steps, from measure_of_results() to the target's scale; nothing: there is one
+/// among them that these kernels do not have.
+std::optional<std::vector<ByteStep>> steps_of(const Unit& unit) {
+  using Kind = ByteStep::Kind;
+  std::vector<ByteStep> steps;
+  float measure = measure_of_results(unit);
+  const auto& chain = unit.chain.steps;
+  for (size_t i = 0; i < chain.size(); ++i) {
+    const EpilogueStep& step = chain[i];
+    const float next = measure_before(unit, i + 1, true);
+    if (step.rounding) {
+      const auto& [type, scale, zero_point] = *step.rounding;
+      const auto low = static_cast<float>((type == Type::u8 ? 0 : -128) - zero_point);
+      steps.push_back({Kind::kRound, low, low + 255});
+    } else if (!step.activation) {
+      if (!unit.addend.quantization) return std::nullopt;
+      const auto& [type, scale, zero_point] = *unit.addend.quantization;
+      const float factor = scale / next;
+      steps.push_back({Kind::kAdd, measure / next, -static_cast<float>(zero_point) * factor, factor,
+                       type == Type::s8});
+      measure = next;
+    } else if (step.activation->algorithm == dnnl::algorithm::eltwise_relu) {
+      if (!is_done_by_storing(unit, i)) steps.push_back({Kind::kRelu, step.activation->alpha, 0});
+    } else if (step.activation->algorithm == dnnl::algorithm::eltwise_clip) {
+      if (!is_done_by_storing(unit, i)) {
+        steps.push_back(
+            {Kind::kClip, step.activation->alpha / measure, step.activation->beta / measure});
+      }
+    } else {
+      return std::nullopt;
+    }
+    const bool adds_next = i + 1 < chain.size() && chain[i + 1].addend != GANTRY_NONE;
+    if (measure != next && !adds_next) {  // an addition multiplies what it adds to
+      steps.push_back({Kind::kLinear, measure / next, 0});
+      measure = next;
+    }
+  }
+  return steps;
+}
+
+/// One shape of input.
+struct Plan {
+  ByteConvolution convolution;
+  Dims input;
+  Dims output;
+  int64_t pixels = 0;  // of the output
+  int64_t tiles = 0;   // of all panels
+  Operand source;
+  Operand addend;
+  Operand target;
+};
+
+class ByteConvKernel final : public sdk::Kernel {
+ public:
+  ByteConvKernel(const KernelArgs& args, ConvShape shape, std::vector<ByteStep> steps)
+      : shape_(std::move(shape)), unit_(args.unit), steps_(std::move(steps)), slots_(args) {
+    pack(args);
+  }
+
+  [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
+    return std::make_unique<PlanCache<Plan>>();
+  }
+
+  void run(sdk::Call& call) const override {
+    auto& cache = static_cast<PlanCache<Plan>&>(*call.context());
+    const sdk::Shape input = call.shape(slots_.source);
+    shape_.check_input(input);
+    const int threads = call.thread_count();
+    cache.key.assign(input.data, input.data + input.rank);
+    cache.key.push_back(threads);
+    Plan& plan = cache.get([&] { return make_plan({input.data, input.data + 4}, threads); });
+    gantry_tensor& target = call.output(slots_.target, dtype_of(unit_.target.type()),
+                                        {plan.output.data(), static_cast<int>(plan.output.size())});
+    if (plan.pixels == 0) return;
+    if (slots_.addend >= 0) shape_.check_addend(call.shape(slots_.addend), sdk::Shape(target));
+    const bool is_moved = plan.source.is_moved() || plan.addend.is_moved();
+    plan.source.place(call, call.input(slots_.source).data);
+    plan.target.place(call, target.data);
+    if (slots_.addend >= 0) plan.addend.place(call, call.input(slots_.addend).data);
+    if (is_moved) {
+      with_threads(threads, [&] {
+        plan.source.run(cache.stream);
+        plan.addend.run(cache.stream);
+      });
+    }
+    convolve(call, plan);
+    if (plan.target.is_moved()) with_threads(threads, [&] { plan.target.run(cache.stream); });
+  }
+
+ private:
+  void convolve(sdk::Call& call, const Plan& plan) const {
+    constexpr int64_t kProductsPerTask = 1 << 20;
+    const ByteConvolution& c = plan.convolution;
+    const int64_t products = plan.pixels * c.weight_bytes() / plan.tiles;
+    const auto* source = reinterpret_cast<const uint8_t*>(plan.source.data());
+    const auto* addend = reinterpret_cast<const uint8_t*>(plan.addend.data());
+    const sdk::Span span = call.span("bytes avx512_vnni");
+    call.parallel_for(plan.tiles, 1 + kProductsPerTask / products, [&](int64_t begin, int64_t end) {
+      const FlushDenormals flush;
+      convolve_tiles(c, source, addend, plan.target.data(), plan.pixels, begin, end);
+    });
+  }
+
+  [[nodiscard]] Plan make_plan(const Dims& input, int threads) const {
+    Plan plan;
+    plan.input = input;
+    const Window& window = shape_.window;
+    const Window::Placed placed = window.place({input[2], input[3]});
+    plan.output = shape_.output_of(input, placed);
+    for (int64_t& extent : plan.output) extent = std::max<int64_t>(extent, 0);
+    plan.pixels = plan.output[0] * plan.output[2] * plan.output[3];
+    if (plan.pixels == 0) return plan;
+    ByteConvolution& c = plan.convolution;
+    c.channels = shape_.input_channels();
+    c.results = shape_.output_channels();
+    for (size_t i = 0; i < 2; ++i) {
+      c.window[i] = window.kernel[i];
+      c.strides[i] = window.strides[i];
+      c.dilations[i] = window.dilations[i];
+      c.pads[i] = placed.pads_begin[i];
+      c.source[i] = input[i + 2];
+      c.target[i] = plan.output[i + 2];
+    }
+    c.weights = weights_.numbers();
+    c.starts = starts_.data();
+    c.scales = scales_.data();
+    c.bias = bias_.data();
+    c.padding = padding_.data();
+    c.steps = steps_;
+    c.target_type = byte_type_of(unit_.target.type());
+    if (unit_.target.quantization) c.zero_point = unit_.target.quantization->zero_point;
+    for (int64_t panel = 0; panel < c.panels(); ++panel)
+      plan.tiles += tiles_of(c, panel, plan.pixels);
+    with_threads(threads, [&] { add_operands(plan); });
+    return plan;
+  }
+
+  void add_operands(Plan& plan) const {
+    const auto last = [](const Dims& dims, const Port& port) {
+      return desc_of(dims, true, port.type());
+    };
+    const Port& source = unit_.sources[0];
+    plan.source = Operand::input(desc_of(plan.input, slots_.source_is_formatted, source.type()),
+                                 last(plan.input, source));
+    plan.target =
+        Operand::output(desc_of(plan.output, slots_.target_is_formatted, unit_.target.type()),
+                        last(plan.output, unit_.target));
+    if (slots_.addend < 0) return;
+    plan.addend =
+        Operand::input(desc_of(plan.output, slots_.addend_is_formatted, unit_.addend.type()),
+                       last(plan.output, unit_.addend));
+  }
+
+  void pack(const KernelArgs& args) {
+    const GraphIndex& index = args.index;
+    const Quantization& source = *unit_.sources[0].quantization;
+    const ByteWeights::Plain plain = {index.value(unit_.weights).constant()->data,
+                                      shape_.output_channels(), shape_.input_channels(),
+                                      shape_.window.kernel[0] * shape_.window.kernel[1],
+                                      weight_offset(unit_)};
+    weights_.pack(index.host(), args.choices, plain);
+    const Rescaling rescaling(unit_, 1);
+    scales_ = rescaling.scales();
+    bias_ = rescaling.bias_of(folded_bias(index, unit_, plain.results));
+    // Vectors are read whole.
+    const auto padded = static_cast<size_t>((plain.results + kVectorChannels - 1) /
+                                            kVectorChannels * kVectorChannels);
+    starts_.assign(padded, 0);
+    if (source.zero_point != 0) {
+      const std::vector<int32_t> sums = sums_of(plain);
+      for (size_t i = 0; i < sums.size(); ++i) starts_[i] = -source.zero_point * sums[i];
+    }
+    scales_.resize(padded, 0);
+    bias_.resize(padded, 0);
+    padding_.assign(static_cast<size_t>(plain.channels), static_cast<uint8_t>(source.zero_point));
+  }
+
+  ConvShape shape_;
+  Unit unit_;
+  std::vector<ByteStep> steps_;
+  ConvSlots slots_;
+  ByteWeights weights_;
+  std::vector<int32_t> starts_;
+  std::vector<float> scales_;
+  std::vector<float> bias_;
+  std::vector<uint8_t> padding_;
+};
+
+/// True if it is known how many pixels the result has, and they are few for so many weights.
+bool pays(const sdk::ValueView& source, const ConvShape& shape) {
+  Dims input;
+  for (int i = 0; i < 4; ++i) input.push_back(source.extent(i));
+  if (*std::min_element(input.begin(), input.end()) < 1) return false;
+  const Dims output = shape.output_of(input, shape.window.place({input[2], input[3]}));
+  int64_t weights = 1;
+  for (const int64_t extent : shape.weights) weights *= extent;
+  return output[0] * output[2] * output[3] <= kMostPixels && weights >= kLeastWeights;
+}
+
+}  // namespace
+
+std::unique_ptr<sdk::Kernel> make_byte_conv(const KernelArgs& args) {
+  const Unit& unit = args.unit;
+  if (!has_byte_code() || !unit.is_quantized() || unit.sources[0].type() != Type::u8)
+    return nullptr;
+  ConvShape shape(args.index, unit);
+  if (shape.groups != 1 || shape.spatial_rank() != 2 || shape.input_channels() % kByteQuad != 0 ||
+      shape.window.kernel[0] * shape.window.kernel[1] > kMostTaps ||
+      !pays(args.index.value(unit.sources[0].value), shape))
+    return nullptr;
+  auto steps = steps_of(unit);
+  if (!steps) return nullptr;
+  return std::make_unique<ByteConvKernel>(args, std::move(shape), std::move(*steps));
+}
+
+}  // namespace gantry::onednn
