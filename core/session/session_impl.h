@@ -32,6 +32,7 @@ class Session::Impl {
   void check_output(size_t index, const Value& value) const;
   /// See Session::allocate.
   [[nodiscard]] Tensor allocate(const std::string& name, std::vector<int64_t> shape) const;
+  [[nodiscard]] Tensor allocate_bytes(uint64_t size_bytes) const;
   /// INVALID_ARGUMENT: the configuration names no trace file; else as Session::write_trace.
   void write_trace(const std::filesystem::path& file) const;
 

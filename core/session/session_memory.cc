@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors for the inputs and outputs of a session, where its providers use them in place.
 #include <algorithm>
+#include <cstdint>
+#include <string>
 #include <utility>
 
 #include "base/value.h"
@@ -49,8 +51,31 @@ Tensor Session::Impl::allocate(const std::string& name, std::vector<int64_t> sha
   return value.tensor();
 }
 
+Tensor Session::Impl::allocate_bytes(uint64_t size_bytes) const {
+  if (size_bytes > static_cast<uint64_t>(INT64_MAX)) {
+    throw Error(Code::kInvalidArgument, "allocate_bytes: expected less than 2^63 bytes, found " +
+                                            std::to_string(size_bytes));
+  }
+  const Program& program = executor->program();
+  uint32_t area = 0;
+  const auto look_at = [&](uint32_t slot) {
+    if (area == 0 && slot != kNoSlot) area = program.slots()[slot].area;
+  };
+  for (const uint32_t slot : program.inputs()) look_at(slot);
+  for (const OutputSource& output : program.outputs()) look_at(output.slot);
+  std::vector<int64_t> shape = {static_cast<int64_t>(size_bytes)};
+  return Value(area == 0 ? make_tensor(DType::kUint8, std::move(shape))
+                         : make_tensor_in(executor->devices().area(area).shared(), DType::kUint8,
+                                          std::move(shape)))
+      .tensor();
+}
+
 Tensor Session::allocate(const std::string& name, std::vector<int64_t> shape) const {
   return impl_->allocate(name, std::move(shape));
+}
+
+Tensor Session::allocate_bytes(uint64_t size_bytes) const {
+  return impl_->allocate_bytes(size_bytes);
 }
 
 }  // namespace gantry

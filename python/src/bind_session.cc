@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "array_memory.h"
 #include "bindings.h"
 #include "py_session.h"
 
@@ -130,6 +131,11 @@ void bind_session(nb::module_& module) {
       .def("cancel", &CancelToken::cancel, "Ends them, from any thread, and those to come.")
       .def("reset", &CancelToken::reset, "Lets runs be again.")
       .def_prop_ro("cancelled", &CancelToken::cancelled, "Whether cancel() was called.");
+  nb::class_<ArrayMemory>(module, "ArrayMemory", "What Session.arrays() returns.")
+      .def("__enter__", [](ArrayMemory& self) { self.enter(); })
+      .def(
+          "__exit__", [](ArrayMemory& self, const nb::args&) { self.exit(); },
+          nb::sig("def __exit__(self, *args: typing.Any) -> None"));
   nb::class_<PySession>(module, "Session", kSessionDoc)
       .def(
           "__init__",
@@ -171,6 +177,13 @@ void bind_session(nb::module_& module) {
           "Raises InvalidArgumentError: no such name, no tensor of numbers, a shape that does not "
           "fit.\n\n"
           ">>> x = session.empty(\"x\", [1, 3, 224, 224]); x[...] = image; session.run({\"x\": x})")
+      .def(
+          "arrays", [](nb::object self) { return ArrayMemory(std::move(self)); },
+          "A context in which numpy makes its arrays, those of 16 KiB and more, in memory that the "
+          "session's providers use in place: what is computed there is an input that nobody has to "
+          "copy for a provider in a process of its own. That process can write to such arrays as "
+          "long as they live. Holds for the thread that is in the context.\n\n"
+          ">>> with session.arrays(): x = preprocess(image)")
       .def("profile", &PySession::profile,
            "Time of each node over the runs since the start or reset_profile(), longest first. "
            "Raises InvalidArgumentError if the session was made without profile=True.\n\n"

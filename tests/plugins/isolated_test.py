@@ -133,3 +133,91 @@ assert x[0, 0] == -9
     for isolation in ("all", "off"):
         done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "GANTRY_ISOLATION": isolation}, timeout=120 * PATIENCE, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[-2000:]
+
+
+ARRAYS = """
+import gantry, gc, numpy as np, onnx.parser, threading
+model = onnx.parser.parse_model('<ir_version: 10, opset_import: ["": 21]>\\ng (float[n, 300] x) => (float[n, 300] y) { y = Relu(x) }').SerializeToString()
+session = gantry.Session(model)
+mine = session.arrays()
+name = np._core.multiarray.get_handler_name
+
+outside = np.zeros((200, 300), "f")
+with mine:
+    x = np.arange(60000, dtype="f").reshape(200, 300) - 9
+    zeros = np.zeros(50000, "f")
+    zeros[:] = 3
+    del zeros
+    zeros = np.zeros(50000, "f")  # over the memory of the one before
+    grown = np.full(8000, 2, "f")
+    grown.resize(90000, refcheck=False)
+    grown.resize(6000, refcheck=False)
+    grown.resize(1, refcheck=False)
+    tiny = np.zeros(3)
+    with mine:
+        twice = np.ones(9000)
+    again = np.ones(9000)
+    other = []
+    thread = threading.Thread(target=lambda: other.append(np.ones(9000)))
+    thread.start(); thread.join()
+after = np.ones(9000)
+assert {name(array) for array in (zeros, tiny, twice, again)} == {"gantry_session"} and name(after) == name(outside) == name(other[0]) == "default_allocator"
+assert not zeros.any() and grown.tolist() == [2]
+expected = np.maximum(np.array(x), 0)
+np.testing.assert_array_equal(session.run({"x": x})["y"], expected)
+np.testing.assert_array_equal(session.run({"x": x[50:150]})["y"], expected[50:150])
+
+failed = gantry.Session(model)
+try:
+    with failed.arrays():
+        kept = np.full((100, 300), 5, "f")
+        raise KeyError("out of the block")
+except KeyError:
+    pass
+assert name(np.ones(9000)) == "default_allocator"
+del failed, session, mine
+gc.collect()
+assert (kept == 5).all() and x[0, 0] == -9, "arrays outlive their session"
+"""
+
+
+@pytest.mark.parametrize("isolation", ["all", "off"])
+def test_arrays_that_numpy_makes_in_the_sessions_memory(isolation):
+    done = subprocess.run([sys.executable, "-c", ARRAYS], env={**os.environ, "GANTRY_ISOLATION": isolation}, timeout=120, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_neither_inputs_nor_outputs_of_the_sessions_memory_are_copied():
+    """Seen in the memory that this process and the worker share: what lies there was made there, and there is nothing else."""
+    code = """
+import gantry, numpy as np, onnx.parser, re, sys
+model = onnx.parser.parse_model('<ir_version: 10, opset_import: ["": 21]>\\ng (float[n] x) => (float[n] y) { y = Relu(x) }').SerializeToString()
+session = gantry.Session(model)
+
+def is_shared(array):
+    at = array.__array_interface__["data"][0]
+    for line in open("/proc/self/maps"):
+        begin, end = (int(part, 16) for part in line.split()[0].split("-"))
+        if begin <= at < end:
+            return "gantry-tensors" in line
+
+def pages():
+    blocks = re.findall(r"gantry-tensors.*?Rss: +(\\d+) kB", open("/proc/self/smaps").read(), re.S)
+    return sum(map(int, blocks)) * 1024
+
+count = 4 << 20
+with session.arrays():
+    x = np.full(count, -1, "f")
+x[:2] = 7
+assert is_shared(x)
+before = pages()
+y = session.run({"x": x})["y"]
+assert pages() - before < 0.1 * y.nbytes, "this process wrote no copy of the input there, and has not read the output yet"
+assert is_shared(y) and y[0] == 7 and y[2] == 0, "an output is numpy's as it lies"
+elsewhere = np.full(count, 2, "f")
+before = pages()
+z = session.run({"x": elsewhere})["y"]
+assert not is_shared(elsewhere) and z[5] == 2 and pages() - before > 0.8 * z.nbytes
+"""
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "GANTRY_ISOLATION": "all"}, timeout=120, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]

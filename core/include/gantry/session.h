@@ -102,6 +102,11 @@ class Session {
   /// so that nothing is copied. It may outlive the session. `shape`: as a run wants it; empty: as
   /// declared. INVALID_ARGUMENT: no such name, no tensor of numbers, or a shape that does not fit.
   [[nodiscard]] Tensor allocate(const std::string& name, std::vector<int64_t> shape = {}) const;
+  /// Likewise, for what becomes an input only later: a uint8 tensor [size_bytes], aligned to 64
+  /// bytes, in memory that a provider in a process of its own sees if one reads an input or makes
+  /// an output of the session, else on the heap. INVALID_ARGUMENT: 2^63 bytes or more;
+  /// OUT_OF_MEMORY.
+  [[nodiscard]] Tensor allocate_bytes(uint64_t size_bytes) const;
 
   [[nodiscard]] const Placement& placement() const;
   /// What came of the artefact cache when this session was made.
