@@ -2,12 +2,15 @@
 """The SDK as others get it: installed, moved, and used with nothing else of gantry; and what `gantry provider new` writes for it."""
 
 import json
+import os
 import pathlib
 import shutil
+import subprocess
+import xml.etree.ElementTree
 
 import onnx
 import pytest
-from command_line import complaint, facts, gantry
+from command_line import BINARY, complaint, facts, gantry
 from installed_sdk import BUILD, ROOT, build, install, run
 from onnx import TensorProto, helper
 
@@ -31,8 +34,8 @@ def test_the_package_has_the_sdk_and_nothing_of_the_core(sdk):
     assert headers == {f"include/{path.relative_to(folder)}" for folder in (ROOT / "plugin_sdk" / "include", ROOT / "plugin_sdk" / "cpp")
                        for path in folder.rglob("*.h")}
     assert {name.rsplit("/", 1)[1] for name in files - headers} == {
-        "CMakeLists.txt", "skeleton.cc", "skeleton.json", "node_cases", "provider_exports.map", "gantry_provider_library.cmake",
-        "gantry_sdkConfig.cmake", "gantry_sdkConfigVersion.cmake", "gantry_sdkTargets.cmake"}
+        "CMakeLists.txt", "skeleton.cc", "skeleton.json", "model_cases", "node_cases", "provider_exports.map", "gantry_provider_library.cmake",
+        "gantry_provider_tests.cmake", "gantry_sdkConfig.cmake", "gantry_sdkConfigVersion.cmake", "gantry_sdkTargets.cmake"}
     for name in files:
         text = (sdk / name).read_text(encoding="utf-8")
         assert str(ROOT) not in text and str(BUILD) not in text, f"{name} names the machine it was built on"
@@ -72,6 +75,35 @@ def test_a_new_provider_builds_loads_and_runs(sdk, tmp_path):
     run("cmake", "--install", folder, "--prefix", tmp_path / "prefix")
     home = {"XDG_DATA_HOME": str(tmp_path / "prefix" / "share"), "GANTRY_PROBE_CACHE": "off"}
     assert any(row["device"] == "MY_NPU_2:0" for row in facts("devices", env=home)["devices"]), "it is found where it installs itself"
+
+
+def test_the_suite_is_two_tests_of_the_vendors_own(sdk, tmp_path):
+    """find_package(gantry_sdk) brings the conformance suite, as tests for ctest with a report for a build server."""
+    shutil.copytree(sdk / "share" / "gantry_sdk" / "skeleton", tmp_path / "npu")
+    with open(tmp_path / "npu" / "CMakeLists.txt", "a", encoding="utf-8") as file:
+        file.write('enable_testing()\ngantry_provider_tests(skeleton LEVEL 3 OPTIONS "{}")\n')
+    folder = build(tmp_path / "npu", sdk, f"-DGANTRY_COMMAND={BINARY}")
+    said = run("ctest", "--test-dir", folder, "--output-on-failure")
+    assert "2 tests passed" in said or "100% tests passed, 0 tests failed out of 2" in said
+    report = xml.etree.ElementTree.parse(folder / "skeleton.conformance.xml").getroot()
+    assert {suite.get("name") for suite in report} == {"level1", "level2", "level3"} and not list(report.iter("failure"))
+
+    source = tmp_path / "npu" / "skeleton.cc"
+    source.write_text(source.read_text(encoding="utf-8").replace("skeleton device", ""), encoding="utf-8")
+    run("cmake", "--build", folder)
+    done = subprocess.run(["ctest", "--test-dir", folder, "--output-on-failure"], capture_output=True, text=True, check=False)
+    assert done.returncode != 0 and "devices.are-described" in done.stdout and "skeleton.lint" in done.stdout
+
+    said = refused(tmp_path / "npu", sdk, "-DGANTRY_COMMAND=GANTRY_COMMAND-NOTFOUND", "-DCMAKE_PROGRAM_PATH=/nowhere", path="/usr/bin:/bin")
+    assert "the command gantry is not in the path; set GANTRY_COMMAND to it" in " ".join(said.split())
+
+
+def refused(source, sdk, *options, path):
+    """What CMake says when it will not configure."""
+    done = subprocess.run(["cmake", "-S", source, "-B", source / "refused", f"-DCMAKE_PREFIX_PATH={sdk}", *options],
+                          env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    return done.stderr
 
 
 def test_names_that_cannot_be(tmp_path):

@@ -47,9 +47,14 @@ Bench& bench_of(const Subject& subject);
 /// True if a node of the session has one of these operators.
 bool has_operator(const Session& session, const std::set<std::string>& operators);
 
+/// What a value is the result of. Of many nodes, elements near zero may be what large ones left of
+/// each other: the absolute part of the tolerance grows with the largest element, and with steps of
+/// 8 bits on the way is at least two hundredths of it.
+enum class Sums { kOfOne, kOfMany };
+
 /// Failure: the values differ by more than their element type's tolerance.
 void expect_equal(const Session& session, const Value& found, const Value& expected,
-                  const std::string& output, const std::string& remedy);
+                  const std::string& output, const std::string& remedy, Sums sums = Sums::kOfOne);
 
 /// Gives a model elements, random but the same for the same seed: an input that `is_constant` has
 /// them in the model from then on; those of the others are returned, for a run. Where `is_positive`

@@ -46,6 +46,7 @@ struct Subject {
   std::string options = "{}";     ///< JSON object: the provider's options
   std::string device;             ///< "TYPE" or "TYPE:id"; empty: the first that is ready
   std::string cases;              ///< folder of ONNX node cases; empty: none
+  std::string models;             ///< folder of pieces of models; empty: none
   int level = 5;                  ///< the last level that is run
   uint64_t seed = 0;              ///< of random elements
   bool is_isolated = false;       ///< level 4 runs it in a process of its own

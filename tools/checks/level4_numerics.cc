@@ -47,15 +47,28 @@ Inputs read_inputs(const Session& session, const fs::path& folder) {
   return inputs;
 }
 
-void run_case(const Subject& subject, const fs::path& folder) {
+// A folder with a model and recorded values.
+struct RecordedCase {
+  fs::path folder;
+  bool is_piece = false;  ///< of a model: the CPU provider may run some of its nodes
+};
+
+void run_case(const Subject& subject, const RecordedCase& recorded) {
   Bench& with = bench_of(subject);
-  const std::string model = (folder / "model.onnx").string();
+  const std::string folder = recorded.folder.string();
+  const std::string model = folder + "/model.onnx";
   note_progress("loading " + model);
-  const std::unique_ptr<Session> session = with.session(ModelSource(model));
-  const std::string remedy = "gantry run " + model + " --device " + with.device() + " --verify " +
-                             folder.string() +
-                             " shows it; compare the kernel with the operator's specification";
-  for (const fs::path& set : cli::find_sets(folder)) {
+  const std::unique_ptr<Session> session = recorded.is_piece
+                                               ? with.shared_session(ModelSource(model))
+                                               : with.session(ModelSource(model));
+  const std::string remedy =
+      recorded.is_piece
+          ? "compare what the kernels compute together with what they compute by themselves "
+            "(random.*); gantry explain " +
+                model + " with " + with.device() + " first in /placement/prefer shows the sets"
+          : "gantry run " + model + " --device " + with.device() + " --verify " + folder +
+                " shows it; compare the kernel with the operator's specification";
+  for (const fs::path& set : cli::find_sets(recorded.folder)) {
     note_progress("running " + model);
     const std::vector<Value> found = session->run_values(read_inputs(*session, set));
     for (size_t i = 0; i < found.size(); ++i) {
@@ -64,7 +77,8 @@ void run_case(const Subject& subject, const fs::path& folder) {
       if (has_operator(*session, random_operators())) {
         expect_same_type(found[i], expected, info.name, remedy);
       } else {
-        expect_equal(*session, found[i], expected, info.name, remedy);
+        expect_equal(*session, found[i], expected, info.name, remedy,
+                     recorded.is_piece ? Sums::kOfMany : Sums::kOfOne);
       }
     }
   }
@@ -90,30 +104,53 @@ void run_random(const Subject& subject, const RandomCase& random) {
   }
 }
 
-}  // namespace
+// What there is of recorded cases below an option.
+struct CaseList {
+  std::string name;    ///< "case": a check is case.FOLDER
+  std::string folder;  ///< empty: not given
+  const char* missing;
+  const char* content;
+  bool is_piece;
+};
 
-void add_case_checks(Checks& checks, const Subject& subject) {
-  if (subject.cases.empty()) {
-    checks.push_back({4, "cases", "P19",
-                      [] { throw Skip("no folder of ONNX node cases was given (--cases)"); }});
+void add_recorded(Checks& checks, const Subject& subject, const CaseList& list) {
+  if (list.folder.empty()) {
+    checks.push_back({4, list.name + "s", "P19", [=] { throw Skip(list.missing); }});
     return;
   }
   std::vector<fs::path> folders;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(subject.cases, error))
+  for (const auto& entry : fs::directory_iterator(list.folder, error))
     if (fs::exists(entry.path() / "model.onnx")) folders.push_back(entry.path());
   std::sort(folders.begin(), folders.end());
   if (folders.empty()) {
-    checks.push_back({4, "cases", "P19", [&subject] {
+    checks.push_back({4, list.name + "s", "P19", [list] {
                         throw Failure(
-                            subject.cases + ": expected folders with a model.onnx, found none",
-                            "name the folder that holds test_abs, test_acos and so on");
+                            list.folder + ": expected folders with a model.onnx, found none",
+                            std::string("name the folder that holds ") + list.content);
                       }});
   }
   for (const fs::path& folder : folders) {
-    checks.push_back({4, "case." + folder.filename().string(), "P19",
-                      [&subject, folder] { run_case(subject, folder); }});
+    checks.push_back({4, list.name + "." + folder.filename().string(), "P19",
+                      [&subject, recorded = RecordedCase{folder, list.is_piece}] {
+                        run_case(subject, recorded);
+                      }});
   }
+}
+
+}  // namespace
+
+void add_case_checks(Checks& checks, const Subject& subject) {
+  add_recorded(checks, subject,
+               {"case", subject.cases,
+                "no folder of ONNX node cases was given "
+                "(--cases)",
+                "test_abs, test_acos and so on", false});
+  add_recorded(checks, subject,
+               {"model", subject.models,
+                "no folder of pieces of models was given "
+                "(--models)",
+                "the pieces that model_cases has written", true});
 }
 
 void add_random_checks(Checks& checks, const Subject& subject) {

@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // gantry provider test: holds a provider to the rules of the boundary, in processes of its own.
 // Status 1: a check failed.
+#include <gantry/device.h>
+#include <gantry/runtime.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <fmt/core.h>
 #include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "../checks/child.h"
+#include "../checks/levels.h"
+#include "../checks/open_provider.h"
 #include "../checks/report.h"
 #include "command_provider.h"
 #include "options.h"
 #include "output.h"
+#include "suggest.h"
 
 namespace gantry::cli {
 namespace {
@@ -27,6 +37,53 @@ struct TestOptions {
   size_t child_from = 0;
 };
 
+// A mistyped name would leave every check out, and that would look like a provider without faults.
+void expect_checks(const checks::Subject& subject) {
+  checks::Subject all = subject;
+  all.only.clear();
+  std::vector<std::string> names;
+  for (const checks::Check& check : checks::all_checks(all)) names.push_back(check.name);
+  for (const std::string& pattern : subject.only) {
+    const bool is_known = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      return checks::is_named(pattern, name);
+    });
+    if (is_known) continue;
+    throw CLI::ValidationError(
+        "--only", fmt::format("expected the name of a check of level 1 to {}, with * and ?, found "
+                              "\"{}\"{}; --all prints every name",
+                              subject.level, pattern, did_you_mean(pattern, names)));
+  }
+}
+
+// What a session would be told of them when it is made, and no later. What is wrong with the
+// manifest itself is a finding of the first check.
+void expect_known(const checks::Subject& subject) {
+  if (std::filesystem::is_directory(subject.manifest))
+    throw CLI::ValidationError("MANIFEST", "expected a file, found the folder " + subject.manifest);
+  const nlohmann::json options = nlohmann::json::parse(subject.options, nullptr, false);
+  if (!options.is_object())
+    throw CLI::ValidationError("--options",
+                               "expected a JSON object, found \"" + subject.options + "\"");
+  const Device wanted = subject.device.empty() ? Device() : Device::parse(subject.device);
+  checks::Described described;
+  try {
+    described = checks::describe(subject);
+  } catch (const checks::Failure&) {
+    return;
+  }
+  const std::vector<std::string>& types = described.types;
+  if (!subject.device.empty() && std::find(types.begin(), types.end(), wanted.type) == types.end())
+    throw CLI::ValidationError("--device",
+                               fmt::format("expected a device of the manifest, {}, found \"{}\"",
+                                           join(types, ", "), subject.device));
+  if (options.empty()) return;
+  const nlohmann::json config = {{"providers",
+                                  {{"search", {subject.manifest}},
+                                   {"probe", "never"},
+                                   {"options", {{described.name, options}}}}}};
+  const Runtime checked({config.dump(), {}});
+}
+
 // The command line of a child that tests the same.
 std::vector<std::string> arguments_of(const checks::Subject& subject) {
   std::vector<std::string> words = {"provider", "test", subject.manifest};
@@ -36,6 +93,7 @@ std::vector<std::string> arguments_of(const checks::Subject& subject) {
   add("--options", subject.options);
   add("--device", subject.device);
   add("--cases", subject.cases);
+  add("--models", subject.models);
   add("--level", std::to_string(subject.level));
   add("--seed", std::to_string(subject.seed));
   for (const std::string& pattern : subject.only) add("--only", pattern);
@@ -54,10 +112,15 @@ void print(const CheckResult& result) {
   if (is_bad) print_line("          what to do: " + result.remedy);
 }
 
-void write_junit(const std::string& file, const checks::Report& report) {
+// Without a report it makes the file all the same: better known before the checks than after them.
+void write_junit(const std::string& file, const checks::Report* report) {
+  if (file.empty()) return;
   std::ofstream stream(file, std::ios::binary | std::ios::trunc);
-  stream << checks::to_junit(report) << std::flush;
-  if (!stream) throw Error(Code::kUnavailable, file + ": the report cannot be written");
+  if (report) stream << checks::to_junit(*report);
+  if (!stream.flush()) {
+    throw Error(Code::kUnavailable,
+                file + ": the report cannot be written: " + std::generic_category().message(errno));
+  }
 }
 
 Status test(const TestOptions& options) {
@@ -65,6 +128,9 @@ Status test(const TestOptions& options) {
     checks::run_child(options.subject, options.child_from, options.child_fd);
     return kGood;
   }
+  expect_known(options.subject);
+  expect_checks(options.subject);
+  write_junit(options.junit, nullptr);
   checks::WatchOptions watch;
   watch.program = std::filesystem::canonical("/proc/self/exe");
   watch.arguments = arguments_of(options.subject);
@@ -75,7 +141,7 @@ Status test(const TestOptions& options) {
   };
   checks::Report report = {options.subject.manifest, options.subject.level, {}};
   report.results = checks::watch_children(watch);
-  if (!options.junit.empty()) write_junit(options.junit, report);
+  write_junit(options.junit, &report);
   if (options.json) {
     print_json(checks::to_json(report));
   } else {
@@ -110,6 +176,10 @@ void add_provider_test(CLI::App& provider, Action& chosen) {
   command
       ->add_option("--cases", subject.cases,
                    "Folder of ONNX's node cases: of folders with a model.onnx and recorded values")
+      ->type_name("DIR");
+  command
+      ->add_option("--models", subject.models,
+                   "Folder of pieces of models with recorded values, as model_cases writes them")
       ->type_name("DIR");
   command->add_option("--seed", subject.seed, "Of random elements")->type_name("N");
   command->add_flag("--isolated", subject.is_isolated,
