@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <limits>
+#include <system_error>
 
 #include "base/names.h"
 #include "plugin/strict_json.h"
@@ -336,7 +339,12 @@ std::vector<Manifest> builds_of(const Manifest& manifest) {
 
 Manifest read_manifest(const std::string& file) {
   std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw Error(Code::kNotFound, file + ": the manifest cannot be read");
+  std::error_code error;
+  if (!stream || std::filesystem::is_directory(file, error)) {
+    const int reason = stream ? EISDIR : errno;
+    throw Error(Code::kNotFound,
+                file + ": the manifest cannot be read: " + std::generic_category().message(reason));
+  }
   std::string text(kMaxManifestBytes + 1,
                    '\0');  // one more, to see that a file is too large without reading all of it
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));

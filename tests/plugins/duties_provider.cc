@@ -92,16 +92,31 @@ class Relu : public sdk::Kernel {
     // With "strides" it reads as it is told, and writes as if nothing had been granted.
     std::vector<int64_t> places;
     if (call.input(0).format) places = duties::places_of(call.input(0));
-    stream_of(call.stream()).put([=] {
+    const std::function<void()> work = [=] {
       for (int64_t i = 0; i < count; ++i) {
         const float element = x[places.empty() ? i : places[static_cast<size_t>(i)]];
         y[i] = std::max(element, 0.0F) + shift;
+        if (breaks("input-written")) const_cast<float*>(x)[i] = y[i];
       }
-    });
+    };
+    if (breaks("late")) {
+      work_late(work);
+    } else {
+      stream_of(call.stream()).put(work);
+    }
     --running;
   }
 
  private:
+  // Of a device in host memory, which has no streams: the call is over before its work is.
+  static void work_late(const std::function<void()>& work) {
+    work();
+    std::thread([work] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      work();
+    }).detach();
+  }
+
   // Turns the host's error into one of its own.
   static void use_scratch(sdk::Call& call) {
     void* memory = nullptr;
@@ -181,7 +196,7 @@ class Duties : public sdk::Provider {
     info.size = sizeof(info);
     info.state = GANTRY_DEVICE_READY;
     info.type = sdk::to_str("DUTY");
-    info.flags = GANTRY_DEVICE_CAPTURE;
+    info.flags = breaks("late") ? GANTRY_DEVICE_HOST_MEMORY : GANTRY_DEVICE_CAPTURE;
     static int times = 0;
     const bool is_other = breaks("restless") && times++ % 2 == 1;
     info.name = sdk::to_str(breaks("nameless") ? "" : is_other ? "another" : "a device that waits");

@@ -53,3 +53,9 @@ def test_the_oldest_c_library_can_be_chosen(tmp_path):
     found = facts("provider", "lint", file, "--oldest-libc", "2.28", status=NO)
     assert [finding["rule"] for finding in found["findings"]] == ["c-library"]
     assert "expected a version as 2.36" in complaint("provider", "lint", file, "--oldest-libc", "new")
+
+
+def test_a_manifest_that_is_none(tmp_path):
+    for file, reason in ((tmp_path / "none.json", "No such file or directory"), (tmp_path, "Is a directory")):
+        output, _ = gantry("provider", "lint", file, status=NO)
+        assert output.startswith(f"manifest: {file}: the manifest cannot be read: {reason}\n"), output

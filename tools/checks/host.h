@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "page_memory.h"
+
 namespace gantry::checks {
 
 /// A value that the host owns; gantry_value at the boundary.
@@ -64,8 +66,16 @@ struct HostRun {
   std::atomic<uint32_t> stop_code{GANTRY_OK};  ///< what should_stop answers
   void* output_memory = nullptr;               ///< if not null: where outputs on the device lie
   uint64_t output_bytes = 0;                   ///< of it
-  bool refuses_outputs = false;                ///< output answers OUT_OF_MEMORY
+  bool has_own_pages = false;                  ///< host memory is taken from `pages`
+  std::vector<std::shared_ptr<PageMemory>> pages;
+  bool refuses_outputs = false;  ///< output answers OUT_OF_MEMORY
   bool refuses_scratch = false;
+
+  /// Memory in pages that the run keeps.
+  std::shared_ptr<void> add_pages(uint64_t size_bytes) {
+    const auto& added = pages.emplace_back(std::make_shared<PageMemory>(size_bytes));
+    return {added, added->data()};
+  }
 };
 
 /// The table. The same pointer always.

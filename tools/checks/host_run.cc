@@ -11,7 +11,8 @@ HostRun& of(gantry_run* run) { return *reinterpret_cast<HostRun*>(run); }
 // Memory of the run's device, or of the host.
 gantry_error* reserve(HostRun& run, bool is_host, uint64_t size_bytes, void** out_memory) {
   if (is_host || !run.device) {
-    run.host_blocks.push_back(aligned_memory(size_bytes));
+    run.host_blocks.push_back(run.has_own_pages ? run.add_pages(size_bytes)
+                                                : aligned_memory(size_bytes));
     *out_memory = run.host_blocks.back().get();
     return nullptr;
   }

@@ -49,6 +49,17 @@ void reports_the_same(const Subject& subject) {
          "report devices in a fixed order; hosts keep the index");
 }
 
+// Whoever names a device wants it tested, not every check of it left out.
+void has_the_named_one(const Subject& subject) {
+  const OpenProvider provider(subject);
+  try {
+    static_cast<void>(provider.device());
+  } catch (const Skip& skip) {
+    throw Failure("--device " + subject.device + ": " + skip.what(),
+                  "mend what the device's reason says, or leave --device out");
+  }
+}
+
 // The device under test; Skip: it works in host memory, or none is ready.
 TestDevice device_with_memory(const OpenProvider& provider) {
   TestDevice device = provider.device();
@@ -158,6 +169,7 @@ void add_device_checks(Checks& checks, const Subject& subject) {
   };
   add("devices.are-described", "P8", reports_devices);
   add("devices.are-the-same-again", "P8", reports_the_same);
+  if (!subject.device.empty()) add("devices.named-one-is-ready", "P8", has_the_named_one);
   add("devices.open-and-close", "P9", opens_and_closes);
   add("memory.is-allocated", "P10", allocates);
   add("memory.too-much-is-refused", "P10", refuses_too_much);

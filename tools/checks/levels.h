@@ -3,6 +3,7 @@
 // checks.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "check.h"
@@ -23,7 +24,11 @@ void add_random_checks(Checks& checks, const Subject& subject);   ///< level 4: 
 void add_chain_checks(Checks& checks, const Subject& subject);    ///< level 4: nodes together
 void add_blob_checks(Checks& checks, const Subject& subject);     ///< level 5: compiled forms
 void add_thread_checks(Checks& checks, const Subject& subject);   ///< level 5: threads
+void add_memory_checks(Checks& checks, const Subject& subject);   ///< level 5: memory of runs
 void add_fault_checks(Checks& checks, const Subject& subject);    ///< level 5: injected faults
+
+/// Whether a pattern of Subject::only, with * and ?, means the check of that name.
+bool is_named(const std::string& pattern, const std::string& name);
 
 /// All of the levels and names that the subject asks for, in the order in which they run. The same
 /// list every time.

@@ -114,7 +114,8 @@ TestDevice OpenProvider::device() const {
   }
   std::string seen;
   for (const TestDevice& device : found)
-    seen += (seen.empty() ? "" : ", ") + device.label() + " (" + device.reason + ")";
+    seen += (seen.empty() ? "" : ", ") + device.label() + " (" +
+            (device.state == GANTRY_DEVICE_READY ? "ready" : device.reason) + ")";
   throw Skip((subject_.device.empty() ? "no device" : "no device " + subject_.device) +
              " is ready on this machine" + (seen.empty() ? "" : ": " + seen));
 }

@@ -55,6 +55,17 @@ class TestKernel {
   /// Failure: what the host itself needs (memory, copies) fails.
   [[nodiscard]] Result run(const std::function<void(HostRun&)>& prepare = {}) const;
 
+  /// A run, and what became of its inputs.
+  struct Lent {
+    Result result;
+    uint64_t changed_bytes = 0;  ///< of all inputs
+  };
+  /// As run(); looks at the inputs afterwards, where they lay.
+  [[nodiscard]] Lent run_and_look_at_inputs() const;
+  /// As run(), with inputs, output and scratch memory in pages that are closed a moment long when
+  /// the call has returned: whoever touches them then ends the process. Requires: host memory.
+  [[nodiscard]] Result run_and_close_memory() const;
+
   /// What came of a kernel that was recorded between capture_begin and capture_end.
   struct Captured {
     bool ran_while_recorded = false;

@@ -160,7 +160,9 @@ class Child {
     }
     result.message =
         "expected the process to survive, found that it " + how + " " + when + last_words(said_);
-    result.remedy = "run the same command with --only " + result.name +
+    // What happens before the first check and after the last one is no check to name.
+    const bool is_check = result.name.rfind("process.", 0) != 0;
+    result.remedy = "run the same command" + (is_check ? " with --only " + result.name : "") +
                     " under a debugger that follows children (set follow-fork-mode child)";
     report(result);
   }

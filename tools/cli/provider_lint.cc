@@ -24,14 +24,20 @@ Json lint_finding_to_json(const LintFinding& finding) {
           {"remedy", finding.rule.remedy}, {"waiver", finding.waiver}};
 }
 
+// "FILE: what is wrong", where the sentence does not name the file itself.
+std::string sentence_of(const LintFinding& finding) {
+  const bool names_file = finding.what.rfind(finding.file + ":", 0) == 0;
+  return names_file ? finding.what : finding.file + ": " + finding.what;
+}
+
 void print(const LintFinding& finding) {
   if (!finding.waiver.empty()) {
-    print_line(fmt::format("{}: {}: {}\n  allowed by the manifest: {}", finding.rule.name,
-                           finding.file, finding.what, finding.waiver));
+    print_line(fmt::format("{}: {}\n  allowed by the manifest: {}", finding.rule.name,
+                           sentence_of(finding), finding.waiver));
     return;
   }
-  print_line(fmt::format("{}: {}: {}\n  why it matters: {}\n  what to do: {}",
-                         paint(finding.rule.name, Color::kBad), finding.file, finding.what,
+  print_line(fmt::format("{}: {}\n  why it matters: {}\n  what to do: {}",
+                         paint(finding.rule.name, Color::kBad), sentence_of(finding),
                          finding.rule.reason, finding.rule.remedy));
 }
 
