@@ -162,7 +162,7 @@ class Duties : public sdk::Provider {
     fill_streams();
     fill_captures();
     static int made = 0;
-    is_second_ = ++made > 1;
+    is_second = ++made > 1;
     if (breaks("allocation")) use_host_memory(*offer.host);
     if (breaks("compile-alone")) {
       sound_compile = api_.compile;
@@ -237,7 +237,7 @@ class Duties : public sdk::Provider {
   static inline decltype(gantry_provider_api::claim) sound_claim = nullptr;
   static inline const gantry_host* host_of_all = nullptr;
   static inline decltype(gantry_provider_api::compile) sound_compile = nullptr;
-  static inline bool is_second_ = false;
+  static inline bool is_second = false;
 
   // For a call that must not be made by two threads at once: true if it is.
   class Alone {
@@ -303,7 +303,7 @@ class Duties : public sdk::Provider {
       refuse_all(request, "not today");
       return nullptr;
     }
-    if (breaks("object") && is_second_) {
+    if (breaks("object") && is_second) {
       refuse_all(request, "not any more");
       return nullptr;
     }

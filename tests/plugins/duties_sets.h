@@ -65,12 +65,16 @@ inline void claim_in_order(const gantry_claim_request& request) {
 inline std::vector<int64_t> places_of(const gantry_tensor& tensor) {
   std::vector<int64_t> places;
   std::array<int64_t, 4> i = {};
-  for (i[0] = 0; i[0] < tensor.shape[0]; ++i[0])
-    for (i[1] = 0; i[1] < tensor.shape[1]; ++i[1])
-      for (i[2] = 0; i[2] < tensor.shape[2]; ++i[2])
-        for (i[3] = 0; i[3] < tensor.shape[3]; ++i[3])
+  for (i[0] = 0; i[0] < tensor.shape[0]; ++i[0]) {
+    for (i[1] = 0; i[1] < tensor.shape[1]; ++i[1]) {
+      for (i[2] = 0; i[2] < tensor.shape[2]; ++i[2]) {
+        for (i[3] = 0; i[3] < tensor.shape[3]; ++i[3]) {
           places.push_back(i[0] * tensor.strides[0] + i[1] * tensor.strides[1] +
                            i[2] * tensor.strides[2] + i[3] * tensor.strides[3]);
+        }
+      }
+    }
+  }
   return places;
 }
 

@@ -91,9 +91,10 @@ void wrong_attributes(TestGraph& graph, const OnnxOperator& row) {
     lists.int_lists[name] = {};
     extremes.ints[name] = INT64_MIN;
   }
-  for (const TestAttributes& attributes : {strings, lists, extremes})
+  for (const TestAttributes& attributes : {strings, lists, extremes}) {
     add(graph, row, inputs_of(graph, 3, GANTRY_FLOAT, {2, 3, 4, 5}, 4), 1, GANTRY_FLOAT,
         attributes);
+  }
 }
 void other_versions(TestGraph& graph, const OnnxOperator& row) {
   const std::vector<uint32_t> inputs = inputs_of(graph, 2, GANTRY_FLOAT, {2, 3}, 2);

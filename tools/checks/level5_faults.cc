@@ -26,7 +26,7 @@ TestKernel::Result run_with(const Subject& subject, const std::function<void(Hos
          "run of " + kernel.op_type() + ": expected success, found " + good.error,
          "see the provider's own message");
   const HostCounts before = host_counts();
-  const TestKernel::Result result = kernel.run(fault);
+  TestKernel::Result result = kernel.run(fault);
   const HostCounts after = host_counts();
   expect(after.errors == before.errors,
          "run of " + kernel.op_type() +

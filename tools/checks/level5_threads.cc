@@ -21,6 +21,7 @@ void on_all_threads(Work&& work) {
   std::exception_ptr first;
   std::mutex mutex;
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&, thread] {
       try {

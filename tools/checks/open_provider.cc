@@ -113,9 +113,10 @@ TestDevice OpenProvider::device() const {
     if (device.type == wanted.type && device.id == wanted.id) return device;
   }
   std::string seen;
-  for (const TestDevice& device : found)
+  for (const TestDevice& device : found) {
     seen += (seen.empty() ? "" : ", ") + device.label() + " (" +
             (device.state == GANTRY_DEVICE_READY ? "ready" : device.reason) + ")";
+  }
   throw Skip((subject_.device.empty() ? "no device" : "no device " + subject_.device) +
              " is ready on this machine" + (seen.empty() ? "" : ": " + seen));
 }

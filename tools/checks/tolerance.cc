@@ -25,9 +25,10 @@ constexpr double kStep = 1;
 }  // namespace
 
 Tolerance tolerance_of(const Value& expected, bool is_quantized) {
-  if (expected.kind() != Kind::kTensor)
+  if (expected.kind() != Kind::kTensor) {
     return expected.size() == 0 ? Tolerance{"a value", 0, 0}
                                 : tolerance_of(expected.at(expected.size() - 1), is_quantized);
+  }
   const DType dtype = expected.tensor().dtype();
   const std::string type(to_string(dtype));
   for (const ToleranceRow& row : kTolerances)

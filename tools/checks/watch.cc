@@ -82,6 +82,7 @@ class Child {
     words.insert(words.end(),
                  {"--child-fd", std::to_string(kLines), "--child-from", std::to_string(first)});
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     posix_spawn_file_actions_t actions;

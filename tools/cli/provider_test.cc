@@ -58,8 +58,9 @@ void expect_checks(const checks::Subject& subject) {
 // What a session would be told of them when it is made, and no later. What is wrong with the
 // manifest itself is a finding of the first check.
 void expect_known(const checks::Subject& subject) {
-  if (std::filesystem::is_directory(subject.manifest))
+  if (std::filesystem::is_directory(subject.manifest)) {
     throw CLI::ValidationError("MANIFEST", "expected a file, found the folder " + subject.manifest);
+  }
   const nlohmann::json options = nlohmann::json::parse(subject.options, nullptr, false);
   if (!options.is_object())
     throw CLI::ValidationError("--options",
@@ -72,10 +73,12 @@ void expect_known(const checks::Subject& subject) {
     return;
   }
   const std::vector<std::string>& types = described.types;
-  if (!subject.device.empty() && std::find(types.begin(), types.end(), wanted.type) == types.end())
+  const bool is_known = std::find(types.begin(), types.end(), wanted.type) != types.end();
+  if (!subject.device.empty() && !is_known) {
     throw CLI::ValidationError("--device",
                                fmt::format("expected a device of the manifest, {}, found \"{}\"",
                                            join(types, ", "), subject.device));
+  }
   if (options.empty()) return;
   const nlohmann::json config = {{"providers",
                                   {{"search", {subject.manifest}},

@@ -313,5 +313,5 @@ def test_a_layer_of_unknown_length_is_said():
     nodes, shape_a, shape_b, constants = LAYERS["gru"]
     model = model_of(nodes, shape_a, shape_b, constants, gradient_of(["a", "b"], ["da", "db"], "y"), ["da", "db"])
     model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "steps"
-    with pytest.raises(gantry.UnsupportedError, match='GRU "": expected a number of steps'):
+    with pytest.raises(gantry.UnsupportedError, match='GRU "GRU": expected a number of steps'):
         run_gantry(model, feeds_of(shape_a, shape_b, 1))
