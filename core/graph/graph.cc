@@ -88,6 +88,16 @@ Node* Graph::add_node(std::string op_type, std::string domain, int since_version
   return nodes_.back().get();
 }
 
+void Graph::set_outputs(std::vector<GraphValue*> values) {
+  for (GraphValue* value : outputs_) {
+    if (value) --value->times_listed;
+  }
+  outputs_ = std::move(values);
+  for (GraphValue* value : outputs_) {
+    if (value) ++value->times_listed;
+  }
+}
+
 void Graph::add_input(Node* node, GraphValue* value) {
   node->inputs.push_back(value);
   if (value) value->users.push_back(node);
@@ -117,7 +127,9 @@ void Graph::replace_uses(GraphValue* from, GraphValue* to) {
   }
   to->users.insert(to->users.end(), from->users.begin(), from->users.end());
   from->users.clear();
-  std::replace(outputs.begin(), outputs.end(), from, to);
+  if (from->times_listed == 0) return;
+  std::replace(outputs_.begin(), outputs_.end(), from, to);
+  to->times_listed += std::exchange(from->times_listed, 0);
 }
 
 void Graph::drop_capture(Node* node, size_t index) {
@@ -145,13 +157,13 @@ void Graph::sweep() {
   std::erase_if(nodes_, [](const std::unique_ptr<Node>& node) { return node->graph == nullptr; });
   renumber();
   std::vector<bool> listed(values_.size(), false);
-  for (const auto* list : {&inputs, &outputs, &captures}) {
+  for (const auto* list : {&inputs, &captures}) {
     for (const GraphValue* value : *list) {
       if (value) listed[value->id] = true;
     }
   }
   std::erase_if(values_, [&](const std::unique_ptr<GraphValue>& value) {
-    return !value->producer && value->users.empty() && !listed[value->id];
+    return !value->producer && !value->is_read() && !listed[value->id];
   });
   renumber();
 }
@@ -203,10 +215,6 @@ void Graph::sort() {
 void Graph::renumber() {
   for (size_t i = 0; i < nodes_.size(); ++i) nodes_[i]->id = static_cast<uint32_t>(i);
   for (size_t i = 0; i < values_.size(); ++i) values_[i]->id = static_cast<uint32_t>(i);
-}
-
-bool Graph::is_output(const GraphValue* value) const {
-  return std::find(outputs.begin(), outputs.end(), value) != outputs.end();
 }
 
 }  // namespace gantry

@@ -42,6 +42,11 @@ struct GraphValue {
   std::vector<Node*> users;  ///< one entry for each use as input or capture
   ValueRef constant;         ///< set: always this value, no producer
   ValueRef initial;  ///< of an input of the main graph: its value in a run that gives it none
+  uint32_t times_listed = 0;  ///< among the outputs of its graph; counted by Graph
+
+  /// Of its graph.
+  [[nodiscard]] bool is_output() const { return times_listed > 0; }
+  [[nodiscard]] bool is_read() const { return !users.empty() || is_output(); }
 };
 
 /// An attribute's value. Graphs are owned by the attribute.
@@ -89,12 +94,14 @@ class Graph {
 
   std::string name;
   std::vector<GraphValue*> inputs;
-  std::vector<GraphValue*> outputs;  ///< a value may be listed twice, or be an input or constant
   std::vector<GraphValue*>
       captures;  ///< parallel to the node's captures; null: not read in this body
 
   [[nodiscard]] const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
   [[nodiscard]] const std::vector<std::unique_ptr<GraphValue>>& values() const { return values_; }
+  /// In their order; a value may be listed twice, or be an input or constant.
+  [[nodiscard]] const std::vector<GraphValue*>& outputs() const { return outputs_; }
+  void set_outputs(std::vector<GraphValue*> values);
 
   /// New value with that name, made unique by a suffix if it is taken.
   GraphValue* add_value(std::string value_name, TypeInfo type = {});
@@ -126,13 +133,13 @@ class Graph {
   void sort();
   /// Dense ids for nodes and values.
   void renumber();
-  [[nodiscard]] bool is_output(const GraphValue* value) const;
 
  private:
   std::string unique_name(std::string wanted, const char* what);
 
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<GraphValue>> values_;
+  std::vector<GraphValue*> outputs_;
   std::map<std::string, uint32_t, std::less<>>
       names_;  // of values "v:..." and nodes "n:...", with the next suffix
 };

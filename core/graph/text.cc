@@ -149,7 +149,7 @@ class Printer {
     std::string text = "graph " + graph.name + "(" + typed_list(graph.inputs, max_elements_) + ")";
     if (!graph.captures.empty())
       text += " captures (" + typed_list(graph.captures, max_elements_) + ")";
-    text += " -> (" + list(graph.outputs) + ") {\n";
+    text += " -> (" + list(graph.outputs()) + ") {\n";
     const std::string inner = indent + "  ";
     for (const auto& value : graph.values()) {
       if (value->constant) {

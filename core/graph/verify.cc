@@ -111,7 +111,7 @@ class Verifier {
   }
 
   void check_ends() {
-    for (const GraphValue* value : graph_.outputs) {
+    for (const GraphValue* value : graph_.outputs()) {
       if (!value || !owned_.contains(value)) fail("an output is no value of this graph");
       if (!defined_.contains(value)) fail("output " + value_label(*value) + " is never defined");
     }

@@ -333,11 +333,11 @@ class Exporter {
     for (const auto& node : body.nodes()) {
       write_node(*node, to);
       for (const GraphValue* value : node->outputs) {
-        if (value && !body.is_output(value)) write_inner(*value, to);
+        if (value && !value->is_output()) write_inner(*value, to);
       }
     }
     std::set<const GraphValue*> seen;
-    for (const GraphValue* value : body.outputs) write_body_output(*value, seen, to);
+    for (const GraphValue* value : body.outputs()) write_body_output(*value, seen, to);
   }
 
   // What no node of the body makes, and what is an output already, is not one by itself.

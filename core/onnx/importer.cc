@@ -137,7 +137,9 @@ class GraphImporter {
       add_constant(sparse.values().name(), to_value(sparse, context_.payloads));
     }
     for (const auto& node : proto_.node()) import_node(node);
-    for (const auto& info : proto_.output()) graph_->outputs.push_back(resolve(info.name()));
+    std::vector<GraphValue*> outputs;
+    for (const auto& info : proto_.output()) outputs.push_back(resolve(info.name()));
+    graph_->set_outputs(std::move(outputs));
     return std::move(graph_);
   }
 

@@ -10,7 +10,7 @@ namespace {
 
 bool is_read(const Graph& body, size_t capture) {
   const GraphValue* inside = body.captures[capture];
-  return inside && (!inside->users.empty() || body.is_output(inside));
+  return inside && inside->is_read();
 }
 
 }  // namespace

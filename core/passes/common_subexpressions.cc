@@ -85,12 +85,12 @@ class NodeSignature {
   bool is_known_ = true;
 };
 
-bool is_comparable(const Graph& graph, const Node& node, const PassContext& context) {
+bool is_comparable(const Node& node, const PassContext& context) {
   if (!node.captures.empty() || node.outputs.empty()) return false;
   if (context.is_kept && context.is_kept(node)) return false;
   if (context.is_nondeterministic && context.is_nondeterministic(node)) return false;
   return std::none_of(node.outputs.begin(), node.outputs.end(),
-                      [&](const GraphValue* value) { return value && graph.is_output(value); });
+                      [](const GraphValue* value) { return value && value->is_output(); });
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ bool merge_common_subexpressions(Graph& graph, const PassContext& context) {
   std::unordered_map<std::string, const Node*> first;
   bool changed = false;
   for (const auto& node : graph.nodes()) {
-    if (!is_comparable(graph, *node, context)) continue;
+    if (!is_comparable(*node, context)) continue;
     std::optional<std::string> signature = NodeSignature::of(*node);
     if (!signature) continue;
     const auto [entry, is_new] = first.try_emplace(std::move(*signature), node.get());

@@ -44,10 +44,12 @@ class Extract {
         extract_.add_input(copy, value ? constant(value) : nullptr);
       for (GraphValue* value : node->outputs) {
         extract_.add_output(copy, value ? define(value) : nullptr);
-        if (value && is_read_outside(graph, *value, chosen)) results_.push_back(value);
+        if (value && is_read_outside(*value, chosen)) results_.push_back(value);
       }
     }
-    for (const GraphValue* value : results_) extract_.outputs.push_back(values_.at(value));
+    std::vector<GraphValue*> outputs;
+    for (const GraphValue* value : results_) outputs.push_back(values_.at(value));
+    extract_.set_outputs(std::move(outputs));
     extract_.renumber();
   }
   ~Extract() {
@@ -62,9 +64,9 @@ class Extract {
   [[nodiscard]] const std::vector<GraphValue*>& results() const { return results_; }
 
  private:
-  static bool is_read_outside(const Graph& graph, const GraphValue& value,
+  static bool is_read_outside(const GraphValue& value,
                               const std::unordered_set<const Node*>& chosen) {
-    return graph.is_output(&value) ||
+    return value.is_output() ||
            std::any_of(value.users.begin(), value.users.end(),
                        [&](const Node* user) { return !chosen.contains(user); });
   }

@@ -2,18 +2,14 @@
 #include "passes/dead_code.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 namespace gantry {
 
 bool remove_dead_code(Graph& graph, const PassContext&) {
-  const std::unordered_set<const GraphValue*> listed(graph.outputs.begin(), graph.outputs.end());
   bool changed = false;
   // Backwards, so that a node is looked at after those that read from it.
   for (auto node = graph.nodes().rbegin(); node != graph.nodes().rend(); ++node) {
-    const auto is_read = [&](const GraphValue* value) {
-      return value && (!value->users.empty() || listed.contains(value));
-    };
+    const auto is_read = [&](const GraphValue* value) { return value && value->is_read(); };
     if (std::any_of((*node)->outputs.begin(), (*node)->outputs.end(), is_read)) continue;
     graph.remove_node(node->get());
     changed = true;

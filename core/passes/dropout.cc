@@ -14,9 +14,9 @@ bool is_inference(const Node& node) {
          *static_cast<const uint8_t*>(training->view.data) == 0;
 }
 
-bool mask_is_unused(const Graph& graph, const Node& node) {
+bool mask_is_unused(const Node& node) {
   if (node.outputs.size() < 2 || !node.outputs[1]) return true;
-  return node.outputs[1]->users.empty() && !graph.is_output(node.outputs[1]);
+  return node.outputs[1]->users.empty() && !node.outputs[1]->is_output();
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ bool remove_dropout(Graph& graph, const PassContext&) {
     if (node->op_type != "Dropout" || !node->domain.empty()) continue;
     if (node->inputs.empty() || !node->inputs[0] || node->outputs.empty() || !node->outputs[0])
       continue;
-    if (!is_inference(*node) || !mask_is_unused(graph, *node)) continue;
+    if (!is_inference(*node) || !mask_is_unused(*node)) continue;
     if (!try_replace(graph, node->outputs[0], node->inputs[0])) continue;
     graph.remove_node(node.get());
     changed = true;

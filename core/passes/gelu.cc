@@ -80,21 +80,21 @@ GeluMatch gelu_of(const Node& node) {
 }
 
 // What x * 0.5 * (1 + bell) makes, whichever product is taken first; null: it is something else.
-GraphValue* result_of(const Graph& graph, const GraphValue* bell, const GraphValue* x) {
-  const Node* sum = only_user(graph, bell, "Add", 2);
+GraphValue* result_of(const GraphValue* bell, const GraphValue* x) {
+  const Node* sum = only_user(bell, "Add", 2);
   if (!sum || !is_number(other_operand(*sum, bell), 1)) return nullptr;
   const GraphValue* first = sum->outputs[0];
-  const Node* next = only_user(graph, first);
+  const Node* next = only_user(first);
   if (!next) return nullptr;
   if (scaled_by(next, 0.5) == first) {  // (sum * 0.5) * x
-    const Node* last = only_user(graph, next->outputs[0], "Mul", 2);
+    const Node* last = only_user(next->outputs[0], "Mul", 2);
     return last && other_operand(*last, next->outputs[0]) == x ? last->outputs[0] : nullptr;
   }
   if (!is_operator(*next, "Mul", 2)) return nullptr;
   const GraphValue* other = other_operand(*next, first);
   if (!other) return nullptr;
   if (other == x) {  // (sum * x) * 0.5
-    const Node* last = only_user(graph, next->outputs[0]);
+    const Node* last = only_user(next->outputs[0]);
     return scaled_by(last, 0.5) == next->outputs[0] ? last->outputs[0] : nullptr;
   }
   return scaled_by(other->producer, 0.5) == x ? next->outputs[0] : nullptr;  // sum * (x * 0.5)
@@ -109,7 +109,7 @@ bool raise_gelu(Graph& graph, const PassContext& context) {
   for (const auto& node : graph.nodes()) {
     const GeluMatch match = gelu_of(*node);
     if (!match.x || !has_gelu(match.x->type.dtype)) continue;
-    GraphValue* result = result_of(graph, node->outputs[0], match.x);
+    GraphValue* result = result_of(node->outputs[0], match.x);
     if (result && !are_taken_together(context, *node, *result->producer))
       found.emplace_back(result, match);
   }

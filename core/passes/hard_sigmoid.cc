@@ -28,7 +28,7 @@ bool is_clip(const Node& node) {
   return node.get<float>("min", -kMost) == 0 && node.get<float>("max", kMost) == 6;
 }
 
-HardSigmoidMatch hard_sigmoid_of(const Graph& graph, const Node& clip) {
+HardSigmoidMatch hard_sigmoid_of(const Node& clip) {
   if (!is_clip(clip)) return {};
   const Node* sum = producer_of(clip.inputs[0], "Add", 2);
   if (!sum) return {};
@@ -41,10 +41,10 @@ HardSigmoidMatch hard_sigmoid_of(const Graph& graph, const Node& clip) {
     return {};
   }
   match.clipped = clip.outputs[0];
-  const Node* next = only_user(graph, match.clipped);
+  const Node* next = only_user(match.clipped);
   if (next && is_operator(*next, "Mul", 2) && other_operand(*next, match.clipped) == match.x) {
     match.product = next->outputs[0];
-    next = only_user(graph, match.product);
+    next = only_user(match.product);
   }
   const GraphValue* divided = match.product ? match.product : match.clipped;
   if (!next || scaled_by(next, kSixth) != divided) return {};
@@ -57,7 +57,7 @@ HardSigmoidMatch hard_sigmoid_of(const Graph& graph, const Node& clip) {
 bool raise_hard_sigmoid(Graph& graph, const PassContext& context) {
   std::vector<HardSigmoidMatch> found;
   for (const auto& node : graph.nodes()) {
-    const HardSigmoidMatch match = hard_sigmoid_of(graph, *node);
+    const HardSigmoidMatch match = hard_sigmoid_of(*node);
     if (match.result && !are_taken_together(context, *node, *match.result->producer))
       found.push_back(match);
   }

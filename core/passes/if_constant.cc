@@ -19,17 +19,17 @@ Graph* taken_branch(const Node& node) {
   const bool is_true = *static_cast<const uint8_t*>(condition->view.data) != 0;
   const Attribute* attribute = node.find(is_true ? "then_branch" : "else_branch");
   const auto* body = attribute ? std::get_if<std::unique_ptr<Graph>>(&attribute->value) : nullptr;
-  return body && (*body)->outputs.size() == node.outputs.size() ? body->get() : nullptr;
+  return body && (*body)->outputs().size() == node.outputs.size() ? body->get() : nullptr;
 }
 
 // True if each output of the branch can take the place of the node's: computed in the branch, and
 // listed once.
-bool fits(const Graph& graph, const Node& node, const Graph& branch) {
+bool fits(const Node& node, const Graph& branch) {
   for (size_t i = 0; i < node.outputs.size(); ++i) {
-    if (!node.outputs[i] || !graph.is_output(node.outputs[i])) continue;
-    if (!branch.outputs[i]->producer) return false;
+    if (!node.outputs[i] || !node.outputs[i]->is_output()) continue;
+    if (!branch.outputs()[i]->producer) return false;
     for (size_t other = 0; other < i; ++other) {
-      if (branch.outputs[other] == branch.outputs[i]) return false;
+      if (branch.outputs()[other] == branch.outputs()[i]) return false;
     }
   }
   return true;
@@ -45,7 +45,7 @@ class Inliner {
     }
     for (const auto& inner : branch_.nodes()) move(*inner);
     for (size_t i = 0; i < node_->outputs.size(); ++i) {
-      if (node_->outputs[i]) try_replace(graph_, node_->outputs[i], outside(branch_.outputs[i]));
+      if (node_->outputs[i]) try_replace(graph_, node_->outputs[i], outside(branch_.outputs()[i]));
     }
     graph_.remove_node(node_);
   }
@@ -85,7 +85,7 @@ bool inline_constant_if(Graph& graph, const PassContext&) {
   for (size_t i = 0; i < count; ++i) {  // by index: inlining appends nodes
     Node* node = graph.nodes()[i].get();
     Graph* branch = taken_branch(*node);
-    if (!branch || !fits(graph, *node, *branch)) continue;
+    if (!branch || !fits(*node, *branch)) continue;
     Inliner(graph, node, *branch).run();
     changed = true;
   }

@@ -67,7 +67,7 @@ bool match_deviation(const Node& sqrt, const GraphValue* difference, NormMatch& 
 }
 
 // `node`: the division of the difference by the deviation.
-NormMatch norm_of(const Graph& graph, const Node& node) {
+NormMatch norm_of(const Node& node) {
   NormMatch match;
   if (!is_operator(node, "Div", 2)) return {};
   const GraphValue* difference = node.inputs[0];
@@ -77,12 +77,12 @@ NormMatch norm_of(const Graph& graph, const Node& node) {
   match.x = sub->inputs[0];
   if (match.x->type.dtype != DType::kFloat) return {};  // others are averaged in another type
   if (!match_deviation(*sqrt, difference, match)) return {};
-  const Node* scaling = only_user(graph, node.outputs[0], "Mul", 2);
+  const Node* scaling = only_user(node.outputs[0], "Mul", 2);
   if (!scaling) return {};
   match.scale = other_operand(*scaling, node.outputs[0]);
   if (!is_along_last(match.scale, match.x)) return {};
   match.result = scaling->outputs[0];
-  if (const Node* shifting = only_user(graph, match.result, "Add", 2)) {
+  if (const Node* shifting = only_user(match.result, "Add", 2)) {
     GraphValue* shift = other_operand(*shifting, match.result);
     if (is_along_last(shift, match.x)) {
       match.shift = shift;
@@ -97,7 +97,7 @@ NormMatch norm_of(const Graph& graph, const Node& node) {
 bool raise_layer_normalization(Graph& graph, const PassContext& context) {
   std::vector<NormMatch> found;
   for (const auto& node : graph.nodes()) {
-    const NormMatch match = norm_of(graph, *node);
+    const NormMatch match = norm_of(*node);
     if (match.result && !are_taken_together(context, *node, *match.result->producer))
       found.push_back(match);
   }

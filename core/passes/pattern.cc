@@ -18,14 +18,13 @@ Node* producer_of(const GraphValue* value, std::string_view op_type, size_t inpu
   return value->producer;
 }
 
-Node* only_user(const Graph& graph, const GraphValue* value) {
-  if (!value || value->users.size() != 1 || graph.is_output(value)) return nullptr;
+Node* only_user(const GraphValue* value) {
+  if (!value || value->users.size() != 1 || value->is_output()) return nullptr;
   return value->users[0];
 }
 
-Node* only_user(const Graph& graph, const GraphValue* value, std::string_view op_type,
-                size_t inputs) {
-  Node* user = only_user(graph, value);
+Node* only_user(const GraphValue* value, std::string_view op_type, size_t inputs) {
+  Node* user = only_user(value);
   return user && is_operator(*user, op_type, inputs) ? user : nullptr;
 }
 

@@ -17,11 +17,10 @@ Node* producer_of(const GraphValue* value, std::string_view op_type, size_t inpu
 
 /// The node that alone reads a value, once; null: there are none or several, or it leaves the
 /// graph.
-Node* only_user(const Graph& graph, const GraphValue* value);
+Node* only_user(const GraphValue* value);
 
 /// The node that alone reads a value, if it is such an operator; else null.
-Node* only_user(const Graph& graph, const GraphValue* value, std::string_view op_type,
-                size_t inputs);
+Node* only_user(const GraphValue* value, std::string_view op_type, size_t inputs);
 
 /// Of two operands the one that is not `value`; null: neither is, or both are.
 GraphValue* other_operand(const Node& node, const GraphValue* value);

@@ -49,9 +49,8 @@ std::optional<TensorQuantization> source_of(const GraphValue* value) {
 }
 
 // True if all who read the value quantize it in that way.
-bool is_quantized_as(const Graph& graph, const GraphValue* value,
-                     const TensorQuantization& wanted) {
-  if (!value || value->users.empty() || graph.is_output(value)) return false;
+bool is_quantized_as(const GraphValue* value, const TensorQuantization& wanted) {
+  if (!value || value->users.empty() || value->is_output()) return false;
   return std::all_of(value->users.begin(), value->users.end(), [&](const Node* user) {
     return is_quantize(*user) && user->inputs[0] == value && quantization_of(*user) == wanted;
   });
@@ -69,13 +68,13 @@ bool move(Graph& graph, Node& node, size_t moved_inputs) {
     if (source_of(node.inputs[i]) != quantization) return false;
   }
   for (const GraphValue* output : node.outputs) {
-    if (output && !is_quantized_as(graph, output, *quantization)) return false;
+    if (output && !is_quantized_as(output, *quantization)) return false;
   }
   // A result that leaves the graph gives its name; two of one value cannot.
   for (const GraphValue* output : node.outputs) {
     if (output && output->users.size() > 1 &&
         std::any_of(output->users.begin(), output->users.end(),
-                    [&](const Node* user) { return graph.is_output(user->outputs[0]); }))
+                    [](const Node* user) { return user->outputs[0]->is_output(); }))
       return false;
   }
   for (size_t i = 0; i < moved_inputs; ++i)

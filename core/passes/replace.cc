@@ -6,8 +6,8 @@
 namespace gantry {
 
 bool try_replace(Graph& graph, GraphValue* from, GraphValue* to) {
-  if (graph.is_output(from)) {
-    if (!to->producer || graph.is_output(to)) return false;
+  if (from->is_output()) {
+    if (!to->producer || to->is_output()) return false;
     std::swap(from->name, to->name);
   }
   if (to->type.kind == Kind::kUnknown || (from->type.has_rank && !to->type.has_rank))

@@ -35,14 +35,14 @@ bool split_dequantize(Graph& graph, const PassContext& context) {
   for (const auto& node : graph.nodes()) {
     if (!is_dequantize(*node) || !context.is_kept(*node) || !has_only_numbers(*node)) continue;
     const GraphValue* output = node->outputs[0];
-    if (output->users.size() + (graph.is_output(output) ? 1 : 0) > 1) shared.push_back(node.get());
+    if (output->users.size() + (output->is_output() ? 1 : 0) > 1) shared.push_back(node.get());
   }
   bool changed = false;
   for (Node* node : shared) {
     GraphValue* output = node->outputs[0];
     const std::vector<Node*> users = output->users;
     // Bodies read it through a capture, which stays with the original.
-    for (size_t i = graph.is_output(output) ? 0 : 1; i < users.size(); ++i) {
+    for (size_t i = output->is_output() ? 0 : 1; i < users.size(); ++i) {
       const auto use = std::find(users[i]->inputs.begin(), users[i]->inputs.end(), output);
       if (use == users[i]->inputs.end()) continue;
       graph.set_input(users[i], static_cast<size_t>(use - users[i]->inputs.begin()),

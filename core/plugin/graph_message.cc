@@ -91,7 +91,7 @@ class GraphReader {
     const uint64_t nodes = from_.count(1);
     for (uint64_t i = 0; i < nodes; ++i) read_node(*graph);
     graph->inputs = read_values(*graph);
-    graph->outputs = read_values(*graph);
+    graph->set_outputs(read_values(*graph));
     graph->captures = read_values(*graph);
     return graph;
   }

@@ -40,7 +40,7 @@ void count(const AttributeValue& value, Counts& counts) {
 
 Counts count(const Graph& graph) {
   Counts counts;
-  counts.ids = graph.inputs.size() + graph.outputs.size() + graph.captures.size();
+  counts.ids = graph.inputs.size() + graph.outputs().size() + graph.captures.size();
   for (const auto& node : graph.nodes()) {
     counts.ids += node->inputs.size() + node->captures.size() + node->outputs.size();
     counts.attributes += node->attributes.size();
@@ -80,7 +80,7 @@ class GraphView::Impl {
       values_.push_back(view_of(*value));
       value_pointers_.push_back(&values_.back());
     }
-    for (const GraphValue* output : graph.outputs) {
+    for (const GraphValue* output : graph.outputs()) {
       if (output) values_[output->id].is_graph_output = 1;
     }
   }
@@ -206,8 +206,8 @@ class GraphView::Impl {
     graph_.value_count = static_cast<uint32_t>(value_pointers_.size());
     graph_.inputs = add_ids(graph.inputs);
     graph_.input_count = static_cast<uint32_t>(graph.inputs.size());
-    graph_.outputs = add_ids(graph.outputs);
-    graph_.output_count = static_cast<uint32_t>(graph.outputs.size());
+    graph_.outputs = add_ids(graph.outputs());
+    graph_.output_count = static_cast<uint32_t>(graph.outputs().size());
     graph_.captures = add_ids(graph.captures);
     graph_.capture_count = static_cast<uint32_t>(graph.captures.size());
     graph_.name = to_str(graph.name);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The placement as users see it.
 #include <algorithm>
+#include <unordered_set>
 
 #include "schedule/placement.h"
 #include "schedule/transfers.h"
@@ -55,16 +56,12 @@ class Describer {
   }
 
   void add_values(const Graph& graph, const Place& place) {
-    const auto holds = [](const std::vector<GraphValue*>& list, const GraphValue* value) {
-      return std::find(list.begin(), list.end(), value) != list.end();
-    };
+    const std::unordered_set<const GraphValue*> inputs(graph.inputs.begin(), graph.inputs.end());
     for (const auto& value : graph.values()) {
       ValuePlacement row;
-      row.is_output = graph.is_output(value.get());
+      row.is_output = value->is_output();
       row.is_input = !value->producer && !value->constant;
-      if (value->users.empty() && !value->producer && !row.is_output &&
-          !holds(graph.inputs, value.get()))
-        continue;
+      if (!value->is_read() && !value->producer && !inputs.contains(value.get())) continue;
       const TypeInfo& type = value->type;
       row.info = {place.prefix + value->name,
                   type.kind,

@@ -50,11 +50,10 @@ bool is_order_of(const gantry_format& format, const GraphValue& value) {
   return seen == (1U << format.rank) - 1;
 }
 
-bool is_granted(const gantry_format& format, const GraphPlacement& placement,
-                const GraphValue& value, const Claim& maker,
+bool is_granted(const gantry_format& format, const GraphValue& value, const Claim& maker,
                 const std::vector<FormatReader>& readers) {
   bool is_wanted = false;
-  bool is_refused = placement.graph->is_output(&value);
+  bool is_refused = value.is_output();
   for (const FormatReader& reader : readers) {
     if (reader.port && (reader.port->flags & GANTRY_PORT_SHAPE_ONLY)) continue;
     const bool takes = reader.port && accepts(*reader.port, format) &&
@@ -96,7 +95,7 @@ std::unordered_map<const GraphValue*, gantry_format> assign_formats(
       if (!outputs[i] || found == readers.end() || is_host_port(claim.outputs[i])) continue;
       for (const gantry_format& format : claim.outputs[i].formats) {
         if (!is_order_of(format, *outputs[i]) ||
-            !is_granted(format, placement, *outputs[i], claim, found->second))
+            !is_granted(format, *outputs[i], claim, found->second))
           continue;
         formats.emplace(outputs[i], format);
         break;

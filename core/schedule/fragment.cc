@@ -13,11 +13,8 @@ gantry_fragment::gantry_fragment(const gantry::Claim& claim, const gantry::Claim
   nodes_.nodes.assign(claim.nodes.begin(), claim.nodes.end());
   nodes_.inputs.assign(slots.inputs.begin(), slots.inputs.end());
   // What nobody reads is no output, so that no compiler has to make it.
-  const gantry::Graph& graph = *claim.nodes.front()->graph;
   std::copy_if(slots.outputs.begin(), slots.outputs.end(), std::back_inserter(nodes_.outputs),
-               [&](const gantry::GraphValue* value) {
-                 return value && (!value->users.empty() || graph.is_output(value));
-               });
+               [](const gantry::GraphValue* value) { return value && value->is_read(); });
   if (nodes_.outputs.empty())  // and a model has at least one
     nodes_.outputs.assign(slots.outputs.begin(), slots.outputs.end());
 }

@@ -265,7 +265,7 @@ ClaimSlots slots_of(const std::vector<Node*>& nodes) {
     for (GraphValue* value : node->outputs) {
       const bool inner = value && !value->users.empty() &&
                          std::all_of(value->users.begin(), value->users.end(), is_inside) &&
-                         !node->graph->is_output(value);
+                         !value->is_output();
       if (!inner) slots.outputs.push_back(value);
     }
   }

@@ -261,8 +261,7 @@ class ProgramBuilder {
       if (value) makers_[slot] = &claim;
       if (value && on_host) program_.slots_[slot].event_space = space;
       step.outputs.push_back(slot);
-      step.wanted.push_back(
-          value && (!value->users.empty() || placement_.graph->is_output(value)) ? 1 : 0);
+      step.wanted.push_back(value && value->is_read() ? 1 : 0);
     }
     step.output_ports = claim.outputs;
     compile_claim({claim, slots, placement_, program_.slots_, devices_.space(space), options_},
@@ -292,8 +291,7 @@ class ProgramBuilder {
     for (const GraphValue* value : node.captures) step.inputs.push_back(readable(value, 0));
     for (const GraphValue* value : node.outputs) {
       step.outputs.push_back(value ? made_slot(value, 0) : kNoSlot);
-      step.wanted.push_back(
-          value && (!value->users.empty() || placement_.graph->is_output(value)) ? 1 : 0);
+      step.wanted.push_back(value && value->is_read() ? 1 : 0);
     }
     step.output_ports.resize(node.outputs.size());
     for (const Graph* body : bodies_by_role(node)) {
@@ -316,7 +314,7 @@ class ProgramBuilder {
   }
 
   void add_outputs() {
-    for (const GraphValue* value : placement_.graph->outputs) {
+    for (const GraphValue* value : placement_.graph->outputs()) {
       const uint32_t slot = readable(value, 0);
       SlotInfo& info = program_.slots_[slot];
       const bool direct = options_.leaves_session && made_.contains(slot) && info.output == kNoSlot;

@@ -302,7 +302,7 @@ class CostMover {
   }
 
   [[nodiscard]] bool is_read_by_core(const GraphValue& value) const {
-    return placement_.graph->is_output(&value) ||
+    return value.is_output() ||
            std::any_of(value.users.begin(), value.users.end(), [&](const Node* user) {
              return placement_.owner[user->id] == GraphPlacement::kCore;
            });

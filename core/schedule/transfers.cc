@@ -22,7 +22,7 @@ class Collector {
       for (const GraphValue* value : node->inputs) need(value, kHostSpace);
       for (const GraphValue* value : node->captures) need(value, kHostSpace);
     }
-    for (const GraphValue* value : placement_.graph->outputs) need(value, kHostSpace);
+    for (const GraphValue* value : placement_.graph->outputs()) need(value, kHostSpace);
     return copies();
   }
 

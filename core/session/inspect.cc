@@ -40,7 +40,7 @@ ModelSummary summarise(const ModelSource& source) {
   summary.opsets = model.opsets();
   summary.metadata = model.metadata();
   summary.inputs = infos_of(graph->inputs);
-  summary.outputs = infos_of(graph->outputs);
+  summary.outputs = infos_of(graph->outputs());
   std::map<OperatorKey, uint64_t> operators;
   count(*graph, summary, operators);
   for (const auto& [key, times] : operators) {

@@ -60,7 +60,7 @@ std::vector<ValueRef> evaluate_on_cpu(ProviderRegistry& registry, const Config& 
     auto program = std::make_unique<Program>(*placement, *devices, host.owners,
                                              BuildOptions{.threads = hardware_threads()});
     Executor executor(std::move(program), std::move(devices), hardware_threads(), nullptr, {});
-    std::vector<ValueRef> outputs(graph.outputs.size());
+    std::vector<ValueRef> outputs(graph.outputs().size());
     executor.run({}, outputs, {});
     // What a mapped file gave for this is most often not wanted again.
     for (const auto& value : graph.values()) {

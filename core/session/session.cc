@@ -114,7 +114,7 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
     require_complete(planned_, preference);
     inputs = infos_of(planned_.graph->inputs);
     for (const GraphValue* input : planned_.graph->inputs) initial.push_back(input->initial);
-    outputs = infos_of(planned_.graph->outputs);
+    outputs = infos_of(planned_.graph->outputs());
     const TraceSpan compiling(trace_.get(), "load", "compile");
     BuildOptions build;
     build.threads = threads;

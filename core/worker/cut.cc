@@ -35,7 +35,7 @@ WorkerKernel cut_to(Graph& graph, const std::vector<uint32_t>& nodes,
   for (uint32_t slot = 0; slot < outputs.size(); ++slot) {
     GraphValue* value = value_of(graph, outputs[slot]);
     // One that nobody reads is not wanted by any run.
-    const bool is_read = value && (!value->users.empty() || graph.is_output(value));
+    const bool is_read = value && value->is_read();
     if (!is_read || !seen.insert(value).second) continue;
     made.push_back(value);
     slots.outputs.push_back(slot);
@@ -45,7 +45,7 @@ WorkerKernel cut_to(Graph& graph, const std::vector<uint32_t>& nodes,
     if (!kept.contains(node->id)) graph.remove_node(node.get());
   }
   graph.inputs = std::move(read);
-  graph.outputs = std::move(made);
+  graph.set_outputs(std::move(made));
   graph.captures.clear();
   graph.sweep();
   return slots;

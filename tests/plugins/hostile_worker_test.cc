@@ -42,7 +42,7 @@ class HostileRun {
     GraphValue* y = graph.add_value("y", vector_of_floats());
     graph.add_output(node, y);
     graph.inputs = {x};
-    graph.outputs = {y};
+    graph.set_outputs({y});
     graph.renumber();
     std::vector<Candidate> candidates(1);
     candidates[0].provider = found[0].provider;

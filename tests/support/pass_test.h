@@ -41,7 +41,7 @@ inline std::vector<ValueRef> evaluate_sums(const Graph& graph) {
     values[node->outputs[0]] = result;
   }
   std::vector<ValueRef> outputs;
-  for (const GraphValue* output : graph.outputs) outputs.push_back(values.at(output));
+  for (const GraphValue* output : graph.outputs()) outputs.push_back(values.at(output));
   return outputs;
 }
 

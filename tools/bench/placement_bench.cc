@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long the question takes whether and where a model would run: gantry::check by path, which
-// reads the file, infers types and asks the providers, but compiles nothing.
+// reads the file, infers types and asks the providers, but compiles nothing; and of that the
+// placement alone, of a graph that is in memory.
 //
 //   tools/bench/make_models.py FOLDER && gantry_placement_bench FOLDER [Google Benchmark's options]
 #include <gantry/gantry.h>
 
 #include <benchmark/benchmark.h>
 #include <cstdio>
+#include <memory>
 #include <set>
 #include <string>
+
+#include "session/plan_model.h"
+#include "session/preference.h"
+#include "session/runtime_impl.h"
 
 namespace {
 
@@ -30,19 +36,31 @@ void check_resnet50(benchmark::State& state) {
 }
 BENCHMARK(check_resnet50)->Unit(benchmark::kMillisecond);
 
-/// `device_count` 1: CPU; 3: SIM:0 preferred, a third of the nodes sent to SIM:1, the rest on CPU.
-void check_mixed(benchmark::State& state, int device_count) {
+/// 1: CPU; 3: SIM:0 preferred, a third of the nodes sent to SIM:1, the rest on CPU.
+gantry::SessionOptions options_for(int device_count) {
   gantry::SessionOptions options;
   options.config_json = device_count == 1 ? R"({"placement": {"prefer": ["CPU"]}})"
                                           : R"({"placement": {"prefer": ["SIM:0", "CPU"],
       "rules": [{"op_type": "Neg", "device": "CPU"}, {"name": "right/*", "device": "SIM:1"}]}})";
-  const std::string model = model_folder + "/mixed_" + std::to_string(state.range(0)) + ".onnx";
+  return options;
+}
+
+std::string mixed_model(const benchmark::State& state) {
+  return model_folder + "/mixed_" + std::to_string(state.range(0)) + ".onnx";
+}
+
+void require_devices(benchmark::State& state, const gantry::Placement& placement, int count) {
+  std::set<std::string> devices;
+  for (const auto& node : placement.nodes) devices.insert(node.device);
+  if (devices.size() != static_cast<size_t>(count))
+    state.SkipWithError("the nodes are not on the devices that were asked for");
+}
+
+void check_mixed(benchmark::State& state, int device_count) {
   for (auto _ : state) {
-    const gantry::Placement placement = gantry::check(runtime(), model, options);
-    std::set<std::string> devices;
-    for (const auto& node : placement.nodes) devices.insert(node.device);
-    if (devices.size() != static_cast<size_t>(device_count))
-      state.SkipWithError("the nodes are not on the devices that were asked for");
+    const gantry::Placement placement =
+        gantry::check(runtime(), mixed_model(state), options_for(device_count));
+    require_devices(state, placement, device_count);
   }
   state.SetComplexityN(state.range(0));
 }
@@ -53,6 +71,25 @@ BENCHMARK_CAPTURE(check_mixed, one_device, 1)
     ->Arg(100'000)
     ->Complexity(benchmark::oN);
 BENCHMARK_CAPTURE(check_mixed, three_devices, 3)
+    ->Unit(benchmark::kMillisecond)
+    ->Arg(1'000)
+    ->Arg(10'000)
+    ->Arg(100'000)
+    ->Complexity(benchmark::oN);
+
+void place_mixed(benchmark::State& state) {
+  gantry::Runtime::Impl& shared = runtime().impl();
+  const gantry::Config config = shared.session_config(options_for(3));
+  const gantry::Preference preference = gantry::resolve_preference(shared.registry, config, "");
+  const gantry::OnnxModel model(mixed_model(state));
+  const std::unique_ptr<gantry::Graph> graph = model.to_graph();
+  for (auto _ : state)
+    benchmark::DoNotOptimize(gantry::place(*graph, preference.candidates, preference.policy));
+  require_devices(
+      state, gantry::describe(*gantry::place(*graph, preference.candidates, preference.policy)), 3);
+  state.SetComplexityN(state.range(0));
+}
+BENCHMARK(place_mixed)
     ->Unit(benchmark::kMillisecond)
     ->Arg(1'000)
     ->Arg(10'000)

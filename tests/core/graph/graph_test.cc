@@ -31,7 +31,7 @@ struct Chain {
     graph.add_input(b, ax);
     graph.add_input(b, ax);
     graph.add_output(b, bx);
-    graph.outputs = {bx};
+    graph.set_outputs({bx});
   }
 };
 
@@ -47,12 +47,25 @@ TEST(Graph, NamesAreMadeUnique) {
 
 TEST(Graph, ReplaceUsesMovesEveryUse) {
   Chain chain;
-  chain.graph.outputs.push_back(chain.ax);
+  chain.graph.set_outputs({chain.bx, chain.ax, chain.ax});
   chain.graph.replace_uses(chain.ax, chain.x);
   EXPECT_EQ(chain.b->inputs, (std::vector<GraphValue*>{chain.x, chain.x}));
   EXPECT_EQ(chain.x->users.size(), 3u);
   EXPECT_TRUE(chain.ax->users.empty());
-  EXPECT_EQ(chain.graph.outputs[1], chain.x);
+  EXPECT_EQ(chain.graph.outputs(), (std::vector<GraphValue*>{chain.bx, chain.x, chain.x}));
+  EXPECT_FALSE(chain.ax->is_output());
+  EXPECT_TRUE(chain.x->is_output());
+}
+
+TEST(Graph, AValueIsAnOutputAsLongAsItIsListed) {
+  Chain chain;
+  EXPECT_TRUE(chain.bx->is_output());
+  chain.graph.set_outputs({chain.ax, chain.x, chain.x});
+  EXPECT_FALSE(chain.bx->is_output());
+  EXPECT_EQ(chain.x->times_listed, 2u);
+  chain.graph.set_outputs({chain.x});
+  EXPECT_EQ(chain.x->times_listed, 1u);
+  EXPECT_FALSE(chain.ax->is_output());
 }
 
 TEST(Graph, SweepDestroysRemovedNodesAndLooseValues) {

@@ -17,7 +17,7 @@ std::string constant_text(DType dtype, std::vector<int64_t> shape,
   std::memcpy(value->view.data, bytes.data(), bytes.size());
   Graph graph;
   graph.name = "g";
-  graph.outputs = {graph.add_constant("c", value)};
+  graph.set_outputs({graph.add_constant("c", value)});
   const std::string text = to_text(graph, max_elements);
   const size_t start = text.find("%c = ") + 5;
   return text.substr(start,
@@ -67,7 +67,7 @@ TEST(Text, StringsAreQuoted) {
   Graph graph;
   const ValueRef value = make_tensor(DType::kString, {1});
   value->strings = {"a\"\n"};
-  graph.outputs = {graph.add_constant("c", value)};
+  graph.set_outputs({graph.add_constant("c", value)});
   EXPECT_NE(to_text(graph).find(R"(string[1] {"a\"\x0a"})"), std::string::npos);
 }
 

@@ -34,10 +34,10 @@ struct Sample {
     loop->attributes.push_back({"body", std::move(owned)});
     graph.add_capture(loop, y);
     body->captures = {body->add_value("y")};
-    body->outputs = {body->captures[0]};
+    body->set_outputs({body->captures[0]});
     z = graph.add_value("z");
     graph.add_output(loop, z);
-    graph.outputs = {z};
+    graph.set_outputs({z});
   }
 };
 
@@ -60,7 +60,7 @@ TEST(Verify, FindsEachBreach) {
   expect_breach("defined twice", [](Sample& s) { s.graph.inputs.push_back(s.x); });
   expect_breach("symbol", [](Sample& s) { s.x->type.shape = {1}; });
   expect_breach("no value of this graph",
-                [](Sample& s) { s.graph.outputs = {s.body->captures[0]}; });
+                [](Sample& s) { s.graph.set_outputs({s.body->captures[0]}); });
   expect_breach("not of this graph", [](Sample& s) { s.node->inputs[0] = s.body->captures[0]; });
   expect_breach("captures, its body", [](Sample& s) { s.body->captures.clear(); });
   expect_breach("no body", [](Sample& s) { s.loop->attributes.clear(); });
@@ -68,8 +68,8 @@ TEST(Verify, FindsEachBreach) {
     s.node->attributes.push_back({"a", int64_t{1}});
     s.node->attributes.push_back({"a", int64_t{1}});
   });
-  expect_breach("graph \"body\"", [](Sample& s) { s.body->outputs = {nullptr}; });
-  expect_breach("never defined", [](Sample& s) { s.graph.outputs = {s.graph.add_value("w")}; });
+  expect_breach("graph \"body\"", [](Sample& s) { s.body->set_outputs({nullptr}); });
+  expect_breach("never defined", [](Sample& s) { s.graph.set_outputs({s.graph.add_value("w")}); });
   expect_breach("is declared", [](Sample& s) {
     s.graph.add_constant("c", make_tensor(DType::kFloat, {}))->type.dtype = DType::kInt64;
   });
@@ -84,8 +84,8 @@ TEST(Verify, BlamesTheModelIfAsked) {
 
 TEST(Verify, ConstantsAndInputsMayBeOutputs) {
   Sample sample;
-  sample.graph.outputs = {sample.x, sample.x,
-                          sample.graph.add_constant("c", make_tensor(DType::kFloat, {}))};
+  sample.graph.set_outputs(
+      {sample.x, sample.x, sample.graph.add_constant("c", make_tensor(DType::kFloat, {}))});
   EXPECT_NO_THROW(verify(sample.graph));
 }
 

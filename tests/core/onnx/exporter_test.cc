@@ -35,7 +35,7 @@ Fragment cut(const Graph& graph, size_t first, size_t count) {
       }
     }
     for (const GraphValue* value : node->outputs) {
-      bool is_outside = graph.is_output(value) || value->users.empty();
+      bool is_outside = value->is_output() || value->users.empty();
       for (const Node* user : value->users) is_outside = is_outside || !set.contains(user);
       if (is_outside) fragment.outputs.push_back(value);
     }
@@ -166,7 +166,7 @@ TEST(Exporter, ABodyThatHandsAnOuterValueOnGetsANodeForIt) {
     })"));
   const auto graph = model->to_graph();
   Graph& then = *graph->nodes()[0]->bodies()[0];
-  then.replace_uses(then.outputs[0], then.captures[0]);  // as a pass leaves it
+  then.replace_uses(then.outputs()[0], then.captures[0]);  // as a pass leaves it
   then.remove_node(then.nodes()[0].get());
   then.sweep();
   const ExportedModel exported = export_fragment(all_of(*graph), nullptr);

@@ -45,8 +45,8 @@ TEST(Functions, LocalOnesAreKnownAndInlinedWithNestedCalls) {
   EXPECT_TRUE(model->inline_functions(local));
   graph = model->to_graph();
   EXPECT_THAT(op_types(*graph), ElementsAre("Mul", "Mul", "Relu"));
-  EXPECT_EQ(graph->outputs[0]->name, "y");
-  EXPECT_EQ(graph->outputs[0]->type.dtype, DType::kFloat);
+  EXPECT_EQ(graph->outputs()[0]->name, "y");
+  EXPECT_EQ(graph->outputs()[0]->type.dtype, DType::kFloat);
   EXPECT_FALSE(model->has_function(*graph->nodes()[0]));
 }
 
@@ -95,7 +95,7 @@ TEST(Functions, SchemaBodiesAreInlined) {
   EXPECT_THAT(op_types(*graph), Not(Contains("MeanVarianceNormalization")));
   EXPECT_THAT(op_types(*graph), Contains("Tanh"));
   EXPECT_EQ(model->opsets(), (std::map<std::string, int>{{"", 20}}));
-  EXPECT_EQ(graph->outputs[0]->type.shape, (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(graph->outputs()[0]->type.shape, (std::vector<int64_t>{2, 3}));
 }
 
 TEST(Functions, SchemaBodiesThatDependOnTypesAreInlinedInBodiesToo) {

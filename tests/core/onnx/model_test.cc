@@ -30,7 +30,7 @@ TEST(OnnxModel, InfersTypesThroughConstantShapes) {
   const GraphValue* r = test::value_named(*graph, "r");
   EXPECT_EQ(r->type.shape, (std::vector<int64_t>{-1, 24}));
   EXPECT_EQ(r->type.symbols, (std::vector<std::string>{"N", ""}));
-  EXPECT_EQ(graph->outputs[0]->type.shape, (std::vector<int64_t>{1, -1, 24}));
+  EXPECT_EQ(graph->outputs()[0]->type.shape, (std::vector<int64_t>{1, -1, 24}));
 }
 
 TEST(OnnxModel, KnowsItsHeader) {
@@ -128,7 +128,7 @@ TEST(OnnxModel, NothingIsConcludedFromAnInitialValue) {
       "g (float[6] x, int64[n] shape) => (float[a, b] y) { y = Reshape(x, shape) }",
       "shape", TensorProto::INT64, {2}, std::string("\2\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0", 16)));
   const auto graph = model->to_graph();
-  EXPECT_EQ(graph->outputs[0]->type.shape, (std::vector<int64_t>{-1, -1}));
+  EXPECT_EQ(graph->outputs()[0]->type.shape, (std::vector<int64_t>{-1, -1}));
   ASSERT_EQ(graph->inputs.size(), 2u);
   EXPECT_EQ(graph->inputs[1]->type.shape, (std::vector<int64_t>{-1}));
 }
@@ -262,15 +262,15 @@ TEST(OnnxModel, SequencesAndOptionalsHaveKinds) {
       y = Optional(x)
       z = SequenceConstruct(x, x)
     })");
-  EXPECT_EQ(graph->outputs[0]->type.kind, Kind::kOptional);
-  EXPECT_EQ(graph->outputs[1]->type.kind, Kind::kSequence);
-  EXPECT_EQ(graph->outputs[1]->type.dtype, DType::kFloat);
-  EXPECT_FALSE(graph->outputs[1]->type.has_rank);
+  EXPECT_EQ(graph->outputs()[0]->type.kind, Kind::kOptional);
+  EXPECT_EQ(graph->outputs()[1]->type.kind, Kind::kSequence);
+  EXPECT_EQ(graph->outputs()[1]->type.dtype, DType::kFloat);
+  EXPECT_FALSE(graph->outputs()[1]->type.has_rank);
 }
 
 TEST(OnnxModel, DeclaredShapesThatContradictAreDropped) {
   const auto graph = test::graph_of("g (float[2, 3] x) => (float[7, 3] y) { y = Relu(x) }");
-  EXPECT_EQ(graph->outputs[0]->type.shape, (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(graph->outputs()[0]->type.shape, (std::vector<int64_t>{2, 3}));
 }
 
 TEST(OnnxModel, KnowsNondeterministicOperators) {

@@ -39,7 +39,7 @@ TEST(CaptureConstants, MovesAConstantIntoTheBodies) {
 
 TEST(CaptureConstants, DropsWhatNoBodyReads) {
   const auto graph = test::graph_of(kModel);
-  Node* node = graph->outputs[0]->producer;
+  Node* node = graph->outputs()[0]->producer;
   Graph* branch = node->bodies()[0];
   branch->replace_uses(test::value_named(*branch, "x"), test::value_named(*branch, "a"));
   EXPECT_TRUE(test::run_pass("capture_constants", *graph));

@@ -23,7 +23,7 @@ TEST(ConstantFolding, ComputesWholeChainsAtOnce) {
     ++calls;
     verify(graph);
     EXPECT_TRUE(graph.inputs.empty());
-    EXPECT_EQ(graph.outputs.size(), 1u);
+    EXPECT_EQ(graph.outputs().size(), 1u);
     return test::evaluate_sums(graph);
   };
   const auto graph = test::graph_of(kChain);

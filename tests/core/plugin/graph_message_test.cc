@@ -51,7 +51,7 @@ std::unique_ptr<Graph> rich_graph() {
   body->add_input(relu, inner);
   body->add_output(relu, body->add_value("out"));
   body->captures = {inner};
-  body->outputs = {relu->outputs[0]};
+  body->set_outputs({relu->outputs[0]});
   body->renumber();
   Node* branch = graph->add_node("If", "", 16, "if");
   graph->add_input(branch, y);
@@ -59,7 +59,7 @@ std::unique_ptr<Graph> rich_graph() {
   graph->add_output(branch, graph->add_value("z"));
   branch->attributes.push_back({"then_branch", std::move(body)});
   graph->inputs = {x};
-  graph->outputs = {branch->outputs[0], y};
+  graph->set_outputs({branch->outputs[0], y});
   graph->renumber();
   return graph;
 }

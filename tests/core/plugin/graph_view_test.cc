@@ -33,7 +33,7 @@ std::unique_ptr<Graph> small_graph() {
   node->attributes.push_back({"fs", std::vector<float>{}});
   node->attributes.push_back({"ss", std::vector<std::string>{"a", "bc"}});
   graph->inputs = {x};
-  graph->outputs = {y};
+  graph->set_outputs({y});
   graph->renumber();
   return graph;
 }
@@ -103,12 +103,12 @@ TEST(GraphView, ShowsBodiesAndCaptures) {
     GraphValue* inner = name[0] == 't' ? body->add_value("outer") : nullptr;
     body->captures = {inner};
     GraphValue* result = inner ? inner : body->add_constant("k", make_tensor(DType::kFloat, {}));
-    body->outputs = {result};
+    body->set_outputs({result});
     body->renumber();
     node->attributes.push_back({name, std::move(body)});
   }
   graph.inputs = {condition, outer};
-  graph.outputs = {y};
+  graph.set_outputs({y});
   graph.renumber();
   GraphView first(graph);
   const GraphView view = std::move(first);  // pointers of the view must not follow the object
@@ -143,7 +143,7 @@ TEST(GraphView, LongChainsKeepTheirOrder) {
     graph.add_output(node, value);
     node->attributes.push_back({"i", int64_t{i}});
   }
-  graph.outputs = {value};
+  graph.set_outputs({value});
   graph.renumber();
   const GraphView view(graph);
   const gantry_graph& c = *view.get();

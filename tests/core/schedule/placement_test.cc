@@ -29,7 +29,7 @@ class PlacementTest : public testing::Test {
     GraphValue* b = add("b", {a});
     GraphValue* c = add("c", {b});
     GraphValue* e = add("e", {a});
-    graph_.outputs = {add("d", {c, e})};
+    graph_.set_outputs({add("d", {c, e})});
     graph_.renumber();
   }
 
@@ -145,7 +145,7 @@ TEST_F(PlacementTest, DivisibleRowsAreSplitAroundWhatOthersTookAsOneStep) {
   GraphValue* after2 = op("after2", {p});
   GraphValue* before1 = op("before1", {x});
   GraphValue* before2 = op("before2", {x});
-  graph.outputs = {after1, after2, op("q", {before1, before2})};
+  graph.set_outputs({after1, after2, op("q", {before1, before2})});
   graph.renumber();
   ScriptedProvider::claims = [](const gantry_claim_request& request) {
     if (request.device == 0) claim(request, {0, 5});

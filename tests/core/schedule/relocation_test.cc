@@ -62,7 +62,7 @@ class ShapeArithmeticTest : public RelocationTest {
     work_ = add("work", {x}, tensor(DType::kFloat, {-1, 1000}));
     GraphValue* shape = add("shape", {work_}, tensor(DType::kInt64, {2}));
     picked_ = add("pick", {shape}, tensor(DType::kInt64, {1}));
-    graph_.outputs = {add("reshape", {work_, picked_}, tensor(DType::kFloat, {-1}))};
+    graph_.set_outputs({add("reshape", {work_, picked_}, tensor(DType::kFloat, {-1}))});
     ScriptedProvider::claims = [](const gantry_claim_request& request) {
       const bool on_host = request.device == kHostDevice;
       for (uint32_t node = 0; node < request.graph->node_count; ++node) {
@@ -95,7 +95,8 @@ TEST_F(ShapeArithmeticTest, StaysWhereARuleSendsIt) {
 }
 
 TEST_F(ShapeArithmeticTest, StaysWhenTheDeviceReadsItToo) {
-  graph_.outputs.push_back(add("more", {picked_}, tensor(DType::kFloat, {1})));
+  graph_.set_outputs(
+      {graph_.outputs().front(), add("more", {picked_}, tensor(DType::kFloat, {1}))});
   const auto rows = place_now();
   EXPECT_EQ(rows[1].device, "DDD:0");
   EXPECT_EQ(rows[2].device, "DDD:0");
@@ -123,7 +124,7 @@ class CostTest : public RelocationTest {
     graph_.inputs = {value};
     for (const char* name : {"first", "second", "third"})
       value = add(name, {value}, tensor(DType::kFloat, {4}));
-    graph_.outputs = {value};
+    graph_.set_outputs({value});
   }
 
   // The devices of the nodes when each takes that long on the device and on the host.

@@ -33,7 +33,7 @@ class WorkerClaimsTest : public testing::Test {
     GraphValue* b = add(graph, "b", {a});
     GraphValue* c = add(graph, "c", {b});
     GraphValue* e = add(graph, "e", {a});
-    graph.outputs = {add(graph, "d", {c, e})};
+    graph.set_outputs({add(graph, "d", {c, e})});
     graph.renumber();
     return made;
   }

@@ -54,16 +54,15 @@ class GraphIndex {
   /// twice is named twice.
   [[nodiscard]] std::vector<uint32_t> readers(uint32_t value) const {
     std::vector<uint32_t> nodes;
-    auto read = std::lower_bound(reads_.begin(), reads_.end(), std::pair(value, uint32_t{0}));
-    for (; read != reads_.end() && read->first == value; ++read) nodes.push_back(read->second);
+    for (auto read = first_read(value); reads(read, value); ++read) nodes.push_back(read->second);
     return nodes;
   }
   /// The node that alone reads a value, once; GANTRY_NONE: there are none or several, or the value
   /// leaves the graph.
   [[nodiscard]] uint32_t only_reader(uint32_t value) const {
     if (value == GANTRY_NONE || is_output(value)) return GANTRY_NONE;
-    const std::vector<uint32_t> all = readers(value);
-    return all.size() == 1 ? all[0] : GANTRY_NONE;
+    const auto read = first_read(value);
+    return reads(read, value) && !reads(read + 1, value) ? read->second : GANTRY_NONE;
   }
 
   /// Requires `nodes` in ascending order.
@@ -106,16 +105,27 @@ class GraphIndex {
     std::for_each(reader.captures, reader.captures + reader.capture_count, read);
   }
 
+  using Reads = std::vector<std::pair<uint32_t, uint32_t>>;
+
+  [[nodiscard]] Reads::const_iterator first_read(uint32_t value) const {
+    return std::lower_bound(reads_.begin(), reads_.end(), std::pair(value, uint32_t{0}));
+  }
+  [[nodiscard]] bool reads(Reads::const_iterator read, uint32_t value) const {
+    return read != reads_.end() && read->first == value;
+  }
+
+  // A value may have as many readers as the graph has nodes, so no list of them is made here.
   [[nodiscard]] bool is_inner(uint32_t value, const std::vector<uint32_t>& nodes) const {
-    const std::vector<uint32_t> all = readers(value);
-    return !all.empty() && std::all_of(all.begin(), all.end(), [&](uint32_t reader) {
-      return std::binary_search(nodes.begin(), nodes.end(), reader);
-    });
+    auto read = first_read(value);
+    if (!reads(read, value)) return false;
+    while (reads(read, value) && std::binary_search(nodes.begin(), nodes.end(), read->second))
+      ++read;
+    return !reads(read, value);
   }
 
   const gantry_host* host_;
   const gantry_graph& graph_;
-  std::vector<std::pair<uint32_t, uint32_t>> reads_;  // value and node that reads it, sorted
+  Reads reads_;  // value and node that reads it, sorted
 };
 
 }  // namespace gantry::sdk
