@@ -225,8 +225,12 @@ class Claimer {
         family->traits ? unit_of(index_, node, family->traits(index_, node), may_take) : one;
     unit.rounds_to_bf16 = is_worth_rounding(index_, unit, options_);
     if (is_depthwise_here(index_, unit)) take_shuffle(index_, unit, may_take);
-    if (std::string reason = family->refusal(index_, unit); !reason.empty())
-      return refuse(node, reason);
+    std::string reason = family->refusal(index_, unit);
+    if (!reason.empty() && unit.nodes.size() > 1) {  // perhaps without what is around it
+      unit = unit_of(index_, node, family->traits(index_, node), [](uint32_t) { return false; });
+      reason = family->refusal(index_, unit);
+    }
+    if (!reason.empty()) return refuse(node, reason);
     const bool needs_format = family->needs_format || index_.node(node).op_type() == "ReduceMean";
     if (needs_format && !is_channels_last(index_.input_slots(one.nodes)))
       return refuse(node, "taken only behind a kernel whose result is channels-last");

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "bytes/steps.h"
+
 namespace gantry::onednn {
 
 constexpr int64_t kPanelChannels = 64;  ///< of the result
@@ -19,24 +21,6 @@ constexpr int64_t kByteQuad = 4;  ///< channels of the source that are multiplie
 bool has_byte_code();
 
 constexpr int64_t kMostTaps = 49;
-
-/// What is done to results, in order, before they are stored.
-struct ByteStep {
-  enum class Kind : uint8_t {
-    kLinear,  ///< x * alpha + beta
-    kRound,   ///< to the nearest integer, the even one of two, and to [alpha, beta]
-    kAdd,     ///< x * alpha + beta + factor * addend, the addend being a stored number of 8 bits
-    kRelu,    ///< x < 0 ? alpha * x : x
-    kClip     ///< to [alpha, beta]
-  } kind = Kind::kLinear;
-  float alpha = 0;
-  float beta = 0;
-  float factor = 0;
-  bool is_signed = false;  ///< the addend is
-};
-
-/// Element type of results.
-enum class ByteType : uint8_t { kU8, kS8, kF32 };
 
 /// Shapes and weights of a convolution.
 struct ByteConvolution {

@@ -9,7 +9,6 @@
 
 #include "bytes/code.h"
 #include "bytes/weights.h"
-#include "epilogue.h"
 #include "kernels/conv_shape.h"
 #include "kernels/kernels.h"
 #include "plan.h"
@@ -21,50 +20,6 @@ namespace {
 // Where it pays. With more pixels each weight is used so often that waiting for it is no matter.
 constexpr int64_t kMostPixels = 256;
 constexpr int64_t kLeastWeights = 128 << 10;  // fewer stay in the second cache from run to run
-
-ByteType byte_type_of(Type type) {
-  return type == Type::u8 ? ByteType::kU8 : type == Type::s8 ? ByteType::kS8 : ByteType::kF32;
-}
-
-/// A quantized unit's steps, from measure_of_results() to the target's scale; nothing: there is one
-/// among them that these kernels do not have.
-std::optional<std::vector<ByteStep>> steps_of(const Unit& unit) {
-  using Kind = ByteStep::Kind;
-  std::vector<ByteStep> steps;
-  float measure = measure_of_results(unit);
-  const auto& chain = unit.chain.steps;
-  for (size_t i = 0; i < chain.size(); ++i) {
-    const EpilogueStep& step = chain[i];
-    const float next = measure_before(unit, i + 1, true);
-    if (step.rounding) {
-      const auto& [type, scale, zero_point] = *step.rounding;
-      const auto low = static_cast<float>((type == Type::u8 ? 0 : -128) - zero_point);
-      steps.push_back({Kind::kRound, low, low + 255});
-    } else if (!step.activation) {
-      if (!unit.addend.quantization) return std::nullopt;
-      const auto& [type, scale, zero_point] = *unit.addend.quantization;
-      const float factor = scale / next;
-      steps.push_back({Kind::kAdd, measure / next, -static_cast<float>(zero_point) * factor, factor,
-                       type == Type::s8});
-      measure = next;
-    } else if (step.activation->algorithm == dnnl::algorithm::eltwise_relu) {
-      if (!is_done_by_storing(unit, i)) steps.push_back({Kind::kRelu, step.activation->alpha, 0});
-    } else if (step.activation->algorithm == dnnl::algorithm::eltwise_clip) {
-      if (!is_done_by_storing(unit, i)) {
-        steps.push_back(
-            {Kind::kClip, step.activation->alpha / measure, step.activation->beta / measure});
-      }
-    } else {
-      return std::nullopt;
-    }
-    const bool adds_next = i + 1 < chain.size() && chain[i + 1].addend != GANTRY_NONE;
-    if (measure != next && !adds_next) {  // an addition multiplies what it adds to
-      steps.push_back({Kind::kLinear, measure / next, 0});
-      measure = next;
-    }
-  }
-  return steps;
-}
 
 /// One shape of input.
 struct Plan {
@@ -236,7 +191,7 @@ std::unique_ptr<sdk::Kernel> make_byte_conv(const KernelArgs& args) {
       shape.window.kernel[0] * shape.window.kernel[1] > kMostTaps ||
       !pays(args.index.value(unit.sources[0].value), shape))
     return nullptr;
-  auto steps = steps_of(unit);
+  auto steps = byte_steps_of(unit);
   if (!steps) return nullptr;
   return std::make_unique<ByteConvKernel>(args, std::move(shape), std::move(*steps));
 }

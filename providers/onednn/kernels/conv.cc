@@ -8,6 +8,7 @@
 #include <cstring>
 #include <optional>
 
+#include "bytes/word_layer.h"
 #include "epilogue.h"
 #include "kernels/conv_shape.h"
 #include "kernels/kernels.h"
@@ -228,7 +229,9 @@ class ConvKernel final : public sdk::Kernel {
 }  // namespace
 
 std::string conv_refusal(const GraphIndex& index, const Unit& unit) {
-  return ConvShape(index, unit).fault;
+  const ConvShape shape(index, unit);
+  if (!shape.fault.empty() || !unit.is_quantized()) return shape.fault;
+  return inexactness_of(unit, shape.products());
 }
 
 AnchorTraits conv_traits(const GraphIndex& index, uint32_t node) {
@@ -245,6 +248,7 @@ std::unique_ptr<sdk::Kernel> make_conv(const KernelArgs& args) {
     if (auto winograd = make_winograd_conv(args)) return winograd;
   }
   if (auto direct = make_direct_conv(args)) return direct;
+  if (auto words = make_word_conv(args)) return words;
   if (auto bytes = make_byte_conv(args)) return bytes;
   return std::make_unique<ConvKernel>(args);
 }

@@ -6,6 +6,8 @@
 #include <gantry/sdk/kernel.h>
 
 #include <cstdint>
+#include <functional>
+#include <numeric>
 #include <string>
 
 #include "kernels/kernels.h"
@@ -29,6 +31,10 @@ struct ConvShape {
   [[nodiscard]] size_t spatial_rank() const { return weights.size() - 2; }
   [[nodiscard]] int64_t input_channels() const { return weights[1] * groups; }
   [[nodiscard]] int64_t output_channels() const { return weights[0]; }
+  /// Of which each result is the sum.
+  [[nodiscard]] int64_t products() const {
+    return std::accumulate(weights.begin() + 1, weights.end(), int64_t{1}, std::multiplies<>());
+  }
   /// [N, O, spatial...]; an extent is 0 or less where no window fits.
   [[nodiscard]] Dims output_of(const Dims& input, const Window::Placed& placed) const;
   /// Extents of an input: those known, and guesses at the others with which a window fits.

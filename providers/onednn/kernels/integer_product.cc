@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 
+#include "bytes/word_layer.h"
 #include "constants.h"
 #include "epilogue.h"
 #include "kernels/kernels.h"
@@ -73,6 +75,7 @@ class IntegerProductKernel final : public sdk::Kernel {
                                         {extents.data(), input.rank});
     const int64_t rows = input.count(0, input.rank - 1);
     if (rows == 0) return;
+    if (words_) return run_words(call, rows, target.data);
     const int threads = call.thread_count();
     cache.key.assign({rows, threads});
     Plan& plan = cache.get([&] {
@@ -101,17 +104,38 @@ class IntegerProductKernel final : public sdk::Kernel {
     return count;
   }
 
+  /// Where the scale of a run stands, or the constant one.
+  [[nodiscard]] const float* scale_of(const sdk::Call& call) const {
+    if (scale_slot_ < 0) return scale_.data();
+    if (call.shape(scale_slot_).element_count() != scale_count_) {
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                       label_ + ": the scale behind it has another shape than the model says");
+    }
+    return call.data<float>(scale_slot_);
+  }
+
+  [[nodiscard]] int32_t zero_of(const sdk::Call& call) const {
+    return zero_slot_ < 0 ? zero_point_ : number_at(call.input(zero_slot_).data);
+  }
+
+  void run_words(sdk::Call& call, int64_t rows, void* target) const {
+    float* scales = nullptr;
+    if (is_float()) {
+      const float* given = scale_of(call);
+      scales = call.scratch<float>(words_->padded());
+      std::fill_n(scales, words_->padded(), *given);
+      if (scale_count_ > 1) std::copy_n(given, scale_count_, scales);
+    }
+    words_->run(call, rows,
+                {call.input(source_slot_).data, nullptr, target, source_type_ == Type::s8,
+                 zero_of(call), scales});
+  }
+
   /// What this run brings beside the matrix.
   void bind(sdk::Call& call, Plan& plan) const {
-    if (scale_slot_ >= 0) {
-      if (call.shape(scale_slot_).element_count() != scale_count_) {
-        throw sdk::Error(GANTRY_INVALID_ARGUMENT,
-                         label_ + ": the scale behind it has another shape than the model says");
-      }
-      plan.scale.set_data_handle(call.input(scale_slot_).data);
-    }
+    if (scale_slot_ >= 0) plan.scale.set_data_handle(const_cast<float*>(scale_of(call)));
     if (zero_slot_ < 0) return;
-    const int32_t zero = number_at(call.input(zero_slot_).data);
+    const int32_t zero = zero_of(call);
     std::memcpy(plan.zero_point.get_data_handle(), &zero, sizeof(zero));
   }
 
@@ -163,6 +187,12 @@ class IntegerProductKernel final : public sdk::Kernel {
     return plan;
   }
 
+  /// The library subtracts what a zero point takes away in floats.
+  [[nodiscard]] bool rounds_large_sums() const {
+    constexpr int64_t kExactProducts = (1 << 24) / (255 * 128);
+    return !is_float() && has_zero_point() && inner_ > kExactProducts;
+  }
+
   void pack(const KernelArgs& args) {
     const GraphIndex& index = args.index;
     const sdk::ValueView matrix = index.value(unit_.weights);
@@ -170,6 +200,13 @@ class IntegerProductKernel final : public sdk::Kernel {
     columns_ = matrix.extent(1);
     bias_ = unit_.chain.shift;
     if (std::all_of(bias_.begin(), bias_.end(), [](float x) { return x == 0; })) bias_.clear();
+    if (!is_library_exact(inner_) || rounds_large_sums()) {
+      words_.emplace().pack(index.host(), args.choices,
+                            WordLayer::Plain::matrix(matrix.constant()->data, inner_, columns_,
+                                                     false, weight_offset(unit_)),
+                            unit_, is_float() ? ByteType::kF32 : ByteType::kS32, {}, bias_);
+      return;
+    }
     int64_t rows = 1;
     const sdk::ValueView left = index.value(unit_.sources[0].value);
     for (int i = 0; i + 1 < left.rank(); ++i) rows *= std::max<int64_t>(left.extent(i), -1);
@@ -203,6 +240,7 @@ class IntegerProductKernel final : public sdk::Kernel {
   int64_t columns_ = 0;
   std::vector<float> bias_;
   PackedWeights packed_;
+  std::optional<WordLayer> words_;  // where the library's sums would not be exact
 };
 
 }  // namespace
@@ -221,7 +259,7 @@ std::string integer_product_refusal(const GraphIndex& index, const Unit& unit) {
   const sdk::ValueView zero = index.value(unit.zero_point);
   const bool is_one =
       !zero.present() || zero.rank() == 0 || (zero.rank() == 1 && zero.extent(0) == 1);
-  return is_one ? "" : "the first matrix has not one zero point";
+  return is_one ? inexactness_of(unit, right.extent(0)) : "the first matrix has not one zero point";
 }
 
 AnchorTraits integer_product_traits(const GraphIndex& index, uint32_t node) {

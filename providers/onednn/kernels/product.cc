@@ -7,7 +7,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
 
+#include "bytes/word_layer.h"
 #include "constants.h"
 #include "epilogue.h"
 #include "kernels/kernels.h"
@@ -57,6 +61,12 @@ class ProductKernel final : public sdk::Kernel {
       throw sdk::Error(
           GANTRY_INVALID_ARGUMENT,
           label_ + ": the tensor added to the result has another shape than the result");
+    }
+    if (words_) {
+      const Quantization& source = *unit_.sources[0].quantization;
+      return words_->run(call, rows,
+                         {call.input(source_slot_).data, addend, target.data,
+                          source.type == Type::s8, source.zero_point, nullptr});
     }
     const bool in_place = addend && addend == target.data;
     const int threads = call.thread_count();
@@ -136,6 +146,8 @@ class ProductKernel final : public sdk::Kernel {
     }
     rescaling_ = Rescaling(unit_, 2);
     bias = rescaling_.bias_of(std::move(bias));
+    if (unit_.is_quantized() && !is_library_exact(inner_))
+      return pack_words(args, matrix.constant()->data, is_transposed, bias);
     has_bias_ = std::any_of(bias.begin(), bias.end(), [](float x) { return x != 0; });
     int64_t rows = 1;
     const sdk::ValueView left = index.value(unit_.sources[0].value);
@@ -161,6 +173,14 @@ class ProductKernel final : public sdk::Kernel {
     std::memcpy(bias_.get_data_handle(), bias.data(), bias.size() * sizeof(float));
   }
 
+  void pack_words(const KernelArgs& args, const void* matrix, bool is_transposed,
+                  const std::vector<float>& bias) {
+    words_.emplace().pack(
+        args.index.host(), args.choices,
+        WordLayer::Plain::matrix(matrix, inner_, columns_, is_transposed, weight_offset(unit_)),
+        unit_, byte_type_of(unit_.target.type()), rescaling_.scales(), bias);
+  }
+
   Unit unit_;
   int source_slot_;
   std::string label_;
@@ -173,6 +193,7 @@ class ProductKernel final : public sdk::Kernel {
   Desc any_;  // of the matrix
   PackedWeights packed_;
   dnnl::memory bias_;
+  std::optional<WordLayer> words_;  // where the library's sums of 8 bits would not be exact
 };
 
 }  // namespace
@@ -197,7 +218,8 @@ std::string product_refusal(const GraphIndex& index, const Unit& unit) {
     return "its shapes do not fit each other";
   if (!bias_of(index, unit, right.extent(is_transposed ? 0 : 1)))
     return "the third matrix is not a constant row";
-  return {};
+  return unit.is_quantized() ? inexactness_of(unit, right.extent(is_transposed ? 1 : 0))
+                             : std::string();
 }
 
 AnchorTraits product_traits(const GraphIndex& index, uint32_t node) {
