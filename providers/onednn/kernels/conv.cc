@@ -244,6 +244,7 @@ AnchorTraits conv_traits(const GraphIndex& index, uint32_t node) {
 }
 
 std::unique_ptr<sdk::Kernel> make_conv(const KernelArgs& args) {
+  if (auto planar = make_planar_conv(args)) return planar;
   if (!args.unit.rounds_to_bf16) {
     if (auto winograd = make_winograd_conv(args)) return winograd;
   }

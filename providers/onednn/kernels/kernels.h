@@ -53,6 +53,9 @@ std::unique_ptr<sdk::Kernel> make_winograd_conv(const KernelArgs& args);
 bool is_depthwise_here(const GraphIndex& index, const Unit& unit);
 /// A convolution of few channels by code of this provider's own; null: it is not one of those.
 std::unique_ptr<sdk::Kernel> make_direct_conv(const KernelArgs& args);
+/// A convolution of few channels whose tensors stand channel by channel, by code of this provider's
+/// own; null: it is not one of those.
+std::unique_ptr<sdk::Kernel> make_planar_conv(const KernelArgs& args);
 /// A convolution in 8 bits of few pixels and many weights by code of this provider's own; null: it
 /// is not one of those, or the CPU has no instructions for it.
 std::unique_ptr<sdk::Kernel> make_byte_conv(const KernelArgs& args);

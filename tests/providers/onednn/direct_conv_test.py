@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convolutions of few channels, by the provider's own code: in groups, shuffled, and of images."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -71,10 +73,60 @@ def test_groups_with_what_follows(agrees, inner, columns, behind):
 @pytest.mark.parametrize("channels", [1, 3, 4])
 @pytest.mark.parametrize("results", [5, 16, 24, 64, 70])
 @pytest.mark.parametrize("conv", ["strides=[2,2], pads=[1,1,1,1]", "", "strides=[3,1], pads=[2,0,1,3], dilations=[1,2]"])
-def test_images(agrees, channels, results, conv):
-    model, feeds = small_graph(f"a = Conv<{conv}>(x, w, b)\n y = Relu(a)" if conv else "a = Conv(x, w, b)\n y = Relu(a)",
-                               {"x": random(2, channels, 23, 31)}, {"w": random(results, channels, 3, 3, seed=1), "b": random(results, seed=2)})
-    assert agrees(model, feeds) == ["onednn.conv+Relu"] * 2
+@pytest.mark.parametrize("is_followed", [False, True])  # then the result is wanted with its channels innermost
+def test_images(agrees, channels, results, conv, is_followed, tmp_path):
+    behind = "s = Relu(a)\n y = Conv(s, v)" if is_followed else "y = Relu(a)"
+    constants = {"w": random(results, channels, 3, 3, seed=1), "b": random(results, seed=2)}
+    constants |= {"v": random(9, results, 1, 1, seed=3)} if is_followed else {}
+    model, feeds = small_graph(f"a = Conv{f'<{conv}>' if conv else ''}(x, w, b)\n {behind}", {"x": random(2, channels, 23, 31)}, constants)
+    assert agrees(model, feeds)[:2] == ["onednn.conv+Relu"] * 2
+    assert planar_parts(model, feeds, tmp_path) == (0 if is_followed else 1)
+
+
+def planar_parts(model, feeds, folder):
+    """How many convolutions of a run were done channel by channel."""
+    path = folder / "trace.json"
+    session = gantry.Session(model, device="CPU", config={"session": {"threads": 1, "profile": str(path)}})
+    session.run(feeds)
+    del session
+    return sum(event["name"] == "planar" for event in json.loads(path.read_text())["traceEvents"])
+
+
+PLANAR = {  # batch, channels, results, window, extents, attributes
+    "one_axis": (2, 1, 40, (10,), (161,), "strides=[5], pads=[5, 5]"),
+    "one_axis_of_four_channels": (1, 4, 17, (7,), (50,), "dilations=[3], pads=[9, 0]"),
+    "a_stride_beyond_the_window": (1, 2, 3, (2,), (100,), "strides=[7], pads=[0, 13]"),
+    "padding_beyond_the_row": (1, 3, 6, (3, 5), (4, 2), "pads=[2, 6, 3, 7]"),
+    "strips": (2, 8, 20, (3, 3), (61, 130), "pads=[1, 1, 1, 1]"),
+    "strips_of_strides": (1, 3, 33, (7, 7), (130, 95), "strides=[2, 2], pads=[3, 3, 3, 3]"),
+    "strips_of_dilations": (1, 2, 4, (3, 2), (90, 200), "strides=[3, 2], dilations=[4, 3], pads=[4, 0, 4, 2]"),
+    "one_result": (1, 1, 1, (3, 3), (20, 70), "pads=[1, 1, 1, 1]"),
+    "one_place": (3, 5, 13, (1, 1), (1, 1), ""),
+    "rows_of_every_vector": (1, 1, 9, (1, 2), (3, 4 * 16 + 2), ""),
+}
+
+
+@pytest.mark.parametrize("case", PLANAR)
+@pytest.mark.parametrize("behind", ["y = Clip(a, low, high)", "s = Add(a, r)\n y = Relu(s)"])
+def test_channel_by_channel(agrees, case, behind, tmp_path):
+    batch, channels, results, window, extents, attributes = PLANAR[case]
+    constants = {"w": random(results, channels, *window, seed=1), "b": random(results, seed=2)}
+    constants |= {"low": np.float32(-1), "high": np.float32(2)} if "Clip" in behind else {}
+    inputs = {"x": random(batch, channels, *extents)}
+    text = f"a = Conv<{attributes}>(x, w, b)" if attributes else "a = Conv(x, w, b)"
+    if "Add" in behind:
+        model, _ = small_graph(text.replace("a =", "y ="), inputs, constants)
+        shape = [d.dim_value for d in model.graph.output[0].type.tensor_type.shape.dim]
+        inputs["r"] = random(*shape, seed=4)
+    model, feeds = small_graph(f"{text}\n {behind}", inputs, constants)
+    assert set(agrees(model, feeds)) == {"onednn.conv+Clip" if "Clip" in behind else "onednn.conv+Add+Relu"}
+    assert planar_parts(model, feeds, tmp_path) == 1
+
+
+def test_rows_of_every_length(agrees):
+    for width in range(1, 120, 3):
+        model, feeds = small_graph("y = Conv<pads=[1, 1, 1, 1]>(x, w)", {"x": random(1, 2, 3, width)}, {"w": random(6, 2, 3, 3)})
+        agrees(model, feeds, ["onednn.conv"])
 
 
 def test_an_image_whose_channels_stand_innermost(agrees):
