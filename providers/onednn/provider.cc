@@ -3,20 +3,16 @@
 // memory. It takes what oneDNN makes fast (convolutions, products with constant matrices, pooling)
 // with what can be done in the same pass, and keeps tensors channels-last from one to the next.
 #include <gantry/sdk/provider.h>
-#include <gantry/sdk/work.h>
 
 #include <algorithm>
-#include <array>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "blocks/code.h"
-#include "chain.h"
-#include "elementwise/program.h"
+#include "attention/pattern.h"
+#include "claims.h"
+#include "families.h"
 #include "fingerprint.h"
 #include "kernels/attention.h"
-#include "kernels/kernels.h"
 #include "library.h"
 #include "options.h"
 #include "reorder.h"
@@ -24,108 +20,6 @@
 
 namespace gantry::onednn {
 namespace {
-
-/// Families of kernels; a claim's tag is one of them.
-enum FamilyIndex : size_t {
-  kConv,
-  kProduct,
-  kPool,
-  kConcat,
-  kPointwise,
-  kIntegerProduct,
-  kBlockProduct,
-  kAttention,
-  kRecurrent,
-  kElementwise,
-  kFamilyCount
-};
-
-struct Family {
-  const char* kernel;  // name shown to users
-  /// Null: nodes are claimed and compiled by a way of the family's own, as `make` is null too.
-  std::string (*refusal)(const GraphIndex& index, const Unit& unit) = nullptr;
-  /// of anchors that take the nodes behind them along; null: they do not
-  AnchorTraits (*traits)(const GraphIndex& index, uint32_t node) = nullptr;
-  std::unique_ptr<sdk::Kernel> (*make)(const KernelArgs& args) = nullptr;
-  /// whether an input of the anchor that is constant is read when the claim is compiled
-  bool (*is_parameter)(const GraphIndex& index, uint32_t node, uint32_t position);
-  bool has_channels = false;                // its tensors can stand channels-last
-  bool starts_format = false;               // its output is channels-last whatever the input is
-  bool needs_format = false;                // taken only where an input stands channels-last
-  const char* (*instructions)() = nullptr;  // of kernels whose code is this provider's own
-  bool is_set = false;                      // of equal nodes, none of which is the anchor
-};
-
-bool is_not_first(const GraphIndex&, uint32_t, uint32_t position) { return position > 0; }
-bool is_never(const GraphIndex&, uint32_t, uint32_t) { return false; }
-// The number that scores are multiplied by, and no mask.
-bool is_attention_parameter(const GraphIndex& index, uint32_t node, uint32_t) {
-  return index.node(node).op_type() != "Add";
-}
-
-constexpr std::array<Family, kFamilyCount> kFamilies = {{
-    {.kernel = "onednn.conv",
-     .refusal = conv_refusal,
-     .traits = conv_traits,
-     .make = make_conv,
-     .is_parameter = is_not_first,
-     .has_channels = true,
-     .starts_format = true},
-    {.kernel = "onednn.product",
-     .refusal = product_refusal,
-     .traits = product_traits,
-     .make = make_product,
-     .is_parameter = is_not_first},
-    {.kernel = "onednn.pool",
-     .refusal = pool_refusal,
-     .traits = pool_traits,
-     .make = make_pool,
-     .is_parameter = is_never,
-     .has_channels = true},
-    {.kernel = "onednn.concat",
-     .refusal = concat_refusal,
-     .make = make_concat,
-     .is_parameter = is_never,
-     .has_channels = true,
-     .needs_format = true},
-    {.kernel = "onednn.pointwise",
-     .refusal = pointwise_refusal,
-     .traits = pointwise_traits,
-     .make = make_pointwise,
-     .is_parameter = is_pointwise_parameter,
-     .has_channels = true,
-     .needs_format = true},
-    {.kernel = "onednn.integer_product",
-     .refusal = integer_product_refusal,
-     .traits = integer_product_traits,
-     .make = make_integer_product,
-     .is_parameter = is_not_first},
-    {.kernel = "onednn.block_product",
-     .refusal = block_product_refusal,
-     .make = make_block_product,
-     .is_parameter = is_not_first,
-     .instructions = [] { return block_code().name; }},
-    {.kernel = "onednn.attention", .is_parameter = is_attention_parameter, .is_set = true},
-    {.kernel = "onednn.recurrent",
-     .refusal = recurrent_refusal,
-     .make = make_recurrent,
-     .is_parameter = is_recurrent_parameter},
-    {.kernel = "onednn.elementwise", .is_parameter = is_elementwise_parameter, .is_set = true},
-}};
-
-bool is_recurrent(std::string_view op_type) { return op_type == "LSTM" || op_type == "GRU"; }
-
-// Of an operator of ai.onnx; those that no family names are asked of as pointwise ones.
-FamilyIndex family_of(std::string_view op_type) {
-  if (op_type == "Conv" || op_type == "QLinearConv") return kConv;
-  if (op_type == "MatMul" || op_type == "Gemm" || op_type == "QLinearMatMul") return kProduct;
-  if (op_type == "MatMulInteger") return kIntegerProduct;
-  if (op_type == "Concat") return kConcat;
-  if (is_recurrent(op_type)) return kRecurrent;
-  constexpr std::array kPools = {"MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool",
-                                 "ReduceMean"};
-  return std::find(kPools.begin(), kPools.end(), op_type) != kPools.end() ? kPool : kPointwise;
-}
 
 /// The first node but for those that say what the numbers of 8 bits before it stand for, and those
 /// that exchange its channels.
@@ -137,279 +31,11 @@ uint32_t anchor_of(const GraphIndex& index, const std::vector<uint32_t>& nodes) 
   return found == nodes.end() ? nodes.front() : *found;
 }
 
-/// Channels-last of ranks 3 to 5, as the boundary says it.
-const gantry_format& format_of(int rank) {
-  static const auto formats = [] {
-    std::array<gantry_format, 6> all{};
-    for (uint32_t rank = 3; rank < all.size(); ++rank) {
-      gantry_format& format = all[rank];
-      format.size = sizeof(format);
-      format.rank = rank;
-      for (uint32_t i = 1; i + 1 < rank; ++i) format.order[i] = i + 1;
-      format.order[rank - 1] = 1;
-    }
-    return all;
-  }();
-  return formats.at(static_cast<size_t>(rank));
-}
-
-/// Answers the claim question for one graph.
-class Claimer {
- public:
-  Claimer(const gantry_host* host, const gantry_claim_request& request)
-      : request_(request),
-        options_(request.options),
-        index_(host, *request.graph),
-        is_taken_(request.graph->node_count, false),
-        is_channels_last_(request.graph->value_count, false) {}
-
-  void run() {
-    const uint32_t count = request_.graph->node_count;
-    // What reads numbers of 8 bits takes nodes that stand before it.
-    std::vector<Unit> quantized(count);
-    for (uint32_t node = 0; node < count; ++node) {
-      const Family* family = is_taken_[node] ? nullptr : family_of_anchor(node);
-      if (!family || !family->traits) continue;
-      Unit unit = unit_of(index_, node, family->traits(index_, node),
-                          [this](uint32_t other) { return !is_taken_[other]; });
-      if (!unit.is_quantized() || !family->refusal(index_, unit).empty()) continue;
-      for (const uint32_t n : unit.nodes) is_taken_[n] = true;
-      quantized[node] = std::move(unit);
-    }
-    for (uint32_t node = 0; node < count; ++node) {
-      if (!quantized[node].nodes.empty()) {
-        claim_unit(quantized[node]);
-      } else if (!is_taken_[node]) {
-        take(node);
-      }
-    }
-    take_sets();
-    for (const auto& [node, reason] : refusals_) {
-      if (!is_taken_[node]) request_.sink->refuse(request_.sink->self, node, sdk::to_str(reason));
-    }
-  }
-
- private:
-  /// The family that a node can be the anchor of; null: none.
-  [[nodiscard]] const Family* family_of_anchor(uint32_t node) const {
-    const sdk::NodeView view = index_.node(node);
-    // Of a recurrent layer perhaps only the last state counts.
-    const uint32_t outputs = is_recurrent(view.op_type()) ? view.output_count() : 1;
-    bool has_output = false;
-    for (uint32_t i = 0; i < outputs; ++i) has_output = has_output || view.output(i).present();
-    if (!view.input(0).present() || !has_output) return nullptr;
-    if (view.domain() == "com.microsoft" && view.op_type() == "MatMulNBits")
-      return &kFamilies[kBlockProduct];
-    if (!view.domain().empty()) return nullptr;
-    return &kFamilies[family_of(view.op_type())];
-  }
-
-  [[nodiscard]] bool is_channels_last(const std::vector<InputSlot>& slots) const {
-    return std::any_of(slots.begin(), slots.end(), [&](const InputSlot& slot) {
-      return slot.value != GANTRY_NONE && is_channels_last_[slot.value];
-    });
-  }
-
-  void take(uint32_t node) {
-    const Family* family = family_of_anchor(node);
-    if (!family) {
-      return refuse(node, "no kernel for operator " + std::string(index_.node(node).op_type()));
-    }
-    if (index_.node(node).op_type() == "Softmax" && take_attention(node)) return;
-    const Unit one = unit_of_one(index_, node);
-    // In floats: what could be done in 8 bits is taken already.
-    const auto may_take = [&](uint32_t other) {
-      return !is_taken_[other] && index_.node(other).op_type() != "DequantizeLinear";
-    };
-    Unit unit =
-        family->traits ? unit_of(index_, node, family->traits(index_, node), may_take) : one;
-    unit.rounds_to_bf16 = is_worth_rounding(index_, unit, options_);
-    if (is_depthwise_here(index_, unit)) take_shuffle(index_, unit, may_take);
-    std::string reason = family->refusal(index_, unit);
-    if (!reason.empty() && unit.nodes.size() > 1) {  // perhaps without what is around it
-      unit = unit_of(index_, node, family->traits(index_, node), [](uint32_t) { return false; });
-      reason = family->refusal(index_, unit);
-    }
-    if (!reason.empty()) return refuse(node, reason);
-    const bool needs_format = family->needs_format || index_.node(node).op_type() == "ReduceMean";
-    if (needs_format && !is_channels_last(index_.input_slots(one.nodes)))
-      return refuse(node, "taken only behind a kernel whose result is channels-last");
-    if (has_large_plane(node) && !unit.is_quantized() &&
-        !is_channels_last(index_.input_slots(one.nodes)))
-      return refuse(node, "the library is slow at one result of a large plane in dense order");
-    claim_unit(unit);
-    if (unit.nodes.size() == 1) return;
-    // By itself too, for when the set is not granted.
-    Unit alone =
-        unit_of(index_, node, family->traits(index_, node), [](uint32_t) { return false; });
-    alone.rounds_to_bf16 = unit.rounds_to_bf16;
-    claim_unit(alone);
-    is_channels_last_[unit.target.value] = is_channels_last_[one.target.value];
-  }
-
-  /// True of one result for a plane of many elements, as far as is known.
-  [[nodiscard]] bool has_large_plane(uint32_t node) const {
-    constexpr int64_t kManyElements = 128;
-    const std::string_view op = index_.node(node).op_type();
-    if (op != "GlobalMaxPool" && op != "GlobalAveragePool") return false;
-    const sdk::ValueView source = index_.node(node).input(0);
-    int64_t elements = 1;
-    for (int axis = 2; axis < source.rank(); ++axis)
-      elements *= std::max<int64_t>(source.extent(axis), 0);
-    return elements >= kManyElements;
-  }
-
-  /// The nodes around a Softmax; false: they are no attention.
-  bool take_attention(uint32_t softmax) {
-    const auto attention =
-        attention_of(index_, softmax, [this](uint32_t other) { return !is_taken_[other]; });
-    if (!attention) return false;
-    Unit unit = unit_of_one(index_, softmax);
-    unit.nodes = attention->nodes;
-    unit.target.value = attention->target.value;
-    claim(kFamilies[kAttention], unit, false);
-    for (const uint32_t n : unit.nodes) is_taken_[n] = true;
-    return true;
-  }
-
-  /// What works element by element and is left over, in sets.
-  void take_sets() {
-    const auto may_take = [this](uint32_t node) { return !is_taken_[node]; };
-    for (const std::vector<uint32_t>& nodes : elementwise_sets(index_, may_take)) {
-      Unit unit = unit_of_one(index_, nodes.front());
-      unit.nodes = nodes;
-      const std::vector<uint32_t> results = index_.output_slots(nodes);
-      const ElementwiseProgram program = program_of(index_, nodes, results);
-      unit.target.value = results.back();
-      if (program.may_overwrite) {
-        const auto found = std::find_if(
-            program.operands.begin(), program.operands.end(), [&](const auto& operand) {
-              return operand.is_whole && !index_.value(operand.value).is_constant();
-            });
-        if (found != program.operands.end()) unit.addend.value = found->value;
-      }
-      claim(kFamilies[kElementwise], unit, false);
-      for (const uint32_t node : nodes) is_taken_[node] = true;
-    }
-  }
-
-  void claim_unit(const Unit& unit) {
-    const Family& family = *family_of_anchor(unit.anchor);
-    const bool leaves = family.has_channels &&
-                        (family.starts_format || is_channels_last(index_.input_slots(unit.nodes)));
-    claim(family, unit, leaves);
-    for (const uint32_t n : unit.nodes) is_taken_[n] = true;
-    if (leaves) is_channels_last_[unit.target.value] = true;
-  }
-
-  void refuse(uint32_t node, std::string reason) {
-    refusals_.emplace_back(node, std::move(reason));
-  }
-
-  /// A port that also takes the channels-last order of the value's rank.
-  gantry_port port_of(uint32_t value, bool has_format) {
-    gantry_port port = {};
-    port.size = sizeof(port);
-    port.repeats = GANTRY_NONE;
-    const int rank = index_.value(value).rank();
-    if (has_format && rank >= 3 && rank <= 5) {
-      formats_.push_back(&format_of(rank));
-      port.format_count = 1;
-    }
-    return port;
-  }
-
-  void claim(const Family& family, const Unit& unit, bool leaves_channels_last) {
-    const std::vector<InputSlot> slots = index_.input_slots(unit.nodes);
-    const std::vector<uint32_t> results = index_.output_slots(unit.nodes);
-    formats_.clear();
-    formats_.reserve(slots.size() + results.size());  // ports point into it
-    std::vector<gantry_port> inputs;
-    std::vector<gantry_port> outputs;
-    uint64_t overwrites = 0;
-    for (size_t i = 0; i < slots.size(); ++i) {
-      const bool is_constant = index_.value(slots[i].value).is_constant();
-      gantry_port& port =
-          inputs.emplace_back(port_of(slots[i].value, family.has_channels && !is_constant));
-      // What stands around an anchor takes constants only.
-      if (is_constant && ((slots[i].node != unit.anchor && !family.is_set) ||
-                          family.is_parameter(index_, slots[i].node, slots[i].position)))
-        port.flags = GANTRY_PORT_COMPILE_ONLY | GANTRY_PORT_UNALIGNED;
-      // Not where the anchor reads the same value, which it does until its last element is made.
-      const auto is_addend = [&](const InputSlot& slot) {
-        return slot.value != GANTRY_NONE && slot.value == unit.addend.value;
-      };
-      // What is added in place has the target's element type.
-      if (unit.addend.type() == unit.target.type() && is_addend(slots[i]) && i < 64 &&
-          std::count_if(slots.begin(), slots.end(), is_addend) == 1)
-        overwrites |= uint64_t{1} << i;
-    }
-    for (const uint32_t value : results) {
-      const bool is_result = value == unit.target.value;
-      gantry_port& port = outputs.emplace_back(port_of(value, leaves_channels_last && is_result));
-      if (is_result) port.overwrites = overwrites;
-    }
-    size_t next = 0;
-    for (auto* ports : {&inputs, &outputs}) {
-      for (gantry_port& port : *ports) {
-        if (port.format_count > 0) port.formats = &formats_[next++];
-      }
-    }
-    gantry_claim row = {};
-    row.size = sizeof(row);
-    row.nodes = unit.nodes.data();
-    row.node_count = static_cast<uint32_t>(unit.nodes.size());
-    row.port_size = sizeof(gantry_port);
-    row.inputs = inputs.data();
-    row.input_count = static_cast<uint32_t>(inputs.size());
-    row.outputs = outputs.data();
-    row.output_count = static_cast<uint32_t>(outputs.size());
-    row.time_ns = estimated_ns(unit);
-    const std::string name = name_of(family, unit);
-    row.kernel = sdk::to_str(name);
-    row.tag = static_cast<uint64_t>(&family - kFamilies.data());
-    request_.sink->claim(request_.sink->self, &row);
-  }
-
-  /// "onednn.conv+BatchNormalization+Relu", "onednn.conv.int8+Relu", "onednn.block_product.avx2"
-  [[nodiscard]] std::string name_of(const Family& family, const Unit& unit) const {
-    std::string name = family.kernel + std::string(unit.is_quantized() ? ".int8" : "");
-    if (unit.rounds_to_bf16) name += ".bf16";
-    if (family.instructions) name += "." + std::string(family.instructions());
-    if (unit.shuffle) name += ".shuffled";
-    for (const uint32_t node : unit.chain.nodes) {
-      if (node != unit.anchor) name += "+" + std::string(index_.node(node).op_type());
-    }
-    return name;
-  }
-
-  // Near what the cores can do: what is behind the anchor costs next to nothing.
-  [[nodiscard]] double estimated_ns(const Unit& unit) const {
-    constexpr double kStartNs = 500;
-    constexpr double kOperationsPerNs = 150;
-    constexpr double kBytesPerNs = 15;
-    constexpr double kQuantized = 4;  // times as many numbers in 8 bits
-    const sdk::Work work = sdk::work_of(index_.node(unit.anchor));
-    if (!work.is_known) return -1;
-    const double numbers = std::max(work.operations / kOperationsPerNs, work.bytes / kBytesPerNs);
-    return kStartNs + numbers / (unit.is_quantized() ? kQuantized : unit.rounds_to_bf16 ? 2 : 1);
-  }
-
-  const gantry_claim_request& request_;
-  Options options_;
-  GraphIndex index_;
-  std::vector<bool> is_taken_;          // by node
-  std::vector<bool> is_channels_last_;  // by value
-  std::vector<const gantry_format*> formats_;
-  std::vector<std::pair<uint32_t, std::string>> refusals_;  // of nodes that no set takes after all
-};
-
 std::unique_ptr<sdk::Kernel> compile_attention(const GraphIndex& index, const gantry_compile& args,
                                                const std::vector<uint32_t>& nodes) {
   sdk::Choices none;  // nothing is decided here that takes long
   for (const uint32_t node : nodes) {
-    if (index.node(node).op_type() != "Softmax") continue;
-    const auto attention = attention_of(index, node, [&](uint32_t other) {
+    const auto attention = attention_at(index, node, [&](uint32_t other) {
       return std::binary_search(nodes.begin(), nodes.end(), other);
     });
     if (attention && attention->nodes == nodes)
@@ -450,7 +76,7 @@ class OnednnProvider final : public sdk::Provider {
 
   void claim(const gantry_claim_request& request) const override {
     require_instructions(Options(request.options));
-    Claimer(host(), request).run();
+    claim_nodes(host(), request);
   }
 
   [[nodiscard]] std::unique_ptr<sdk::Kernel> compile_keeping(const gantry_compile& args,

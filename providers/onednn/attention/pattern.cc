@@ -2,6 +2,7 @@
 #include "attention/pattern.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 
 #include "constants.h"
@@ -152,13 +153,49 @@ class Finder {
   Attention found_;
 };
 
+/// Of an Attention node.
+std::optional<Attention> standard_attention(const sdk::GraphIndex& index, uint32_t node) {
+  constexpr int kTensors = 3;
+  constexpr int64_t kFewQueries = 8;
+  const sdk::NodeView view = index.node(node);
+  for (int i = kTensors; i < view.input_count(); ++i) {
+    if (view.input(i).present()) return std::nullopt;
+  }
+  for (int i = 1; i < view.output_count(); ++i) {
+    if (view.output(i).present()) return std::nullopt;
+  }
+  if (view.get_int("is_causal", 0) != 0 || view.get_float("softcap", 0) != 0) return std::nullopt;
+  for (int i = 0; i < kTensors; ++i) {
+    const sdk::ValueView tensor = view.input(i);
+    const bool fits = tensor.rank() == kRank && tensor.dtype() == GANTRY_FLOAT &&
+                      !tensor.is_constant() && tensor.extent(1) > 0 &&
+                      tensor.extent(1) == view.input(0).extent(1);
+    if (!fits) return std::nullopt;
+  }
+  const int64_t queries = view.input(0).extent(2);
+  const int64_t depth = view.input(0).extent(3);
+  if (depth < 1 || (queries >= 0 && queries <= kFewQueries)) return std::nullopt;
+  Attention found;
+  found.nodes = {node};
+  found.query.value = index.raw(node).inputs[0];
+  found.key = {index.raw(node).inputs[1], {0, 1, 3, 2}};
+  found.value.value = index.raw(node).inputs[2];
+  found.target.value = index.raw(node).outputs[0];
+  found.scale = view.get_float("scale", 1 / std::sqrt(static_cast<float>(depth)));
+  return found;
+}
+
 }  // namespace
 
-std::optional<Attention> attention_of(const sdk::GraphIndex& index, uint32_t softmax,
+std::optional<Attention> attention_at(const sdk::GraphIndex& index, uint32_t node,
                                       const std::function<bool(uint32_t)>& may_take) {
-  const int rank = index.value(index.raw(softmax).inputs[0]).rank();
+  const sdk::NodeView view = index.node(node);
+  if (!view.domain().empty()) return std::nullopt;
+  if (view.op_type() == "Attention") return standard_attention(index, node);
+  if (view.op_type() != "Softmax") return std::nullopt;
+  const int rank = view.input(0).rank();
   if (rank != kRank && rank != kRank - 1) return std::nullopt;
-  return Finder(index, may_take).around(softmax);
+  return Finder(index, may_take).around(node);
 }
 
 }  // namespace gantry::onednn

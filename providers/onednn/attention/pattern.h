@@ -30,9 +30,11 @@ struct Attention {
   View target;                  ///< [batch, heads, queries, value_depth]
 };
 
-/// The one around a Softmax, f32, of nodes that may be taken. Nothing: there is none, or it is not
-/// known to be one.
-std::optional<Attention> attention_of(const sdk::GraphIndex& index, uint32_t softmax,
+/// The one that `node` is, an Attention (ai.onnx 23, 24), or the one around it, a Softmax, both of
+/// f32; of nodes that may be taken. Nothing: there is none, it is not known to be one, or `cpu`
+/// does it as fast. Of an Attention that means a mask, a past, fewer heads of keys than of queries,
+/// or a few queries.
+std::optional<Attention> attention_at(const sdk::GraphIndex& index, uint32_t node,
                                       const std::function<bool(uint32_t node)>& may_take);
 
 }  // namespace gantry::onednn

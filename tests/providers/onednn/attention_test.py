@@ -148,3 +148,33 @@ def test_scores_of_unknown_rank(agrees):
     del model.graph.value_info[:]
     model.graph.value_info.append(onnx.helper.make_tensor_value_info("a", onnx.TensorProto.FLOAT, [1, 2, 3, 6]))
     assert "onednn.attention" not in agrees(model, feeds)
+
+
+def small_attention(inputs, attributes="", arguments="q, k, v", constants=None):
+    node = f"y = Attention<{attributes}>({arguments})" if attributes else f"y = Attention({arguments})"
+    model, feeds = small_graph(node, inputs, constants, 23)
+    for value in model.graph.input:
+        for axis in (0, 2):
+            value.type.tensor_type.shape.dim[axis].Clear()  # the batch, and the numbers of queries and keys
+    return model, feeds
+
+
+@pytest.mark.parametrize("queries, keys", [(1, 5), (9, 1), (33, 70), (130, 96)])
+@pytest.mark.parametrize("depth, value_depth", [(64, 64), (40, 24), (17, 70)])
+@pytest.mark.parametrize("attributes", ["", "scale=0.3"])
+def test_the_standard_operator(agrees, queries, keys, depth, value_depth, attributes):
+    assert agrees(*small_attention(heads(2, 3, queries, keys, depth, value_depth), attributes)) == ["onednn.attention"]
+
+
+@pytest.mark.parametrize("attributes, arguments, change", [
+    ("is_causal=1", "q, k, v", {}), ("softcap=2.0", "q, k, v", {}), ("", "q, k, v, m", {"m": random(9, 20)}),
+    ("", "q, k, v", {"q": random(2, 4, 9, 16), "k": random(2, 2, 20, 16), "v": random(2, 2, 20, 16)}),
+])
+def test_standard_ones_that_are_left_to_others(agrees, attributes, arguments, change):
+    inputs = {**heads(2, 3, 9, 20, 16, 16), **change}
+    node = f"y = Attention<{attributes}>({arguments})" if attributes else f"y = Attention({arguments})"
+    assert agrees(*small_graph(node, inputs, opset=23)) == ["Attention"]
+
+
+def test_a_few_queries_are_left_to_others(agrees):
+    assert agrees(*small_graph("y = Attention(q, k, v)", heads(2, 3, 4, 20, 16, 16), opset=23)) == ["Attention"]
