@@ -3,41 +3,49 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
+#include <numeric>
 
 namespace gantry::cpu {
 
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
+constexpr int64_t kLongRow = simd::kLongRow;
 
-/// exp(2 pi i numerator / denominator)
+/// exp(-2 pi i numerator / denominator), 0 <= numerator < denominator.
 std::complex<double> root_of_unity(int64_t numerator, int64_t denominator) {
+  if (4 * numerator % denominator == 0) {
+    constexpr std::complex<double> kQuarters[] = {{1, 0}, {0, -1}, {-1, 0}, {0, 1}};
+    return kQuarters[4 * numerator / denominator];
+  }
   return std::polar(1.0,
-                    2 * kPi * static_cast<double>(numerator) / static_cast<double>(denominator));
+                    -2 * kPi * static_cast<double>(numerator) / static_cast<double>(denominator));
 }
 
-/// The library's product looks for infinities first.
 template <class R>
-std::complex<R> times(std::complex<R> a, std::complex<R> b) {
-  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
-}
-/// i a
-template <class R>
-std::complex<R> turned(std::complex<R> a) {
-  return {-a.imag(), a.real()};
+void set(std::vector<R>& re, std::vector<R>& im, int64_t place, std::complex<double> value) {
+  re[static_cast<size_t>(place)] = static_cast<R>(value.real());
+  im[static_cast<size_t>(place)] = static_cast<R>(value.imag());
 }
 
 }  // namespace
 
 bool is_smooth_length(int64_t length) {
-  for (const int64_t factor : {2, 3, 5}) {
+  for (const int64_t factor : {2, 3, 5, 7}) {
     while (length % factor == 0) length /= factor;
   }
   return length == 1;
 }
 
 template <class R>
-Fourier<R>::Fourier(int64_t length, bool inverse) : length_(length), sign_(inverse ? R{1} : R{-1}) {
+Roots<R>::Roots(int64_t length, int64_t count)
+    : re(static_cast<size_t>(count)), im(static_cast<size_t>(count)) {
+  for (int64_t k = 0; k < count; ++k) set(re, im, k, root_of_unity(k, length));
+}
+
+template <class R>
+Fourier<R>::Fourier(int64_t length) : length_(length) {
   if (is_smooth_length(length)) {
     plan_passes();
   } else {
@@ -49,17 +57,10 @@ template <class R>
 void Fourier<R>::plan_passes() {
   int64_t before = 1;
   const auto add = [&](int64_t radix) {
-    const int64_t after = length_ / before / radix;
-    passes_.push_back({radix, before, after, twiddles_.size()});
-    for (int64_t k = 1; k < radix; ++k) {
-      for (int64_t i = 0; i < after; ++i) {
-        const std::complex<double> root = root_of_unity(before * k * i, length_);
-        twiddles_.push_back({static_cast<R>(root.real()), sign_ * static_cast<R>(root.imag())});
-      }
-    }
+    add_pass(radix, before);
     before *= radix;
   };
-  // A single factor of 2 goes first, where its pass has the longest inner loop.
+  // A single factor of 2 goes first, where its pass has the longest rows.
   int64_t fours = 0;
   int64_t rest = length_;
   for (; rest % 4 == 0; rest /= 4) ++fours;
@@ -68,163 +69,107 @@ void Fourier<R>::plan_passes() {
     rest /= 2;
   }
   for (int64_t i = 0; i < fours; ++i) add(4);
-  for (const int64_t radix : {3, 5}) {
+  for (const int64_t radix : {3, 5, 7}) {
     for (; rest % radix == 0; rest /= radix) add(radix);
   }
 }
 
 template <class R>
+void Fourier<R>::add_pass(int64_t radix, int64_t before) {
+  auto pass = std::make_unique<Pass>();
+  const int64_t after = length_ / before / radix;
+  const bool by_tables = after < kLongRow && before * after >= kLongRow;
+  pass->plan = {radix, before, after, nullptr, nullptr, 0, 0, nullptr, nullptr, nullptr};
+  if (by_tables) {
+    pass->plan.period = std::lcm(after, kLongRow);
+    for (int64_t t = 0; t < pass->plan.period + kLongRow; ++t) {
+      pass->places.push_back(
+          static_cast<typename simd::FourierPass<R>::Place>(t / after * radix * after + t % after));
+    }
+    pass->plan.places = pass->places.data();
+  }
+  if (after > 1) {
+    pass->plan.pitch = by_tables ? pass->plan.period + kLongRow : after;
+    pass->roots_re.resize(static_cast<size_t>((radix - 1) * pass->plan.pitch));
+    pass->roots_im.resize(pass->roots_re.size());
+    for (int64_t j = 1; j < radix; ++j) {
+      for (int64_t t = 0; t < pass->plan.pitch; ++t) {
+        set(pass->roots_re, pass->roots_im, (j - 1) * pass->plan.pitch + t,
+            root_of_unity(before * j * (t % after), length_));
+      }
+    }
+    pass->plan.roots_re = pass->roots_re.data();
+    pass->plan.roots_im = pass->roots_im.data();
+  }
+  // Passes take sines of positive angles.
+  pass->turns = Roots<R>(radix, radix);
+  for (R& sine : pass->turns.im) sine = -sine;
+  pass->plan.cosines = pass->turns.re.data();
+  pass->plan.sines = pass->turns.im.data();
+  passes_.push_back(std::move(pass));
+}
+
+template <class R>
 void Fourier<R>::plan_convolution() {
-  int64_t padded = 2 * length_ - 1;
-  while (!is_smooth_length(padded)) ++padded;
-  forward_ = std::make_unique<Fourier>(padded, false);
-  backward_ = std::make_unique<Fourier>(padded, true);
-  work_ = 2 * padded;
-  chirp_.resize(static_cast<size_t>(length_));
-  std::vector<Complex> mirrored(static_cast<size_t>(padded));
+  // Multiples of kLongRow have no pass of few and short rows.
+  int64_t padded = (2 * length_ - 1 + kLongRow - 1) / kLongRow * kLongRow;
+  while (!is_smooth_length(padded)) padded += kLongRow;
+  kernel_length_ = padded;
+  forward_ = std::make_unique<Fourier>(padded);
+  chirp_.re.resize(static_cast<size_t>(length_));
+  chirp_.im.resize(static_cast<size_t>(length_));
+  Roots<R> mirrored;
+  mirrored.re.resize(static_cast<size_t>(padded));
+  mirrored.im.resize(static_cast<size_t>(padded));
   for (int64_t i = 0; i < length_; ++i) {
     // Modulo 2 * length, so that the angle stays exact.
     const uint64_t square = static_cast<uint64_t>(i) * static_cast<uint64_t>(i);
     const auto turns = static_cast<int64_t>(square % static_cast<uint64_t>(2 * length_));
     const std::complex<double> root = root_of_unity(turns, 2 * length_);
-    const Complex turn(static_cast<R>(root.real()), sign_ * static_cast<R>(root.imag()));
-    chirp_[static_cast<size_t>(i)] = turn;
-    mirrored[static_cast<size_t>(i)] = std::conj(turn);
-    if (i > 0) mirrored[static_cast<size_t>(padded - i)] = std::conj(turn);
+    set(chirp_.re, chirp_.im, i, root);
+    set(mirrored.re, mirrored.im, i, std::conj(root));
+    if (i > 0) set(mirrored.re, mirrored.im, padded - i, std::conj(root));
   }
-  kernel_.resize(static_cast<size_t>(padded));
-  forward_->run(mirrored.data(), kernel_.data(), nullptr);
+  kernel_.re.resize(static_cast<size_t>(padded));
+  kernel_.im.resize(static_cast<size_t>(padded));
+  const Split<R> spectrum = forward_->run({mirrored.re.data(), mirrored.im.data()},
+                                          {kernel_.re.data(), kernel_.im.data()}, nullptr);
+  if (spectrum.re != kernel_.re.data()) std::swap(kernel_, mirrored);
+  // What the transform back has to be divided by.
+  for (R& number : kernel_.re) number /= static_cast<R>(padded);
+  for (R& number : kernel_.im) number /= static_cast<R>(padded);
 }
 
 template <class R>
-void Fourier<R>::run(Complex* x, Complex* y, Complex* work) const {
+Split<R> Fourier<R>::run(Split<R> x, Split<R> y, R* work) const {
   if (forward_) return run_convolution(x, y, work);
-  if (passes_.empty()) {
-    *y = *x;
-    return;
+  for (const auto& pass : passes_) {
+    simd::run_pass(pass->plan, x.re, x.im, y.re, y.im);
+    std::swap(x, y);
   }
-  // Passes write to and fro; the last one has to write to y.
-  Complex* from = x;
-  Complex* to = y;
-  if (passes_.size() % 2 == 0) {
-    std::copy_n(x, length_, y);
-    std::swap(from, to);
-  }
-  for (const Pass& pass : passes_) {
-    switch (pass.radix) {
-      case 2:
-        pass2(pass, from, to);
-        break;
-      case 3:
-        pass3(pass, from, to);
-        break;
-      case 4:
-        pass4(pass, from, to);
-        break;
-      default:
-        pass5(pass, from, to);
-    }
-    std::swap(from, to);
-  }
+  return x;
 }
 
 template <class R>
-void Fourier<R>::run_convolution(const Complex* x, Complex* y, Complex* work) const {
-  const int64_t padded = work_ / 2;
-  Complex* spectrum = work + padded;
-  for (int64_t i = 0; i < length_; ++i) work[i] = times(x[i], chirp_[static_cast<size_t>(i)]);
-  std::fill(work + length_, work + padded, Complex());
-  forward_->run(work, spectrum, nullptr);
-  for (int64_t i = 0; i < padded; ++i) {
-    spectrum[i] = times(spectrum[i], kernel_[static_cast<size_t>(i)]);
-  }
-  backward_->run(spectrum, work, nullptr);
-  const R scale = R{1} / static_cast<R>(padded);
-  for (int64_t i = 0; i < length_; ++i) {
-    y[i] = times(work[i], chirp_[static_cast<size_t>(i)]) * scale;
-  }
+Split<R> Fourier<R>::run_convolution(Split<R> x, Split<R> y, R* work) const {
+  const int64_t padded = kernel_length_;
+  const int64_t step = pitch(padded);
+  const Split<R> first = {work, work + step};
+  const Split<R> second = {work + 2 * step, work + 3 * step};
+  simd::multiply(length_, x.re, x.im, chirp_.re.data(), chirp_.im.data(), first.re, first.im);
+  std::fill(first.re + length_, first.re + padded, R{0});
+  std::fill(first.im + length_, first.im + padded, R{0});
+  const Split<R> spectrum = forward_->run(first, second, nullptr);
+  const Split<R> other = spectrum.re == first.re ? second : first;
+  simd::multiply(padded, spectrum.re, spectrum.im, kernel_.re.data(), kernel_.im.data(),
+                 spectrum.re, spectrum.im);
+  const Split<R> back = forward_->run(spectrum.exchanged(), other.exchanged(), nullptr).exchanged();
+  simd::multiply(length_, back.re, back.im, chirp_.re.data(), chirp_.im.data(), y.re, y.im);
+  return y;
 }
 
-// A pass reads x[k][j][i] and writes y[j][k][i]: j over the radix, k over `before`, i over `after`.
-
-template <class R>
-void Fourier<R>::pass2(const Pass& pass, const Complex* x, Complex* y) const {
-  const int64_t n = pass.after;
-  const int64_t step = pass.before * n;
-  const Complex* w = twiddles_.data() + pass.twiddles;
-  for (int64_t k = 0; k < pass.before; ++k, x += 2 * n, y += n) {
-    for (int64_t i = 0; i < n; ++i) {
-      y[i] = x[i] + x[i + n];
-      y[i + step] = times(x[i] - x[i + n], w[i]);
-    }
-  }
-}
-
-template <class R>
-void Fourier<R>::pass3(const Pass& pass, const Complex* x, Complex* y) const {
-  const int64_t n = pass.after;
-  const int64_t step = pass.before * n;
-  const Complex* w = twiddles_.data() + pass.twiddles;
-  const R sine = sign_ * static_cast<R>(0.86602540378443864676);
-  for (int64_t k = 0; k < pass.before; ++k, x += 3 * n, y += n) {
-    for (int64_t i = 0; i < n; ++i) {
-      const Complex sum = x[i + n] + x[i + 2 * n];
-      const Complex middle = x[i] - sum * R(0.5);
-      const Complex side = turned((x[i + n] - x[i + 2 * n]) * sine);
-      y[i] = x[i] + sum;
-      y[i + step] = times(middle + side, w[i]);
-      y[i + 2 * step] = times(middle - side, w[i + n]);
-    }
-  }
-}
-
-template <class R>
-void Fourier<R>::pass4(const Pass& pass, const Complex* x, Complex* y) const {
-  const int64_t n = pass.after;
-  const int64_t step = pass.before * n;
-  const Complex* w = twiddles_.data() + pass.twiddles;
-  for (int64_t k = 0; k < pass.before; ++k, x += 4 * n, y += n) {
-    for (int64_t i = 0; i < n; ++i) {
-      const Complex even = x[i] + x[i + 2 * n];
-      const Complex even_side = x[i] - x[i + 2 * n];
-      const Complex odd = x[i + n] + x[i + 3 * n];
-      const Complex odd_side = turned(x[i + n] - x[i + 3 * n]) * sign_;
-      y[i] = even + odd;
-      y[i + step] = times(even_side + odd_side, w[i]);
-      y[i + 2 * step] = times(even - odd, w[i + n]);
-      y[i + 3 * step] = times(even_side - odd_side, w[i + 2 * n]);
-    }
-  }
-}
-
-template <class R>
-void Fourier<R>::pass5(const Pass& pass, const Complex* x, Complex* y) const {
-  const int64_t n = pass.after;
-  const int64_t step = pass.before * n;
-  const Complex* w = twiddles_.data() + pass.twiddles;
-  const R cos1 = static_cast<R>(0.30901699437494742410);
-  const R cos2 = static_cast<R>(-0.80901699437494742410);
-  const R sin1 = sign_ * static_cast<R>(0.95105651629515357212);
-  const R sin2 = sign_ * static_cast<R>(0.58778525229247312917);
-  for (int64_t k = 0; k < pass.before; ++k, x += 5 * n, y += n) {
-    for (int64_t i = 0; i < n; ++i) {
-      const Complex sum1 = x[i + n] + x[i + 4 * n];
-      const Complex sum2 = x[i + 2 * n] + x[i + 3 * n];
-      const Complex side1 = x[i + n] - x[i + 4 * n];
-      const Complex side2 = x[i + 2 * n] - x[i + 3 * n];
-      const Complex middle1 = x[i] + sum1 * cos1 + sum2 * cos2;
-      const Complex middle2 = x[i] + sum1 * cos2 + sum2 * cos1;
-      const Complex turn1 = turned(side1 * sin1 + side2 * sin2);
-      const Complex turn2 = turned(side1 * sin2 - side2 * sin1);
-      y[i] = x[i] + sum1 + sum2;
-      y[i + step] = times(middle1 + turn1, w[i]);
-      y[i + 2 * step] = times(middle2 + turn2, w[i + n]);
-      y[i + 3 * step] = times(middle2 - turn2, w[i + 2 * n]);
-      y[i + 4 * step] = times(middle1 - turn1, w[i + 3 * n]);
-    }
-  }
-}
-
+template struct Roots<float>;
+template struct Roots<double>;
 template class Fourier<float>;
 template class Fourier<double>;
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The discrete Fourier transform of any length. Lengths of factors 2, 3 and 5 are transformed by
-// passes of radix 4, 2, 3 and 5 that sort themselves (Stockham); others by Bluestein's convolution
-// over such a length. Immutable, any thread.
+// The discrete Fourier transform of any length. Lengths of factors 2, 3, 5 and 7 are transformed by
+// passes of radix 4, 2, 3, 5 and 7 that sort themselves (Stockham); others by Bluestein's
+// convolution over such a length. Immutable, any thread.
 #pragma once
 
-#include <complex>
 #include <cstdint>
 #include <memory>
 #include <vector>
+
+#include "kernels/fourier_math.h"
 
 namespace gantry::cpu {
 
@@ -15,45 +16,61 @@ namespace gantry::cpu {
 /// convolution adds to the rounding.
 bool is_smooth_length(int64_t length);
 
+/// Complex numbers in two arrays.
+template <class R>
+struct Split {
+  R* re;
+  R* im;
+  /// With both parts exchanged; the transform of that is the inverse transform, exchanged.
+  [[nodiscard]] Split exchanged() const { return {im, re}; }
+};
+
+/// exp(-2 pi i k / length) for k in [0, count), exact at the quarters. Rounded to R.
+template <class R>
+struct Roots {
+  Roots() = default;
+  Roots(int64_t length, int64_t count);
+  std::vector<R> re;
+  std::vector<R> im;
+};
+
 /// R: float or double.
 template <class R>
 class Fourier {
  public:
-  using Complex = std::complex<R>;
+  /// Of `length` >= 1 numbers.
+  explicit Fourier(int64_t length);
 
-  /// Of `length` >= 1 numbers. The inverse is not divided by the length.
-  Fourier(int64_t length, bool inverse);
-
+  /// Numbers between two arrays of that many in one block of memory: not a multiple of a page, as
+  /// addresses that far apart are held in the same lines of a cache.
+  static int64_t pitch(int64_t count) { return (count + 31) / 16 * 16; }
   /// Numbers of working memory that run() needs.
-  [[nodiscard]] int64_t work_size() const { return work_; }
-  /// y = transform of x; both have `length` numbers, x is destroyed. The memory must not overlap.
-  void run(Complex* x, Complex* y, Complex* work) const;
+  [[nodiscard]] int64_t work_size() const { return forward_ ? 4 * pitch(kernel_length_) : 0; }
+  /// The transform of x, which has `length` numbers as y has; returned is which of the two it is
+  /// in, and the other holds nothing of use then.
+  Split<R> run(Split<R> x, Split<R> y, R* work) const;
 
  private:
+  /// A pass and the tables that it reads.
   struct Pass {
-    int64_t radix;
-    int64_t before;   ///< product of the radices of the passes before
-    int64_t after;    ///< of those to come
-    size_t twiddles;  ///< first of (radix - 1) * after
+    simd::FourierPass<R> plan;
+    std::vector<R> roots_re;
+    std::vector<R> roots_im;
+    std::vector<typename simd::FourierPass<R>::Place> places;
+    Roots<R> turns;
   };
 
   void plan_passes();
+  void add_pass(int64_t radix, int64_t before);
   void plan_convolution();
-  void run_convolution(const Complex* x, Complex* y, Complex* work) const;
-  void pass2(const Pass& pass, const Complex* x, Complex* y) const;
-  void pass3(const Pass& pass, const Complex* x, Complex* y) const;
-  void pass4(const Pass& pass, const Complex* x, Complex* y) const;
-  void pass5(const Pass& pass, const Complex* x, Complex* y) const;
+  Split<R> run_convolution(Split<R> x, Split<R> y, R* work) const;
 
   int64_t length_;
-  R sign_;  ///< of the angles
-  int64_t work_ = 0;
-  std::vector<Pass> passes_;
-  std::vector<Complex> twiddles_;
+  std::vector<std::unique_ptr<Pass>> passes_;
   std::unique_ptr<Fourier> forward_;  ///< of the padded length; null: there is no convolution
-  std::unique_ptr<Fourier> backward_;
-  std::vector<Complex> chirp_;
-  std::vector<Complex> kernel_;  ///< transform of the chirp that is convolved with
+  int64_t kernel_length_ = 0;
+  Roots<R> chirp_;
+  Roots<R> kernel_;  ///< transform of the chirp that is convolved with, over the padded length
 };
 
 }  // namespace gantry::cpu

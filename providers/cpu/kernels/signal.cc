@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <type_traits>
 
 #include "dispatch.h"
-#include "fourier.h"
+#include "fourier_line.h"
 #include "kernels/all_kernels.h"
 #include "kernels/integer_math.h"
 #include "node_kernel.h"
@@ -42,31 +44,64 @@ void dispatch_precision(int64_t points, F f) {
   }
 }
 
+/// The tables of the transform that was asked for last: most nodes only ever want one. Any thread.
+template <class R>
+class LastLine {
+ public:
+  std::shared_ptr<const FourierLine<R>> get(const FourierShape& shape) const {
+    const std::lock_guard lock(mutex_);
+    if (!last_ || last_->shape() != shape) last_ = std::make_shared<const FourierLine<R>>(shape);
+    return last_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<const FourierLine<R>> last_;
+};
+/// The same in either precision.
+class LastLines {
+ public:
+  template <class R>
+  std::shared_ptr<const FourierLine<R>> get(const FourierShape& shape) const {
+    if constexpr (std::is_same_v<R, float>) {
+      return single_.get(shape);
+    } else {
+      return double_.get(shape);
+    }
+  }
+
+ private:
+  LastLine<float> single_;
+  LastLine<double> double_;
+};
+
 /// Transforms of many lines, each thread with memory of its own.
 template <class R>
 class Lines {
  public:
-  using Complex = std::complex<R>;
-
-  Lines(sdk::Call& call, const Fourier<R>& plan, int64_t points, int64_t lines)
-      : call_(call), plan_(plan), points_(points), lines_(lines) {
-    const int64_t grain = std::max<int64_t>(1, 4096 / points);
+  Lines(sdk::Call& call, const FourierLine<R>& plan, int64_t lines)
+      : call_(call), plan_(plan), lines_(lines) {
+    const FourierShape& shape = plan.shape();
+    const int64_t grain = std::max<int64_t>(1, 4096 / shape.points);
     parts_ = std::clamp<int64_t>(lines / grain, 1, call.thread_count());
-    per_part_ = 2 * points + plan.work_size();
-    memory_ = static_cast<Complex*>(static_cast<void*>(call.scratch<R>(2 * parts_ * per_part_)));
+    in_size_ = Fourier<R>::pitch(shape.input_size());
+    out_size_ = Fourier<R>::pitch(shape.output_size());
+    per_part_ = in_size_ + out_size_ + plan.work_size();
+    memory_ = call.scratch<R>(parts_ * per_part_);
   }
 
-  /// fill(line, in) and take(line, out).
+  /// fill(line, buffer): where the numbers of a line lie, in `buffer` or elsewhere. The results go
+  /// to `target`, line by line; or, if it is null, to take(line, results).
   template <class Fill, class Take>
-  void run(Fill fill, Take take) const {
+  void run(Fill fill, R* target, Take take) const {
     call_.parallel_for(parts_, 1, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
-        Complex* in = memory_ + part * per_part_;
-        Complex* out = in + points_;
+        R* in = memory_ + part * per_part_;
+        R* out = in + in_size_;
         for (int64_t i = lines_ * part / parts_; i < lines_ * (part + 1) / parts_; ++i) {
-          fill(i, in);
-          plan_.run(in, out, out + points_);
-          take(i, out);
+          R* results = target ? target + i * plan_.shape().output_size() : out;
+          plan_.run(fill(i, in), results, out + out_size_);
+          if (!target) take(i, out);
         }
       }
     });
@@ -74,21 +109,14 @@ class Lines {
 
  private:
   sdk::Call& call_;
-  const Fourier<R>& plan_;
-  int64_t points_;
+  const FourierLine<R>& plan_;
   int64_t lines_;
   int64_t parts_;
+  int64_t in_size_;
+  int64_t out_size_;
   int64_t per_part_;
-  Complex* memory_;
+  R* memory_;
 };
-
-/// The first number of the spectrum of a real signal, and the one at half its length, are real;
-/// rounding would leave a trace of an imaginary part.
-template <class R>
-void make_ends_real(std::complex<R>* spectrum, int64_t points) {
-  spectrum[0] = spectrum[0].real();
-  if (points % 2 == 0) spectrum[points / 2] = spectrum[points / 2].real();
-}
 
 /// Version 17 has the axis as an attribute, version 20 as an input.
 class Dft final : public NodeKernel {
@@ -115,67 +143,70 @@ class Dft final : public NodeKernel {
     if (call.has_input(1)) points = read_int(call, 1);
     if (points < 1 || points > kMostPoints)
       fail("a DFT of length " + std::to_string(points) + " cannot be formed");
-    const int64_t kept = is_onesided_ && !is_inverse_ ? points / 2 + 1 : points;
+    const FourierShape line = {points, returns_real ? 2 : parts, is_inverse_, is_onesided_};
     Dims shape(x);
-    shape[axis] = kept;
+    shape[axis] = returns_real ? points : line.spectrum();
     shape[x.rank - 1] = returns_real ? 1 : 2;
     gantry_tensor& output = call.output(0, call.input(0).dtype, shape.shape());
     if (count_of(shape.shape()) == 0) return;
-    const Layout layout = {x.count(axis + 1, x.rank - 1), given, points, kept, parts};
+    const Layout layout = {x.count(axis + 1, x.rank - 1), given, parts};
     dispatch<FloatTypes>(call.input(0).dtype, [&](auto type) {
       using T = typename decltype(type)::type;
       dispatch_precision<T>(points, [&](auto real) {
-        transform<typename decltype(real)::type>(call, layout, x.count(0, axis) * layout.inner,
-                                                 static_cast<T*>(output.data));
+        transform<typename decltype(real)::type>(
+            call, layout, line, x.count(0, axis) * layout.inner, static_cast<T*>(output.data));
       });
     });
   }
 
  private:
   struct Layout {
-    int64_t inner;   ///< lines that lie next to each other
-    int64_t given;   ///< points of a line of the input
-    int64_t points;  ///< of the transform
-    int64_t kept;    ///< of a line of the output
-    int64_t parts;   ///< numbers of a point of the input
+    int64_t inner;  ///< lines that lie next to each other
+    int64_t given;  ///< points of a line of the input
+    int64_t parts;  ///< numbers of a point of the input
   };
 
   template <class R, class T>
-  void transform(sdk::Call& call, const Layout& e, int64_t lines, T* y) const {
-    using Complex = std::complex<R>;
+  void transform(sdk::Call& call, const Layout& e, const FourierShape& line, int64_t lines,
+                 T* y) const {
     const T* x = call.data<T>(0);
-    const bool is_half = is_onesided_ && is_inverse_;
-    const R scale = is_inverse_ ? R{1} / static_cast<R>(e.points) : R{1};
-    const Fourier<R> plan(e.points, is_inverse_);
-    const auto fill = [&](int64_t line, Complex* in) {
-      const T* source = x + (line / e.inner * e.given * e.inner + line % e.inner) * e.parts;
-      // Of a spectrum of a real signal the second half mirrors the first.
-      const int64_t wanted = is_half ? e.points / 2 + 1 : e.points;
-      const int64_t count = std::min(e.given, wanted);
-      for (int64_t i = 0; i < count; ++i) {
-        const T* point = source + i * e.inner * e.parts;
-        in[i] = Complex(load<R>(point, 0), e.parts == 2 ? load<R>(point, 1) : R{0});
+    // How lines lie: next to each other, or their points `inner` apart.
+    const bool is_plain = std::is_same_v<R, T> && e.inner == 1;
+    const int64_t in_size = line.input_size();
+    const int64_t in_parts = in_size / (line.returns_real() ? line.spectrum() : line.points);
+    const auto fill = [&](int64_t i, R* buffer) -> const R* {
+      const T* source = x + (i / e.inner * e.given * e.inner + i % e.inner) * e.parts;
+      if constexpr (std::is_same_v<R, T>) {
+        if (is_plain && e.parts == in_parts && e.given * e.parts >= in_size) return source;
       }
-      std::fill(in + count, in + e.points, Complex());
-      for (int64_t i = 1; is_half && i < (e.points + 1) / 2; ++i)
-        in[e.points - i] = std::conj(in[i]);
+      const int64_t count = std::min(e.given, in_size / in_parts);
+      for (int64_t k = 0; k < count; ++k) {
+        const T* point = source + k * e.inner * e.parts;
+        buffer[k * in_parts] = load<R>(point, 0);
+        if (in_parts == 2) buffer[2 * k + 1] = e.parts == 2 ? load<R>(point, 1) : R{0};
+      }
+      std::fill(buffer + count * in_parts, buffer + in_size, R{0});
+      return buffer;
     };
-    const int64_t out_parts = is_half ? 1 : 2;
-    const auto take = [&](int64_t line, Complex* out) {
-      if (e.parts == 1) make_ends_real(out, e.points);
-      T* target = y + (line / e.inner * e.kept * e.inner + line % e.inner) * out_parts;
-      for (int64_t i = 0; i < e.kept; ++i) {
-        T* point = target + i * e.inner * out_parts;
-        store(point, 0, out[i].real() * scale);
-        if (out_parts == 2) store(point, 1, out[i].imag() * scale);
+    const int64_t out_parts = line.returns_real() ? 1 : 2;
+    const int64_t kept = line.output_size() / out_parts;
+    const auto take = [&](int64_t i, const R* results) {
+      T* target = y + (i / e.inner * kept * e.inner + i % e.inner) * out_parts;
+      for (int64_t k = 0; k < kept; ++k) {
+        for (int64_t part = 0; part < out_parts; ++part)
+          store(target, k * e.inner * out_parts + part, results[k * out_parts + part]);
       }
     };
-    Lines<R>(call, plan, e.points, lines).run(fill, take);
+    const auto plan = lines_.get<R>(line);
+    R* direct = nullptr;
+    if constexpr (std::is_same_v<R, T>) direct = is_plain ? y : nullptr;
+    Lines<R>(call, *plan, lines).run(fill, direct, take);
   }
 
   int64_t axis_;
   bool is_inverse_;
   bool is_onesided_;
+  LastLines lines_;
 };
 
 class Stft final : public NodeKernel {
@@ -211,14 +242,14 @@ class Stft final : public NodeKernel {
       fail("frames of length " + std::to_string(points) + " at steps of " + std::to_string(step) +
            " cannot be cut from a signal of length " + std::to_string(x[1]));
     }
-    const int64_t bins = is_onesided_ ? points / 2 + 1 : points;
-    const int64_t shape[] = {x[0], (x[1] - points) / step + 1, bins, 2};
+    const FourierShape line = {points, parts, false, is_onesided_};
+    const int64_t shape[] = {x[0], (x[1] - points) / step + 1, line.spectrum(), 2};
     gantry_tensor& output = call.output(0, call.input(0).dtype, {shape, 4});
     if (count_of({shape, 4}) == 0) return;
     dispatch<FloatTypes>(call.input(0).dtype, [&](auto type) {
       using T = typename decltype(type)::type;
       dispatch_precision<T>(points, [&](auto real) {
-        transform<typename decltype(real)::type>(call, {x[1], shape[1], points, step, bins, parts},
+        transform<typename decltype(real)::type>(call, {x[1], shape[1], step}, line,
                                                  x[0] * shape[1], static_cast<T*>(output.data));
       });
     });
@@ -228,37 +259,38 @@ class Stft final : public NodeKernel {
   struct Layout {
     int64_t length;
     int64_t frames;
-    int64_t points;
     int64_t step;
-    int64_t bins;
-    int64_t parts;
   };
 
   template <class R, class T>
-  static void transform(sdk::Call& call, const Layout& e, int64_t lines, T* y) {
-    using Complex = std::complex<R>;
+  void transform(sdk::Call& call, const Layout& e, const FourierShape& line, int64_t lines,
+                 T* y) const {
     const T* x = call.data<T>(0);
     const T* window = call.has_input(2) ? call.data<T>(2) : nullptr;
-    const Fourier<R> plan(e.points, false);
-    const auto fill = [&](int64_t line, Complex* in) {
-      const T* frame = x + (line / e.frames * e.length + line % e.frames * e.step) * e.parts;
-      for (int64_t i = 0; i < e.points; ++i) {
-        const R factor = window ? load<R>(window, i) : R{1};
-        in[i] = Complex(load<R>(frame, i * e.parts) * factor,
-                        e.parts == 2 ? load<R>(frame, i * 2 + 1) * factor : R{0});
+    const auto fill = [&](int64_t i, R* buffer) -> const R* {
+      const T* frame = x + (i / e.frames * e.length + i % e.frames * e.step) * line.parts;
+      if constexpr (std::is_same_v<R, T>) {
+        if (!window) return frame;
       }
-    };
-    const auto take = [&](int64_t line, Complex* out) {
-      if (e.parts == 1) make_ends_real(out, e.points);
-      for (int64_t i = 0; i < e.bins; ++i) {
-        store(y, (line * e.bins + i) * 2, out[i].real());
-        store(y, (line * e.bins + i) * 2 + 1, out[i].imag());
+      for (int64_t k = 0; k < line.points; ++k) {
+        const R factor = window ? load<R>(window, k) : R{1};
+        for (int64_t part = 0; part < line.parts; ++part)
+          buffer[k * line.parts + part] = load<R>(frame, k * line.parts + part) * factor;
       }
+      return buffer;
     };
-    Lines<R>(call, plan, e.points, lines).run(fill, take);
+    const auto take = [&](int64_t i, const R* results) {
+      const int64_t size = line.output_size();
+      for (int64_t k = 0; k < size; ++k) store(y, i * size + k, results[k]);
+    };
+    const auto plan = lines_.get<R>(line);
+    R* direct = nullptr;
+    if constexpr (std::is_same_v<R, T>) direct = y;
+    Lines<R>(call, *plan, lines).run(fill, direct, take);
   }
 
   bool is_onesided_;
+  LastLines lines_;
 };
 
 /// Triangles of height 1, evenly spaced in mel, over the bins of a onesided spectrum.

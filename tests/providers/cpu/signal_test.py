@@ -3,11 +3,12 @@
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 from oracle import compare, element_type, node_model, run_gantry, run_reference
 
 import gantry
 
-LENGTHS = [1, 2, 3, 4, 5, 7, 8, 11, 12, 15, 16, 49, 60, 97, 100, 121, 128, 360, 441, 1009, 2048]
+LENGTHS = [1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 14, 15, 16, 32, 49, 60, 64, 97, 98, 100, 121, 128, 250, 256, 343, 360, 441, 625, 1000, 1009, 1764, 2048, 2187, 4096]
 
 
 def run(op_type, inputs, opset=20, attributes=None):
@@ -34,6 +35,9 @@ def test_lengths(length, dtype):
         points = np.array(2 * (length - 1), np.int64)
         expected = np.fft.irfft(z, int(points))[..., None].astype(dtype)
         compare(run("DFT", [x, points], 20, {"onesided": 1, "inverse": 1})[2], expected, rtol, atol)
+    expected = np.fft.irfft(z, 2 * length - 1)[..., None].astype(dtype)
+    compare(run("DFT", [x, np.array(2 * length - 1, np.int64)], 20, {"onesided": 1, "inverse": 1})[2], expected, rtol, atol)
+    compare(run("DFT", [real], 20, {"inverse": 1})[2], parts(np.fft.ifft(real[..., 0].astype(np.float64)), dtype), rtol, atol)
 
 
 @pytest.mark.parametrize("dtype, rtol, atol", [(np.float16, 2e-3, 2e-2), (np.float32, 1e-5, 1e-5)])
@@ -60,6 +64,18 @@ def test_stft(dtype, onesided, frame, step, has_window):
     expected = parts((np.fft.rfft if onesided else np.fft.fft)(frames), dtype)
     inputs = [x, np.array(step, np.int64), window, np.array(frame, np.int64)]
     compare(run("STFT", inputs, 17, {"onesided": onesided})[2], expected, 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize("onesided", [0, 1])
+def test_one_session_transforms_any_length(onesided):
+    node = helper.make_node("DFT", ["x"], ["y"], onesided=onesided)
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [name, f"length of {name}", width]) for name, width in (("x", 1), ("y", 2))]
+    model = helper.make_model(helper.make_graph([node], "graph", values[:1], values[1:]), opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    session = gantry.Session(model, device="CPU")
+    for length in (8, 9, 11, 8, 1000, 30):
+        x = np.random.default_rng(length).normal(size=(2, length, 1)).astype(np.float32)
+        transform = np.fft.rfft if onesided else np.fft.fft
+        compare(session.run({"x": x})["y"], parts(transform(x[..., 0].astype(np.float64)), np.float32), 1e-4, 1e-4)
 
 
 def test_stft_of_complex_signal():
