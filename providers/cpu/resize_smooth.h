@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resizing in modes linear and cubic: one pass per resized axis, in float, or in double where float
-// could not hold the elements. Free functions that run in the calling kernel.
+// could not hold the elements; complex numbers in their own type. Free functions that run in the
+// calling kernel.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -18,19 +20,33 @@
 
 namespace gantry::cpu {
 
+/// The type of the weights of numbers C, and the type in which numbers T are computed: float, but
+/// double for elements of 32 bits and more that float could not hold.
+template <class C>
+struct SmoothTypes {
+  using Weight = C;
+  using Computed = std::conditional_t<std::is_same_v<C, float> || sizeof(C) < 4, float, double>;
+};
+template <class R>
+struct SmoothTypes<std::complex<R>> {
+  using Weight = R;
+  using Computed = std::complex<R>;
+};
+
 /// Weights of one axis.
 template <class C>
 struct Taps {
+  using Weight = typename SmoothTypes<C>::Weight;
   int64_t count;
   const int64_t* sources;
-  const C* weights;
+  const Weight* weights;
   const bool* is_outside;
   bool any_outside = false;
 
   Taps(sdk::Call& call, const ResizeRule& rule, const ResizeAxis& axis)
       : count(tap_count(rule, axis)) {
     auto* all_sources = call.scratch<int64_t>(axis.output * count);
-    auto* all_weights = call.scratch<C>(axis.output * count);
+    auto* all_weights = call.scratch<Weight>(axis.output * count);
     auto* outside = call.scratch<bool>(axis.output);
     auto* exact = call.scratch<double>(count);
     for (int64_t k = 0; k < axis.output; ++k) {
@@ -51,7 +67,7 @@ template <class C>
 void interpolate_row(const Taps<C>& taps, int64_t count, C fill, const C* in, C* out) {
   if (taps.count == 2) {
     for (int64_t k = 0; k < count; ++k) {
-      const C* weights = taps.weights + 2 * k;
+      const auto* weights = taps.weights + 2 * k;
       const int64_t* sources = taps.sources + 2 * k;
       out[k] = weights[0] * in[sources[0]] + weights[1] * in[sources[1]];
     }
@@ -72,20 +88,20 @@ void interpolate_row(const Taps<C>& taps, int64_t count, C fill, const C* in, C*
 template <class C>
 void blend_rows(const Taps<C>& taps, int64_t k, int64_t inner, C fill, const C* in, C* out) {
   const int64_t* sources = taps.sources + k * taps.count;
-  const C* weights = taps.weights + k * taps.count;
+  const auto* weights = taps.weights + k * taps.count;
   if (taps.is_outside[k]) {
     std::fill_n(out, inner, fill);
   } else if (taps.count == 2) {
     const C* a = in + sources[0] * inner;
     const C* b = in + sources[1] * inner;
-    const C weight_a = weights[0];
-    const C weight_b = weights[1];
+    const auto weight_a = weights[0];
+    const auto weight_b = weights[1];
     for (int64_t x = 0; x < inner; ++x) out[x] = weight_a * a[x] + weight_b * b[x];
   } else {
     std::fill_n(out, inner, C(0));
     for (int64_t t = 0; t < taps.count; ++t) {
       const C* a = in + sources[t] * inner;
-      const C weight = weights[t];
+      const auto weight = weights[t];
       for (int64_t x = 0; x < inner; ++x) out[x] += weight * a[x];
     }
   }
@@ -116,7 +132,9 @@ void interpolate(sdk::Call& call, const ResizeRule& rule, const ResizeAxis& axis
 
 template <class T, class C>
 T to_element(C value) {
-  if constexpr (std::is_integral_v<T>) {
+  if constexpr (std::is_same_v<T, Boolean>) {
+    return Boolean(value != C(0));
+  } else if constexpr (std::is_integral_v<T>) {
     // Rounds to nearest even and saturates.
     const C rounded = std::nearbyint(value);
     if (!(rounded > static_cast<C>(std::numeric_limits<T>::min())))
@@ -144,11 +162,11 @@ inline int set_pass_order(const ResizeRule& rule, const ResizePlan& plan, int* o
   return count;
 }
 
-/// Linear and cubic. Elements of 32 bits and more that are not float are computed in double.
+/// Linear and cubic. A truth value counts as 0 or 1, and what comes out as true unless it is 0.
 template <class T>
 void resize_smooth(sdk::Call& call, const ResizeRule& rule, const ResizePlan& plan, const T* source,
                    T* target) {
-  using C = std::conditional_t<std::is_same_v<T, float> || sizeof(T) < 4, float, double>;
+  using C = typename SmoothTypes<T>::Computed;
   Dims shape;
   for (int i = 0; i < plan.rank; ++i) shape.push(plan.axes[i].input);
   int order[kMaxRank];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GridSample: the value of an image at places that a grid names, by the nearest element or by
 // linear or cubic interpolation along each axis. Floats are computed in their compute type,
-// integers and truth values in f64.
+// integers and truth values in f64; of strings, which nothing lies between, the nearest is taken.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -209,7 +209,7 @@ class GridSample final : public NodeKernel {
     const sdk::Shape x = call.shape(0);
     const sdk::Shape grid = call.shape(1);
     const int rank = x.rank - 2;
-    const int per_axis = mode_ == Mode::kCubic ? 4 : mode_ == Mode::kLinear ? 2 : 1;
+    const int per_axis = takes_nearest(call.input(0).dtype) ? 1 : mode_ == Mode::kCubic ? 4 : 2;
     if (rank < 1 || grid.rank != x.rank || grid[0] != x[0] || grid[grid.rank - 1] != rank) {
       fail("a grid of shape " + to_string(grid) + " does not fit data of shape " + to_string(x) +
            "; it needs the same rank and batch, and a coordinate for each spatial axis");
@@ -234,11 +234,15 @@ class GridSample final : public NodeKernel {
   }
 
  private:
+  [[nodiscard]] bool takes_nearest(uint32_t dtype) const {
+    return mode_ == Mode::kNearest || dtype == GANTRY_STRING;
+  }
+
   template <class G>
   void sample_typed(sdk::Call& call, UnitWriter& output) const {
     const uint32_t dtype = call.input(0).dtype;
     const std::byte* units = read_units(call, 0);
-    if (mode_ == Mode::kNearest) {
+    if (takes_nearest(dtype)) {
       return dispatch_unit(dtype, [&](auto unit) {
         using U = typename decltype(unit)::type;
         using C = Compute<G>;
@@ -342,7 +346,8 @@ class GridSample final : public NodeKernel {
     const int64_t plane = x.count(2, x.rank);
     const int64_t points = grid.count(1, grid.rank - 1);
     const auto* coordinates = call.data<G>(1);
-    const Sampler<C> sampler = {mode_, padding_, aligns_corners_};
+    const Mode mode = takes_nearest(call.input(0).dtype) ? Mode::kNearest : mode_;
+    const Sampler<C> sampler = {mode, padding_, aligns_corners_};
     const int64_t grain = std::max<int64_t>(1, kGridSampleGrain / std::max<int64_t>(channels, 1));
     call.parallel_for(x[0] * points, grain, [&](int64_t begin, int64_t end) {
       AxisTaps<C> axes[kMaxAxes];
@@ -366,9 +371,10 @@ class GridSample final : public NodeKernel {
   bool aligns_corners_;
 };
 
-/// Interpolation needs sums; the nearest element may be of any type.
+/// Interpolation needs sums; the nearest element may be of any type, also of those that no version
+/// of the schema has (float8 and less).
 std::string check_type(const sdk::NodeView& node) {
-  constexpr sdk::DTypeSet kInterpolated = sdk::kNumbers | sdk::kComplex | sdk::kBool;
+  constexpr sdk::DTypeSet kInterpolated = sdk::kNumbers | sdk::kComplex | sdk::kBool | sdk::kString;
   const uint32_t dtype = node.input(0).dtype();
   const bool moves = node.get_string("mode", "linear") == "nearest";
   if (moves || dtype == GANTRY_UNDEFINED || (sdk::dtype_bit(dtype) & kInterpolated)) return {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resize and Upsample. Nearest moves elements of any type by one table per axis; linear and cubic
-// make one pass per resized axis, in float, or in double where float could not hold the elements.
+// make one pass per resized axis (resize_smooth.h). Strings are moved in every mode: the one with
+// the largest weight stands for those that a number would be blended of.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -73,8 +74,14 @@ class ResizeKernel : public NodeKernel {
     const int64_t count = count_of(shape.shape());
     if (count > 0 && call.shape(0).element_count() == 0)
       fail("an input without elements cannot be enlarged");
-    if (rule_.mode == ResizeMode::kNearest) return nearest(call, plan, shape, count);
-    dispatch<NumberTypes>(dtype, [&](auto type) {
+    if (rule_.mode == ResizeMode::kNearest) return nearest(call, rule_, plan, shape, count);
+    if (dtype == GANTRY_STRING) {
+      ResizeRule rule = rule_;
+      rule.mode = ResizeMode::kNearest;
+      rule.nearest = NearestRule::kPreferFloor;
+      return nearest(call, rule, plan, shape, count);
+    }
+    dispatch<Concat<NumberTypes, ComplexTypes, TypeList<Boolean>>>(dtype, [&](auto type) {
       using T = typename decltype(type)::type;
       auto* target = static_cast<T*>(call.output(0, dtype, shape.shape()).data);
       if (count > 0)
@@ -85,7 +92,8 @@ class ResizeKernel : public NodeKernel {
   ResizeRule rule_;
 
  private:
-  void nearest(sdk::Call& call, const ResizePlan& plan, const Dims& shape, int64_t count) const {
+  void nearest(sdk::Call& call, const ResizeRule& rule, const ResizePlan& plan, const Dims& shape,
+               int64_t count) const {
     const uint32_t dtype = call.input(0).dtype;
     UnitWriter output(call, 0, dtype, shape.shape());
     if (count > 0) {
@@ -94,7 +102,7 @@ class ResizeKernel : public NodeKernel {
         using U = typename decltype(type)::type;
         U fill = {};
         set_fill(dtype, &fill);
-        resize_nearest<U>(call, rule_, merged(plan, rule_.transform),
+        resize_nearest<U>(call, rule, merged(plan, rule.transform),
                           reinterpret_cast<const U*>(source), fill, output.as<U>());
       });
     }
@@ -261,13 +269,13 @@ class Resize final : public ResizeKernel {
   std::vector<int64_t> axes_;
 };
 
-/// Element types beyond numbers are moved, not interpolated.
+/// Element types that no version of the schemas has (float8 and less) are moved, not interpolated.
 std::string refuse_mode(const sdk::NodeView& node) {
-  const bool is_number = (sdk::dtype_bit(node.input(0).dtype()) &
-                          (sdk::kNumbers | sdk::dtype_bit(GANTRY_UNDEFINED))) != 0;
+  constexpr sdk::DTypeSet kInterpolated =
+      sdk::kNumbers | sdk::kComplex | sdk::kBool | sdk::kString | sdk::dtype_bit(GANTRY_UNDEFINED);
   const std::string mode = node.get_string("mode", "nearest");
-  return is_number || mode == "nearest" ? std::string()
-                                        : "mode \"" + mode + "\" needs an input of numbers";
+  if (mode == "nearest" || (sdk::dtype_bit(node.input(0).dtype()) & kInterpolated) != 0) return {};
+  return "mode \"" + mode + "\" needs an input of numbers, truth values or strings";
 }
 
 constexpr sdk::KernelRow kResizeRows[] = {

@@ -5,10 +5,12 @@
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
+#include <bit>
 #include <complex>
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "elements.h"
@@ -23,17 +25,35 @@ namespace {
 
 enum class Reduction { kNone, kAdd, kMul, kMin, kMax };
 
-template <class T>
-inline constexpr bool kIsComplex = false;
-template <class T>
-inline constexpr bool kIsComplex<std::complex<T>> = true;
+/// Whether a number comes before another; complex numbers go by their real parts first.
+template <class C>
+bool is_before(C a, C b) {
+  return a < b;
+}
+template <class R>
+bool is_before(std::complex<R> a, std::complex<R> b) {
+  return a.real() < b.real() || (a.real() == b.real() && a.imag() < b.imag());
+}
 
-/// T is a number; or, for kNone, a unit type.
-template <Reduction kReduction, class T>
-T reduced(T old, T update) {
-  if constexpr (kReduction == Reduction::kNone || std::is_same_v<T, Bytes16>) {
-    return update;
+/// `update` or `old`, without a branch, which the data would mislead.
+template <class T>
+T chosen(bool takes_update, T update, T old) {
+  if constexpr (sizeof(T) == 4 || sizeof(T) == 8) {
+    using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+    const Bits mask = Bits{0} - static_cast<Bits>(takes_update);
+    const auto from = std::bit_cast<Bits>(update);
+    const auto to = std::bit_cast<Bits>(old);
+    return std::bit_cast<T>((from & mask) | (to & ~mask));
   } else {
+    return takes_update ? update : old;
+  }
+}
+
+/// What stands in a place after an update of it.
+template <Reduction kReduction>
+struct Reducer {
+  template <class T>
+  T operator()(T old, T update) const {
     using C = Compute<T>;
     const C a = static_cast<C>(old);
     const C b = static_cast<C>(update);
@@ -41,15 +61,26 @@ T reduced(T old, T update) {
       return static_cast<T>(a + b);
     } else if constexpr (kReduction == Reduction::kMul) {
       return static_cast<T>(a * b);
-    } else if constexpr (kIsComplex<T>) {
-      return old;
     } else {
-      // A NaN on either side stays. Without branches, which the data would mislead.
-      const int is_beyond = kReduction == Reduction::kMin ? b < a : b > a;
-      const int takes_update = (static_cast<int>(b != b) | is_beyond) & static_cast<int>(a == a);
-      return takes_update != 0 ? update : old;
+      // A NaN on either side stays.
+      const bool is_beyond = kReduction == Reduction::kMin ? is_before(b, a) : is_before(a, b);
+      const int takes_update =
+          (static_cast<int>(b != b) | static_cast<int>(is_beyond)) & static_cast<int>(a == a);
+      return chosen(takes_update != 0, update, old);
     }
   }
+};
+
+std::string_view view_of(gantry_str text) { return {text.data, static_cast<size_t>(text.length)}; }
+
+/// The same of texts: they are joined, or compared byte by byte.
+gantry_str reduced_text(sdk::Call& call, Reduction reduction, gantry_str old, gantry_str update) {
+  if (reduction == Reduction::kMin) return view_of(update) < view_of(old) ? update : old;
+  if (reduction == Reduction::kMax) return view_of(update) > view_of(old) ? update : old;
+  const uint64_t length = old.length + update.length;
+  char* joined = call.scratch<char>(static_cast<int64_t>(length));
+  std::copy_n(update.data, update.length, std::copy_n(old.data, old.length, joined));
+  return {joined, length};
 }
 
 class ScatterKernel : public NodeKernel {
@@ -92,27 +123,32 @@ class ScatterKernel : public NodeKernel {
     return {call.input(1).dtype, units_apart(call, 1, target)};
   }
 
-  /// f(Type<T>{}) with the number type if the elements are reduced, else with their unit.
+  /// f(Type<T>{}, reduce) with the type of the elements, a unit type if they are only moved;
+  /// reduce(old, update) is what stands in a place after an update.
   template <class F>
-  void dispatch_elements(uint32_t dtype, F&& f) const {
-    if (reduction_ == Reduction::kNone) return dispatch_unit(dtype, f);
-    dispatch<Concat<NumberTypes, BoolTypes, ComplexTypes>>(dtype, f);
-  }
-  /// f(integral_constant) with the reduction.
-  template <class F>
-  void with_reduction(F&& f) const {
-    switch (reduction_) {
-      case Reduction::kNone:
-        return f(std::integral_constant<Reduction, Reduction::kNone>());
-      case Reduction::kAdd:
-        return f(std::integral_constant<Reduction, Reduction::kAdd>());
-      case Reduction::kMul:
-        return f(std::integral_constant<Reduction, Reduction::kMul>());
-      case Reduction::kMin:
-        return f(std::integral_constant<Reduction, Reduction::kMin>());
-      case Reduction::kMax:
-        return f(std::integral_constant<Reduction, Reduction::kMax>());
+  void with_reduction(sdk::Call& call, F&& f) const {
+    const uint32_t dtype = call.input(0).dtype;
+    if (reduction_ == Reduction::kNone) {
+      return dispatch_unit(
+          dtype, [&](auto type) { f(type, [](auto /*old*/, auto update) { return update; }); });
     }
+    if (dtype == GANTRY_STRING) {
+      return f(Type<gantry_str>{}, [&](gantry_str old, gantry_str update) {
+        return reduced_text(call, reduction_, old, update);
+      });
+    }
+    dispatch<Concat<NumberTypes, BoolTypes, ComplexTypes>>(dtype, [&](auto type) {
+      switch (reduction_) {
+        case Reduction::kAdd:
+          return f(type, Reducer<Reduction::kAdd>());
+        case Reduction::kMul:
+          return f(type, Reducer<Reduction::kMul>());
+        case Reduction::kMin:
+          return f(type, Reducer<Reduction::kMin>());
+        default:
+          return f(type, Reducer<Reduction::kMax>());
+      }
+    });
   }
 
  private:
@@ -153,15 +189,12 @@ class ScatterElements final : public ScatterKernel {
     }
     const ElementPlaces places(data, call.shape(1), axis);
     const std::byte* updates = units_apart(call, 2, target);
-    dispatch_elements(call.input(0).dtype, [&](auto type) {
+    with_reduction(call, [&](auto type, auto reduce) {
       using T = typename decltype(type)::type;
       const auto* from = reinterpret_cast<const T*>(updates);
       auto* to = reinterpret_cast<T*>(target);
-      with_reduction([&](auto kind) {
-        places.for_each(indices, 0, count, [&](int64_t i, int64_t place) {
-          to[place] = reduced<decltype(kind)::value>(to[place], from[i]);
-        });
-      });
+      places.for_each(indices, 0, count,
+                      [&](int64_t i, int64_t place) { to[place] = reduce(to[place], from[i]); });
     });
   }
 
@@ -214,7 +247,7 @@ class ScatterND final : public ScatterKernel {
       }
     }
     const std::byte* updates = units_apart(call, 2, target);
-    dispatch_elements(call.input(0).dtype, [&](auto type) {
+    with_reduction(call, [&](auto type, auto reduce) {
       using T = typename decltype(type)::type;
       for (int64_t i = 0; i < tuples; ++i) {
         const auto* from = reinterpret_cast<const T*>(updates) + i * run;
@@ -222,10 +255,7 @@ class ScatterND final : public ScatterKernel {
         if (reduction() == Reduction::kNone) {
           std::memcpy(to, from, static_cast<size_t>(run) * sizeof(T));
         } else {
-          with_reduction([&](auto kind) {
-            for (int64_t k = 0; k < run; ++k)
-              to[k] = reduced<decltype(kind)::value>(to[k], from[k]);
-          });
+          for (int64_t k = 0; k < run; ++k) to[k] = reduce(to[k], from[k]);
         }
       }
     });
@@ -288,14 +318,10 @@ class TensorScatter final : public ScatterKernel {
 };
 
 std::string refuse_reduction(const sdk::NodeView& node) {
-  const std::string reduction = node.get_string("reduction", "none");
-  const sdk::DTypeSet type = sdk::dtype_bit(node.input(0).dtype());
-  const bool orders = reduction == "min" || reduction == "max";
-  if (reduction != "none" && (type & sdk::kString))
-    return "reduction \"" + reduction + "\" of strings is not defined";
-  return orders && (type & sdk::kComplex)
-             ? "reduction \"" + reduction + "\" of complex numbers is not defined"
-             : std::string();
+  const bool multiplies = node.get_string("reduction", "none") == "mul";
+  if (multiplies && node.input(0).dtype() == GANTRY_STRING)
+    return "reduction \"mul\" of strings is not defined";
+  return {};
 }
 
 constexpr sdk::DTypeSet kScatterTypes = sdk::kNumbers | sdk::kBool | sdk::kComplex | sdk::kString;

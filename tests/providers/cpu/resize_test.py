@@ -138,3 +138,49 @@ def test_bad_scales_are_errors(scales):
     model, feeds = resize(IMAGE, {}, scales=scales)
     with pytest.raises(gantry.Error):
         run_gantry(model, feeds)
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize("scales", [(1, 1, 0.5, 2.5), (1, 1, 2, 2), (1, 1, 0.75, 1.25)])  # that f32 holds
+@pytest.mark.parametrize("transform", TRANSFORMS[:4])
+def test_truth_values_are_blended(mode, scales, transform):
+    """As 0 and 1, and true where that is not 0; the evaluator does not know the least and the largest truth value, so it gets numbers."""
+    image = RNG.random((1, 2, 8, 9)) < 0.15
+    attributes = {"mode": mode, "coordinate_transformation_mode": transform}
+    expected = run_reference(*resize(image.astype(np.float64), attributes, scales=scales))[0] != 0
+    assert 0 < expected.mean() < 1
+    compare(run_gantry(*resize(image, attributes, scales=scales)), [expected])
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("scales", [(1, 1, 0.6, 1.7), (1, 1, 2, 2)])
+def test_complex_numbers_are_blended(mode, dtype, scales):
+    """Part by part."""
+    image = (RNG.standard_normal((1, 2, 6, 7)) + 1j * RNG.standard_normal((1, 2, 6, 7))).astype(dtype)
+    (y,) = run_gantry(*resize(image, {"mode": mode}, scales=scales))
+    real, imaginary = (run_gantry(*resize(np.ascontiguousarray(part), {"mode": mode}, scales=scales))[0] for part in (image.real, image.imag))
+    compare([y], [(real + 1j * imaginary).astype(dtype)], 1e-6, 1e-6)
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize("scales", [(1, 1, 0.6, 1.7), (1, 1, 2, 2), (1, 1, 3, 0.3)])
+def test_strings_are_taken_by_weight(mode, scales):
+    """The one with the largest weight stands for those that a number would be blended of: the nearest, of two as near the first."""
+    image = RNG.integers(0, 1000, (1, 2, 6, 7)).astype(str).astype(object)
+    (y,) = run_gantry(*resize(image, {"mode": mode}, scales=scales))
+    (expected,) = run_gantry(*resize(image.astype(np.float64), {"mode": "nearest", "nearest_mode": "round_prefer_floor"}, scales=scales))
+    assert y.astype(str).tolist() == expected.astype(int).astype(str).tolist()
+
+
+@pytest.mark.parametrize("opset", [7, 9])
+def test_upsample_blends_truth_values(opset):
+    image = RNG.random((1, 1, 4, 5)) < 0.3
+    scales = floats(1, 1, 2, 3)
+    inputs, attributes = ([image], {"scales": scales.tolist()}) if opset == 7 else ([image, scales], {})
+    model, feeds = node_model("Upsample", inputs, [element_type(image)], opset, {"mode": "linear", **attributes})
+    wide = [image.astype(np.float32), *inputs[1:]]
+    numbers, number_feeds = node_model("Upsample", wide, [element_type(wide[0])], opset, {"mode": "linear", **attributes})
+    expected = run_ort(numbers, number_feeds)[0] != 0
+    assert 0 < expected.mean() < 1
+    compare(run_gantry(model, feeds), [expected])

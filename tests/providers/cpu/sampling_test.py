@@ -66,10 +66,18 @@ def test_grid_sample_between_truth_values(mode):
         np.testing.assert_array_equal(y, expected)
 
 
-def test_grid_sample_between_strings_is_refused():
-    x, grid = np.full((1, 1, 2, 2), "a", object), np.zeros((1, 1, 1, 2), np.float32)
-    with pytest.raises(gantry.UnsupportedError, match="cannot be interpolated, only the nearest can be taken"):
-        run("GridSample", [x, grid], 20, {"mode": "linear"})
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_grid_sample_between_strings(mode, padding):
+    """Nothing lies between two strings: the nearest is taken, and of padding with zeros the empty one."""
+    rng = np.random.default_rng(4)
+    x = rng.integers(0, 1000, (2, 3, 4, 5)).astype(str).astype(object)
+    grid = rng.uniform(-1.6, 1.6, (2, 6, 7, 2)).astype(np.float32)
+    _, _, (y,) = run("GridSample", [x, grid], 20, {"mode": mode, "padding_mode": padding})
+    model, feeds = node_model("GridSample", [x.astype(np.float64) + 1, grid], [TensorProto.DOUBLE], 20, {"mode": "nearest", "padding_mode": padding})
+    expected = run_reference(model, feeds)[0]
+    assert (expected == 0).any() == (padding == "zeros")
+    np.testing.assert_array_equal(y, np.vectorize(lambda number: str(int(number) - 1) if number else "", otypes=[object])(expected))
 
 
 def test_grid_sample_survives_any_grid():

@@ -72,6 +72,42 @@ def test_reductions(type_name, reduction):
     check("ScatterND", [data, rows, updates], expected, 18, {"reduction": reduction})
 
 
+@pytest.mark.parametrize("op_type", ["ScatterElements", "ScatterND"])
+@pytest.mark.parametrize("reduction", ["add", "min", "max"])
+def test_reductions_of_strings(op_type, reduction):
+    """As Python's +, min and max: joined, or compared code point by code point."""
+    data = np.array(["b", "", "\u00e9", "ab"], object)
+    updates = np.array(["a", "z", "zz", "", "\U0001f600", "abc"], object)
+    indices = np.array([0, 1, 2, 3, -2, 3], np.int64)
+    expected = scatter_elements(data, indices, updates, 0, reduction)
+    assert {"add": "ababc", "min": "", "max": "abc"}[reduction] == expected[3]
+    check(op_type, [data, indices if op_type == "ScatterElements" else indices[:, None], updates], expected, 18, {"reduction": reduction})
+
+
+@pytest.mark.parametrize("op_type", ["ScatterElements", "ScatterND"])
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("reduction", ["add", "mul", "min", "max"])
+def test_reductions_of_complex_numbers(op_type, dtype, reduction):
+    """The larger is the one with the larger real part, of equal ones the one with the larger imaginary part, as in NumPy."""
+    rng = np.random.default_rng(9)
+    data, updates = ((rng.integers(0, 3, 12) + 1j * rng.integers(-2, 3, 12)).astype(dtype) for _ in range(2))
+    data[3] = complex(np.nan, 1)
+    indices = rng.permutation(12)
+    expected = data.copy()
+    ufunc = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}[reduction]
+    ufunc.at(expected, indices, updates)
+    check(op_type, [data, indices if op_type == "ScatterElements" else indices[:, None], updates], expected, 18, {"reduction": reduction})
+
+
+def test_a_product_of_strings_is_refused():
+    import gantry
+
+    text = np.array(["a"], object)
+    model, feeds = node_model("ScatterElements", [text, np.zeros(1, np.int64), text], [TensorProto.STRING], 18, {"reduction": "mul"})
+    with pytest.raises(gantry.UnsupportedError, match="reduction \"mul\" of strings is not defined"):
+        run_gantry(model, feeds)
+
+
 @pytest.mark.parametrize("type_name", MOVED)
 def test_scatter_nd_moves_every_type(type_name):
     data, updates = elements(type_name, (3, 2, 4), 6), elements(type_name, (2, 4), 7)
