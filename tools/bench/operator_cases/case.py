@@ -19,7 +19,8 @@ class Case:
     """`inputs`: arrays, makers of arrays, or None for absent ones; those at positions in `constants` are initializers.
 
     `text`: a graph in ONNX's text form in place of one node, fed by position. `covers`: operators beside `op` that the case is for.
-    `is_dense`: a product or convolution. `is_random`: results are not compared.
+    `is_dense`: a product or convolution. `is_random`: results are not compared. `opset` is of `domain`. A dictionary among the inputs is a map of f32.
+    `output_types`: element types or TypeProtos, where inference does not find them.
     """
 
     op: str
@@ -33,6 +34,8 @@ class Case:
     covers: tuple = ()
     is_dense: bool = False
     is_random: bool = False
+    domain: str = ""
+    output_types: tuple = ()
 
     @property
     def name(self):
@@ -55,14 +58,29 @@ class Case:
 
     def _node_model(self, arrays):
         names = ["" if x is None else f"x{i}" for i, x in enumerate(arrays)]
-        node = helper.make_node(self.op, names, [f"y{i}" for i in range(self.outputs)], name="node", **self.attributes)
+        node = helper.make_node(self.op, names, [f"y{i}" for i in range(self.outputs)], name="node", domain=self.domain, **self.attributes)
         given = [(i, x) for i, x in enumerate(arrays) if x is not None]
         graph = helper.make_graph(
             [node], "graph",
-            [helper.make_tensor_value_info(f"x{i}", element_type(x), x.shape) for i, x in given if i not in self.constants],
-            [onnx.ValueInfoProto(name=f"y{i}") for i in range(self.outputs)],
+            [helper.make_value_info(f"x{i}", type_of(x)) for i, x in given if i not in self.constants],
+            [self._output(i) for i in range(self.outputs)],
             [numpy_helper.from_array(x, f"x{i}") for i, x in given if i in self.constants])
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10)
+        opsets = {"": OPSET, self.domain: self.opset}
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid(*item) for item in opsets.items()], ir_version=10)
+
+    def _output(self, i):
+        if not self.output_types:
+            return onnx.ValueInfoProto(name=f"y{i}")
+        given = self.output_types[i]
+        return helper.make_value_info(f"y{i}", helper.make_tensor_type_proto(given, None) if isinstance(given, int) else given)
+
+
+def type_of(x):
+    """The TypeProto of an input."""
+    if not isinstance(x, dict):
+        return helper.make_tensor_type_proto(element_type(x), x.shape)
+    key = TensorProto.STRING if isinstance(next(iter(x)), str) else TensorProto.INT64
+    return helper.make_map_type_proto(key, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
 
 
 def element_type(array):
