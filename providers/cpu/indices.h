@@ -11,6 +11,7 @@
 #include <string>
 
 #include "dims.h"
+#include "kernels/index_math.h"
 
 namespace gantry::cpu {
 
@@ -41,6 +42,12 @@ class Indices {
   [[nodiscard]] bool are_within(int64_t begin, int64_t end, int64_t extent) const {
     return wide_ ? are_within(wide_ + begin, end - begin, extent)
                  : are_within(narrow_ + begin, end - begin, extent);
+  }
+  /// Those in [begin, end) as numbers in [0, extent), in vectors; false if one is outside, whose
+  /// number is then any below extent. Requires 0 < extent < 2^31.
+  bool wrap(int64_t begin, int64_t end, int64_t extent, int32_t* wrapped) const {
+    return wide_ ? simd::wrap_indices(wide_ + begin, end - begin, extent, wrapped)
+                 : simd::wrap_indices(narrow_ + begin, end - begin, extent, wrapped);
   }
   /// take(pointer to the elements), of their own type.
   template <class Take>
@@ -84,6 +91,24 @@ class ElementPlaces {
   /// visit(i, place) for the index elements [begin, end).
   template <class Visit>
   void for_each(const Indices& indices, int64_t begin, int64_t end, Visit&& visit) const {
+    const int64_t extent = extent_;
+    indices.with_elements([&](const auto* elements) {
+      for_each_at(begin, end, visit, [&](int64_t i) {
+        const int64_t at = elements[i];
+        return at < 0 ? at + extent : at;
+      });
+    });
+  }
+  /// The same of indices that were wrapped: `wrapped` has that of element `begin` first.
+  template <class Visit>
+  void for_each(const int32_t* wrapped, int64_t begin, int64_t end, Visit&& visit) const {
+    for_each_at(begin, end, visit, [&](int64_t i) { return int64_t{wrapped[i - begin]}; });
+  }
+
+ private:
+  /// at(i): the index of element i, in [0, extent).
+  template <class Visit, class At>
+  void for_each_at(int64_t begin, int64_t end, Visit& visit, At at) const {
     const int last = shape_.rank() - 1;
     int64_t index[kMaxRank];
     int64_t base = 0;
@@ -95,16 +120,10 @@ class ElementPlaces {
     }
     const int64_t step = last == axis_ ? 0 : strides_[last];
     const int64_t stride = strides_[axis_];
-    const int64_t extent = extent_;
     for (int64_t i = begin; i < end;) {
       // What is left of a line along the last axis.
       const int64_t count = std::min(end - i, shape_[last] - index[last]);
-      indices.with_elements([&](const auto* elements) {
-        for (int64_t k = 0; k < count; ++k) {
-          const int64_t at = elements[i + k];
-          visit(i + k, base + k * step + (at < 0 ? at + extent : at) * stride);
-        }
-      });
+      for (int64_t k = 0; k < count; ++k) visit(i + k, base + k * step + at(i + k) * stride);
       i += count;
       base -= index[last] * step;
       index[last] = 0;
@@ -118,7 +137,6 @@ class ElementPlaces {
     }
   }
 
- private:
   int axis_;
   int64_t extent_;
   Dims shape_;

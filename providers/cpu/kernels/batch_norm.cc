@@ -125,16 +125,52 @@ class BatchNorm final : public NodeKernel {
           std::max<int64_t>(1, kBatchNormGrain / std::max<int64_t>(1, layout.batch * layout.plane));
       call.parallel_for(layout.channels, grain, [&](int64_t begin, int64_t end) {
         for (int64_t c = begin; c < end; ++c) {
-          const double count =
-              static_cast<double>(layout.batch) * static_cast<double>(layout.plane);
-          const double middle = fold(layout, x, c, [](double v) { return v; }) / count;
-          const double spread =
-              fold(layout, x, c, [middle](double v) { return (v - middle) * (v - middle); });
-          mean[c] = static_cast<C>(middle);
-          variance[c] = static_cast<C>(spread / count);
+          const Statistics found = measure_channel(layout, x, c);
+          mean[c] = static_cast<C>(found.mean);
+          variance[c] = static_cast<C>(found.variance);
         }
       });
     });
+  }
+  struct Statistics {
+    double mean;
+    double variance;
+  };
+  template <class T>
+  static Statistics measure_channel(const Layout& layout, const T* x, int64_t channel) {
+    const double count = static_cast<double>(layout.batch) * static_cast<double>(layout.plane);
+    const double mean = fold(layout, x, channel, [](double v) { return v; }) / count;
+    const double spread =
+        fold(layout, x, channel, [mean](double v) { return (v - mean) * (v - mean); });
+    return {mean, spread / count};
+  }
+  /// f32 in vectors. Sums of short stretches are of f32, those of the stretches of f64; and the
+  /// second pass is of differences from about the mean, so that no large numbers cancel.
+  static Statistics measure_channel(const Layout& layout, const float* x, int64_t channel) {
+    const double count = static_cast<double>(layout.batch) * static_cast<double>(layout.plane);
+    double sum = 0;
+    visit_stretches(layout, x, channel,
+                    [&](const float* part, int64_t n) { sum += simd::sum(part, n); });
+    const auto center = static_cast<float>(sum / count);
+    double first = 0;
+    double second = 0;
+    visit_stretches(layout, x, channel, [&](const float* part, int64_t n) {
+      const simd::Moments found = simd::moments(part, n, center);
+      first += found.first;
+      second += found.second;
+    });
+    const double rest = first / count;
+    return {center + rest, second / count - rest * rest};
+  }
+  /// visit(first element, count) for all elements of a channel.
+  template <class Visit>
+  static void visit_stretches(const Layout& layout, const float* x, int64_t channel, Visit visit) {
+    constexpr int64_t kStretch = 1024;
+    for (int64_t n = 0; n < layout.batch; ++n) {
+      const float* plane = x + (n * layout.channels + channel) * layout.plane;
+      for (int64_t i = 0; i < layout.plane; i += kStretch)
+        visit(plane + i, std::min(kStretch, layout.plane - i));
+    }
   }
   template <class T, class Term>
   static double fold(const Layout& layout, const T* x, int64_t channel, Term term) {

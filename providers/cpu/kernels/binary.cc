@@ -94,7 +94,7 @@ class Pow final : public NodeKernel {
   void run(sdk::Call& call) const override {
     const gantry_tensor& base = call.input(0);
     const gantry_tensor& exponent = call.input(1);
-    if (run_product(call, base, exponent)) return;
+    if (run_known_power(call, base, exponent)) return;
     int64_t extents[kMaxRank];
     const sdk::Shape shape(base);
     const Broadcast<2> plan(
@@ -111,15 +111,22 @@ class Pow final : public NodeKernel {
   }
 
  private:
-  /// The square and the cube of f32, by far the most frequent powers. False if this is another.
-  static bool run_product(sdk::Call& call, const gantry_tensor& base,
-                          const gantry_tensor& exponent) {
+  /// What raises f32 to the power without logarithms; null if nothing does.
+  static simd::Map* map_of(float power) {
+    if (power == 2.0F) return &simd::square;
+    if (power == 3.0F) return &simd::cube;
+    if (power == 0.5F) return &simd::power_half;
+    if (power == -1.0F) return &simd::reciprocal;
+    return nullptr;
+  }
+  /// The most frequent powers of f32. False if this is another.
+  static bool run_known_power(sdk::Call& call, const gantry_tensor& base,
+                              const gantry_tensor& exponent) {
     if (base.dtype != GANTRY_FLOAT || exponent.dtype != GANTRY_FLOAT || exponent.rank > base.rank)
       return false;
     if (sdk::Shape(exponent).element_count() != 1) return false;
-    const float power = *static_cast<const float*>(exponent.data);
-    if (power != 2.0F && power != 3.0F) return false;
-    simd::Map* map = power == 2.0F ? &simd::square : &simd::cube;
+    simd::Map* map = map_of(*static_cast<const float*>(exponent.data));
+    if (!map) return false;
     const sdk::Shape shape(base);
     const auto* x = static_cast<const float*>(base.data);
     auto* y = static_cast<float*>(call.output(0, GANTRY_FLOAT, shape).data);

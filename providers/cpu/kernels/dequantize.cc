@@ -66,8 +66,7 @@ class DequantizeLinear final : public Quantizer {
                       const float* zeros, U* y) {
     const int64_t step = parts.step();
     call.parallel_for(parts.runs(), parts.grain(), [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) {
-        const Granularity::Run run = parts.run(r);
+      parts.for_each(begin, end, [&](const Granularity::Run& run) {
         const float* scale = scales + run.scale;
         const float* zero = zeros + run.scale;
         if constexpr (std::is_same_v<U, float>) {
@@ -80,7 +79,7 @@ class DequantizeLinear final : public Quantizer {
             narrow_elements(block, y + run.begin + i, count);
           }
         }
-      }
+      });
     });
   }
 };

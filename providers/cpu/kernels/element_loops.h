@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops of element-wise operators over dense arrays. An operator is a functor with a templated
 // operator(), called with Compute<T>, that may also have a loop of its own over f32 arrays (`map`,
-// `zip`). Any thread.
+// also to another type, and `zip`). Any thread.
 #pragma once
 
 #include <algorithm>
@@ -66,7 +66,7 @@ inline constexpr int64_t kHalfBlock = 512;
 /// y[i] = op(x[i]); y may be x.
 template <class Op, class T, class U>
 void map_elements(const Op& op, const T* x, U* y, int64_t count) {
-  if constexpr (HasMap<Op, T> && std::is_same_v<T, U>) {
+  if constexpr (requires { op.map(x, y, count); }) {
     op.map(x, y, count);
   } else if constexpr (kIsHalf<T>) {
     float block[kHalfBlock];

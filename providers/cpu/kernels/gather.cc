@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
 
 #include "elements.h"
@@ -95,6 +96,8 @@ class Gather final : public NodeKernel {
 
 /// Indices that are checked together.
 constexpr int64_t kChecked = 2048;
+/// The longest axis whose indices are wrapped in vectors first.
+constexpr int64_t kLongestWrapped = std::numeric_limits<int32_t>::max();
 
 class GatherElements final : public NodeKernel {
  public:
@@ -122,14 +125,18 @@ class GatherElements final : public NodeKernel {
         U* to = output.as<U>();
         call.parallel_for(count, kGatherGrain, [&](int64_t begin, int64_t end) {
           // As many as stay in the cache are looked at before they are used.
+          int32_t wrapped[kChecked];
+          const auto move = [&](int64_t i, int64_t place) { to[i] = from[place]; };
           for (int64_t first = begin; first < end; first += kChecked) {
             const int64_t next = std::min(first + kChecked, end);
-            if (!values.are_within(first, next, data[axis])) {
+            const bool is_short = data[axis] > 0 && data[axis] <= kLongestWrapped;
+            if (is_short ? !values.wrap(first, next, data[axis], wrapped)
+                         : !values.are_within(first, next, data[axis])) {
               are_within = false;
               return;
             }
-            places.for_each(values, first, next,
-                            [&](int64_t i, int64_t place) { to[i] = from[place]; });
+            is_short ? places.for_each(wrapped, first, next, move)
+                     : places.for_each(values, first, next, move);
           }
         });
       });

@@ -56,12 +56,25 @@ class Granularity {
   [[nodiscard]] int64_t step() const { return step_; }
   /// Runs that are worth a thread.
   [[nodiscard]] int64_t grain() const { return std::max<int64_t>(1, 16384 / run_); }
-  [[nodiscard]] Run run(int64_t i) const {
-    const int64_t outer = i / per_outer_;
-    const int64_t inner = i % per_outer_;
-    const int64_t count = std::min(run_, extent_ - inner * run_);
-    return {outer * extent_ + inner * run_, count,
-            outer * scale_per_outer_ + inner / repeat_ * scale_per_run_};
+  /// visit(run) for those in [begin, end): runs may be short, so that no division is made for each.
+  template <class Visit>
+  void for_each(int64_t begin, int64_t end, Visit visit) const {
+    int64_t outer = begin / per_outer_;
+    int64_t inner = begin % per_outer_;
+    int64_t group = inner / repeat_;
+    int64_t in_group = inner % repeat_;
+    for (int64_t i = begin; i < end; ++i) {
+      visit(Run{outer * extent_ + inner * run_, std::min(run_, extent_ - inner * run_),
+                outer * scale_per_outer_ + group * scale_per_run_});
+      if (++in_group == repeat_) {
+        in_group = 0;
+        ++group;
+      }
+      if (++inner == per_outer_) {
+        inner = group = in_group = 0;
+        ++outer;
+      }
+    }
   }
 
  private:

@@ -115,11 +115,10 @@ class QuantizeLinear final : public Quantizer {
                               const float* scales, const float* zeros, U* y) {
     const bool each = parts.step() != 0;
     call.parallel_for(parts.runs(), parts.grain(), [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) {
-        const Granularity::Run run = parts.run(r);
+      parts.for_each(begin, end, [&](const Granularity::Run& run) {
         simd::quantize(x + run.begin, scales + run.scale, zeros + run.scale, each, y + run.begin,
                        run.count);
-      }
+      });
     });
   }
 
@@ -130,8 +129,7 @@ class QuantizeLinear final : public Quantizer {
     const int64_t step = parts.step();
     call.parallel_for(parts.runs(), parts.grain(), [&](int64_t begin, int64_t end) {
       C block[kBlock];
-      for (int64_t r = begin; r < end; ++r) {
-        const Granularity::Run run = parts.run(r);
+      parts.for_each(begin, end, [&](const Granularity::Run& run) {
         for (int64_t i = 0; i < run.count; i += kBlock) {
           const int64_t count = std::min(kBlock, run.count - i);
           const int64_t at = run.begin + i;
@@ -141,7 +139,7 @@ class QuantizeLinear final : public Quantizer {
           if (rounded_to == GANTRY_BFLOAT16) round_to<BFloat16>(block, count);
           store(block, zeros + scale, step, y + at * unit, count, saturate_);
         }
-      }
+      });
     });
   }
 

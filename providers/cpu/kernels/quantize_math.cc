@@ -2,6 +2,8 @@
 #include "kernels/quantize_math.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/quantize_math.cc"
@@ -29,10 +31,55 @@ HWY_INLINE auto rounded(QuantVec quotient, QuantVec zero) {
   return hn::DemoteTo(hn::Rebind<U, QuantTag>(), hn::Add(whole, hn::ConvertTo(di, zero)));
 }
 
+/// x / scale by products, which take a fraction of a division's time. With the nearest reciprocal,
+/// a second correction leaves the nearest quotient (Markstein), but for what `may_multiply` denies.
+HWY_INLINE QuantVec quotient(QuantVec x, QuantVec scale, QuantVec reciprocal) {
+  const QuantTag d;
+  const QuantVec first = hn::Mul(x, reciprocal);
+  const QuantVec second = hn::MulAdd(hn::NegMulAdd(first, scale, x), reciprocal, first);
+  const QuantVec third = hn::MulAdd(hn::NegMulAdd(second, scale, x), reciprocal, second);
+  // What is saturated anyway stays: of an infinity there is no remainder.
+  return hn::IfThenElse(hn::Lt(hn::Abs(first), hn::Set(d, 4194304.0F)), third, first);
+}
+/// True if remainders of x by this scale are exact wherever the quotient is not rounded to zero.
+HWY_INLINE bool may_multiply(float scale) {
+#if !HWY_NATIVE_FMA
+  (void)scale;  // products are rounded before they are added
+  return false;
+#else
+  constexpr uint32_t kMantissa = 0x7FFFFF;
+  uint32_t bits = 0;
+  std::memcpy(&bits, &scale, sizeof(bits));
+  const float size = std::fabs(scale);
+  return size > 0x1p-60F && size < 0x1p60F && (bits & kMantissa) != kMantissa;
+#endif
+}
+
+/// One scale and one zero for all.
+template <class U>
+HWY_INLINE void quantize_by_products(const float* x, float scale, float zero, U* y, int64_t count) {
+  const QuantTag d;
+  const hn::Rebind<U, QuantTag> du;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const QuantVec all_scale = hn::Set(d, scale);
+  const QuantVec all_zero = hn::Set(d, zero);
+  const QuantVec reciprocal = hn::Set(d, 1.0F / scale);
+  const auto at = [&](int64_t i) HWY_ATTR {
+    const QuantVec v = quotient(hn::LoadU(d, x + i), all_scale, reciprocal);
+    hn::StoreU(rounded<U>(v, all_zero), du, y + i);
+  };
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) at(i);
+  if (i < count) at(count - lanes);  // overlaps what is done: the same values once more
+}
+
 /// With a scale and a zero for each element, or (`each` false) the ones given.
 template <bool kEach, bool kDivides, class U>
 HWY_INLINE void quantize_loop(const float* x, const float* scale, const float* zero, U* y,
                               int64_t count) {
+  if constexpr (kDivides && !kEach) {
+    if (may_multiply(*scale)) return quantize_by_products(x, *scale, *zero, y, count);
+  }
   const QuantTag d;
   const hn::Rebind<U, QuantTag> du;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));

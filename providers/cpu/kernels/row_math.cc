@@ -70,6 +70,28 @@ float sum_of_squares(const float* x, int64_t count, float center) {
   return hn::GetLane(hn::SumOfLanes(d, fold(x, count, 0.0F, center, step, add)));
 }
 
+simd::Moments moments(const float* x, int64_t count, float center) {
+  const RowTag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const RowVec middle = hn::Set(d, center);
+  RowVec first[2] = {hn::Zero(d), hn::Zero(d)};
+  RowVec second[2] = {hn::Zero(d), hn::Zero(d)};
+  const auto step = [&](int k, RowVec v) HWY_ATTR {
+    const RowVec difference = hn::Sub(v, middle);
+    first[k] = hn::Add(first[k], difference);
+    second[k] = hn::MulAdd(difference, difference, second[k]);
+  };
+  int64_t i = 0;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    step(0, hn::LoadU(d, x + i));
+    step(1, hn::LoadU(d, x + i + lanes));
+  }
+  for (; i < count; i += lanes)
+    step(0, i + lanes <= count ? hn::LoadU(d, x + i) : load_first(d, x + i, count - i, center));
+  return {hn::GetLane(hn::SumOfLanes(d, hn::Add(first[0], first[1]))),
+          hn::GetLane(hn::SumOfLanes(d, hn::Add(second[0], second[1])))};
+}
+
 float sum_of_magnitudes(const float* x, int64_t count) {
   const RowTag d;
   const auto step = [](auto a, auto v) HWY_ATTR { return hn::Add(a, hn::Abs(v)); };
@@ -222,6 +244,7 @@ namespace gantry::cpu {
 
 HWY_EXPORT(sum);
 HWY_EXPORT(sum_of_squares);
+HWY_EXPORT(moments);
 HWY_EXPORT(sum_of_magnitudes);
 HWY_EXPORT(largest);
 HWY_EXPORT(smallest);
@@ -234,6 +257,9 @@ HWY_EXPORT(taps);
 float simd::sum(const float* x, int64_t count) { return HWY_DYNAMIC_DISPATCH(sum)(x, count); }
 float simd::sum_of_squares(const float* x, int64_t count, float center) {
   return HWY_DYNAMIC_DISPATCH(sum_of_squares)(x, count, center);
+}
+simd::Moments simd::moments(const float* x, int64_t count, float center) {
+  return HWY_DYNAMIC_DISPATCH(moments)(x, count, center);
 }
 float simd::sum_of_magnitudes(const float* x, int64_t count) {
   return HWY_DYNAMIC_DISPATCH(sum_of_magnitudes)(x, count);

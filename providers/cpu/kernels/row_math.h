@@ -12,6 +12,12 @@ namespace gantry::cpu::simd {
 float sum(const float* x, int64_t count);
 /// Sum of (x - center)^2.
 float sum_of_squares(const float* x, int64_t count, float center);
+/// Sums of x - center and of (x - center)^2.
+struct Moments {
+  float first;
+  float second;
+};
+Moments moments(const float* x, int64_t count, float center);
 /// Sum of |x|.
 float sum_of_magnitudes(const float* x, int64_t count);
 /// Largest element; NaN if there is one; -infinity if count is 0.

@@ -181,6 +181,9 @@ struct IsInf {
     return static_cast<bool>((static_cast<int>(positive) & static_cast<int>(x == kInfinity)) |
                              (static_cast<int>(negative) & static_cast<int>(x == -kInfinity)));
   }
+  void map(const float* x, bool* y, int64_t n) const {
+    simd::is_infinite(x, reinterpret_cast<uint8_t*>(y), n, positive, negative);
+  }
   bool positive;
   bool negative;
 };

@@ -11,6 +11,7 @@
 
 #include <hwy/highway.h>
 #include <limits>
+#include <type_traits>
 
 HWY_BEFORE_NAMESPACE();
 namespace gantry::cpu::HWY_NAMESPACE {
@@ -45,9 +46,12 @@ HWY_INLINE ExpParts<D, V> exp_parts(D d, V x) {
   return exp_parts_of(d, x, hn::Round(hn::Mul(x, hn::Set(d, 1.44269504F))));
 }
 /// y 2^n for whole n from -252 to 254, in two steps since either may leave the range of one
-/// exponent.
+/// exponent; AVX-512 has an instruction for it.
 template <class D, class V>
 HWY_INLINE V scale_by_power(D d, V y, V n) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  if constexpr (std::is_same_v<V, hn::Vec512<float>>) return V{_mm512_scalef_ps(y.raw, n.raw)};
+#endif
   const hn::RebindToSigned<D> di;
   const auto whole = hn::ConvertTo(di, n);
   const auto first = hn::ShiftRight<1>(whole);

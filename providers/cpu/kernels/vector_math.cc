@@ -2,6 +2,7 @@
 #include "kernels/vector_math.h"
 
 #include <cstring>
+#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/vector_math.cc"
@@ -97,6 +98,9 @@ GANTRY_MAP(Floor, (void)d; return hn::Floor(v))
 GANTRY_MAP(Round, (void)d; return hn::Round(v))
 GANTRY_MAP(Square, (void)d; return hn::Mul(v, v))
 GANTRY_MAP(Cube, (void)d; return hn::Mul(v, hn::Mul(v, v)))
+GANTRY_MAP(PowerHalf, const auto infinity = hn::Inf(d);
+           const auto root = hn::Sqrt(hn::Add(v, hn::Zero(d)));
+           return hn::IfThenElse(hn::Eq(v, hn::Neg(infinity)), infinity, root))
 GANTRY_MAP(Exp, return exp_of(d, v))
 GANTRY_MAP(Log, return log_of(d, v))
 GANTRY_MAP(Tanh, return tanh_of(d, v))
@@ -162,6 +166,27 @@ void select(const uint8_t* condition, const float* a, int64_t a_stride, const fl
   for (; i < count; ++i) y[i] = condition[i] ? a[i * a_stride] : b[i * b_stride];
 }
 
+void is_infinite(const float* x, uint8_t* y, int64_t count, bool positive, bool negative) {
+  const F32 d;
+  const hn::RebindToSigned<F32> di;
+  const hn::Rebind<uint8_t, F32> d8;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  // What nothing equals stands for a sign that is not asked for.
+  const float high = positive ? kInfinity : std::numeric_limits<float>::quiet_NaN();
+  const float low = negative ? -kInfinity : std::numeric_limits<float>::quiet_NaN();
+  const V32 upper = hn::Set(d, high);
+  const V32 lower = hn::Set(d, low);
+  const auto one = hn::Set(di, 1);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const V32 v = hn::LoadU(d, x + i);
+    const auto found = hn::RebindMask(di, hn::Or(hn::Eq(v, upper), hn::Eq(v, lower)));
+    hn::StoreU(hn::DemoteTo(d8, hn::IfThenElseZero(found, one)), d8, y + i);
+  }
+  for (; i < count; ++i) y[i] = static_cast<uint8_t>(x[i] == high || x[i] == low);
+}
+
 /// Where the machine has instructions for it (AVX2 and up); elsewhere Float16 converts by itself.
 void widen(const uint16_t* half, float* y, int64_t count) {
   int64_t i = 0;
@@ -219,6 +244,7 @@ GANTRY_EXPORT_MAP(floor, Floor)
 GANTRY_EXPORT_MAP(round, Round)
 GANTRY_EXPORT_MAP(square, Square)
 GANTRY_EXPORT_MAP(cube, Cube)
+GANTRY_EXPORT_MAP(power_half, PowerHalf)
 GANTRY_EXPORT_MAP(exp, Exp)
 GANTRY_EXPORT_MAP(log, Log)
 GANTRY_EXPORT_MAP(tanh, Tanh)
@@ -249,6 +275,11 @@ HWY_EXPORT(select);
 void simd::select(const uint8_t* condition, const float* a, int64_t a_stride, const float* b,
                   int64_t b_stride, float* y, int64_t count) {
   HWY_DYNAMIC_DISPATCH(select)(condition, a, a_stride, b, b_stride, y, count);
+}
+
+HWY_EXPORT(is_infinite);
+void simd::is_infinite(const float* x, uint8_t* y, int64_t count, bool positive, bool negative) {
+  HWY_DYNAMIC_DISPATCH(is_infinite)(x, y, count, positive, negative);
 }
 
 HWY_EXPORT(widen);

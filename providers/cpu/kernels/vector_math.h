@@ -12,6 +12,7 @@ namespace gantry::cpu::simd {
 using Map = void(const float* x, float* y, int64_t count, const float* p);
 
 Map abs, neg, relu, sqrt, reciprocal, ceil, floor, round, square, cube;
+Map power_half;  // the square root, but of -infinity infinity and of -0 0, as pow has it
 Map exp, log, tanh, sigmoid, erf, softplus, softsign, mish, gelu, gelu_tanh, hard_swish;
 Map leaky_relu;        // [alpha]
 Map thresholded_relu;  // [alpha]
@@ -32,6 +33,9 @@ Zip maximum, minimum;  // NaN if either is
 /// y[i] = condition[i] ? a[i * a_stride] : b[i * b_stride]
 void select(const uint8_t* condition, const float* a, int64_t a_stride, const float* b,
             int64_t b_stride, float* y, int64_t count);
+
+/// y[i] = 1 if x[i] is an infinity of a sign that is asked for, else 0.
+void is_infinite(const float* x, uint8_t* y, int64_t count, bool positive, bool negative);
 
 /// Between the bits of IEEE binary16 numbers and f32, rounding to nearest even.
 void widen(const uint16_t* half, float* y, int64_t count);

@@ -286,6 +286,20 @@ def test_pow_by_scalar(exponent):
     check("Pow", [sample("float", (5, 33), 1, low=0.1), np.array(exponent, np.float32)], [1], 13)
 
 
+@pytest.mark.parametrize("exponent", [2.0, 0.5, 3.0, -1.0])
+def test_pow_by_scalar_of_unusual_numbers(exponent):
+    x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -4.0, -0.3, 1e-40, 3e38, 1e30, 1e-30], np.float32)
+    model, feeds = node_model("Pow", [np.tile(x, 3), np.array(exponent, np.float32)], [TensorProto.FLOAT], 13)
+    with np.errstate(all="ignore"):
+        expected = np.power(x.astype(np.float64), exponent).astype(np.float32)
+    if exponent == 0.5:  # NumPy takes the square root, which differs for two numbers
+        expected[[1, 3]] = [0, np.inf]
+    expected = np.tile(expected, 3)
+    (y,) = run_gantry(model, feeds)
+    np.testing.assert_array_equal(np.signbit(y[~np.isnan(y)]), np.signbit(expected[~np.isnan(expected)]))
+    compare([y], [expected], 3e-7, 0)
+
+
 @pytest.mark.parametrize("name", ["uint8", "uint32", "uint64", "int8", "int64"])
 @pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
 def test_bit_shift_too_far(name, direction):

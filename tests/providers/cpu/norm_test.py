@@ -90,6 +90,21 @@ def test_batch_normalization_in_training(shape, opset):
     check("BatchNormalization", inputs, opset, attributes, outputs=3, oracle=run_reference)
 
 
+@pytest.mark.parametrize("shape", [(3, 4, 50, 61), (2, 3, 5000), (5, 4)])
+@pytest.mark.parametrize("level", [0, 1e4])
+def test_batch_normalization_in_training_measures_well(shape, level):
+    """Also where the mean is large beside the deviation: as f64 says, from the same numbers."""
+    x = (random(*shape).astype(np.float64) + level).astype(np.float32)
+    x.reshape(shape[0], shape[1], -1)[0, :, :2] += 3  # what the first elements say is not what all do
+    model, feeds = node_model("BatchNormalization", [x, *statistics(shape[1])], [1, 1, 1], 15, {"training_mode": 1, "momentum": 0.0})
+    y, mean, variance = run_gantry(model, feeds)
+    axes = (0, *range(2, x.ndim))
+    wide = x.astype(np.float64)
+    np.testing.assert_allclose(mean, wide.mean(axes), rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(variance, wide.var(axes), rtol=2e-6)
+    assert np.abs(y.mean(axes, dtype=np.float64) - list(feeds.values())[2]).max() < (1e-5 if level == 0 else 5e-3)
+
+
 def test_batch_normalization_of_mixed_types():
     inputs = [random(2, 3, 8).astype(np.float16), *statistics(3)]
     inputs[1:3] = [x.astype(np.float16) for x in inputs[1:3]]

@@ -240,3 +240,20 @@ def test_quantized_convolution_without_a_provider_that_takes_it_whole():
     results = session.run(feeds)
     for output, expected in zip(model.graph.output, run_oracle(model, feeds), strict=True):
         np.testing.assert_allclose(results[output.name], expected, atol=0.5001)  # one step
+
+
+@pytest.mark.parametrize("type_name", ["uint8", "int8", "uint16", "int16"])
+@pytest.mark.parametrize("scale", [0.1, 1.0, 3.7e-3, 0.33333334, 2.0, 1.9999999, 0.9999999, -0.7, 1e-30, 1e-40, 1e30, 6.1e-5])
+def test_quotients_are_those_of_a_division(type_name, scale):
+    """Halves and their neighbours too, whose last bit decides; infinities, and NaN, which becomes the least number."""
+    dtype, scale = np.dtype(type_name), np.float32(scale)
+    with np.errstate(all="ignore"):
+        halves = ((np.arange(-300, 300) + 0.5) * np.float64(scale)).astype(np.float32)
+        rng = np.random.default_rng(1)
+        x = np.concatenate([halves, np.nextafter(halves, np.float32(np.inf)), np.nextafter(halves, np.float32(-np.inf)),
+                            (rng.normal(size=5000) * 100 * np.float64(scale)).astype(np.float32), np.float32([np.inf, -np.inf, np.nan, 0, -0.0, 3e38, -3e38, 1e-45])])
+        info = np.iinfo(dtype)
+        quotient = x / scale
+        expected = np.clip(np.rint(np.where(np.isnan(quotient), -np.inf, quotient)), info.min, info.max).astype(dtype)
+    model, feeds = node_model("QuantizeLinear", [x, scale, np.zeros((), dtype)], [element_type(expected)], 21)
+    np.testing.assert_array_equal(run_gantry(model, feeds)[0], expected)

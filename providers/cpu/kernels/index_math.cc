@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/index_math.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/index_math.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace gantry::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class I>
+HWY_INLINE bool wrap_any(const I* indices, int64_t count, int64_t extent, int32_t* wrapped) {
+  const hn::ScalableTag<I> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto wide_extent = hn::Set(d, static_cast<I>(extent));
+  const auto zero = hn::Zero(d);
+  const auto last = hn::Set(d, static_cast<I>(extent - 1));
+  auto outside = zero;
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto index = hn::LoadU(d, indices + i);
+    const auto from_begin = hn::Add(index, hn::IfThenElseZero(hn::Lt(index, zero), wide_extent));
+    const auto is_outside =
+        hn::VecFromMask(d, hn::Or(hn::Lt(from_begin, zero), hn::Gt(from_begin, last)));
+    const auto inside = hn::AndNot(is_outside, from_begin);
+    outside = hn::Or(outside, is_outside);
+    if constexpr (sizeof(I) == 8) {
+      const hn::Rebind<uint32_t, decltype(d)> narrow;
+      const auto whole = hn::BitCast(hn::RebindToUnsigned<decltype(d)>(), inside);
+      hn::StoreU(hn::TruncateTo(narrow, whole), narrow, reinterpret_cast<uint32_t*>(wrapped) + i);
+    } else {
+      hn::StoreU(inside, d, wrapped + i);
+    }
+  }
+  bool are_within = hn::AllTrue(d, hn::Eq(outside, zero));
+  for (; i < count; ++i) {
+    const int64_t index = indices[i];
+    const bool is_within = index >= -extent && index < extent;
+    wrapped[i] = static_cast<int32_t>(!is_within ? 0 : index < 0 ? index + extent : index);
+    are_within = are_within && is_within;
+  }
+  return are_within;
+}
+
+bool wrap_wide(const int64_t* indices, int64_t count, int64_t extent, int32_t* wrapped) {
+  return wrap_any(indices, count, extent, wrapped);
+}
+bool wrap_narrow(const int32_t* indices, int64_t count, int64_t extent, int32_t* wrapped) {
+  return wrap_any(indices, count, extent, wrapped);
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace gantry::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gantry::cpu {
+
+HWY_EXPORT(wrap_wide);
+HWY_EXPORT(wrap_narrow);
+bool simd::wrap_indices(const int64_t* indices, int64_t count, int64_t extent, int32_t* wrapped) {
+  return HWY_DYNAMIC_DISPATCH(wrap_wide)(indices, count, extent, wrapped);
+}
+bool simd::wrap_indices(const int32_t* indices, int64_t count, int64_t extent, int32_t* wrapped) {
+  return HWY_DYNAMIC_DISPATCH(wrap_narrow)(indices, count, extent, wrapped);
+}
+
+}  // namespace gantry::cpu
+#endif  // HWY_ONCE

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Index tensors in vectors. Chosen for the machine's instruction set when first called. Pure, any
+// thread; outputs must not overlap inputs.
+#pragma once
+
+#include <cstdint>
+
+namespace gantry::cpu::simd {
+
+/// wrapped[i] = indices[i], counted from the end if negative. False if one is outside of
+/// [-extent, extent); in its place stands some number in [0, extent). Requires 0 < extent < 2^31.
+bool wrap_indices(const int64_t* indices, int64_t count, int64_t extent, int32_t* wrapped);
+bool wrap_indices(const int32_t* indices, int64_t count, int64_t extent, int32_t* wrapped);
+
+}  // namespace gantry::cpu::simd
