@@ -47,9 +47,8 @@ So begins the report of the standard's own suite, of whose {cases[1]} cases {cas
         cells = " | ".join(f"{covered}/{total}" for covered, total in _counts(operator))
         text += f"| {operator.name} | {operator.provider or 'nobody'} | {cells} |\n"
     text += "\n## Not taken\n\n"
-    for operator in _sorted(operators):
-        if missing := _missing(operator):
-            text += f"- {operator.name}: {'; '.join(missing)}\n"
+    refused = [f"- {operator.name}: {'; '.join(missing)}\n" for operator in _sorted(operators) if (missing := _missing(operator))]
+    text += "".join(refused) or "Nothing.\n"
     unseen = [f"`{operator.name}`" for operator in _sorted(operators) if not operator.cases.covered]
     text += f"\n## In no case of the suite that passes\n\n{', '.join(unseen)}. Tests of our own: `tests/providers/cpu`.\n"
     return text
