@@ -50,18 +50,6 @@ void check_passes(const json& root, std::vector<JsonProblem>& problems) {
   }
 }
 
-void check_supported(const json& root, const ConfigOrigins& origins,
-                     std::vector<ConfigFinding>& findings) {
-  const auto refuse = [&](const std::string& pointer, const std::string& why) {
-    findings.push_back(to_finding(
-        Code::kUnsupported,
-        {pointer, "this version of gantry " + why + "; leave the member out", true, {}}, origins));
-  };
-  const json* precision = member_at(root, "/session/precision");
-  if (precision && (*precision == "tf32" || *precision == "f16"))
-    refuse("/session/precision", "implements f32 and bf16 only");
-}
-
 const JsonSchema& schema() {
   static const JsonSchema compiled(json::parse(config_schema()), "configs/gantry.schema.json");
   return compiled;
@@ -125,7 +113,6 @@ std::vector<ConfigFinding> document_findings(const json& root, const ConfigOrigi
   findings.reserve(problems.size());
   for (const JsonProblem& problem : problems)
     findings.push_back(to_finding(Code::kInvalidArgument, problem, origins));
-  check_supported(root, origins, findings);
   return findings;
 }
 

@@ -12,6 +12,7 @@
 #include "plugin/host.h"
 #include "schedule/executor.h"
 #include "schedule/thread_pool.h"
+#include "session/precision.h"
 #include "session/rule_use.h"
 
 namespace gantry {
@@ -52,7 +53,7 @@ std::vector<ValueRef> evaluate_on_cpu(ProviderRegistry& registry, const Config& 
                                       const Graph& graph) {
   try {
     Config exact = config;  // what is computed once is not rounded
-    exact.session.precision = "f32";
+    exact.session.precision = kFullPrecision;
     const Preference host = cpu_alone(registry, exact);
     const std::unique_ptr<GraphPlacement> placement = place(graph, host.candidates, {});
     if (!placement->complete()) return {};

@@ -2,43 +2,35 @@
 #include "session/preference.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "plugin/strict_json.h"
+#include "session/precision.h"
 
 namespace gantry {
 namespace {
 
-constexpr const char* kPrecision = "precision";  // member of the session and of providers' options
-
-// True if the provider says with what precision it computes by an option.
-bool has_precision(const Manifest& manifest) {
-  const auto schema = nlohmann::json::parse(manifest.options_schema, nullptr, false);
-  const auto members = schema.is_object() ? schema.find("properties") : schema.end();
-  return members != schema.end() && members->contains(kPrecision);
-}
-
-// The options of a provider: its own, with the session's precision if they have none.
+// The options of a provider: its own, with the session's precision if it takes that.
 std::string provider_options(const Config& config, const Manifest& manifest) {
   const auto found = config.providers.options.find(manifest.name);
-  std::string own = found == config.providers.options.end() ? "{}" : found->second;
-  if (config.session.precision == "f32" || !has_precision(manifest)) return own;
-  auto options = nlohmann::json::parse(own);
-  if (!options.contains(kPrecision)) options[kPrecision] = config.session.precision;
-  return options.dump();
+  const std::string own = found == config.providers.options.end() ? "{}" : found->second;
+  return with_precision(manifest, own, config.session.precision);
 }
 
 // UNSUPPORTED: a precision was asked for that no provider of the session's devices has.
 void require_precision(const Config& config, const Preference& preference) {
-  if (config.session.precision == "f32") return;
-  const bool has_any = std::any_of(
-      preference.candidates.begin(), preference.candidates.end(),
-      [](const Candidate& candidate) { return has_precision(candidate.provider->manifest()); });
+  const std::string& wanted = config.session.precision;
+  if (wanted == kFullPrecision) return;
+  std::vector<const Manifest*> manifests;
+  for (const Candidate& candidate : preference.candidates)
+    manifests.push_back(&candidate.provider->manifest());
+  const bool has_any = std::any_of(manifests.begin(), manifests.end(), [&](const Manifest* each) {
+    return takes_precision(*each, wanted);
+  });
   if (has_any) return;
-  throw Error(Code::kUnsupported, config.where("/session/precision") + ": no provider of " +
-                                      preference.named + " computes in \"" +
-                                      config.session.precision + "\"; leave the member out");
+  throw Error(Code::kUnsupported,
+              config.where("/session/precision") + ": " +
+                  precision_refusal(manifests, "of " + preference.named, wanted));
 }
 
 void add_device(ProviderRegistry& registry, const Config& config, const Device& device,

@@ -10,6 +10,7 @@
 #include "base/names.h"
 #include "session/config_findings.h"
 #include "session/config_places.h"
+#include "session/precision.h"
 
 namespace gantry {
 namespace {
@@ -92,6 +93,24 @@ void check_options(const json& root, const ConfigOrigins& origins,
   }
 }
 
+// A precision that nobody here computes in.
+void check_precision(const json& root, const ConfigOrigins& origins,
+                     const std::vector<KnownProvider>& providers,
+                     std::vector<ConfigFinding>& findings) {
+  const json* wanted = member_at(root, "/session/precision");
+  if (!wanted || !wanted->is_string() || *wanted == kFullPrecision) return;
+  const auto precision = wanted->get<std::string>();
+  std::vector<const Manifest*> manifests;
+  for (const KnownProvider& provider : providers) {
+    if (!provider.is_usable) continue;
+    if (takes_precision(provider.manifest, precision)) return;
+    manifests.push_back(&provider.manifest);
+  }
+  const JsonProblem problem{
+      "/session/precision", precision_refusal(manifests, "on this machine", precision), false, {}};
+  findings.push_back(to_finding(Code::kOk, problem, origins));
+}
+
 // Why no usable provider offers the type of a device; empty: one does.
 JsonProblem problem_of_device(const std::string& pointer, const std::string& text,
                               const std::string& type,
@@ -130,6 +149,7 @@ std::vector<ConfigFinding> provider_findings(const json& root, const ConfigOrigi
   check_disabled(root, origins, providers, findings);
   check_provider_names(root, origins, providers, findings);
   check_options(root, origins, providers, findings);
+  check_precision(root, origins, providers, findings);
   for (const auto& [pointer, text] : placed_devices(root)) {
     try {
       const JsonProblem problem =

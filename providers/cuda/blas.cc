@@ -35,7 +35,7 @@ std::string ProductShape::text() const {
                      (activation == ProductActivation::kRelu       ? "r"
                       : activation == ProductActivation::kGeluTanh ? "g"
                                                                    : "") +
-                     (beta != 0 ? "c" : "") + (alpha != 1 ? "a" : "");
+                     (beta != 0 ? "c" : "") + (alpha != 1 ? "a" : "") + (rounds_to_tf32 ? "t" : "");
   if (result_dtype != 0 && result_dtype != dtype) text += "y" + std::to_string(result_dtype);
   for (const int64_t number :
        {m, n, k, batch, a_batch_stride, b_batch_stride, y_batch_stride, a_row, b_row, y_row})
@@ -83,12 +83,8 @@ struct Blas::Operands {
   void* workspace;
 };
 
-Blas::Blas(const Device& device, const LibrarySearch& search, bool uses_tf32,
-           std::string cache_folder)
-    : device_(device),
-      uses_tf32_(uses_tf32),
-      cache_(std::move(cache_folder)),
-      reason_(load(search)) {}
+Blas::Blas(const Device& device, const LibrarySearch& search, std::string cache_folder)
+    : device_(device), cache_(std::move(cache_folder)), reason_(load(search)) {}
 
 Blas::~Blas() {
   products_.clear();
@@ -154,7 +150,7 @@ Blas::Product& Blas::product_of(const ProductShape& shape) {
 
 std::string Blas::key_of(const ProductShape& shape) const {
   return CodeCache::key_of("cublaslt-2|" + std::to_string(version_) + "|" + device_.facts.name +
-                           (uses_tf32_ ? "|tf32|" : "|") + shape.text());
+                           "|" + shape.text());
 }
 
 // Answers the status of what failed first, or 0.
@@ -166,9 +162,9 @@ int Blas::describe(const ProductShape& shape, Product& product) const {
   product.beta = shape.beta;
   const int type = type_of(shape.dtype);
   const int result = shape.result_dtype == 0 ? type : type_of(shape.result_dtype);
-  const int compute = product.is_double                           ? kCompute64
-                      : shape.dtype == GANTRY_FLOAT && uses_tf32_ ? kComputeTf32
-                                                                  : kCompute32;
+  const int compute = product.is_double                                     ? kCompute64
+                      : shape.dtype == GANTRY_FLOAT && shape.rounds_to_tf32 ? kComputeTf32
+                                                                            : kCompute32;
   int status =
       f.product_create(&product.description, compute, product.is_double ? kBlasDouble : kBlasFloat);
   const auto set = [&](int attribute, const auto& value) {

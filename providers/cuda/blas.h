@@ -39,6 +39,7 @@ struct ProductShape {
   double alpha = 1;
   double beta = 0;  ///< 0: c is not read
   bool has_bias = false;
+  bool rounds_to_tf32 = false;  ///< factors of f32 may be rounded to 10 bits of fraction
   ProductActivation activation = ProductActivation::kNone;
 
   /// Names the shape and all else that an algorithm is chosen by.
@@ -52,9 +53,8 @@ constexpr uint64_t kBlasWorkspaceBytes = uint64_t{32} << 20;
 
 class Blas {
  public:
-  /// The library for one device; the device's context is the thread's. `uses_tf32`: products of f32
-  /// may round their factors to 10 bits.
-  Blas(const Device& device, const LibrarySearch& search, bool uses_tf32, std::string cache_folder);
+  /// The library for one device; the device's context is the thread's.
+  Blas(const Device& device, const LibrarySearch& search, std::string cache_folder);
   ~Blas();
   Blas(const Blas&) = delete;
   Blas& operator=(const Blas&) = delete;
@@ -89,7 +89,6 @@ class Blas {
   void require(int status, const char* what) const;
 
   const Device& device_;
-  const bool uses_tf32_;
   CodeCache cache_;
   BlasFunctions functions_;
   void* handle_ = nullptr;

@@ -171,8 +171,7 @@ void Device::require_alive() const {
 Blas* Device::blas() {
   if (services_.options.own_kernels) return nullptr;
   std::call_once(blas_once_, [&] {
-    blas_ = std::make_unique<Blas>(*this, services_.search, services_.options.tf32,
-                                   services_.options.cache);
+    blas_ = std::make_unique<Blas>(*this, services_.search, services_.options.cache);
     if (blas_->is_usable()) return;
     const std::string text = name() +
                              ": products go to the provider's own kernels, which are far "
@@ -186,8 +185,7 @@ Blas* Device::blas() {
 Dnn* Device::dnn() {
   if (services_.options.own_kernels) return nullptr;
   std::call_once(dnn_once_, [&] {
-    dnn_ = std::make_unique<Dnn>(*this, services_.search, services_.options.tf32,
-                                 services_.options.cache);
+    dnn_ = std::make_unique<Dnn>(*this, services_.search, services_.options.cache);
     if (dnn_->is_usable()) return;
     const std::string text = name() +
                              ": convolutions go to the provider's own kernels, which are far "

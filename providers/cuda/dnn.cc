@@ -35,12 +35,8 @@ struct Dnn::Convolution {
   bool is_chosen = false;
 };
 
-Dnn::Dnn(const Device& device, const LibrarySearch& search, bool uses_tf32,
-         std::string cache_folder)
-    : device_(device),
-      uses_tf32_(uses_tf32),
-      cache_(std::move(cache_folder)),
-      reason_(load(search)) {}
+Dnn::Dnn(const Device& device, const LibrarySearch& search, std::string cache_folder)
+    : device_(device), cache_(std::move(cache_folder)), reason_(load(search)) {}
 
 Dnn::~Dnn() {
   convolutions_.clear();
@@ -95,8 +91,8 @@ Dnn::Convolution& Dnn::convolution_of(const ConvShape& shape) {
 
 // Ways come in the same order from the same library on the same device.
 std::string Dnn::key_of(const ConvShape& shape) const {
-  return CodeCache::key_of("cudnn-2|" + std::to_string(version_) + "|" + device_.facts.name +
-                           (uses_tf32_ ? "|tf32|" : "|") + shape.text());
+  return CodeCache::key_of("cudnn-2|" + std::to_string(version_) + "|" + device_.facts.name + "|" +
+                           shape.text());
 }
 
 void Dnn::find_ways(Convolution& convolution, int only) const {
@@ -119,7 +115,8 @@ bool Dnn::may_use(const ConvShape& shape, const DnnDescriptor& config) const {
     const int note = notes.at(static_cast<size_t>(i));
     if (note == kNoteNondeterministic) return false;
     if (shape.dtype != GANTRY_FLOAT) continue;
-    if (note == kNoteDownConvert || (note == kNoteTensorCore && !uses_tf32_)) return false;
+    if (note == kNoteDownConvert || (note == kNoteTensorCore && !shape.rounds_to_tf32))
+      return false;
   }
   return true;
 }

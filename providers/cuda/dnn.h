@@ -29,9 +29,8 @@ struct ConvOperands {
 
 class Dnn {
  public:
-  /// The library for one device; the device's context is the thread's. `uses_tf32`: factors of f32
-  /// may be rounded to 10 bits.
-  Dnn(const Device& device, const LibrarySearch& search, bool uses_tf32, std::string cache_folder);
+  /// The library for one device; the device's context is the thread's.
+  Dnn(const Device& device, const LibrarySearch& search, std::string cache_folder);
   ~Dnn();
   Dnn(const Dnn&) = delete;
   Dnn& operator=(const Dnn&) = delete;
@@ -63,7 +62,6 @@ class Dnn {
   void require(int status, const char* what) const;
 
   const Device& device_;
-  const bool uses_tf32_;
   CodeCache cache_;
   DnnFunctions functions_;
   void* handle_ = nullptr;

@@ -29,7 +29,7 @@ std::vector<int64_t> strides_of(const std::vector<int64_t>& extents, bool is_cha
 std::string ConvShape::text() const {
   std::string text = std::to_string(dtype) + (is_channels_last ? "L" : "F") +
                      (has_bias ? "b" : "") + (has_addend ? "a" : "") +
-                     (has_relu ? "r" + std::to_string(most) : "");
+                     (has_relu ? "r" + std::to_string(most) : "") + (rounds_to_tf32 ? "t" : "");
   for (const auto* list : {&x, &w, &strides, &dilations, &before, &after}) {
     text += "|";
     for (const int64_t number : *list) text.append(std::to_string(number)).append(",");

@@ -21,7 +21,8 @@ struct ConvShape {
   bool has_bias = false;
   bool has_addend = false;
   bool has_relu = false;
-  float most = 0;  ///< of the Relu; 0: no bound
+  float most = 0;               ///< of the Relu; 0: no bound
+  bool rounds_to_tf32 = false;  ///< factors of f32 may be rounded to 10 bits of fraction
 
   /// Names the shape and all else that a way is chosen by.
   [[nodiscard]] std::string text() const;

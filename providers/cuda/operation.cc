@@ -67,7 +67,8 @@ void append_input(std::vector<int64_t>& key, const sdk::Call& call, int slot,
   std::memcpy(&key[key.size() - words], tensor.data, tensor.size_bytes);
 }
 
-Planner planner_of(const sdk::Call& call, uint64_t host_inputs, Device& device) {
+Planner planner_of(const sdk::Call& call, uint64_t host_inputs, bool rounds_to_tf32,
+                   Device& device) {
   std::vector<InputFacts> inputs(static_cast<size_t>(call.input_count()));
   for (int slot = 0; slot < call.input_count(); ++slot) {
     if (!call.has_input(slot)) continue;
@@ -81,21 +82,21 @@ Planner planner_of(const sdk::Call& call, uint64_t host_inputs, Device& device) 
   std::vector<uint8_t> wanted(static_cast<size_t>(call.output_count()));
   for (int slot = 0; slot < call.output_count(); ++slot)
     wanted[static_cast<size_t>(slot)] = call.wants(slot) ? 1 : 0;
-  return {device.source_store(),
-          std::move(inputs),
-          std::move(wanted),
-          device.facts.multiprocessors,
-          {[&device](const ProductShape& shape) {
-             Blas* const blas = device.blas();
-             return blas && blas->supports(shape);
-           },
-           [&device](const ConvShape& shape, uint64_t& out_workspace_bytes) {
-             Dnn* const dnn = device.dnn();
-             return dnn && dnn->supports(shape, out_workspace_bytes);
-           },
-           [&device](uint64_t size_bytes) {
-             return std::make_shared<KeptMemory>(device, size_bytes);
-           }}};
+  return {
+      device.source_store(),
+      std::move(inputs),
+      std::move(wanted),
+      device.facts.multiprocessors,
+      {[&device](const ProductShape& shape) {
+         Blas* const blas = device.blas();
+         return blas && blas->supports(shape);
+       },
+       [&device](const ConvShape& shape, uint64_t& out_workspace_bytes) {
+         Dnn* const dnn = device.dnn();
+         return dnn && dnn->supports(shape, out_workspace_bytes);
+       },
+       [&device](uint64_t size_bytes) { return std::make_shared<KeptMemory>(device, size_bytes); },
+       rounds_to_tf32}};
 }
 
 class Runner {
@@ -222,7 +223,7 @@ void PlannedKernel::run(sdk::Call& call) const {
   BoundPlan* bound = context.find();
   if (!bound) {
     const sdk::Span span = call.span("plan");
-    Planner planner = planner_of(call, host_inputs_, stream.device());
+    Planner planner = planner_of(call, host_inputs_, rounds_to_tf32_, stream.device());
     operation_->plan(planner);
     bound = context.add(std::move(planner).finish());
   }

@@ -37,9 +37,13 @@ class PlannedKernel final : public sdk::Kernel {
   void run(sdk::Call& call) const override;
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override;
 
+  /// NVIDIA's libraries may round factors of f32 to TF32. Before the first run.
+  void set_rounds_to_tf32(bool rounds) { rounds_to_tf32_ = rounds; }
+
  private:
   std::unique_ptr<Operation> operation_;
   uint64_t host_inputs_;
+  bool rounds_to_tf32_ = false;
 };
 
 /// Factory of an operation whose constructor takes the node, for a row whose slots `host_inputs`

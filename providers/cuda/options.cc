@@ -26,7 +26,7 @@ Options::Options(gantry_str text) {
   libraries = given.value("libraries", libraries);
   pool_bytes = given.value("pool_bytes", pool_bytes);
   capture = given.value("capture", capture);
-  tf32 = given.value("tf32", tf32);
+  tf32 = given.value("precision", "f32") == "tf32";
   own_kernels = given.value("own_kernels", own_kernels);
   cache = given.contains("cache") ? given.value("cache", cache) : default_cache();
   if (cache == "off") cache.clear();

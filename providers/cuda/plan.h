@@ -111,6 +111,8 @@ struct LibraryQuestions {
   std::function<bool(const ConvShape& shape, uint64_t& out_workspace_bytes)> supports_conv;
   /// Memory of the device.
   std::function<std::shared_ptr<KeptMemory>(uint64_t size_bytes)> keep;
+  /// They may round factors of f32 to TF32, as the session's precision says.
+  bool rounds_to_tf32 = false;
 };
 
 /// Makes a plan. One thread.
@@ -170,6 +172,9 @@ class Planner {
   Plan finish() && { return std::move(plan_); }
 
   const int multiprocessors;  ///< of the device
+
+  /// Of shapes that libraries are asked for.
+  [[nodiscard]] bool rounds_to_tf32() const { return libraries_.rounds_to_tf32; }
 
   /// Whether cuBLASLt can be called and has a way for a product; opens it when it is first asked.
   [[nodiscard]] bool supports(const ProductShape& shape) const {

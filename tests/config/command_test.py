@@ -145,6 +145,15 @@ def test_warnings_of_what_has_no_effect(write, tmp_path, model):
     assert error.count("gantry warning: ") == 4 and "none is turned off" in error
 
 
+def test_a_precision_that_nobody_takes_is_warned_of(write):
+    (row,) = facts("config", "check", write({"session": {"precision": "f16"}}))["files"]
+    (finding,) = row["findings"]
+    assert (finding["severity"], finding["pointer"]) == ("warning", "/session/precision")
+    assert 'no provider on this machine computes in "f16"; ' in finding["message"] and '"onednn" takes f32 and bf16' in finding["message"]
+    (row,) = facts("config", "check", write({"session": {"precision": "bf16"}}))["files"]
+    assert row["findings"] == []
+
+
 def test_a_provider_that_cannot_be_used_is_named(write):
     file = write({"placement": {"prefer": ["SIM:1", "CPU"]}})
     (row,) = facts("config", "check", file, env={"GANTRY_PROVIDERS_DISABLE": "sim"})["files"]

@@ -23,11 +23,11 @@ TOLERANCES = {"float16": (4e-3, 4e-3), "bfloat16": (3e-2, 3e-2), "float32": (1e-
 class Worker:
     """The process; `run` answers (kernels, outputs) or raises what it says."""
 
-    def __init__(self, folder, fakes=FAKE, environment=None, **options):
+    def __init__(self, folder, fakes=FAKE, environment=None, session=None, **options):
         config = folder / "config.json"
         options = {"libraries": [str(fakes)], "cache": str(BUILD / "tests" / "fake_cuda_cache"), "own_kernels": True,
                    **options}
-        config.write_text(json.dumps({"providers": {"options": {"cuda": options}}}), encoding="utf-8")
+        config.write_text(json.dumps({"providers": {"options": {"cuda": options}}, "session": session or {}}), encoding="utf-8")
         SOURCES.mkdir(parents=True, exist_ok=True)
         path = os.pathsep.join([str(BUILD / "python"), os.environ.get("PYTHONPATH", "")])
         self.process = subprocess.Popen([sys.executable, str(TESTS / "worker.py")],

@@ -40,7 +40,7 @@ def main() -> int:
                               env=machine.environment_of(folder))
     if done.returncode != 0:
         sys.exit((done.stderr.strip() or done.stdout.strip())[-400:])
-    floats = "may be TF32" if json.loads(options).get("tf32") else "strict"
+    floats = "may be TF32" if json.loads(options).get("precision") == "tf32" else "strict"
     print(json.dumps({"times_ms": times_of(done.stdout), "precision": f"f32 {floats}, products summed in f32"}))
     return 0
 

@@ -91,7 +91,7 @@ struct Products {
   /// they are brought together first.
   bool lies_well;
 
-  explicit Products(const AttentionCall& call) {
+  Products(const AttentionCall& call, bool rounds_to_tf32) {
     const AttentionParameters& p = call.parameters;
     lies_well = p.batch == 1 && p.q_heads == p.kv_heads && !is_whole(p);
     scores.dtype = call.dtype;
@@ -104,6 +104,7 @@ struct Products {
     scores.a_batch_stride = lies_well ? p.q.head : scores.m * scores.k;
     scores.b_batch_stride = lies_well ? p.k.head : scores.n * scores.k;
     scores.alpha = p.scale;
+    scores.rounds_to_tf32 = sums.rounds_to_tf32 = rounds_to_tf32;
     sums.dtype = sums.result_dtype = call.dtype;
     sums.m = scores.m;
     sums.n = p.v_width;
@@ -178,7 +179,7 @@ bool plan_attention_by_products(Planner& planner, const AttentionCall& call) {
   if (p.q_length < kLeastQueriesOfProducts || p.k_past > 0 || p.k_length < 1 || p.width < 1 ||
       p.v_width < 1 || call.dtype == GANTRY_DOUBLE || scores_bytes > kMostScoreBytes)
     return false;
-  const Products products(call);
+  const Products products(call, planner.rounds_to_tf32());
   if (!planner.supports(products.scores) || !planner.supports(products.sums)) return false;
   const Operands at = operands_of(planner, call, products.lies_well);
   const Buffer scores = planner.scratch(static_cast<uint64_t>(scores_bytes));

@@ -146,6 +146,7 @@ class Conv final : public Operation {
     const Buffer y = planner.output(0, x.dtype, shape);
     if (parameters.count == 0) return;
     ConvShape plain = shape_for_library(parameters, x.dtype, w, x.shape.size() - 2);
+    plain.rounds_to_tf32 = planner.rounds_to_tf32();
     // The order of most of what is read and written.
     plain.is_channels_last = orders_.x || orders_.y;
     ConvShape whole = plain;

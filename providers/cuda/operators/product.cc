@@ -100,6 +100,7 @@ std::optional<ProductShape> blas_shape(const Planner& planner, const Product& pr
   shape.a_batch_stride = walk.strides[0][0];
   shape.b_batch_stride = walk.strides[1][0];
   shape.alpha = product.alpha;
+  shape.rounds_to_tf32 = planner.rounds_to_tf32();
   if (shape.batch > 1 && shape.b_batch_stride == 0 && !shape.a_is_transposed &&
       shape.a_batch_stride == shape.m * shape.k) {
     // The same right factor for all: one product of many rows.
@@ -313,6 +314,7 @@ void plan_rows_product(Planner& planner, const RowsProduct& product, const Buffe
   shape.k = product.k;
   shape.b_is_transposed = true;
   shape.has_bias = bias != nullptr;
+  shape.rounds_to_tf32 = planner.rounds_to_tf32();
   if (planner.supports(shape)) {
     std::vector<Buffer> buffers = {y, planner.scratch(kBlasWorkspaceBytes), a, b};
     if (bias) buffers.push_back(*bias);

@@ -4,7 +4,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from cuda_worker import compare_all
+from cuda_worker import BUILD, Worker, compare_all
 from small_graph import small_graph
 
 
@@ -95,3 +95,27 @@ def test_what_stands_behind_is_done_in_the_same_pass(both, case, dtype):
     else:
         assert not any(name.startswith("cuda.MatMul+") and name != "cuda.MatMul+Add" for name in kernels)
         assert case == "exact_gelu" or "cuda.MatMul+Add" not in kernels
+
+
+def test_tf32_where_it_is_asked_for(tmp_path):
+    """By cuBLASLt: factors have 10 bits of fraction with the session's precision or the provider's, and all of theirs without."""
+    a, b = random(20, 30), random(30, 40, seed=1)
+    model, feeds = small_graph("y = MatMul(a, b)", {"a": a, "b": b})
+    exact = a.astype(np.float64) @ b
+    errors = {}
+    for name, session, own in (("none", {}, {}), ("session", {"precision": "tf32"}, {}), ("own", {}, {"precision": "tf32"}),
+                               ("both", {"precision": "tf32"}, {"precision": "f32"})):
+        (tmp_path / name).mkdir()
+        worker = Worker(tmp_path / name, BUILD / "tests" / "fake_cuda_blas", session=session, own_kernels=False, **own)
+        _, outputs = worker.run(model, feeds)
+        worker.close()
+        errors[name] = np.abs(outputs["y"] - exact).max() / np.abs(exact).max()
+    assert errors["none"] < 1e-6 and errors["both"] < 1e-6
+    assert 1e-5 < errors["session"] < 1e-2 and errors["own"] == errors["session"]
+
+
+def test_a_precision_that_the_device_does_not_take(tmp_path):
+    worker = Worker(tmp_path, session={"precision": "bf16"})
+    with pytest.raises(RuntimeError, match='no provider of CUDA:0 computes in "bf16"; "cuda" takes f32 and tf32. Leave'):
+        worker.run(*small_graph("y = MatMul(a, b)", {"a": random(2, 3), "b": random(3, 4)}))
+    worker.close()

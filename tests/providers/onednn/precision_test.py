@@ -92,7 +92,15 @@ def session_in(**environment):
 def test_a_device_that_does_not_have_it(tmp_path):
     (tmp_path / "c.json").write_text('{"providers": {"disable": ["onednn"]}}')
     message = session_in(GANTRY_CONFIG=str(tmp_path / "c.json"))
-    assert '/session/precision: no provider of CPU computes in "bf16"; leave the member out' in message
+    assert '/session/precision: no provider of CPU computes in "bf16". Leave the member out' in message
+
+
+@pytest.mark.parametrize("precision", ["tf32", "f16"])
+def test_a_precision_that_none_takes(precision):
+    model, _ = small_graph("y = MatMul(x, w)", {"x": random(2, 64)}, {"w": random(64, 64)})
+    with pytest.raises(gantry.UnsupportedError) as error:
+        gantry.Session(model, device="CPU", config={"session": {"precision": precision}})
+    assert f'/session/precision: no provider of CPU computes in "{precision}"; "onednn" takes f32 and bf16. Leave' in str(error.value)
 
 
 def test_a_cpu_that_does_not_have_it():

@@ -36,6 +36,7 @@ constexpr int kRelu = 2;
 constexpr int kBias = 4;
 constexpr int kGelu = 32;
 constexpr int kUnsupported = 15;
+constexpr int kComputeTf32 = 77;
 
 // What the caller promises of addresses, for which algorithms are offered; that of the library's
 // own is 256 bytes.
@@ -44,6 +45,13 @@ struct Preference {
   uint32_t reductions = 7;
   std::array<uint32_t, 4> alignments = {256, 256, 256, 256};  // of A, B, C, D
 };
+
+// With the 10 bits of fraction that TF32 has.
+double to_tf32(double value) {
+  int exponent = 0;
+  const double fraction = std::frexp(value, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(fraction, 11)), exponent - 11);
+}
 
 Number number_of(int type) {
   return type == 0   ? Number::kFloat
@@ -59,6 +67,11 @@ struct Work {
   void* d_data;
   double alpha, beta;
 
+  [[nodiscard]] double factor(const void* data, int type, int64_t at) const {
+    const double exact = read(data, number_of(type), at);
+    return product.compute == kComputeTf32 ? to_tf32(exact) : exact;
+  }
+
   void run() const {
     const int64_t inner = product.transpose_a != 0 ? a.rows : a.columns;
     for (int64_t n = 0; n < d.batch; ++n) {
@@ -70,8 +83,8 @@ struct Work {
                 product.transpose_a != 0 ? row * a.leading + k : k * a.leading + row;
             const int64_t right =
                 product.transpose_b != 0 ? k * b.leading + column : column * b.leading + k;
-            sum += read(a_data, number_of(a.type), n * a.stride + left) *
-                   read(b_data, number_of(b.type), n * b.stride + right);
+            sum += factor(a_data, a.type, n * a.stride + left) *
+                   factor(b_data, b.type, n * b.stride + right);
           }
           sum *= alpha;
           const int64_t at = column * d.leading + row;
@@ -104,7 +117,7 @@ int check(const Product& product, const Layout& a, const Layout& b, const Layout
   if (product.scale_type != (is_double ? 1 : 0)) return kInvalid;
   if ((a.type == 1) != is_double || a.type != b.type || (d.type != a.type && d.type != 0))
     return kUnsupported;
-  if (product.compute == 77 && a.type != 0) return kUnsupported;
+  if (product.compute == kComputeTf32 && a.type != 0) return kUnsupported;
   if (is_double && product.epilogue != 1) return kUnsupported;
   if ((product.epilogue & kBias) != 0 && !product.bias) return kUnsupported;
   const int64_t inner = product.transpose_a != 0 ? a.rows : a.columns;
@@ -146,7 +159,7 @@ EXPORT int cublasLtMatrixLayoutSetAttribute(void* layout, int attribute, const v
   return attribute == 6 ? set(to.stride, value, size) : kInvalid;
 }
 EXPORT int cublasLtMatmulDescCreate(void** product, int compute, int scale_type) {
-  if (compute != 68 && compute != 70 && compute != 77) return kInvalid;
+  if (compute != 68 && compute != 70 && compute != kComputeTf32) return kInvalid;
   *product = new Product{0, 0, 1, compute, scale_type};
   return kOk;
 }
