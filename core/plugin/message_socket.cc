@@ -7,23 +7,25 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <memory>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 
 namespace gantry {
 namespace {
 
-// What a socket takes at once is limited by the system, far above this.
-constexpr size_t kMostInline = 64 * 1024;
+// Room on the stack of whoever receives; what a socket takes at once is far above it.
+constexpr size_t kMostInline = 16 * 1024;
 constexpr uint64_t kMostMessageBytes = uint64_t{1} << 34;
 
 // In front of every message. With `is_apart` the bytes are those of the last descriptor's file.
 struct Head {
   uint64_t size_bytes;
-  uint64_t is_apart;
+  uint32_t is_apart;
+  int32_t core;  // that it is sent from
 };
 
 Descriptor memory_of(std::span<const std::byte> bytes) {
@@ -93,7 +95,7 @@ bool send_message(int socket, std::span<const std::byte> bytes, std::span<const 
                                         std::to_string(descriptors.size()));
   }
   std::vector<int> all(descriptors.begin(), descriptors.end());
-  Head head = {bytes.size(), bytes.size() > kMostInline ? 1U : 0U};
+  Head head = {bytes.size(), bytes.size() > kMostInline ? 1U : 0U, sched_getcpu()};
   Descriptor apart;
   if (head.is_apart) {
     apart = memory_of(bytes);
@@ -122,36 +124,47 @@ bool send_message(int socket, std::span<const std::byte> bytes, std::span<const 
 }
 
 std::optional<ReceivedMessage> receive_message(int socket) {
-  // Not a thread's own: providers are closed while the process ends, when such objects are gone.
-  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(kMostInline);
+  ReceivedMessage message;
+  Receipt receipt = Receipt::kNotYet;
+  while (receipt == Receipt::kNotYet) receipt = receive_message(socket, message);
+  if (receipt == Receipt::kEnded) return {};
+  return message;
+}
+
+Receipt receive_message(int socket, ReceivedMessage& received) {
+  std::array<std::byte, kMostInline> buffer;
   Head head = {};
-  std::array<iovec, 2> parts = {iovec{&head, sizeof(head)}, iovec{buffer.get(), kMostInline}};
+  std::array<iovec, 2> parts = {iovec{&head, sizeof(head)}, iovec{buffer.data(), kMostInline}};
   ControlBuffer control;
   msghdr message = {};
   message.msg_iov = parts.data();
   message.msg_iovlen = parts.size();
   message.msg_control = control.bytes.data();
   message.msg_controllen = control.bytes.size();
-  ssize_t got = -1;
-  do {
-    got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  } while (got < 0 && errno == EINTR);
-  if (got < static_cast<ssize_t>(sizeof(head)) || head.size_bytes > kMostMessageBytes) return {};
-  ReceivedMessage received;
+  const ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Receipt::kNotYet;
+  if (got < static_cast<ssize_t>(sizeof(head)) || head.size_bytes > kMostMessageBytes)
+    return Receipt::kEnded;
   received.descriptors = descriptors_of(message);
+  received.core = head.core;
   if (!head.is_apart) {
-    if (head.size_bytes != static_cast<uint64_t>(got) - sizeof(head)) return {};
-    received.bytes.assign(buffer.get(), buffer.get() + head.size_bytes);
-    return received;
+    if (head.size_bytes != static_cast<uint64_t>(got) - sizeof(head)) return Receipt::kEnded;
+    received.bytes.assign(buffer.data(), buffer.data() + head.size_bytes);
+    return Receipt::kMessage;
   }
   struct stat facts = {};
   if (received.descriptors.empty() || fstat(received.descriptors.back().get(), &facts) != 0 ||
       static_cast<uint64_t>(facts.st_size) < head.size_bytes)
-    return {};
+    return Receipt::kEnded;
   received.bytes.resize(head.size_bytes);
-  if (!read_all(received.descriptors.back().get(), received.bytes)) return {};
+  if (!read_all(received.descriptors.back().get(), received.bytes)) return Receipt::kEnded;
   received.descriptors.pop_back();
-  return received;
+  return Receipt::kMessage;
+}
+
+void set_receive_timeout(int socket, std::chrono::milliseconds timeout) {
+  const timeval limit = {timeout.count() / 1000, timeout.count() % 1000 * 1000};
+  setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 }
 
 }  // namespace gantry

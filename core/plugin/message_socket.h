@@ -4,6 +4,7 @@
 // for each socket.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -26,9 +27,17 @@ bool send_message(int socket, std::span<const std::byte> bytes, std::span<const 
 struct ReceivedMessage {
   std::vector<std::byte> bytes;
   std::vector<Descriptor> descriptors;
+  int core = -1;  ///< on which its sender was; what a worker process says of it is not checked
 };
 
 /// Waits for the next message. Nothing: the other end is gone, or what came is none.
 std::optional<ReceivedMessage> receive_message(int socket);
+
+enum class Receipt { kMessage, kNotYet, kEnded };
+
+/// As above, but waits no longer than set_receive_timeout said, and not beyond a signal: kNotYet.
+Receipt receive_message(int socket, ReceivedMessage& message);
+
+void set_receive_timeout(int socket, std::chrono::milliseconds timeout);
 
 }  // namespace gantry

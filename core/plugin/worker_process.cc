@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kPollMs = 5;  // between questions whether a call shall go on
+constexpr std::chrono::milliseconds kTick{5};  // between questions whether a call shall go on
 
 int64_t whole_milliseconds_since(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
@@ -45,12 +45,13 @@ class WorkerProcess::Lease {
   }
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
-  [[nodiscard]] int get() const { return channel_.get(); }
+  Channel& operator*() { return channel_; }
+  Channel* operator->() { return &channel_; }
   bool is_good = false;
 
  private:
   WorkerProcess& process_;
-  Descriptor channel_;
+  Channel channel_;
 };
 
 std::shared_ptr<WorkerProcess> WorkerProcess::start(const std::string& provider,
@@ -85,20 +86,21 @@ std::shared_ptr<WorkerProcess> WorkerProcess::start(const std::string& provider,
 
 WorkerProcess::~WorkerProcess() { reap(true); }
 
-Descriptor WorkerProcess::take_channel() {
+WorkerProcess::Channel WorkerProcess::take_channel() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!channels_.empty()) {
-    Descriptor channel = std::move(channels_.back());
+    Channel channel = std::move(channels_.back());
     channels_.pop_back();
     return channel;
   }
   auto [ours, theirs] = make_message_sockets();
   const std::array<int, 1> sent = {theirs.get()};
   send_message(boot_.get(), {}, sent);  // if it is gone, the channel is closed and says so
-  return std::move(ours);
+  set_receive_timeout(ours.get(), kTick);
+  return {std::move(ours), {}};
 }
 
-void WorkerProcess::give_channel(Descriptor channel) {
+void WorkerProcess::give_channel(Channel channel) {
   const std::lock_guard<std::mutex> lock(mutex_);
   channels_.push_back(std::move(channel));
 }
@@ -107,18 +109,14 @@ std::vector<std::byte> WorkerProcess::call(const MessageWriter& request,
                                            const std::vector<int>& descriptors,
                                            const Patience& patience) {
   Lease channel(*this);
-  if (!send_message(channel.get(), request.bytes(), descriptors)) {
+  if (!send_message(channel->socket.get(), request.bytes(), descriptors)) {
     reap(true);
     throw WorkerEnded(how_it_ended());
   }
-  const Code stop = wait_for_answer(channel.get(), patience);
-  std::optional<ReceivedMessage> answer = receive_message(channel.get());
-  if (!answer) {
-    // A closed channel is the end of the process, or of what can be made of it.
-    reap(true);
-    throw WorkerEnded(how_it_ended());
-  }
-  MessageReader reader(answer->bytes);
+  ReceivedMessage answer;
+  const Code stop = receive_answer(*channel, patience, answer);
+  channel->core = answer.core;
+  MessageReader reader(answer.bytes);
   const auto code = static_cast<Code>(reader.get<uint32_t>());
   channel.is_good = true;
   if (code != Code::kOk) {
@@ -129,26 +127,29 @@ std::vector<std::byte> WorkerProcess::call(const MessageWriter& request,
     if (is_spent) end_for(text, was_stopped ? stop : code);
     throw Error(was_stopped ? stop : code, std::move(text));
   }
-  answer->bytes.erase(answer->bytes.begin(), answer->bytes.begin() + sizeof(uint32_t));
-  return std::move(answer->bytes);
+  answer.bytes.erase(answer.bytes.begin(), answer.bytes.begin() + sizeof(uint32_t));
+  return std::move(answer.bytes);
 }
 
 // What the call was stopped with, if it was and answered all the same.
-Code WorkerProcess::wait_for_answer(int channel, const Patience& patience) {
+Code WorkerProcess::receive_answer(Channel& channel, const Patience& patience,
+                                   ReceivedMessage& answer) {
   const Clock::time_point start = Clock::now();
   std::optional<Clock::time_point> stopped;
   Code stop = Code::kOk;
-  std::array<pollfd, 2> waits = {pollfd{channel, POLLIN, 0}, pollfd{death_.get(), POLLIN, 0}};
-  const bool has_end = patience.timeout_ms > 0 || patience.should_stop;
+  bool is_last = false;
+  channel.awake.wait(channel.socket.get(), patience.awake, channel.core);
   for (;;) {
-    const int ready = poll(waits.data(), waits.size(), has_end ? kPollMs : -1);
-    // An answer that was sent before the end is there to be read.
-    if (ready > 0 && waits[0].revents != 0) return stop;
-    if (ready > 0) {
+    const Receipt receipt = receive_message(channel.socket.get(), answer);
+    if (receipt == Receipt::kMessage) return stop;
+    // A closed channel is the end of the process, or of what can be made of it.
+    if (receipt == Receipt::kEnded || is_last) {
       reap(true);
       throw WorkerEnded(how_it_ended());
     }
-    if (ready < 0 && errno != EINTR) return stop;
+    // A process that the provider started may keep the channel open. An answer that was sent before
+    // the end is there to be read.
+    is_last = is_gone();
     if (!stopped) {
       if (patience.should_stop) stop = patience.should_stop();
       if (stop == Code::kOk && patience.timeout_ms > 0 &&
@@ -162,6 +163,11 @@ Code WorkerProcess::wait_for_answer(int channel, const Patience& patience) {
     end_for("a call did not end within " + std::to_string(whole_milliseconds_since(start)) + " ms",
             stop);
   }
+}
+
+bool WorkerProcess::is_gone() const {
+  pollfd wait = {death_.get(), POLLIN, 0};
+  return poll(&wait, 1, 0) > 0;
 }
 
 void WorkerProcess::end_for(const std::string& why, Code code) {

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "plugin/awake_wait.h"
 #include "plugin/descriptor.h"
 #include "plugin/isolation.h"
 #include "plugin/message_socket.h"
@@ -38,6 +39,7 @@ class WorkerProcess {
     std::function<Code()> should_stop;
     std::atomic<bool>* stop_flag = nullptr;  ///< set when the call shall stop; the worker reads it
     int64_t grace_ms = 0;                    ///< from then until the process is ended
+    std::chrono::microseconds awake{0};      ///< of waiting, as AwakeWait has it
   };
 
   /// Starts the program. UNAVAILABLE: it is not there, or cannot be started.
@@ -70,11 +72,17 @@ class WorkerProcess {
   void note_segments(const std::vector<WorkerAsk::Segment>& segments);
 
  private:
+  struct Channel {
+    Descriptor socket;
+    AwakeWait awake;  // for its answers
+    int core = -1;    // that the last one came from
+  };
   class Lease;
   WorkerProcess() = default;
-  Descriptor take_channel();
-  void give_channel(Descriptor channel);
-  Code wait_for_answer(int channel, const Patience& patience);
+  Channel take_channel();
+  void give_channel(Channel channel);
+  Code receive_answer(Channel& channel, const Patience& patience, ReceivedMessage& answer);
+  [[nodiscard]] bool is_gone() const;
   [[noreturn]] void end_for(const std::string& why, Code code);
   void reap(bool is_killed);
 
@@ -83,7 +91,7 @@ class WorkerProcess {
   pid_t child_ = -1;
   std::atomic<bool> has_ended_ = false;
   mutable std::mutex mutex_;
-  std::vector<Descriptor> channels_;
+  std::vector<Channel> channels_;
   std::set<uint64_t> segments_;
   siginfo_t how_ = {};
   bool is_reaped_ = false;

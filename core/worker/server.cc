@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "plugin/awake_wait.h"
 #include "plugin/error.h"
 #include "plugin/graph_message.h"
 #include "plugin/library.h"
@@ -21,6 +22,7 @@
 #include "plugin/provider.h"
 #include "plugin/shared_arena.h"
 #include "schedule/run_services.h"
+#include "schedule/thread_pool.h"
 #include "worker/claims.h"
 #include "worker/fragment.h"
 #include "worker/output_memory.h"
@@ -30,6 +32,7 @@ namespace gantry {
 namespace {
 
 constexpr uint64_t kInlineOutputBytes = 1024;  // of an output that goes with the message
+constexpr std::chrono::microseconds kAwakeForRequest = ThreadTeam::kAwake;  // between two requests
 
 // The rest of a request, and what came with it.
 struct Request {
@@ -41,16 +44,18 @@ class Server {
  public:
   /// Answers every request of a channel until it ends.
   void serve(Descriptor channel) noexcept {
-    while (serve_one(channel.get())) {
-    }
+    AwakeWait awake;
+    for (int core = -1; serve_one(channel.get(), core);)
+      awake.wait(channel.get(), kAwakeForRequest, core);
   }
 
-  /// False: the channel has ended.
-  bool serve_one(int channel) noexcept {
+  /// `core`: where the request came from. False: the channel has ended.
+  bool serve_one(int channel, int& core) noexcept {
     std::optional<ReceivedMessage> message;
     try {
       message = receive_message(channel);
       if (!message) return false;
+      core = message->core;
       return send_message(channel, answer(*message).bytes(), {});
     } catch (...) {  // without memory for an answer the application must not wait for one
       return false;
@@ -269,7 +274,8 @@ void serve_application(int boot) {
     if (!message) return;
     for (Descriptor& descriptor : message->descriptors) {
       // In this thread, so that a sandbox holds for all threads that come after.
-      if (is_first && !server->serve_one(descriptor.get())) return;
+      int core = -1;
+      if (is_first && !server->serve_one(descriptor.get(), core)) return;
       std::thread([server, channel = std::move(descriptor)]() mutable {
         server->serve(std::move(channel));
       }).detach();
