@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "library.h"
+#include "winograd/forecast.h"
 #include "winograd/weights.h"
 
 namespace gantry::onednn::winograd {
@@ -31,6 +32,13 @@ constexpr int64_t kFewestRows = 28;
 // What a gain has to be: a part of the time, and time of one core for each byte.
 constexpr double kLeastGain = 0.1;
 constexpr double kSecondsPerByte = 50e-6 / (1 << 20);
+
+// What a forecast says of the time over that of the direct convolution: below the first and above
+// the second it is believed, since it is seldom wrong by a fifth.
+constexpr double kSurelyFaster = 0.8;
+constexpr double kSurelySlower = 1.05;
+constexpr double kCostPerByte = 4;  // multiplications that are done in kSecondsPerByte
+constexpr int kFewestLanes = 8;     // of the code that forecasts are for
 
 double work_of(const Geometry& geometry) {
   return static_cast<double>(geometry.batch * geometry.out_height * geometry.out_width) *
@@ -236,20 +244,39 @@ std::optional<Tile> weigh(const Times& times, int threads, int64_t two_bytes, in
   return is_four ? Tile::k4 : Tile::k2;
 }
 
+/// What a forecast says; `is_sure`: nothing need be measured.
+struct Forecast {
+  bool is_sure = false;
+  std::optional<Tile> tile;
+};
+
+Forecast forecast(const Geometry& g, Way two, Way four) {
+  if (code().lanes < kFewestLanes) return {};
+  const double direct = direct_cost(g);
+  const auto cost = [&](Way way) {
+    return own_cost(g, way.tile, way.form) + kCostPerByte * static_cast<double>(growth_of(g, way));
+  };
+  const double least = std::min(cost(two), cost(four));
+  if (least > direct * kSurelySlower) return {true, std::nullopt};
+  return {least < direct * kSurelyFaster, least == cost(two) ? Tile::k2 : Tile::k4};
+}
+
 }  // namespace
 
 std::optional<Tile> faster_tile(const Geometry& geometry, int threads) {
   if (geometry.channels < kFewestChannels || geometry.filters < kFewestChannels ||
       work_of(geometry) < kLeastWork || most_padding(geometry) > kMostPadding)
     return std::nullopt;
+  const Way two = way_of(geometry, Tile::k2);
+  const Way four = way_of(geometry, Tile::k4);
+  const Forecast expected = forecast(geometry, two, four);
+  if (expected.is_sure) return expected.tile;
   static std::mutex mutex;
   static auto& known = *new std::map<std::vector<int64_t>, std::optional<Tile>>;
   const std::lock_guard lock(mutex);
   const auto [place, is_new] = known.try_emplace(key_of(geometry, threads));
   if (!is_new) return place->second;
   // A part of the weights is kept as all of them are.
-  const Way two = way_of(geometry, Tile::k2);
-  const Way four = way_of(geometry, Tile::k4);
   const Geometry measured = cut(geometry, four);
   Times times = measure_all(measured, two, four, threads);
   const double scale = work_of(geometry) / work_of(measured);

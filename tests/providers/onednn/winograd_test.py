@@ -190,6 +190,22 @@ def test_what_is_left_to_the_library(case, tmp_path):
     np.testing.assert_allclose(session_of(model, "4x4").run(feeds)["y"], expected, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("channels, extent, tile", [(64, 56, "4"), (160, 7, "no")])
+def test_where_numbers_tell_nothing_is_measured(channels, extent, tile, tmp_path):
+    if os.environ.get(LEVEL) == "plain":
+        pytest.skip("the numbers are those of vectors")
+    model, _ = small_graph("y = Conv<pads=[1,1,1,1]>(x, w)", {"x": random(1, channels, extent, extent)}, {"w": random(channels, channels, 3, 3)})
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    code = "import gantry, sys; gantry.Session(sys.argv[1], config={'session': {'artefact_cache': sys.argv[2]}})"
+    done = subprocess.run([sys.executable, "-c", code, path, tmp_path / "cache"], env={**os.environ, "ONEDNN_VERBOSE": "1"}, capture_output=True, text=True,
+                          check=True, timeout=60)
+    ran = [line for line in done.stdout.splitlines() if ",exec," in line]
+    assert [line for line in ran if ",convolution," in line] == []
+    (kept,) = (tmp_path / "cache").glob("*.artefact")
+    assert f"8:winograd{len(tile)}:{tile}".encode() in kept.read_bytes()
+
+
 @compares_times
 def test_the_faster_way_is_taken(tmp_path):
     # Twice as fast and more on every machine: 4 times fewer multiplications, of small weights.
