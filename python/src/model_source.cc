@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "errors.h"
+#include "json_text.h"
 
 namespace gantry::python {
 namespace {
@@ -27,15 +28,6 @@ std::string path_text(nb::handle path) {
   if (PyUnicode_FSConverter(path.ptr(), &encoded) == 0) throw nb::python_error();
   const nb::object bytes = nb::steal(encoded);
   return {PyBytes_AS_STRING(encoded), static_cast<size_t>(PyBytes_GET_SIZE(encoded))};
-}
-
-std::string json_of(nb::handle config) {
-  try {
-    return nb::cast<std::string>(nb::module_::import_("json").attr("dumps")(config));
-  } catch (nb::python_error& error) {
-    throw Error(Code::kInvalidArgument, "config: it cannot be written as JSON: " +
-                                            nb::cast<std::string>(nb::str(error.value())));
-  }
 }
 
 GivenConfig read_config(const std::string& file) {
@@ -91,7 +83,7 @@ GivenModel given_model(nb::handle model) {
 
 GivenConfig given_config(nb::handle config) {
   if (config.is_none()) return {};
-  if (PyDict_Check(config.ptr())) return {json_of(config), {}};
+  if (PyDict_Check(config.ptr())) return {json_text(config), {}};
   const bool is_text = PyUnicode_Check(config.ptr());
   if (is_text) {
     const auto text = nb::cast<std::string>(config);

@@ -4,6 +4,9 @@
 import json
 import os
 import pathlib
+import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -27,6 +30,31 @@ def test_dict_text_and_path(tmp_path):
     assert device_of(None) == device_of({}) == "CPU:0"
     (node,) = gantry.check(add_model(), config=file).nodes
     assert node.device == "SIM:1"
+
+
+def test_dicts_of_all_kinds_are_read_as_json_would():
+    class Name(str):
+        pass
+
+    for name, value in (("threads", 2), ("threads", True), ("optimization", "none"), ("optimization", Name("none")), ("optimization", "n\u00f6\"\\\n\ud800"),
+                        ("memory_limit_bytes", 1e300), ("memory_limit_bytes", -5), ("disable_passes", ["cse", ("x",)]), ("capture", None),
+                        ("threads", float("inf"))):
+        found = []
+        for config in ({"session": {name: value}}, json.dumps({"session": {name: value}})):
+            try:
+                found.append(device_of(config))
+            except gantry.Error as error:
+                found.append(re.sub(r"^(config|configuration \(session\))(:\d+:\d+)?: ", "", str(error), flags=re.MULTILINE))
+        assert found[0] == found[1], (name, value)
+    with pytest.raises(gantry.InvalidArgumentError, match="cannot be written as JSON"):
+        device_of({"session": {"threads": {1, 2}}})
+
+
+def test_a_dict_does_not_bring_pythons_json(tmp_path):
+    code = "import sys, gantry; gantry.Session(sys.argv[1], config={'session': {'threads': 1, 'memory_limit_bytes': 10**9}}); assert 'json' not in sys.modules"
+    path = tmp_path / "m.onnx"
+    path.write_bytes(add_model().SerializeToString())
+    subprocess.run([sys.executable, "-c", code, path], check=True, timeout=60)
 
 
 def test_what_is_named_in_the_call_wins():
