@@ -4,6 +4,7 @@
 #include <gantry/device.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cerrno>
 #include <filesystem>
@@ -345,11 +346,13 @@ Manifest read_manifest(const std::string& file) {
     throw Error(Code::kNotFound,
                 file + ": the manifest cannot be read: " + std::generic_category().message(reason));
   }
-  std::string text(kMaxManifestBytes + 1,
-                   '\0');  // one more, to see that a file is too large without reading all of it
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  std::string text;
+  std::array<char, 4096> part{};
+  // No further than shows that a file is too large.
+  while (text.size() <= kMaxManifestBytes &&
+         (stream.read(part.data(), part.size()) || stream.gcount() > 0))
+    text.append(part.data(), static_cast<size_t>(stream.gcount()));
   if (stream.bad()) throw Error(Code::kNotFound, file + ": the manifest cannot be read");
-  text.resize(static_cast<size_t>(stream.gcount()));
   return parse_manifest(text, file);
 }
 
