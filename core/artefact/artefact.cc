@@ -110,6 +110,7 @@ std::shared_ptr<const void> Artefact::find(const PackedKey& key, uint64_t size_b
 }
 
 void Artefact::note(const PackedBlock& block) {
+  const std::lock_guard<std::mutex> lock(noting_);
   if (!blocks_.emplace(block.key, block).second || !file_ || !fault_.empty()) return;
   if (!file_->find(name_of(block.key))) fault_ = kBlocksMissing;
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one compilation takes from an artefact and leaves for the next one: blobs of kernels and
-// packed blocks, by name. Used by the thread that compiles; what it gives out may be used by any.
+// packed blocks, by name. Of the blocks it is asked and told by all threads that compile; the rest
+// is one thread's, while no other compiles.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,6 +47,7 @@ class Artefact final : public PackedLedger {
   std::map<std::string, uint64_t> claims_;  // by description: how many there were
   std::map<std::string, std::vector<std::byte>> forms_;
   std::map<std::string, std::span<const std::byte>> old_forms_;  // in the file, still good
+  std::mutex noting_;
   std::map<PackedKey, PackedBlock> blocks_;
   std::string fault_;
 };

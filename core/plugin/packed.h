@@ -19,7 +19,7 @@ struct PackedBlock {
 };
 
 /// Where a compilation finds what was packed before, by another process perhaps, and leaves what it
-/// packs. Used by one thread at a time.
+/// packs. Any thread.
 class PackedLedger {
  public:
   virtual ~PackedLedger() = default;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A granted claim compiled by its provider. One thread.
+// Granted claims compiled by their providers. Compiling is most of what loading takes, and one
+// claim needs nothing of another: those for host memory are compiled on all cores.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "schedule/device_table.h"
@@ -11,19 +13,26 @@
 
 namespace gantry {
 
-/// What compiling a claim reads besides its step; all borrowed during the call.
+/// A claim that has a step, but no kernel yet.
+struct UncompiledClaim {
+  const Claim* claim = nullptr;
+  ClaimSlots slots;
+  size_t step = 0;  ///< index of its step
+};
+
+/// What compiling reads besides the claims and their steps; all borrowed during the call.
 struct CompileSite {
-  const Claim& claim;
-  const ClaimSlots& claim_slots;
   const GraphPlacement& placement;
+  const DeviceTable& devices;
   const std::vector<SlotInfo>& slots;  ///< of the program, with the formats that were granted
-  const MemorySpace& space;            ///< in which the kernel runs
   const BuildOptions& options;
 };
 
-/// Sets the kernel and the mark of `step`, which names its node, provider, device, inputs and
-/// outputs already; keeps the compiled form for the artefact, and drops the mapped pages of
-/// constants that only compiling reads. Errors: CompileFailure, DEVICE_LOST.
-void compile_claim(const CompileSite& site, Step& step);
+/// Sets the kernel and the mark of each claim's step, which names its node, provider, device,
+/// inputs and outputs already; keeps the compiled forms for the artefact, and drops the mapped
+/// pages of constants that only compiling reads. One thread; it returns when all are done. Errors,
+/// of the first claim that has one: CompileFailure, DEVICE_LOST.
+void compile_claims(const CompileSite& site, const std::vector<UncompiledClaim>& claims,
+                    std::vector<Step>& steps);
 
 }  // namespace gantry

@@ -63,6 +63,7 @@ class ProgramBuilder {
         add_control_flow(*group.node);
       }
     }
+    compile_claims({placement_, devices_, program_.slots_, options_}, uncompiled_, program_.steps_);
     add_outputs();
     find_lifetimes(program_.steps_, program_.slots_, program_.outputs_);
     if (options_.leaves_session)
@@ -264,8 +265,7 @@ class ProgramBuilder {
       step.wanted.push_back(value && value->is_read() ? 1 : 0);
     }
     step.output_ports = claim.outputs;
-    compile_claim({claim, slots, placement_, program_.slots_, devices_.space(space), options_},
-                  step);
+    uncompiled_.push_back({&claim, slots, program_.steps_.size()});
     program_.steps_.push_back(std::move(step));
   }
 
@@ -333,6 +333,7 @@ class ProgramBuilder {
   std::map<std::tuple<const GraphValue*, uint32_t, bool>, uint32_t> slots_;
   std::unordered_map<uint32_t, const Claim*> makers_;  // by slot
   std::set<uint32_t> made_;                            // slots that a step writes
+  std::vector<UncompiledClaim> uncompiled_;
   std::unordered_map<const GraphValue*, uint32_t> host_constants_;
   std::unordered_map<const GraphValue*, uint32_t> aligned_constants_;
 };

@@ -57,6 +57,29 @@ uint32_t hardware_threads() noexcept {
   return count;
 }
 
+void for_each_apart(int64_t count, const std::function<void(int64_t)>& body) {
+  const auto parts = std::min<int64_t>(count, hardware_threads());
+  std::atomic<int64_t> next = 0;
+  char fork = 0;
+  char join = 0;
+  const auto take_some = [&](int64_t /*part*/) {
+    GANTRY_TSAN_ACQUIRE(&fork);
+    for (int64_t i = next++; i < count; i = next++)
+      oneapi::tbb::this_task_arena::isolate([&] { body(i); });
+    GANTRY_TSAN_RELEASE(&join);
+  };
+  GANTRY_TSAN_RELEASE(&fork);
+  if (parts > 1) {
+    oneapi::tbb::task_arena arena(static_cast<int>(parts));
+    arena.execute([&] {
+      oneapi::tbb::parallel_for(int64_t{0}, parts, take_some, oneapi::tbb::static_partitioner());
+    });
+  } else {
+    take_some(0);
+  }
+  GANTRY_TSAN_ACQUIRE(&join);
+}
+
 struct ThreadTeam::Arena : oneapi::tbb::task_scheduler_observer {
   oneapi::tbb::task_arena arena;
   std::atomic<int> workers = 0;  // in the arena: they look for work and do not sleep

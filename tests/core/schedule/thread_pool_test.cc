@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "schedule/thread_pool.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <ctime>
@@ -49,6 +50,21 @@ TEST(ThreadPool, PartsAreNoSmallerThanTheGrain) {
   int64_t smaller = 0;
   for (const int64_t size : sizes) smaller += size < 300 ? 1 : 0;
   EXPECT_LE(smaller, 1) << "only the last part may be smaller";
+}
+
+TEST(ThreadPool, LongBodiesAreVisitedOnceAndBegunInOrder) {
+  for (const int64_t count : {0, 1, 2, 5, 100}) {
+    std::vector<std::atomic<int>> visits(static_cast<size_t>(count));
+    std::atomic<int64_t> most_missing = 0;
+    for_each_apart(count, [&](int64_t i) {
+      const auto missing = std::count(visits.begin(), visits.begin() + i, 0);
+      most_missing = std::max<int64_t>(most_missing, missing);
+      ++visits[static_cast<size_t>(i)];
+    });
+    for (const auto& visit : visits) ASSERT_EQ(visit, 1) << count;
+    // Each other thread may be on its way to one.
+    EXPECT_LT(most_missing, hardware_threads()) << count;
+  }
 }
 
 TEST(ThreadPool, OneThreadStaysWithTheCaller) {
