@@ -151,12 +151,9 @@ class Planner {
     };
   }
 
-  PlannedModel run(const ModelSource& source) {
-    {
-      const TraceSpan span(trace_, "load", "import");
-      planned_.model = std::make_unique<OnnxModel>(source);
-      planned_.graph = planned_.model->to_graph();
-    }
+  PlannedModel run(ImportedModel imported) {
+    planned_.model = std::move(imported.model);
+    planned_.graph = std::move(imported.graph);
     rules_.look_at(*planned_.graph);
     inline_functions();
     improve_and_place();
@@ -236,10 +233,18 @@ class Planner {
 
 }  // namespace
 
+ImportedModel import_model(const ModelSource& source, Trace* trace) {
+  const TraceSpan span(trace, "load", "import");
+  ImportedModel imported;
+  imported.model = std::make_unique<OnnxModel>(source);
+  imported.graph = imported.model->to_graph();
+  return imported;
+}
+
 PlannedModel plan_model(ProviderRegistry& registry, const Config& config,
-                        const Preference& preference, const ModelSource& source, bool fold,
+                        const Preference& preference, ImportedModel imported, bool fold,
                         Trace* trace) {
-  return Planner(registry, config, preference, fold, trace).run(source);
+  return Planner(registry, config, preference, fold, trace).run(std::move(imported));
 }
 
 Placement describe(const PlannedModel& planned, const Preference& preference) {

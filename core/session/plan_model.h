@@ -23,11 +23,20 @@ struct PlannedModel {
   std::vector<ConfigWarning> warnings;  ///< of the configuration: what it says in vain
 };
 
-/// Imports and places. Functions that nobody claims are inlined and claimed again. `fold`:
+/// A model and its graph as imported: nothing placed, nothing inlined.
+struct ImportedModel {
+  std::unique_ptr<OnnxModel> model;
+  std::unique_ptr<Graph> graph;
+};
+
+/// Maps, checks and reads a model. Needs no provider. Errors as OnnxModel's. [any]
+ImportedModel import_model(const ModelSource& source, Trace* trace);
+
+/// Places. Functions that nobody claims are inlined and claimed again. `fold`:
 /// constants are folded with the kernels of `CPU`; without it nothing is compiled. `trace`: takes a
 /// span for each phase; may be null.
 PlannedModel plan_model(ProviderRegistry& registry, const Config& config,
-                        const Preference& preference, const ModelSource& source, bool fold,
+                        const Preference& preference, ImportedModel imported, bool fold,
                         Trace* trace);
 
 /// The placement as users see it.

@@ -2,6 +2,8 @@
 #include "gantry/session.h"
 
 #include <algorithm>
+#include <future>
+#include <system_error>
 #if defined(__GLIBC__)
 #include <malloc.h>
 #endif
@@ -57,6 +59,17 @@ std::string expected_of(const ValueInfo& info) {
   return text + ']';
 }
 
+// A model is read on a thread of its own: meanwhile this one opens the providers, which the first
+// session of a process waits for as long.
+std::future<ImportedModel> begin_import(const ModelSource& source, Trace* trace) {
+  const auto import = [&source, trace] { return import_model(source, trace); };
+  try {
+    return std::async(std::launch::async, import);
+  } catch (const std::system_error&) {  // no thread to be had
+    return std::async(std::launch::deferred, import);
+  }
+}
+
 // Gives up the memory of computed constants that no run reads: providers have made of them what
 // they want. What the graph's text shows of large ones is their type.
 void release_unused_constants(const Graph& graph) {
@@ -104,13 +117,14 @@ Session::Impl::Impl(Runtime& runtime, const ModelSource& source, const SessionOp
 void Session::Impl::load(Runtime::Impl& shared, const Config& config, const ModelSource& source,
                          const std::string& device, bool times_nodes) {
   const TraceSpan span(trace_.get(), "load", "load", subject_);
+  std::future<ImportedModel> imported = begin_import(source, trace_.get());
   const Preference preference = resolve_preference(shared.registry, config, device);
   const uint32_t threads = config.session.threads > 0
                                ? static_cast<uint32_t>(config.session.threads)
                                : hardware_threads();
   ArtefactUse cache(config, preference, source, subject_, threads);
   try {
-    planned_ = plan_model(shared.registry, config, preference, source, true, trace_.get());
+    planned_ = plan_model(shared.registry, config, preference, imported.get(), true, trace_.get());
     require_complete(planned_, preference);
     inputs = infos_of(planned_.graph->inputs);
     for (const GraphValue* input : planned_.graph->inputs) initial.push_back(input->initial);
@@ -354,8 +368,9 @@ Placement check(Runtime& runtime, const ModelSource& model, const SessionOptions
   Runtime::Impl& shared = runtime.impl();
   const Config config = shared.session_config(options);
   const Preference preference = resolve_preference(shared.registry, config, options.device);
-  return describe(plan_model(shared.registry, config, preference, model, false, nullptr),
-                  preference);
+  return describe(
+      plan_model(shared.registry, config, preference, import_model(model, nullptr), false, nullptr),
+      preference);
 }
 
 }  // namespace gantry
