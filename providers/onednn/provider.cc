@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "ahead.h"
 #include "attention/pattern.h"
 #include "claims.h"
 #include "families.h"
@@ -62,6 +63,9 @@ class OnednnProvider final : public sdk::Provider {
                         [&] { bring_to_dense(provider->host(), run, *source, *target); });
     };
   }
+  ~OnednnProvider() override { Ahead::end_thread(); }
+  OnednnProvider(const OnednnProvider&) = delete;
+  OnednnProvider& operator=(const OnednnProvider&) = delete;
 
   void devices(const gantry_device_sink& sink) override {
     const std::string name = "oneDNN " + version();
@@ -81,6 +85,7 @@ class OnednnProvider final : public sdk::Provider {
 
   [[nodiscard]] std::unique_ptr<sdk::Kernel> compile_keeping(const gantry_compile& args,
                                                              std::string& blob) const override {
+    const Compiling compiling;
     if (args.tag >= kFamilies.size() || args.node_count == 0) {
       throw sdk::Error(GANTRY_INVALID_ARGUMENT,
                        "onednn: asked to compile a claim that it did not make");

@@ -222,6 +222,20 @@ void take_shuffle(const GraphIndex& index, Unit& unit,
   std::sort(unit.nodes.begin(), unit.nodes.end());
 }
 
+bool may_replace_addend(const GraphIndex& index, const Unit& unit) {
+  const uint32_t addend = unit.addend.value;
+  if (addend == GANTRY_NONE || unit.addend.type() != unit.target.type() ||
+      index.producer(addend) == GANTRY_NONE || index.is_output(addend))
+    return false;
+  // The host runs nodes in their order.
+  for (uint32_t node = unit.nodes.back() + 1; node < index.graph().node_count; ++node) {
+    const gantry_node& raw = index.raw(node);
+    if (std::find(raw.inputs, raw.inputs + raw.input_count, addend) != raw.inputs + raw.input_count)
+      return false;
+  }
+  return true;
+}
+
 std::optional<std::vector<float>> bias_of(const GraphIndex& index, const Unit& unit,
                                           int64_t channels) {
   if (unit.bias == GANTRY_NONE) return std::vector<float>(static_cast<size_t>(channels), 0);

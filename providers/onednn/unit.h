@@ -68,6 +68,10 @@ Unit unit_of_one(const GraphIndex& index, uint32_t node);
 void take_shuffle(const GraphIndex& index, Unit& unit,
                   const std::function<bool(uint32_t node)>& may_take);
 
+/// True if nobody reads what the unit adds to its result when it has run, so that the host may let
+/// the result take its place.
+bool may_replace_addend(const GraphIndex& index, const Unit& unit);
+
 /// The bias as floats; zeros if there is none. `channels`: how many. Nothing: it is no constant of
 /// that many numbers.
 std::optional<std::vector<float>> bias_of(const GraphIndex& index, const Unit& unit,

@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <utility>
+#include <vector>
 
+#include "ahead.h"
 #include "bytes/word_layer.h"
 #include "epilogue.h"
 #include "kernels/conv_shape.h"
@@ -36,6 +39,7 @@ class ConvKernel final : public sdk::Kernel {
         slots_(args),
         rescaling_(unit_, shape_.groups > 1 ? 3 : 1) {
     pack(args);
+    prepare(args);
   }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
@@ -152,7 +156,33 @@ class ConvKernel final : public sdk::Kernel {
     });
   }
 
+  static std::vector<int64_t> key_of(const Plan& plan, int threads, bool in_place) {
+    std::vector<int64_t> key = plan.input;
+    key.insert(key.end(), {threads, in_place ? 1 : 0});
+    return key;
+  }
+
+  /// Has the primitive made that the first run needs, if the model says its shape.
+  void prepare(const KernelArgs& args) {
+    const sdk::ValueView source = args.index.value(unit_.sources[0].value);
+    const Dims input = shape_.likely_input(source);
+    for (int i = 0; i < source.rank(); ++i) {
+      if (source.extent(i) != input[static_cast<size_t>(i)]) return;
+    }
+    const Plan plan = make_plan(input);
+    if (plan.is_empty) return;
+    const int threads = args.threads();
+    const bool in_place = plan.is_target_inner && may_replace_addend(args.index, unit_);
+    prepared_.start(key_of(plan, threads, in_place), threads,
+                    [this, plan, threads, in_place] { return make_new(plan, threads, in_place); });
+  }
+
   [[nodiscard]] FusedPrimitive make(const Plan& plan, int threads, bool in_place) const {
+    std::optional<FusedPrimitive> made = prepared_.take(key_of(plan, threads, in_place));
+    return made ? std::move(*made) : make_new(plan, threads, in_place);
+  }
+
+  [[nodiscard]] FusedPrimitive make_new(const Plan& plan, int threads, bool in_place) const {
     const Described described = described_for(plan, threads, in_place);
     FusedPrimitive fused;
     fused.source = Operand::input(
@@ -224,6 +254,7 @@ class ConvKernel final : public sdk::Kernel {
   std::optional<Likely> likely_;  // none: the layout was known
   PackedWeights packed_;
   dnnl::memory bias_;
+  Prepared<FusedPrimitive> prepared_;  // last
 };
 
 }  // namespace

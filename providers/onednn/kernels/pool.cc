@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <utility>
 #include <vector>
 
+#include "ahead.h"
 #include "epilogue.h"
 #include "kernels/kernels.h"
 #include "plan.h"
@@ -111,7 +114,15 @@ class PoolKernel final : public sdk::Kernel {
         target_is_formatted_(args.is_output_formatted(output_slot_)),
         source_type_(type_of(args.index.graph().values[unit_.sources[0].value]->dtype)),
         target_type_(type_of(args.index.graph().values[unit_.target.value]->dtype)),
-        label_(args.index.node(args.unit.anchor).label()) {}
+        label_(args.index.node(args.unit.anchor).label()) {
+    const sdk::ValueView source = args.index.value(unit_.sources[0].value);
+    Dims input;
+    for (int i = 0; i < source.rank(); ++i) input.push_back(source.extent(i));
+    if (*std::min_element(input.begin(), input.end()) < 1) return;  // the model does not say
+    Dims key = input;
+    key.push_back(args.threads());
+    prepared_.start(std::move(key), args.threads(), [this, input] { return make_plan(input); });
+  }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
     return std::make_unique<PlanCache<Plan>>();
@@ -124,6 +135,7 @@ class PoolKernel final : public sdk::Kernel {
     cache.key.assign(input.data, input.data + input.rank);
     cache.key.push_back(threads);
     Plan& plan = cache.get([&] {
+      if (std::optional<Plan> made = prepared_.take(cache.key)) return std::move(*made);
       Plan made;
       with_threads(threads, [&] { made = make_plan({input.data, input.data + input.rank}); });
       return made;
@@ -215,6 +227,7 @@ class PoolKernel final : public sdk::Kernel {
   Type source_type_;
   Type target_type_;
   std::string label_;
+  Prepared<Plan> prepared_;  // last
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "ahead.h"
 #include "bytes/word_layer.h"
 #include "constants.h"
 #include "epilogue.h"
@@ -33,6 +34,7 @@ class ProductKernel final : public sdk::Kernel {
     if (unit_.addend.value != GANTRY_NONE)
       addend_slot_ = static_cast<int>(args.slot_of(unit_.addend.value));
     pack(args);
+    prepare(args);
   }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
@@ -72,7 +74,7 @@ class ProductKernel final : public sdk::Kernel {
     const int threads = call.thread_count();
     cache.key.assign({rows, threads});
     cache.get([] { return FusedVariants(); })
-        .get(threads, in_place, [&](bool adds_there) { return make(rows, adds_there); })
+        .get(threads, in_place, [&](bool adds_there) { return make(rows, threads, adds_there); })
         .run(call, threads, cache.stream, call.input(source_slot_).data,
              in_place ? nullptr : addend, target.data);
   }
@@ -98,7 +100,29 @@ class ProductKernel final : public sdk::Kernel {
     return {{rows, columns_}, unit_.addend.type(), Tag::ab};
   }
 
-  [[nodiscard]] FusedPrimitive make(int64_t rows, bool in_place) const {
+  /// Rows of the left-hand matrix; less than 1: the model does not say.
+  [[nodiscard]] int64_t known_rows(const GraphIndex& index) const {
+    const sdk::ValueView left = index.value(unit_.sources[0].value);
+    int64_t rows = 1;
+    for (int i = 0; i + 1 < left.rank(); ++i) rows *= std::max<int64_t>(left.extent(i), 0);
+    return rows;
+  }
+
+  /// Has the primitive made that the first run needs, if the model says its shape.
+  void prepare(const KernelArgs& args) {
+    const int64_t rows = known_rows(args.index);
+    if (rows < 1 || words_) return;
+    const bool in_place = may_replace_addend(args.index, unit_);
+    prepared_.start({rows, args.threads(), in_place ? 1 : 0}, args.threads(),
+                    [this, rows, in_place] { return make_new(rows, in_place); });
+  }
+
+  [[nodiscard]] FusedPrimitive make(int64_t rows, int threads, bool in_place) const {
+    std::optional<FusedPrimitive> made = prepared_.take({rows, threads, in_place ? 1 : 0});
+    return made ? std::move(*made) : make_new(rows, in_place);
+  }
+
+  [[nodiscard]] FusedPrimitive make_new(int64_t rows, bool in_place) const {
     const Described described = describe_with(
         packed_, any_, [&](const Desc& weights) { return describe(rows, weights, in_place); });
     const Desc source = described.primitive.src_desc();
@@ -149,10 +173,8 @@ class ProductKernel final : public sdk::Kernel {
     if (unit_.is_quantized() && !is_library_exact(inner_))
       return pack_words(args, matrix.constant()->data, is_transposed, bias);
     has_bias_ = std::any_of(bias.begin(), bias.end(), [](float x) { return x != 0; });
-    int64_t rows = 1;
-    const sdk::ValueView left = index.value(unit_.sources[0].value);
-    for (int i = 0; i + 1 < left.rank(); ++i) rows *= std::max<int64_t>(left.extent(i), -1);
-    if (rows <= 0) rows = kGuessedRows;
+    const int64_t known = known_rows(index);
+    const int64_t rows = known > 0 ? known : kGuessedRows;
     const Type plain = unit_.weight_quantization ? Type::s8 : Type::f32;
     any_ = {{inner_, columns_}, unit_.weights_type(), Tag::any};
     const auto layout = [&] {
@@ -193,7 +215,8 @@ class ProductKernel final : public sdk::Kernel {
   Desc any_;  // of the matrix
   PackedWeights packed_;
   dnnl::memory bias_;
-  std::optional<WordLayer> words_;  // where the library's sums of 8 bits would not be exact
+  std::optional<WordLayer> words_;     // where the library's sums of 8 bits would not be exact
+  Prepared<FusedPrimitive> prepared_;  // last
 };
 
 }  // namespace

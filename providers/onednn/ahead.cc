@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ahead.h"
+
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <system_error>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace gantry::onednn {
+
+/// Its stage is under the thread's lock.
+struct Ahead::Piece {
+  enum class Stage { kWaiting, kAtWork, kDone, kDropped };
+  Stage stage = Stage::kWaiting;
+  std::function<void()> work;
+};
+
+/// The one thread, which lives as long as there is something to do.
+class Ahead::Thread {
+ public:
+  // Never destroyed: sessions may end after it would be.
+  static Thread& instance() {
+    static auto& instance = *new Thread;
+    // What is set up before is destroyed after this: the library's cache, which the work uses.
+    static const int capacity = dnnl::get_primitive_cache_capacity();
+    static_cast<void>(capacity);
+    static const struct AtExit {
+      ~AtExit() { instance.stop(); }
+    } at_exit;
+    static_cast<void>(at_exit);
+    return instance;
+  }
+
+  void begin_compiling() {
+    const std::lock_guard lock(mutex_);
+    ++compiling_;
+  }
+
+  void end_compiling() {
+    const std::lock_guard lock(mutex_);
+    if (--compiling_ > 0 || pieces_.empty() || is_stopped_) return;
+    if (is_working_) return changed_.notify_all();
+    if (thread_.joinable()) thread_.join();  // it has ended, or is about to
+    try {
+      thread_ = std::thread([this] { work(); });
+      is_working_ = true;
+    } catch (const std::system_error&) {  // no thread to be had: runs do it themselves
+      pieces_.clear();
+    }
+  }
+
+  void add(const std::shared_ptr<Piece>& piece) {
+    const std::lock_guard lock(mutex_);
+    if (!is_stopped_) pieces_.push_back(piece);
+  }
+
+  bool settle(Piece& piece) {
+    if (is_forked()) return false;
+    std::unique_lock lock(mutex_);
+    if (piece.stage == Piece::Stage::kWaiting) piece.stage = Piece::Stage::kDropped;
+    changed_.wait(lock, [&] { return piece.stage != Piece::Stage::kAtWork; });
+    return piece.stage == Piece::Stage::kDone;
+  }
+
+  void end() {
+    if (is_forked()) return;
+    std::unique_lock lock(mutex_);
+    std::thread ended = std::move(thread_);
+    lock.unlock();
+    if (ended.joinable()) ended.join();
+  }
+
+ private:
+  // A child has neither the thread nor, it may be, a lock that anybody will release.
+  [[nodiscard]] bool is_forked() const { return process_ != getpid(); }
+
+  void stop() {
+    if (is_forked()) return;
+    {
+      const std::lock_guard lock(mutex_);
+      is_stopped_ = true;
+      pieces_.clear();
+      changed_.notify_all();
+    }
+    end();
+  }
+
+  void work() {
+    std::unique_lock lock(mutex_);
+    while (!pieces_.empty()) {
+      if (compiling_ > 0) {
+        changed_.wait(lock);
+        continue;
+      }
+      // The last one first: a run that has begun comes from the other end.
+      const std::shared_ptr<Piece> piece = std::move(pieces_.back());
+      pieces_.pop_back();
+      if (piece->stage != Piece::Stage::kWaiting) continue;
+      piece->stage = Piece::Stage::kAtWork;
+      lock.unlock();
+      const Piece::Stage reached = attempt(*piece);
+      lock.lock();
+      piece->stage = reached;
+      changed_.notify_all();
+    }
+    is_working_ = false;
+  }
+
+  static Piece::Stage attempt(Piece& piece) {
+    Piece::Stage reached = Piece::Stage::kDone;
+    try {
+      piece.work();
+    } catch (const std::exception&) {
+      reached = Piece::Stage::kDropped;
+    }
+    piece.work = nullptr;
+    return reached;
+  }
+
+  const pid_t process_ = getpid();
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::shared_ptr<Piece>> pieces_;
+  int compiling_ = 0;
+  bool is_working_ = false;
+  bool is_stopped_ = false;
+  std::thread thread_;
+};
+
+Compiling::Compiling() { Ahead::Thread::instance().begin_compiling(); }
+
+Compiling::~Compiling() { Ahead::Thread::instance().end_compiling(); }
+
+Ahead::~Ahead() {
+  if (piece_) static_cast<void>(settle());
+}
+
+void Ahead::start(std::function<void()> work) {
+  if (machine_threads() < 2) return;
+  piece_ = std::make_shared<Piece>();
+  piece_->work = std::move(work);
+  Thread::instance().add(piece_);
+}
+
+bool Ahead::settle() const { return piece_ && Thread::instance().settle(*piece_); }
+
+void Ahead::end_thread() { Thread::instance().end(); }
+
+}  // namespace gantry::onednn

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The library's code for the shapes that a model says is generated before the first run, and nobody has to wait for it who does not run."""
+
+import concurrent.futures
+import os
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import pytest
+
+import gantry
+from oracle import run_oracle
+from small_graph import small_graph
+
+# Loads the model, waits until the process works no more, and runs it.
+LOAD_AND_RUN = """
+import sys, time
+import numpy as np
+import gantry
+session = gantry.Session(sys.argv[1], device="CPU", config={"session": {"threads": int(sys.argv[2])}})
+quiet, deadline = 0, time.monotonic() + 30
+while quiet < 20 and time.monotonic() < deadline:
+    before = time.process_time()
+    time.sleep(0.005)
+    quiet = quiet + 1 if time.process_time() - before < 0.001 else 0
+print("LOADED", flush=True)
+session.run({"x": np.ones((1, 16, 12, 12), np.float32)})
+"""
+
+# Ends while the session is still there.
+LOAD_AND_EXIT = """
+import ctypes, sys
+import gantry
+session = gantry.Session(sys.argv[1], device="CPU")
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(session))  # it is never destroyed
+sys.exit(0)
+"""
+
+# A child that is forked while there is work ends, and so does its parent.
+LOAD_AND_FORK = """
+import os, sys
+import gantry
+session = gantry.Session(sys.argv[1], device="CPU")
+child = os.fork()
+del session
+if child:
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.fixture
+def model(tmp_path):
+    rng = np.random.default_rng(1)
+    text = """c = Conv<pads=[1, 1, 1, 1]>(x, w)
+    d = Relu(c)
+    m = MaxPool<kernel_shape=[2, 2], strides=[2, 2]>(d)
+    e = Conv(m, v)
+    r = Reshape(e, shape)
+    y = MatMul(r, u)"""
+    weights = {"w": (24, 16, 3, 3), "v": (32, 24, 1, 1), "u": (1152, 40)}
+    constants = {name: rng.standard_normal(shape, np.float32) for name, shape in weights.items()}
+    graph, _ = small_graph(text, {"x": np.ones((1, 16, 12, 12), np.float32)}, {**constants, "shape": np.array([1, -1])})
+    path = tmp_path / "model.onnx"
+    onnx.save(graph, path)
+    return path
+
+
+def start(code, *arguments, **variables):
+    done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], env={**os.environ, **variables}, capture_output=True, text=True, check=False,
+                          timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_first_run_generates_nothing(model, threads):
+    text = start(LOAD_AND_RUN, model, threads, ONEDNN_VERBOSE="2")
+    loading, running = text.split("LOADED")
+    made = [line for line in loading.splitlines() if "create:cache_miss" in line]
+    assert any("convolution" in line for line in made) and any("matmul" in line for line in made) and any("pooling" in line for line in made)
+    assert ",exec," in running
+    assert [line for line in running.splitlines() if "create:cache_miss" in line] == []
+
+
+def test_a_process_may_end_at_once(model):
+    for _ in range(4):
+        start(LOAD_AND_EXIT, model)
+
+
+def test_a_child_may_end_at_any_time(model):
+    for _ in range(4):
+        start(LOAD_AND_FORK, model)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_runs_may_come_at_once_and_sessions_go(model, threads):
+    config = {"session": {"threads": threads}}
+    x = np.random.default_rng(3).standard_normal((1, 16, 12, 12), np.float32)
+    expected = run_oracle(onnx.load(model), {"x": x})[0]
+    for _ in range(30):
+        session = gantry.Session(model, device="CPU", config=config)
+        np.testing.assert_allclose(session.run({"x": x})["y"], expected, rtol=1e-4, atol=1e-3)
+        gantry.Session(model, device="CPU", config=config)
+
+
+def test_runs_at_once_make_their_own(model):
+    session = gantry.Session(model, device="CPU")
+    x = np.random.default_rng(4).standard_normal((1, 16, 12, 12), np.float32)
+    expected = run_oracle(onnx.load(model), {"x": x})[0]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for result in pool.map(lambda _: session.run({"x": x})["y"], range(12)):
+            np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-3)
