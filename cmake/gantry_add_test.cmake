@@ -24,11 +24,18 @@ function(gantry_add_test name)
   # Tests ask for more memory than there is, where a sanitizer would end the process instead of refusing; and processes that crash for
   # a test are to end by their signal, and not by a report.
   set(options allocator_may_return_null=1:handle_segv=0:handle_abort=0:handle_sigbus=0)
-  set(suppressions ${PROJECT_SOURCE_DIR}/tests/support/thread_sanitizer.txt)
+  set(suppressions suppressions=${PROJECT_SOURCE_DIR}/tests/support)
+  # A variable in each property: a list comes apart on its way through gtest_discover_tests.
+  if(GANTRY_SANITIZE STREQUAL "thread")
+    set(environment ENVIRONMENT TSAN_OPTIONS=${options}:${suppressions}/thread_sanitizer.txt)
+  else()
+    set(environment
+      ENVIRONMENT ASAN_OPTIONS=${options}
+      ENVIRONMENT_MODIFICATION LSAN_OPTIONS=set:print_suppressions=0:${suppressions}/leak_sanitizer.txt)
+  endif()
   # The cases are listed when ctest starts, so that a build does not run what it builds.
   gtest_discover_tests(${name}
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
-      ENVIRONMENT "ASAN_OPTIONS=${options};TSAN_OPTIONS=${options}:suppressions=${suppressions}")
+    PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ${environment})
 endfunction()

@@ -121,6 +121,14 @@ gantry_error* run(void*, void*, const gantry_call* call) {
     case -10:
       to[0] = -1;  // so that the next one crashes
       return nullptr;
+    case -11:
+      // A child has the channels of its parent, and keeps them open.
+      if (fork() == 0) {
+        sleep(20);
+        _exit(0);
+      }
+      std::raise(SIGSEGV);
+      break;
     default:
       break;
   }

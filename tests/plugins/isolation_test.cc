@@ -195,6 +195,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Fault{"memory", -4, Code::kProviderCrashed, {"signal 11"}},
                     Fault{"past_output", -5, Code::kProviderCrashed, {"signal 11"}},
                     Fault{"heap", -6, Code::kProviderCrashed, {"signal 6"}},
+                    Fault{"leaves_child", -11, Code::kProviderCrashed, {"signal 11"}},
                     Fault{"exits", -7, Code::kProviderCrashed, {"by itself with status 0"}}),
     [](const auto& info) { return std::string(info.param.name); });
 
