@@ -65,6 +65,7 @@ class Claimer {
         take(node);
       }
     }
+    take_tensor_products();
     take_sets();
     for (const auto& [node, reason] : refusals_) {
       if (!is_taken_[node]) request_.sink->refuse(request_.sink->self, node, sdk::to_str(reason));
@@ -152,6 +153,26 @@ class Claimer {
     claim(kFamilies[kAttention], unit, false);
     for (const uint32_t n : unit.nodes) is_taken_[n] = true;
     return true;
+  }
+
+  /// Products that are no part of an attention, which has been looked for now.
+  void take_tensor_products() {
+    const Family& family = kFamilies[kTensorProduct];
+    for (uint32_t node = 0; node < request_.graph->node_count; ++node) {
+      const sdk::NodeView view = index_.node(node);
+      if (is_taken_[node] || !view.domain().empty() ||
+          (view.op_type() != "MatMul" && view.op_type() != "Gemm"))
+        continue;
+      const AnchorTraits traits = family.traits(index_, node);
+      const Unit unit = unit_of(index_, node, traits, [this](uint32_t other) {
+        return !is_taken_[other] && index_.node(other).op_type() != "DequantizeLinear";
+      });
+      if (!family.refusal(index_, unit).empty()) continue;
+      claim(family, unit, false);
+      if (unit.nodes.size() > 1)
+        claim(family, unit_of(index_, node, traits, [](uint32_t) { return false; }), false);
+      for (const uint32_t n : unit.nodes) is_taken_[n] = true;
+    }
   }
 
   /// What works element by element and is left over, in sets.

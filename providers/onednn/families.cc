@@ -9,6 +9,7 @@ namespace gantry::onednn {
 namespace {
 
 bool is_not_first(const GraphIndex&, uint32_t, uint32_t position) { return position > 0; }
+bool is_third(const GraphIndex&, uint32_t, uint32_t position) { return position == 2; }
 bool is_never(const GraphIndex&, uint32_t, uint32_t) { return false; }
 // The number that scores are multiplied by, and no mask.
 bool is_attention_parameter(const GraphIndex& index, uint32_t node, uint32_t) {
@@ -65,6 +66,11 @@ constinit const std::array<Family, kFamilyCount> kFamilies = {{
      .make = make_recurrent,
      .is_parameter = is_recurrent_parameter},
     {.kernel = "onednn.elementwise", .is_parameter = is_elementwise_parameter, .is_set = true},
+    {.kernel = "onednn.tensor_product",
+     .refusal = tensor_product_refusal,
+     .traits = tensor_product_traits,
+     .make = make_tensor_product,
+     .is_parameter = is_third},
 }};
 
 bool is_recurrent(std::string_view op_type) { return op_type == "LSTM" || op_type == "GRU"; }

@@ -26,6 +26,7 @@ enum FamilyIndex : size_t {
   kAttention,
   kRecurrent,
   kElementwise,
+  kTensorProduct,
   kFamilyCount
 };
 

@@ -74,7 +74,7 @@ void require_instructions(const Options& options) {
 }
 
 bool is_worth_rounding(const GraphIndex& index, const Unit& unit, const Options& options) {
-  if (!options.is_bf16 || unit.is_quantized() || unit.weights == GANTRY_NONE) return false;
+  if (!options.is_bf16 || unit.is_quantized() || !has_constant_weights(index, unit)) return false;
   const sdk::NodeView node = index.node(unit.anchor);
   constexpr int64_t kLeastChannels = 16;  // that are summed over in one place
   if (node.op_type() == "Conv")

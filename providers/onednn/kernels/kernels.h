@@ -68,6 +68,11 @@ std::string product_refusal(const GraphIndex& index, const Unit& unit);
 AnchorTraits product_traits(const GraphIndex& index, uint32_t node);
 std::unique_ptr<sdk::Kernel> make_product(const KernelArgs& args);
 
+/// MatMul and Gemm of two f32 tensors of the run, whose extents are known and not small.
+std::string tensor_product_refusal(const GraphIndex& index, const Unit& unit);
+AnchorTraits tensor_product_traits(const GraphIndex& index, uint32_t node);
+std::unique_ptr<sdk::Kernel> make_tensor_product(const KernelArgs& args);
+
 /// MatMulInteger with a constant right-hand matrix, and its way to floats.
 std::string integer_product_refusal(const GraphIndex& index, const Unit& unit);
 AnchorTraits integer_product_traits(const GraphIndex& index, uint32_t node);
