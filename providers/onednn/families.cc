@@ -71,12 +71,20 @@ constinit const std::array<Family, kFamilyCount> kFamilies = {{
      .traits = tensor_product_traits,
      .make = make_tensor_product,
      .is_parameter = is_third},
+    {.kernel = "onednn.deconv",
+     .refusal = deconv_refusal,
+     .traits = deconv_traits,
+     .make = make_deconv,
+     .is_parameter = is_not_first,
+     .has_channels = true,
+     .starts_format = true},
 }};
 
 bool is_recurrent(std::string_view op_type) { return op_type == "LSTM" || op_type == "GRU"; }
 
 FamilyIndex family_of(std::string_view op_type) {
   if (op_type == "Conv" || op_type == "QLinearConv") return kConv;
+  if (op_type == "ConvTranspose") return kDeconv;
   if (op_type == "MatMul" || op_type == "Gemm" || op_type == "QLinearMatMul") return kProduct;
   if (op_type == "MatMulInteger") return kIntegerProduct;
   if (op_type == "Concat") return kConcat;

@@ -27,6 +27,7 @@ enum FamilyIndex : size_t {
   kRecurrent,
   kElementwise,
   kTensorProduct,
+  kDeconv,
   kFamilyCount
 };
 

@@ -63,6 +63,11 @@ std::unique_ptr<sdk::Kernel> make_byte_conv(const KernelArgs& args);
 /// is in floats.
 std::unique_ptr<sdk::Kernel> make_word_conv(const KernelArgs& args);
 
+/// ConvTranspose of f32 with constant weights, one group and not few channels.
+std::string deconv_refusal(const GraphIndex& index, const Unit& unit);
+AnchorTraits deconv_traits(const GraphIndex& index, uint32_t node);
+std::unique_ptr<sdk::Kernel> make_deconv(const KernelArgs& args);
+
 /// MatMul and Gemm of f32 or 8 bits with a constant right-hand matrix.
 std::string product_refusal(const GraphIndex& index, const Unit& unit);
 AnchorTraits product_traits(const GraphIndex& index, uint32_t node);
