@@ -9,9 +9,8 @@
 
 #include "bytes/code.h"
 #include "bytes/weights.h"
-#include "kernels/conv_shape.h"
+#include "kernels/conv_run.h"
 #include "kernels/kernels.h"
-#include "plan.h"
 #include "rescaling.h"
 
 namespace gantry::onednn {
@@ -22,15 +21,12 @@ constexpr int64_t kMostPixels = 256;
 constexpr int64_t kLeastWeights = 128 << 10;  // fewer stay in the second cache from run to run
 
 /// One shape of input.
-struct Plan {
+struct Plan : ConvPlan {
   ByteConvolution convolution;
-  Dims input;
-  Dims output;
-  int64_t pixels = 0;  // of the output
-  int64_t tiles = 0;   // of all panels
-  Operand source;
-  Operand addend;
-  Operand target;
+  int64_t pixels = 0;  ///< of the output
+  int64_t tiles = 0;   ///< of all panels
+
+  using ConvPlan::ConvPlan;
 };
 
 class ByteConvKernel final : public sdk::Kernel {
@@ -45,29 +41,10 @@ class ByteConvKernel final : public sdk::Kernel {
   }
 
   void run(sdk::Call& call) const override {
-    auto& cache = static_cast<PlanCache<Plan>&>(*call.context());
-    const sdk::Shape input = call.shape(slots_.source);
-    shape_.check_input(input);
-    const int threads = call.thread_count();
-    cache.key.assign(input.data, input.data + input.rank);
-    cache.key.push_back(threads);
-    Plan& plan = cache.get([&] { return make_plan({input.data, input.data + 4}, threads); });
-    gantry_tensor& target = call.output(slots_.target, dtype_of(unit_.target.type()),
-                                        {plan.output.data(), static_cast<int>(plan.output.size())});
-    if (plan.pixels == 0) return;
-    if (slots_.addend >= 0) shape_.check_addend(call.shape(slots_.addend), sdk::Shape(target));
-    const bool is_moved = plan.source.is_moved() || plan.addend.is_moved();
-    plan.source.place(call, call.input(slots_.source).data);
-    plan.target.place(call, target.data);
-    if (slots_.addend >= 0) plan.addend.place(call, call.input(slots_.addend).data);
-    if (is_moved) {
-      with_threads(threads, [&] {
-        plan.source.run(cache.stream);
-        plan.addend.run(cache.stream);
-      });
-    }
-    convolve(call, plan);
-    if (plan.target.is_moved()) with_threads(threads, [&] { plan.target.run(cache.stream); });
+    run_convolution<Plan>(
+        call, shape_, slots_, dtype_of(unit_.target.type()),
+        [&](const sdk::Shape& input) { return make_plan(input); },
+        [&](const Plan& plan) { convolve(call, plan); });
   }
 
  private:
@@ -84,15 +61,12 @@ class ByteConvKernel final : public sdk::Kernel {
     });
   }
 
-  [[nodiscard]] Plan make_plan(const Dims& input, int threads) const {
-    Plan plan;
-    plan.input = input;
+  [[nodiscard]] Plan make_plan(const sdk::Shape& input) const {
     const Window& window = shape_.window;
-    const Window::Placed placed = window.place({input[2], input[3]});
-    plan.output = shape_.output_of(input, placed);
-    for (int64_t& extent : plan.output) extent = std::max<int64_t>(extent, 0);
+    Plan plan(shape_, input);
+    if (plan.is_empty) return plan;
+    plan.add_operands(unit_, slots_);
     plan.pixels = plan.output[0] * plan.output[2] * plan.output[3];
-    if (plan.pixels == 0) return plan;
     ByteConvolution& c = plan.convolution;
     c.channels = shape_.input_channels();
     c.results = shape_.output_channels();
@@ -100,8 +74,8 @@ class ByteConvKernel final : public sdk::Kernel {
       c.window[i] = window.kernel[i];
       c.strides[i] = window.strides[i];
       c.dilations[i] = window.dilations[i];
-      c.pads[i] = placed.pads_begin[i];
-      c.source[i] = input[i + 2];
+      c.pads[i] = plan.placed.pads_begin[i];
+      c.source[i] = plan.input[i + 2];
       c.target[i] = plan.output[i + 2];
     }
     c.weights = weights_.numbers();
@@ -114,24 +88,7 @@ class ByteConvKernel final : public sdk::Kernel {
     if (unit_.target.quantization) c.zero_point = unit_.target.quantization->zero_point;
     for (int64_t panel = 0; panel < c.panels(); ++panel)
       plan.tiles += tiles_of(c, panel, plan.pixels);
-    with_threads(threads, [&] { add_operands(plan); });
     return plan;
-  }
-
-  void add_operands(Plan& plan) const {
-    const auto last = [](const Dims& dims, const Port& port) {
-      return desc_of(dims, true, port.type());
-    };
-    const Port& source = unit_.sources[0];
-    plan.source = Operand::input(desc_of(plan.input, slots_.source_is_formatted, source.type()),
-                                 last(plan.input, source));
-    plan.target =
-        Operand::output(desc_of(plan.output, slots_.target_is_formatted, unit_.target.type()),
-                        last(plan.output, unit_.target));
-    if (slots_.addend < 0) return;
-    plan.addend =
-        Operand::input(desc_of(plan.output, slots_.addend_is_formatted, unit_.addend.type()),
-                       last(plan.output, unit_.addend));
   }
 
   void pack(const KernelArgs& args) {

@@ -12,9 +12,8 @@
 
 #include "direct/channel_weights.h"
 #include "direct/code.h"
-#include "kernels/conv_shape.h"
+#include "kernels/conv_run.h"
 #include "kernels/kernels.h"
-#include "plan.h"
 
 namespace gantry::onednn {
 namespace {
@@ -65,83 +64,39 @@ std::optional<Form> form_of(const GraphIndex& index, const Unit& unit) {
   return form;
 }
 
-/// Of one shape of the input.
-struct Plan {
-  Dims input;
-  Dims output;
-  Window::Placed placed;
-  Operand source;
-  Operand addend;
-  Operand target;
-};
-
 class DirectConvKernel final : public sdk::Kernel {
  public:
   DirectConvKernel(const KernelArgs& args, Form form)
       : form_(std::move(form)),
-        shuffle_groups_(args.unit.shuffle ? args.unit.shuffle->groups : 1),
+        unit_(args.unit),
+        shuffle_groups_(unit_.shuffle ? unit_.shuffle->groups : 1),
         slots_(args) {
-    pack(args.index, args.unit);
+    pack(args.index);
   }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
-    return std::make_unique<PlanCache<Plan>>();
+    return std::make_unique<PlanCache<ConvPlan>>();
   }
 
   void run(sdk::Call& call) const override {
-    auto& cache = static_cast<PlanCache<Plan>&>(*call.context());
-    const sdk::Shape input = call.shape(slots_.source);
-    form_.check_input(input);
-    const int threads = call.thread_count();
-    cache.key.assign(input.data, input.data + input.rank);
-    cache.key.push_back(threads);
-    Plan& plan = cache.get([&] { return make_plan({input.data, input.data + 4}, threads); });
-    gantry_tensor& target = call.output(slots_.target, GANTRY_FLOAT,
-                                        {plan.output.data(), static_cast<int>(plan.output.size())});
-    if (sdk::Shape(target).element_count() == 0) return;
-    if (slots_.addend >= 0) form_.check_addend(call.shape(slots_.addend), sdk::Shape(target));
-    const bool is_moved = plan.source.is_moved() || plan.addend.is_moved();
-    plan.source.place(call, call.input(slots_.source).data);
-    plan.target.place(call, target.data);
-    if (slots_.addend >= 0) plan.addend.place(call, call.input(slots_.addend).data);
-    if (is_moved) {
-      with_threads(threads, [&] {
-        plan.source.run(cache.stream);
-        plan.addend.run(cache.stream);
-      });
-    }
-    if (form_.kind == Form::Kind::kPixel) {
-      multiply(call, plan);
-    } else {
-      convolve(call, plan);
-    }
-    if (plan.target.is_moved()) with_threads(threads, [&] { plan.target.run(cache.stream); });
+    const auto make = [&](const sdk::Shape& input) {
+      ConvPlan plan(form_, input);
+      plan.add_operands(unit_, slots_, form_.kind == Form::Kind::kNarrow);
+      return plan;
+    };
+    run_convolution<ConvPlan>(call, form_, slots_, GANTRY_FLOAT, make, [&](const ConvPlan& plan) {
+      if (form_.kind == Form::Kind::kPixel) {
+        multiply(call, plan);
+      } else {
+        convolve(call, plan);
+      }
+    });
   }
 
  private:
   static constexpr int64_t kProductsPerTask = 1 << 17;
 
-  [[nodiscard]] Plan make_plan(const Dims& input, int threads) const {
-    Plan plan;
-    plan.input = input;
-    plan.placed = form_.window.place({input[2], input[3]});
-    plan.output = form_.output_of(input, plan.placed);
-    for (int64_t& extent : plan.output) extent = std::max<int64_t>(extent, 0);
-    if (std::count(plan.output.begin(), plan.output.end(), 0) > 0) return plan;
-    with_threads(threads, [&] {
-      const bool takes_any = form_.kind == Form::Kind::kNarrow;
-      const Desc given = desc_of(plan.input, slots_.source_is_formatted);
-      const Desc target = desc_f32(plan.output, channels_last(4));
-      plan.source =
-          Operand::input(given, takes_any ? given : desc_f32(plan.input, channels_last(4)));
-      plan.target = Operand::output(desc_of(plan.output, slots_.target_is_formatted), target);
-      plan.addend = Operand::input(desc_of(plan.output, slots_.addend_is_formatted), target);
-      if (slots_.addend < 0) plan.addend = Operand();
-    });
-    return plan;
-  }
-
-  void multiply(sdk::Call& call, const Plan& plan) const {
+  void multiply(sdk::Call& call, const ConvPlan& plan) const {
     constexpr int64_t kPixelsPerItem = 8;
     const GroupProduct product{form_.groups,       form_.inner(),   form_.columns(),
                                weights_.numbers(), weights_.bias(), &form_.steps};
@@ -162,7 +117,7 @@ class DirectConvKernel final : public sdk::Kernel {
                       });
   }
 
-  void convolve(sdk::Call& call, const Plan& plan) const {
+  void convolve(sdk::Call& call, const ConvPlan& plan) const {
     constexpr int64_t kCostOfElement = 6;  // of a depthwise product, whose operands are both read
     const bool is_depthwise = form_.kind == Form::Kind::kDepthwise;
     const int64_t row = plan.output[3] * form_.output_channels();
@@ -193,7 +148,7 @@ class DirectConvKernel final : public sdk::Kernel {
     });
   }
 
-  void make_narrow_row(const Plan& plan, int64_t row) const {
+  void make_narrow_row(const ConvPlan& plan, int64_t row) const {
     const Window& window = form_.window;
     const int64_t height = plan.input[2];
     const int64_t width = plan.input[3];
@@ -231,7 +186,7 @@ class DirectConvKernel final : public sdk::Kernel {
   /// Rows of the result of a depthwise convolution one after the other.
   struct RowMaker {
     const DirectConvKernel& kernel;
-    const Plan& plan;
+    const ConvPlan& plan;
     float* ring;  ///< rows of the source whose channels are exchanged; null: they are as they are
     int64_t image = -1;  ///< of the last row
     int64_t next = 0;    ///< row of the source that is to be exchanged next
@@ -283,19 +238,20 @@ class DirectConvKernel final : public sdk::Kernel {
     }
   };
 
-  void pack(const GraphIndex& index, const Unit& unit) {
-    const sdk::ValueView constant = index.value(unit.weights);
+  void pack(const GraphIndex& index) {
+    const sdk::ValueView constant = index.value(unit_.weights);
     const void* numbers = constant.constant()->data;
     const bool is_depthwise = form_.kind == Form::Kind::kDepthwise;
     const int64_t taps = form_.window.kernel[0] * form_.window.kernel[1];
     const int64_t groups = is_depthwise ? 1 : form_.groups;
     const int64_t columns = is_depthwise ? form_.groups : form_.columns();
-    weights_.pack(index.host(), {groups, columns, form_.inner() * taps, numbers, unit.chain.scale},
+    weights_.pack(index.host(), {groups, columns, form_.inner() * taps, numbers, unit_.chain.scale},
                   is_depthwise);
-    weights_.set_bias(folded_bias(index, unit, form_.output_channels()), groups, columns);
+    weights_.set_bias(folded_bias(index, unit_, form_.output_channels()), groups, columns);
   }
 
   Form form_;
+  Unit unit_;
   int64_t shuffle_groups_;
   ConvSlots slots_;
   ChannelWeights weights_;

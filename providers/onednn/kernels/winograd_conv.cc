@@ -8,10 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "kernels/conv_shape.h"
+#include "kernels/conv_run.h"
 #include "kernels/kernels.h"
 #include "options.h"
-#include "plan.h"
 #include "winograd/choice.h"
 #include "winograd/convolution.h"
 #include "winograd/weights.h"
@@ -81,21 +80,17 @@ Geometry geometry_of(const Dims& input, const Dims& output, const Window::Placed
           placed.pads_begin[1]};
 }
 
-/// One shape of input and number of threads.
-struct Plan {
-  Dims output;
-  bool is_empty = false;
-  Operand source;
-  Operand addend;
-  Operand target;
-  bool is_target_inner = false;  // results are stored where the output is
+struct Plan : ConvPlan {
   std::optional<Convolution> convolution;
+
+  using ConvPlan::ConvPlan;
 };
 
 class WinogradConvKernel final : public sdk::Kernel {
  public:
   WinogradConvKernel(const KernelArgs& args, ConvShape shape, std::vector<Step> steps, Tile tile)
       : shape_(std::move(shape)),
+        unit_(args.unit),
         steps_(std::move(steps)),
         tile_(tile),
         form_(winograd::form_of(shape_.output_channels(), shape_.input_channels(), tile)),
@@ -116,72 +111,28 @@ class WinogradConvKernel final : public sdk::Kernel {
   }
 
   void run(sdk::Call& call) const override {
-    auto& cache = static_cast<PlanCache<Plan>&>(*call.context());
-    const sdk::Shape input = call.shape(slots_.source);
-    shape_.check_input(input);
     const int threads = call.thread_count();
-    cache.key.assign(input.data, input.data + input.rank);
-    cache.key.push_back(threads);
-    Plan& plan = cache.get([&] {
-      return make_plan({input.data, input.data + input.rank}, threads);
+    const auto make = [&](const sdk::Shape& input) {
+      Plan plan(shape_, input);
+      if (plan.is_empty) return plan;
+      plan.add_operands(unit_, slots_);
+      plan.convolution.emplace(geometry_of(plan.input, plan.output, plan.placed), tile_, form_,
+                               threads, steps_);
+      return plan;
+    };
+    run_convolution<Plan>(call, shape_, slots_, GANTRY_FLOAT, make, [&](const Plan& plan) {
+      const sdk::Span span = call.span(span_);
+      const winograd::Operands operands = {plan.source.data(),
+                                           static_cast<const float*>(weights_.get()), bias_.data(),
+                                           plan.addend.data(), plan.target.data()};
+      auto* scratch = call.scratch<std::byte>(plan.convolution->scratch_bytes());
+      with_threads(threads, [&] { plan.convolution->run(operands, scratch); });
     });
-    gantry_tensor& target = call.output(slots_.target, GANTRY_FLOAT,
-                                        {plan.output.data(), static_cast<int>(plan.output.size())});
-    if (plan.is_empty) return;
-    const sdk::Span span = call.span(span_);
-    const void* addend = slots_.addend >= 0 ? call.input(slots_.addend).data : nullptr;
-    if (addend) shape_.check_addend(call.shape(slots_.addend), sdk::Shape(target));
-    run(call, plan, cache.stream, threads, addend, target.data);
   }
 
  private:
-  void run(sdk::Call& call, Plan& plan, const dnnl::stream& stream, int threads, const void* addend,
-           void* target) const {
-    // Each result is stored after the element was read that is added to it.
-    const bool in_place = addend && addend == target && plan.is_target_inner;
-    // The library takes every address as one that it may write to; it reads from inputs.
-    plan.source.place(call, const_cast<void*>(call.input(slots_.source).data));
-    plan.target.place(call, target);
-    if (addend && !in_place) plan.addend.place(call, const_cast<void*>(addend));
-    const auto floats = [](const Operand& operand) {
-      return static_cast<float*>(operand.memory().get_data_handle());
-    };
-    winograd::Operands operands = {floats(plan.source), static_cast<const float*>(weights_.get()),
-                                   bias_.data(), nullptr, floats(plan.target)};
-    if (addend) operands.addend = in_place ? operands.target : floats(plan.addend);
-    auto* scratch = call.scratch<std::byte>(plan.convolution->scratch_bytes());
-    with_threads(threads, [&] {
-      plan.source.run(stream);
-      if (addend && !in_place) plan.addend.run(stream);
-      plan.convolution->run(operands, scratch);
-      plan.target.run(stream);
-    });
-  }
-
-  [[nodiscard]] Plan make_plan(const Dims& input, int threads) const {
-    const Window::Placed placed = shape_.window.place({input.begin() + 2, input.end()});
-    Plan plan;
-    plan.output = shape_.output_of(input, placed);
-    for (int64_t& extent : plan.output) extent = std::max<int64_t>(extent, 0);
-    plan.is_empty = *std::min_element(plan.output.begin(), plan.output.end()) == 0;
-    if (plan.is_empty) return plan;
-    const Desc inner_source = desc_f32(input, channels_last(4));
-    const Desc inner_target = desc_f32(plan.output, channels_last(4));
-    const Desc target = desc_of(plan.output, slots_.target_is_formatted);
-    plan.is_target_inner = target == inner_target;
-    with_threads(threads, [&] {
-      plan.source = Operand::input(desc_of(input, slots_.source_is_formatted), inner_source);
-      plan.target = Operand::output(target, inner_target);
-      if (slots_.addend >= 0)
-        plan.addend =
-            Operand::input(desc_of(plan.output, slots_.addend_is_formatted), inner_target);
-    });
-    plan.convolution.emplace(geometry_of(input, plan.output, placed), tile_, form_, threads,
-                             steps_);
-    return plan;
-  }
-
   ConvShape shape_;
+  Unit unit_;
   std::vector<Step> steps_;
   Tile tile_;
   winograd::Form form_;
