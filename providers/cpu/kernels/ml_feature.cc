@@ -16,6 +16,8 @@
 #include "kernels/all_kernels.h"
 #include "kernels/integer_math.h"
 #include "kernels/ml_common.h"
+#include "kernels/row_math.h"
+#include "kernels/vector_math.h"
 #include "node_kernel.h"
 
 namespace gantry::cpu {
@@ -23,20 +25,35 @@ namespace {
 
 constexpr int64_t kMlFeatureGrain = 16384;
 
-/// A list that has one number for all columns or one for each; throws if it has neither.
-template <class T>
-int64_t column_step(const std::vector<T>& numbers, int64_t columns, const char* name,
-                    const std::string& label) {
+/// A number for each column, of a list that has one for all or one for each; throws if it has
+/// neither.
+template <class T, class V>
+const T* each_column(sdk::Call& call, const std::vector<V>& numbers, int64_t columns,
+                     const char* name, const std::string& label) {
   const auto count = static_cast<int64_t>(numbers.size());
-  if (count == 1) return 0;
-  if (count == columns) return 1;
-  throw sdk::Error(GANTRY_INVALID_ARGUMENT, label + ": attribute " + name + " has " +
-                                                std::to_string(count) +
-                                                " numbers, expected 1 or one for each of " +
-                                                std::to_string(columns) + " features");
+  if (count != 1 && count != columns) {
+    throw sdk::Error(GANTRY_INVALID_ARGUMENT, label + ": attribute " + name + " has " +
+                                                  std::to_string(count) +
+                                                  " numbers, expected 1 or one for each of " +
+                                                  std::to_string(columns) + " features");
+  }
+  T* result = call.scratch<T>(columns);
+  for (int64_t i = 0; i < columns; ++i)
+    result[i] = static_cast<T>(numbers[static_cast<size_t>(count == 1 ? 0 : i)]);
+  return result;
 }
 
 int64_t last_extent(sdk::Shape shape) { return shape.rank > 0 ? shape[shape.rank - 1] : 1; }
+
+/// visit(row) for the lines along the last axis, in parallel.
+template <class Visit>
+void for_each_row(sdk::Call& call, sdk::Shape shape, Visit visit) {
+  const int64_t columns = std::max<int64_t>(last_extent(shape), 1);
+  const int64_t grain = std::max<int64_t>(1, kMlFeatureGrain / columns);
+  call.parallel_for(shape.element_count() / columns, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) visit(row);
+  });
+}
 
 /// y = (x - offset) scale
 class Scaler final : public NodeKernel {
@@ -50,18 +67,16 @@ class Scaler final : public NodeKernel {
   void run(sdk::Call& call) const override {
     const sdk::Shape x = call.shape(0);
     const int64_t columns = last_extent(x);
-    const int64_t offset_step = column_step(offset_, columns, "offset", label());
-    const int64_t scale_step = column_step(scale_, columns, "scale", label());
+    const auto* offset = each_column<float>(call, offset_, columns, "offset", label());
+    const auto* scale = each_column<float>(call, scale_, columns, "scale", label());
     auto* y = static_cast<float*>(call.output(0, GANTRY_FLOAT, x).data);
     dispatch<FeatureTypes>(call.input(0).dtype, [&](auto type) {
       const auto* source = call.data<typename decltype(type)::type>(0);
-      call.parallel_for(x.element_count(), kMlFeatureGrain, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t column = i % columns;
-          y[i] =
-              (static_cast<float>(source[i]) - offset_[static_cast<size_t>(column * offset_step)]) *
-              scale_[static_cast<size_t>(column * scale_step)];
-        }
+      for_each_row(call, x, [&](int64_t row) {
+        const auto* from = source + row * columns;
+        float* to = y + row * columns;
+        for (int64_t i = 0; i < columns; ++i)
+          to[i] = (static_cast<float>(from[i]) - offset[i]) * scale[i];
       });
     });
   }
@@ -107,13 +122,17 @@ class Imputer final : public NodeKernel {
     if (values.empty())
       fail(std::string("the element type of the input needs the attribute ") + name);
     const int64_t columns = last_extent(shape);
-    const int64_t step = column_step(values, columns, name, label());
+    const T* imputed = each_column<T>(call, values, columns, name, label());
     const T* x = call.data<T>(0);
     const bool is_nan = replaced != replaced;
-    for (int64_t i = 0; i < shape.element_count(); ++i) {
-      const bool matches = is_nan ? x[i] != x[i] : x[i] == replaced;
-      y[i] = matches ? static_cast<T>(values[static_cast<size_t>(i % columns * step)]) : x[i];
-    }
+    for_each_row(call, shape, [&](int64_t row) {
+      const T* from = x + row * columns;
+      T* to = y + row * columns;
+      for (int64_t i = 0; i < columns; ++i) {
+        const bool matches = is_nan ? from[i] != from[i] : from[i] == replaced;
+        to[i] = matches ? imputed[i] : from[i];
+      }
+    });
   }
 
   std::vector<float> floats_;
@@ -124,11 +143,14 @@ class Imputer final : public NodeKernel {
 
 class Normalizer final : public NodeKernel {
  public:
-  explicit Normalizer(const sdk::NodeView& node)
-      : NodeKernel(node), norm_(node.get_string("norm", "MAX")) {
-    if (norm_ != "MAX" && norm_ != "L1" && norm_ != "L2") {
-      node.fail(GANTRY_INVALID_MODEL,
-                "attribute norm is \"" + norm_ + "\", expected MAX, L1 or L2");
+  explicit Normalizer(const sdk::NodeView& node) : NodeKernel(node) {
+    const std::string norm = node.get_string("norm", "MAX");
+    if (norm == "L1") {
+      norm_ = Norm::kL1;
+    } else if (norm == "L2") {
+      norm_ = Norm::kL2;
+    } else if (norm != "MAX") {
+      node.fail(GANTRY_INVALID_MODEL, "attribute norm is \"" + norm + "\", expected MAX, L1 or L2");
     }
   }
 
@@ -145,20 +167,26 @@ class Normalizer final : public NodeKernel {
   }
 
  private:
+  enum class Norm { kMax, kL1, kL2 };
+
   void normalize(const float* x, float* y, int64_t count) const {
-    float divisor = norm_ == "MAX" && count > 0 ? x[0] : 0.0F;
-    for (int64_t i = 0; i < count; ++i) {
-      if (norm_ == "MAX") {
-        divisor = std::max(divisor, x[i]);
-      } else {
-        divisor += norm_ == "L1" ? std::fabs(x[i]) : x[i] * x[i];
-      }
-    }
-    if (norm_ == "L2") divisor = std::sqrt(divisor);
-    for (int64_t i = 0; i < count; ++i) y[i] = divisor == 0 ? x[i] : x[i] / divisor;
+    if (count == 0) return;
+    float divisor = divisor_of(x, count);
+    if (divisor == 0.0F) divisor = 1.0F;
+    simd::div(x, 1, &divisor, 0, y, count);
+  }
+  [[nodiscard]] float divisor_of(const float* x, int64_t count) const {
+    if (norm_ == Norm::kL1) return simd::sum_of_magnitudes(x, count);
+    if (norm_ == Norm::kL2) return std::sqrt(simd::sum_of_squares(x, count, 0.0F));
+    float largest = simd::largest(x, count);
+    if (!std::isnan(largest)) return largest;
+    // NaN is not larger than anything.
+    largest = x[0];
+    for (int64_t i = 1; i < count; ++i) largest = std::max(largest, x[i]);
+    return largest;
   }
 
-  std::string norm_;
+  Norm norm_ = Norm::kMax;
 };
 
 class Binarizer final : public NodeKernel {

@@ -10,6 +10,7 @@
 #include "kernels/all_kernels.h"
 #include "kernels/blas.h"
 #include "kernels/ml_common.h"
+#include "kernels/small_product.h"
 #include "node_kernel.h"
 
 namespace gantry::cpu {
@@ -42,8 +43,18 @@ class LinearModel : public NodeKernel {
     check_product(shape.rows, targets_, features, label());
     for (int64_t row = 0; row < shape.rows && !intercepts_.empty(); ++row)
       std::copy(intercepts_.begin(), intercepts_.end(), scores + row * targets_);
-    Product<float> product = dense_product<float>(
-        shape.rows, targets_, features, features_as<float>(call, 0), coefficients_.data(), scores);
+    const auto* x = features_as<float>(call, 0);
+    if (targets_ * features <= kFewCoefficients) {
+      if (intercepts_.empty()) std::fill_n(scores, shape.rows * targets_, 0.0F);
+      const int64_t grain = std::max<int64_t>(1, kConvertGrain / std::max<int64_t>(features, 1));
+      return call.parallel_for(shape.rows, grain, [&](int64_t begin, int64_t end) {
+        simd::add_small_product(x + begin * features, coefficients_.data(),
+                                scores + begin * targets_, end - begin, targets_, features,
+                                targets_);
+      });
+    }
+    Product<float> product =
+        dense_product<float>(shape.rows, targets_, features, x, coefficients_.data(), scores);
     product.transpose_b = true;
     product.ldb = std::max<int64_t>(features, 1);
     product.beta = intercepts_.empty() ? 0.0F : 1.0F;
@@ -54,6 +65,9 @@ class LinearModel : public NodeKernel {
   PostTransform transform_;
 
  private:
+  /// That stay in the nearest cache while all rows meet them.
+  static constexpr int64_t kFewCoefficients = 4096;
+
   std::vector<float> coefficients_;
   std::vector<float> intercepts_;
 };
@@ -67,7 +81,7 @@ class LinearRegressor final : public LinearModel {
     const FeatureShape shape(call.shape(0), label());
     auto* y = static_cast<float*>(call.output(0, GANTRY_FLOAT, {shape.rows, targets_}).data);
     score(call, shape, y);
-    for (int64_t row = 0; row < shape.rows; ++row)
+    for (int64_t row = 0; row < shape.rows && transform_ != PostTransform::kNone; ++row)
       transform_scores(transform_, y + row * targets_, targets_);
   }
 };

@@ -15,6 +15,7 @@
 #include "kernels/all_kernels.h"
 #include "kernels/ml_common.h"
 #include "kernels/ml_forest.h"
+#include "kernels/ml_walk.h"
 #include "node_kernel.h"
 
 namespace gantry::cpu {
@@ -41,6 +42,7 @@ class TreeKernel : public NodeKernel {
   TreeKernel(const sdk::NodeView& node, Forest forest)
       : NodeKernel(node),
         forest_(std::move(forest)),
+        walk_(forest_),
         features_(forest_.features()),
         aggregate_(read_aggregate(node)),
         transform_(read_post_transform(node)),
@@ -48,6 +50,11 @@ class TreeKernel : public NodeKernel {
     if (forest_.targets < 1 || forest_.targets > INT32_MAX) {
       node.fail(GANTRY_INVALID_MODEL,
                 "there are " + std::to_string(forest_.targets) + " targets, expected at least 1");
+    }
+    vote_ends_.push_back(0);
+    for (const auto& leaf : forest_.leaves) {
+      votes_.insert(votes_.end(), leaf.begin(), leaf.end());
+      vote_ends_.push_back(votes_.size());
     }
   }
 
@@ -63,47 +70,81 @@ class TreeKernel : public NodeKernel {
     const auto trees = static_cast<int64_t>(forest_.roots.size());
     const int64_t grain = std::max<int64_t>(1, 1024 / std::max<int64_t>(trees, 1));
     const int64_t parts = std::clamp<int64_t>(shape.rows / grain, 1, call.thread_count());
-    auto* memory = call.scratch<double>(parts * forest_.targets);
+    // As many rows together as stay in the cache while one tree after the other is asked.
+    const int64_t block = std::clamp<int64_t>(4096 / forest_.targets, 1, kMostRows);
+    auto* memory = call.scratch<double>(parts * block * forest_.targets);
     call.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
-        double* scores = memory + part * forest_.targets;
-        for (int64_t row = shape.rows * part / parts; row < shape.rows * (part + 1) / parts;
-             ++row) {
-          vote(x + row * shape.columns, scores);
-          take(row, scores);
+        double* scores = memory + part * block * forest_.targets;
+        const int64_t last = shape.rows * (part + 1) / parts;
+        for (int64_t row = shape.rows * part / parts; row < last; row += block) {
+          const int64_t count = std::min(block, last - row);
+          vote(x + row * shape.columns, shape.columns, count, scores);
+          for (int64_t i = 0; i < count; ++i) take(row + i, scores + i * forest_.targets);
         }
       }
     });
   }
 
   Forest forest_;
+  ForestWalk walk_;
   int64_t features_;
   Aggregate aggregate_;
   PostTransform transform_;
   std::vector<double> base_;
 
  private:
-  void vote(const double* x, double* scores) const {
-    const bool is_extreme = aggregate_ == Aggregate::kMin || aggregate_ == Aggregate::kMax;
+  static constexpr int64_t kMostRows = 64;
+
+  std::vector<Vote> votes_;  ///< of all leaves, those of leaf i from vote_ends_[i] on
+  std::vector<size_t> vote_ends_;
+
+  [[nodiscard]] bool is_extreme() const {
+    return aggregate_ == Aggregate::kMin || aggregate_ == Aggregate::kMax;
+  }
+
+  /// The scores of `rows` rows of x, which are `columns` numbers apart.
+  void vote(const double* x, int64_t columns, int64_t rows, double* scores) const {
+    const int64_t targets = forest_.targets;
     constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-    std::fill_n(scores, forest_.targets, is_extreme ? kNone : 0.0);
-    for (const int64_t root : forest_.roots) {
-      for (const Vote& vote : forest_.leaves[static_cast<size_t>(forest_.find(root, x))]) {
-        double& score = scores[vote.target];
-        if (!is_extreme) {
-          score += vote.weight;
-        } else if (std::isnan(score)) {
-          score = vote.weight;
-        } else {
-          score = aggregate_ == Aggregate::kMin ? std::min(score, vote.weight)
-                                                : std::max(score, vote.weight);
-        }
+    std::fill_n(scores, rows * targets, is_extreme() ? kNone : 0.0);
+    const auto trees = static_cast<int64_t>(forest_.roots.size());
+    int64_t leaves[kMostRows];
+    if (!walk_.is_possible()) {
+      for (const int64_t root : forest_.roots) {
+        for (int64_t i = 0; i < rows; ++i)
+          count_votes(forest_.find(root, x + i * columns), scores + i * targets);
+      }
+    } else if (rows > 1) {
+      for (int64_t tree = 0; tree < trees; ++tree) {
+        walk_.find(tree, x, columns, rows, leaves);
+        for (int64_t i = 0; i < rows; ++i) count_votes(leaves[i], scores + i * targets);
+      }
+    } else {
+      for (int64_t tree = 0; tree < trees; tree += kMostRows) {
+        const int64_t count = std::min(kMostRows, trees - tree);
+        walk_.find_in_trees(tree, count, x, leaves);
+        for (int64_t i = 0; i < count; ++i) count_votes(leaves[i], scores);
       }
     }
-    const double trees = static_cast<double>(forest_.roots.size());
-    for (int64_t i = 0; i < forest_.targets; ++i) {
-      if (aggregate_ == Aggregate::kAverage && trees > 0) scores[i] /= trees;
-      if (is_extreme && std::isnan(scores[i])) scores[i] = 0;
+    for (int64_t i = 0; i < rows * targets; ++i) {
+      if (aggregate_ == Aggregate::kAverage && trees > 0) scores[i] /= static_cast<double>(trees);
+      if (is_extreme() && std::isnan(scores[i])) scores[i] = 0;
+    }
+  }
+  void count_votes(int64_t leaf, double* scores) const {
+    const auto at = static_cast<size_t>(leaf);
+    for (size_t i = vote_ends_[at]; i < vote_ends_[at + 1]; ++i) {
+      const Vote& vote = votes_[i];
+      double& score = scores[vote.target];
+      if (!is_extreme()) {
+        score += vote.weight;
+      } else if (std::isnan(score)) {
+        score = vote.weight;
+      } else {
+        score = aggregate_ == Aggregate::kMin ? std::min(score, vote.weight)
+                                              : std::max(score, vote.weight);
+      }
     }
   }
 };

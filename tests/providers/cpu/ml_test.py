@@ -48,6 +48,32 @@ def test_features_of_texts():
         run("ArrayFeatureExtractor", [x, np.array([3], np.int64)], [STRING])
 
 
+@pytest.mark.parametrize("width", [1, 3, 16, 33])
+def test_normalized_rows_of_any_width(width):
+    x = numbers(np.float32, (6, width))
+    x[1] = 0
+    x[2, 0] = x[3, -1] = np.nan
+    x[4] = -np.abs(x[4])
+    for norm in ("MAX", "L1", "L2"):
+        kept = np.abs(x) if norm == "MAX" else x
+        model, feeds, (y,) = run("Normalizer", [kept], [FLOAT], {"norm": norm})
+        with np.errstate(all="ignore"):
+            divisor = {"MAX": np.fmax.reduce(kept, 1), "L1": np.abs(kept).sum(1), "L2": np.sqrt((kept * kept).sum(1))}[norm]
+            expected = kept / np.where(divisor == 0, 1, divisor)[:, np.newaxis]
+        first = np.isnan(kept[:, 0]) if norm == "MAX" else np.zeros(6, bool)  # as std::max leaves it: NaN if it comes first
+        compare(y[~first], expected[~first].astype(np.float32), 1e-6, 1e-6)
+        assert np.isnan(y[first]).all()
+
+
+@pytest.mark.parametrize("keys", [[-5, 3, 100, 3, 0], [-(2**62), 5, 2**62, 5], [-(2**63), 2**63 - 1], [7]])
+def test_integers_close_and_far_apart(keys):
+    """Of equal keys the last counts."""
+    x = np.array([*keys, 1, 4, -6, 101, 2**63 - 1, -(2**63), 2**62 + 1], np.int64)
+    table = {key: 10 * i for i, key in enumerate(keys)}
+    y = run("LabelEncoder", [x], [INT64], {"keys_int64s": keys, "values_int64s": [10 * i for i in range(len(keys))], "default_int64": -7}, 2)[2]
+    compare(y, [np.array([table.get(int(key), -7) for key in x], np.int64)])
+
+
 def test_imputer():
     x = np.array([[1, np.nan, 3], [np.nan, 5, 6]], np.float32)
     against_ort("Imputer", [x], [FLOAT], {"imputed_value_floats": [7.0, 8, 9], "replaced_value_float": float("nan")})
@@ -171,16 +197,19 @@ def test_linear_svm_classifier():
     against_ort("SVMClassifier", [numbers(np.float32)], [STRING, FLOAT], attributes)
 
 
-def tree_attributes(trees=4, depth=3, targets=2, prefix="target", seed=0, positive=False):
-    """Complete binary trees with random modes; every leaf votes for each target."""
+MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
+
+
+def tree_attributes(trees=4, depth=3, targets=2, prefix="target", seed=0, positive=False, modes=MODES, depths=()):
+    """Complete binary trees with random modes, all of `depth` or as `depths` says; every leaf votes for each target."""
     rng = np.random.default_rng(seed)
     nodes = {key: [] for key in ("treeids", "nodeids", "featureids", "modes", "values", "truenodeids", "falsenodeids", "missing_value_tracks_true")}
     votes = {key: [] for key in ("treeids", "nodeids", "ids", "weights")}
-    inner, total = 2**depth - 1, 2 ** (depth + 1) - 1
-    for tree in range(trees):
+    for tree, own_depth in enumerate(depths or [depth] * trees):
+        inner, total = 2**own_depth - 1, 2 ** (own_depth + 1) - 1
         for i in range(total):
             is_leaf = i >= inner
-            mode = "LEAF" if is_leaf else rng.choice(["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"])
+            mode = "LEAF" if is_leaf else rng.choice(modes)
             row = (tree, i, int(rng.integers(0, 4)), mode, float(np.float32(rng.normal())), 0 if is_leaf else 2 * i + 1, 0 if is_leaf else 2 * i + 2, int(rng.integers(0, 2)))
             for key, value in zip(nodes, row):
                 nodes[key].append(value)
@@ -199,6 +228,17 @@ def test_tree_regressor(aggregate, dtype, rows):
     x[0, 1] = np.nan
     attributes = tree_attributes() | {"n_targets": 2, "aggregate_function": aggregate, "base_values": [0.5, -1.0]}
     against_ort("TreeEnsembleRegressor", [x], [FLOAT], attributes, rtol=1e-4)
+
+
+@pytest.mark.parametrize("modes", [["BRANCH_LEQ"], ["BRANCH_LT"], ["BRANCH_LEQ", "BRANCH_LT"]])
+@pytest.mark.parametrize("rows", [1, 7, 8, 65, 300])
+def test_trees_that_compare_alike(modes, rows):
+    """Those of the usual libraries, of which several rows go through a tree together: also where a feature equals a split or is missing."""
+    attributes = tree_attributes(depths=(3, 0, 5, 1, 4), modes=modes) | {"n_targets": 2}
+    splits = np.float32(attributes["nodes_values"])
+    x = np.random.default_rng(rows).choice(np.concatenate([splits, splits + 1, [np.nan, np.inf, -np.inf]]), (rows, 4)).astype(np.float32)
+    against_ort("TreeEnsembleRegressor", [x], [FLOAT], attributes, 1, rtol=1e-5)
+    against_ort("TreeEnsembleRegressor", [x], [FLOAT], attributes | {"aggregate_function": "MAX"}, 1, rtol=1e-5)
 
 
 @pytest.mark.parametrize("transform", ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"])

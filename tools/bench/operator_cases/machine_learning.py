@@ -39,7 +39,7 @@ def labels():
     yield case("LabelEncoder", "65,536 numbers to f32", (integers(0, 120, 65536),), (FLOAT,), 2, keys_int64s=list(range(100)), values_floats=[0.5 * i for i in range(100)])
     yield case("CategoryMapper", "4,096 texts", (words,), (INT64,), cats_strings=WORDS, cats_int64s=list(range(100)))
     counts = {i: float(i) for i in range(0, 4096, 2)}
-    yield case("DictVectorizer", "2,048 of 4,096", (counts,), (FLOAT,), int64_vocabulary=list(range(4096)))
+    yield case("DictVectorizer", "2,048 of 4,096", (counts,), (helper.make_tensor_type_proto(FLOAT, [1, 4096]),), int64_vocabulary=list(range(4096)))
     yield case("CastMap", "2,048 of 4,096", (counts,), (FLOAT,), map_form="SPARSE", max_map=4096)
     maps = helper.make_sequence_type_proto(helper.make_map_type_proto(INT64, helper.make_tensor_type_proto(FLOAT, [])))
     yield case("ZipMap", f"f32 {ROWS:,} x {CLASSES}", (uniform(0, 1, ROWS, CLASSES),), (maps,), classlabels_int64s=list(range(CLASSES)))

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ways of several rows of features through a tree, or of one through several, at once: each
+// step waits for memory, so that ways that do not wait for each other take little longer than one.
+// For trees all of whose nodes compare by <= or <, which are nearly all there are. Immutable, any
+// thread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/ml_forest.h"
+
+namespace gantry::cpu {
+
+class ForestWalk {
+ public:
+  /// Of a checked forest.
+  explicit ForestWalk(const Forest& forest);
+
+  /// False: the forest has other nodes too, and Forest::find is to be asked.
+  [[nodiscard]] bool is_possible() const { return is_possible_; }
+  /// leaves[i] = the leaf that row i of x ends in; rows are `columns` numbers apart. Requires
+  /// is_possible() and as many columns as the forest has features.
+  void find(int64_t tree, const double* x, int64_t columns, int64_t rows, int64_t* leaves) const;
+  /// leaves[i] = the leaf of tree first + i that one row ends in.
+  void find_in_trees(int64_t first, int64_t count, const double* x, int64_t* leaves) const;
+
+ private:
+  /// A leaf leads to itself.
+  struct Node {
+    double split;
+    int32_t feature;
+    int32_t missing_is_true;
+    int32_t next[2];  ///< if the feature is above the split, and if it is not
+  };
+
+  /// Of as many ways, each from the root roots[i * root_step] with the row x + i * columns.
+  template <int kWays>
+  void find_some(const int32_t* roots, int64_t root_step, const double* x, int64_t columns,
+                 int64_t* leaves) const;
+
+  bool is_possible_ = false;
+  std::vector<Node> nodes_;  ///< then the leaves
+  std::vector<int32_t> roots_;
+  int64_t first_leaf_ = 0;
+};
+
+}  // namespace gantry::cpu
