@@ -2,7 +2,6 @@
 #include "kernels/quantize_math.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
@@ -19,13 +18,16 @@ using QuantVec = hn::Vec<QuantTag>;
 
 constexpr size_t kMostLanes = HWY_MAX_BYTES / sizeof(float);
 
+/// Quotients beyond this are saturated in every type.
+constexpr float kSaturated = 2097152.0F;
+
 /// One vector of quotients, rounded, moved and saturated.
 template <class U>
 HWY_INLINE auto rounded(QuantVec quotient, QuantVec zero) {
   const QuantTag d;
   const hn::RebindToSigned<QuantTag> di;
-  // Beyond 2^21 every type is saturated; the comparison is written so that NaN fails it.
-  const QuantVec limit = hn::Set(d, 2097152.0F);
+  // The comparison is written so that NaN fails it.
+  const QuantVec limit = hn::Set(d, kSaturated);
   const QuantVec above = hn::IfThenElse(hn::Gt(quotient, hn::Neg(limit)), quotient, hn::Neg(limit));
   const auto whole = hn::NearestInt(hn::Min(above, limit));
   return hn::DemoteTo(hn::Rebind<U, QuantTag>(), hn::Add(whole, hn::ConvertTo(di, zero)));
@@ -34,12 +36,17 @@ HWY_INLINE auto rounded(QuantVec quotient, QuantVec zero) {
 /// x / scale by products, which take a fraction of a division's time. With the nearest reciprocal,
 /// a second correction leaves the nearest quotient (Markstein), but for what `may_multiply` denies.
 HWY_INLINE QuantVec quotient(QuantVec x, QuantVec scale, QuantVec reciprocal) {
-  const QuantTag d;
   const QuantVec first = hn::Mul(x, reciprocal);
   const QuantVec second = hn::MulAdd(hn::NegMulAdd(first, scale, x), reciprocal, first);
-  const QuantVec third = hn::MulAdd(hn::NegMulAdd(second, scale, x), reciprocal, second);
-  // What is saturated anyway stays: of an infinity there is no remainder.
-  return hn::IfThenElse(hn::Lt(hn::Abs(first), hn::Set(d, 4194304.0F)), third, first);
+  return hn::MulAdd(hn::NegMulAdd(second, scale, x), reciprocal, second);
+}
+/// Of numbers that an int32 holds.
+HWY_INLINE auto nearest_of(QuantVec x) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  return hn::Vec<hn::RebindToSigned<QuantTag>>{_mm512_cvtps_epi32(x.raw)};
+#else
+  return hn::NearestInt(x);
+#endif
 }
 /// True if remainders of x by this scale are exact wherever the quotient is not rounded to zero.
 HWY_INLINE bool may_multiply(float scale) {
@@ -50,8 +57,7 @@ HWY_INLINE bool may_multiply(float scale) {
   constexpr uint32_t kMantissa = 0x7FFFFF;
   uint32_t bits = 0;
   std::memcpy(&bits, &scale, sizeof(bits));
-  const float size = std::fabs(scale);
-  return size > 0x1p-60F && size < 0x1p60F && (bits & kMantissa) != kMantissa;
+  return scale > 0x1p-60F && scale < 0x1p60F && (bits & kMantissa) != kMantissa;
 #endif
 }
 
@@ -62,11 +68,17 @@ HWY_INLINE void quantize_by_products(const float* x, float scale, float zero, U*
   const hn::Rebind<U, QuantTag> du;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const QuantVec all_scale = hn::Set(d, scale);
-  const QuantVec all_zero = hn::Set(d, zero);
   const QuantVec reciprocal = hn::Set(d, 1.0F / scale);
+  const auto zeros = hn::Set(hn::RebindToSigned<QuantTag>(), static_cast<int32_t>(zero));
+  // What is beyond is saturated anyway, and of an infinity there would be no remainder; NaN fails
+  // the comparison.
+  const QuantVec high = hn::Set(d, scale * kSaturated);
+  const QuantVec low = hn::Neg(high);
   const auto at = [&](int64_t i) HWY_ATTR {
-    const QuantVec v = quotient(hn::LoadU(d, x + i), all_scale, reciprocal);
-    hn::StoreU(rounded<U>(v, all_zero), du, y + i);
+    const QuantVec v = hn::LoadU(d, x + i);
+    const QuantVec within = hn::Min(hn::IfThenElse(hn::Gt(v, low), v, low), high);
+    const auto whole = nearest_of(quotient(within, all_scale, reciprocal));
+    hn::StoreU(hn::DemoteTo(du, hn::Add(whole, zeros)), du, y + i);
   };
   int64_t i = 0;
   for (; i + lanes <= count; i += lanes) at(i);

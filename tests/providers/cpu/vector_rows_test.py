@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 from oracle import compare, element_type, node_model, run_gantry
 
+import gantry
+
 WIDTHS = [*range(1, 20), 31, 32, 33, 47, 48, 64, 100, 513]
 
 
@@ -136,3 +138,18 @@ def test_remainders_are_exact():
     (y,) = run("Mod", [a, b], 13, {"fmod": 1})
     np.testing.assert_array_equal(y, expected)
     np.testing.assert_array_equal(np.signbit(y[~np.isnan(y)]), np.signbit(expected[~np.isnan(expected)]))
+
+
+@pytest.mark.parametrize("index_type", [np.int32, np.int64])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("place", [0, 17, 99, 2050, 3999])
+def test_an_index_outside_among_many(index_type, axis, place):
+    x = np.arange(4000, dtype=np.float32).reshape(50, 80)
+    extent = x.shape[axis]
+    indices = np.random.default_rng(1).integers(-extent, extent, x.shape).astype(index_type)
+    (y,) = run("GatherElements", [x, indices], 13, {"axis": axis})
+    np.testing.assert_array_equal(y, np.take_along_axis(x, indices.astype(np.int64), axis))
+    for outside in (extent, -extent - 1, np.iinfo(index_type).min, np.iinfo(index_type).max):
+        indices.flat[place] = outside
+        with pytest.raises(gantry.Error, match=f"index {outside} is outside axis {axis}, whose extent is {extent}"):
+            run("GatherElements", [x, indices], 13, {"axis": axis})
