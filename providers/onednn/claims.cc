@@ -117,9 +117,12 @@ class Claimer {
     const bool needs_format = family->needs_format || index_.node(node).op_type() == "ReduceMean";
     if (needs_format && !is_channels_last(index_.input_slots(one.nodes)))
       return refuse(node, "taken only behind a kernel whose result is channels-last");
-    if (has_large_plane(node) && !unit.is_quantized() &&
-        !is_channels_last(index_.input_slots(one.nodes)))
-      return refuse(node, "the library is slow at one result of a large plane in dense order");
+    if (!unit.is_quantized() && !is_channels_last(index_.input_slots(one.nodes))) {
+      if (has_large_plane(node))
+        return refuse(node, "the library is slow at one result of a large plane in dense order");
+      if (has_unusual_windows(node))
+        return refuse(node, "the library is slow at windows of one or three axes in dense order");
+    }
     claim_unit(unit);
     if (unit.nodes.size() == 1) return;
     // By itself too, for when the set is not granted.
@@ -140,6 +143,12 @@ class Claimer {
     for (int axis = 2; axis < source.rank(); ++axis)
       elements *= std::max<int64_t>(source.extent(axis), 0);
     return elements >= kManyElements;
+  }
+
+  /// True of a pool over other than two axes.
+  [[nodiscard]] bool has_unusual_windows(uint32_t node) const {
+    const std::string_view op = index_.node(node).op_type();
+    return (op == "MaxPool" || op == "AveragePool") && index_.node(node).input(0).rank() != 4;
   }
 
   /// An Attention, or the nodes around a Softmax; false: they are none that is taken.

@@ -13,7 +13,11 @@ def random(*shape, seed=0):
     return np.random.default_rng(seed + len(shape)).standard_normal(shape, np.float32)
 
 
-@pytest.mark.parametrize("case", WINDOWS | CEILED | DILATED)
+UNUSUAL = ("one_axis", "three_axes")
+PLANAR = {case: window for case, window in WINDOWS.items() if case not in UNUSUAL}
+
+
+@pytest.mark.parametrize("case", PLANAR | CEILED | DILATED)
 def test_max_pool(agrees, case):
     shape, attributes = (WINDOWS | CEILED | DILATED)[case]
     model, feeds = node_model("MaxPool", [random(*shape)], [1], 12, attributes)
@@ -21,12 +25,24 @@ def test_max_pool(agrees, case):
 
 
 @pytest.mark.parametrize("counts", [0, 1])
-@pytest.mark.parametrize("case", WINDOWS | CEILED)
+@pytest.mark.parametrize("case", PLANAR | CEILED)
 def test_average_pool(agrees, case, counts):
     shape, attributes = (WINDOWS | CEILED)[case]
     model, feeds = node_model("AveragePool", [random(*shape)], [1], 19, {**attributes, "count_include_pad": counts})
     is_left = counts and case in CEILED
     agrees(model, feeds, ["AveragePool" if is_left else "onednn.pool"])
+
+
+@pytest.mark.parametrize("op_type", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize("case", UNUSUAL)
+def test_windows_of_one_and_three_axes(agrees, case, op_type):
+    """In dense order they are left to others, behind a convolution they are taken."""
+    shape, attributes = WINDOWS[case]
+    model, feeds = node_model(op_type, [random(*shape)], [1], 12, attributes)
+    agrees(model, feeds, [op_type])
+    pool = f"{op_type}<{', '.join(f'{name}={value}' for name, value in attributes.items())}>"
+    model, feeds = small_graph(f"a = Conv(x, w)\n y = {pool}(a)", {"x": random(*shape)}, {"w": random(20, shape[1], *[1] * (len(shape) - 2))})
+    agrees(model, feeds, ["onednn.conv", "onednn.pool"])
 
 
 @pytest.mark.parametrize("op_type", ["GlobalMaxPool", "GlobalAveragePool"])
