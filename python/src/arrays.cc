@@ -284,18 +284,23 @@ nb::dlpack::dtype memory_dtype(DType dtype) {
   }
 }
 
+nb::object decoded(const std::string& text) {
+  nb::object result = nb::steal(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
+  if (!result.is_valid()) throw nb::python_error();
+  return result;
+}
+
 nb::object string_array(const Tensor& tensor) {
   const nb::object array =
       numpy().module.attr("empty")(tensor.strings().size(), numpy_dtype_of(DType::kString));
   const ObjectElements elements(array);
   size_t place = 0;
   for (const std::string& text : tensor.strings()) {
-    nb::object decoded = nb::steal(
-        PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
-    if (!decoded.is_valid()) throw nb::python_error();
+    nb::object made = decoded(text);
     PyObject*& element = elements.get()[place++];
     Py_XDECREF(element);
-    element = decoded.release().ptr();
+    element = made.release().ptr();
   }
   return array;
 }
@@ -324,6 +329,36 @@ nb::object to_array(const Tensor& tensor) {
   return dtype >= DType::kBfloat16 ? array.attr("view")(numpy_dtype_of(dtype)) : array;
 }
 
+/// Calls f(i -> element i) with the elements as Python's own numbers and texts, as `tolist` makes
+/// them of an array, but without an array for the types that maps have.
+template <class F>
+void with_items(const Tensor& tensor, F f) {
+  switch (tensor.dtype()) {
+    case DType::kFloat:
+      return f([elements = tensor.elements<float>()](size_t i) { return nb::float_(elements[i]); });
+    case DType::kInt64:
+      return f([elements = tensor.elements<int64_t>()](size_t i) { return nb::int_(elements[i]); });
+    case DType::kString:
+      return f([&](size_t i) { return decoded(tensor.strings()[i]); });
+    default: {
+      const nb::object list = to_array(tensor).attr("tolist")();
+      return f([&](size_t i) { return nb::object(list[i]); });
+    }
+  }
+}
+
+nb::dict to_dict(const Value& map) {
+  nb::dict items;
+  const Tensor keys = map.at(0).tensor();
+  const auto count = static_cast<size_t>(keys.element_count());
+  with_items(keys, [&](const auto& key) {
+    with_items(map.at(1).tensor(), [&](const auto& item) {
+      for (size_t i = 0; i < count; ++i) items[key(i)] = item(i);
+    });
+  });
+  return items;
+}
+
 }  // namespace
 
 Value to_value(nb::handle object, const ValueInfo& expected) {
@@ -350,13 +385,8 @@ nb::object to_python(const Value& value) {
     }
     case Kind::kOptional:
       return value.size() == 0 ? nb::none() : to_python(value.at(0));
-    case Kind::kMap: {
-      nb::dict items;
-      const nb::object keys = to_array(value.at(0).tensor()).attr("tolist")();
-      const nb::object values = to_array(value.at(1).tensor()).attr("tolist")();
-      for (size_t i = 0; i < nb::len(keys); ++i) items[keys[i]] = values[i];
-      return items;
-    }
+    case Kind::kMap:
+      return to_dict(value);
     case Kind::kUnknown:
       break;
   }
