@@ -271,7 +271,8 @@ class ScanRun {
     if (t == 0 && batch == 0) {
       const gantry_tensor* made =
           frame_.allocate(slot, value.dtype, static_cast<uint32_t>(full.size()), full.data());
-      if (made->size_bytes > 0) std::memset(made->data, 0, made->size_bytes);
+      // A batch may be shorter than others; what it does not reach is zero.
+      if (has_batch_ && made->size_bytes > 0) std::memset(made->data, 0, made->size_bytes);
     }
     const gantry_value& target = frame_.slot(slot).get();
     if (target.shape != full) {
