@@ -163,11 +163,9 @@ class ScanRun {
     const bool has_lengths = has_batch_ && step_.inputs[0] != kNoSlot;
     int64_t length = -1;
     for (size_t k = 0; k < scan_inputs_; ++k) {
-      const Part part = part_of(states_ + k, batch, batches);
-      const int64_t extent =
-          part.shape.empty()
-              ? 1
-              : part.shape[has_batch_ ? 0 : axis_of("scan_input_axes", k, part.shape.size())];
+      const size_t rank = input(states_ + k).shape.size();
+      const size_t axis = has_batch_ ? 1 : axis_of("scan_input_axes", k, rank);
+      const int64_t extent = extent_of(states_ + k, axis);
       if (length >= 0 && extent != length) {
         throw Error(Code::kInvalidModel, step_.label + ": scan inputs differ in length, " +
                                              std::to_string(length) + " and " +

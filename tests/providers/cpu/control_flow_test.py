@@ -4,6 +4,7 @@
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper
 from oracle import run_ort, run_reference
 
 import gantry
@@ -59,3 +60,14 @@ def test_a_run_after_one_that_failed_in_a_branch():
     with pytest.raises(gantry.Error):
         session.run({"c": np.array(True), "x": X, "n": np.int64(4)})
     np.testing.assert_array_equal(session.run({"c": np.array(False), "x": X, "n": np.int64(4)})["y"], -X)
+
+
+def test_a_scan_in_batches_needs_an_axis_to_scan():
+    """Version 8, whose first axis is the batch."""
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("x", ["n"]), ("y", ["n", "m"]), ("s", []), ("t", []))]
+    body = helper.make_graph([helper.make_node("Identity", ["s"], ["t"])], "body", values[2:3], values[3:])
+    node = helper.make_node("Scan", ["", "x"], ["y"], name="scan", body=body, num_scan_inputs=1)
+    model = helper.make_model(helper.make_graph([node], "g", values[:1], values[1:2]), opset_imports=[helper.make_opsetid("", 8)], ir_version=10)
+    session = gantry.Session(model, device="CPU")
+    with pytest.raises(gantry.InvalidModelError, match="input 0 has no axis 1"):
+        session.run({"x": np.zeros(2, np.float32)})
