@@ -44,11 +44,15 @@ void dispatch_precision(int64_t points, F f) {
   }
 }
 
+/// Tables of longer transforms are not kept: they take as much memory as the signal does.
+constexpr int64_t kLongestKept = int64_t{1} << 20;
+
 /// The tables of the transform that was asked for last: most nodes only ever want one. Any thread.
 template <class R>
 class LastLine {
  public:
   std::shared_ptr<const FourierLine<R>> get(const FourierShape& shape) const {
+    if (shape.points > kLongestKept) return std::make_shared<const FourierLine<R>>(shape);
     const std::lock_guard lock(mutex_);
     if (!last_ || last_->shape() != shape) last_ = std::make_shared<const FourierLine<R>>(shape);
     return last_;
