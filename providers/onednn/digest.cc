@@ -33,7 +33,12 @@ Digest digest_of(const void* data, uint64_t size_bytes, std::string_view text) {
     const auto i = static_cast<uint64_t>(index);
     chunks[i] = digest(bytes + i * kChunk, std::min(kChunk, size_bytes - i * kChunk));
   };
-  with_threads(machine_threads(), [&] { for_each(static_cast<int64_t>(chunks.size() - 1), take); });
+  const auto count = static_cast<int64_t>(chunks.size() - 1);
+  if (count > 1) {
+    with_threads(machine_threads(), [&] { for_each(count, take); });
+  } else if (count == 1) {  // not worth asking threads for
+    take(0);
+  }
   return digest(chunks.data(), chunks.size() * sizeof(Digest));
 }
 
