@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ahead.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <oneapi/dnnl/dnnl.hpp>
 #include <system_error>
 #include <thread>
 #include <unistd.h>
@@ -26,15 +26,12 @@ class Ahead::Thread {
   // Never destroyed: sessions may end after it would be.
   static Thread& instance() {
     static auto& instance = *new Thread;
-    // What is set up before is destroyed after this: the library's cache, which the work uses.
-    static const int capacity = dnnl::get_primitive_cache_capacity();
-    static_cast<void>(capacity);
-    static const struct AtExit {
-      ~AtExit() { instance.stop(); }
-    } at_exit;
-    static_cast<void>(at_exit);
     return instance;
   }
+
+  /// Whether stop() will be called before what is static is destroyed.
+  [[nodiscard]] bool is_waited_for() const { return is_waited_for_; }
+  void expect_stop() { is_waited_for_ = true; }
 
   void begin_compiling() {
     const std::lock_guard lock(mutex_);
@@ -67,6 +64,17 @@ class Ahead::Thread {
     return piece.stage == Piece::Stage::kDone;
   }
 
+  void stop() {
+    if (is_forked()) return;
+    {
+      const std::lock_guard lock(mutex_);
+      is_stopped_ = true;
+      pieces_.clear();
+      changed_.notify_all();
+    }
+    end();
+  }
+
   void end() {
     if (is_forked()) return;
     std::unique_lock lock(mutex_);
@@ -78,17 +86,6 @@ class Ahead::Thread {
  private:
   // A child has neither the thread nor, it may be, a lock that anybody will release.
   [[nodiscard]] bool is_forked() const { return process_ != getpid(); }
-
-  void stop() {
-    if (is_forked()) return;
-    {
-      const std::lock_guard lock(mutex_);
-      is_stopped_ = true;
-      pieces_.clear();
-      changed_.notify_all();
-    }
-    end();
-  }
 
   void work() {
     std::unique_lock lock(mutex_);
@@ -123,6 +120,7 @@ class Ahead::Thread {
   }
 
   const pid_t process_ = getpid();
+  std::atomic<bool> is_waited_for_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::shared_ptr<Piece>> pieces_;
@@ -141,13 +139,27 @@ Ahead::~Ahead() {
 }
 
 void Ahead::start(std::function<void()> work) {
-  if (machine_threads() < 2) return;
+  if (machine_threads() < 2 || !Thread::instance().is_waited_for()) return;
   piece_ = std::make_shared<Piece>();
   piece_->work = std::move(work);
   Thread::instance().add(piece_);
 }
 
 bool Ahead::settle() const { return piece_ && Thread::instance().settle(*piece_); }
+
+// exit() destroys what is the calling thread's first, then what is static. An object that is static
+// would come too late: statics that the work set up after it would be gone by then.
+void Ahead::end_with_this_thread() {
+  struct AtEnd {
+    AtEnd() { Thread::instance().expect_stop(); }
+    ~AtEnd() { Thread::instance().stop(); }
+    AtEnd(const AtEnd&) = delete;
+    AtEnd& operator=(const AtEnd&) = delete;
+  };
+  if (gettid() != getpid()) return;
+  thread_local const AtEnd at_end;
+  static_cast<void>(at_end);
+}
 
 void Ahead::end_thread() { Thread::instance().end(); }
 

@@ -35,11 +35,16 @@ class Ahead {
   Ahead& operator=(const Ahead&) = delete;
 
   /// Once, while a claim is compiled: has the work done after it. Nothing happens where there is
-  /// one core only. What the work throws is dropped: the run that needs the same meets it again.
+  /// one core only, or before end_with_this_thread(). What the work throws is dropped: the run that
+  /// needs the same meets it again.
   void start(std::function<void()> work);
 
   /// For whoever needs it now. True: it has been done. False: it has not and will not be. [any]
   [[nodiscard]] bool settle() const;
+
+  /// For threads that open sessions. Has no effect but on the process's first one, whose end will
+  /// wait for the work: what the library sets up while it generates code is destroyed right after.
+  static void end_with_this_thread();
 
   /// Returns when the thread has ended. Requires that no work is left.
   static void end_thread();

@@ -79,6 +79,7 @@ class OnednnProvider final : public sdk::Provider {
   }
 
   void claim(const gantry_claim_request& request) const override {
+    Ahead::end_with_this_thread();
     require_instructions(Options(request.options));
     claim_nodes(host(), request);
   }

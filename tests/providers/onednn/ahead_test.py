@@ -31,10 +31,17 @@ session.run({"x": np.ones((1, 16, 12, 12), np.float32)})
 
 # Ends while the session is still there.
 LOAD_AND_EXIT = """
-import ctypes, sys
+import ctypes, sys, threading
 import gantry
-session = gantry.Session(sys.argv[1], device="CPU")
-ctypes.pythonapi.Py_IncRef(ctypes.py_object(session))  # it is never destroyed
+def load():
+    session = gantry.Session(sys.argv[1], device="CPU")
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(session))  # it is never destroyed
+if sys.argv[2] == "first":
+    load()
+else:
+    thread = threading.Thread(target=load)
+    thread.start()
+    thread.join()
 sys.exit(0)
 """
 
@@ -84,9 +91,10 @@ def test_the_first_run_generates_nothing(model, threads):
     assert [line for line in running.splitlines() if "create:cache_miss" in line] == []
 
 
-def test_a_process_may_end_at_once(model):
-    for _ in range(4):
-        start(LOAD_AND_EXIT, model)
+@pytest.mark.parametrize("thread", ["first", "another"])
+def test_a_process_may_end_at_once(model, thread):
+    for _ in range(16):
+        start(LOAD_AND_EXIT, model, thread)
 
 
 def test_a_child_may_end_at_any_time(model):
