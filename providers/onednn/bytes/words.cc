@@ -49,8 +49,8 @@ HWY_INLINE void widen(const uint8_t* from, int64_t count, int32_t zero, int16_t*
 }
 
 /// What the window of a place sees of a group's channels: [taps, channels], to an even number.
-void GatherRow(const WordConvolution& c, const uint8_t* source, int64_t place, int64_t group,
-               int16_t* to) {
+void gather_row(const WordConvolution& c, const uint8_t* source, int64_t place, int64_t group,
+                int16_t* to) {
   const WordPlace at(c, source, place);
   const auto take = [&](const uint8_t* from, int64_t count) HWY_ATTR {
     if (!from) {
@@ -138,11 +138,11 @@ struct WordBlock {
   int64_t panels;
 };
 
-void MultiplyBlock(const WordConvolution& c, const WordTensors& tensors, const WordBlock& block,
-                   int16_t* rows) {
+void multiply_block(const WordConvolution& c, const WordTensors& tensors, const WordBlock& block,
+                    int16_t* rows) {
   const int64_t pairs = c.pairs();
   for (int64_t r = 0; r < block.places; ++r)
-    GatherRow(c, tensors.source, block.place + r, block.group, rows + r * pairs * 2);
+    gather_row(c, tensors.source, block.place + r, block.group, rows + r * pairs * 2);
   HWY_ALIGN int32_t sums[kTileRows * kWordPanel];
   for (int64_t panel = block.panel; panel < block.panel + block.panels; ++panel) {
     const int64_t padded = block.group * c.panels() + panel;
@@ -241,8 +241,8 @@ HWY_INLINE void put_in_order(const int32_t* sums, int32_t* ordered) {
 /// All channels of a place, each with a window of its own. `sums`: [padded channels]; `padding`:
 /// as many bytes of the number that stands for 0.
 template <class Byte>
-void MultiplyPlace(const WordConvolution& c, const WordTensors& tensors, int64_t place,
-                   int32_t* sums, const uint8_t* padding) {
+void multiply_place(const WordConvolution& c, const WordTensors& tensors, int64_t place,
+                    int32_t* sums, const uint8_t* padding) {
   const WordPlace at(c, tensors.source, place);
   const int64_t padded = c.panels() * kWordPanel;
   const int64_t whole = c.groups / kWordPanel * kWordPanel;
@@ -277,13 +277,13 @@ void MultiplyPlace(const WordConvolution& c, const WordTensors& tensors, int64_t
 }
 
 /// Places [first, first + count) of windows that each belong to a channel.
-void MultiplyPlaces(const WordConvolution& c, const WordTensors& tensors, int64_t first,
-                    int64_t count, int16_t* scratch) {
+void multiply_places(const WordConvolution& c, const WordTensors& tensors, int64_t first,
+                     int64_t count, int16_t* scratch) {
   const int64_t padded = c.panels() * kWordPanel;
   auto* sums = reinterpret_cast<int32_t*>(scratch);
   auto* padding = reinterpret_cast<uint8_t*>(sums + padded);
   std::fill_n(padding, padded, static_cast<uint8_t>(c.source_zero));
-  const auto multiply = c.is_signed ? MultiplyPlace<int8_t> : MultiplyPlace<uint8_t>;
+  const auto multiply = c.is_signed ? multiply_place<int8_t> : multiply_place<uint8_t>;
   for (int64_t place = first; place < first + count; ++place)
     multiply(c, tensors, place, sums, padding);
 }
@@ -295,15 +295,15 @@ void ConvolveWords(const WordConvolution& c, const WordTensors& tensors, int64_t
     const int64_t place = task / tasks.parts * tasks.places;
     const int64_t count = std::min(tasks.places, tensors.places - place);
     if (c.is_depthwise()) {
-      MultiplyPlaces(c, tensors, place, count, scratch);
+      multiply_places(c, tensors, place, count, scratch);
       continue;
     }
     const int64_t part = task % tasks.parts;
     const int64_t panel = part % tasks.stretches * kWordPanelsOfTask;
-    MultiplyBlock(c, tensors,
-                  {place, count, part / tasks.stretches, panel,
-                   std::min(kWordPanelsOfTask, c.panels() - panel)},
-                  scratch);
+    multiply_block(c, tensors,
+                   {place, count, part / tasks.stretches, panel,
+                    std::min(kWordPanelsOfTask, c.panels() - panel)},
+                   scratch);
   }
 }
 

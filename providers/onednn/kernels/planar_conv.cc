@@ -116,9 +116,10 @@ class PlanarConvKernel final : public sdk::Kernel {
         const int64_t image = task / blocks / strips;
         const int64_t first = task / blocks % strips * rows.strip();
         const int64_t count = std::min(rows.strip(), w.target[0] - first);
-        if (task / blocks != prepared)
+        if (task / blocks != prepared) {
           rows.prepare(source + image * w.channels * w.source[0] * w.source[1], first, count,
                        numbers);
+        }
         prepared = task / blocks;
         const int64_t block = task % blocks;
         const int64_t place = (image * w.results + block * kChannelBlock) * plane;
