@@ -2,7 +2,9 @@
 #include "ahead.h"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <exception>
 #include <mutex>
 #include <system_error>
@@ -40,8 +42,8 @@ class Ahead::Thread {
 
   void end_compiling() {
     const std::lock_guard lock(mutex_);
-    if (--compiling_ > 0 || pieces_.empty() || is_stopped_) return;
-    if (is_working_) return changed_.notify_all();
+    ++compiled_;
+    if (--compiling_ > 0 || pieces_.empty() || is_stopped_ || is_working_) return;
     if (thread_.joinable()) thread_.join();  // it has ended, or is about to
     try {
       thread_ = std::thread([this] { work(); });
@@ -84,14 +86,17 @@ class Ahead::Thread {
   }
 
  private:
+  static constexpr std::chrono::milliseconds kMoment{1};
+
   // A child has neither the thread nor, it may be, a lock that anybody will release.
   [[nodiscard]] bool is_forked() const { return process_ != getpid(); }
 
   void work() {
     std::unique_lock lock(mutex_);
-    while (!pieces_.empty()) {
-      if (compiling_ > 0) {
-        changed_.wait(lock);
+    for (uint64_t seen = 0; !pieces_.empty();) {
+      if (compiling_ > 0 || seen != compiled_) {  // the next claim may be a moment away
+        seen = compiled_;
+        changed_.wait_for(lock, kMoment);
         continue;
       }
       // The last one first: a run that has begun comes from the other end.
@@ -125,6 +130,7 @@ class Ahead::Thread {
   std::condition_variable changed_;
   std::vector<std::shared_ptr<Piece>> pieces_;
   int compiling_ = 0;
+  uint64_t compiled_ = 0;
   bool is_working_ = false;
   bool is_stopped_ = false;
   std::thread thread_;
