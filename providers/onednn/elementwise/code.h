@@ -31,7 +31,8 @@ enum class Operation : uint8_t {
   kExp,
   kSigmoid,
   kTanh,
-  kGelu,  ///< by the hyperbolic tangent
+  kGelu,     ///< by the hyperbolic tangent
+  kGeluErf,  ///< by the error function
   kRelu,
   kLeakyRelu,    ///< alpha: what negative numbers are multiplied by
   kClip,         ///< alpha: lowest, beta: highest

@@ -144,13 +144,14 @@ class BlockProductKernel final : public sdk::Kernel {
   void multiply(sdk::Call& call, const Rows& rows, float* target) const {
     constexpr int64_t kBytesOfStretch = 512 << 10;
     constexpr int64_t kProductsPerTask = 1 << 18;
-    const int64_t bytes_of_tile = rows.tile(0).rows * shape_.padded();
+    const int64_t numbers_of_tile = rows.tile(0).rows * shape_.padded();
+    const int64_t bytes_of_tile = numbers_of_tile * (in_floats_ ? int64_t{sizeof(float)} : 1);
     const int64_t in_stretch =
         std::clamp<int64_t>(kBytesOfStretch / bytes_of_tile, 1, rows.tile_count());
     const int64_t stretches = (rows.tile_count() + in_stretch - 1) / in_stretch;
     const int64_t groups = weights_.group_count();
     const int64_t grain =
-        std::max<int64_t>(1, kProductsPerTask / (bytes_of_tile * kGroup * in_stretch));
+        std::max<int64_t>(1, kProductsPerTask / (numbers_of_tile * kGroup * in_stretch));
     call.parallel_for(groups * stretches, grain, [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
         const int64_t first = task / groups * in_stretch;

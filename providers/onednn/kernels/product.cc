@@ -14,6 +14,7 @@
 #include "ahead.h"
 #include "bytes/word_layer.h"
 #include "constants.h"
+#include "dense/layer.h"
 #include "epilogue.h"
 #include "kernels/kernels.h"
 #include "packed_weights.h"
@@ -69,6 +70,10 @@ class ProductKernel final : public sdk::Kernel {
       return words_->run(call, rows,
                          {call.input(source_slot_).data, addend, target.data,
                           source.type == Type::s8, source.zero_point, nullptr});
+    }
+    if (dense_) {
+      return dense_->run(call, rows, call.data<float>(source_slot_),
+                         static_cast<const float*>(addend), static_cast<float*>(target.data));
     }
     const bool in_place = addend && addend == target.data;
     const int threads = call.thread_count();
@@ -172,6 +177,11 @@ class ProductKernel final : public sdk::Kernel {
     bias = rescaling_.bias_of(std::move(bias));
     if (unit_.is_quantized() && !is_library_exact(inner_))
       return pack_words(args, matrix.constant()->data, is_transposed, bias);
+    if (std::all_of(scale.begin(), scale.end(), [](float x) { return x == 1; })) scale.clear();
+    if (is_dense())
+      return dense_.emplace().pack(
+          args.index.host(), args.choices,
+          {matrix.constant()->data, inner_, columns_, is_transposed, scale}, bias, chain);
     has_bias_ = std::any_of(bias.begin(), bias.end(), [](float x) { return x != 0; });
     const int64_t known = known_rows(index);
     const int64_t rows = known > 0 ? known : kGuessedRows;
@@ -183,7 +193,6 @@ class ProductKernel final : public sdk::Kernel {
                    [&] { chosen = describe(rows, any_, false).primitive.weights_desc(); });
       return chosen;
     };
-    if (std::all_of(scale.begin(), scale.end(), [](float x) { return x == 1; })) scale.clear();
     packed_.pack(index.host(), args.choices, layout,
                  {{{inner_, columns_}, plain, is_transposed ? Tag::ba : Tag::ab},
                   matrix.constant()->data,
@@ -203,6 +212,11 @@ class ProductKernel final : public sdk::Kernel {
         unit_, byte_type_of(unit_.target.type()), rescaling_.scales(), bias);
   }
 
+  [[nodiscard]] bool is_dense() const {
+    return !unit_.is_quantized() && !unit_.rounds_to_bf16 && DenseLayer::takes(columns_) &&
+           dense_steps_of(unit_.chain);
+  }
+
   Unit unit_;
   int source_slot_;
   std::string label_;
@@ -215,6 +229,7 @@ class ProductKernel final : public sdk::Kernel {
   Desc any_;  // of the matrix
   PackedWeights packed_;
   dnnl::memory bias_;
+  std::optional<DenseLayer> dense_;    // where the CPU has the code for it
   std::optional<WordLayer> words_;     // where the library's sums of 8 bits would not be exact
   Prepared<FusedPrimitive> prepared_;  // last
 };

@@ -65,7 +65,8 @@ def model(tmp_path):
     m = MaxPool<kernel_shape=[2, 2], strides=[2, 2]>(d)
     e = Conv(m, v)
     r = Reshape(e, shape)
-    y = MatMul(r, u)"""
+    p = MatMul(r, u)
+    y = Elu(p)"""
     weights = {"w": (24, 16, 3, 3), "v": (32, 24, 1, 1), "u": (1152, 40)}
     constants = {name: rng.standard_normal(shape, np.float32) for name, shape in weights.items()}
     graph, _ = small_graph(text, {"x": np.ones((1, 16, 12, 12), np.float32)}, {**constants, "shape": np.array([1, -1])})

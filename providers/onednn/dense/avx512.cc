@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <immintrin.h>
+#include <utility>
+
+#include "dense/code.h"
+
+#define GANTRY_DENSE [[gnu::target("avx512f,avx512vl,avx2,fma")]]
+
+namespace gantry::onednn {
+namespace {
+
+constexpr int kLanes = 16;
+constexpr int kBytesOfLine = 64;
+
+/// Lanes of vector `v` that stand for columns of the tile.
+inline __mmask16 lanes_of(const DenseTile& tile, int v) {
+  const int64_t left = tile.columns - int64_t{v} * kLanes;
+  return left >= kLanes ? __mmask16{0xffff} : static_cast<__mmask16>((1U << left) - 1U);
+}
+
+template <int kRows, int kVectors>
+GANTRY_DENSE inline void begin(const DenseTile& tile, __m512 (&sums)[kRows][kVectors]) {
+  for (int v = 0; v < kVectors; ++v) {
+    const __m512 bias = tile.bias ? _mm512_loadu_ps(tile.bias + v * kLanes) : _mm512_setzero_ps();
+    for (int r = 0; r < kRows; ++r) {
+      sums[r][v] = bias;
+      if (!tile.initial) continue;
+      const float* from = tile.initial + r * tile.stride + v * kLanes;
+      sums[r][v] = _mm512_add_ps(bias, _mm512_maskz_loadu_ps(lanes_of(tile, v), from));
+    }
+  }
+}
+
+template <int kRows, int kVectors, int kLinesAhead>
+GANTRY_DENSE void multiply(const DenseTile& tile) {
+  __m512 sums[kRows][kVectors];
+  begin<kRows, kVectors>(tile, sums);
+  const float* left = tile.left;
+  const float* panel = tile.panel;
+  const char* ahead = tile.ahead;
+  for (int64_t k = 0; k < tile.inner; ++k) {
+    __m512 numbers[kVectors];
+    for (int v = 0; v < kVectors; ++v) numbers[v] = _mm512_loadu_ps(panel + v * kLanes);
+    // What the same tile needs soon goes to the nearest cache, another panel to the next one.
+    if constexpr (kLinesAhead == 1) _mm_prefetch(ahead, _MM_HINT_T1);
+    if constexpr (kLinesAhead == 2) {
+      _mm_prefetch(ahead, _MM_HINT_T0);
+      _mm_prefetch(ahead + kBytesOfLine, _MM_HINT_T0);
+    }
+    ahead += kLinesAhead * kBytesOfLine;
+    panel += kVectors * kLanes;
+    for (int r = 0; r < kRows; ++r) {
+      const __m512 factor = _mm512_set1_ps(left[r]);
+      for (int v = 0; v < kVectors; ++v)
+        sums[r][v] = _mm512_fmadd_ps(factor, numbers[v], sums[r][v]);
+    }
+    left += kRows;
+  }
+  for (int r = 0; r < kRows; ++r) {
+    float* to = tile.target + r * tile.stride;
+    for (int v = 0; v < kVectors; ++v)
+      _mm512_mask_storeu_ps(to + v * kLanes, lanes_of(tile, v), sums[r][v]);
+  }
+}
+
+using Multiply = void (*)(const DenseTile&);
+using Table = std::array<Multiply, kMostTileRows>;
+
+template <int kVectors, int kLinesAhead, int... kRows>
+constexpr Table table_of(std::integer_sequence<int, kRows...>) {
+  return {multiply<kRows + 1, kVectors, kLinesAhead>...};
+}
+
+template <int kVectors>
+void choose(const DenseTile& tile) {
+  constexpr auto kRows = std::make_integer_sequence<int, kMostTileRows>();
+  static constexpr std::array<Table, 3> kTables = {
+      table_of<kVectors, 0>(kRows), table_of<kVectors, 1>(kRows), table_of<kVectors, 2>(kRows)};
+  const size_t lines = tile.ahead ? static_cast<size_t>(tile.lines_ahead) : 0;
+  kTables[lines][static_cast<size_t>(tile.rows) - 1](tile);
+}
+
+void multiply_tile(const DenseTile& tile) {
+  if (tile.columns > kPanelColumns / 2) return choose<2>(tile);
+  choose<1>(tile);
+}
+
+/// Sixteen vectors as a matrix, whose columns they become.
+GANTRY_DENSE inline void transpose(__m512 (&m)[kLanes]) {
+  __m512 t[kLanes];
+  for (int i = 0; i < kLanes; i += 2) {
+    t[i] = _mm512_unpacklo_ps(m[i], m[i + 1]);
+    t[i + 1] = _mm512_unpackhi_ps(m[i], m[i + 1]);
+  }
+  for (int i = 0; i < kLanes; i += 4) {
+    for (int half = 0; half < 2; ++half) {
+      const __m512d low = _mm512_castps_pd(t[i + half]);
+      const __m512d high = _mm512_castps_pd(t[i + half + 2]);
+      m[i + 2 * half] = _mm512_castpd_ps(_mm512_unpacklo_pd(low, high));
+      m[i + 2 * half + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(low, high));
+    }
+  }
+  // m[4 g + j] has rows 4 g to 4 g + 3 of column 4 l + j in its quarter l.
+  for (int j = 0; j < 4; ++j) {
+    const __m512 even = _mm512_shuffle_f32x4(m[j], m[4 + j], 0x88);
+    const __m512 odd = _mm512_shuffle_f32x4(m[j], m[4 + j], 0xdd);
+    const __m512 even_below = _mm512_shuffle_f32x4(m[8 + j], m[12 + j], 0x88);
+    const __m512 odd_below = _mm512_shuffle_f32x4(m[8 + j], m[12 + j], 0xdd);
+    t[j] = _mm512_shuffle_f32x4(even, even_below, 0x88);
+    t[4 + j] = _mm512_shuffle_f32x4(odd, odd_below, 0x88);
+    t[8 + j] = _mm512_shuffle_f32x4(even, even_below, 0xdd);
+    t[12 + j] = _mm512_shuffle_f32x4(odd, odd_below, 0xdd);
+  }
+  std::copy_n(t, kLanes, m);
+}
+
+GANTRY_DENSE void lay_rows(const float* source, int rows, int64_t inner, float* target) {
+  const auto lanes_of_rows = static_cast<__mmask16>((1U << static_cast<unsigned>(rows)) - 1U);
+  for (int64_t k = 0; k < inner; k += kLanes) {
+    const auto count = static_cast<int>(inner - k < kLanes ? inner - k : kLanes);
+    const auto lanes = static_cast<__mmask16>((1U << static_cast<unsigned>(count)) - 1U);
+    __m512 square[kLanes];
+    for (int r = 0; r < kLanes; ++r) {
+      square[r] =
+          r < rows ? _mm512_maskz_loadu_ps(lanes, source + r * inner + k) : _mm512_setzero_ps();
+    }
+    transpose(square);
+    for (int i = 0; i < count; ++i) {
+      _mm512_mask_storeu_ps(target + (k + i) * rows, lanes_of_rows, square[i]);
+    }
+  }
+}
+
+}  // namespace
+
+const DenseCode kDenseAvx512 = {lay_rows, multiply_tile};
+
+}  // namespace gantry::onednn

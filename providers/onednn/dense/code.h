@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of rows of floats with a constant matrix, whose numbers are brought in while the ones
+// before them are multiplied: what products of few rows wait for is the matrix. With AVX-512; other
+// CPUs leave them to the library. Pure functions, from any thread.
+#pragma once
+
+#include <cstdint>
+
+namespace gantry::onednn {
+
+/// Columns of a panel, in which the matrix stands: [panels, inner, kPanelColumns]; the last panel
+/// is half as wide if that is enough.
+constexpr int64_t kPanelColumns = 32;
+/// Rows of a tile. Its sums, two vectors of the panel and a factor fill the registers.
+constexpr int64_t kMostTileRows = 14;
+
+/// A tile of the result, [rows, columns] of a matrix whose rows are `stride` apart: rows * panel +
+/// initial + bias.
+struct DenseTile {
+  int rows = 0;                 ///< 1 to kMostTileRows
+  const float* left = nullptr;  ///< [inner, rows]
+  const float* panel = nullptr;
+  int64_t inner = 0;
+  int64_t columns = 0;             ///< 1 to kPanelColumns
+  const float* initial = nullptr;  ///< laid as the target, which it may be; null: zeros
+  const float* bias = nullptr;     ///< [columns of the panel]; null: zeros
+  float* target = nullptr;
+  int64_t stride = 0;
+  /// Where the numbers stand that come next: one line of the cache is brought in for each index of
+  /// `inner`, or two, the second behind the first. Null: none is.
+  const char* ahead = nullptr;
+  int lines_ahead = 1;
+};
+
+/// Width of the panel whose first column is `column`, of `columns` in all.
+constexpr int64_t panel_width(int64_t columns, int64_t column) {
+  return columns - column <= kPanelColumns / 2 ? kPanelColumns / 2 : kPanelColumns;
+}
+
+/// The functions of one instruction set. [any]
+struct DenseCode {
+  /// `source`: [rows, inner], rows up to kMostTileRows; `target`: [inner, rows].
+  void (*lay_rows)(const float* source, int rows, int64_t inner, float* target);
+  void (*multiply_tile)(const DenseTile& tile);
+};
+
+/// Null: the CPU has no AVX-512, or ONEDNN_MAX_CPU_ISA forbids it. [any]
+const DenseCode* dense_code();
+
+extern const DenseCode kDenseAvx512;
+
+}  // namespace gantry::onednn

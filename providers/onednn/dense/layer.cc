@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dense/layer.h"
+
+#include <algorithm>
+#include <array>
+#include <unistd.h>
+
+#include "threads.h"
+
+namespace gantry::onednn {
+namespace {
+
+constexpr int64_t kMostPanelsOfGroup = 4;
+constexpr int64_t kMostTilesOfStretch = 16;
+/// Fewer rows would have to wait for the matrix, which every stretch reads anew.
+constexpr int64_t kLeastTilesOfStretch = 5;
+constexpr int64_t kProductsPerTask = 1 << 18;
+constexpr int64_t kFloat = sizeof(float);
+
+int64_t bytes_of_cache() {
+  static const int64_t bytes = std::max<int64_t>(sysconf(_SC_LEVEL2_CACHE_SIZE), 256 << 10);
+  return bytes;
+}
+/// Of the inner extent, multiplied before the next panel is: twice that of a panel stays cached.
+int64_t most_inner() { return bytes_of_cache() / 16 / (kPanelColumns * kFloat); }
+
+/// Of a stretch: what is multiplied of their rows at once stays cached beside the panels.
+int64_t most_tiles(int64_t inner) {
+  const int64_t bytes = kMostTileRows * std::min(inner, most_inner()) * kFloat;
+  return std::clamp(bytes_of_cache() * 3 / 8 / bytes, kLeastTilesOfStretch, kMostTilesOfStretch);
+}
+
+int64_t divided_up(int64_t x, int64_t by) { return (x + by - 1) / by; }
+
+constexpr uint32_t kResult = 0;
+constexpr uint32_t kAddend = 1;
+constexpr uint32_t kFree = 2;
+
+// False: the function has no code here.
+bool append(const Activation& activation, std::vector<Instruction>& to) {
+  using dnnl::algorithm;
+  const auto& [function, alpha, beta] = activation;
+  const auto add = [&, alpha = alpha, beta = beta](Operation operation) {
+    to.push_back({operation, kResult, 0, kResult, alpha, beta});
+    return true;
+  };
+  switch (function) {
+    case algorithm::eltwise_relu:
+      return add(alpha == 0 ? Operation::kRelu : Operation::kLeakyRelu);
+    case algorithm::eltwise_clip:
+      return add(Operation::kClip);
+    case algorithm::eltwise_logistic:
+      return add(Operation::kSigmoid);
+    case algorithm::eltwise_tanh:
+      return add(Operation::kTanh);
+    case algorithm::eltwise_gelu_tanh:
+      return add(Operation::kGelu);
+    case algorithm::eltwise_gelu_erf:
+      return add(Operation::kGeluErf);
+    case algorithm::eltwise_hardsigmoid:
+      return add(Operation::kHardSigmoid);
+    case algorithm::eltwise_hardswish:
+      return add(Operation::kHardSwish);
+    case algorithm::eltwise_swish:
+      if (alpha != 1) return false;
+      to.push_back({Operation::kSigmoid, kResult, 0, kFree});
+      to.push_back({Operation::kMul, kResult, kFree, kResult});
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool adds_first(const Chain& chain) {
+  return !chain.steps.empty() && chain.steps.front().addend != GANTRY_NONE;
+}
+
+}  // namespace
+
+std::optional<std::vector<Instruction>> dense_steps_of(const Chain& chain) {
+  std::vector<Instruction> steps;
+  for (size_t i = adds_first(chain) ? 1 : 0; i < chain.steps.size(); ++i) {
+    const EpilogueStep& step = chain.steps[i];
+    if (step.rounding) return std::nullopt;
+    if (!step.activation) {
+      steps.push_back({Operation::kAdd, kResult, kAddend, kResult});
+    } else if (!append(*step.activation, steps)) {
+      return std::nullopt;
+    }
+  }
+  return steps;
+}
+
+bool DenseLayer::takes(int64_t columns) {
+  const int64_t half = kPanelColumns / 2;
+  return dense_code() && (columns + half - 1) / half * half * 2 <= columns * 3;
+}
+
+void DenseLayer::pack(const gantry_host* host, sdk::Choices& choices,
+                      const PanelWeights::Plain& plain, const std::vector<float>& bias,
+                      const Chain& chain) {
+  inner_ = plain.inner;
+  columns_ = plain.columns;
+  weights_.pack(host, choices, plain);
+  if (std::any_of(bias.begin(), bias.end(), [](float x) { return x != 0; })) {
+    bias_ = bias;
+    bias_.resize((bias.size() + kPanelColumns - 1) / kPanelColumns * kPanelColumns);
+  }
+  adds_first_ = adds_first(chain);
+  steps_ = dense_steps_of(chain).value();
+  adds_later_ = std::any_of(steps_.begin(), steps_.end(), [](const Instruction& step) {
+    return step.operation == Operation::kAdd && step.b == kAddend;
+  });
+}
+
+/// A run's rows as tiles, its tiles as stretches, and the panels as groups. What a stretch makes
+/// with a group stays in the second cache until its steps are done.
+class DenseLayer::Run {
+ public:
+  struct Tensors {
+    const float* source;
+    const float* addend;
+    float* target;
+  };
+
+  Run(const DenseLayer& layer, int64_t rows, int threads, const Tensors& tensors)
+      : layer_(layer),
+        tensors_(tensors),
+        rows_(rows),
+        tiles_(divided_up(rows, kMostTileRows)),
+        stretches_(divided_up(tiles_, most_tiles(layer.inner_))),
+        tiles_of_stretch_(divided_up(tiles_, stretches_)),
+        panels_(divided_up(layer.columns_, kPanelColumns)),
+        panels_of_group_(
+            std::clamp<int64_t>(panels_ * stretches_ / (2 * threads), 1, kMostPanelsOfGroup)),
+        groups_(divided_up(panels_, panels_of_group_)) {}
+
+  /// Brings the rows of each tile next to each other.
+  void lay(sdk::Call& call) {
+    left_ = tensors_.source;
+    if (rows_ == 1) return;
+    auto* laid = call.scratch<float>(rows_ * layer_.inner_);
+    const int64_t grain = std::max<int64_t>(1, (1 << 15) / (first_row(1) * layer_.inner_));
+    call.parallel_for(tiles_, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t tile = begin; tile < end; ++tile) {
+        const int64_t first = first_row(tile);
+        const int64_t place = first * layer_.inner_;
+        dense_code()->lay_rows(tensors_.source + place,
+                               static_cast<int>(first_row(tile + 1) - first), layer_.inner_,
+                               laid + place);
+      }
+    });
+    left_ = laid;
+  }
+
+  void multiply(sdk::Call& call) const {
+    const int64_t rows = std::min(rows_, tiles_of_stretch_ * kMostTileRows);
+    const int64_t products = rows * panels_of_group_ * kPanelColumns * layer_.inner_;
+    call.parallel_for(stretches_ * groups_, std::max<int64_t>(1, kProductsPerTask / products),
+                      [&](int64_t begin, int64_t end) {
+                        const FlushDenormals flush;
+                        for (int64_t task = begin; task < end; ++task) {
+                          const bool has_next = task + 1 < end && (task + 1) % groups_ != 0;
+                          run_group(task / groups_, task % groups_, has_next);
+                        }
+                      });
+  }
+
+ private:
+  static constexpr int64_t kMostColumns = kMostPanelsOfGroup * kPanelColumns;
+
+  /// Panels and part of the inner extent that are multiplied at once.
+  struct Part {
+    int64_t panel;
+    int64_t begin;
+    int64_t end;
+  };
+
+  [[nodiscard]] int64_t first_row(int64_t tile) const { return tile * rows_ / tiles_; }
+
+  void run_group(int64_t stretch, int64_t group, bool has_next) const {
+    const int64_t first_panel = group * panels_of_group_;
+    const int64_t last_panel = std::min(first_panel + panels_of_group_, panels_);
+    for (int64_t k = 0; k < layer_.inner_; k += most_inner()) {
+      const int64_t end = std::min(k + most_inner(), layer_.inner_);
+      for (int64_t panel = first_panel; panel < last_panel; ++panel) {
+        const float* next = nullptr;
+        if (panel + 1 < last_panel) {
+          next = numbers(panel + 1, k);
+        } else if (end < layer_.inner_) {
+          next = numbers(first_panel, end);
+        } else if (has_next) {
+          next = numbers(last_panel, 0);
+        }
+        multiply_panel(stretch, {panel, k, end}, next);
+      }
+    }
+    if (layer_.steps_.empty()) return;
+    const int64_t first_column = first_panel * kPanelColumns;
+    const int64_t count = std::min(last_panel * kPanelColumns, layer_.columns_) - first_column;
+    for (int64_t row = first_row(first_tile(stretch)); row < first_row(last_tile(stretch)); ++row)
+      finish(row * layer_.columns_ + first_column, count);
+  }
+
+  [[nodiscard]] const float* numbers(int64_t panel, int64_t inner) const {
+    return layer_.weights_.panel(panel * kPanelColumns, inner);
+  }
+  [[nodiscard]] int64_t first_tile(int64_t stretch) const { return stretch * tiles_of_stretch_; }
+  [[nodiscard]] int64_t last_tile(int64_t stretch) const {
+    return std::min(first_tile(stretch) + tiles_of_stretch_, tiles_);
+  }
+
+  /// `next`: what is multiplied after it, null: nothing that is known.
+  void multiply_panel(int64_t stretch, const Part& part, const float* next) const {
+    constexpr int64_t kBytesOfLine = 64;
+    constexpr int64_t kBytesAhead = 2048;
+    const int64_t column = part.panel * kPanelColumns;
+    const int64_t width = panel_width(layer_.columns_, column);
+    const int64_t lines = width * kFloat / kBytesOfLine;  // of each index of the inner extent
+    DenseTile tile;
+    tile.panel = numbers(part.panel, part.begin);
+    tile.inner = part.end - part.begin;
+    tile.columns = std::min(width, layer_.columns_ - column);
+    tile.stride = layer_.columns_;
+    if (part.begin == 0 && !layer_.bias_.empty()) tile.bias = layer_.bias_.data() + column;
+    const bool is_alone = last_tile(stretch) - first_tile(stretch) == 1;
+    for (int64_t i = first_tile(stretch); i < last_tile(stretch); ++i) {
+      const int64_t row = first_row(i);
+      tile.rows = static_cast<int>(first_row(i + 1) - row);
+      tile.left = left_ + row * layer_.inner_ + part.begin * tile.rows;
+      const int64_t place = row * layer_.columns_ + column;
+      tile.target = tensors_.target + place;
+      tile.initial = part.begin > 0       ? tile.target
+                     : layer_.adds_first_ ? tensors_.addend + place
+                                          : nullptr;
+      const int64_t number = i - first_tile(stretch);
+      tile.ahead = nullptr;
+      if (is_alone) {  // panels stand one behind the other
+        tile.ahead = reinterpret_cast<const char*>(tile.panel) + kBytesAhead;
+        tile.lines_ahead = static_cast<int>(lines);
+      } else if (next && number < lines) {  // each tile brings in its share
+        tile.ahead = reinterpret_cast<const char*>(next) + number * tile.inner * kBytesOfLine;
+        tile.lines_ahead = 1;
+      }
+      dense_code()->multiply_tile(tile);
+    }
+  }
+
+  /// The steps for `count` results of one row.
+  void finish(int64_t place, int64_t count) const {
+    float* target = tensors_.target + place;
+    float* addend = layer_.adds_later_ ? const_cast<float*>(tensors_.addend) + place : nullptr;
+    std::array<float, kMostColumns> free;
+    if (count % kTileStep != 0) return finish_apart(target, addend, count);
+    float* places[] = {target, addend, free.data()};
+    run_instructions(layer_.steps_, places, count);
+  }
+
+  /// Where the code would write over what stands behind, and read behind the last addend.
+  void finish_apart(float* target, const float* addend, int64_t count) const {
+    std::array<std::array<float, kMostColumns>, 3> buffers{};
+    std::copy_n(target, count, buffers[kResult].begin());
+    if (addend) std::copy_n(addend, count, buffers[kAddend].begin());
+    float* places[] = {buffers[kResult].data(), buffers[kAddend].data(), buffers[kFree].data()};
+    run_instructions(layer_.steps_, places, count);
+    std::copy_n(buffers[kResult].begin(), count, target);
+  }
+
+  const DenseLayer& layer_;
+  Tensors tensors_;
+  int64_t rows_;
+  int64_t tiles_;
+  int64_t stretches_;
+  int64_t tiles_of_stretch_;
+  int64_t panels_;
+  int64_t panels_of_group_;
+  int64_t groups_;
+  const float* left_ = nullptr;  // of tile i: [inner, rows of it], one tile behind the other
+};
+
+void DenseLayer::run(sdk::Call& call, int64_t rows, const float* source, const float* addend,
+                     float* target) const {
+  if (adds_later_ && addend == target) {  // which holds the products before the addend is read
+    auto* kept = call.scratch<float>(rows * columns_);
+    std::copy_n(addend, rows * columns_, kept);
+    addend = kept;
+  }
+  Run run(*this, rows, call.thread_count(), {source, addend, target});
+  run.lay(call);
+  run.multiply(call);
+}
+
+}  // namespace gantry::onednn

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dense/weights.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "digest.h"
+#include "packed_share.h"
+#include "threads.h"
+
+namespace gantry::onednn {
+namespace {
+
+using Plain = PanelWeights::Plain;
+
+/// Floats behind the ones that are missing at the end, which are zeros.
+int64_t packed_columns(int64_t columns) {
+  constexpr int64_t kHalf = kPanelColumns / 2;
+  return (columns + kHalf - 1) / kHalf * kHalf;
+}
+
+void fill_panel(const Plain& plain, int64_t first, float* target) {
+  const int64_t width = panel_width(plain.columns, first);
+  const int64_t count = std::min(width, plain.columns - first);
+  const auto* from = static_cast<const std::byte*>(plain.numbers);
+  const auto copy = [&](float* to, int64_t place, int64_t floats) {
+    std::memcpy(to, from + place * int64_t{sizeof(float)},
+                static_cast<size_t>(floats) * sizeof(float));
+  };
+  if (count < width) std::fill_n(target, width * plain.inner, 0.0F);
+  if (plain.is_transposed) {
+    // By squares, of which both sides stay in the nearest cache.
+    constexpr int64_t kSquare = 16;
+    float line[kSquare];
+    for (int64_t k = 0; k < plain.inner; k += kSquare) {
+      const int64_t length = std::min(kSquare, plain.inner - k);
+      for (int64_t column = 0; column < count; ++column) {
+        copy(line, (first + column) * plain.inner + k, length);
+        for (int64_t i = 0; i < length; ++i) target[(k + i) * width + column] = line[i];
+      }
+    }
+  } else {
+    for (int64_t k = 0; k < plain.inner; ++k)
+      copy(target + k * width, k * plain.columns + first, count);
+  }
+  if (plain.scales.empty()) return;
+  for (int64_t k = 0; k < plain.inner; ++k) {
+    for (int64_t column = 0; column < count; ++column)
+      target[k * width + column] *= plain.scales[static_cast<size_t>(first + column)];
+  }
+}
+
+Digest content_of(const Plain& plain, const std::string& form) {
+  const auto count = static_cast<uint64_t>(plain.inner * plain.columns);
+  const Digest numbers = digest_of(plain.numbers, count * sizeof(float), form);
+  return digest_of(plain.scales.data(), plain.scales.size() * sizeof(float),
+                   {reinterpret_cast<const char*>(numbers.data()), sizeof(numbers)});
+}
+
+}  // namespace
+
+void PanelWeights::pack(const gantry_host* host, sdk::Choices& choices, const Plain& plain) {
+  inner_ = plain.inner;
+  columns_ = plain.columns;
+  const std::string form = "panels/" + std::to_string(plain.inner) + "/" +
+                           std::to_string(plain.columns) + (plain.is_transposed ? "T" : "");
+  const Digest content = kept_digest(choices, "content", [&] { return content_of(plain, form); });
+  const Digest kind = digest_of(form.data(), form.size(), "");
+  const auto size_bytes = static_cast<uint64_t>(packed_columns(columns_) * inner_) * sizeof(float);
+  share_ = share_packed(host, {content, kind}, size_bytes, [&](void* target) {
+    const int64_t panels = (plain.columns + kPanelColumns - 1) / kPanelColumns;
+    with_threads(machine_threads(), [&] {
+      for_each(panels, [&](int64_t panel) {
+        const int64_t first = panel * kPanelColumns;
+        fill_panel(plain, first, static_cast<float*>(target) + first * plain.inner);
+      });
+    });
+  });
+  numbers_ = static_cast<const float*>(share_.get());
+}
+
+}  // namespace gantry::onednn

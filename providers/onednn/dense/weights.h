@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A constant matrix of floats in the panels of dense/code.h. Equal matrices are held once in the
+// process, whichever sessions use them.
+#pragma once
+
+#include <gantry/sdk/blob.h>
+#include <gantry/sdk/kernel.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "dense/code.h"
+
+namespace gantry::onednn {
+
+class PanelWeights {
+ public:
+  /// As the model has it.
+  struct Plain {
+    const void* numbers = nullptr;  ///< f32 at any byte: [inner, columns], or `is_transposed`
+    int64_t inner = 0;
+    int64_t columns = 0;
+    bool is_transposed = false;  ///< [columns, inner]
+    std::vector<float> scales;   ///< of the columns; empty: 1
+  };
+  /// Packs it on all cores; `plain` need not outlive the call. The digest is kept in `choices`, so
+  /// that where another start packed the matrix nothing of it is read. Errors: OUT_OF_MEMORY.
+  void pack(const gantry_host* host, sdk::Choices& choices, const Plain& plain);
+
+  /// The panel whose first column is `column`, from index `inner` on. [any]
+  [[nodiscard]] const float* panel(int64_t column, int64_t inner) const {
+    return numbers_ + column * inner_ + inner * panel_width(columns_, column);
+  }
+
+ private:
+  int64_t inner_ = 0;
+  int64_t columns_ = 0;
+  const float* numbers_ = nullptr;
+  std::shared_ptr<const void> share_;
+};
+
+}  // namespace gantry::onednn
