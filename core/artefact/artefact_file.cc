@@ -153,9 +153,10 @@ void ArtefactFile::read() {
   FileHeader header;
   std::memcpy(&header, bytes_.data(), sizeof(header));
   if (header.magic != kMagic) damaged("it is no artefact");
-  if (header.version != kVersion)
+  if (header.version != kVersion) {
     damaged("its format is version " + std::to_string(header.version) + ", not " +
             std::to_string(kVersion));
+  }
   if (header.sum != sum_of_header(header)) damaged("its header is damaged");
   const uint64_t size = bytes_.size();
   if (header.file_bytes != size) {

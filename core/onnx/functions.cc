@@ -52,7 +52,7 @@ constexpr char kNameEnd = '\x01';
 void name_parts(const std::string& call, onnx::FunctionProto& body) {
   for (onnx::NodeProto& node : *body.mutable_node()) {
     const std::string& own = node.name().empty() ? node.op_type() : node.name();
-    node.set_name(call + "/" + own + kNameEnd);
+    node.set_name(std::string(call).append("/").append(own) + kNameEnd);
   }
 }
 

@@ -259,6 +259,7 @@ onnx::OpSchema schema_of(const std::string& text, Result result) {
 
 std::vector<onnx::OpSchema> microsoft_schemas() {
   std::vector<onnx::OpSchema> schemas;
+  schemas.reserve(std::size(kQuantizedOperators) + std::size(kMicrosoftOperators));
   for (const QuantizedOperator& entry : kQuantizedOperators)
     schemas.push_back(schema_of(text_of(entry), entry.result));
   for (const MicrosoftOperator& entry : kMicrosoftOperators)

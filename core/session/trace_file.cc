@@ -105,17 +105,22 @@ class Writer {
 
   [[nodiscard]] int process_of(uint32_t track) const { return processes_.at(tracks_[track].group); }
 
-  // In the order in which they began, outer spans first; threads that only ran parts are workers.
+  // In the order in which they began, outer spans first; threads that only ran parts and compiled
+  // are workers.
   void write_records() {
     std::vector<std::pair<uint32_t, const TraceRecord*>> records;
     std::set<uint32_t> workers;
     std::set<uint32_t> callers;
     trace_.read([&](uint32_t thread, const TraceRecord& record) {
       records.emplace_back(thread, &record);
-      if (record.kind == TraceKind::kPart) workers.insert(thread);
-      if (record.kind == TraceKind::kSpan || record.kind == TraceKind::kStep ||
-          record.kind == TraceKind::kReplay)
+      const bool is_span = record.kind == TraceKind::kSpan;
+      const bool is_compiled =
+          is_span && static_cast<const char*>(record.subject) == std::string_view("compile");
+      if (record.kind == TraceKind::kPart || is_compiled) {
+        workers.insert(thread);
+      } else if (is_span || record.kind == TraceKind::kStep || record.kind == TraceKind::kReplay) {
         callers.insert(thread);
+      }
     });
     for (const uint32_t thread : callers) {
       workers.erase(thread);

@@ -168,9 +168,8 @@ class Claimer {
   void take_tensor_products() {
     const Family& family = kFamilies[kTensorProduct];
     for (uint32_t node = 0; node < request_.graph->node_count; ++node) {
-      const sdk::NodeView view = index_.node(node);
-      if (is_taken_[node] || !view.domain().empty() ||
-          (view.op_type() != "MatMul" && view.op_type() != "Gemm"))
+      if (is_taken_[node] || family_of_anchor(node) != &kFamilies[kProduct] ||
+          index_.node(node).op_type() == "QLinearMatMul")
         continue;
       const AnchorTraits traits = family.traits(index_, node);
       const Unit unit = unit_of(index_, node, traits, [this](uint32_t other) {

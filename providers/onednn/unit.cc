@@ -228,12 +228,7 @@ bool may_replace_addend(const GraphIndex& index, const Unit& unit) {
       index.producer(addend) == GANTRY_NONE || index.is_output(addend))
     return false;
   // The host runs nodes in their order.
-  for (uint32_t node = unit.nodes.back() + 1; node < index.graph().node_count; ++node) {
-    const gantry_node& raw = index.raw(node);
-    if (std::find(raw.inputs, raw.inputs + raw.input_count, addend) != raw.inputs + raw.input_count)
-      return false;
-  }
-  return true;
+  return index.readers(addend).back() <= unit.nodes.back();
 }
 
 std::optional<std::vector<float>> bias_of(const GraphIndex& index, const Unit& unit,

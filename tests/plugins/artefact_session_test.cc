@@ -109,7 +109,7 @@ TEST_F(ArtefactSession, AStaleBlobIsRefusedAndCompiledAgain) {
 
 struct Damage {
   const char* name;
-  std::string (*edit)(std::string text);
+  std::function<std::string(const std::string& text)> edit;
   const char* reason;
 };
 
@@ -125,9 +125,10 @@ TEST_P(DamagedArtefact, IsRebuiltAndSaidSo) {
 }
 
 const Damage kDamages[] = {
-    {"Empty", [](std::string) { return std::string(); }, "truncated"},
-    {"Cut", [](std::string text) { return text.substr(0, text.size() - 1); }, "truncated"},
-    {"Foreign", [](std::string text) { return std::string(text.size(), 'x'); }, "no artefact"},
+    {"Empty", [](const std::string&) { return std::string(); }, "truncated"},
+    {"Cut", [](const std::string& text) { return text.substr(0, text.size() - 1); }, "truncated"},
+    {"Foreign", [](const std::string& text) { return std::string(text.size(), 'x'); },
+     "no artefact"},
     {"Header",
      [](std::string text) {
        text[41] ^= 1;

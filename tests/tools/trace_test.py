@@ -56,15 +56,18 @@ def test_phases_of_loading(tmp_path):
     trace, placement = traced(model, tmp_path / "t.json", {runtime.Session(model).inputs[0].name: image}, runs=1)
     (load,) = trace.named("load")
     phases = [span.name for span in load.inner]
-    assert phases[0] == "import" and phases[-1] == "compile"
-    assert {"placement", "passes"} <= set(phases)
+    assert phases[0] == "placement" and phases[-1] == "compile"
+    assert "passes" in phases
+    (imported,) = trace.named("import")  # on a thread of its own, while providers are opened
+    assert load.start <= imported.start and imported.end <= load.inner[0].start
     (passes,) = trace.named("passes")
     assert {"constant_folding", "dead_code"} <= {span.name for span in passes.inner}
     (compiling,) = trace.named("compile")
     kernels = trace.of_category("kernel")
-    assert [span.category for span in compiling.inner] == ["compile"] * len(kernels)
-    assert [span.args["detail"] for span in compiling.inner] == [kernel.args["provider"] for kernel in kernels]
-    assert all(span.name.startswith("compile ") for span in compiling.inner)
+    compiled = trace.of_category("compile")  # on all cores
+    assert sorted(span.args["detail"] for span in compiled) == sorted(kernel.args["provider"] for kernel in kernels)
+    assert all(span.name.startswith("compile ") for span in compiled)
+    assert all(compiling.start <= span.start and span.end <= compiling.end + 0.001 for span in compiled)
 
 
 def test_captured_steps_are_one_event(tmp_path):

@@ -168,7 +168,7 @@ void attend_rows(const Head& h, int64_t query, float* scores) {
   if (column < h.value_depth) mix_tile<kHigh, 1, true>(h, query, column, scores, stride, sums);
 }
 
-void Attend(const Head& h, int64_t begin, int64_t end, float* scratch) {
+void attend_here(const Head& h, int64_t begin, int64_t end, float* scratch) {
   for (; begin + kRows <= end; begin += kRows) attend_rows<kRows>(h, begin, scratch);
   for (; begin + 2 <= end; begin += 2) attend_rows<2>(h, begin, scratch);
   for (; begin < end; ++begin) attend_rows<1>(h, begin, scratch);
@@ -180,7 +180,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gantry::onednn {
 
-HWY_EXPORT(Attend);
+HWY_EXPORT(attend_here);
 
 int64_t attention_scratch(int64_t keys) {
   constexpr int64_t kMostRows = 6;
@@ -189,7 +189,7 @@ int64_t attention_scratch(int64_t keys) {
 
 void attend(const Head& head, int64_t begin, int64_t end, float* scratch) {
   keep_to_allowed_instructions();
-  HWY_DYNAMIC_DISPATCH(Attend)(head, begin, end, scratch);
+  HWY_DYNAMIC_DISPATCH(attend_here)(head, begin, end, scratch);
 }
 
 void pack_keys(const float* source, int64_t row, int64_t step, int64_t keys, int64_t depth,

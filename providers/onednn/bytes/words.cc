@@ -288,8 +288,8 @@ void multiply_places(const WordConvolution& c, const WordTensors& tensors, int64
     multiply(c, tensors, place, sums, padding);
 }
 
-void ConvolveWords(const WordConvolution& c, const WordTensors& tensors, int64_t begin, int64_t end,
-                   int16_t* scratch) {
+void convolve_words_here(const WordConvolution& c, const WordTensors& tensors, int64_t begin,
+                         int64_t end, int16_t* scratch) {
   const WordTasks tasks(c, tensors.places);
   for (int64_t task = begin; task < end; ++task) {
     const int64_t place = task / tasks.parts * tasks.places;
@@ -313,7 +313,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gantry::onednn {
 
-HWY_EXPORT(ConvolveWords);
+HWY_EXPORT(convolve_words_here);
 
 int64_t word_tasks_of(const WordConvolution& convolution, int64_t places) {
   return WordTasks(convolution, places).count;
@@ -330,7 +330,7 @@ void convolve_words(const WordConvolution& convolution, const uint8_t* source,
                     int16_t* scratch) {
   keep_to_allowed_instructions();
   const WordTensors tensors{source, addend, static_cast<uint8_t*>(target), places};
-  HWY_DYNAMIC_DISPATCH(ConvolveWords)(convolution, tensors, begin, end, scratch);
+  HWY_DYNAMIC_DISPATCH(convolve_words_here)(convolution, tensors, begin, end, scratch);
 }
 
 }  // namespace gantry::onednn

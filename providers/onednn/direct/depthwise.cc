@@ -101,8 +101,8 @@ void convolve_pixels(const DepthwiseWindow& w, const RowPlace& at) {
   if (channel < w.channels) convolve_tile<kPixels, 1, true>(w, at, channel);
 }
 
-void ConvolveRow(const DepthwiseWindow& w, const float* const* rows, int64_t source_width,
-                 const float* addend, float* target, int64_t target_width) {
+void convolve_row_here(const DepthwiseWindow& w, const float* const* rows, int64_t source_width,
+                       const float* addend, float* target, int64_t target_width) {
   RowPlace at{rows, addend, target, 0, 0, 0};
   while (at.x < target_width) {
     set_taps(w, at, source_width);
@@ -150,8 +150,8 @@ void shuffle_pairs(const float* source, float* target, int64_t channels) {
   if (c < each) take(each - kLanes);
 }
 
-void ShuffleChannels(const float* source, float* target, int64_t pixels, int64_t channels,
-                     int64_t groups) {
+void shuffle_channels_here(const float* source, float* target, int64_t pixels, int64_t channels,
+                           int64_t groups) {
   const int64_t each = channels / groups;
   for (int64_t pixel = 0; pixel < pixels; ++pixel) {
     const float* from = source + pixel * channels;
@@ -174,19 +174,19 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gantry::onednn {
 
-HWY_EXPORT(ConvolveRow);
-HWY_EXPORT(ShuffleChannels);
+HWY_EXPORT(convolve_row_here);
+HWY_EXPORT(shuffle_channels_here);
 
 void convolve_row(const DepthwiseWindow& window, const float* const* rows, int64_t source_width,
                   const float* addend, float* target, int64_t target_width) {
   keep_to_allowed_instructions();
-  HWY_DYNAMIC_DISPATCH(ConvolveRow)(window, rows, source_width, addend, target, target_width);
+  HWY_DYNAMIC_DISPATCH(convolve_row_here)(window, rows, source_width, addend, target, target_width);
 }
 
 void shuffle_channels(const float* source, float* target, int64_t pixels, int64_t channels,
                       int64_t groups) {
   keep_to_allowed_instructions();
-  HWY_DYNAMIC_DISPATCH(ShuffleChannels)(source, target, pixels, channels, groups);
+  HWY_DYNAMIC_DISPATCH(shuffle_channels_here)(source, target, pixels, channels, groups);
 }
 
 }  // namespace gantry::onednn

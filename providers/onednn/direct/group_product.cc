@@ -83,8 +83,8 @@ void multiply_part(const GroupProduct& p, const GroupPart& part, int64_t vectors
   multiply_vectors<kHasManyRegisters ? 3 : 2, kIsPartial>(p, part, pixels);
 }
 
-void MultiplyGroups(const GroupProduct& p, const float* source, const float* addend, float* target,
-                    int64_t pixels) {
+void multiply_groups_here(const GroupProduct& p, const float* source, const float* addend,
+                          float* target, int64_t pixels) {
   // Pixels that stay in the nearest cache while all groups pass.
   constexpr int64_t kStretch = 96;
   constexpr int64_t kMostVectors = kHasManyRegisters ? 3 : 2;
@@ -114,12 +114,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gantry::onednn {
 
-HWY_EXPORT(MultiplyGroups);
+HWY_EXPORT(multiply_groups_here);
 
 void multiply_groups(const GroupProduct& product, const float* source, const float* addend,
                      float* target, int64_t pixels) {
   keep_to_allowed_instructions();
-  HWY_DYNAMIC_DISPATCH(MultiplyGroups)(product, source, addend, target, pixels);
+  HWY_DYNAMIC_DISPATCH(multiply_groups_here)(product, source, addend, target, pixels);
 }
 
 }  // namespace gantry::onednn

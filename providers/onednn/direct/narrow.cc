@@ -103,8 +103,8 @@ void narrow_row(const NarrowWindow& w, const RowPlace& at, int64_t source_width,
   if (vector < count) narrow_part<1, kStep>(w, at, vector, source_width, target_width);
 }
 
-void ConvolveNarrowRow(const NarrowWindow& w, const float* const* rows, int64_t source_width,
-                       const float* addend, float* target, int64_t target_width) {
+void convolve_narrow_row_here(const NarrowWindow& w, const float* const* rows, int64_t source_width,
+                              const float* addend, float* target, int64_t target_width) {
   const RowPlace at{rows, addend, target, 0, 0, 0};
   const int64_t step = w.stride * w.pixel_step;
   if (step == 1) return narrow_row<1>(w, at, source_width, target_width);
@@ -118,12 +118,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gantry::onednn {
 
-HWY_EXPORT(ConvolveNarrowRow);
+HWY_EXPORT(convolve_narrow_row_here);
 
 void convolve_narrow_row(const NarrowWindow& window, const float* const* rows, int64_t source_width,
                          const float* addend, float* target, int64_t target_width) {
   keep_to_allowed_instructions();
-  HWY_DYNAMIC_DISPATCH(ConvolveNarrowRow)(window, rows, source_width, addend, target, target_width);
+  HWY_DYNAMIC_DISPATCH(convolve_narrow_row_here)
+  (window, rows, source_width, addend, target, target_width);
 }
 
 }  // namespace gantry::onednn

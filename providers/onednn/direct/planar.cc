@@ -82,8 +82,8 @@ void planar_part(const PlanarWindow& w, const int64_t* offsets, const PlanarPlac
   }
 }
 
-void ConvolvePlanarRow(const PlanarWindow& w, const int64_t* offsets, int64_t block,
-                       const float* numbers, const float* addend, float* target) {
+void convolve_planar_row_here(const PlanarWindow& w, const int64_t* offsets, int64_t block,
+                              const float* numbers, const float* addend, float* target) {
   PlanarPlace at{block, 0, 0};
   int64_t left = vectors_of(w.target[1]);
   while (left > 0) {
@@ -107,7 +107,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gantry::onednn {
 
-HWY_EXPORT(ConvolvePlanarRow);
+HWY_EXPORT(convolve_planar_row_here);
 
 PlanarRows::PlanarRows(const PlanarWindow& window) : window_(window) {
   constexpr int64_t kElements = 1 << 14;
@@ -170,7 +170,7 @@ void PlanarRows::fill_row(const float* from, float* to) const {
 void convolve_planar_row(const PlanarWindow& window, const int64_t* offsets, int64_t block,
                          const float* numbers, const float* addend, float* target) {
   keep_to_allowed_instructions();
-  HWY_DYNAMIC_DISPATCH(ConvolvePlanarRow)(window, offsets, block, numbers, addend, target);
+  HWY_DYNAMIC_DISPATCH(convolve_planar_row_here)(window, offsets, block, numbers, addend, target);
 }
 
 }  // namespace gantry::onednn

@@ -144,8 +144,8 @@ void run_one(const Instruction& at, const float* a, float* to, int64_t n) {
   }
 }
 
-void RunInstructions(const std::vector<Instruction>& instructions, float* const* places,
-                     int64_t count) {
+void run_instructions_here(const std::vector<Instruction>& instructions, float* const* places,
+                           int64_t count) {
   for (const Instruction& at : instructions) {
     if (at.operation <= Operation::kMin) {
       run_two(at, places[at.a], places[at.b], places[at.to], count);
@@ -161,12 +161,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gantry::onednn {
 
-HWY_EXPORT(RunInstructions);
+HWY_EXPORT(run_instructions_here);
 
 void run_instructions(const std::vector<Instruction>& instructions, float* const* places,
                       int64_t count) {
   keep_to_allowed_instructions();
-  HWY_DYNAMIC_DISPATCH(RunInstructions)(instructions, places, count);
+  HWY_DYNAMIC_DISPATCH(run_instructions_here)(instructions, places, count);
 }
 
 }  // namespace gantry::onednn

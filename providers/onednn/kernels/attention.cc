@@ -122,17 +122,20 @@ class AttentionKernel final : public sdk::Kernel {
           fail("queries, keys, values and mask differ in axis " + std::to_string(axis));
       }
     }
-    if (query.extents[3] != key.extents[2])
+    if (query.extents[3] != key.extents[2]) {
       fail("a query was expected to be as long as a key, " + std::to_string(key.extents[2]) +
            ", and is " + std::to_string(query.extents[3]));
-    if (key.extents[3] != value.extents[2])
+    }
+    if (key.extents[3] != value.extents[2]) {
       fail("as many values as keys were expected, " + std::to_string(key.extents[3]) +
            ", and there are " + std::to_string(value.extents[2]));
+    }
     for (size_t axis = 2; axis < kRank; ++axis) {
       const int64_t scores = axis == 2 ? query.extents[2] : key.extents[3];
-      if (mask.extents[axis] != 1 && mask.extents[axis] != scores)
+      if (mask.extents[axis] != 1 && mask.extents[axis] != scores) {
         fail("the mask has " + std::to_string(mask.extents[axis]) + " elements on axis " +
              std::to_string(axis) + " and the scores " + std::to_string(scores));
+      }
     }
     return result;
   }

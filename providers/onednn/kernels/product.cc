@@ -178,10 +178,11 @@ class ProductKernel final : public sdk::Kernel {
     if (unit_.is_quantized() && !is_library_exact(inner_))
       return pack_words(args, matrix.constant()->data, is_transposed, bias);
     if (std::all_of(scale.begin(), scale.end(), [](float x) { return x == 1; })) scale.clear();
-    if (is_dense())
+    if (is_dense()) {
       return dense_.emplace().pack(
           args.index.host(), args.choices,
           {matrix.constant()->data, inner_, columns_, is_transposed, scale}, bias, chain);
+    }
     has_bias_ = std::any_of(bias.begin(), bias.end(), [](float x) { return x != 0; });
     const int64_t known = known_rows(index);
     const int64_t rows = known > 0 ? known : kGuessedRows;

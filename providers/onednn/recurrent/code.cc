@@ -139,7 +139,7 @@ void run_units(const RecurrentStep& s, int64_t begin, int64_t end) {
   }
 }
 
-void RunStep(const RecurrentStep& s, int64_t begin, int64_t end) {
+void run_step_here(const RecurrentStep& s, int64_t begin, int64_t end) {
   if (s.kind == CellKind::kLstm) return run_units<CellKind::kLstm>(s, begin, end);
   run_units<CellKind::kGru>(s, begin, end);
 }
@@ -150,11 +150,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gantry::onednn {
 
-HWY_EXPORT(RunStep);
+HWY_EXPORT(run_step_here);
 
 void run_step(const RecurrentStep& step, int64_t begin, int64_t end) {
   keep_to_allowed_instructions();
-  HWY_DYNAMIC_DISPATCH(RunStep)(step, begin, end);
+  HWY_DYNAMIC_DISPATCH(run_step_here)(step, begin, end);
 }
 
 }  // namespace gantry::onednn

@@ -133,13 +133,13 @@ HWY_INLINE void transpose_blocks(const Matrices& m, const T* source, T* target, 
   }
 }
 
-void TransposeFloats(const Matrices& m, const float* source, float* target, int64_t first,
-                     int64_t last) {
+void transpose_floats_here(const Matrices& m, const float* source, float* target, int64_t first,
+                           int64_t last) {
   transpose_blocks(m, source, target, first, last);
 }
 
-void TransposeBytes(const Matrices& m, const uint8_t* source, uint8_t* target, int64_t first,
-                    int64_t last) {
+void transpose_bytes_here(const Matrices& m, const uint8_t* source, uint8_t* target, int64_t first,
+                          int64_t last) {
   transpose_blocks(m, source, target, first, last);
 }
 
@@ -149,8 +149,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gantry::onednn {
 
-HWY_EXPORT(TransposeFloats);
-HWY_EXPORT(TransposeBytes);
+HWY_EXPORT(transpose_floats_here);
+HWY_EXPORT(transpose_bytes_here);
 
 int64_t Matrices::blocks() const {
   return count * divided_up(rows, kBlockRows) * divided_up(columns, kBlockColumns);
@@ -179,13 +179,13 @@ std::optional<Matrices> matrices_between(const Desc& from, const Desc& to) {
 void transpose(const Matrices& matrices, const float* source, float* target, int64_t first,
                int64_t last) {
   keep_to_allowed_instructions();
-  HWY_DYNAMIC_DISPATCH(TransposeFloats)(matrices, source, target, first, last);
+  HWY_DYNAMIC_DISPATCH(transpose_floats_here)(matrices, source, target, first, last);
 }
 
 void transpose(const Matrices& matrices, const uint8_t* source, uint8_t* target, int64_t first,
                int64_t last) {
   keep_to_allowed_instructions();
-  HWY_DYNAMIC_DISPATCH(TransposeBytes)(matrices, source, target, first, last);
+  HWY_DYNAMIC_DISPATCH(transpose_bytes_here)(matrices, source, target, first, last);
 }
 
 }  // namespace gantry::onednn

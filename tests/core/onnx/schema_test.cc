@@ -65,6 +65,7 @@ TEST(Schema, AVersionHasTheNewestSchemaThatIsNotNewer) {
 TEST(Schema, ManyThreadsGetTheSameSchema) {
   std::vector<const onnx::OpSchema*> found(8);
   std::vector<std::thread> threads;
+  threads.reserve(found.size());
   for (const onnx::OpSchema*& schema : found) {
     threads.emplace_back([&schema] { schema = SchemaStore::instance().newest("STFT", ""); });
   }
