@@ -15,6 +15,8 @@ constexpr int64_t kMostTilesOfStretch = 16;
 /// Fewer rows would have to wait for the matrix, which every stretch reads anew.
 constexpr int64_t kLeastTilesOfStretch = 5;
 constexpr int64_t kProductsPerTask = 1 << 18;
+/// More would take as much memory again as they have; their products are long enough.
+constexpr int64_t kMostRowsAtOnce = 2048;
 constexpr int64_t kFloat = sizeof(float);
 
 int64_t bytes_of_cache() {
@@ -135,11 +137,10 @@ class DenseLayer::Run {
             std::clamp<int64_t>(panels_ * stretches_ / (2 * threads), 1, kMostPanelsOfGroup)),
         groups_(divided_up(panels_, panels_of_group_)) {}
 
-  /// Brings the rows of each tile next to each other.
-  void lay(sdk::Call& call) {
+  /// Brings the rows of each tile next to each other, into `laid`, unless there is only one.
+  void lay(sdk::Call& call, float* laid) {
     left_ = tensors_.source;
     if (rows_ == 1) return;
-    auto* laid = call.scratch<float>(rows_ * layer_.inner_);
     const int64_t grain = std::max<int64_t>(1, (1 << 15) / (first_row(1) * layer_.inner_));
     call.parallel_for(tiles_, grain, [&](int64_t begin, int64_t end) {
       for (int64_t tile = begin; tile < end; ++tile) {
@@ -285,9 +286,15 @@ void DenseLayer::run(sdk::Call& call, int64_t rows, const float* source, const f
     std::copy_n(addend, rows * columns_, kept);
     addend = kept;
   }
-  Run run(*this, rows, call.thread_count(), {source, addend, target});
-  run.lay(call);
-  run.multiply(call);
+  const int64_t most = std::min(rows, kMostRowsAtOnce);
+  float* laid = rows > 1 ? call.scratch<float>(most * inner_) : nullptr;
+  for (int64_t first = 0; first < rows; first += most) {
+    const int64_t place = first * columns_;
+    Run run(*this, std::min(most, rows - first), call.thread_count(),
+            {source + first * inner_, addend ? addend + place : nullptr, target + place});
+    run.lay(call, laid);
+    run.multiply(call);
+  }
 }
 
 }  // namespace gantry::onednn

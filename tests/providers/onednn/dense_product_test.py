@@ -100,6 +100,12 @@ def test_any_number_of_threads(threads):
     np.testing.assert_allclose(one, many, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("rows", [2048, 2049, 4500])
+def test_many_rows_go_in_parts(agrees, rows):
+    feeds = {"x": random(rows, 20), "r": random(rows, 33)}
+    agrees(*small_graph("a = MatMul(x, w)\n t = Tanh(a)\n y = Add(t, r)", feeds, {"w": matrix(20, 33)}))
+
+
 def test_rows_change_from_run_to_run(agrees):
     model, feeds = small_graph("y = MatMul(x, w)", {"x": (random(5, 40), ["n", 40])}, {"w": matrix(40, 50)})
     session = gantry.Session(model, device="CPU")
