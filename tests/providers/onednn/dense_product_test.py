@@ -76,9 +76,9 @@ def test_the_tails_of_gelu():
 
 
 ADDITIONS = {
-    "first": "a = MatMul(x, w)\n q = Neg(r)\n s = Add(a, q)\n y = Relu(s)",
-    "later": "a = MatMul(x, w)\n t = Tanh(a)\n q = Neg(r)\n y = Add(t, q)",
-    "between": "a = MatMul(x, w)\n t = Tanh(a)\n q = Neg(r)\n s = Add(t, q)\n y = Relu(s)",
+    "first": "a = MatMul(x, w)\n q = Neg(r)\n s = Add(a, q)\n p = Relu(s)\n y = Neg(p)",
+    "later": "a = MatMul(x, w)\n t = Tanh(a)\n q = Neg(r)\n p = Add(t, q)\n y = Neg(p)",
+    "between": "a = MatMul(x, w)\n t = Tanh(a)\n q = Neg(r)\n s = Add(t, q)\n p = Relu(s)\n y = Neg(p)",
     "kept": "a = MatMul(x, w)\n t = Tanh(a)\n y = Add(t, r)",
 }
 
