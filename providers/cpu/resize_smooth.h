@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resizing in modes linear and cubic: one pass per resized axis, in float, or in double where float
-// could not hold the elements; complex numbers in their own type. Free functions that run in the
-// calling kernel.
+// Resizing in modes linear and cubic: a pass for each resized axis, in float, in double where float
+// could not hold the elements, in the own type of complex numbers. Run in the calling kernel.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -12,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "dims.h"
 #include "resize_axis.h"
@@ -94,8 +94,7 @@ void blend_rows(const Taps<C>& taps, int64_t k, int64_t inner, C fill, const C* 
   } else if (taps.count == 2) {
     const C* a = in + sources[0] * inner;
     const C* b = in + sources[1] * inner;
-    const auto weight_a = weights[0];
-    const auto weight_b = weights[1];
+    const auto [weight_a, weight_b] = std::pair(weights[0], weights[1]);
     for (int64_t x = 0; x < inner; ++x) out[x] = weight_a * a[x] + weight_b * b[x];
   } else {
     std::fill_n(out, inner, C(0));
@@ -135,12 +134,10 @@ T to_element(C value) {
   if constexpr (std::is_same_v<T, Boolean>) {
     return Boolean(value != C(0));
   } else if constexpr (std::is_integral_v<T>) {
-    // Rounds to nearest even and saturates.
-    const C rounded = std::nearbyint(value);
-    if (!(rounded > static_cast<C>(std::numeric_limits<T>::min())))
-      return std::numeric_limits<T>::min();
-    if (rounded >= static_cast<C>(std::numeric_limits<T>::max()))
-      return std::numeric_limits<T>::max();
+    using Limits = std::numeric_limits<T>;
+    const C rounded = std::nearbyint(value);  // to nearest even
+    if (!(rounded > static_cast<C>(Limits::min()))) return Limits::min();
+    if (rounded >= static_cast<C>(Limits::max())) return Limits::max();
     return static_cast<T>(rounded);
   } else {
     return static_cast<T>(value);

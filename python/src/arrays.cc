@@ -292,7 +292,7 @@ nb::object decoded(const std::string& text) {
 }
 
 nb::object string_array(const Tensor& tensor) {
-  const nb::object array =
+  nb::object array =
       numpy().module.attr("empty")(tensor.strings().size(), numpy_dtype_of(DType::kString));
   const ObjectElements elements(array);
   size_t place = 0;

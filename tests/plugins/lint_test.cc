@@ -52,6 +52,7 @@ struct Broken {
   std::set<std::string> also = {};  // rules that cannot be kept while this one is broken
 };
 
+// NOLINTNEXTLINE(readability-identifier-naming): the name is GoogleTest's
 void PrintTo(const Broken& broken, std::ostream* out) { *out << broken.fake; }
 
 class LintRules : public testing::TestWithParam<Broken> {};

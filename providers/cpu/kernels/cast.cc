@@ -185,6 +185,22 @@ inline constexpr bool kIsByte = std::is_same_v<T, uint8_t> || std::is_same_v<T, 
 
 bool is_common(uint32_t dtype) { return sdk::dtype_bit(dtype) & dtype_set(CommonTypes{}); }
 
+template <class From, class To>
+void convert_plain(const From* source, To* target, int64_t count) {
+  if constexpr (std::is_same_v<From, Float16> && std::is_same_v<To, float>) {
+    widen_elements(source, target, count);
+  } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, Float16>) {
+    narrow_elements(source, target, count);
+  } else if constexpr (std::is_same_v<From, float> && kIsByte<To>) {
+    simd::to_bytes(source, reinterpret_cast<uint8_t*>(target), count);
+  } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, int64_t>) {
+    simd::to_int64(source, target, count);
+  } else {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < count; ++i) target[i] = convert<To>(source[i]);
+  }
+}
+
 void convert_common(sdk::Call& call, const gantry_tensor& x, const gantry_tensor& y,
                     int64_t count) {
   dispatch<CommonTypes>(x.dtype, [&](auto from) {
@@ -194,18 +210,7 @@ void convert_common(sdk::Call& call, const gantry_tensor& x, const gantry_tensor
       const auto* source = static_cast<const From*>(x.data);
       auto* target = static_cast<To*>(y.data);
       call.parallel_for(count, kPlainGrain, [&](int64_t begin, int64_t end) {
-        if constexpr (std::is_same_v<From, Float16> && std::is_same_v<To, float>) {
-          widen_elements(source + begin, target + begin, end - begin);
-        } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, Float16>) {
-          narrow_elements(source + begin, target + begin, end - begin);
-        } else if constexpr (std::is_same_v<From, float> && kIsByte<To>) {
-          simd::to_bytes(source + begin, reinterpret_cast<uint8_t*>(target) + begin, end - begin);
-        } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, int64_t>) {
-          simd::to_int64(source + begin, target + begin, end - begin);
-        } else {
-#pragma GCC ivdep
-          for (int64_t i = begin; i < end; ++i) target[i] = convert<To>(source[i]);
-        }
+        convert_plain(source + begin, target + begin, end - begin);
       });
     });
   });

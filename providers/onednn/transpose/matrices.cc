@@ -100,9 +100,10 @@ HWY_INLINE int64_t transpose_rows(D d, const Block& block, const float* source, 
                                   int64_t columns, int64_t row) {
   constexpr auto kRows = static_cast<int64_t>(hn::MaxLanes(D()));
   for (; row + kRows <= block.rows; row += kRows) {
-    for (int64_t column = 0; column < columns; column += kQuad)
+    for (int64_t column = 0; column < columns; column += kQuad) {
       transpose_quad(d, block, source + row * block.source_stride + column,
                      target + column * block.target_stride + row);
+    }
   }
   return row;
 }

@@ -91,9 +91,10 @@ struct Work {
           if (beta != 0) sum += beta * read(c_data, number_of(c.type), n * c.stride + at);
           if ((product.epilogue & kBias) != 0) sum += read(product.bias, number_of(d.type), row);
           if ((product.epilogue & kRelu) != 0 && sum < 0) sum = 0;
-          if ((product.epilogue & kGelu) != 0)
+          if ((product.epilogue & kGelu) != 0) {
             sum = 0.5 * sum *
                   (1 + std::tanh(0.79788456080286536 * (sum + 0.044715 * sum * sum * sum)));
+          }
           write(d_data, number_of(d.type), n * d.stride + at, sum);
         }
       }
@@ -210,9 +211,10 @@ EXPORT int cublasLtMatmulAlgoGetHeuristic(void*, void* product, void* a, void* b
     int reserved[4];
   };
   *count = most < 2 ? most : 2;
-  for (int i = 0; i < *count; ++i)
+  for (int i = 0; i < *count; ++i) {
     static_cast<Result*>(results)[i] = {
         {uint64_t(i) + 1, promised, wanted.workspace_bytes}, 0, 0, 1, {}};
+  }
   ++algorithms_tried;
   return kOk;
 }
