@@ -15,7 +15,7 @@
 
 #include "artefact/content_sum.h"
 #include "base/alignment.h"
-#include "plugin/descriptor.h"
+#include "base/descriptor.h"
 
 namespace gantry {
 namespace {

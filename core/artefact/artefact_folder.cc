@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "artefact/content_sum.h"
-#include "plugin/trusted_path.h"
+#include "plugin/discovery/trusted_path.h"
 
 namespace gantry {
 namespace {

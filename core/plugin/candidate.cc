@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/names.h"
-#include "plugin/note.h"
-#include "plugin/requirements.h"
+#include "plugin/discovery/note.h"
+#include "plugin/discovery/requirements.h"
 
 namespace gantry {
 namespace {

@@ -10,12 +10,12 @@
 #include <memory>
 #include <string>
 
-#include "plugin/discovery.h"
-#include "plugin/library_file.h"
-#include "plugin/machine.h"
-#include "plugin/manifest.h"
+#include "plugin/discovery/discovery.h"
+#include "plugin/discovery/library_file.h"
+#include "plugin/discovery/machine.h"
+#include "plugin/discovery/manifest.h"
+#include "plugin/discovery/site_policy.h"
 #include "plugin/provider.h"
-#include "plugin/site_policy.h"
 
 namespace gantry {
 

@@ -12,8 +12,8 @@
 
 #include "base/log.h"
 #include "plugin/crash_marks.h"
-#include "plugin/digest.h"
-#include "plugin/library_file.h"
+#include "plugin/discovery/digest.h"
+#include "plugin/discovery/library_file.h"
 #include "plugin/mark_file.h"
 
 namespace gantry {

@@ -7,12 +7,9 @@
 
 #include <string>
 
-#include "plugin/library_file.h"
+#include "plugin/discovery/library_file.h"
 
 namespace gantry {
-
-/// The symbol that a provider exports.
-constexpr const char* kEntryName = "gantry_provider_v1";
 
 /// Opens the library (again: no effect) and returns its entry. UNAVAILABLE: the loader refused,
 /// with its text, or the file is not `checked` any more. ABI_MISMATCH: no gantry_provider_v1; lists

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "plugin/fork.h"
 #include "plugin/host.h"
-#include "plugin/isolated_provider.h"
+#include "plugin/isolation/isolated_provider.h"
 
 namespace gantry {
 namespace {

@@ -17,8 +17,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "plugin/child_process.h"
-#include "plugin/descriptor.h"
 
 namespace gantry {
 namespace {

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "plugin/digest.h"
-#include "plugin/library_file.h"
-#include "plugin/machine.h"
+#include "plugin/discovery/digest.h"
+#include "plugin/discovery/library_file.h"
+#include "plugin/discovery/machine.h"
 #include "plugin/probe.h"
 
 namespace gantry {

@@ -9,8 +9,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "plugin/discovery/manifest.h"
 #include "plugin/library.h"
-#include "plugin/manifest.h"
 #include "plugin/probe.h"
 #include "plugin/provider.h"
 

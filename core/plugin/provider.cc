@@ -10,7 +10,7 @@
 #include "plugin/error.h"
 #include "plugin/fork.h"
 #include "plugin/host.h"
-#include "plugin/isolated_provider.h"
+#include "plugin/isolation/isolated_provider.h"
 
 namespace gantry {
 namespace {

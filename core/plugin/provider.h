@@ -15,8 +15,8 @@
 
 #include "plugin/crash_marks.h"
 #include "plugin/device_health.h"
-#include "plugin/isolation.h"
-#include "plugin/manifest.h"
+#include "plugin/discovery/manifest.h"
+#include "plugin/isolation/isolation.h"
 
 namespace gantry {
 

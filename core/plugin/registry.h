@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "plugin/candidate.h"
-#include "plugin/discovery.h"
-#include "plugin/isolation.h"
+#include "plugin/discovery/discovery.h"
+#include "plugin/discovery/site_policy.h"
+#include "plugin/isolation/isolation.h"
 #include "plugin/loader_log.h"
 #include "plugin/provider.h"
 #include "plugin/report_json.h"
-#include "plugin/site_policy.h"
 
 namespace gantry {
 

@@ -5,13 +5,13 @@
 
 #include "base/names.h"
 #include "plugin/crash_marks.h"
+#include "plugin/discovery/requirements.h"
 #include "plugin/fork.h"
-#include "plugin/isolated_provider.h"
+#include "plugin/isolation/isolated_provider.h"
 #include "plugin/library.h"
 #include "plugin/open_providers.h"
 #include "plugin/probe.h"
 #include "plugin/registry.h"
-#include "plugin/requirements.h"
 
 namespace gantry {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "plugin/isolated_provider.h"
+#include "plugin/isolation/isolated_provider.h"
 
 namespace gantry {
 namespace {

@@ -3,7 +3,7 @@
 // plan that is made from what the first run of a signature asked for.
 #include <algorithm>
 
-#include "plugin/shared_tensor.h"
+#include "plugin/isolation/shared_tensor.h"
 #include "schedule/execution_context.h"
 #include "schedule/formats.h"
 

@@ -14,7 +14,7 @@
 
 #include "plugin/device_health.h"
 #include "plugin/error.h"
-#include "plugin/shared_arena.h"
+#include "plugin/isolation/shared_arena.h"
 
 struct gantry_device;
 struct gantry_error;

@@ -10,8 +10,8 @@
 
 #include "artefact/content_sum.h"
 #include "base/log.h"
-#include "plugin/library_file.h"
-#include "plugin/machine.h"
+#include "plugin/discovery/library_file.h"
+#include "plugin/discovery/machine.h"
 #include "session/runtime_impl.h"
 
 namespace gantry {

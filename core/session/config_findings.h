@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "plugin/discovery/strict_json.h"
 #include "plugin/registry.h"
-#include "plugin/strict_json.h"
 
 namespace gantry {
 

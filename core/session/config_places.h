@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "plugin/strict_json.h"
+#include "plugin/discovery/strict_json.h"
 
 namespace gantry {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "plugin/manifest.h"
+#include "plugin/discovery/manifest.h"
 
 namespace gantry {
 

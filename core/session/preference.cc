@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "plugin/strict_json.h"
+#include "plugin/discovery/strict_json.h"
 #include "session/precision.h"
 
 namespace gantry {

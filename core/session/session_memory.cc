@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/value.h"
-#include "plugin/shared_tensor.h"
+#include "plugin/isolation/shared_tensor.h"
 #include "session/session_impl.h"
 
 namespace gantry {

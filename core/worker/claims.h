@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "graph/graph.h"
-#include "plugin/worker_messages.h"
+#include "plugin/isolation/worker_messages.h"
 #include "schedule/placement.h"
 
 namespace gantry {

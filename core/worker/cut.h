@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "plugin/worker_messages.h"
+#include "plugin/isolation/worker_messages.h"
 
 namespace gantry {
 

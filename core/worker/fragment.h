@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "plugin/worker_messages.h"
+#include "plugin/isolation/worker_messages.h"
 #include "schedule/executor.h"
 #include "schedule/placement.h"
 

@@ -11,8 +11,8 @@
 #include <span>
 
 #include "base/value.h"
-#include "plugin/shared_memory.h"
-#include "plugin/worker_messages.h"
+#include "plugin/isolation/shared_memory.h"
+#include "plugin/isolation/worker_messages.h"
 
 namespace gantry {
 

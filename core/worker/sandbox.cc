@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "plugin/descriptor.h"
+#include "base/descriptor.h"
 
 namespace gantry {
 namespace {

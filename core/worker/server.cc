@@ -13,14 +13,14 @@
 #include <utility>
 #include <vector>
 
-#include "plugin/awake_wait.h"
+#include "plugin/discovery/manifest.h"
 #include "plugin/error.h"
-#include "plugin/graph_message.h"
+#include "plugin/isolation/awake_wait.h"
+#include "plugin/isolation/graph_message.h"
+#include "plugin/isolation/message_socket.h"
+#include "plugin/isolation/shared_arena.h"
 #include "plugin/library.h"
-#include "plugin/manifest.h"
-#include "plugin/message_socket.h"
 #include "plugin/provider.h"
-#include "plugin/shared_arena.h"
 #include "schedule/run_services.h"
 #include "schedule/thread_pool.h"
 #include "worker/claims.h"

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <unistd.h>
 
-#include "plugin/digest.h"
+#include "plugin/discovery/digest.h"
 #include "provider_folder.h"
 #include "support/expect_error.h"
 

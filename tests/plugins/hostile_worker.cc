@@ -5,10 +5,10 @@
 #include <string>
 #include <unistd.h>
 
-#include "plugin/graph_message.h"
-#include "plugin/message_socket.h"
-#include "plugin/shared_arena.h"
-#include "plugin/worker_messages.h"
+#include "plugin/isolation/graph_message.h"
+#include "plugin/isolation/message_socket.h"
+#include "plugin/isolation/shared_arena.h"
+#include "plugin/isolation/worker_messages.h"
 
 namespace gantry {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "plugin/graph_view.h"
-#include "plugin/isolated_provider.h"
+#include "plugin/isolation/isolated_provider.h"
 #include "provider_folder.h"
 #include "schedule/executor.h"
 #include "schedule/placement.h"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "plugin/isolated_provider.h"
+#include "plugin/isolation/isolated_provider.h"
 #include "provider_folder.h"
 #include "session/runtime_impl.h"
 #include "support/model_text.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "plugin/elf_facts.h"
+#include "plugin/discovery/elf_facts.h"
 #include "provider_folder.h"
 #include "support/expect_error.h"
 

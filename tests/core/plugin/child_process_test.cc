@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "plugin/descriptor.h"
-#include "plugin/worker_process.h"
+#include "base/descriptor.h"
+#include "plugin/isolation/worker_process.h"
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
 

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be checked of a provider's library and needs without opening it: where the file is and
+// who may write it, the processor's features, the libraries that it wants. Reads files, runs
+// nothing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plugin/discovery/library_file.h"
+#include "plugin/discovery/machine.h"
+#include "plugin/discovery/manifest.h"
+
+namespace gantry {
+
+/// The library of a manifest file: absolute, links resolved. INVALID_ARGUMENT: the path leaves the
+/// manifest's folder. NOT_FOUND: no such file. UNAVAILABLE: somebody else could replace the
+/// manifest or the library (check_trusted).
+std::string resolve_library(const Manifest& manifest, const std::string& manifest_file,
+                            bool is_elevated = false);
+
+/// INVALID_ARGUMENT: the manifest has a digest and the file another one; both of them.
+void check_digest(const Manifest& manifest, const std::string& manifest_file,
+                  const LibraryFile& library);
+
+/// What the processor lacks and the manifest requires, as "the processor feature amx_tile".
+std::vector<std::string> missing_cpu_features(const Manifest& manifest, Machine& machine);
+
+/// Libraries that the manifest requires or that the library is linked with, and that the dynamic
+/// loader would not find: "the library libcuda.so.1 (install the driver)".
+std::vector<std::string> missing_libraries(const Manifest& manifest, const std::string& library,
+                                           const DynamicSection& section, Machine& machine);
+
+/// Libraries that the provider brings in its own folders and would not get, because the process has
+/// another file of that name: a sentence for each.
+std::vector<std::string> library_clashes(const std::string& library, const DynamicSection& section);
+
+/// A library that a provider brings: linked with it, or with another one that it brings, and found
+/// in a folder that the provider's own lies in or above.
+struct BundledLibrary {
+  std::string name;  ///< as it is linked with
+  std::string path;
+};
+std::vector<BundledLibrary> bundled_libraries(const std::string& library);
+
+}  // namespace gantry

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/discovery/strict_json.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <iterator>
+
+namespace gantry {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kLongestReason = 200;
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+bool starts_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }
+
+// The characters of a text, counting those that were taken: the parser's events do not say where
+// they happen.
+class CountingIterator {
+ public:
+  using iterator_category = std::forward_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  CountingIterator(const char* at, size_t* taken) : at_(at), taken_(taken) {}
+  reference operator*() const { return *at_; }
+  CountingIterator& operator++() {
+    ++at_;
+    ++*taken_;
+    return *this;
+  }
+  CountingIterator operator++(int) {
+    CountingIterator before = *this;
+    ++*this;
+    return before;
+  }
+  friend bool operator==(const CountingIterator& a, const CountingIterator& b) {
+    return a.at_ == b.at_;
+  }
+  friend bool operator!=(const CountingIterator& a, const CountingIterator& b) {
+    return a.at_ != b.at_;
+  }
+
+ private:
+  const char* at_;
+  size_t* taken_;
+};
+
+// A text read once from front to back: lines and columns of rising offsets.
+class Lines {
+ public:
+  explicit Lines(std::string_view text) : text_(text) {}
+  JsonPosition at(size_t offset) {
+    for (; offset_ < offset && offset_ < text_.size(); ++offset_) {
+      if (text_[offset_] == '\n') {
+        position_ = {position_.line + 1, 1};
+      } else if (offset_ + 1 >= text_.size() || starts_character(text_[offset_ + 1])) {
+        ++position_.column;
+      }
+    }
+    return position_;
+  }
+
+ private:
+  std::string_view text_;
+  size_t offset_ = 0;
+  JsonPosition position_{1, 1};
+};
+
+// The mistakes that people make most, in their words.
+std::string hint_for(std::string_view text, size_t offset) {
+  const std::string_view rest = text.substr(std::min(offset, text.size()));
+  const size_t before =
+      text.substr(0, offset).find_last_not_of(" \t\n\r");  // the last character in front of it
+  const char last = before == std::string_view::npos ? '\0' : text[before];
+  if (rest.empty()) return "; something that was opened is not closed";
+  const char next = rest.front();
+  if (next == '/' || next == '#') return "; JSON has no comments";
+  if (offset == 0 && (next == '\xff' || next == '\xfe')) return "; expected UTF-8, found UTF-16";
+  if (next == '\'') return "; names and texts stand in double quotes";
+  if ((next == '}' || next == ']') && last == ',') return "; the comma before it is one too many";
+  if (next == '"' && std::string_view(",:{[").find(last) == std::string_view::npos)
+    return "; a comma or colon is missing before it";
+  if (rest.starts_with("True") || rest.starts_with("False") || rest.starts_with("None"))
+    return "; the words of JSON are true, false and null";
+  if (std::isalpha(static_cast<unsigned char>(next)) != 0 && !rest.starts_with("true") &&
+      !rest.starts_with("false") && !rest.starts_with("null"))
+    return "; names and texts stand in double quotes";
+  return {};
+}
+
+// Looks at the events of a parse: duplicates, depth and places are lost in the finished document.
+class StrictEvents final : public nlohmann::json_sax<json> {
+ public:
+  StrictEvents(std::string_view text, const std::string& subject, int max_depth)
+      : text_(text), subject_(subject), max_depth_(max_depth), lines_(text) {
+    if (text.starts_with("\xEF\xBB\xBF")) last_ = 3;  // the parser passes over it in silence
+  }
+
+  [[nodiscard]] size_t* taken() { return &taken_; }
+  JsonPlaces take_places() { return std::move(places_); }
+
+  bool null() override { return value(); }
+  bool boolean(bool) override { return value(); }
+  bool number_integer(number_integer_t) override { return value(); }
+  bool number_unsigned(number_unsigned_t) override { return value(); }
+  bool number_float(number_float_t, const string_t&) override { return value(); }
+  bool string(string_t&) override { return value(); }
+  bool binary(binary_t&) override { return value(); }
+  bool start_object(std::size_t) override { return open(false); }
+  bool start_array(std::size_t) override { return open(true); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(string_t& name) override {
+    const JsonPosition here = lines_.at(start_of_token(text_.size()));
+    last_ = taken_;
+    levels_.back().member = name;
+    const auto [place, is_new] = places_.try_emplace(pointer(), JsonPlace{here, here});
+    if (!is_new) {
+      throw JsonError(subject_, here,
+                      place->first + ": expected each member once, found it twice, first in line " +
+                          std::to_string(place->second.name.line));
+    }
+    return true;
+  }
+
+  bool parse_error(std::size_t position, const std::string& token,
+                   const json::exception& error) override {
+    size_t offset = start_of_token(position);
+    // Within a string, where it breaks the rules; the string may be long.
+    const bool is_in_string = offset < text_.size() && text_[offset] == '"' && !token.empty();
+    const std::string why = reason(error);
+    std::string hint;
+    if (is_in_string && why.starts_with("invalid string") && position > 0) {
+      offset = std::min(position, text_.size()) - 1;
+      if (why.find("(LF)") != std::string::npos) hint = "; a closing quote is missing";
+    } else {
+      hint = hint_for(text_, offset);
+    }
+    if (offset >= text_.size()) offset = text_.find_last_not_of(" \t\n\r") + 1;
+    throw JsonError(subject_, lines_.at(offset), "not valid JSON: " + why + hint);
+  }
+
+ private:
+  struct Level {
+    bool is_array = false;
+    size_t index = 0;
+    std::string member;
+  };
+
+  // The library's text without its number and position, which it counts another way, and without
+  // what it has read: that may be long and no UTF-8.
+  static std::string reason(const json::exception& error) {
+    std::string text = error.what();
+    const size_t start = text.find(" - ");
+    const size_t bracket = text.find("] ");
+    if (start != std::string::npos) {
+      text = text.substr(start + 3);
+    } else if (bracket != std::string::npos) {
+      text = text.substr(bracket + 2);
+    }
+    const size_t read = text.find("; last read: ");
+    if (read != std::string::npos) {
+      const size_t more = text.find("'; expected ", read);
+      text = text.substr(0, read) + (more == std::string::npos ? "" : text.substr(more + 1));
+    }
+    return text.substr(0, kLongestReason);
+  }
+
+  // The offset of the token that is being told of: behind the last one, spaces, and the commas and
+  // colons that have no event. `end`: behind the token, as far as known.
+  [[nodiscard]] size_t start_of_token(size_t end) const {
+    size_t offset = last_;
+    while (offset < text_.size() &&
+           (is_space(text_[offset]) ||
+            ((text_[offset] == ',' || text_[offset] == ':') && offset + 1 < end))) {
+      ++offset;
+    }
+    return offset;
+  }
+
+  [[nodiscard]] std::string pointer() const {
+    std::string result;
+    for (const Level& level : levels_) {
+      result = json_pointer(result, level.is_array ? std::to_string(level.index) : level.member);
+    }
+    return result;
+  }
+
+  // Notes where a value starts.
+  void begin_value() {
+    const JsonPosition here = lines_.at(start_of_token(text_.size()));
+    last_ = taken_;
+    places_.try_emplace(pointer(), JsonPlace{here, here}).first->second.value = here;
+  }
+  bool end_value() {
+    if (!levels_.empty()) ++levels_.back().index;
+    return true;
+  }
+  bool value() {
+    begin_value();
+    return end_value();
+  }
+  bool open(bool is_array) {
+    begin_value();
+    if (static_cast<int>(levels_.size()) >= max_depth_) {
+      throw JsonError(
+          subject_, places_.at(pointer()).value,
+          pointer() + ": expected at most " + std::to_string(max_depth_) + " levels, found more");
+    }
+    levels_.push_back({is_array, 0, {}});
+    return true;
+  }
+  bool close() {
+    last_ = taken_;
+    levels_.pop_back();
+    return end_value();
+  }
+
+  std::string_view text_;
+  const std::string& subject_;
+  int max_depth_;
+  Lines lines_;
+  size_t taken_ = 0;  // characters that the parser has read; behind a number one more
+  size_t last_ = 0;   // where the last token ended
+  JsonPlaces places_;
+  std::vector<Level> levels_;
+};
+
+}  // namespace
+
+JsonError::JsonError(const std::string& subject, JsonPosition position, std::string what)
+    : Error(Code::kInvalidArgument, at_position(subject, position) + ": " + what),
+      position_(position),
+      what_(std::move(what)) {}
+
+JsonDocument parse_json(std::string_view text, const std::string& subject,
+                        const JsonLimits& limits) {
+  if (text.size() > limits.max_bytes) {
+    throw JsonError(subject, {},
+                    "expected at most " + std::to_string(limits.max_bytes) + " bytes, found " +
+                        std::to_string(text.size()));
+  }
+  StrictEvents events(text, subject, limits.max_depth);
+  size_t end = 0;
+  *events.taken() = 0;
+  json::sax_parse(CountingIterator(text.data(), events.taken()),
+                  CountingIterator(text.data() + text.size(), &end), &events);
+  return {json::parse(text.begin(), text.end()), events.take_places()};
+}
+
+std::string json_pointer(const std::string& pointer, const std::string& member) {
+  std::string result = pointer + "/";
+  for (const char c : member) {
+    if (c == '~') {
+      result += "~0";
+    } else if (c == '/') {
+      result += "~1";
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+JsonPlace place_of(const JsonPlaces& places, std::string pointer) {
+  for (;;) {
+    const auto found = places.find(pointer);
+    if (found != places.end()) return found->second;
+    const size_t slash = pointer.rfind('/');
+    if (slash == std::string::npos) return {};
+    pointer.resize(slash);
+  }
+}
+
+std::string at_position(const std::string& subject, JsonPosition position) {
+  if (position.line == 0) return subject;
+  return subject + ":" + std::to_string(position.line) + ":" + std::to_string(position.column);
+}
+
+std::string describe_problem(const std::string& subject, const JsonPlaces& places,
+                             const JsonProblem& problem) {
+  const JsonPlace place = place_of(places, problem.pointer);
+  return at_position(subject, problem.is_in_name ? place.name : place.value) + ": " +
+         (problem.pointer.empty() ? "/" : problem.pointer) + ": " + problem.what;
+}
+
+namespace {
+
+// The characters of a line; bytes that are no UTF-8 are shown as "?".
+std::vector<std::string_view> characters_of(std::string_view line) {
+  std::vector<std::string_view> characters;
+  for (size_t start = 0; start < line.size();) {
+    size_t end = start + 1;
+    while (end < line.size() && !starts_character(line[end])) ++end;
+    const auto lead = static_cast<unsigned char>(line[start]);
+    const size_t length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+    characters.push_back(end - start == length ? line.substr(start, length) : "?");
+    start = end;
+  }
+  return characters;
+}
+
+}  // namespace
+
+std::string excerpt(std::string_view text, JsonPosition position) {
+  constexpr size_t kMostBefore = 60;  // characters of a long line in front of the column
+  constexpr size_t kMostAfter = 40;
+  for (uint32_t line = 1; line < position.line; ++line)
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  text = text.substr(0, text.find_first_of("\r\n"));
+  const std::vector<std::string_view> characters = characters_of(text);
+  const size_t column = position.column == 0 ? 0 : position.column - 1;
+  const size_t first = column > kMostBefore ? column - kMostBefore : 0;
+  std::string shown = "\n    ";
+  std::string below = "\n    ";
+  for (size_t i = first; i < std::min(characters.size(), column + kMostAfter); ++i) {
+    shown += characters[i];
+    if (i < column) below += characters[i] == "\t" ? '\t' : ' ';
+  }
+  return shown + below + "^";
+}
+
+std::string describe_json(const json& value) {
+  constexpr size_t kLongestShown = 60;
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return "an array";
+  if (value.is_null()) return "null";
+  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (text.size() > kLongestShown) text = text.substr(0, kLongestShown) + "...";
+  return (value.is_string() ? "the string " : value.is_number() ? "the number " : "") + text;
+}
+
+}  // namespace gantry

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The constants of graphs that a worker process knows. One that lies in a mapped file of the model
+// is read from that file there, too; each other is copied once into a segment of shared memory,
+// which nobody can write to afterwards, and stays there as long as the constant or a kernel needs
+// it. Any thread; a batch is of one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/value.h"
+#include "onnx/mapped_file.h"
+#include "plugin/isolation/shared_memory.h"
+#include "plugin/isolation/value_message.h"
+
+namespace gantry {
+
+class ConstantStore {
+ public:
+  /// Memory of constants, with the number by which messages name it.
+  struct Segment {
+    uint64_t id = 0;
+    std::shared_ptr<SharedMemory> memory;      ///< null: a file
+    std::shared_ptr<const MappedFile> mapped;  ///< null: memory
+    std::weak_ptr<ConstantStore> store;        // which keeps the segments of its entries
+    ~Segment();
+    [[nodiscard]] int file() const { return mapped ? mapped->descriptor() : memory->file(); }
+    [[nodiscard]] uint64_t size_bytes() const {
+      return mapped ? mapped->bytes().size() : memory->size_bytes();
+    }
+  };
+  using Segments = std::vector<std::shared_ptr<const Segment>>;
+
+  /// The constants of one message.
+  class Batch {
+   public:
+    explicit Batch(std::shared_ptr<ConstantStore> store);
+    /// Where the elements of a tensor lie, or will when the batch is finished. Small ones are left
+    /// to the message. The value must outlive the batch.
+    DataPlace place(const gantry_value& value);
+    /// Copies what is new; the segments that the message names. OUT_OF_MEMORY.
+    Segments finish();
+
+   private:
+    DataPlace place_in(std::shared_ptr<const MappedFile> file, const void* data);
+
+    std::shared_ptr<ConstantStore> store_;
+    std::shared_ptr<Segment> fresh_;
+    std::map<const gantry_value*, uint64_t> added_;  // -> offset
+    uint64_t size_bytes_ = 0;
+    std::map<uint64_t, std::shared_ptr<const Segment>> used_;
+  };
+
+  static std::shared_ptr<ConstantStore> create();
+  /// Numbers of segments that are gone since the last call.
+  std::vector<uint64_t> take_dropped();
+
+ private:
+  struct Entry {
+    std::weak_ptr<const gantry_value> value;
+    std::shared_ptr<const Segment> segment;
+    uint64_t offset = 0;
+  };
+
+  std::shared_ptr<Segment> make_segment(const std::shared_ptr<ConstantStore>& self);
+  void forget_gone();
+
+  std::mutex mutex_;
+  std::map<const gantry_value*, Entry> entries_;
+  std::map<const MappedFile*, std::weak_ptr<const Segment>> files_;
+  uint64_t next_id_ = DataPlace::kArena + 1;
+  std::mutex dropped_mutex_;
+  std::vector<uint64_t> dropped_;
+};
+
+}  // namespace gantry

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel in a worker process. Inputs are copied into shared memory unless they lie there already,
+// outputs are made there; large ones leave the run as they lie, small ones are copied. Memory that
+// the caller gave for an output is filled in place if the worker sees it.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <thread>
+#include <utility>
+
+#include "base/alignment.h"
+#include "base/value.h"
+#include "plugin/error.h"
+#include "plugin/fork.h"
+#include "plugin/host.h"
+#include "plugin/isolation/graph_message.h"
+#include "plugin/isolation/isolated_provider.h"
+
+namespace gantry {
+namespace {
+
+constexpr uint64_t kInlineInputBytes = 1024;   // of an input that goes with the message
+constexpr uint64_t kCopiedBytes = 256 * 1024;  // of an output that is copied out
+constexpr uint64_t kFirstWindow = 1 << 20;
+constexpr uint64_t kSpareWindow = uint64_t{1} << 34;
+
+// How long the thread that has asked for a run stays awake for its end. To be woken takes less than
+// a tenth of what takes longer; but a thread that waits awake takes a core from a run that uses
+// all.
+constexpr std::chrono::microseconds kAwake{500};
+constexpr std::chrono::microseconds kAwakeOnLastCore{100};
+
+std::chrono::microseconds awake_beside(uint32_t threads) {
+  const bool is_free = threads > 0 && threads < std::thread::hardware_concurrency();
+  return is_free ? kAwake : kAwakeOnLastCore;
+}
+
+std::string label_of(const gantry_compile& args) {
+  const gantry_node& node = *args.graph->nodes[args.nodes[0]];
+  std::string label =
+      std::string(to_view(node.op_type)) + " \"" + std::string(to_view(node.name)) + "\"";
+  if (args.node_count > 1) label += " and " + std::to_string(args.node_count - 1) + " more nodes";
+  return label;
+}
+
+// Copies on the threads that the run may use: one alone does not fill the memory's bandwidth.
+void copy(gantry_run* run, std::byte* target, const void* source, uint64_t size_bytes) {
+  struct Copy {
+    std::byte* target;
+    const std::byte* source;
+  } both = {target, static_cast<const std::byte*>(source)};
+  constexpr int64_t kGrain = 256 * 1024;
+  host_table().parallel_for(
+      run, static_cast<int64_t>(size_bytes), kGrain,
+      [](void* arg, int64_t begin, int64_t end) {
+        const auto& part = *static_cast<const Copy*>(arg);
+        std::memcpy(part.target + begin, part.source + begin, static_cast<size_t>(end - begin));
+      },
+      &both);
+}
+
+// The blocks of one run's outputs; values that leave the run share them.
+struct Windows {
+  SharedArena::Block first;
+  SharedArena::Block spare;
+};
+
+class IsolatedKernel {
+ public:
+  IsolatedKernel(IsolatedProvider& provider, const gantry_compile& args)
+      : provider_(provider),
+        device_(args.device),
+        options_(to_view(args.options)),
+        label_(label_of(args)),
+        awake_(awake_beside(args.threads)) {
+    compile_.kernel = provider.next_kernel();
+    compile_.threads = args.threads;
+    compile_.nodes.assign(args.nodes, args.nodes + args.node_count);
+    compile_.inputs.assign(args.inputs, args.inputs + args.input_count);
+    compile_.outputs.assign(args.outputs, args.outputs + args.output_count);
+    ConstantStore::Batch batch(provider.constants());
+    write_graph(graph_, *args.graph, [&](const gantry_value& value) { return batch.place(value); });
+    segments_ = batch.finish();
+    built_in(provider.worker());
+  }
+
+  ~IsolatedKernel() {
+    // In a forked child the worker is the parent's.
+    if (is_forked()) return;
+    try {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!worker_.process || worker_.process->has_ended()) return;
+      MessageWriter request;
+      request.put(WorkerCall::kRelease);
+      request.put(compile_.kernel);
+      WorkerProcess::Patience patience;
+      patience.timeout_ms = provider_.settings().compile_timeout_ms;
+      provider_.call(worker_, "release of " + label_, request, {}, patience);
+    } catch (...) {  // without its worker the kernel is gone as well
+    }
+  }
+
+  void run(const gantry_call& call) {
+    const IsolatedProvider::Worker worker = provider_.worker();
+    const std::shared_ptr<const WorkerKernel> kernel = built_in(worker);
+    const WorkerKernel& slots = *kernel;
+    auto windows = std::make_shared<Windows>();
+    if (!slots.outputs.empty()) {
+      windows->first = provider_.arena()->allocate(bytes_of_window(call, slots));
+      windows->spare = provider_.arena()->allocate_spare(kSpareWindow);
+    }
+    WorkerRun head;
+    head.kernel = compile_.kernel;
+    head.windows[0] = {windows->first.offset(), windows->first.size_bytes()};
+    head.windows[1] = {windows->spare.offset(), windows->spare.size_bytes()};
+    // The flag stands in front of the inputs.
+    SharedArena::Block inputs =
+        provider_.arena()->allocate(kTensorAlignment + bytes_of_inputs(call, slots));
+    auto* flag = new (inputs.data()) std::atomic<bool>(false);
+    const auto* mark = new (inputs.data() + WorkerRun::kMark) std::atomic<uint64_t>(0);
+    head.stop_flag = inputs.offset();
+    MessageWriter request;
+    request.put(WorkerCall::kRun);
+    request.put(head);
+    write_inputs(request, call, slots, inputs);
+    write_targets(request, call, slots);
+    const std::vector<std::byte> answer = [&] {
+      try {
+        return provider_.call(worker, "run of " + label_, request, {}, patience_of(call, *flag));
+      } catch (const Error& error) {
+        // Of many nodes, which it was.
+        const uint64_t step = mark->load();
+        if (!worker.process->has_ended() || step == 0 || step > slots.steps.size()) throw;
+        throw Error(error.code(), error.message() + "; it was at " + slots.steps[step - 1]);
+      }
+    }();
+    inputs.reset();
+    take_outputs(call, slots, answer, std::move(windows));
+  }
+
+ private:
+  // Compiles in a worker that does not have it yet.
+  std::shared_ptr<const WorkerKernel> built_in(const IsolatedProvider::Worker& worker) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (worker_.number == worker.number) return slots_;
+    MessageWriter head;
+    head.put(WorkerCall::kCompile);
+    compile_.write(head);
+    const std::vector<std::byte> answer = provider_.ask(
+        worker, "compilation of " + label_, std::move(head), device_, options_, graph_, segments_);
+    MessageReader reader(answer);
+    WorkerKernel slots = WorkerKernel::read(reader);
+    check(slots.inputs, compile_.inputs);
+    check(slots.outputs, compile_.outputs);
+    slots_ = std::make_shared<const WorkerKernel>(std::move(slots));
+    worker_ = worker;
+    return slots_;
+  }
+
+  void check(const std::vector<uint32_t>& slots, const std::vector<uint32_t>& of) const {
+    for (const uint32_t slot : slots) {
+      if (slot >= of.size()) fail("names slot " + std::to_string(slot));
+    }
+  }
+
+  [[noreturn]] void fail(const std::string& what) const {
+    throw Error(Code::kInternal, "the process of provider \"" + provider_.name() + "\" " + what +
+                                     " of " + label_ + ", which is not there");
+  }
+
+  static bool is_copied(const gantry_tensor& tensor) {
+    return tensor.size_bytes > kInlineInputBytes;
+  }
+
+  [[nodiscard]] uint64_t bytes_of_inputs(const gantry_call& call, const WorkerKernel& slots) const {
+    uint64_t bytes = 0;
+    for (const uint32_t slot : slots.inputs) {
+      uint64_t offset = 0;
+      if (!call.values[slot])
+        throw Error(Code::kInternal, label_ + ": input slot " + std::to_string(slot) + " is empty");
+      const gantry_tensor* tensor = call.inputs[slot];
+      if (tensor && is_copied(*tensor) &&
+          !provider_.arena()->find(tensor->data, tensor->size_bytes, offset))
+        bytes += round_up(tensor->size_bytes, kTensorAlignment);
+    }
+    return bytes;
+  }
+
+  // Of the window for outputs: what is known of earlier runs, unless the caller brings the memory.
+  [[nodiscard]] uint64_t bytes_of_window(const gantry_call& call, const WorkerKernel& slots) const {
+    uint64_t offset = 0;
+    const bool has_all = std::all_of(slots.outputs.begin(), slots.outputs.end(),
+                                     [&](uint32_t slot) { return target_of(call, slot, offset); });
+    if (has_all) return kFirstWindow;
+    return std::max(kFirstWindow, expected_bytes_.load(std::memory_order_relaxed));
+  }
+
+  void write_inputs(MessageWriter& to, const gantry_call& call, const WorkerKernel& slots,
+                    const SharedArena::Block& block) const {
+    uint64_t used = kTensorAlignment;
+    const PlaceData place = [&](const gantry_tensor& tensor) -> DataPlace {
+      uint64_t offset = 0;
+      if (!is_copied(tensor)) return {};
+      if (provider_.arena()->find(tensor.data, tensor.size_bytes, offset))
+        return {DataPlace::kArena, offset};
+      offset = block.offset() + used;
+      copy(call.run, block.data() + used, tensor.data, tensor.size_bytes);
+      used += round_up(tensor.size_bytes, kTensorAlignment);
+      return {DataPlace::kArena, offset};
+    };
+    const PlaceData in_message = [](const gantry_tensor&) { return DataPlace{}; };
+    to.put<uint64_t>(slots.inputs.size());
+    for (const uint32_t slot : slots.inputs) {
+      if (call.inputs[slot] && call.inputs[slot]->dtype != GANTRY_STRING) {
+        write_tensor(to, *call.inputs[slot], place(*call.inputs[slot]));
+      } else {
+        write_value(to, *call.values[slot], in_message);
+      }
+    }
+  }
+
+  // Memory that the caller gave for an output, in the place of the window's.
+  void write_targets(MessageWriter& to, const gantry_call& call, const WorkerKernel& slots) const {
+    for (const uint32_t slot : slots.outputs) {
+      uint64_t offset = 0;
+      const gantry_tensor* target = target_of(call, slot, offset);
+      to.put<uint8_t>(target ? 1 : 0);
+      if (target) write_tensor(to, *target, {DataPlace::kArena, offset});
+    }
+  }
+
+  // Null: the caller gave none, or the worker does not see it.
+  const gantry_tensor* target_of(const gantry_call& call, uint32_t slot, uint64_t& offset) const {
+    const gantry_tensor* bound = bound_output(call.run, slot);
+    const bool is_seen = bound && bound->dtype != GANTRY_STRING && is_copied(*bound) &&
+                         provider_.arena()->find(bound->data, bound->size_bytes, offset);
+    return is_seen ? bound : nullptr;
+  }
+
+  // Whether an output that came back lies where the caller wants it.
+  bool is_target(const gantry_call& call, const WorkerKernel& slots, const DataPlace& place,
+                 uint64_t size_bytes) const {
+    return std::any_of(slots.outputs.begin(), slots.outputs.end(), [&](uint32_t slot) {
+      uint64_t offset = 0;
+      const gantry_tensor* target = target_of(call, slot, offset);
+      return target && place.where == DataPlace::kArena && place.offset == offset &&
+             size_bytes == target->size_bytes;
+    });
+  }
+
+  [[nodiscard]] WorkerProcess::Patience patience_of(const gantry_call& call,
+                                                    std::atomic<bool>& flag) const {
+    WorkerProcess::Patience patience;
+    patience.timeout_ms = provider_.settings().run_timeout_ms;
+    patience.grace_ms = provider_.settings().stop_grace_ms;
+    patience.stop_flag = &flag;
+    patience.awake = awake_;
+    patience.should_stop = [run = call.run] {
+      return static_cast<Code>(host_table().should_stop(run));
+    };
+    return patience;
+  }
+
+  void take_outputs(const gantry_call& call, const WorkerKernel& slots,
+                    const std::vector<std::byte>& answer, std::shared_ptr<Windows> windows) {
+    uint64_t used_first = 0;
+    uint64_t used_spare = 0;
+    const FindData find = [&](const DataPlace& place,
+                              uint64_t size_bytes) -> std::shared_ptr<const void> {
+      const auto look_in = [&](const SharedArena::Block& block, uint64_t& used) {
+        if (place.where != DataPlace::kArena || !block.contains(place.offset, size_bytes))
+          return false;
+        used = std::max(used, place.offset + size_bytes - block.offset());
+        return true;
+      };
+      if (!look_in(windows->first, used_first) && !look_in(windows->spare, used_spare) &&
+          !is_target(call, slots, place, size_bytes))
+        fail("gave memory that is not its own for an output");
+      return {windows, provider_.arena()->memory().data() + place.offset};
+    };
+    MessageReader reader(answer);
+    const uint64_t count = reader.count(1);
+    if (count != slots.outputs.size()) fail("gave " + std::to_string(count) + " outputs");
+    std::vector<ValueRef> values;
+    for (uint64_t i = 0; i < count; ++i) values.push_back(read_value(reader, find));
+    // The next run finds room for them, and for the pages between them, in its first window.
+    const uint64_t used = used_first + used_spare;
+    const uint64_t wanted = used + (count + 2) * 2 * SharedArena::kPage;
+    if (wanted > expected_bytes_.load(std::memory_order_relaxed))
+      expected_bytes_.store(wanted, std::memory_order_relaxed);
+    keep(windows->first, used_first);
+    keep(windows->spare, used_spare);
+    for (uint64_t i = 0; i < count; ++i) give_output(call, slots.outputs[i], *values[i]);
+  }
+
+  static void keep(SharedArena::Block& block, uint64_t size_bytes) {
+    if (size_bytes == 0) {
+      block.reset();
+    } else {
+      block.keep(block.offset(), size_bytes);
+    }
+  }
+
+  static void give_output(const gantry_call& call, uint32_t slot, const gantry_value& value) {
+    const bool is_plain = value.kind == GANTRY_KIND_TENSOR && value.dtype != DType::kString;
+    const bool is_moved = value.view.size_bytes > kCopiedBytes && !bound_output(call.run, slot);
+    if (!is_plain || is_moved) {
+      throw_if(host_table().output_value(call.run, slot, &value));
+      return;
+    }
+    gantry_tensor* made = nullptr;
+    throw_if(host_table().output(call.run, slot, value.view.dtype, value.view.rank,
+                                 value.view.shape, &made));
+    if (made->data != value.view.data && value.view.size_bytes > 0) {
+      copy(call.run, static_cast<std::byte*>(made->data), value.view.data, value.view.size_bytes);
+    }
+  }
+
+  IsolatedProvider& provider_;
+  uint32_t device_;
+  std::string options_;
+  std::string label_;
+  std::chrono::microseconds awake_;
+  WorkerCompile compile_;
+  MessageWriter graph_;
+  ConstantStore::Segments segments_;  // of the graph, for the next worker
+  std::mutex mutex_;
+  IsolatedProvider::Worker worker_;  // that has it
+  std::shared_ptr<const WorkerKernel> slots_;
+  std::atomic<uint64_t> expected_bytes_ = 0;
+};
+
+}  // namespace
+
+void compile_isolated(IsolatedProvider& provider, const gantry_compile& args, gantry_kernel& out) {
+  auto kernel = std::make_unique<IsolatedKernel>(provider, args);
+  out.self = kernel.release();
+  out.flags = GANTRY_KERNEL_NO_CAPTURE;
+  out.run = [](void* self, void*, const gantry_call* call) {
+    return guard([&] { static_cast<IsolatedKernel*>(self)->run(*call); });
+  };
+  out.destroy = [](void* self) { delete static_cast<IsolatedKernel*>(self); };
+}
+
+}  // namespace gantry

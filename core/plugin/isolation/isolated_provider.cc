@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/isolation/isolated_provider.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "plugin/error.h"
+#include "plugin/fork.h"
+#include "plugin/isolation/graph_message.h"
+
+namespace gantry {
+namespace {
+
+IsolatedProvider& of(gantry_provider* self) { return *reinterpret_cast<IsolatedProvider*>(self); }
+
+WorkerProcess::Patience within(int64_t timeout_ms) {
+  WorkerProcess::Patience patience;
+  patience.timeout_ms = timeout_ms;
+  return patience;
+}
+
+MessageWriter head_of(WorkerCall call) {
+  MessageWriter head;
+  head.put(call);
+  return head;
+}
+
+// The sets of nodes that the worker takes, as rows.
+void tell_claims(const WorkerClaims& claims, const gantry_claim_sink& sink) {
+  for (const WorkerClaims::Set& set : claims.sets) {
+    std::vector<gantry_port> inputs(set.input_flags.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      inputs[i].size = sizeof(gantry_port);
+      inputs[i].flags = set.input_flags[i];
+      inputs[i].repeats = GANTRY_NONE;
+    }
+    gantry_claim row = {};
+    row.size = sizeof(row);
+    row.flags = set.is_divisible ? GANTRY_CLAIM_DIVISIBLE : 0;
+    row.nodes = set.nodes.data();
+    row.node_count = static_cast<uint32_t>(set.nodes.size());
+    row.port_size = sizeof(gantry_port);
+    row.inputs = inputs.data();
+    row.input_count = static_cast<uint32_t>(inputs.size());
+    row.output_count = set.output_count;
+    row.time_ns = set.time_ns;
+    row.workspace_bytes = set.workspace_bytes;
+    row.kernel = to_str(set.kernel);
+    sink.claim(sink.self, &row);
+  }
+  for (const WorkerClaims::Refusal& refusal : claims.refusals)
+    sink.refuse(sink.self, refusal.node, to_str(refusal.reason));
+}
+
+}  // namespace
+
+IsolatedProvider::IsolatedProvider(Subject subject, IsolationSettings settings)
+    : subject_(std::move(subject)),
+      settings_(std::move(settings)),
+      ladder_(subject_.open.library),
+      arena_(SharedArena::create()),
+      constants_(ConstantStore::create()) {
+  subject_.open.memory_limit_bytes = settings_.memory_limit_bytes;
+  // Devices are given up before the process is.
+  subject_.open.stop_grace_ms = static_cast<uint64_t>(settings_.stop_grace_ms) / 2 + 1;
+  subject_.open.is_sandboxed = settings_.is_sandboxed ? 1 : 0;
+  worker();
+}
+
+IsolatedProvider::~IsolatedProvider() { close(); }
+
+void IsolatedProvider::close() noexcept {
+  // In a forked child the worker is the parent's.
+  if (is_forked()) return;
+  try {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!worker_.process) return;
+    constexpr int64_t kToEndMs = 5000;
+    if (!worker_.process->has_ended())
+      worker_.process->call(head_of(WorkerCall::kQuit), {}, within(kToEndMs));
+    worker_.process->finish(kToEndMs);
+  } catch (const Error& error) {
+    log(LogLevel::kInfo,
+        "provider \"" + name() + "\": its process did not end in order: " + error.message());
+  } catch (...) {  // no memory for a message; the process is ended with its object
+  }
+}
+
+IsolatedProvider::Worker IsolatedProvider::worker() {
+  const std::lock_guard<std::mutex> starting(start_mutex_);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (worker_.process && !worker_.process->has_ended()) return worker_;
+  }
+  if (const std::string reason = blocked(); !reason.empty())
+    throw Error(Code::kUnavailable, "provider \"" + name() + "\" is in quarantine: " + reason);
+  Worker fresh{WorkerProcess::start(name(), settings_), 0};
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    fresh.number = worker_.number + 1;
+    worker_ = fresh;
+  }
+  MessageWriter request = head_of(WorkerCall::kOpen);
+  subject_.open.write(request);
+  try {
+    const std::vector<std::byte> answer =
+        call(fresh, "open", request, {arena_->memory().file()}, within(settings_.start_timeout_ms));
+    MessageReader reader(answer);
+    WorkerOpened opened = WorkerOpened::read(reader);
+    // What the first one said stands; from then on other threads read it.
+    if (fresh.number == 1) opened_ = std::move(opened);
+  } catch (...) {
+    // One that could not open is of no use to the next call either.
+    fresh.process->finish(0);
+    throw;
+  }
+  log(LogLevel::kInfo,
+      "provider \"" + name() + "\" runs in process " + std::to_string(fresh.process->id()));
+  return fresh;
+}
+
+std::vector<std::byte> IsolatedProvider::call(const Worker& worker, const std::string& what,
+                                              const MessageWriter& request,
+                                              const std::vector<int>& descriptors,
+                                              const WorkerProcess::Patience& patience) {
+  try {
+    return worker.process->call(request, descriptors, patience);
+  } catch (const Error& error) {
+    const bool is_end = dynamic_cast<const WorkerEnded*>(&error) != nullptr;
+    if (!is_end && !worker.process->was_ended()) throw;
+    note_end(*worker.process);
+    const std::string reason = blocked();
+    const std::string then =
+        reason.empty() ? "; the next call starts another" : "; the provider is in quarantine now";
+    throw Error(error.code(),
+                is_end ? "the process of provider \"" + name() + "\" " + error.message() +
+                             " in its " + what + then
+                       : "provider \"" + name() + "\", " + what + ": " + error.message() + then);
+  }
+}
+
+// Each end counts once, however many calls meet it.
+void IsolatedProvider::note_end(const WorkerProcess& process) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (worker_.process.get() != &process) return;
+    worker_.process.reset();
+  }
+  const std::string how = process.how_it_ended();
+  ladder_.note(how);
+  log(LogLevel::kWarning, "provider \"" + name() + "\": its process " + how +
+                              (blocked().empty() ? "" : "; it is in quarantine now"));
+}
+
+std::vector<std::byte> IsolatedProvider::ask(const Worker& worker, const std::string& what,
+                                             MessageWriter head, uint32_t device,
+                                             const std::string& options, const MessageWriter& graph,
+                                             const ConstantStore::Segments& segments) {
+  WorkerAsk ask;
+  ask.device = device;
+  ask.options = options;
+  ask.dropped = constants_->take_dropped();
+  std::vector<int> descriptors;
+  for (const auto& segment : segments) {
+    if (worker.process->has_segment(segment->id)) continue;
+    ask.segments.push_back({segment->id, segment->size_bytes(), segment->mapped ? 1U : 0U});
+    descriptors.push_back(segment->file());
+  }
+  ask.write(head);
+  head.append(graph.bytes().data(), graph.bytes().size());
+  std::vector<std::byte> answer =
+      call(worker, what, head, descriptors, within(settings_.compile_timeout_ms));
+  worker.process->note_segments(ask.segments);
+  return answer;
+}
+
+uint64_t IsolatedProvider::next_kernel() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return next_kernel_++;
+}
+
+void IsolatedProvider::report_devices(const gantry_device_sink& sink) const {
+  for (const WorkerOpened::Device& device : opened_.devices) {
+    gantry_device_info info = {};
+    info.size = sizeof(info);
+    info.state = device.state;
+    info.type = to_str(device.type);
+    info.id = device.id;
+    info.flags = GANTRY_DEVICE_HOST_MEMORY;
+    info.uid = to_str(device.uid);
+    info.name = to_str(device.name);
+    info.reason = to_str(device.reason);
+    info.memory_bytes = device.memory_bytes;
+    sink.device(sink.self, &info);
+  }
+}
+
+void IsolatedProvider::claim(const gantry_claim_request& request) {
+  MessageWriter graph;
+  ConstantStore::Batch batch(constants_);
+  write_graph(graph, *request.graph, [&](const gantry_value& value) { return batch.place(value); });
+  const ConstantStore::Segments segments = batch.finish();
+  const std::vector<std::byte> answer =
+      ask(worker(), "claim", head_of(WorkerCall::kClaim), request.device,
+          std::string(to_view(request.options)), graph, segments);
+  MessageReader reader(answer);
+  tell_claims(WorkerClaims::read(reader), *request.sink);
+}
+
+gantry_provider_api IsolatedProvider::table() {
+  gantry_provider_api api = {};
+  api.size = sizeof(api);
+  api.self = reinterpret_cast<gantry_provider*>(this);
+  api.devices = [](gantry_provider* self, const gantry_device_sink* sink) {
+    return guard([&] { of(self).report_devices(*sink); });
+  };
+  api.claim = [](gantry_provider* self, const gantry_claim_request* request) {
+    return guard([&] { of(self).claim(*request); });
+  };
+  api.compile = [](gantry_provider* self, const gantry_compile* args, gantry_kernel* out) {
+    return guard([&] { compile_isolated(of(self), *args, *out); });
+  };
+  // The object belongs to who opened it.
+  api.destroy = [](gantry_provider* self) { of(self).close(); };
+  return api;
+}
+
+}  // namespace gantry

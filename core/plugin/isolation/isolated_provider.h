@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// A provider that stands for one in a worker process: the same table of functions, each of which is
+// a message there and back. Its devices use host memory, whatever those of the real one do: the
+// worker brings tensors to them. When the worker ends before its time, the calls in it fail with
+// PROVIDER_CRASHED, and the next call starts another. Any thread.
+#pragma once
+
+#include <gantry/provider.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "plugin/isolation/constant_store.h"
+#include "plugin/isolation/crash_ladder.h"
+#include "plugin/isolation/isolation.h"
+#include "plugin/isolation/shared_arena.h"
+#include "plugin/isolation/worker_process.h"
+
+namespace gantry {
+
+class IsolatedProvider {
+ public:
+  /// What the worker is told of the provider.
+  struct Subject {
+    std::string name;
+    WorkerOpen open;
+  };
+  /// A worker and how many there were before it.
+  struct Worker {
+    std::shared_ptr<WorkerProcess> process;
+    uint64_t number = 0;
+  };
+
+  /// Starts the worker and opens the provider there. UNAVAILABLE: in quarantine, or there is no
+  /// worker program; PROVIDER_CRASHED, DEADLINE_EXCEEDED; else what the provider says.
+  IsolatedProvider(Subject subject, IsolationSettings settings);
+  ~IsolatedProvider();
+  IsolatedProvider(const IsolatedProvider&) = delete;
+  IsolatedProvider& operator=(const IsolatedProvider&) = delete;
+
+  /// Valid as long as this object.
+  [[nodiscard]] gantry_provider_api table();
+  /// Why its devices cannot be used any more; empty: they can.
+  [[nodiscard]] std::string blocked() const { return ladder_.quarantine(); }
+  /// What of the sandbox that was asked for the system did not permit the first worker; empty:
+  /// nothing.
+  [[nodiscard]] const std::string& missing() const { return opened_.missing; }
+
+  /// The worker, started again if need be. Errors as the constructor.
+  Worker worker();
+  /// A call whose end of the worker is noted. `what`: of the provider, for messages. Errors as
+  /// WorkerProcess::call.
+  std::vector<std::byte> call(const Worker& worker, const std::string& what,
+                              const MessageWriter& request, const std::vector<int>& descriptors,
+                              const WorkerProcess::Patience& patience);
+  /// A call about a graph: the descriptors of segments that the worker lacks go with it. `head`:
+  /// the message in front of the ask.
+  std::vector<std::byte> ask(const Worker& worker, const std::string& what, MessageWriter head,
+                             uint32_t device, const std::string& options,
+                             const MessageWriter& graph, const ConstantStore::Segments& segments);
+  /// A number for a kernel, used once.
+  uint64_t next_kernel();
+
+  [[nodiscard]] const std::shared_ptr<SharedArena>& arena() const { return arena_; }
+  [[nodiscard]] const std::shared_ptr<ConstantStore>& constants() const { return constants_; }
+  [[nodiscard]] const IsolationSettings& settings() const { return settings_; }
+  [[nodiscard]] const std::string& name() const { return subject_.name; }
+
+ private:
+  void note_end(const WorkerProcess& process);
+  void report_devices(const gantry_device_sink& sink) const;
+  void claim(const gantry_claim_request& request);
+  void close() noexcept;
+
+  Subject subject_;
+  IsolationSettings settings_;
+  CrashLadder ladder_;
+  std::shared_ptr<SharedArena> arena_;
+  std::shared_ptr<ConstantStore> constants_;
+  std::mutex start_mutex_;  // held while a worker is started
+  std::mutex mutex_;
+  Worker worker_;
+  WorkerOpened opened_;  // by the first worker; constant once the constructor has returned
+  uint64_t next_kernel_ = 1;
+};
+
+/// Compiles there; the kernel that `out` becomes is built again in each new worker. Errors as
+/// IsolatedProvider::call. (isolated_kernel.cc)
+void compile_isolated(IsolatedProvider& provider, const gantry_compile& args, gantry_kernel& out);
+
+}  // namespace gantry

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/isolation/message_socket.h"
+
+#include <gantry/error.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+
+namespace gantry {
+namespace {
+
+// Room on the stack of whoever receives; what a socket takes at once is far above it.
+constexpr size_t kMostInline = 16 * 1024;
+constexpr uint64_t kMostMessageBytes = uint64_t{1} << 34;
+
+// In front of every message. With `is_apart` the bytes are those of the last descriptor's file.
+struct Head {
+  uint64_t size_bytes;
+  uint32_t is_apart;
+  int32_t core;  // that it is sent from
+};
+
+Descriptor memory_of(std::span<const std::byte> bytes) {
+  Descriptor file(memfd_create("gantry-message", MFD_CLOEXEC));
+  for (size_t done = 0; file.get() >= 0 && done < bytes.size();) {
+    const ssize_t wrote = write(file.get(), bytes.data() + done, bytes.size() - done);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) {
+      file.reset();
+      break;
+    }
+    done += static_cast<size_t>(wrote);
+  }
+  if (file.get() < 0) {
+    throw Error(Code::kOutOfMemory, "no memory for a message of " + std::to_string(bytes.size()) +
+                                        " bytes to a worker process");
+  }
+  return file;
+}
+
+bool read_all(int file, std::vector<std::byte>& bytes) {
+  for (size_t done = 0; done < bytes.size();) {
+    const ssize_t got =
+        pread(file, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    done += static_cast<size_t>(got);
+  }
+  return true;
+}
+
+union ControlBuffer {
+  cmsghdr align;
+  std::array<char, CMSG_SPACE(sizeof(int) * (kMostDescriptors + 1))> bytes;
+};
+
+std::vector<Descriptor> descriptors_of(msghdr& message) {
+  std::vector<Descriptor> descriptors;
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    const size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) {
+      int number = -1;
+      std::memcpy(&number, CMSG_DATA(part) + i * sizeof(int), sizeof(int));
+      descriptors.emplace_back(number);
+    }
+  }
+  return descriptors;
+}
+
+}  // namespace
+
+std::pair<Descriptor, Descriptor> make_message_sockets() {
+  std::array<int, 2> ends = {};
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    throw Error(Code::kOutOfMemory,
+                std::string("no socket for a worker process: ") + std::strerror(errno));
+  }
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+bool send_message(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors) {
+  if (descriptors.size() > kMostDescriptors) {
+    throw Error(Code::kUnsupported, "a message to a worker process carries at most " +
+                                        std::to_string(kMostDescriptors) +
+                                        " descriptors, this one has " +
+                                        std::to_string(descriptors.size()));
+  }
+  std::vector<int> all(descriptors.begin(), descriptors.end());
+  Head head = {bytes.size(), bytes.size() > kMostInline ? 1U : 0U, sched_getcpu()};
+  Descriptor apart;
+  if (head.is_apart) {
+    apart = memory_of(bytes);
+    all.push_back(apart.get());
+  }
+  std::array<iovec, 2> parts = {iovec{&head, sizeof(head)},
+                                iovec{const_cast<std::byte*>(bytes.data()), bytes.size()}};
+  msghdr message = {};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = head.is_apart ? 1 : 2;
+  ControlBuffer control = {};
+  if (!all.empty()) {
+    message.msg_control = control.bytes.data();
+    message.msg_controllen = CMSG_SPACE(sizeof(int) * all.size());
+    cmsghdr* rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int) * all.size());
+    std::memcpy(CMSG_DATA(rights), all.data(), sizeof(int) * all.size());
+  }
+  ssize_t sent = -1;
+  do {
+    sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  return sent >= 0;
+}
+
+std::optional<ReceivedMessage> receive_message(int socket) {
+  ReceivedMessage message;
+  Receipt receipt = Receipt::kNotYet;
+  while (receipt == Receipt::kNotYet) receipt = receive_message(socket, message);
+  if (receipt == Receipt::kEnded) return {};
+  return message;
+}
+
+Receipt receive_message(int socket, ReceivedMessage& received) {
+  std::array<std::byte, kMostInline> buffer;
+  Head head = {};
+  std::array<iovec, 2> parts = {iovec{&head, sizeof(head)}, iovec{buffer.data(), kMostInline}};
+  ControlBuffer control;
+  msghdr message = {};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  message.msg_control = control.bytes.data();
+  message.msg_controllen = control.bytes.size();
+  const ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Receipt::kNotYet;
+  if (got < static_cast<ssize_t>(sizeof(head)) || head.size_bytes > kMostMessageBytes)
+    return Receipt::kEnded;
+  received.descriptors = descriptors_of(message);
+  received.core = head.core;
+  if (!head.is_apart) {
+    if (head.size_bytes != static_cast<uint64_t>(got) - sizeof(head)) return Receipt::kEnded;
+    received.bytes.assign(buffer.data(), buffer.data() + head.size_bytes);
+    return Receipt::kMessage;
+  }
+  struct stat facts = {};
+  if (received.descriptors.empty() || fstat(received.descriptors.back().get(), &facts) != 0 ||
+      static_cast<uint64_t>(facts.st_size) < head.size_bytes)
+    return Receipt::kEnded;
+  received.bytes.resize(head.size_bytes);
+  if (!read_all(received.descriptors.back().get(), received.bytes)) return Receipt::kEnded;
+  received.descriptors.pop_back();
+  return Receipt::kMessage;
+}
+
+void set_receive_timeout(int socket, std::chrono::milliseconds timeout) {
+  const timeval limit = {timeout.count() / 1000, timeout.count() % 1000 * 1000};
+  setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+}
+
+}  // namespace gantry

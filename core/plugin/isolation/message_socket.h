@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages with descriptors over a socket between two processes of this machine. Large ones lie in
+// anonymous memory whose descriptor is sent. Each function may be called by one thread at a time
+// for each socket.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/descriptor.h"
+
+namespace gantry {
+
+/// Two connected ends that keep the bounds of messages. OUT_OF_MEMORY: there is no descriptor.
+std::pair<Descriptor, Descriptor> make_message_sockets();
+
+/// Descriptors that one message can carry.
+inline constexpr size_t kMostDescriptors = 200;
+
+/// False: the other end is gone. OUT_OF_MEMORY: no memory for a large message.
+bool send_message(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors);
+
+struct ReceivedMessage {
+  std::vector<std::byte> bytes;
+  std::vector<Descriptor> descriptors;
+  int core = -1;  ///< on which its sender was; what a worker process says of it is not checked
+};
+
+/// Waits for the next message. Nothing: the other end is gone, or what came is none.
+std::optional<ReceivedMessage> receive_message(int socket);
+
+enum class Receipt { kMessage, kNotYet, kEnded };
+
+/// As above, but waits no longer than set_receive_timeout said, and not beyond a signal: kNotYet.
+Receipt receive_message(int socket, ReceivedMessage& message);
+
+void set_receive_timeout(int socket, std::chrono::milliseconds timeout);
+
+}  // namespace gantry

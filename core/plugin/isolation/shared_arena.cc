@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/isolation/shared_arena.h"
+
+#include <gantry/error.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "base/alignment.h"
+
+namespace gantry {
+namespace {
+
+// A block of this size is given back to the system when it is free. Smaller ones are kept for the
+// next run, which would pay more for fresh pages than for the copy into them.
+constexpr uint64_t kDropFrom = uint64_t{256} << 20;
+
+uint64_t whole_pages(uint64_t size_bytes) {
+  return round_up(std::max<uint64_t>(size_bytes, 1), SharedArena::kPage);
+}
+
+}  // namespace
+
+SharedArena::Block& SharedArena::Block::operator=(Block&& other) noexcept {
+  std::swap(arena_, other.arena_);
+  std::swap(offset_, other.offset_);
+  std::swap(size_bytes_, other.size_bytes_);
+  return *this;
+}
+
+void SharedArena::Block::reset() noexcept {
+  if (arena_) arena_->release(offset_, size_bytes_);
+  arena_.reset();
+  size_bytes_ = 0;
+}
+
+void SharedArena::Block::keep(uint64_t offset, uint64_t size_bytes) noexcept {
+  const uint64_t begin = offset / kPage * kPage;
+  const uint64_t end = std::min(whole_pages(offset + size_bytes), offset_ + size_bytes_);
+  if (begin > offset_) arena_->release(offset_, begin - offset_);
+  if (end < offset_ + size_bytes_) arena_->release(end, offset_ + size_bytes_ - end);
+  offset_ = begin;
+  size_bytes_ = end - begin;
+}
+
+std::byte* SharedArena::Block::data() const {
+  return arena_ ? arena_->memory_->data() + offset_ : nullptr;
+}
+
+std::shared_ptr<SharedArena> SharedArena::create() {
+  std::shared_ptr<SharedArena> arena(new SharedArena);
+  arena->memory_ = SharedMemory::create(kSizeBytes);
+  arena->free_.emplace(0, kSizeBytes);
+  return arena;
+}
+
+SharedArena::Block SharedArena::allocate(uint64_t size_bytes) {
+  const uint64_t wanted = whole_pages(size_bytes);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto range = std::find_if(free_.begin(), free_.end(),
+                                  [&](const auto& free) { return free.second >= wanted; });
+  if (wanted < size_bytes || range == free_.end()) {
+    throw Error(Code::kOutOfMemory, "no room for " + std::to_string(size_bytes) +
+                                        " bytes in the memory shared with a worker process");
+  }
+  Block block;
+  block.arena_ = shared_from_this();
+  block.offset_ = range->first;
+  block.size_bytes_ = wanted;
+  const uint64_t left = range->second - wanted;
+  free_.erase(range);
+  if (left > 0) free_.emplace(block.offset_ + wanted, left);
+  return block;
+}
+
+SharedArena::Block SharedArena::allocate_spare(uint64_t size_bytes) {
+  const uint64_t wanted = whole_pages(size_bytes);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Block block;
+  const auto range = std::find_if(free_.rbegin(), free_.rend(),
+                                  [&](const auto& free) { return free.second >= wanted; });
+  if (range == free_.rend()) return block;
+  block.arena_ = shared_from_this();
+  block.offset_ = range->first + range->second - wanted;
+  block.size_bytes_ = wanted;
+  range->second -= wanted;
+  if (range->second == 0) free_.erase(range->first);
+  return block;
+}
+
+void SharedArena::release(uint64_t offset, uint64_t size_bytes) noexcept {
+  if (size_bytes == 0) return;
+  // What was never written is dropped for nothing; spare ranges, of which most is so, are too large
+  // to ask.
+  constexpr uint64_t kSpare = uint64_t{1} << 33;
+  if (size_bytes >= kDropFrom && size_bytes < kSpare) memory_->drop(offset, size_bytes);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  auto next = free_.lower_bound(offset);
+  if (next != free_.end() && offset + size_bytes == next->first) {
+    size_bytes += next->second;
+    next = free_.erase(next);
+  }
+  if (next != free_.begin()) {
+    const auto before = std::prev(next);
+    if (before->first + before->second == offset) {
+      before->second += size_bytes;
+      return;
+    }
+  }
+  free_.emplace_hint(next, offset, size_bytes);
+}
+
+bool SharedArena::find(const void* data, uint64_t size_bytes, uint64_t& offset) const {
+  const auto* at = static_cast<const std::byte*>(data);
+  const std::byte* begin = memory_->data();
+  if (at < begin || at >= begin + kSizeBytes) return false;
+  offset = static_cast<uint64_t>(at - begin);
+  return size_bytes <= kSizeBytes - offset;
+}
+
+}  // namespace gantry

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// A worker process: started, spoken to over channels, watched, ended. Each call uses a channel of
+// its own, so calls overlap. Once it has ended it stays so; a new one is a new object. Any thread.
+#pragma once
+
+#include <gantry/error.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/descriptor.h"
+#include "plugin/isolation/awake_wait.h"
+#include "plugin/isolation/isolation.h"
+#include "plugin/isolation/message_socket.h"
+#include "plugin/isolation/worker_messages.h"
+
+namespace gantry {
+
+/// The process has ended before it answered.
+class WorkerEnded : public Error {
+ public:
+  explicit WorkerEnded(const std::string& how) : Error(Code::kProviderCrashed, how) {}
+};
+
+class WorkerProcess {
+ public:
+  /// How long a call may take, and who is asked whether it shall go on.
+  struct Patience {
+    int64_t timeout_ms = 0;  ///< 0: no end
+    /// Not empty: asked now and then; a code other than kOk stops the call.
+    std::function<Code()> should_stop;
+    std::atomic<bool>* stop_flag = nullptr;  ///< set when the call shall stop; the worker reads it
+    int64_t grace_ms = 0;                    ///< from then until the process is ended
+    std::chrono::microseconds awake{0};      ///< of waiting, as AwakeWait has it
+  };
+
+  /// Starts the program. UNAVAILABLE: it is not there, or cannot be started.
+  static std::shared_ptr<WorkerProcess> start(const std::string& provider,
+                                              const IsolationSettings& settings);
+  ~WorkerProcess();
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+  /// Sends a request and waits for the answer, whose code is good. Errors: what the worker says;
+  /// WorkerEnded; DEADLINE_EXCEEDED or what should_stop said, when the process had to be ended for
+  /// that.
+  std::vector<std::byte> call(const MessageWriter& request, const std::vector<int>& descriptors,
+                              const Patience& patience);
+
+  [[nodiscard]] bool has_ended() const { return has_ended_.load(); }
+  /// True if it was this side that ended it, for a call that did not end.
+  [[nodiscard]] bool was_ended() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return !why_ended_.empty();
+  }
+  /// "was ended by signal 11 (Segmentation fault)". Requires: it has ended.
+  [[nodiscard]] std::string how_it_ended() const;
+  [[nodiscard]] pid_t id() const { return child_; }
+  /// Waits at most that long for an orderly end, then ends it.
+  void finish(int64_t timeout_ms) noexcept;
+
+  /// Segments of constants that it has; with a lock of its own.
+  bool has_segment(uint64_t id) const;
+  void note_segments(const std::vector<WorkerAsk::Segment>& segments);
+
+ private:
+  struct Channel {
+    Descriptor socket;
+    AwakeWait awake;  // for its answers
+    int core = -1;    // that the last one came from
+  };
+  class Lease;
+  WorkerProcess() = default;
+  Channel take_channel();
+  void give_channel(Channel channel);
+  Code receive_answer(Channel& channel, const Patience& patience, ReceivedMessage& answer);
+  [[nodiscard]] bool is_gone() const;
+  [[noreturn]] void end_for(const std::string& why, Code code);
+  void reap(bool is_killed);
+
+  Descriptor boot_;   // new channels are sent over it; its end ends the worker
+  Descriptor death_;  // readable when the process has ended
+  pid_t child_ = -1;
+  std::atomic<bool> has_ended_ = false;
+  mutable std::mutex mutex_;
+  std::vector<Channel> channels_;
+  std::set<uint64_t> segments_;
+  siginfo_t how_ = {};
+  bool is_reaped_ = false;
+  std::string why_ended_;
+};
+
+}  // namespace gantry

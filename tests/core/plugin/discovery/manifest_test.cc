@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/discovery/manifest.h"
+
+#include <nlohmann/json.hpp>
+
+#include "support/expect_error.h"
+#include "support/temp_folder.h"
+
+namespace gantry {
+namespace {
+
+using nlohmann::json;
+
+json good() {
+  return json::parse(R"({
+    "manifest_version": 1, "name": "cuda", "vendor": "gantry", "version": "0.1.0",
+    "library": "libgantry_cuda.so", "abi": {"major": 1, "minor": 0},
+    "devices": ["CUDA", "CUDA_MIG"], "priority": 200,
+    "requires": {"libraries": ["libcuda.so.1"], "cpu_features": ["avx2"]},
+    "options": {"type": "object", "properties": {"pool_bytes": {"type": "integer", "minimum": 0}}, "additionalProperties": false}
+  })");
+}
+
+TEST(Manifest, ReadsEveryMember) {
+  const std::string text = good().dump();
+  const Manifest manifest = parse_manifest(text, "cuda.json");
+  EXPECT_EQ(manifest.name, "cuda");
+  EXPECT_EQ(manifest.vendor, "gantry");
+  EXPECT_EQ(manifest.version, "0.1.0");
+  EXPECT_EQ(manifest.library, "libgantry_cuda.so");
+  EXPECT_EQ(manifest.abi_major, 1U);
+  EXPECT_EQ(manifest.abi_minor, 0U);
+  EXPECT_EQ(manifest.devices, (std::vector<std::string>{"CUDA", "CUDA_MIG"}));
+  EXPECT_EQ(manifest.priority, 200);
+  EXPECT_EQ(manifest.required_libraries, std::vector<std::string>{"libcuda.so.1"});
+  EXPECT_EQ(manifest.required_cpu_features, std::vector<std::string>{"avx2"});
+  EXPECT_FALSE(manifest.own_threads);
+  EXPECT_TRUE(manifest.device_files.empty());
+  EXPECT_TRUE(manifest.warnings.empty());
+  EXPECT_EQ(manifest.text, text);
+}
+
+TEST(Manifest, ReadsDeviceFiles) {
+  json with = good();
+  with["device_files"] = {"/dev/nvidia*", "/dev/dri"};
+  const Manifest manifest = parse_manifest(with.dump(), "cuda.json");
+  EXPECT_EQ(manifest.device_files, (std::vector<std::string>{"/dev/nvidia*", "/dev/dri"}));
+  EXPECT_TRUE(manifest.warnings.empty());
+}
+
+struct Wrong {
+  const char* pointer;
+  json value;  // null: the member is taken away
+  Code code;
+  std::vector<std::string> parts;
+};
+
+TEST(Manifest, RefusesWrongMembers) {
+  const Wrong cases[] = {
+      {"/manifest_version",
+       nullptr,
+       Code::kInvalidArgument,
+       {"/manifest_version", "found nothing"}},
+      {"/manifest_version",
+       2,
+       Code::kAbiMismatch,
+       {"expected 1, found 2", "another version of gantry"}},
+      {"/manifest_version", "1", Code::kInvalidArgument, {"/manifest_version", "the string \"1\""}},
+      {"/name", nullptr, Code::kInvalidArgument, {"/name", "found nothing"}},
+      {"/name", "", Code::kInvalidArgument, {"/name"}},
+      {"/name", "Cuda", Code::kInvalidArgument, {"/name", "\"Cuda\""}},
+      {"/name", "-x", Code::kInvalidArgument, {"/name"}},
+      {"/name", std::string(65, 'a'), Code::kInvalidArgument, {"/name"}},
+      {"/version", nullptr, Code::kInvalidArgument, {"/version"}},
+      {"/library", nullptr, Code::kInvalidArgument, {"/library", "found nothing"}},
+      {"/library", 7, Code::kInvalidArgument, {"/library", "the number 7"}},
+      {"/abi", nullptr, Code::kInvalidArgument, {"/abi/major"}},
+      {"/abi", "1.0", Code::kInvalidArgument, {"/abi/major"}},
+      {"/abi/minor", -1, Code::kInvalidArgument, {"/abi/minor", "-1"}},
+      {"/abi/major", 4294967296, Code::kInvalidArgument, {"/abi/major"}},
+      {"/devices", nullptr, Code::kInvalidArgument, {"/devices"}},
+      {"/devices", json::array(), Code::kInvalidArgument, {"/devices", "an empty array"}},
+      {"/devices", "CUDA", Code::kInvalidArgument, {"/devices", "the string"}},
+      {"/devices", json{"CPU", "CU DA"}, Code::kInvalidArgument, {"/devices/1", "\"CU DA\""}},
+      {"/devices", json{"CPU:0"}, Code::kInvalidArgument, {"/devices/0"}},
+      {"/devices", json{"CPU", "CPU"}, Code::kInvalidArgument, {"/devices/1", "again"}},
+      {"/devices", json{1}, Code::kInvalidArgument, {"/devices/0", "the number 1"}},
+      {"/device_files", "/dev/dri", Code::kInvalidArgument, {"/device_files", "the string"}},
+      {"/device_files",
+       json{"/dev/dri", "/dev/*"},
+       Code::kInvalidArgument,
+       {"/device_files/1", "\"/dev/*\""}},
+      {"/device_files", json{"/dev/"}, Code::kInvalidArgument, {"/device_files/0"}},
+      {"/device_files",
+       json{"/etc/passwd"},
+       Code::kInvalidArgument,
+       {"/device_files/0", "below /dev"}},
+      {"/device_files", json{"/dev/dri/../sda"}, Code::kInvalidArgument, {"/device_files/0"}},
+      {"/device_files", json{"/dev/m*"}, Code::kInvalidArgument, {"/device_files/0", "memory"}},
+      {"/priority", 1.5, Code::kInvalidArgument, {"/priority"}},
+      {"/requires", "x", Code::kInvalidArgument, {"/requires", "an object"}},
+      {"/requires/libraries", "x", Code::kInvalidArgument, {"/requires/libraries"}},
+      {"/threads", "mine", Code::kInvalidArgument, {"/threads", "host and own", "\"mine\""}},
+      {"/unload", true, Code::kInvalidArgument, {"/unload", "true"}},
+      {"/options", 3, Code::kInvalidArgument, {"/options", "a JSON Schema"}},
+      {"/options", json{{"properties", 3}}, Code::kInvalidArgument, {"/options"}},
+      {"/critical",
+       json{"isolation"},
+       Code::kAbiMismatch,
+       {"/critical", "\"isolation\"", "newer gantry"}},
+  };
+  for (const Wrong& wrong : cases) {
+    json manifest = good();
+    const json::json_pointer place(wrong.pointer);
+    if (wrong.value.is_null()) {
+      manifest[place.parent_pointer()].erase(place.back());
+    } else {
+      manifest[place] = wrong.value;
+    }
+    SCOPED_TRACE(std::string(wrong.pointer) + " " + wrong.value.dump());
+    std::vector<std::string> parts = wrong.parts;
+    parts.emplace_back("m.json:1:");
+    test::expect_error(wrong.code, parts, [&] { parse_manifest(manifest.dump(), "m.json"); });
+  }
+}
+
+TEST(Manifest, RefusesWhatIsNoObject) {
+  test::expect_error(Code::kInvalidArgument, {"an object"}, [] { parse_manifest("[]", "m.json"); });
+  test::expect_error(Code::kInvalidArgument, {"m.json:1:2: not valid JSON"},
+                     [] { parse_manifest("{", "m.json"); });
+  test::expect_error(Code::kInvalidArgument, {"262144 bytes"},
+                     [] { parse_manifest(std::string(kMaxManifestBytes + 1, ' '), "m.json"); });
+}
+
+TEST(Manifest, WarnsOfUnknownMembers) {
+  json manifest = good();
+  manifest["libary"] = "x";
+  manifest["x-note"] = "free";
+  manifest["abi"]["features"] = json::array();
+  const Manifest parsed = parse_manifest(manifest.dump(), "m.json");
+  ASSERT_EQ(parsed.warnings.size(), 2U);
+  EXPECT_THAT(parsed.warnings[0],
+              testing::HasSubstr("/libary: unknown member, ignored. Did you mean \"library\"?"));
+  EXPECT_THAT(parsed.warnings[1], testing::HasSubstr("/abi/features"));
+}
+
+TEST(Manifest, LibraryMayBeLeftOutInCode) {
+  json manifest = good();
+  manifest.erase("library");
+  EXPECT_EQ(parse_manifest(manifest.dump(), "<code>", false).library, "");
+}
+
+TEST(Manifest, SaysTheLine) {
+  json manifest = good();
+  manifest["priority"] = 1.5;
+  manifest["libary"] = "x";
+  const std::string text = manifest.dump(2);
+  test::expect_error(Code::kInvalidArgument, {"m.json:24:15: /priority: expected a whole number"},
+                     [&] { parse_manifest(text, "m.json"); });
+  manifest["priority"] = 1;
+  const Manifest parsed = parse_manifest(manifest.dump(2), "m.json");
+  ASSERT_EQ(parsed.warnings.size(), 1U);
+  EXPECT_THAT(parsed.warnings[0], testing::StartsWith("m.json:10:3: /libary: unknown member"));
+}
+
+// The first problem of options, and its pointer.
+std::string problem_of(const Manifest& manifest, const std::string& options) {
+  const std::vector<JsonProblem> problems = option_problems(manifest, json::parse(options));
+  return problems.empty() ? "" : problems[0].pointer + ": " + problems[0].what;
+}
+
+TEST(Manifest, ChecksOptions) {
+  const Manifest manifest = parse_manifest(good().dump(), "m.json");
+  EXPECT_EQ(problem_of(manifest, R"({"pool_bytes": 4096})"), "");
+  EXPECT_EQ(problem_of(manifest, "{}"), "");
+  EXPECT_THAT(problem_of(manifest, R"({"pool_byte": 1})"),
+              testing::AllOf(testing::StartsWith("/providers/options/cuda/pool_byte: "),
+                             testing::HasSubstr("Did you mean \"pool_bytes\"?")));
+  EXPECT_THAT(problem_of(manifest, R"({"pool_bytes": -1})"),
+              testing::AllOf(testing::StartsWith("/providers/options/cuda/pool_bytes: "),
+                             testing::HasSubstr("at least 0")));
+  EXPECT_THAT(problem_of(manifest, "[]"), testing::HasSubstr("an object"));
+}
+
+TEST(Manifest, WithoutASchemaThereAreNoOptions) {
+  json manifest = good();
+  manifest.erase("options");
+  EXPECT_THAT(problem_of(parse_manifest(manifest.dump(), "m.json"), R"({"x": 1})"),
+              testing::AllOf(testing::StartsWith("/providers/options/cuda/x: "),
+                             testing::HasSubstr("no members")));
+}
+
+TEST(Manifest, ReadsFiles) {
+  const test::TempFolder folder;
+  EXPECT_EQ(read_manifest(folder.write("a.json", good().dump())).name, "cuda");
+  test::expect_error(Code::kNotFound, {folder.path("b.json")},
+                     [&] { read_manifest(folder.path("b.json")); });
+  const std::string huge = folder.write("c.json", std::string(kMaxManifestBytes * 2, ' '));
+  test::expect_error(Code::kInvalidArgument, {"at most 262144 bytes"},
+                     [&] { read_manifest(huge); });
+}
+
+}  // namespace
+}  // namespace gantry
