@@ -29,7 +29,7 @@ def warnings_of(manifest, folder):
 
 def test_members(tmp_path):
     described = first_cells("member")
-    known = (ROOT / "core" / "plugin" / "manifest.cc").read_text(encoding="utf-8")
+    known = (ROOT / "core" / "plugin" / "discovery" / "manifest.cc").read_text(encoding="utf-8")
     known = set(re.findall(r'"(\w+)"', known[known.index("kMembers = {"):].split("};")[0]))
     assert described == known
     example = json.loads(re.search(r"^```json\n(.*?)^```", PAGE, re.M | re.S)[1])
