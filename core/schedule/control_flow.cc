@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // If and Loop. Bodies are programs of their own; values pass between frames as views, shared blocks
 // or references.
+#include "schedule/control_flow.h"
+
 #include <algorithm>
+#include <array>
 #include <cstring>
 
+#include "base/elements.h"
 #include "schedule/execution_context.h"
 
 namespace gantry {
@@ -20,14 +24,6 @@ T scalar(Frame& frame, const Step& step, size_t input, const char* what) {
   T result;
   std::memcpy(&result, value.view.data, sizeof(T));
   return result;
-}
-
-void pass_captures(Frame& frame, const Step& step, Frame& body) {
-  const size_t first = step.control->inputs.size();
-  const std::vector<uint32_t>& captures = body.program().captures();
-  for (size_t i = 0; i < captures.size(); ++i) {
-    if (captures[i] != kNoSlot) body.set_from(captures[i], frame.slot(step.inputs[first + i]));
-  }
 }
 
 void run_if(Frame& frame, uint32_t step_index) {
@@ -49,27 +45,23 @@ void run_if(Frame& frame, uint32_t step_index) {
   body.reset();
 }
 
-// Moves what a body's slot holds into a slot that belongs to no frame. Views are copied: what they
-// show may be an input of the body, which the next iteration replaces.
-void keep(Frame& body, Slot& source, Slot& target) {
-  clear_slot(target);
-  const gantry_value& value = source.get();
-  if (source.ref) {
-    target.ref = source.ref;
-  } else {
-    const gantry_tensor& view = value.view;
-    void* data = view.data;
-    if (source.block) {
-      ++source.block->users;
-      target.block = source.block;
-    } else {
-      target.block = body.context().pool(0).allocate(std::max<uint64_t>(view.size_bytes, 1));
-      data = target.block->data;
-      if (view.size_bytes > 0) std::memcpy(data, view.data, view.size_bytes);
-    }
-    target.value.set_tensor(value.dtype, view.shape, view.rank, data, view.size_bytes);
+// Lets one more element of `size` numbers follow the `count` that stand in the slot's memory.
+void make_room(Frame& body, Slot& target, int64_t size, int64_t count, int64_t most) {
+  const DType dtype = target.value.dtype;
+  const uint64_t used = bytes_of(dtype, count * size);
+  const uint64_t needed = bytes_of(dtype, element_count(std::array{count + 1, size}));
+  if (!target.block || needed > target.block->size_bytes) {
+    const int64_t room = std::min<int64_t>(most, std::max<int64_t>(16, 2 * count));
+    const uint64_t wanted = bytes_of(dtype, element_count(std::array{room, size}));
+    Block* block = body.context().pool(0).allocate(std::max<uint64_t>(wanted, 1));
+    if (used > 0) std::memcpy(block->data, target.block->data, used);
+    if (target.block) target.block->pool->release(target.block);
+    target.block = block;
   }
-  target.is_set = true;
+  target.value.view.data = target.block->data;
+  target.value.view.size_bytes = needed;
+  // Of packed numbers the last byte may have bits that nobody is going to write.
+  if (needed > used) static_cast<std::byte*>(target.block->data)[needed - 1] = std::byte{0};
 }
 
 // Appends one iteration's tensor to a collected scan output.
@@ -81,42 +73,21 @@ void collect(Frame& body, const Step& step, const gantry_value& element, Slot& t
   }
   if (count == 0) {
     clear_slot(target);
-    if (element.dtype == DType::kString) {
-      std::vector<int64_t> shape = element.shape;
-      shape.insert(shape.begin(), 0);
-      target.ref = make_tensor(DType::kString, std::move(shape));
-    }
+    if (element.dtype == DType::kString) target.ref = make_tensor(DType::kString, element.shape);
+    target.value.set_tensor(element.dtype, element.view.shape, element.view.rank, nullptr, 0);
   }
-  const bool same =
-      count == 0 || (target.ref ? std::equal(element.shape.begin(), element.shape.end(),
-                                             target.ref->shape.begin() + 1, target.ref->shape.end())
-                                : std::equal(element.shape.begin(), element.shape.end(),
-                                             target.value.shape.begin(), target.value.shape.end()));
-  if (!same) {
+  if (element.shape != target.value.shape) {
     throw Error(Code::kInvalidModel, step.label + ": a scan output changed its shape to " +
                                          describe(element) + " in iteration " +
                                          std::to_string(count));
   }
+  const int64_t size = element_count(element.shape);
   if (target.ref) {
-    target.ref->strings.insert(target.ref->strings.end(), element.strings.begin(),
-                               element.strings.end());
-    target.ref->shape[0] = ++count;
-    return;
+    target.ref->strings.resize(static_cast<size_t>((count + 1) * size));
+  } else {
+    make_room(body, target, size, count, most);
   }
-  const uint64_t size = element.view.size_bytes;
-  const auto used = static_cast<uint64_t>(count) * size;
-  if (!target.block || used + size > target.block->size_bytes) {
-    const int64_t room = std::min<int64_t>(most, std::max<int64_t>(16, 2 * count));
-    Block* block = body.context().pool(0).allocate(
-        std::max<uint64_t>(bytes_of(DType::kUint8, room) * std::max<uint64_t>(size, 1), 1));
-    if (used > 0) std::memcpy(block->data, target.block->data, used);
-    if (target.block) target.block->pool->release(target.block);
-    target.block = block;
-  }
-  if (size > 0)
-    std::memcpy(static_cast<std::byte*>(target.block->data) + used, element.view.data, size);
-  target.value.set_tensor(element.dtype, element.view.shape, element.view.rank, target.block->data,
-                          used + size);
+  copy_elements(element, {}, target.ref ? *target.ref : target.value, {count * size, 0}, 1, size);
   ++count;
 }
 
@@ -240,18 +211,21 @@ class LoopRun {
     const int64_t count = state_.counts[scan];
     const SlotInfo& made =
         body_.program().slots()[body_.program().outputs()[1 + carried_count_ + scan].slot];
-    if (source.ref) {
-      frame_.set_ref(slot, source.ref);
-    } else if (count == 0) {
+    if (count == 0) {
       const std::vector<int64_t> shape = empty_shape(made);
       if (made.type->dtype == DType::kString) {
         frame_.set_ref(slot, make_tensor(DType::kString, shape));
       } else {
         frame_.allocate(slot, made.type->dtype, static_cast<uint32_t>(shape.size()), shape.data());
       }
+      return;
+    }
+    std::vector<int64_t> shape = source.value.shape;
+    shape.insert(shape.begin(), count);
+    if (source.ref) {
+      source.ref->set_tensor(DType::kString, shape.data(), shape.size(), nullptr, 0);
+      frame_.set_ref(slot, source.ref);
     } else {
-      std::vector<int64_t>& shape = source.value.shape;
-      shape.insert(shape.begin(), count);
       const gantry_tensor* target = frame_.allocate(
           slot, source.value.dtype, static_cast<uint32_t>(shape.size()), shape.data());
       if (target->size_bytes > 0) std::memcpy(target->data, source.block->data, target->size_bytes);
@@ -267,6 +241,35 @@ class LoopRun {
 };
 
 }  // namespace
+
+void pass_captures(Frame& frame, const Step& step, Frame& body) {
+  const size_t first = step.control->inputs.size();
+  const std::vector<uint32_t>& captures = body.program().captures();
+  for (size_t i = 0; i < captures.size(); ++i) {
+    if (captures[i] != kNoSlot) body.set_from(captures[i], frame.slot(step.inputs[first + i]));
+  }
+}
+
+void keep(Frame& body, Slot& source, Slot& target) {
+  clear_slot(target);
+  const gantry_value& value = source.get();
+  if (source.ref) {
+    target.ref = source.ref;
+  } else {
+    const gantry_tensor& view = value.view;
+    void* data = view.data;
+    if (source.block) {
+      ++source.block->users;
+      target.block = source.block;
+    } else {
+      target.block = body.context().pool(0).allocate(std::max<uint64_t>(view.size_bytes, 1));
+      data = target.block->data;
+      if (view.size_bytes > 0) std::memcpy(data, view.data, view.size_bytes);
+    }
+    target.value.set_tensor(value.dtype, view.shape, view.rank, data, view.size_bytes);
+  }
+  target.is_set = true;
+}
 
 void run_control_flow(Frame& frame, uint32_t step_index) {
   const std::string& op_type = frame.program().steps()[step_index].op_type;

@@ -144,6 +144,5 @@ class Frame {
 
 /// Runs a control-flow step of a frame: If, Loop, Scan.
 void run_control_flow(Frame& frame, uint32_t step_index);
-void run_scan(Frame& frame, uint32_t step_index);
 
 }  // namespace gantry
