@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "onnx/body_text.h"
-#include "onnx/gradient.h"
+#include "onnx/bodies/body_text.h"
+#include "onnx/bodies/recurrent_body.h"
+#include "onnx/gradient/gradient.h"
 #include "onnx/payload.h"
-#include "onnx/recurrent_body.h"
 #include "onnx/schema.h"
 #include "onnx/schema_store.h"
 

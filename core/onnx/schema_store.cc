@@ -5,8 +5,8 @@
 #include <limits>
 #include <utility>
 
-#include "onnx/gradient.h"
-#include "onnx/microsoft.h"
+#include "onnx/bodies/microsoft.h"
+#include "onnx/gradient/gradient.h"
 #include "onnx/schema_table.h"
 
 namespace gantry {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "onnx/gradient_rules.h"
+#include "onnx/gradient/rules.h"
 
 namespace gantry {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/microsoft.h"
+#include "onnx/bodies/microsoft.h"
 
 #include <gantry/error.h>
 
@@ -13,11 +13,11 @@
 #include <string>
 #include <string_view>
 
-#include "onnx/attention_operators.h"
-#include "onnx/matmul_nbits.h"
-#include "onnx/norm_operators.h"
+#include "onnx/bodies/attention_operators.h"
+#include "onnx/bodies/matmul_nbits.h"
+#include "onnx/bodies/norm_operators.h"
+#include "onnx/bodies/quantized_operators.h"
 #include "onnx/proto.h"
-#include "onnx/quantized_operators.h"
 
 namespace gantry {
 namespace {

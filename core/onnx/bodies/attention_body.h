@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "onnx/body_text.h"
+#include "onnx/bodies/body_text.h"
 
 namespace gantry {
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "onnx/gradient_backward.h"
+#include "onnx/gradient/backward.h"
 
 namespace gantry {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "onnx/attention_body.h"
+#include "onnx/bodies/attention_body.h"
 
 namespace gantry {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/attention_body.h"
+#include "onnx/bodies/attention_body.h"
 
 namespace gantry {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/quantized_operators.h"
+#include "onnx/bodies/quantized_operators.h"
 
 #include <onnx/defs/function.h>
 #include <onnx/defs/shape_inference.h>

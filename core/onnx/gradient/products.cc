@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "onnx/gradient_rules.h"
+#include "onnx/gradient/rules.h"
 
 namespace gantry {
 namespace {

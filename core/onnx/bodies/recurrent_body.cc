@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/recurrent_body.h"
+#include "onnx/bodies/recurrent_body.h"
 
 #include <gantry/error.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/gradient_rules.h"
+#include "onnx/gradient/rules.h"
 
 #include <algorithm>
 #include <cmath>

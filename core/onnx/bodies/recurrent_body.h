@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "onnx/body_text.h"
+#include "onnx/bodies/body_text.h"
 #include "onnx/proto.h"
 
 namespace gantry {

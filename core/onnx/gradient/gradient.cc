@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/gradient.h"
+#include "onnx/gradient/gradient.h"
 
 #include <algorithm>
 #include <mutex>
@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "onnx/gradient_backward.h"
-#include "onnx/gradient_rules.h"
+#include "onnx/gradient/backward.h"
+#include "onnx/gradient/rules.h"
 
 namespace gantry {
 namespace {

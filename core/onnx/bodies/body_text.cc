@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/body_text.h"
+#include "onnx/bodies/body_text.h"
 
 namespace gantry {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/gradient_backward.h"
+#include "onnx/gradient/backward.h"
 
 #include <algorithm>
 #include <bit>

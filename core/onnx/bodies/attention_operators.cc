@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/attention_operators.h"
+#include "onnx/bodies/attention_operators.h"
 
 #include <onnx/defs/shape_inference.h>
 #include <string>
 
-#include "onnx/attention_body.h"
+#include "onnx/bodies/attention_body.h"
 
 namespace gantry {
 namespace {

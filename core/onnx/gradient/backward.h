@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "onnx/gradient.h"
+#include "onnx/gradient/gradient.h"
 #include "onnx/proto.h"
 
 namespace gantry {

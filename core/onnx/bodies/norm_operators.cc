@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/norm_operators.h"
+#include "onnx/bodies/norm_operators.h"
 
 #include <onnx/defs/shape_inference.h>
 #include <string>
 
-#include "onnx/body_text.h"
+#include "onnx/bodies/body_text.h"
 
 namespace gantry {
 namespace {

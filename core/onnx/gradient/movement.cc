@@ -2,7 +2,7 @@
 // Derivatives of what moves elements, joins them, or takes some of them.
 #include <algorithm>
 
-#include "onnx/gradient_rules.h"
+#include "onnx/gradient/rules.h"
 
 namespace gantry {
 namespace {

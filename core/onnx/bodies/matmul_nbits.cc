@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/matmul_nbits.h"
+#include "onnx/bodies/matmul_nbits.h"
 
 #include <onnx/defs/function.h>
 #include <onnx/defs/shape_inference.h>

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "onnx/gradient_rules.h"
+#include "onnx/gradient/rules.h"
 
 namespace gantry {
 namespace {

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "onnx/gradient_rules.h"
+#include "onnx/gradient/rules.h"
 
 namespace gantry {
 namespace {
