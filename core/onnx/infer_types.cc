@@ -113,6 +113,28 @@ void drop_declared_shapes(onnx::ModelProto& model) {
   });
 }
 
+// Forgets the names that inference made up for extents that it did not know: a declared name stays,
+// also where data tell which extent it is. Names that inputs of the model have are no such names.
+void drop_made_up_symbols(onnx::ModelProto& model) {
+  constexpr std::string_view kMadeUp = "unk__";
+  std::unordered_set<std::string> given;
+  const auto each_symbol = [](auto& info, const auto& take) {
+    if (!info.type().has_tensor_type() || !info.type().tensor_type().has_shape()) return;
+    for (auto& dim : *info.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim())
+      if (dim.has_dim_param()) take(dim);
+  };
+  for (auto& input : *model.mutable_graph()->mutable_input())
+    each_symbol(input, [&](auto& dim) { given.insert(dim.dim_param()); });
+  const auto forget = [&](auto& dim) {
+    if (dim.dim_param().starts_with(kMadeUp) && !given.contains(dim.dim_param()))
+      dim.clear_dim_param();
+  };
+  onnx::for_each_graph(model, [&](onnx::GraphProto& graph) {
+    for (auto& info : *graph.mutable_value_info()) each_symbol(info, forget);
+    for (auto& output : *graph.mutable_output()) each_symbol(output, forget);
+  });
+}
+
 // True if a tensor of one axis is so long that propagating its data, which takes an object for each
 // element whatever the type, would cost more than it tells.
 bool has_long_vector(onnx::ModelProto& model) {
@@ -183,6 +205,7 @@ void infer_types(onnx::ModelProto& model) {
     if (propagate_data &&
         (!computes_shapes(model) || !names_are_unique(model) || has_long_vector(model)))
       return;
+    if (propagate_data) drop_made_up_symbols(model);
     std::optional<std::string> problem = try_infer(model, propagate_data);
     if (problem && problem->find("existing shape") != std::string::npos) {
       drop_declared_shapes(model);

@@ -104,6 +104,7 @@ class Frame {
                               uint32_t rank, const int64_t* shape);
   bool reuse_input(const Step& step, uint32_t index, uint32_t target, DType dtype,
                    uint64_t size_bytes);
+  [[nodiscard]] bool leaves_session(uint32_t index) const;
   gantry_tensor* request_output(uint32_t slot_index, DType dtype, uint32_t rank,
                                 const int64_t* shape);
   gantry_tensor* request_delivered(uint32_t slot_index, DType dtype, uint32_t rank,

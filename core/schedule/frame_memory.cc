@@ -132,6 +132,7 @@ const gantry_tensor* Frame::bound_output(const StepCall& call, uint32_t index) c
 bool Frame::reuse_input(const Step& step, uint32_t index, uint32_t target, DType dtype,
                         uint64_t size_bytes) {
   const Port& port = step.output_ports[index];
+  slots_[target].shows_output = false;
   const auto candidate = [&](uint32_t input) -> Slot* {
     if (input >= step.inputs.size() || step.inputs[input] == kNoSlot) return nullptr;
     Slot& slot = slots_[step.inputs[input]];
@@ -139,8 +140,8 @@ bool Frame::reuse_input(const Step& step, uint32_t index, uint32_t target, DType
     const SlotInfo& to = program_.slots()[target];
     const bool is_same_order =
         from.format && to.format ? is_same(*from.format, *to.format) : !from.format && !to.format;
-    const bool fits = !slot.ref && slot.value.view.size_bytes == size_bytes &&
-                      from.space == to.space && from.area == to.area && is_same_order;
+    const bool fits = slot.get().view.size_bytes == size_bytes && from.space == to.space &&
+                      from.area == to.area && is_same_order;
     return fits ? &slot : nullptr;
   };
   const auto share = [&](Slot& source) {
@@ -151,8 +152,14 @@ bool Frame::reuse_input(const Step& step, uint32_t index, uint32_t target, DType
     return true;
   };
   if (Slot* source = candidate(port.repeats)) {
+    if (leaves_session(step.inputs[port.repeats])) {
+      // Other memory in each run, known when it is asked for: so is this, and no plan has it.
+      slots_[target].value.view.data = source->get().view.data;
+      slots_[target].shows_output = true;
+      return true;
+    }
     if (source->block) return share(*source);
-    if (!source->is_planned) {
+    if (!source->ref && !source->is_planned) {
       slots_[target].value.view.data = source->value.view.data;
       note_slot(target, PlannedSlot::Kind::kRepeats, -1, step.inputs[port.repeats]);
       return true;
@@ -162,10 +169,20 @@ bool Frame::reuse_input(const Step& step, uint32_t index, uint32_t target, DType
     if (!(port.overwrites >> input & 1) || !step.ends_here[input]) continue;
     Slot* source = candidate(input);
     // Element by element: six 8-byte numbers that are broadcast are not 48 booleans.
-    const bool fits = source && bits_of(source->value.dtype) == bits_of(dtype);
+    const bool fits = source && bits_of(source->get().dtype) == bits_of(dtype);
     if (fits && source->block && source->block->users == 1) return share(*source);
   }
   return false;
+}
+
+// True of host memory with a tensor in it that the caller gets, which therefore lasts beyond the
+// run. What devices share with the caller is not: stretches are captured with what a plan has.
+bool Frame::leaves_session(uint32_t index) const {
+  const Slot& slot = slots_[index];
+  const SlotInfo& info = program_.slots()[index];
+  if (info.space != 0 || slot.block) return false;
+  return slot.ref ? info.output != kNoSlot && slot.ref->kind == GANTRY_KIND_TENSOR
+                  : slot.shows_output;
 }
 
 void Frame::note_slot(uint32_t slot, PlannedSlot::Kind kind, int32_t record, uint32_t source) {
@@ -235,7 +252,10 @@ void Frame::bind(const MemoryPlan* plan) {
   plan_ = plan;
   has_diverged_ = false;
   moving_.clear();
-  for (Slot& slot : slots_) slot.is_planned = false;
+  for (Slot& slot : slots_) {
+    slot.is_planned = false;
+    slot.shows_output = false;
+  }
   if (!plan) return;
   for (uint32_t memory = 0; memory < plan->arena_bytes.size(); ++memory) {
     context_.arena(memory).reserve(plan->arena_bytes[memory]);

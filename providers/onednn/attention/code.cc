@@ -58,32 +58,79 @@ void score_packed(const Head& h, const float* query, float* scores, int64_t stri
   for (; vector < vectors; ++vector) score_tile<kHigh, 1>(h, query, vector, scores, stride);
 }
 
-/// The same of one query and keys that stand as they came: they are read once, so packing them
-/// would cost more than it saves.
-void score_plain(const Head& h, const float* query, float* scores) {
+#if HWY_TARGET == HWY_SCALAR
+
+/// Writes four sums.
+HWY_INLINE void store_sums(F32 d, const V32* x, float* to) {
+  for (int i = 0; i < 4; ++i) hn::StoreU(x[i], d, to + i);
+}
+
+#else
+
+/// The blocks of four lanes of a vector added up.
+template <int64_t kCount, class D, class V>
+HWY_INLINE auto sum_of_blocks(D d, V x) {
+  if constexpr (kCount <= 4) {
+    return x;
+  } else {
+    const hn::Half<D> half;
+    return sum_of_blocks<kCount / 2>(half, hn::Add(hn::LowerHalf(half, x), hn::UpperHalf(half, x)));
+  }
+}
+
+/// Writes the sums of the lanes of four vectors.
+HWY_INLINE void store_sums(F32 d, const V32* x, float* to) {
+  const hn::RepartitionToWide<F32> pairs;
+  const auto halves = [&](V32 a, V32 b) {
+    return hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)));
+  };
+  const auto low = halves(x[0], x[1]);
+  const auto high = halves(x[2], x[3]);
+  const V32 all = hn::Add(hn::BitCast(d, hn::InterleaveLower(pairs, low, high)),
+                          hn::BitCast(d, hn::InterleaveUpper(pairs, low, high)));
+  hn::StoreU(sum_of_blocks<kLanes>(d, all), hn::CappedTag<float, 4>(), to);
+}
+
+#endif
+
+/// The same of a few queries and keys that stand as they came: each is read once for all of them,
+/// so packing would cost more than it saves. Writes scores of up to three keys too many.
+template <int kHigh>
+void score_plain(const Head& h, const float* query, float* scores, int64_t stride) {
   const F32 d;
-  constexpr int64_t kTogether = 4;  // keys, whose sums do not wait for each other
+  constexpr int kTogether = 4;
   const int64_t whole = h.depth - h.depth % kLanes;
   const hn::Mask<F32> rest = hn::FirstN(d, static_cast<size_t>(h.depth - whole));
   for (int64_t key = 0; key < h.keys; key += kTogether) {
-    V32 sums[kTogether];
-    for (int64_t k = 0; k < kTogether; ++k) {
-      const float* row = h.key + std::min(key + k, h.keys - 1) * h.key_stride;
-      sums[k] = hn::Zero(d);
-      for (int64_t i = 0; i < whole; i += kLanes)
-        sums[k] = hn::MulAdd(hn::LoadU(d, query + i), hn::LoadU(d, row + i), sums[k]);
-      if (whole < h.depth) {
-        sums[k] = hn::MulAdd(load_lanes(rest, d, query + whole), load_lanes(rest, d, row + whole),
-                             sums[k]);
+    const float* rows[kTogether];
+    for (int k = 0; k < kTogether; ++k)
+      rows[k] = h.key + std::min(key + k, h.keys - 1) * h.key_stride;
+    V32 sums[kHigh * kTogether];
+    for (V32& sum : sums) sum = hn::Zero(d);
+    for (int64_t i = 0; i < whole; i += kLanes) {
+      for (int r = 0; r < kHigh; ++r) {
+        const V32 x = hn::LoadU(d, query + r * h.query_stride + i);
+        for (int k = 0; k < kTogether; ++k)
+          sums[r * kTogether + k] =
+              hn::MulAdd(x, hn::LoadU(d, rows[k] + i), sums[r * kTogether + k]);
       }
     }
-    for (int64_t k = 0; k < std::min(kTogether, h.keys - key); ++k)
-      scores[key + k] = hn::GetLane(hn::SumOfLanes(d, sums[k]));
+    if (whole < h.depth) {
+      V32 ends[kTogether];
+      for (int k = 0; k < kTogether; ++k) ends[k] = load_lanes(rest, d, rows[k] + whole);
+      for (int r = 0; r < kHigh; ++r) {
+        const V32 x = load_lanes(rest, d, query + r * h.query_stride + whole);
+        for (int k = 0; k < kTogether; ++k)
+          sums[r * kTogether + k] = hn::MulAdd(x, ends[k], sums[r * kTogether + k]);
+      }
+    }
+    for (int r = 0; r < kHigh; ++r) store_sums(d, sums + r * kTogether, scores + r * stride + key);
   }
 }
 
 /// Scores of one query to weights, which add up to what is returned; NaN if one of them is none.
-/// What is behind the last key becomes 0.
+/// What is behind the last key becomes 0. Weights of 0 that add up to 1 stand for a query from
+/// which all keys are hidden.
 float weigh(const Head& h, int64_t query, float* scores, int64_t padded) {
   const F32 d;
   const V32 scale = hn::Set(d, h.scale);
@@ -95,7 +142,9 @@ float weigh(const Head& h, int64_t query, float* scores, int64_t padded) {
     const auto exists = hn::FirstN(d, static_cast<size_t>(std::max<int64_t>(h.keys - key, 0)));
     V32 x = hn::Mul(hn::LoadU(d, scores + key), scale);
     if (mask) {
-      x = hn::Add(x, h.mask_step == 0 ? hn::Set(d, *mask) : load_lanes(exists, d, mask + key));
+      const V32 added = h.mask_step == 0 ? hn::Set(d, *mask) : load_lanes(exists, d, mask + key);
+      x = hn::Add(x, added);
+      if (h.hides) x = hn::IfThenElse(hn::Eq(added, lowest), lowest, x);
     }
     x = hn::IfThenElse(exists, x, lowest);
     is_none = hn::Or(is_none, hn::IsNaN(x));
@@ -103,8 +152,13 @@ float weigh(const Head& h, int64_t query, float* scores, int64_t padded) {
     hn::StoreU(x, d, scores + key);
   }
   largest = hn::MaxOfLanes(d, largest);
-  if (!hn::AllFalse(d, is_none) || hn::GetLane(largest) == -std::numeric_limits<float>::infinity())
+  const bool sees_nothing = hn::GetLane(largest) == -std::numeric_limits<float>::infinity();
+  if (!hn::AllFalse(d, is_none) || (sees_nothing && !h.hides))
     return std::numeric_limits<float>::quiet_NaN();
+  if (sees_nothing) {
+    std::fill_n(scores, padded, 0.0F);
+    return 1;
+  }
   V32 sum = hn::Zero(d);
   for (int64_t key = 0; key < padded; key += kLanes) {
     const V32 weight = hn::Exp(d, hn::Sub(hn::LoadU(d, scores + key), largest));
@@ -156,7 +210,7 @@ void attend_rows(const Head& h, int64_t query, float* scores) {
   if (h.packed_keys) {
     score_packed<kHigh>(h, from, scores, stride);
   } else {
-    for (int r = 0; r < kHigh; ++r) score_plain(h, from + r * h.query_stride, scores + r * stride);
+    score_plain<kHigh>(h, from, scores, stride);
   }
   float sums[kHigh];
   for (int r = 0; r < kHigh; ++r) sums[r] = weigh(h, query + r, scores + r * stride, stride);
@@ -170,6 +224,9 @@ void attend_rows(const Head& h, int64_t query, float* scores) {
 
 void attend_here(const Head& h, int64_t begin, int64_t end, float* scratch) {
   for (; begin + kRows <= end; begin += kRows) attend_rows<kRows>(h, begin, scratch);
+  if constexpr (kRows > 4) {
+    for (; begin + 4 <= end; begin += 4) attend_rows<4>(h, begin, scratch);
+  }
   for (; begin + 2 <= end; begin += 2) attend_rows<2>(h, begin, scratch);
   for (; begin < end; ++begin) attend_rows<1>(h, begin, scratch);
 }

@@ -14,7 +14,8 @@ constexpr int64_t padded_keys(int64_t keys) {
   return (keys + kKeyBlock - 1) / kKeyBlock * kKeyBlock;
 }
 
-/// One head. Strides are in elements, from row to row; elements of a row stand next to each other.
+/// One head, or the same query of several heads that share keys and values. Strides are in
+/// elements, from row to row; elements of a row stand next to each other.
 struct Head {
   int64_t keys = 0;
   int64_t depth = 0;        ///< of a query and a key
@@ -30,6 +31,9 @@ struct Head {
   const float* mask = nullptr;  ///< added to the scores; null: nothing is
   int64_t mask_stride = 0;      ///< from query to query
   int64_t mask_step = 0;        ///< from key to key: 0 or 1
+  /// A mask of -infinity hides any score, and a query that sees nothing has the result 0; else both
+  /// are what comes of adding and dividing.
+  bool hides = false;
   float* target = nullptr;
   int64_t target_stride = 0;
 };

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "attention/repeats.h"
 #include "constants.h"
 
 namespace gantry::onednn {
@@ -41,18 +42,13 @@ class Finder {
   /// True if a mask leaves the number of queries and keys as it is: it has one there, or as many.
   /// Requires known ranks, that of the scores no smaller.
   [[nodiscard]] bool fits(uint32_t mask, uint32_t scores) const {
-    const gantry_value_info& narrow = *index_.graph().values[mask];
-    const gantry_value_info& wide = *index_.graph().values[scores];
-    for (int32_t back = 1; back <= std::min<int32_t>(2, narrow.rank); ++back) {
-      const int32_t i = narrow.rank - back;
-      const int32_t j = wide.rank - back;
-      if (narrow.shape[i] == 1) continue;
-      if (narrow.shape[i] != wide.shape[j]) return false;
-      if (narrow.shape[i] >= 0) continue;
-      const auto symbol = [](const gantry_value_info& info, int32_t axis) {
-        return info.symbols ? sdk::to_view(info.symbols[axis]) : std::string_view();
-      };
-      if (symbol(narrow, i).empty() || symbol(narrow, i) != symbol(wide, j)) return false;
+    const sdk::ValueView narrow = index_.value(mask);
+    const sdk::ValueView wide = index_.value(scores);
+    for (int back = 1; back <= std::min(2, narrow.rank()); ++back) {
+      const int axis = narrow.rank() - back;
+      if (narrow.extent(axis) != 1 &&
+          !is_same_extent(index_, mask, axis, scores, wide.rank() - back))
+        return false;
     }
     return true;
   }
@@ -105,6 +101,7 @@ class Finder {
     if (!is_tensor(found_.query.value) || !is_tensor(found_.key.value)) return false;
     look_through(found_.query, true);
     look_through(found_.key, false);
+    look_through_repeats(found_.key, false);
     return true;
   }
 
@@ -116,6 +113,7 @@ class Finder {
     found_.value.value = index_.raw(node).inputs[1];
     if (!is_tensor(found_.value.value)) return false;
     look_through(found_.value, true);
+    look_through_repeats(found_.value, true);
     found_.target.value = index_.raw(node).outputs[0];
     const uint32_t behind = index_.only_reader(found_.target.value);
     if (is(behind, "Transpose") &&
@@ -148,40 +146,72 @@ class Finder {
     }
   }
 
+  /// Takes what repeats the heads of a view, and the Transposes before that.
+  void look_through_repeats(View& view, bool keeps_last) {
+    if (found_.rank != kRank || view.order[0] != 0 || view.order[1] != 1) return;
+    const std::optional<Repeats> repeats = repeats_of(
+        index_, view.value, [this](uint32_t value) { return own_producer(value); }, may_take_);
+    if (!repeats || !is_tensor(repeats->source)) return;
+    for (const uint32_t node : repeats->nodes) take(node);
+    view.value = repeats->source;
+    view.group = repeats->count;
+    look_through(view, keeps_last);
+  }
+
   const sdk::GraphIndex& index_;
   const std::function<bool(uint32_t)>& may_take_;
   Attention found_;
 };
 
+/// The inputs of an Attention node (ai.onnx).
+enum Input { kQuery, kKey, kValue, kMask, kInputs };
+
+/// True if queries, keys and values are of four axes, and heads of keys serve heads of queries.
+bool has_known_heads(const sdk::NodeView& node) {
+  for (const int i : {kQuery, kKey, kValue}) {
+    const sdk::ValueView tensor = node.input(i);
+    if (tensor.rank() != kRank || tensor.dtype() != GANTRY_FLOAT || tensor.is_constant() ||
+        tensor.extent(1) < 1)
+      return false;
+  }
+  const int64_t heads = node.input(kKey).extent(1);
+  return node.input(kValue).extent(1) == heads && node.input(kQuery).extent(1) % heads == 0;
+}
+
+/// True of a mask that is added, for one query or all of them.
+bool is_added_mask(const sdk::NodeView& node) {
+  const sdk::ValueView mask = node.input(kMask);
+  return !mask.present() ||
+         (mask.dtype() == GANTRY_FLOAT && mask.rank() >= 1 && mask.rank() <= kRank);
+}
+
 /// Of an Attention node.
 std::optional<Attention> standard_attention(const sdk::GraphIndex& index, uint32_t node) {
-  constexpr int kTensors = 3;
   constexpr int64_t kFewQueries = 8;
   const sdk::NodeView view = index.node(node);
-  for (int i = kTensors; i < view.input_count(); ++i) {
+  for (int i = kInputs; i < view.input_count(); ++i) {
     if (view.input(i).present()) return std::nullopt;
   }
   for (int i = 1; i < view.output_count(); ++i) {
     if (view.output(i).present()) return std::nullopt;
   }
   if (view.get_int("is_causal", 0) != 0 || view.get_float("softcap", 0) != 0) return std::nullopt;
-  for (int i = 0; i < kTensors; ++i) {
-    const sdk::ValueView tensor = view.input(i);
-    const bool fits = tensor.rank() == kRank && tensor.dtype() == GANTRY_FLOAT &&
-                      !tensor.is_constant() && tensor.extent(1) > 0 &&
-                      tensor.extent(1) == view.input(0).extent(1);
-    if (!fits) return std::nullopt;
-  }
-  const int64_t queries = view.input(0).extent(2);
-  const int64_t depth = view.input(0).extent(3);
+  if (view.get_int("left_window_size", -1) != -1 || view.get_int("right_window_size", -1) != -1)
+    return std::nullopt;
+  if (!has_known_heads(view) || !is_added_mask(view)) return std::nullopt;
+  const int64_t queries = view.input(kQuery).extent(2);
+  const int64_t depth = view.input(kQuery).extent(3);
   if (depth < 1 || (queries >= 0 && queries <= kFewQueries)) return std::nullopt;
+  const int64_t group = view.input(kQuery).extent(1) / view.input(kKey).extent(1);
   Attention found;
   found.nodes = {node};
-  found.query.value = index.raw(node).inputs[0];
-  found.key = {index.raw(node).inputs[1], {0, 1, 3, 2}};
-  found.value.value = index.raw(node).inputs[2];
+  found.query.value = index.raw(node).inputs[kQuery];
+  found.key = {index.raw(node).inputs[kKey], {0, 1, 3, 2}, group};
+  found.value = {index.raw(node).inputs[kValue], {0, 1, 2, 3}, group};
+  if (view.input(kMask).present()) found.mask = index.raw(node).inputs[kMask];
   found.target.value = index.raw(node).outputs[0];
   found.scale = view.get_float("scale", 1 / std::sqrt(static_cast<float>(depth)));
+  found.is_standard = true;
   return found;
 }
 

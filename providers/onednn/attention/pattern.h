@@ -17,6 +17,8 @@ namespace gantry::onednn {
 struct View {
   uint32_t value = GANTRY_NONE;
   std::array<int, 4> order{0, 1, 2, 3};
+  /// Heads that read one of the value's in succession: keys and values may have fewer.
+  int64_t group = 1;
 };
 
 struct Attention {
@@ -28,12 +30,15 @@ struct Attention {
   uint32_t mask = GANTRY_NONE;  ///< value added to the scores; GANTRY_NONE: there is none
   float scale = 1;              ///< of the scores, before the mask
   View target;                  ///< [batch, heads, queries, value_depth]
+  /// By the rules of the operator Attention: a mask may have fewer keys, and nobody sees the
+  /// others; a query that sees none has the result 0. Without them it has none.
+  bool is_standard = false;
 };
 
 /// The one that `node` is, an Attention (ai.onnx 23, 24), or the one around it, a Softmax, both of
-/// f32; of nodes that may be taken. Nothing: there is none, it is not known to be one, or `cpu`
-/// does it as fast. Of an Attention that means a mask, a past, fewer heads of keys than of queries,
-/// or a few queries.
+/// f32; of nodes that may be taken. Keys and values that an Expand repeats for several heads are
+/// read as they are before it. Nothing: there is none, it is not known to be one, or `cpu` does it
+/// as fast. Of an Attention that means a past, a mask of other numbers, or a few queries.
 std::optional<Attention> attention_at(const sdk::GraphIndex& index, uint32_t node,
                                       const std::function<bool(uint32_t node)>& may_take);
 

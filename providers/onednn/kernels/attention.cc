@@ -22,10 +22,11 @@ struct Strided {
   const float* data = nullptr;
   std::array<int64_t, kRank> extents{};
   std::array<int64_t, kRank> strides{};  ///< in elements
+  int64_t group = 1;                     ///< heads that read one of these in succession
 
-  /// `order`: by the four axes of a view, of which a tensor of rank 3 lacks the first.
-  Strided(const float* elements, const sdk::Shape& shape, const std::array<int, kRank>& order)
-      : data(elements) {
+  /// By the four axes of a view, of which a tensor of rank 3 lacks the first.
+  Strided(const float* elements, const sdk::Shape& shape, const View& view)
+      : data(elements), group(view.group) {
     std::array<int64_t, kRank> wide{1, 1, 1, 1};
     std::copy(shape.data, shape.data + shape.rank, wide.end() - shape.rank);
     std::array<int64_t, kRank> dense{};
@@ -35,14 +36,19 @@ struct Strided {
       step *= wide[axis];
     }
     for (size_t i = 0; i < kRank; ++i) {
-      extents[i] = wide[static_cast<size_t>(order[i])];
-      strides[i] = dense[static_cast<size_t>(order[i])];
+      extents[i] = wide[static_cast<size_t>(view.order[i])];
+      strides[i] = dense[static_cast<size_t>(view.order[i])];
     }
   }
+  /// That it serves; 1: any number.
+  [[nodiscard]] int64_t heads() const { return extents[1] * group; }
   /// Where batch `b` and head `h` begin; one that there is only one of serves all.
   [[nodiscard]] const float* at(int64_t b, int64_t h) const {
-    return data + (extents[0] == 1 ? 0 : b * strides[0]) + (extents[1] == 1 ? 0 : h * strides[1]);
+    return data + (extents[0] == 1 ? 0 : b * strides[0]) +
+           (extents[1] == 1 ? 0 : h / group * strides[1]);
   }
+  /// How many of `all` heads read one in succession.
+  [[nodiscard]] int64_t readers(int64_t all) const { return extents[1] == 1 ? all : group; }
 };
 
 /// What is added to the scores, [batch, heads, queries, keys], axes that are missing or 1 serving
@@ -81,21 +87,21 @@ class AttentionKernel final : public sdk::Kernel {
     const Strided key = read(call, key_slot_, attention_.key);
     const Strided value = read(call, value_slot_, attention_.value);
     const Mask mask = mask_slot_ >= 0 ? Mask(call.input(mask_slot_)) : Mask();
-    const std::array<int64_t, kRank> result = check(query, key, value, mask);
+    const int64_t keys = visible_keys(key, mask);
+    const std::array<int64_t, kRank> result = check(query, key, value, mask, keys);
     std::array<int64_t, kRank> extents{};
     for (size_t i = 0; i < kRank; ++i)
       extents[i] = result[static_cast<size_t>(attention_.target.order[i])];
     const int rank = attention_.rank;
     gantry_tensor& target = call.output(0, GANTRY_FLOAT, {extents.data() + (kRank - rank), rank});
     if (sdk::Shape(target).element_count() == 0) return;
-    const Strided to(static_cast<const float*>(target.data), sdk::Shape(target),
-                     attention_.target.order);
-    if (key.extents[3] == 0) {  // sums of nothing
+    const Strided to(static_cast<const float*>(target.data), sdk::Shape(target), attention_.target);
+    if (keys == 0) {  // sums of nothing
       const int64_t count = sdk::Shape(target).element_count();
       std::fill_n(static_cast<float*>(target.data), count, 0.0F);
       return;
     }
-    attend_all(call, query, key, value, mask, to);
+    attend_all(call, {query, key, value, mask, to, keys});
   }
 
  private:
@@ -104,19 +110,29 @@ class AttentionKernel final : public sdk::Kernel {
   }
 
   [[nodiscard]] static Strided read(sdk::Call& call, int slot, const View& view) {
-    return {call.data<float>(slot), call.shape(slot), view.order};
+    return {call.data<float>(slot), call.shape(slot), view};
+  }
+
+  /// What a query may see at most.
+  [[nodiscard]] int64_t visible_keys(const Strided& key, const Mask& mask) const {
+    const int64_t keys = key.extents[3];
+    return attention_.is_standard && mask.data ? std::min(keys, mask.extents[3]) : keys;
   }
 
   /// Extents of the result. Throws if the tensors do not fit each other.
   [[nodiscard]] std::array<int64_t, kRank> check(const Strided& query, const Strided& key,
-                                                 const Strided& value, const Mask& mask) const {
+                                                 const Strided& value, const Mask& mask,
+                                                 int64_t keys) const {
     const auto fail = [&](const std::string& what) {
       throw sdk::Error(GANTRY_INVALID_ARGUMENT, label_ + ": " + what);
     };
     std::array<int64_t, kRank> result{query.extents[0], query.extents[1], query.extents[2],
                                       value.extents[3]};
     for (size_t axis = 0; axis < 2; ++axis) {
-      for (const int64_t extent : {key.extents[axis], value.extents[axis], mask.extents[axis]}) {
+      const bool is_head = axis == 1;
+      for (const int64_t extent :
+           {is_head ? key.heads() : key.extents[axis],
+            is_head ? value.heads() : value.extents[axis], mask.extents[axis]}) {
         if (result[axis] == 1) result[axis] = extent;
         if (extent != 1 && extent != result[axis])
           fail("queries, keys, values and mask differ in axis " + std::to_string(axis));
@@ -131,7 +147,7 @@ class AttentionKernel final : public sdk::Kernel {
            ", and there are " + std::to_string(value.extents[2]));
     }
     for (size_t axis = 2; axis < kRank; ++axis) {
-      const int64_t scores = axis == 2 ? query.extents[2] : key.extents[3];
+      const int64_t scores = axis == 2 ? query.extents[2] : keys;
       if (mask.extents[axis] != 1 && mask.extents[axis] != scores) {
         fail("the mask has " + std::to_string(mask.extents[axis]) + " elements on axis " +
              std::to_string(axis) + " and the scores " + std::to_string(scores));
@@ -140,23 +156,30 @@ class AttentionKernel final : public sdk::Kernel {
     return result;
   }
 
-  void attend_all(sdk::Call& call, const Strided& query, const Strided& key, const Strided& value,
-                  const Mask& mask, const Strided& to) const {
+  /// Of a run, fitting each other.
+  struct Operands {
+    const Strided& query;
+    const Strided& key;
+    const Strided& value;
+    const Mask& mask;
+    const Strided& to;
+    int64_t keys = 0;  ///< that queries see, of those there are
+  };
+
+  void attend_all(sdk::Call& call, const Operands& all) const {
     constexpr int64_t kProductsPerTask = 1 << 17;
-    const int64_t queries = query.extents[2];
-    const int64_t keys = key.extents[3];
-    const int64_t depth = key.extents[2];
-    const int64_t heads = to.extents[1];
-    const int64_t all = to.extents[0] * heads;
+    const int64_t queries = all.query.extents[2];
+    const int64_t depth = all.key.extents[2];
+    const int64_t heads = all.to.extents[0] * all.to.extents[1];
     const int threads = call.thread_count();
     // Stretches of a head where there are fewer heads than threads.
     const int64_t stretches =
-        std::clamp<int64_t>((threads + all - 1) / all, 1, std::max<int64_t>(1, queries / 16));
-    const bool packs = queries > kFewQueries || key.strides[2] != 1;
-    const int64_t packed = packs ? padded_keys(keys) * depth : 0;
-    const int64_t scratch = attention_scratch(keys) + packed;
-    const int64_t tasks = all * stretches;
-    const int64_t products = std::max<int64_t>(1, queries * keys * depth * 2 / stretches);
+        std::clamp<int64_t>((threads + heads - 1) / heads, 1, std::max<int64_t>(1, queries / 16));
+    const bool packs = queries > kFewQueries || all.key.strides[2] != 1;
+    const int64_t packed = packs ? padded_keys(all.keys) * depth : 0;
+    const int64_t scratch = attention_scratch(all.keys) + packed;
+    const int64_t tasks = heads * stretches;
+    const int64_t products = std::max<int64_t>(1, queries * all.keys * depth * 2 / stretches);
     const int64_t grain = 1 + kProductsPerTask / products;
     const int64_t part = std::max(grain, (tasks + threads - 1) / threads);
     const int64_t parts = (tasks + part - 1) / part;
@@ -165,43 +188,88 @@ class AttentionKernel final : public sdk::Kernel {
       for (int64_t p = begin; p < end; ++p) {
         const FlushDenormals flush;
         float* own = memory + p * scratch;
-        for (int64_t task = p * part; task < std::min((p + 1) * part, tasks); ++task) {
-          const int64_t b = task / stretches / heads;
-          const int64_t h = task / stretches % heads;
-          Head head = head_of(query, key, value, mask, to, b, h);
-          if (packs) {
-            if (task == p * part || task % stretches == 0)
-              pack_keys(head.key, key.strides[3], key.strides[2], keys, depth, own);
-            head.packed_keys = own;
-          }
-          const int64_t stretch = task % stretches;
-          attend(head, stretch * queries / stretches, (stretch + 1) * queries / stretches,
-                 own + packed);
+        const int64_t last = std::min((p + 1) * part, tasks);
+        if (packs) {
+          attend_packed(all, stretches, p * part, last, own, own + packed);
+        } else {
+          attend_plain(all, p * part, last, own);
         }
       }
     });
   }
 
-  [[nodiscard]] Head head_of(const Strided& query, const Strided& key, const Strided& value,
-                             const Mask& mask, const Strided& to, int64_t b, int64_t h) const {
-    Head head;
-    head.keys = key.extents[3];
-    head.depth = key.extents[2];
-    head.value_depth = value.extents[3];
-    head.scale = attention_.scale;
-    head.query = query.at(b, h);
-    head.query_stride = query.strides[2];
-    head.key = key.at(b, h);
-    head.key_stride = key.strides[3];
-    head.value = value.at(b, h);
-    head.value_stride = value.strides[2];
-    if (mask.data) {
-      head.mask = mask.data + b * mask.strides[0] + h * mask.strides[1];
-      head.mask_stride = mask.strides[2];
-      head.mask_step = mask.strides[3];
+  /// Stretches [begin, end) of all heads' queries. Keys are packed once for those heads that share
+  /// them and stand next to each other.
+  void attend_packed(const Operands& all, int64_t stretches, int64_t begin, int64_t end,
+                     float* packed, float* scratch) const {
+    const int64_t queries = all.query.extents[2];
+    const int64_t heads = all.to.extents[1];
+    const float* last = nullptr;
+    for (int64_t task = begin; task < end; ++task) {
+      Head head = head_of(all, task / stretches / heads, task / stretches % heads);
+      if (head.key != last)
+        pack_keys(head.key, all.key.strides[3], all.key.strides[2], all.keys, head.depth, packed);
+      last = head.key;
+      head.packed_keys = packed;
+      const int64_t stretch = task % stretches;
+      attend(head, stretch * queries / stretches, (stretch + 1) * queries / stretches, scratch);
     }
-    head.target = const_cast<float*>(to.data) + b * to.strides[0] + h * to.strides[1];
-    head.target_stride = to.strides[2];
+  }
+
+  /// Heads [begin, end) of all, which are few queries: heads that share keys and values read them
+  /// at once.
+  void attend_plain(const Operands& all, int64_t begin, int64_t end, float* scratch) const {
+    const int64_t heads = all.to.extents[1];
+    const int64_t of_key = all.key.readers(heads);
+    const int64_t of_value = all.value.readers(heads);
+    while (begin < end) {
+      const int64_t h = begin % heads;
+      const Head head = head_of(all, begin / heads, h);
+      const int64_t count = std::min({end - begin, of_key - h % of_key, of_value - h % of_value});
+      if (count == 1) {
+        attend(head, 0, all.query.extents[2], scratch);
+      } else {
+        attend_together(all, head, count, scratch);
+      }
+      begin += count;
+    }
+  }
+
+  /// `count` heads from `first` on, a query of all of them after the other.
+  static void attend_together(const Operands& all, const Head& first, int64_t count,
+                              float* scratch) {
+    Head rows = first;
+    rows.query_stride = all.query.extents[1] == 1 ? 0 : all.query.strides[1];
+    rows.mask_stride = all.mask.strides[1];
+    rows.target_stride = all.to.strides[1];
+    for (int64_t query = 0; query < all.query.extents[2]; ++query) {
+      attend(rows, 0, count, scratch);
+      rows.query += first.query_stride;
+      if (rows.mask) rows.mask += first.mask_stride;
+      rows.target += first.target_stride;
+    }
+  }
+
+  [[nodiscard]] Head head_of(const Operands& all, int64_t b, int64_t h) const {
+    Head head;
+    head.keys = all.keys;
+    head.depth = all.key.extents[2];
+    head.value_depth = all.value.extents[3];
+    head.scale = attention_.scale;
+    head.query = all.query.at(b, h);
+    head.query_stride = all.query.strides[2];
+    head.key = all.key.at(b, h);
+    head.key_stride = all.key.strides[3];
+    head.value = all.value.at(b, h);
+    head.value_stride = all.value.strides[2];
+    if (all.mask.data) {
+      head.mask = all.mask.data + b * all.mask.strides[0] + h * all.mask.strides[1];
+      head.mask_stride = all.mask.strides[2];
+      head.mask_step = all.mask.strides[3];
+    }
+    head.hides = attention_.is_standard;
+    head.target = const_cast<float*>(all.to.data) + b * all.to.strides[0] + h * all.to.strides[1];
+    head.target_stride = all.to.strides[2];
     return head;
   }
 

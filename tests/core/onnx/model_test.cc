@@ -33,6 +33,27 @@ TEST(OnnxModel, InfersTypesThroughConstantShapes) {
   EXPECT_EQ(graph->outputs()[0]->type.shape, (std::vector<int64_t>{1, -1, 24}));
 }
 
+// Inference without data, which comes first, makes names up for the extents of r.
+TEST(OnnxModel, DataNameExtents) {
+  const auto graph = test::graph_of(R"(
+    g (float[N, 4, L] x) => (float[a, b, c, d] y) {
+      zero = Constant <value_ints = [0]> ()
+      one = Constant <value_ints = [1]> ()
+      two = Constant <value_ints = [2]> ()
+      three = Constant <value_ints = [3]> ()
+      parts = Constant <value_ints = [2, 2]> ()
+      s = Shape(x)
+      n = Slice(s, zero, one)
+      l = Slice(s, two, three)
+      shape = Concat <axis = 0> (n, parts, l)
+      r = Reshape(x, shape)
+      y = Relu(r)
+    })");
+  const GraphValue* r = test::value_named(*graph, "r");
+  EXPECT_EQ(r->type.shape, (std::vector<int64_t>{-1, 2, 2, -1}));
+  EXPECT_EQ(r->type.symbols, (std::vector<std::string>{"N", "", "", "L"}));
+}
+
 TEST(OnnxModel, KnowsItsHeader) {
   ModelProto proto = test::parse_model(
       "<ir_version: 7, producer_name: \"p\", opset_import: [\"ai.onnx\" : 13, \"my\" : 2]>"

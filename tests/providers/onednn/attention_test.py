@@ -95,6 +95,106 @@ def test_keys_that_all_heads_share(agrees):
     assert agrees(model, feeds) == ["onednn.attention"] * 5
 
 
+REPEATED = """kp = Concat<axis=2>(pk, k)
+    vp = Concat<axis=2>(pv, v)
+    ku = Unsqueeze(kp, two)
+    ke = Expand(ku, wide)
+    kr = Reshape(ke, merged)
+    vu = Unsqueeze(vp, two)
+    ve = Expand(vu, wide)
+    vr = Reshape(ve, merged)
+    t = Transpose<perm=[0,1,3,2]>(kr)
+    s = MatMul(q, t)
+    d = Div(s, scale)
+    p = Softmax<axis=-1>(d)
+    y = MatMul(p, vr)"""
+
+
+def repeated(batch, key_heads, group, queries, past):
+    """A step of a decoder: its keys and values leave the session, and `group` heads of queries read each."""
+    keys = past + queries
+    inputs = {"q": random(batch, key_heads * group, queries, 16), **{name: random(batch, key_heads, length, 16, seed=seed)
+              for seed, (name, length) in enumerate([("k", queries), ("v", queries), ("pk", past), ("pv", past)])}}
+    constants = {**SCALE, "two": np.array([2]), "wide": np.array([batch, key_heads, group, keys, 16]),
+                 "merged": np.array([batch, key_heads * group, keys, 16])}
+    model, feeds = small_graph(REPEATED, inputs, constants)
+    for name in ("kp", "vp"):
+        model.graph.output.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [batch, key_heads, keys, 16]))
+    return model, feeds
+
+
+@pytest.mark.parametrize("batch, key_heads, group", [(1, 4, 4), (2, 3, 2), (1, 1, 7), (1, 2, 5)])
+@pytest.mark.parametrize("queries, past", [(1, 40), (3, 18), (9, 30), (40, 1)])
+def test_heads_that_are_repeated(agrees, batch, key_heads, group, queries, past):
+    kernels = agrees(*repeated(batch, key_heads, group, queries, past))
+    assert kernels.count("onednn.attention") == 11
+
+
+@pytest.mark.parametrize("mask", [(20,), (1, 6, 1, 20), (2, 1, 1, 20)])
+def test_heads_that_are_repeated_with_a_mask(agrees, mask):
+    text = REPEATED.replace("p = Softmax<axis=-1>(d)", "a = Add(d, m)\n p = Softmax<axis=-1>(a)")
+    inputs = {"q": random(2, 6, 1, 16), "k": random(2, 3, 1, 16), "v": random(2, 3, 1, 16), "pk": random(2, 3, 19, 16), "pv": random(2, 3, 19, 16),
+              "m": random(*mask)}
+    constants = {**SCALE, "two": np.array([2]), "wide": np.array([1, 1, 2, 1, 1]), "merged": np.array([0, 6, -1, 16])}
+    assert agrees(*small_graph(text, inputs, constants)).count("onednn.attention") == 12
+
+
+LENGTHS = """ks = Shape(kp)
+    kb = Slice(ks, zero, one)
+    kl = Slice(ks, two, three)
+    wide = Concat<axis=0>(kb, counts, kl, width)
+    merged = Concat<axis=0>(kb, heads, kl, width)
+    """
+
+
+def test_heads_that_are_repeated_and_lengths_that_are_not_known():
+    """As dynamic exports have it: shapes are computed, and say along which axis alone there is more."""
+    numbers = {"zero": 0, "one": 1, "two": 2, "three": 3, "width": 16, "heads": 6}
+    constants = {**SCALE, **{name: np.array([number]) for name, number in numbers.items()}, "counts": np.array([3, 2])}
+    feeds = {"q": random(2, 6, 1, 16), **{name: random(2, 3, 1 if len(name) == 1 else 4, 16) for name in ("k", "v", "pk", "pv")}}
+    shapes = {name: ["n", value.shape[1], "p" if len(name) > 1 else "s", 16] for name, value in feeds.items()}
+    lines = REPEATED.splitlines()
+    text = "\n".join([*lines[:2], LENGTHS, *lines[2:]])
+    model, _ = small_graph(text, {name: (value, shapes[name]) for name, value in feeds.items()}, constants)
+    model.graph.output.append(onnx.helper.make_tensor_value_info("kp", onnx.TensorProto.FLOAT, ["n", 3, "t", 16]))
+    model.graph.output.append(onnx.helper.make_tensor_value_info("vp", onnx.TensorProto.FLOAT, ["n", 3, "t", 16]))
+    del model.graph.value_info[:]  # what is known is what gantry infers
+    session = gantry.Session(model, device="CPU")
+    assert [node.kernel for node in session.placement.nodes].count("onednn.attention") == 11
+    for batch, past, new in ((2, 4, 1), (1, 30, 1), (2, 4, 1), (1, 3, 20)):
+        feeds = {"q": random(batch, 6, new, 16), **{name: random(batch, 3, new if len(name) == 1 else past, 16) for name in ("k", "v", "pk", "pv")}}
+        results = session.run(feeds)
+        compare([results[output.name] for output in model.graph.output], run_oracle(model, feeds), 1e-4, 1e-4)
+
+
+def test_repeats_of_other_kinds(agrees):
+    """Heads in another order, or with an axis that is put elsewhere, are no groups."""
+    for axis, wide in ((1, [1, 2, 3, 8, 16]), (2, [1, 3, 2, 8, 16])):
+        inputs = {"q": random(1, 6, 9, 16), "k": random(1, 3, 8, 16), "v": random(1, 6, 8, 16, seed=1)}
+        text = "ku = Unsqueeze(k, at)\n ke = Expand(ku, wide)\n kr = Reshape(ke, merged)\n" + PLAIN.replace("(k)", "(kr)")
+        constants = {**SCALE, "at": np.array([axis]), "wide": np.array(wide), "merged": np.array([1, 6, 8, 16])}
+        kernels = agrees(*small_graph(text, inputs, constants))
+        assert kernels.count("onednn.attention") == (8 if axis == 2 else 5)
+
+
+def test_views_of_what_leaves_the_session():
+    """Reshapes of outputs read where these stand, which is elsewhere in each run."""
+    text = "a = Concat<axis=0>(x, x)\n b = Reshape(a, flat)\n c = Unsqueeze(b, zero)\n y = Softmax<axis=1>(c)\n n = Neg(b)"
+    model, feeds = small_graph(text, {"x": random(4, 16)}, {"flat": np.array([-1]), "zero": np.array([0])})
+    for name, shape in (("a", [8, 16]), ("n", [128])):
+        model.graph.output.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape))
+    session = gantry.Session(model, device="CPU")
+    kept = []
+    for seed in range(4):
+        feeds["x"] = random(4, 16, seed=seed)
+        results = session.run(feeds)
+        compare([results[output.name] for output in model.graph.output], run_oracle(model, feeds), 1e-6, 1e-6)
+        kept.append((results, {name: value.copy() for name, value in results.items()}))
+    for results, copies in kept:
+        for name, value in copies.items():
+            np.testing.assert_array_equal(results[name], value)
+
+
 def test_lengths_that_change_from_run_to_run():
     inputs = {"q": (random(1, 2, 3, 8), [1, 2, "n", 8]), "k": (random(1, 2, 5, 8), [1, 2, "m", 8]), "v": (random(1, 2, 5, 8), [1, 2, "m", 8])}
     model, _ = small_graph(PLAIN, inputs, SCALE)
@@ -166,9 +266,34 @@ def test_the_standard_operator(agrees, queries, keys, depth, value_depth, attrib
     assert agrees(*small_attention(heads(2, 3, queries, keys, depth, value_depth), attributes)) == ["onednn.attention"]
 
 
+@pytest.mark.parametrize("mask", [None, (9, 20), (2, 1, 1, 20), (4, 9, 20), (2, 4, 9, 14), (9, 1)])
+@pytest.mark.parametrize("key_heads", [4, 2, 1])
+def test_standard_ones_with_masks_and_fewer_heads_of_keys(agrees, mask, key_heads):
+    inputs = {"q": random(2, 4, 9, 16), "k": random(2, key_heads, 20, 16), "v": random(2, key_heads, 20, 24)}
+    if mask:
+        inputs["m"] = np.where(np.random.default_rng(5).uniform(size=mask) < 0.2, np.float32(-np.inf), random(*mask))
+        inputs["m"][..., 0] = 0  # what ONNX Runtime makes of a query that sees nothing is tested below
+    kernels = agrees(*small_graph(f"y = Attention(q, k, v{', m' if mask else ''})", inputs, opset=24))
+    assert kernels == ["onednn.attention"]
+
+
+def test_queries_that_see_nothing_are_zero_and_hidden_keys_may_be_anything():
+    mask = np.zeros((9, 20), np.float32)
+    mask[3] = -np.inf
+    mask[4, 7] = -np.inf
+    feeds = {**heads(1, 2, 9, 20, 16, 16), "m": mask}
+    session = gantry.Session(small_graph("y = Attention(q, k, v, m)", feeds, opset=24)[0], device="CPU")
+    assert session.placement.nodes[0].kernel == "onednn.attention"
+    expected = session.run(feeds)["y"]
+    assert (expected[0, :, 3] == 0).all()
+    feeds["k"][0, 0, 7] = np.nan
+    result = session.run(feeds)["y"]
+    compare(result[0, 0, 4], expected[0, 0, 4], 1e-6, 1e-6)
+    assert np.isnan(result[0, 0, 5]).all()
+
+
 @pytest.mark.parametrize("attributes, arguments, change", [
-    ("is_causal=1", "q, k, v", {}), ("softcap=2.0", "q, k, v", {}), ("", "q, k, v, m", {"m": random(9, 20)}),
-    ("", "q, k, v", {"q": random(2, 4, 9, 16), "k": random(2, 2, 20, 16), "v": random(2, 2, 20, 16)}),
+    ("is_causal=1", "q, k, v", {}), ("softcap=2.0", "q, k, v", {}), ("", "q, k, v, m", {"m": random(9, 20) > 0}),
 ])
 def test_standard_ones_that_are_left_to_others(agrees, attributes, arguments, change):
     inputs = {**heads(2, 3, 9, 20, 16, 16), **change}
