@@ -9,13 +9,13 @@
 #endif
 
 #include "base/log.h"
-#include "base/names.h"
 #include "base/value.h"
 #include "plugin/host.h"
 #include "schedule/executor.h"
 #include "schedule/thread_pool.h"
 #include "session/artefact_use.h"
 #include "session/build_program.h"
+#include "session/given_values.h"
 #include "session/model_facts.h"
 #include "session/plan_model.h"
 #include "session/runtime_impl.h"
@@ -24,40 +24,6 @@
 
 namespace gantry {
 namespace {
-
-std::string names_of(const std::vector<ValueInfo>& infos) {
-  std::string names;
-  for (const ValueInfo& info : infos) names += (names.empty() ? "\"" : ", \"") + info.name + "\"";
-  return names.empty() ? "none" : names;
-}
-
-// `kind`: "input" or "output".
-[[noreturn]] void fail_unknown(const std::string& kind, const std::string& name,
-                               const std::vector<ValueInfo>& infos) {
-  std::vector<std::string> names;
-  names.reserve(infos.size());
-  for (const ValueInfo& info : infos) names.push_back(info.name);
-  const std::string nearest = nearest_name(name, names);
-  throw Error(Code::kInvalidArgument,
-              kind + " \"" + name + "\": the model has no such " + kind + "; it has " +
-                  names_of(infos) + suggest(nearest.empty() ? nearest : "\"" + nearest + "\""));
-}
-
-std::string expected_of(const ValueInfo& info) {
-  if (info.kind != Kind::kTensor) return std::string(to_string(info.kind));
-  std::string text(to_string(info.dtype));
-  if (!info.has_rank) return text + " of any rank";
-  text += '[';
-  for (size_t i = 0; i < info.shape.size(); ++i) {
-    if (i > 0) text += ',';
-    if (info.shape[i] >= 0) {
-      text += std::to_string(info.shape[i]);
-    } else {
-      text += info.symbols[i].empty() ? "?" : info.symbols[i];
-    }
-  }
-  return text + ']';
-}
 
 // A model is read on a thread of its own: meanwhile this one opens the providers, which the first
 // session of a process waits for as long.
@@ -222,30 +188,6 @@ size_t Session::Impl::index_of_output(const std::string& name) const {
   return found->second;
 }
 
-namespace {
-
-// Kind, element type and shape as declared. `role`: "input" or "output".
-void check_value(const char* role, const ValueInfo& info, const Value& value) {
-  const auto fail = [&](const std::string& found) {
-    throw Error(Code::kInvalidArgument, std::string(role) + " \"" + info.name + "\": expected " +
-                                            expected_of(info) + ", found " + found);
-  };
-  if (!value.handle()) fail("nothing");
-  const gantry_value& given = *value.handle();
-  if (info.kind != Kind::kUnknown && static_cast<Kind>(given.kind) != info.kind)
-    fail(gantry::describe(given));
-  if (info.kind != Kind::kTensor) return;
-  bool fits = info.dtype == DType::kUndefined || given.dtype == info.dtype;
-  if (info.has_rank) {
-    fits = fits && given.shape.size() == info.shape.size();
-    for (size_t i = 0; fits && i < info.shape.size(); ++i)
-      fits = info.shape[i] < 0 || info.shape[i] == given.shape[i];
-  }
-  if (!fits) fail(gantry::describe(given));
-}
-
-}  // namespace
-
 void Session::Impl::check_input(size_t index, const Value& value) const {
   check_value("input", inputs[index], value);
 }
@@ -308,60 +250,6 @@ std::vector<Tensor> Session::run(const Inputs& inputs, const RunOptions& options
     tensors.push_back(values[i].tensor());
   }
   return tensors;
-}
-
-class Binding::Impl {
- public:
-  explicit Impl(Session::Impl& session)
-      : session(session),
-        inputs(session.initial),
-        bound(session.outputs.size()),
-        results(session.outputs.size()) {}
-
-  Session::Impl& session;
-  std::vector<ValueRef> inputs;
-  std::vector<ValueRef> bound;
-  std::vector<ValueRef> results;
-};
-
-Binding::Binding(Session& session) : impl_(std::make_unique<Impl>(*session.impl_)) {}
-Binding::~Binding() = default;
-Binding::Binding(Binding&&) noexcept = default;
-
-void Binding::input(const std::string& name, const Tensor& tensor) {
-  const size_t index = impl_->session.index_of_input(name);
-  impl_->session.check_input(index, tensor);
-  impl_->inputs[index] = tensor.handle();
-}
-
-void Binding::output(const std::string& name, const Tensor& tensor) {
-  const size_t index = impl_->session.index_of_output(name);
-  const ValueInfo& info = impl_->session.outputs[index];
-  if (!tensor.handle() || info.kind != Kind::kTensor ||
-      (info.dtype != DType::kUndefined && tensor.dtype() != info.dtype)) {
-    throw Error(Code::kInvalidArgument,
-                "output \"" + name + "\": expected " + expected_of(info) + ", found " +
-                    (tensor.handle() ? gantry::describe(*tensor.handle()) : "nothing"));
-  }
-  impl_->bound[index] = tensor.handle();
-}
-
-void Binding::run(const RunOptions& options) {
-  for (size_t i = 0; i < impl_->inputs.size(); ++i) {
-    if (!impl_->inputs[i]) {
-      throw Error(Code::kInvalidArgument, "input \"" + impl_->session.inputs[i].name +
-                                              "\" is not bound; expected " +
-                                              expected_of(impl_->session.inputs[i]));
-    }
-  }
-  std::copy(impl_->bound.begin(), impl_->bound.end(), impl_->results.begin());
-  impl_->session.executor->run(impl_->inputs, impl_->results, options);
-}
-
-Value Binding::result(const std::string& name) const {
-  const ValueRef& value = impl_->results[impl_->session.index_of_output(name)];
-  if (!value) throw Error(Code::kInvalidArgument, "output \"" + name + "\": nothing has run yet");
-  return Value(value);
 }
 
 Placement check(Runtime& runtime, const ModelSource& model, const SessionOptions& options) {
