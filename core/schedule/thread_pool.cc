@@ -15,8 +15,7 @@
 // Nor is what its headers leave in this file (core/CMakeLists.txt): half of what its two sides do
 // with a task would look like a race.
 #if defined(GANTRY_HAS_THREAD_SANITIZER)
-extern "C" void __tsan_acquire(void* address);
-extern "C" void __tsan_release(void* address);
+#include <sanitizer/tsan_interface.h>
 #define GANTRY_TSAN_ACQUIRE(address) __tsan_acquire(address)
 #define GANTRY_TSAN_RELEASE(address) __tsan_release(address)
 #else

@@ -14,8 +14,7 @@
 // before and ends before what its caller does afterwards. These say so; what oneTBB's headers leave
 // in this file is not instrumented either (CMakeLists.txt).
 #if defined(GANTRY_HAS_THREAD_SANITIZER)
-extern "C" void __tsan_acquire(void* address);
-extern "C" void __tsan_release(void* address);
+#include <sanitizer/tsan_interface.h>
 #define GANTRY_TSAN_ACQUIRE(address) __tsan_acquire(address)
 #define GANTRY_TSAN_RELEASE(address) __tsan_release(address)
 #else

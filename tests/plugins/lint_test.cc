@@ -3,6 +3,7 @@
 // files that are no libraries.
 #include <gantry/provider_lint.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -225,13 +226,25 @@ TEST(Lint, SurvivesBrokenFiles) {
   EXPECT_GT(refused, 0U);
 }
 
+// What a sanitizer adds to a library against the rules: in each source a function that runs when the
+// library is opened and tells the sanitizer's run-time of it (AddressSanitizer: where the global
+// variables are). Its name is of a priority that the compiler keeps to itself, so that nothing of
+// ours is mistaken for it.
+bool is_added_by_a_sanitizer(const LintFinding& finding) {
+  if (GANTRY_SANITIZER == 0 || finding.rule.name != "static-initialisers") return false;
+  const ElfFacts facts = read_elf_facts(LibraryFile(finding.file));
+  return std::all_of(facts.initialisers.begin(), facts.initialisers.end(),
+                     [](const std::string& name) { return name.starts_with("_sub_I_00099_"); });
+}
+
 TEST(Lint, TheBundledProvidersPass) {
-  if (GANTRY_SANITIZER != 0)
-    GTEST_SKIP() << "what a sanitizer adds to a library is against the rules";
   for (const char* name : {"cpu", "sim"}) {
     const LintReport report = lint_provider(std::string(GANTRY_PROVIDERS) + "/" + name + ".json");
-    for (const LintFinding& finding : report.findings)
-      EXPECT_FALSE(finding.waiver.empty()) << finding.rule.name << ": " << finding.what;
+    EXPECT_FALSE(report.files.empty()) << name;
+    for (const LintFinding& finding : report.findings) {
+      EXPECT_TRUE(!finding.waiver.empty() || is_added_by_a_sanitizer(finding))
+          << name << ", " << finding.rule.name << ": " << finding.what;
+    }
   }
 }
 
