@@ -17,7 +17,7 @@
 #include "plugin/error.h"
 #include "plugin/isolation/awake_wait.h"
 #include "plugin/isolation/graph_message.h"
-#include "plugin/isolation/message_socket.h"
+#include "plugin/isolation/message_channel.h"
 #include "plugin/isolation/shared_arena.h"
 #include "plugin/library.h"
 #include "plugin/provider.h"
@@ -43,20 +43,21 @@ struct Request {
 class Server {
  public:
   /// Answers every request of a channel until it ends.
-  void serve(Descriptor channel) noexcept {
+  void serve(const MessageChannel& channel) noexcept {
     AwakeWait awake;
-    for (int core = -1; serve_one(channel.get(), core);)
-      awake.wait(channel.get(), kAwakeForRequest, core);
+    for (int core = -1; serve_one(channel, core);)
+      awake.wait(channel.in.get(), kAwakeForRequest, core);
   }
 
   /// `core`: where the request came from. False: the channel has ended.
-  bool serve_one(int channel, int& core) noexcept {
-    std::optional<ReceivedMessage> message;
+  bool serve_one(const MessageChannel& channel, int& core) noexcept {
+    ReceivedMessage message;
     try {
-      message = receive_message(channel);
-      if (!message) return false;
-      core = message->core;
-      return send_message(channel, answer(*message).bytes(), {});
+      Receipt receipt = Receipt::kNotYet;
+      while (receipt == Receipt::kNotYet) receipt = receive_message(channel, message);
+      if (receipt == Receipt::kEnded) return false;
+      core = message.core;
+      return send_message(channel, answer(message).bytes(), {});
     } catch (...) {  // without memory for an answer the application must not wait for one
       return false;
     }
@@ -272,14 +273,11 @@ void serve_application(int boot) {
   for (bool is_first = true;; is_first = false) {
     std::optional<ReceivedMessage> message = receive_message(boot);
     if (!message) return;
-    for (Descriptor& descriptor : message->descriptors) {
-      // In this thread, so that a sandbox holds for all threads that come after.
-      int core = -1;
-      if (is_first && !server->serve_one(descriptor.get(), core)) return;
-      std::thread([server, channel = std::move(descriptor)]() mutable {
-        server->serve(std::move(channel));
-      }).detach();
-    }
+    auto channel = MessageChannel::of(std::move(message->descriptors));
+    // In this thread, so that a sandbox holds for all threads that come after.
+    int core = -1;
+    if (is_first && !server->serve_one(channel, core)) return;
+    std::thread([server, channel = std::move(channel)] { server->serve(channel); }).detach();
   }
 }
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "plugin/isolation/graph_message.h"
-#include "plugin/isolation/message_socket.h"
+#include "plugin/isolation/message_channel.h"
 #include "plugin/isolation/shared_arena.h"
 #include "plugin/isolation/worker_messages.h"
 
@@ -111,12 +111,13 @@ class HostileWorker {
 
 int main() {
   gantry::HostileWorker worker;
-  const auto boot = gantry::receive_message(3);
-  if (!boot || boot->descriptors.empty()) return 1;
-  const int channel = boot->descriptors.front().get();
-  while (const auto message = gantry::receive_message(channel)) {
+  auto boot = gantry::receive_message(3);
+  if (!boot) return 1;
+  const auto channel = gantry::MessageChannel::of(std::move(boot->descriptors));
+  gantry::ReceivedMessage message;
+  while (gantry::receive_message(channel, message) == gantry::Receipt::kMessage) {
     gantry::MessageWriter out;
-    if (!worker.answer(*message, out)) return 5;
+    if (!worker.answer(message, out)) return 5;
     if (!gantry::send_message(channel, out.bytes(), {}) || worker.is_over()) break;
   }
   return 0;

@@ -2,7 +2,6 @@
 #include "plugin/isolation/worker_process.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -93,10 +92,9 @@ WorkerProcess::Channel WorkerProcess::take_channel() {
     channels_.pop_back();
     return channel;
   }
-  auto [ours, theirs] = make_message_sockets();
-  const std::array<int, 1> sent = {theirs.get()};
-  send_message(boot_.get(), {}, sent);  // if it is gone, the channel is closed and says so
-  set_receive_timeout(ours.get(), kTick);
+  auto [ours, theirs] = make_message_channels();
+  // If it is gone, the channel is closed and says so.
+  send_message(boot_.get(), {}, theirs.numbers());
   return {std::move(ours), {}};
 }
 
@@ -109,7 +107,7 @@ std::vector<std::byte> WorkerProcess::call(const MessageWriter& request,
                                            const std::vector<int>& descriptors,
                                            const Patience& patience) {
   Lease channel(*this);
-  if (!send_message(channel->socket.get(), request.bytes(), descriptors)) {
+  if (!send_message(channel->ends, request.bytes(), descriptors)) {
     reap(true);
     throw WorkerEnded(how_it_ended());
   }
@@ -138,9 +136,9 @@ Code WorkerProcess::receive_answer(Channel& channel, const Patience& patience,
   std::optional<Clock::time_point> stopped;
   Code stop = Code::kOk;
   bool is_last = false;
-  channel.awake.wait(channel.socket.get(), patience.awake, channel.core);
+  channel.awake.wait(channel.ends.in.get(), patience.awake, channel.core);
   for (;;) {
-    const Receipt receipt = receive_message(channel.socket.get(), answer);
+    const Receipt receipt = receive_message(channel.ends, answer, kTick);
     if (receipt == Receipt::kMessage) return stop;
     // A closed channel is the end of the process, or of what can be made of it.
     if (receipt == Receipt::kEnded || is_last) {

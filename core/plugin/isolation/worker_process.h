@@ -19,7 +19,7 @@
 #include "base/descriptor.h"
 #include "plugin/isolation/awake_wait.h"
 #include "plugin/isolation/isolation.h"
-#include "plugin/isolation/message_socket.h"
+#include "plugin/isolation/message_channel.h"
 #include "plugin/isolation/worker_messages.h"
 
 namespace gantry {
@@ -73,7 +73,7 @@ class WorkerProcess {
 
  private:
   struct Channel {
-    Descriptor socket;
+    MessageChannel ends;
     AwakeWait awake;  // for its answers
     int core = -1;    // that the last one came from
   };
