@@ -3,6 +3,7 @@
 
 #include <gantry/error.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <mutex>
 #include <type_traits>
@@ -27,18 +28,23 @@ std::vector<boost::dll::shared_library>& open_libraries() {
   return *instance;
 }
 
-// Exports with "gantry" in their name, to show what somebody meant to export.
+// Exports with "gantry" in their name, to show what somebody meant to export: first those that are
+// an entry's but for their ending.
 std::string similar_exports(const std::string& path) {
   std::vector<std::string> similar;
   try {
     boost::dll::library_info info(path);
     for (const std::string& symbol : info.symbols()) {
-      if (symbol.find("gantry") != std::string::npos && similar.size() < 5)
-        similar.push_back(symbol);
+      if (symbol.find("gantry") != std::string::npos) similar.push_back(symbol);
     }
   } catch (const std::exception&) {
     return {};  // only a help for the message
   }
+  constexpr size_t kShown = 5;
+  std::stable_partition(similar.begin(), similar.end(), [](const std::string& symbol) {
+    return symbol.starts_with("gantry_provider");
+  });
+  if (similar.size() > kShown) similar.resize(kShown);
   return similar.empty() ? "" : "; it exports " + list_names(similar);
 }
 
