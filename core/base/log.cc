@@ -1,52 +1,93 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <memory>
+#include <optional>
+#include <spdlog/details/null_mutex.h>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/sinks/dist_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "base/names.h"
+#include "gantry/error.h"
 
 namespace gantry {
 namespace {
 
-spdlog::level::level_enum to_spdlog(LogLevel level) {
-  switch (level) {
-    case LogLevel::kError:
-      return spdlog::level::err;
-    case LogLevel::kWarning:
-      return spdlog::level::warn;
-    case LogLevel::kInfo:
-      return spdlog::level::info;
-    case LogLevel::kDebug:
-      return spdlog::level::debug;
-  }
-  return spdlog::level::debug;  // a level that only a newer provider knows
+constexpr std::array kLevels = {spdlog::level::err, spdlog::level::warn, spdlog::level::info,
+                                spdlog::level::debug};  // by the number of a LogLevel
+
+// Of a level that only a newer provider knows: the least grave.
+LogLevel known(LogLevel level) {
+  return static_cast<size_t>(level) < kLevels.size() ? level : LogLevel::kDebug;
 }
 
-spdlog::level::level_enum wanted_level(std::string& unknown) {
-  const char* wanted = std::getenv("GANTRY_LOG");
-  const std::string name = wanted ? wanted : "warning";
-  if (name == "error") return spdlog::level::err;
-  if (name == "info") return spdlog::level::info;
-  if (name == "debug") return spdlog::level::debug;
-  if (name != "warning") unknown = name;
-  return spdlog::level::warn;
+spdlog::level::level_enum to_spdlog(LogLevel level) {
+  return kLevels[static_cast<size_t>(known(level))];
 }
+
+LogLevel from_spdlog(spdlog::level::level_enum level) {
+  const auto* found = std::find(kLevels.begin(), kLevels.end(), level);
+  return known(static_cast<LogLevel>(found - kLevels.begin()));
+}
+
+std::optional<LogLevel> find_level(const std::string& word) {
+  const std::vector<std::string>& names = log_level_names();
+  const auto found = std::find(names.begin(), names.end(), word);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<LogLevel>(found - names.begin());
+}
+
+// The sink that it is in holds a lock while it writes.
+class HandlerSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
+ public:
+  explicit HandlerSink(LogHandler handler) : handler_(std::move(handler)) {}
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& line) override {
+    try {
+      handler_(from_spdlog(line.level), {line.payload.data(), line.payload.size()});
+    } catch (...) {
+      // There is nobody left to tell.
+    }
+  }
+  void flush_() override {}
+
+ private:
+  LogHandler handler_;
+};
+
+spdlog::sink_ptr standard_error() {
+  auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
+  sink->set_pattern("gantry %^%l%$: %v");
+  return sink;
+}
+
+struct Log {
+  std::shared_ptr<spdlog::sinks::dist_sink_mt> target;  // holds the sink in use, and a lock for it
+  spdlog::logger logger;
+
+  Log() : target(std::make_shared<spdlog::sinks::dist_sink_mt>()), logger("gantry", target) {
+    target->add_sink(standard_error());
+    const char* wanted = std::getenv("GANTRY_LOG");
+    const std::optional<LogLevel> level = find_level(wanted ? wanted : "warning");
+    logger.set_level(to_spdlog(level.value_or(LogLevel::kWarning)));
+    if (!level) {
+      logger.warn("GANTRY_LOG is \"{}\"; expected error, warning, info or debug", wanted);
+    }
+  }
+};
 
 // Never destroyed: providers may log while the process ends.
-spdlog::logger& logger() {
-  static spdlog::logger* const instance = [] {
-    auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
-    auto* made = new spdlog::logger("gantry", std::move(sink));
-    made->set_pattern("gantry %^%l%$: %v");
-    std::string unknown;
-    made->set_level(wanted_level(unknown));
-    if (!unknown.empty()) {
-      made->warn("GANTRY_LOG is \"{}\"; expected error, warning, info or debug", unknown);
-    }
-    return made;
-  }();
+Log& the_log() {
+  static auto* const instance = new Log();
   return *instance;
 }
 
@@ -54,7 +95,7 @@ spdlog::logger& logger() {
 
 void log(LogLevel level, std::string_view message) noexcept {
   try {
-    logger().log(to_spdlog(level), spdlog::string_view_t(message.data(), message.size()));
+    the_log().logger.log(to_spdlog(level), spdlog::string_view_t(message.data(), message.size()));
   } catch (...) {
     // There is nobody left to tell.
   }
@@ -62,10 +103,42 @@ void log(LogLevel level, std::string_view message) noexcept {
 
 bool logs(LogLevel level) noexcept {
   try {
-    return logger().should_log(to_spdlog(level));
+    return the_log().logger.should_log(to_spdlog(level));
   } catch (...) {
     return false;
   }
+}
+
+const std::vector<std::string>& log_level_names() {
+  static const auto* const names =
+      new std::vector<std::string>{"error", "warning", "info", "debug"};
+  return *names;
+}
+
+std::string_view to_string(LogLevel level) noexcept {
+  return log_level_names()[static_cast<size_t>(known(level))];
+}
+
+LogLevel log_level_of(const std::string& word) {
+  if (const std::optional<LogLevel> level = find_level(word)) return *level;
+  throw Error(
+      Code::kInvalidArgument,
+      "log level: expected one of " + list_names(log_level_names()) + ", found \"" + word + "\"");
+}
+
+void set_log_level(LogLevel level) { the_log().logger.set_level(to_spdlog(level)); }
+
+LogLevel log_level() noexcept {
+  try {
+    return from_spdlog(the_log().logger.level());
+  } catch (...) {
+    return LogLevel::kWarning;
+  }
+}
+
+void set_log_handler(LogHandler handler) {
+  the_log().target->set_sinks(
+      {handler ? std::make_shared<HandlerSink>(std::move(handler)) : standard_error()});
 }
 
 }  // namespace gantry

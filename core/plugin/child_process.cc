@@ -4,9 +4,29 @@
 #include <csignal>
 #include <fcntl.h>
 #include <spawn.h>
+#include <string_view>
 #include <unistd.h>
 
+#include "base/log.h"
+
 namespace gantry {
+namespace {
+
+// Our environment, but with the log's level of now. Borrows from `environ` and from `log_setting`.
+std::vector<char*> environment_with(std::string& log_setting) {
+  const std::string_view name = "GANTRY_LOG=";
+  std::vector<char*> variables;
+  for (char** variable = environ; variable && *variable; ++variable) {
+    if (!std::string_view(*variable).starts_with(name)) variables.push_back(*variable);
+  }
+  log_setting = name;
+  log_setting += to_string(log_level());
+  variables.push_back(log_setting.data());
+  variables.push_back(nullptr);
+  return variables;
+}
+
+}  // namespace
 
 int start_child(const std::string& program, std::vector<std::string> arguments,
                 const std::array<int, 4>& descriptors, pid_t* child) {
@@ -36,8 +56,9 @@ int start_child(const std::string& program, std::vector<std::string> arguments,
   pointers.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
-  const int status =
-      posix_spawn(child, program.c_str(), &actions, &attributes, pointers.data(), environ);
+  std::string log_setting;
+  const int status = posix_spawn(child, program.c_str(), &actions, &attributes, pointers.data(),
+                                 environment_with(log_setting).data());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   return status;

@@ -15,7 +15,8 @@ constexpr int kInherited = -2;
 
 /// Starts `program`, a path, with arguments behind its name. No signal is blocked or handled there,
 /// and it leads a process group of its own: an interrupt from the keyboard is for the application,
-/// and what the provider starts can be ended with it. Returns 0, or the errno value of what failed.
+/// and what the provider starts can be ended with it. Its log begins at the level that ours has.
+/// Returns 0, or the errno value of what failed.
 /// Thread-safe. Requires numbers above 3: a duplicate onto itself would be closed at the start.
 int start_child(const std::string& program, std::vector<std::string> arguments,
                 const std::array<int, 4>& descriptors, pid_t* child);

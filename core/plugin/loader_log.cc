@@ -14,7 +14,6 @@
 namespace gantry {
 namespace {
 
-const std::vector<std::string> kLevels = {"error", "warning", "info", "debug"};
 const std::vector<std::string> kSubjects = {"collected",    "parsed", "policy", "file checks",
                                             "requirements", "probe",  "load",   "negotiate",
                                             "enumerate",    "ready"};
@@ -22,14 +21,15 @@ const std::vector<std::string> kSubjects = {"collected",    "parsed", "policy", 
 }  // namespace
 
 LoaderLog::LoaderLog(const std::string& wish) : is_wished_(!wish.empty()) {
+  const std::vector<std::string>& levels = log_level_names();
   std::string rest = wish;
   while (!rest.empty()) {
     const size_t end = std::min(rest.find(','), rest.size());
     const std::string word = rest.substr(0, end);
     rest.erase(0, end + 1);
-    const auto level = std::find(kLevels.begin(), kLevels.end(), word);
-    if (level != kLevels.end()) {
-      level_ = static_cast<LogLevel>(std::distance(kLevels.begin(), level));
+    const auto level = std::find(levels.begin(), levels.end(), word);
+    if (level != levels.end()) {
+      level_ = static_cast<LogLevel>(std::distance(levels.begin(), level));
     } else if (std::find(kSubjects.begin(), kSubjects.end(), word) != kSubjects.end()) {
       subjects_.insert(word);
     } else if (word.rfind("file=", 0) == 0) {
@@ -40,7 +40,7 @@ LoaderLog::LoaderLog(const std::string& wish) : is_wished_(!wish.empty()) {
                                                 std::generic_category().message(errno));
       }
     } else {
-      throw Error(Code::kInvalidArgument, "expected words of " + list_names(kLevels) + ", " +
+      throw Error(Code::kInvalidArgument, "expected words of " + list_names(levels) + ", " +
                                               list_names(kSubjects) + " and file=PATH, found \"" +
                                               word + "\"");
     }
@@ -54,8 +54,9 @@ void LoaderLog::write(LogLevel level, const std::string& subject,
   if (!subjects_.empty() && subjects_.count(subject) == 0) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   std::FILE* target = file_ ? file_.get() : stderr;
-  std::fprintf(target, "gantry loader %s [%s]: %.*s\n", kLevels[static_cast<size_t>(level)].c_str(),
-               subject.c_str(), static_cast<int>(message.size()), message.data());
+  std::fprintf(target, "gantry loader %s [%s]: %.*s\n",
+               log_level_names()[static_cast<size_t>(level)].c_str(), subject.c_str(),
+               static_cast<int>(message.size()), message.data());
   std::fflush(target);
 }
 

@@ -21,7 +21,9 @@ from gantry._core import (
     ValueInfo,
     check,
     devices,
+    log_level,
     report,
+    set_log_level,
     supports_device,
 )
 from gantry._core import version as __version__
@@ -70,6 +72,8 @@ __all__ = [
     "__version__",
     "check",
     "devices",
+    "log_level",
     "report",
+    "set_log_level",
     "supports_device",
 ]

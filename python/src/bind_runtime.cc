@@ -15,6 +15,19 @@ namespace {
 
 namespace nb = nanobind;
 
+void bind_log(nb::module_& module) {
+  module.def(
+      "set_log_level", [](const std::string& level) { set_log_level(log_level_of(level)); },
+      nb::arg("level"),
+      "How much gantry and its providers write to standard error from now on: lines of this level "
+      "and graver ones. Before the first call GANTRY_LOG says so; without it, \"warning\".\n\n"
+      "level: \"error\", \"warning\", \"info\" or \"debug\"; else InvalidArgumentError.\n\n"
+      ">>> gantry.set_log_level(\"error\")");
+  module.def(
+      "log_level", [] { return std::string(to_string(log_level())); },
+      "The level that is in force: \"error\", \"warning\", \"info\" or \"debug\".");
+}
+
 void bind_devices(nb::module_& module) {
   nb::class_<DeviceInfo>(module, "Device", "A device that a provider reports.")
       .def_prop_ro(
@@ -102,6 +115,7 @@ void bind_report(nb::module_& module) {
 }  // namespace
 
 void bind_runtime(nb::module_& module) {
+  bind_log(module);
   bind_devices(module);
   bind_report(module);
 }

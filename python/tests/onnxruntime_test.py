@@ -3,6 +3,7 @@
 
 import importlib
 import json
+import queue
 import threading
 import warnings
 
@@ -189,6 +190,36 @@ def test_module_functions(ort):
     assert ort.get_available_providers()[-1] == "CPUExecutionProvider"
     assert ort.get_device() == "CPU"
     assert ort.get_version_string() == ort.__version__
+
+
+def test_run_async(ort):
+    session = ort.InferenceSession(add_model().SerializeToString(), providers=CPU)
+    told = queue.Queue()
+    session.run_async(["z"], {"x": ONES, "y": ONES}, lambda *what: told.put((threading.get_ident(), *what)), "tag")
+    thread, (z,), tag, error = told.get(timeout=60)
+    np.testing.assert_array_equal(z, 2 * ONES)
+    assert (tag, error) == ("tag", "") and thread != threading.get_ident()
+    session.run_async(None, {"x": ONES, "y": ONES.astype(np.float64)}, lambda *what: told.put(what), None)
+    results, tag, error = told.get(timeout=60)
+    assert results == [] and tag is None and ("double" in error or "float64" in error)
+
+
+def test_settings_of_the_process(ort):
+    assert isinstance(ort.get_build_info(), str)
+    level = gantry.log_level()
+    try:
+        ort.set_default_logger_severity(3)
+        ort.set_default_logger_verbosity(0)
+        ort.disable_telemetry_events()
+        if ort is gantry.onnxruntime:
+            assert gantry.log_level() == "error"
+            with pytest.raises(gantry.InvalidArgumentError, match="expected 0 .verbose. to 4 .fatal., found 5"):
+                ort.set_default_logger_severity(5)
+            with pytest.warns(UserWarning, match="set_seed.1. has no effect"):
+                ort.set_seed(1)
+    finally:
+        ort.set_default_logger_severity(2)
+        gantry.set_log_level(level)
 
 
 def test_profile(ort, tmp_path):

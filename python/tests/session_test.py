@@ -267,6 +267,23 @@ def test_devices_and_report():
     assert not gantry.supports_device("CPU:")
 
 
+def test_log_level(capfd):
+    before = gantry.log_level()
+    try:
+        written = {}
+        for level in ("error", "info"):
+            gantry.set_log_level(level)
+            assert gantry.log_level() == level
+            gantry.Session(listed_model())
+            written[level] = capfd.readouterr().err
+        assert written["error"] == ""
+        assert "gantry info: model in memory: a run may replace initializers" in written["info"]
+        with pytest.raises(gantry.InvalidArgumentError, match='one of error, warning, info and debug, found "loud"'):
+            gantry.set_log_level("loud")
+    finally:
+        gantry.set_log_level(before)
+
+
 def test_timeout():
     session = gantry.Session(loop_model())
     x = np.zeros((512, 512), np.float32)

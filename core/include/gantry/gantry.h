@@ -6,6 +6,7 @@
 #include <gantry/device.h>     // IWYU pragma: export
 #include <gantry/dtype.h>      // IWYU pragma: export
 #include <gantry/error.h>      // IWYU pragma: export
+#include <gantry/log.h>        // IWYU pragma: export
 #include <gantry/placement.h>  // IWYU pragma: export
 #include <gantry/runtime.h>    // IWYU pragma: export
 #include <gantry/session.h>    // IWYU pragma: export

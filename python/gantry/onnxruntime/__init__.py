@@ -16,6 +16,16 @@ from gantry import __version__
 from gantry.onnxruntime import capi
 from gantry.onnxruntime.binding import IOBinding
 from gantry.onnxruntime.options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions
+from gantry.onnxruntime.process import (
+    disable_telemetry_events,
+    enable_telemetry_events,
+    get_build_info,
+    get_version_string,
+    preload_dlls,
+    set_default_logger_severity,
+    set_default_logger_verbosity,
+    set_seed,
+)
 from gantry.onnxruntime.session import InferenceSession, ModelMetadata, NodeArg, get_available_providers, get_device
 from gantry.onnxruntime.values import OrtValue
 
@@ -31,18 +41,20 @@ __all__ = [
     "SessionOptions",
     "__version__",
     "capi",
+    "disable_telemetry_events",
+    "enable_telemetry_events",
     "get_all_providers",
     "get_available_providers",
+    "get_build_info",
     "get_device",
     "get_version_string",
+    "preload_dlls",
+    "set_default_logger_severity",
+    "set_default_logger_verbosity",
+    "set_seed",
 ]
 
 get_all_providers = get_available_providers
-
-
-def get_version_string() -> str:
-    """gantry's version."""
-    return __version__
 
 
 def __getattr__(name: str) -> Any:

@@ -4,9 +4,10 @@
 import dataclasses
 import json
 import os
+import threading
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import gantry
@@ -137,6 +138,31 @@ class InferenceSession:
         names = [info.name for info in self._session.outputs]
         results = self._session.run(feed, list(output_names) if output_names else None, cancel=token)
         return [results[name] for name in (output_names or names)]
+
+    def run_async(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        callback: Callable[[list[Any], Any, str], None],
+        user_data: Any = None,
+        run_options: RunOptions | None = None,
+    ) -> None:
+        """Starts run() on a thread of its own and returns. There, `callback(results, user_data, error)` is called once: with what run()
+        returns and "", or with [] and what went wrong. The interpreter ends after it.
+
+        >>> session.run_async(None, {"x": x}, lambda results, tag, error: print(tag, error or results), "first")
+        """
+
+        def run_and_tell() -> None:
+            results: list[Any] = []
+            error = ""
+            try:
+                results = self.run(output_names, input_feed, run_options)
+            except Exception as refused:  # noqa: BLE001 - whatever it is, the callback is whom to tell
+                error = str(refused)
+            callback(results, user_data, error)
+
+        threading.Thread(target=run_and_tell, name="gantry.onnxruntime run_async").start()
 
     def run_with_ort_values(
         self, output_names: Sequence[str] | None, input_dict_ort_values: Mapping[str, OrtValue], run_options: RunOptions | None = None

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
 #include <gtest/gtest.h>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "base/descriptor.h"
+#include "base/log.h"
 #include "plugin/isolation/worker_process.h"
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
@@ -71,6 +73,18 @@ TEST(StartChild, BlocksNoSignal) {
   const std::string mask = words_of("/bin/grep", {"SigBlk", "/proc/self/status"}, &child);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   EXPECT_EQ(mask, "SigBlk:\t0000000000000000\n");
+  EXPECT_EQ(status_of(child), 0);
+}
+
+TEST(StartChild, HandsOnTheLevelOfTheLog) {
+  const LogLevel before = log_level();
+  set_log_level(LogLevel::kDebug);
+  setenv("GANTRY_LOG_TEST", "kept", 1);
+  pid_t child = -1;
+  const std::string words = words_of("/bin/sh", {"-c", "echo \"$GANTRY_LOG, $GANTRY_LOG_TEST\""}, &child);
+  set_log_level(before);
+  unsetenv("GANTRY_LOG_TEST");
+  EXPECT_EQ(words, "debug, kept\n");
   EXPECT_EQ(status_of(child), 0);
 }
 

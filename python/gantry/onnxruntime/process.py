@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ONNX Runtime's module sets for the whole process, as far as it has a meaning here."""
+
+import warnings
+
+import gantry
+
+__all__ = [
+    "disable_telemetry_events",
+    "enable_telemetry_events",
+    "get_build_info",
+    "get_version_string",
+    "preload_dlls",
+    "set_default_logger_severity",
+    "set_default_logger_verbosity",
+    "set_seed",
+]
+
+# ONNX Runtime's severities: verbose, info, warning, error, fatal.
+_LEVELS = ("debug", "info", "warning", "error", "error")
+
+
+def get_version_string() -> str:
+    """gantry's version."""
+    return gantry.__version__
+
+
+def get_build_info() -> str:
+    """A sentence about what runs."""
+    return f"gantry {gantry.__version__}"
+
+
+def set_default_logger_severity(severity: int) -> None:
+    """How much is written to standard error: 0 verbose, 1 info, 2 warning, 3 error, 4 fatal. As gantry.set_log_level, which knows no fatal."""
+    if not 0 <= severity < len(_LEVELS):
+        raise gantry.InvalidArgumentError(f"severity: expected 0 (verbose) to 4 (fatal), found {severity}")
+    gantry.set_log_level(_LEVELS[severity])
+
+
+def set_default_logger_verbosity(verbosity: int) -> None:
+    """Has no effect: set_default_logger_severity(0) writes all there is."""
+
+
+def set_seed(seed: int) -> None:
+    """Cannot be obeyed, and warned of: random operators draw anew in each run unless the model gives them a seed."""
+    warnings.warn(f"gantry.onnxruntime: set_seed({seed}) has no effect; give random nodes the attribute seed", UserWarning, stacklevel=2)
+
+
+def preload_dlls(cuda: bool = True, cudnn: bool = True, msvc: bool = True, directory: str | None = None) -> None:
+    """Has no effect: a provider finds its libraries by itself (`gantry doctor` says which are missing)."""
+
+
+def disable_telemetry_events() -> None:
+    """Has no effect: gantry tells nobody anything."""
+
+
+def enable_telemetry_events() -> None:
+    """Has no effect: gantry tells nobody anything."""
