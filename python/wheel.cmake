@@ -3,6 +3,8 @@
 # libraries they need that not every system has, with their licences. Paths are found relative to each file ($ORIGIN).
 
 get_property(gantry_providers GLOBAL PROPERTY GANTRY_PROVIDERS)
+get_property(gantry_provider_parts GLOBAL PROPERTY GANTRY_PROVIDER_PARTS)
+list(APPEND gantry_providers ${gantry_provider_parts})
 get_property(gantry_manifests GLOBAL PROPERTY GANTRY_MANIFESTS)
 get_property(gantry_beside_providers GLOBAL PROPERTY GANTRY_BESIDE_PROVIDERS)
 get_property(gantry_licences GLOBAL PROPERTY GANTRY_LICENCES)

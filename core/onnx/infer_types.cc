@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -113,8 +112,9 @@ void drop_declared_shapes(onnx::ModelProto& model) {
   });
 }
 
-// Forgets the names that inference made up for extents that it did not know: a declared name stays,
-// also where data tell which extent it is. Names that inputs of the model have are no such names.
+// Forgets the names that an earlier inference made up for extents that it did not know and that the
+// model was saved with: a declared name stays, also where values tell which extent it is. Names that
+// inputs of the model have are no such names.
 void drop_made_up_symbols(onnx::ModelProto& model) {
   constexpr std::string_view kMadeUp = "unk__";
   std::unordered_set<std::string> given;
@@ -135,53 +135,6 @@ void drop_made_up_symbols(onnx::ModelProto& model) {
   });
 }
 
-// True if a tensor of one axis is so long that propagating its data, which takes an object for each
-// element whatever the type, would cost more than it tells.
-bool has_long_vector(onnx::ModelProto& model) {
-  constexpr int64_t kLong = int64_t{1} << 20;
-  bool found = false;
-  const auto look = [&](const onnx::ValueInfoProto& info) {
-    const onnx::TensorShapeProto& shape = info.type().tensor_type().shape();
-    found = found || (shape.dim_size() == 1 && shape.dim(0).dim_value() > kLong);
-  };
-  onnx::for_each_graph(model, [&](onnx::GraphProto& graph) {
-    for (const auto& info : graph.input()) look(info);
-    for (const auto& info : graph.value_info()) look(info);
-    for (const auto& info : graph.output()) look(info);
-    for (const auto& tensor : graph.initializer()) {
-      found = found || (tensor.dims_size() == 1 && tensor.dims(0) > kLong);
-    }
-  });
-  return found;
-}
-
-// True if a node may make integers that are a shape or a part of one: of no or one axis, as far as
-// is known. Only such outputs make propagating data tell anything that inference does not know.
-bool computes_shapes(onnx::ModelProto& model) {
-  const auto may_be_shape = [](const onnx::TypeProto& type) {
-    if (!type.has_tensor_type()) return type.value_case() == onnx::TypeProto::VALUE_NOT_SET;
-    const onnx::TypeProto::Tensor& tensor = type.tensor_type();
-    const int32_t element = tensor.elem_type();
-    const bool is_integer =
-        element == onnx::TensorProto::INT64 || element == onnx::TensorProto::INT32;
-    return element == onnx::TensorProto::UNDEFINED ||
-           (is_integer && (!tensor.has_shape() || tensor.shape().dim_size() <= 1));
-  };
-  bool found = false;
-  onnx::for_each_graph(model, [&](const onnx::GraphProto& graph) {
-    std::unordered_map<std::string_view, const onnx::TypeProto*> types;
-    for (const auto& info : graph.value_info()) types[info.name()] = &info.type();
-    for (const auto& info : graph.output()) types[info.name()] = &info.type();
-    for (const auto& node : graph.node()) {
-      for (const std::string& name : node.output()) {
-        const auto type = types.find(name);
-        found = found || (!name.empty() && (type == types.end() || may_be_shape(*type->second)));
-      }
-    }
-  });
-  return found || model.functions_size() > 0;
-}
-
 std::optional<std::string> try_infer(onnx::ModelProto& model, bool propagate_data) {
   const HiddenConstants hidden(model);
   try {
@@ -200,19 +153,14 @@ std::optional<std::string> try_infer(onnx::ModelProto& model, bool propagate_dat
 }  // namespace
 
 void infer_types(onnx::ModelProto& model) {
-  // Without data first: only then is it known how long the vectors are.
-  for (const bool propagate_data : {false, true}) {
-    if (propagate_data &&
-        (!computes_shapes(model) || !names_are_unique(model) || has_long_vector(model)))
-      return;
-    if (propagate_data) drop_made_up_symbols(model);
-    std::optional<std::string> problem = try_infer(model, propagate_data);
-    if (problem && problem->find("existing shape") != std::string::npos) {
-      drop_declared_shapes(model);
-      problem = try_infer(model, propagate_data);
-    }
-    if (problem) reject_model("type inference", *problem);
+  const bool propagate_data = names_are_unique(model);
+  if (propagate_data) drop_made_up_symbols(model);
+  std::optional<std::string> problem = try_infer(model, propagate_data);
+  if (problem && problem->find("existing shape") != std::string::npos) {
+    drop_declared_shapes(model);
+    problem = try_infer(model, propagate_data);
   }
+  if (problem) reject_model("type inference", *problem);
 }
 
 }  // namespace gantry

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "onnx/bodies/microsoft.h"
+#include "onnx/data_propagation.h"
 #include "onnx/gradient/gradient.h"
 #include "onnx/schema_table.h"
 
@@ -15,6 +16,7 @@ namespace {
 constexpr std::string_view kPreviewDomains = "ai.onnx.preview";
 
 std::unique_ptr<const onnx::OpSchema> finished(onnx::OpSchema schema) {
+  limit_data_propagation(schema);
   schema.Finalize();
   return std::make_unique<const onnx::OpSchema>(std::move(schema));
 }

@@ -90,7 +90,7 @@ void check_library(ProviderCandidate& candidate, const CheckContext& context) {
   for (const Manifest& build : builds) {
     candidate.manifest = build;
     candidate.row.stage = "requirements";
-    std::vector<std::string> missing = missing_cpu_features(build, context.machine);
+    std::vector<std::string> missing = missing_cpu_features(build);
     if (missing.empty()) {
       check_file(candidate, context);
       candidate.row.stage = "requirements";

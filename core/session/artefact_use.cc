@@ -32,9 +32,8 @@ std::string build_of(const std::string& library) {
 }
 
 std::string processor() {
-  Machine machine;
   std::string all;
-  for (const std::string& feature : machine.cpu_features()) all += feature + " ";
+  for (const std::string& feature : cpu_features()) all += feature + " ";
   return short_digest(all);
 }
 

@@ -32,6 +32,16 @@ json defaults_of(const json& schema) {
   return result;
 }
 
+const json& parsed_schema() {
+  static const json parsed = json::parse(config_schema());
+  return parsed;
+}
+
+const json& all_defaults() {
+  static const json all = defaults_of(parsed_schema());
+  return all;
+}
+
 Fallback to_fallback(const std::string& name) {
   if (name == "warn") return Fallback::kWarn;
   return name == "allow" ? Fallback::kAllow : Fallback::kError;
@@ -53,7 +63,7 @@ PlacementRule to_rule(const json& rule) {
 
 IsolationSettings to_worker(const json& given) {
   const json::json_pointer place("/properties/providers/properties/worker/additionalProperties");
-  json limits = defaults_of(json::parse(config_schema())[place]);
+  json limits = defaults_of(parsed_schema()[place]);
   limits.update(given);
   IsolationSettings worker;
   worker.start_timeout_ms = limits["start_timeout_ms"];
@@ -142,7 +152,7 @@ CheckedDocument check_document(const Config::Document& document) {
 
 Config Config::parse(const std::vector<Document>& documents) {
   Config config;
-  config.root = defaults_of(json::parse(config_schema()));
+  config.root = all_defaults();
   std::vector<ConfigFinding> findings;
   for (const Document& document : documents) {
     if (document.text.empty() && document.file.empty()) continue;

@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <unicode/locid.h>
-#include <unicode/uchar.h>
-#include <unicode/unistr.h>
-#include <unicode/utf8.h>
 #include <utility>
+
+#include "media/media.h"
 
 namespace gantry::cpu {
 
@@ -34,16 +32,7 @@ std::string CaseChange::operator()(std::string_view text) const {
     }
     return result;
   }
-  auto letters = icu::UnicodeString::fromUTF8(
-      icu::StringPiece(text.data(), static_cast<int32_t>(text.size())));
-  const icu::Locale locale(locale_.c_str());
-  if (to_ == LetterCase::kLower) {
-    letters.toLower(locale);
-  } else {
-    letters.toUpper(locale);
-  }
-  std::string result;
-  return letters.toUTF8String(result);
+  return media().change_case(to_, locale_, text);
 }
 
 size_t leading_space(std::string_view text) {
@@ -53,12 +42,7 @@ size_t leading_space(std::string_view text) {
     return first == ' ' || (first >= 0x09 && first <= 0x0D) || (first >= 0x1C && first <= 0x1F) ? 1
                                                                                                 : 0;
   }
-  int32_t end = 0;
-  UChar32 letter = 0;
-  // No character has more than four bytes.
-  const auto length = static_cast<int32_t>(std::min<size_t>(text.size(), 4));
-  U8_NEXT(text.data(), end, length, letter);
-  return letter >= 0 && u_isUWhiteSpace(letter) ? static_cast<size_t>(end) : 0;
+  return media().leading_space(text);
 }
 
 }  // namespace gantry::cpu

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Letters and white space of UTF-8 texts, by the Unicode library (ICU). Any thread.
+// Letters and white space of UTF-8 texts; what is beyond ASCII by the Unicode library (ICU), which
+// comes with media/media.h. Any thread.
 #pragma once
 
 #include <cstddef>

@@ -5,8 +5,11 @@
 #include <string>
 #include <vector>
 
-#define XXH_INLINE_ALL
+#if defined(__x86_64__)
+#include <xxh_x86dispatch.h>  // the library's functions for the widest vectors of the processor
+#else
 #include <xxhash.h>
+#endif
 
 namespace gantry::onednn {
 namespace {

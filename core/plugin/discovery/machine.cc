@@ -109,9 +109,9 @@ bool is_there(const fs::path& path) {
 
 }  // namespace
 
-const std::set<std::string>& Machine::cpu_features() {
-  if (!cpu_features_) cpu_features_ = read_cpu_features();
-  return *cpu_features_;
+const std::set<std::string>& cpu_features() {
+  static const std::set<std::string> features = read_cpu_features();
+  return features;
 }
 
 std::string Machine::find_library(const std::string& name,

@@ -103,11 +103,10 @@ void check_digest(const Manifest& manifest, const std::string& manifest_file,
   }
 }
 
-std::vector<std::string> missing_cpu_features(const Manifest& manifest, Machine& machine) {
+std::vector<std::string> missing_cpu_features(const Manifest& manifest) {
   std::vector<std::string> missing;
   for (const std::string& feature : manifest.required_cpu_features) {
-    if (!machine.cpu_features().count(feature))
-      missing.push_back("the processor feature " + feature);
+    if (!cpu_features().contains(feature)) missing.push_back("the processor feature " + feature);
   }
   return missing;
 }

@@ -24,7 +24,7 @@ void check_digest(const Manifest& manifest, const std::string& manifest_file,
                   const LibraryFile& library);
 
 /// What the processor lacks and the manifest requires, as "the processor feature amx_tile".
-std::vector<std::string> missing_cpu_features(const Manifest& manifest, Machine& machine);
+std::vector<std::string> missing_cpu_features(const Manifest& manifest);
 
 /// Libraries that the manifest requires or that the library is linked with, and that the dynamic
 /// loader would not find: "the library libcuda.so.1 (install the driver)".

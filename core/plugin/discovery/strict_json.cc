@@ -151,6 +151,7 @@ class StrictEvents final : public nlohmann::json_sax<json> {
     bool is_array = false;
     size_t index = 0;
     std::string member;
+    std::string place;  // of the object or array itself
   };
 
   // The library's text without its number and position, which it counts another way, and without
@@ -185,11 +186,9 @@ class StrictEvents final : public nlohmann::json_sax<json> {
   }
 
   [[nodiscard]] std::string pointer() const {
-    std::string result;
-    for (const Level& level : levels_) {
-      result = json_pointer(result, level.is_array ? std::to_string(level.index) : level.member);
-    }
-    return result;
+    if (levels_.empty()) return {};
+    const Level& level = levels_.back();
+    return json_pointer(level.place, level.is_array ? std::to_string(level.index) : level.member);
   }
 
   // Notes where a value starts.
@@ -213,7 +212,7 @@ class StrictEvents final : public nlohmann::json_sax<json> {
           subject_, places_.at(pointer()).value,
           pointer() + ": expected at most " + std::to_string(max_depth_) + " levels, found more");
     }
-    levels_.push_back({is_array, 0, {}});
+    levels_.push_back({is_array, 0, {}, pointer()});
     return true;
   }
   bool close() {

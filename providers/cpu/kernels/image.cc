@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 
-#include "image_formats.h"
 #include "kernels/all_kernels.h"
+#include "media/media.h"
 #include "node_kernel.h"
 
 namespace gantry::cpu {
@@ -16,7 +16,7 @@ namespace {
 class ImageDecoder final : public NodeKernel {
  public:
   explicit ImageDecoder(const sdk::NodeView& node)
-      : NodeKernel(node), format_(node.get_string("pixel_format", "RGB")) {
+      : NodeKernel(node), media_(media()), format_(node.get_string("pixel_format", "RGB")) {
     if (format_ != "RGB" && format_ != "BGR" && format_ != "Grayscale") {
       node.fail(GANTRY_INVALID_MODEL,
                 "attribute pixel_format is \"" + format_ + "\", expected RGB, BGR or Grayscale");
@@ -25,7 +25,7 @@ class ImageDecoder final : public NodeKernel {
 
   void run(sdk::Call& call) const override {
     require_rank(call, 0, 1);
-    const Image image = decode_image(call.data<uint8_t>(0), call.shape(0)[0]);
+    const Image image = media_.decode_image(call.data<uint8_t>(0), call.shape(0)[0]);
     const bool is_gray = format_ == "Grayscale";
     auto* y = static_cast<uint8_t*>(
         call.output(0, GANTRY_UINT8, {image.height, image.width, is_gray ? 1 : 3}).data);
@@ -46,6 +46,7 @@ class ImageDecoder final : public NodeKernel {
   }
 
  private:
+  const Media& media_;
   std::string format_;
 };
 

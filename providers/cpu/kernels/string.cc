@@ -8,7 +8,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <re2/re2.h>
 #include <set>
 #include <string>
 #include <string_view>
@@ -16,6 +15,7 @@
 
 #include "broadcast.h"
 #include "kernels/all_kernels.h"
+#include "media/media.h"
 #include "node_kernel.h"
 #include "strings.h"
 #include "unicode.h"
@@ -53,6 +53,7 @@ class StringSplit final : public NodeKernel {
       : NodeKernel(node), delimiter_(node.get_string("delimiter", "")) {
     const int64_t most = node.get_int("maxsplit", -1);
     most_ = most < 0 ? std::numeric_limits<int64_t>::max() : most;
+    if (delimiter_.empty()) media();  // words end at white space, of which Unicode has more
   }
 
   void run(sdk::Call& call) const override {
@@ -119,6 +120,7 @@ class StringNormalizer final : public NodeKernel {
       : NodeKernel(node),
         is_case_sensitive_(node.get_int("is_case_sensitive", 0) != 0),
         fold_(LetterCase::kLower, node.get_string("locale", "en_US")) {
+    media();  // for letters that runs may bring
     const std::string action = node.get_string("case_change_action", "NONE");
     if (action == "LOWER" || action == "UPPER") {
       change_.emplace(action == "LOWER" ? LetterCase::kLower : LetterCase::kUpper,
@@ -168,11 +170,13 @@ class StringNormalizer final : public NodeKernel {
 
 class RegexFullMatch final : public NodeKernel {
  public:
-  explicit RegexFullMatch(const sdk::NodeView& node)
-      : NodeKernel(node), expression_(node.get_string("pattern", ""), RE2::Quiet) {
-    if (!expression_.ok()) {
-      node.fail(GANTRY_INVALID_MODEL, "attribute pattern \"" + expression_.pattern() +
-                                          "\" is no RE2 expression: " + expression_.error());
+  explicit RegexFullMatch(const sdk::NodeView& node) : NodeKernel(node) {
+    const std::string pattern = node.get_string("pattern", "");
+    std::string problem;
+    expression_ = media().compile_expression(pattern, problem);
+    if (!expression_) {
+      node.fail(GANTRY_INVALID_MODEL,
+                "attribute pattern \"" + pattern + "\" is no RE2 expression: " + problem);
     }
   }
 
@@ -183,15 +187,12 @@ class RegexFullMatch final : public NodeKernel {
     auto* texts = call.scratch<gantry_str>(count);
     read_strings(call.host(), call.value(0), count, texts);
     call.parallel_for(count, 64, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const re2::StringPiece text(texts[i].data, static_cast<size_t>(texts[i].length));
-        y[i] = RE2::FullMatch(text, expression_);
-      }
+      for (int64_t i = begin; i < end; ++i) y[i] = expression_->matches(sdk::to_view(texts[i]));
     });
   }
 
  private:
-  RE2 expression_;
+  std::unique_ptr<Expression> expression_;
 };
 
 constexpr sdk::KernelRow kStringRows[] = {

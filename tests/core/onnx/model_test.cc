@@ -33,7 +33,7 @@ TEST(OnnxModel, InfersTypesThroughConstantShapes) {
   EXPECT_EQ(graph->outputs()[0]->type.shape, (std::vector<int64_t>{1, -1, 24}));
 }
 
-// Inference without data, which comes first, makes names up for the extents of r.
+// Without the values of its shape, inference would make names up for the extents of r.
 TEST(OnnxModel, DataNameExtents) {
   const auto graph = test::graph_of(R"(
     g (float[N, 4, L] x) => (float[a, b, c, d] y) {
@@ -52,6 +52,23 @@ TEST(OnnxModel, DataNameExtents) {
   const GraphValue* r = test::value_named(*graph, "r");
   EXPECT_EQ(r->type.shape, (std::vector<int64_t>{-1, 2, 2, -1}));
   EXPECT_EQ(r->type.symbols, (std::vector<std::string>{"N", "", "", "L"}));
+}
+
+// The values of a long vector are not followed, those of shapes in the same model are.
+TEST(OnnxModel, InfersComputedShapesBesideLongVectors) {
+  const auto graph = test::graph_of(R"(
+    g (float[2000000] long, int64[2000000] longer, float[2, 3, 8] x)
+      => (float[k] sums, int64[k] doubled, float[a, b] y) {
+      sums = Add(long, long)
+      doubled = Add(longer, longer)
+      extents = Shape(x)
+      first = Constant <value_ints = [0]> ()
+      rows = Gather(extents, first)
+      rest = Constant <value_ints = [-1]> ()
+      shape = Concat <axis = 0> (rows, rest)
+      y = Reshape(x, shape)
+    })");
+  EXPECT_EQ(graph->outputs()[2]->type.shape, (std::vector<int64_t>{2, 24}));
 }
 
 TEST(OnnxModel, KnowsItsHeader) {

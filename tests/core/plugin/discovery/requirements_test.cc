@@ -80,7 +80,7 @@ TEST_F(RequirementsTest, NamesEverythingThatIsMissing) {
   manifest.required_cpu_features = {"gantry-no-such-feature"};
   Machine machine;
   const std::string library = folder_.path("d/lib/libx.so");
-  EXPECT_THAT(missing_cpu_features(manifest, machine),
+  EXPECT_THAT(missing_cpu_features(manifest),
               testing::ElementsAre("the processor feature gantry-no-such-feature"));
   EXPECT_THAT(missing_libraries(manifest, library, {}, machine),
               testing::ElementsAre("the library libgantry-no-such.so.9 (install the driver)"));

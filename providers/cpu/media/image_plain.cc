@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "image_plain.h"
+#include "media/image_plain.h"
 
 #include <algorithm>
 #include <climits>

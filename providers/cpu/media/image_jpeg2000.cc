@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "image_jpeg2000.h"
+#include "media/image_jpeg2000.h"
 
 #include <algorithm>
 #include <cstring>

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "image_formats.h"
+#include "media/image_formats.h"
 
 namespace gantry::cpu {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "image_formats.h"
+#include "media/image_formats.h"
 
 #include <algorithm>
 #include <climits>
@@ -11,8 +11,8 @@
 #include <turbojpeg.h>
 #include <webp/decode.h>
 
-#include "image_jpeg2000.h"
-#include "image_plain.h"
+#include "media/image_jpeg2000.h"
+#include "media/image_plain.h"
 
 namespace gantry::cpu {
 
