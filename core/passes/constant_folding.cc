@@ -2,10 +2,14 @@
 #include "passes/constant_folding.h"
 
 #include <algorithm>
+#include <array>
+#include <memory>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "base/value.h"
 #include "passes/replace.h"
 
 namespace gantry {
@@ -87,25 +91,72 @@ class Extract {
   std::vector<GraphValue*> results_;
 };
 
+// True for nodes whose output has the elements of their first input in another shape.
+bool only_changes_shape(const Node& node) {
+  constexpr std::array<std::string_view, 4> kNames = {"Reshape", "Squeeze", "Unsqueeze", "Flatten"};
+  return node.domain.empty() &&
+         std::find(kNames.begin(), kNames.end(), node.op_type) != kNames.end();
+}
+
+// The memory of a constant as a tensor of another shape; null where there is no such tensor.
+ValueRef reshaped(const ValueRef& constant, const TypeInfo& type) {
+  if (!constant || constant->kind != GANTRY_KIND_TENSOR || bits_of(constant->dtype) == 0) return {};
+  const std::vector<int64_t>& shape = type.shape;
+  if (!type.has_rank || std::find(shape.begin(), shape.end(), -1) != shape.end()) return {};
+  if (element_count(shape) != element_count(constant->shape)) return {};
+  std::shared_ptr<const void> owner = constant->owner;
+  if (!owner) owner = constant;  // which borrows, and stays
+  ValueRef view = view_tensor(constant->dtype, shape, constant->view.data,
+                              constant->view.size_bytes, std::move(owner));
+  view->is_mapped = constant->is_mapped;
+  return view;
+}
+
 class Folder {
  public:
   Folder(Graph& graph, const PassContext& context) : graph_(graph), context_(context) {}
 
   bool run() {
+    const bool has_reshaped = reshape_constants();
+    if (has_reshaped) graph_.sweep();
     const std::vector<Node*> nodes = collect();
-    if (nodes.empty()) return false;
-    bool changed = fold(nodes);
-    if (!changed && nodes.size() > 1) {
-      for (Node* node : nodes) changed |= has_constant_inputs(*node) && fold({node});
-    }
-    if (changed) graph_.sweep();
-    return changed;
+    const bool has_folded = !nodes.empty() && fold_all(nodes);
+    if (has_folded) graph_.sweep();
+    return has_reshaped || has_folded;
   }
 
  private:
   static bool has_constant_inputs(const Node& node) {
     return std::all_of(node.inputs.begin(), node.inputs.end(),
                        [](const GraphValue* value) { return !value || value->constant; });
+  }
+
+  // What is the same memory needs no kernel, which would copy it.
+  bool reshape_constants() {
+    bool changed = false;
+    for (const auto& node : graph_.nodes()) {
+      if (!only_changes_shape(*node) || !has_constant_inputs(*node) || is_left(*node)) continue;
+      if (node->inputs.empty() || !node->inputs[0] || node->outputs.size() != 1) continue;
+      GraphValue* output = node->outputs[0];
+      ValueRef view = output ? reshaped(node->inputs[0]->constant, output->type) : nullptr;
+      if (!view) continue;
+      graph_.remove_node(node.get());
+      make_constant(output, std::move(view));
+      changed = true;
+    }
+    return changed;
+  }
+
+  bool fold_all(const std::vector<Node*>& nodes) {
+    bool changed = fold(nodes);
+    if (changed || nodes.size() == 1) return changed;
+    for (Node* node : nodes) changed |= has_constant_inputs(*node) && fold({node});
+    return changed;
+  }
+
+  [[nodiscard]] bool is_left(const Node& node) const {
+    return (context_.is_kept && context_.is_kept(node)) ||
+           (context_.is_nondeterministic && context_.is_nondeterministic(node));
   }
 
   // Nodes that depend on constants only, through each other or directly.
@@ -118,8 +169,7 @@ class Folder {
             return !value || value->constant || known.contains(value);
           });
       if (!is_known || !node->captures.empty() || grows_too_large(*node)) continue;
-      if (context_.is_kept && context_.is_kept(*node)) continue;
-      if (context_.is_nondeterministic && context_.is_nondeterministic(*node)) continue;
+      if (is_left(*node)) continue;
       nodes.push_back(node.get());
       known.insert(node->outputs.begin(), node->outputs.end());
     }

@@ -47,6 +47,19 @@ void keep_rules_of(const std::set<FunctionCall>& calls, const Graph& graph,
   }
 }
 
+// Little is computed sooner than other threads are awake.
+uint32_t threads_for(const Graph& graph) {
+  constexpr uint64_t kMuch = uint64_t{1} << 20;
+  uint64_t size_bytes = 0;
+  for (const auto& value : graph.values()) {
+    const std::vector<int64_t>& shape = value->type.shape;
+    const bool is_known =
+        value->type.has_rank && std::find(shape.begin(), shape.end(), -1) == shape.end();
+    if (is_known) size_bytes += bytes_of(value->type.dtype, element_count(shape));
+  }
+  return size_bytes < kMuch ? 1 : hardware_threads();
+}
+
 // Computes the outputs of a graph of constants with the kernels of CPU; nothing if one is missing
 // or fails, so that the failure shows up where the node would have run.
 std::vector<ValueRef> evaluate_on_cpu(ProviderRegistry& registry, const Config& config,
@@ -58,9 +71,10 @@ std::vector<ValueRef> evaluate_on_cpu(ProviderRegistry& registry, const Config& 
     const std::unique_ptr<GraphPlacement> placement = place(graph, host.candidates, {});
     if (!placement->complete()) return {};
     auto devices = std::make_shared<DeviceTable>();
+    const uint32_t threads = threads_for(graph);
     auto program = std::make_unique<Program>(*placement, *devices, host.owners,
-                                             BuildOptions{.threads = hardware_threads()});
-    Executor executor(std::move(program), std::move(devices), hardware_threads(), nullptr, {});
+                                             BuildOptions{.threads = threads});
+    Executor executor(std::move(program), std::move(devices), threads, nullptr, {});
     std::vector<ValueRef> outputs(graph.outputs().size());
     executor.run({}, outputs, {});
     // What a mapped file gave for this is most often not wanted again.

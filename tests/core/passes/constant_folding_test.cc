@@ -2,6 +2,8 @@
 #include "passes/constant_folding.h"
 
 #include <gtest/gtest.h>
+#include <string>
+#include <vector>
 
 #include "pass_test.h"
 
@@ -58,6 +60,31 @@ TEST(ConstantFolding, GoesNodeByNodeIfTheWholeCannotBeComputed) {
   %c = Abs-13(%b) : float32[2]
   %y = Add-14(%x, %c) : float32[2]
 )");
+}
+
+TEST(ConstantFolding, MakesAnotherShapeOfAConstantOfItsMemory) {
+  const auto graph = test::graph_of(R"(
+      g (float[2, 1, 3] x) => (float[2, 1, 3] y) {
+        a = Constant <value = float[2, 3] {1, 2, 3, 4, 5, 6}> ()
+        axis = Constant <value_ints = [1]> ()
+        b = Unsqueeze(a, axis)
+        c = Neg(b)
+        z = Add(x, b)
+        y = Add(z, c)
+      })");
+  const void* memory = test::value_named(*graph, "a")->constant->view.data;
+  PassContext context = test::summing_context();
+  std::vector<std::string> computed;
+  context.evaluate = [&](const Graph& extract) {
+    for (const auto& node : extract.nodes()) computed.push_back(node->op_type);
+    return test::evaluate_sums(extract);
+  };
+  EXPECT_TRUE(test::run_pass("constant_folding", *graph, context));
+  EXPECT_EQ(computed, (std::vector<std::string>{"Neg"}));
+  const GraphValue* b = test::value_named(*graph, "b");
+  ASSERT_TRUE(b->constant && test::value_named(*graph, "c")->constant);
+  EXPECT_EQ(b->constant->shape, (std::vector<int64_t>{2, 1, 3}));
+  EXPECT_EQ(b->constant->view.data, memory);
 }
 
 TEST(ConstantFolding, LeavesRandomNodesAlone) {
