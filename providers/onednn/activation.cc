@@ -37,6 +37,12 @@ std::optional<Activation> activation_of(const sdk::NodeView& node) {
   if (op == "Relu") return Activation{algorithm::eltwise_relu, 0, 0};
   if (op == "LeakyRelu")
     return Activation{algorithm::eltwise_relu, node.get_float("alpha", 0.01F), 0};
+  if (op == "PRelu") {  // of one slope for all
+    const std::optional<float> slope =
+        node.input(1).is_constant() ? scalar_of(node.input(1)) : std::nullopt;
+    if (!slope) return std::nullopt;
+    return Activation{algorithm::eltwise_relu, *slope, 0};
+  }
   if (op == "Clip") return clip_of(node);
   if (op == "Sigmoid") return Activation{algorithm::eltwise_logistic, 0, 0};
   if (op == "Tanh") return Activation{algorithm::eltwise_tanh, 0, 0};

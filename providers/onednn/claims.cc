@@ -114,7 +114,7 @@ class Claimer {
       reason = family->refusal(index_, unit);
     }
     if (!reason.empty()) return refuse(node, reason);
-    const bool needs_format = family->needs_format || index_.node(node).op_type() == "ReduceMean";
+    const bool needs_format = family->needs_format || is_reduction(index_.node(node).op_type());
     if (needs_format && !is_channels_last(index_.input_slots(one.nodes)))
       return refuse(node, "taken only behind a kernel whose result is channels-last");
     if (!unit.is_quantized() && !is_channels_last(index_.input_slots(one.nodes))) {

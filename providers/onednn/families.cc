@@ -82,6 +82,10 @@ constinit const std::array<Family, kFamilyCount> kFamilies = {{
 
 bool is_recurrent(std::string_view op_type) { return op_type == "LSTM" || op_type == "GRU"; }
 
+bool is_reduction(std::string_view op_type) {
+  return op_type == "ReduceMean" || op_type == "ReduceMax";
+}
+
 FamilyIndex family_of(std::string_view op_type) {
   if (op_type == "Conv" || op_type == "QLinearConv") return kConv;
   if (op_type == "ConvTranspose") return kDeconv;
@@ -89,8 +93,8 @@ FamilyIndex family_of(std::string_view op_type) {
   if (op_type == "MatMulInteger") return kIntegerProduct;
   if (op_type == "Concat") return kConcat;
   if (is_recurrent(op_type)) return kRecurrent;
-  constexpr std::array kPools = {"MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool",
-                                 "ReduceMean"};
+  if (is_reduction(op_type)) return kPool;
+  constexpr std::array kPools = {"MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool"};
   return std::find(kPools.begin(), kPools.end(), op_type) != kPools.end() ? kPool : kPointwise;
 }
 

@@ -52,5 +52,7 @@ extern const std::array<Family, kFamilyCount> kFamilies;
 /// Of an operator of ai.onnx; those that no family names are asked of as pointwise ones.
 FamilyIndex family_of(std::string_view op_type);
 bool is_recurrent(std::string_view op_type);
+/// Of those that a pool over the whole plane is.
+bool is_reduction(std::string_view op_type);
 
 }  // namespace gantry::onednn

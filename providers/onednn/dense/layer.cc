@@ -93,8 +93,10 @@ std::optional<std::vector<Instruction>> dense_steps_of(const Chain& chain) {
   return steps;
 }
 
-bool DenseLayer::takes(int64_t columns) {
+bool DenseLayer::takes(int64_t rows, int64_t inner, int64_t columns) {
+  constexpr int64_t kManyRows = 192;
   const int64_t half = kPanelColumns / 2;
+  if (rows >= kManyRows && inner * columns * kFloat <= bytes_of_cache() / 4) return false;
   return dense_code() && (columns + half - 1) / half * half * 2 <= columns * 3;
 }
 

@@ -21,9 +21,10 @@ std::optional<std::vector<Instruction>> dense_steps_of(const Chain& chain);
 
 class DenseLayer {
  public:
-  /// True if products with a matrix of so many columns are made here: the CPU has the code, and
-  /// panels are not mostly empty. [any]
-  static bool takes(int64_t columns);
+  /// True if products with a matrix of [inner, columns] are made here: the CPU has the code, panels
+  /// are not mostly empty, and there are not so many rows (0 or less: not known) for a matrix that
+  /// stays cached that bringing them into order costs more than waiting for it. [any]
+  static bool takes(int64_t rows, int64_t inner, int64_t columns);
 
   /// `bias`: of the columns. Requires steps of `chain` that dense_steps_of() knows. Errors:
   /// OUT_OF_MEMORY.

@@ -22,6 +22,10 @@ std::optional<std::vector<TileStep>> tile_steps_of(const Chain& chain) {
       steps.push_back({Kind::kHardSigmoid, alpha, beta});
     } else if (function == algorithm::eltwise_hardswish) {
       steps.push_back({Kind::kHardSwish, alpha, beta});
+    } else if (function == algorithm::eltwise_logistic) {
+      steps.push_back({Kind::kSigmoid, 0, 0});
+    } else if (function == algorithm::eltwise_swish) {
+      steps.push_back({Kind::kSwish, alpha, 0});
     } else {
       return std::nullopt;
     }

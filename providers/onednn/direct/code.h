@@ -38,7 +38,9 @@ struct TileStep {
     kRelu,         ///< x < 0 ? alpha * x : x
     kClip,         ///< to [alpha, beta]
     kHardSigmoid,  ///< alpha * x + beta, clipped to [0, 1]
-    kHardSwish     ///< x times that
+    kHardSwish,    ///< x times that
+    kSigmoid,      ///< 1 / (1 + e^(-x))
+    kSwish         ///< x times that of alpha * x
   } kind = Kind::kAdd;
   float alpha = 0;
   float beta = 0;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "direct/code.h"
+#include "direct/functions-inl.h"
 #include "direct/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -30,6 +31,18 @@ template <bool kIsPartial>
 HWY_INLINE V32 load(const float* from, hn::Mask<F32> lanes) {
   if constexpr (kIsPartial) return load_lanes(lanes, F32(), from);
   return hn::LoadU(F32(), from);
+}
+
+/// Not inlined into every tile: a call costs less than its code would.
+template <int kCount>
+HWY_NOINLINE void apply_sigmoid(V32 (&all)[kCount], const TileStep& step) {
+  const F32 d;
+  if (step.kind == TileStep::Kind::kSigmoid) {
+    for (V32& x : all) x = sigmoid(x);
+  } else {
+    const V32 alpha = hn::Set(d, step.alpha);
+    for (V32& x : all) x = hn::Mul(x, sigmoid(hn::Mul(x, alpha)));
+  }
 }
 
 /// A tile of results: kRows pixels of kVectors vectors, the last of which may be partial.
@@ -78,6 +91,14 @@ struct Tile {
             x = step.kind == TileStep::Kind::kHardSwish ? hn::Mul(x, gate) : gate;
           }
           break;
+        case TileStep::Kind::kSigmoid:
+        case TileStep::Kind::kSwish: {
+          V32 all[kRows * kVectors];  // in memory, where the sums themselves must not be
+          for (int i = 0; i < kRows * kVectors; ++i) all[i] = sums[i];
+          apply_sigmoid(all, step);
+          for (int i = 0; i < kRows * kVectors; ++i) sums[i] = all[i];
+          break;
+        }
       }
     }
     for (int r = 0; r < kRows; ++r) {

@@ -2,8 +2,9 @@
 // Conv (ai.onnx 1, 11, 22) in f32 with two spatial axes for which the library has no code that is
 // good at few channels: in groups, with windows of one pixel or one channel for each group (and the
 // exchange of channels that stands before it), and of images, which the library first brings into
-// another order and does on one thread. The result has its channels innermost; all of them part
-// their work by rows of the image, so that a thread finds what it made.
+// another order and does on one thread. Of one spatial axis: one channel for each group. The result
+// has its channels innermost; all of them part their work by rows of the image, so that a thread
+// finds what it made.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -32,6 +33,18 @@ struct Form : ConvShape {
   /// Channels of a group in the source, and in the target.
   [[nodiscard]] int64_t inner() const { return weights[1]; }
   [[nodiscard]] int64_t columns() const { return weights[0] / groups; }
+
+  // A tensor with one spatial axis is an image of one row.
+
+  [[nodiscard]] bool is_line() const { return spatial_rank() == 1; }
+  [[nodiscard]] int64_t window_rows() const { return is_line() ? 1 : window.kernel[0]; }
+  [[nodiscard]] int64_t row_stride() const { return is_line() ? 1 : window.strides[0]; }
+  [[nodiscard]] int64_t row_dilation() const { return is_line() ? 1 : window.dilations[0]; }
+  [[nodiscard]] int64_t rows_before(const ConvPlan& plan) const {
+    return is_line() ? 0 : plan.placed.pads_begin[0];
+  }
+  /// Of an image, source or target.
+  [[nodiscard]] int64_t rows_of(const Dims& image) const { return is_line() ? 1 : image[2]; }
 };
 
 // False: it is of no kind that is taken here.
@@ -42,22 +55,22 @@ bool set_kind(Form& form) {
   const Window& window = form.window;
   if (form.groups == 1) {
     form.kind = Form::Kind::kNarrow;
-    return window.kernel[0] * window.kernel[1] <= kMostNarrowTaps &&
+    return !form.is_line() && window.kernel[0] * window.kernel[1] <= kMostNarrowTaps &&
            form.inner() <= kMostNarrowChannels;
   }
   if (form.inner() == 1 && form.columns() == 1) {
     form.kind = Form::Kind::kDepthwise;
-    return window.kernel[0] <= kMostWindowRows;
+    return form.window_rows() <= kMostWindowRows;
   }
   form.kind = Form::Kind::kPixel;
-  return is_all(window.kernel, 1) && is_all(window.strides, 1) && is_all(window.pads_begin, 0) &&
-         is_all(window.pads_end, 0);
+  return !form.is_line() && is_all(window.kernel, 1) && is_all(window.strides, 1) &&
+         is_all(window.pads_begin, 0) && is_all(window.pads_end, 0);
 }
 
 std::optional<Form> form_of(const GraphIndex& index, const Unit& unit) {
   if (index.node(unit.anchor).op_type() != "Conv" || unit.is_quantized()) return std::nullopt;
   Form form(index, unit);
-  if (!form.fault.empty() || form.spatial_rank() != 2 || !set_kind(form)) return std::nullopt;
+  if (!form.fault.empty() || form.spatial_rank() > 2 || !set_kind(form)) return std::nullopt;
   auto steps = tile_steps_of(unit.chain);
   if (!steps) return std::nullopt;
   form.steps = std::move(*steps);
@@ -119,17 +132,24 @@ class DirectConvKernel final : public sdk::Kernel {
 
   void convolve(sdk::Call& call, const ConvPlan& plan) const {
     constexpr int64_t kCostOfElement = 6;  // of a depthwise product, whose operands are both read
+    constexpr int64_t kLeastOfLine = 16;   // results
     const bool is_depthwise = form_.kind == Form::Kind::kDepthwise;
-    const int64_t row = plan.output[3] * form_.output_channels();
-    const int64_t products = row * form_.window.kernel[0] * form_.window.kernel[1] *
-                             (is_depthwise ? kCostOfElement : form_.inner());
-    const int64_t rows = plan.output[0] * plan.output[2];
-    const int64_t grain = 1 + kProductsPerTask / products;
-    const int64_t ring = shuffle_groups_ > 1
-                             ? plan.input[3] * form_.input_channels() * form_.window.kernel[0] *
-                                   form_.window.dilations[0]
-                             : 0;
     const int threads = call.thread_count();
+    // Lines are parted where there are fewer of them than threads.
+    const int64_t lines = plan.output[0] * form_.rows_of(plan.output);
+    const int64_t width = plan.output.back();
+    const int64_t pieces = form_.is_line()
+                               ? std::clamp<int64_t>((threads + lines - 1) / lines, 1,
+                                                     std::max<int64_t>(1, width / kLeastOfLine))
+                               : 1;
+    const int64_t products = width * form_.output_channels() * form_.window_rows() *
+                             form_.window.kernel.back() / pieces *
+                             (is_depthwise ? kCostOfElement : form_.inner());
+    const int64_t rows = lines * pieces;
+    const int64_t grain = 1 + kProductsPerTask / std::max<int64_t>(products, 1);
+    const int64_t ring = shuffle_groups_ > 1 ? plan.input.back() * form_.input_channels() *
+                                                   form_.window_rows() * form_.row_dilation()
+                                             : 0;
     // A ring of shuffled rows for each part, of which there are no more than threads.
     const int64_t part = std::max(grain, (rows + threads - 1) / threads);
     float* rings = ring > 0 ? call.scratch<float>(ring * ((rows + part - 1) / part)) : nullptr;
@@ -139,7 +159,8 @@ class DirectConvKernel final : public sdk::Kernel {
         RowMaker maker{*this, plan, rings ? rings + p * ring : nullptr};
         for (int64_t y = p * part; y < std::min((p + 1) * part, rows); ++y) {
           if (is_depthwise) {
-            maker.make(y);
+            const int64_t piece = y % pieces;
+            maker.make(y / pieces, piece * width / pieces, (piece + 1) * width / pieces);
           } else {
             make_narrow_row(plan, y);
           }
@@ -191,33 +212,37 @@ class DirectConvKernel final : public sdk::Kernel {
     int64_t image = -1;  ///< of the last row
     int64_t next = 0;    ///< row of the source that is to be exchanged next
 
-    void make(int64_t row) {
+    /// Results [begin, end) of a row.
+    void make(int64_t row, int64_t begin, int64_t end) {
       const Form& form = kernel.form_;
       const Window& window = form.window;
-      const int64_t height = plan.input[2];
-      const int64_t source_row = plan.input[3] * form.input_channels();
-      const int64_t n = row / plan.output[2];
-      const int64_t first = row % plan.output[2] * window.strides[0] - plan.placed.pads_begin[0];
+      const int64_t height = form.rows_of(plan.input);
+      const int64_t width = plan.input.back();
+      const int64_t source_row = width * form.input_channels();
+      const int64_t all = form.rows_of(plan.output);
+      const int64_t n = row / all;
+      const int64_t first = row % all * form.row_stride() - form.rows_before(plan);
       const float* source = plan.source.data() + n * height * source_row;
       std::array<const float*, kMostWindowRows> rows{};
-      for (int64_t k = 0; k < window.kernel[0]; ++k) {
-        const int64_t y = first + k * window.dilations[0];
+      for (int64_t k = 0; k < form.window_rows(); ++k) {
+        const int64_t y = first + k * form.row_dilation();
         if (y < 0 || y >= height) continue;
         rows[static_cast<size_t>(k)] = ring ? shuffled(source, n, y) : source + y * source_row;
       }
+      // Counted from `begin`, the source's row begins so much earlier.
       const DepthwiseWindow seen{form.groups,
-                                 window.kernel[0],
-                                 window.kernel[1],
-                                 window.strides[1],
-                                 window.dilations[1],
-                                 plan.placed.pads_begin[1],
+                                 form.window_rows(),
+                                 window.kernel.back(),
+                                 window.strides.back(),
+                                 window.dilations.back(),
+                                 plan.placed.pads_begin.back() - begin * window.strides.back(),
                                  kernel.weights_.numbers(),
                                  kernel.weights_.bias(),
                                  &form.steps};
-      const int64_t place = row * plan.output[3] * form.output_channels();
+      const int64_t place = (row * plan.output.back() + begin) * form.output_channels();
       const float* addend = plan.addend.data();
-      convolve_row(seen, rows.data(), plan.input[3], addend ? addend + place : nullptr,
-                   plan.target.data() + place, plan.output[3]);
+      convolve_row(seen, rows.data(), width, addend ? addend + place : nullptr,
+                   plan.target.data() + place, end - begin);
     }
 
    private:
@@ -242,7 +267,7 @@ class DirectConvKernel final : public sdk::Kernel {
     const sdk::ValueView constant = index.value(unit_.weights);
     const void* numbers = constant.constant()->data;
     const bool is_depthwise = form_.kind == Form::Kind::kDepthwise;
-    const int64_t taps = form_.window.kernel[0] * form_.window.kernel[1];
+    const int64_t taps = form_.window_rows() * form_.window.kernel.back();
     const int64_t groups = is_depthwise ? 1 : form_.groups;
     const int64_t columns = is_depthwise ? form_.groups : form_.columns();
     weights_.pack(index.host(), {groups, columns, form_.inner() * taps, numbers, unit_.chain.scale},
@@ -257,19 +282,30 @@ class DirectConvKernel final : public sdk::Kernel {
   ChannelWeights weights_;
 };
 
+// Of depthwise ones: of images without partial vectors and gaps in the windows, unless it takes a
+// while to compute what each result becomes.
+bool is_good_in_library(const Form& form) {
+  const bool has_gaps = std::any_of(form.window.dilations.begin(), form.window.dilations.end(),
+                                    [](int64_t dilation) { return dilation > 1; });
+  const bool has_sigmoid =
+      std::any_of(form.steps.begin(), form.steps.end(), [](const TileStep& step) {
+        return step.kind == TileStep::Kind::kSigmoid || step.kind == TileStep::Kind::kSwish;
+      });
+  return !form.is_line() && form.groups % kChannelBlock == 0 && !has_gaps && !has_sigmoid;
+}
+
 }  // namespace
 
 bool is_depthwise_here(const GraphIndex& index, const Unit& unit) {
   const auto form = form_of(index, unit);
-  return form && form->kind == Form::Kind::kDepthwise;
+  return form && form->kind == Form::Kind::kDepthwise && !form->is_line();
 }
 
 std::unique_ptr<sdk::Kernel> make_direct_conv(const KernelArgs& args) {
   auto form = form_of(args.index, args.unit);
   if (!form) return nullptr;
-  // The library is as good where no vector is partial.
-  const bool is_whole = form->groups % kChannelBlock == 0;
-  if (form->kind == Form::Kind::kDepthwise && is_whole && !args.unit.shuffle) return nullptr;
+  if (form->kind == Form::Kind::kDepthwise && !args.unit.shuffle && is_good_in_library(*form))
+    return nullptr;
   return std::make_unique<DirectConvKernel>(args, std::move(*form));
 }
 

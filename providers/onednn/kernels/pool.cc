@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MaxPool, AveragePool, GlobalMaxPool and GlobalAveragePool (ai.onnx, every version) in f32 or 8
-// bits, channels innermost; ReduceMean of f32 over all axes behind the channels.
+// bits, channels innermost; ReduceMean and ReduceMax of f32 over all axes behind the channels.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 
 #include "ahead.h"
 #include "epilogue.h"
+#include "families.h"
 #include "kernels/kernels.h"
 #include "plan.h"
 #include "window.h"
@@ -67,14 +68,14 @@ struct Shape {
     if (type == Type::undef) return "only float32 and integers of 8 bits are taken";
     if (rank < 3 || rank > 5) return "only inputs of rank 3 to 5 are taken";
     if (node.output(1).present()) return "indices are not made";
-    const bool reduces = op == "ReduceMean";
+    const bool reduces = is_reduction(op);
     if (reduces) {
       if (type != Type::f32) return "only float32 is taken";
       if (!is_over_plane(node, rank)) return "it is over other axes than all behind the channels";
       keeps_axes = node.get_int("keepdims", 1) != 0;
     }
     is_global = reduces || op.rfind("Global", 0) == 0;
-    const bool is_average = reduces || op == "AveragePool" || op == "GlobalAveragePool";
+    const bool is_average = op == "ReduceMean" || op == "AveragePool" || op == "GlobalAveragePool";
     const bool counts_padding = node.get_int("count_include_pad", 0) != 0;
     if (is_average) {
       algorithm = counts_padding ? dnnl::algorithm::pooling_avg_include_padding

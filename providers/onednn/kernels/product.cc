@@ -178,13 +178,13 @@ class ProductKernel final : public sdk::Kernel {
     if (unit_.is_quantized() && !is_library_exact(inner_))
       return pack_words(args, matrix.constant()->data, is_transposed, bias);
     if (std::all_of(scale.begin(), scale.end(), [](float x) { return x == 1; })) scale.clear();
-    if (is_dense()) {
+    const int64_t known = known_rows(index);
+    if (is_dense(known)) {
       return dense_.emplace().pack(
           args.index.host(), args.choices,
           {matrix.constant()->data, inner_, columns_, is_transposed, scale}, bias, chain);
     }
     has_bias_ = std::any_of(bias.begin(), bias.end(), [](float x) { return x != 0; });
-    const int64_t known = known_rows(index);
     const int64_t rows = known > 0 ? known : kGuessedRows;
     const Type plain = unit_.weight_quantization ? Type::s8 : Type::f32;
     any_ = {{inner_, columns_}, unit_.weights_type(), Tag::any};
@@ -213,9 +213,10 @@ class ProductKernel final : public sdk::Kernel {
         unit_, byte_type_of(unit_.target.type()), rescaling_.scales(), bias);
   }
 
-  [[nodiscard]] bool is_dense() const {
-    return !unit_.is_quantized() && !unit_.rounds_to_bf16 && DenseLayer::takes(columns_) &&
-           dense_steps_of(unit_.chain);
+  /// `rows`: of the other factor, 0 or less if they are not known.
+  [[nodiscard]] bool is_dense(int64_t rows) const {
+    return !unit_.is_quantized() && !unit_.rounds_to_bf16 &&
+           DenseLayer::takes(rows, inner_, columns_) && dense_steps_of(unit_.chain);
   }
 
   Unit unit_;

@@ -28,6 +28,7 @@ ONE_KERNEL = {
     "clip_above": ("a = Conv(x, w)\n y = Clip(a, , high)", {"high": np.float32(1)}),
     "sigmoid": ("a = Conv(x, w)\n y = Sigmoid(a)", {}),
     "tanh": ("a = Conv(x, w)\n y = Tanh(a)", {}),
+    "one_slope": ("a = Conv(x, w)\n y = PRelu(a, slope)", {"slope": np.full((1, 1, 1), 0.2, np.float32)}),
     "elu": ("a = Conv(x, w)\n y = Elu<alpha=0.7>(a)", {}),
     "hard_sigmoid": ("a = Conv(x, w)\n y = HardSigmoid<alpha=0.3, beta=0.4>(a)", {}),
     "hard_swish": ("a = Conv(x, w)\n y = HardSwish(a)", {}),

@@ -70,6 +70,42 @@ def test_groups_with_what_follows(agrees, inner, columns, behind):
     agrees(model, feeds)
 
 
+@pytest.mark.parametrize("conv, taps", [("pads=[1,1]", 3), ("pads=[16,16], dilations=[16]", 3), ("pads=[15,15]", 31), ("strides=[2], pads=[2,0]", 4),
+                                        ("strides=[3], dilations=[2]", 2), ("auto_pad=\"SAME_UPPER\", strides=[2]", 5), ("", 1)])
+@pytest.mark.parametrize("channels", [1, 7, 16, 144])
+@pytest.mark.parametrize("batch, length", [(1, 90), (3, 47)])
+@pytest.mark.parametrize("behind", ["y = PRelu(a, slope)", "s = Add(a, r)\n y = Relu(s)", "s = Sigmoid(a)\n y = Mul(a, s)"])
+def test_lines_of_one_channel_for_each_group(agrees, channels, batch, length, conv, taps, behind):
+    """Of one spatial axis; two threads part a line."""
+    constants = {"w": random(channels, 1, taps, seed=1), "b": random(channels, seed=2), "slope": np.full((1, 1), 0.3, np.float32)}
+    inputs = {"x": random(batch, channels, length)}
+    text = f"a = Conv<group={channels}, {conv}>(x, w, b)\n {behind}".replace(", >", ">")
+    if "r" in behind.replace("Relu", "").replace("slope", ""):
+        shape = small_graph(text.split("\n")[0], inputs, constants)[0].graph.output[0].type.tensor_type.shape
+        inputs["r"] = random(*[dim.dim_value for dim in shape.dim], seed=5) if shape.dim else None
+    model, feeds = small_graph(text, inputs, {name: value for name, value in constants.items() if name != "slope" or "slope" in behind})
+    assert all(kernel.startswith("onednn.conv+") for kernel in agrees(model, feeds))
+
+
+@pytest.mark.parametrize("gap", [2, 6])
+@pytest.mark.parametrize("channels", [32, 21])
+def test_depthwise_windows_with_gaps(agrees, channels, gap):
+    text = f"a = Conv<group={channels}, dilations=[{gap},{gap}], pads=[{gap},{gap},{gap},{gap}]>(x, w)\n y = Relu(a)"
+    model, feeds = small_graph(text, {"x": random(2, channels, 9, 30)}, {"w": random(channels, 1, 3, 3, seed=1)})
+    assert agrees(model, feeds) == ["onednn.conv+Relu"] * 2
+
+
+@pytest.mark.parametrize("behind", ["y = Sigmoid(a)", "s = Sigmoid(a)\n y = Mul(a, s)", "k = Mul(a, one)\n s = Sigmoid(k)\n y = Mul(a, s)"])
+@pytest.mark.parametrize("channels, taps", [(32, 3), (21, 3), (48, 5)])
+def test_sigmoids_behind_depthwise_windows(agrees, channels, taps, behind):
+    x = random(2, channels, 9, 12)
+    x[0, 0, 0, :3] = 1e4, -1e4, 200  # far beyond where powers are floats
+    constants = {"w": random(channels, 1, taps, taps, seed=1), "b": random(channels, seed=2), "one": np.float32(1.702)}
+    model, feeds = small_graph(f"a = Conv<group={channels}, pads=[1,1,1,1]>(x, w, b)\n {behind}", {"x": x},
+                               {name: value for name, value in constants.items() if name != "one" or "one" in behind})
+    assert all(kernel.startswith("onednn.conv+") for kernel in agrees(model, feeds))
+
+
 @pytest.mark.parametrize("channels", [1, 3, 4])
 @pytest.mark.parametrize("results", [5, 16, 24, 64, 70])
 @pytest.mark.parametrize("conv", ["strides=[2,2], pads=[1,1,1,1]", "", "strides=[3,1], pads=[2,0,1,3], dilations=[1,2]"])

@@ -76,6 +76,14 @@ def test_mean_over_the_plane_behind_a_convolution(agrees, opset, axes, keeps):
     agrees(model, feeds, ["onednn.conv", "onednn.pool"])
 
 
+@pytest.mark.parametrize("keeps", [0, 1])
+def test_largest_of_a_line_behind_a_convolution(agrees, keeps):
+    """As networks of point clouds have it."""
+    model, feeds = small_graph(f"a = Conv(x, w)\n y = ReduceMax<keepdims={keeps}>(a, axes)", {"x": random(2, 3, 200)},
+                               {"w": random(40, 3, 1), "axes": np.array([2], np.int64)})
+    agrees(model, feeds, ["onednn.conv", "onednn.pool"])
+
+
 @pytest.mark.parametrize("axes", ["1", "3", "1,2,3", "0,2,3"])
 def test_other_means_are_left_to_others(agrees, axes):
     model, feeds = small_graph(f"a = Conv(x, w)\n y = ReduceMean<axes=[{axes}]>(a)", {"x": random(2, 3, 16, 17)}, {"w": random(20, 3, 3, 3)}, opset=17)
