@@ -18,8 +18,10 @@ using QuantVec = hn::Vec<QuantTag>;
 
 constexpr size_t kMostLanes = HWY_MAX_BYTES / sizeof(float);
 
-/// Quotients beyond this are saturated in every type.
-constexpr float kSaturated = 2097152.0F;
+/// Quotients beyond this are saturated in the type. With a byte's zero it stays below 2^15: from
+/// there to 2^15 + 255 Highway 1.0's DemoteTo drops the topmost bit before it saturates.
+template <class U>
+constexpr float kSaturated = sizeof(U) == 1 ? 16384.0F : 2097152.0F;
 
 /// One vector of quotients, rounded, moved and saturated.
 template <class U>
@@ -27,7 +29,7 @@ HWY_INLINE auto rounded(QuantVec quotient, QuantVec zero) {
   const QuantTag d;
   const hn::RebindToSigned<QuantTag> di;
   // The comparison is written so that NaN fails it.
-  const QuantVec limit = hn::Set(d, kSaturated);
+  const QuantVec limit = hn::Set(d, kSaturated<U>);
   const QuantVec above = hn::IfThenElse(hn::Gt(quotient, hn::Neg(limit)), quotient, hn::Neg(limit));
   const auto whole = hn::NearestInt(hn::Min(above, limit));
   return hn::DemoteTo(hn::Rebind<U, QuantTag>(), hn::Add(whole, hn::ConvertTo(di, zero)));
@@ -72,7 +74,7 @@ HWY_INLINE void quantize_by_products(const float* x, float scale, float zero, U*
   const auto zeros = hn::Set(hn::RebindToSigned<QuantTag>(), static_cast<int32_t>(zero));
   // What is beyond is saturated anyway, and of an infinity there would be no remainder; NaN fails
   // the comparison.
-  const QuantVec high = hn::Set(d, scale * kSaturated);
+  const QuantVec high = hn::Set(d, scale * kSaturated<U>);
   const QuantVec low = hn::Neg(high);
   const auto at = [&](int64_t i) HWY_ATTR {
     const QuantVec v = hn::LoadU(d, x + i);

@@ -63,8 +63,9 @@ template <class Byte>
 HWY_INLINE void store_numbers(const V32* x, int32_t zero, uint8_t* to) {
   const F32 d;
   const hn::Rebind<Byte, I32> bytes;
-  // Beyond them all are the largest or the smallest number; they are no matter of integers.
-  const V32 most = hn::Set(d, 1 << 20);
+  // Beyond them all are the largest or the smallest number. With a zero they stay below 2^15: from
+  // there to 2^15 + 255 Highway 1.0's DemoteTo drops the topmost bit before it saturates.
+  const V32 most = hn::Set(d, 1 << 14);
   for (int v = 0; v < kVectorsOfPanel; ++v) {
     const V32 bounded = hn::Max(hn::Min(x[v], most), hn::Neg(most));
     const V32I number = hn::Add(hn::NearestInt(bounded), hn::Set(I32(), zero));

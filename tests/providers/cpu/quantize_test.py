@@ -257,3 +257,17 @@ def test_quotients_are_those_of_a_division(type_name, scale):
         expected = np.clip(np.rint(np.where(np.isnan(quotient), -np.inf, quotient)), info.min, info.max).astype(dtype)
     model, feeds = node_model("QuantizeLinear", [x, scale, np.zeros((), dtype)], [element_type(expected)], 21)
     np.testing.assert_array_equal(run_gantry(model, feeds)[0], expected)
+
+
+@pytest.mark.parametrize("is_each", [False, True])
+@pytest.mark.parametrize("type_name", ["uint8", "int8", "uint16", "int16"])
+def test_quotients_far_beyond_a_type(type_name, is_each):
+    """Above what 15 and 16 bits hold too, where vectors that are made narrower may lose a bit."""
+    info = np.iinfo(type_name)
+    places = np.concatenate([np.arange(32400, 33400), np.arange(65000, 66000), 2.0 ** np.arange(15, 60)]).astype(np.float32)
+    x = np.concatenate([places, -places])
+    for zero in (info.min, 3, info.max):
+        expected = np.clip(x.astype(np.float64) + zero, info.min, info.max).astype(type_name)
+        ones = np.ones(x.size if is_each else (), np.float32)
+        _, _, (y,) = run("QuantizeLinear", [x, ones, np.full(ones.shape, zero, type_name)], [element_type(expected)], 21, {"axis": 0})
+        np.testing.assert_array_equal(y, expected)

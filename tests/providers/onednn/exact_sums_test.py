@@ -79,6 +79,20 @@ def has_exact_library():
     return os.environ.get("ONEDNN_MAX_CPU_ISA", "VNNI").endswith("VNNI") and ("avx512_vnni" in flags or "avx_vnni" in flags)
 
 
+@pytest.mark.parametrize("target, zero", [(U8, 0), (U8, 255), (S8, -128), (S8, 127)])
+@pytest.mark.parametrize("step", [0.97, 1e-6])
+def test_results_far_beyond_8_bits_are_saturated(target, zero, step):
+    """Between 15 and 16 bits, where vectors that are made narrower may lose one, and beyond 32, with a zero on top."""
+    x = np.arange(256, dtype=U8).reshape(1, 1, 16, 16)
+    weights = np.repeat([127, -127], 17).astype(S8).reshape(34, 1, 1, 1)
+    model, feeds = small_graph("y = QLinearConv(x, one, zx, w, one, zw, step, zy)", {"x": x},
+                               {"one": np.float32(1), "zx": np.array(0, U8), "w": weights, "zw": np.array(0, S8), "step": np.float32(step), "zy": np.array(zero, target)})
+    session = gantry.Session(model, device="CPU")
+    assert [node.kernel for node in session.placement.nodes] == ["onednn.conv.int8"]
+    quotients = np.rint(x.astype(np.float64) * weights.reshape(1, 34, 1, 1) / np.float32(step))
+    np.testing.assert_array_equal(session.run(feeds)["y"], np.clip(quotients + zero, *RANGES[target]).astype(target))
+
+
 @pytest.mark.parametrize("text", ["f = DequantizeLinear(w, s)\n y = MatMul(d, f)", "f = DequantizeLinear(w, s)\n y = Gemm(d, f)"])
 def test_whose_code_it_is(text, tmp_path):
     model, feeds = small_graph("d = DequantizeLinear(x, s)\n" + text, {"x": numbers(U8, (9, 40), False)},
