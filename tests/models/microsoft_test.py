@@ -63,7 +63,8 @@ def test_of_two_tensors(op_type, dtype):
 
 @pytest.mark.parametrize("op_type, attributes", [
     ("QLinearSigmoid", {}), ("QLinearLeakyRelu", {"alpha": 0.2}), ("QLinearLeakyRelu", {}), ("QLinearGlobalAveragePool", {"channels_last": 0}),
-    ("QLinearAveragePool", {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}), ("QLinearSoftmax", {"axis": 1, "opset": 13}),
+    ("QLinearAveragePool", {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}),
+    *(("QLinearSoftmax", {"axis": axis, "opset": opset}) for axis in (0, 1, 2, -1) for opset in (11, 12, 13)), ("QLinearSoftmax", {"opset": 12}),
 ])
 def test_of_one_tensor(op_type, attributes):
     x = random8(U8, 2, 8, 6, 6)

@@ -46,13 +46,11 @@ constexpr char kPool[] =
     "count_include_pad: int = @count_include_pad, kernel_shape: ints = @kernel_shape, "
     "pads: ints = @pads, strides: ints = @strides>(x)";
 
-constexpr std::array<QuantizedOperator, 7> kQuantizedOperators = {{
+constexpr std::array<QuantizedOperator, 6> kQuantizedOperators = {{
     {"QLinearAdd", "", "AB", "Add(a, b)", Result::kOfFirstType},
     {"QLinearMul", "", "AB", "Mul(a, b)", Result::kOfFirstType},
     {"QLinearSigmoid", "", "X", "Sigmoid(x)", Result::kLikeFirst},
     {"QLinearLeakyRelu", "<alpha: float = 0.01>", "X", "LeakyRelu<alpha: float = @alpha>(x)",
-     Result::kLikeFirst},
-    {"QLinearSoftmax", "<axis: int = -1, opset: int = 13>", "X", "Softmax<axis: int = @axis>(x)",
      Result::kLikeFirst},
     {"QLinearGlobalAveragePool", "<channels_last: int = 0>", "X", "GlobalAveragePool(x)",
      Result::kOfFirstType},
@@ -269,6 +267,7 @@ std::vector<onnx::OpSchema> microsoft_schemas() {
   schemas.push_back(matmul_nbits_schema());
   schemas.push_back(qgemm_schema());
   schemas.push_back(qlinear_concat_schema());
+  schemas.push_back(qlinear_softmax_schema());
   return schemas;
 }
 

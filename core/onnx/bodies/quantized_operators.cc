@@ -78,6 +78,26 @@ bool build_concat(const onnx::FunctionBodyBuildContext& context, const onnx::OpS
   return true;
 }
 
+bool build_softmax(const onnx::FunctionBodyBuildContext& context, const onnx::OpSchema& schema,
+                   onnx::FunctionProto& function) {
+  const bool is_flat = number(context, "opset", 13) < 13;
+  const int64_t axis = number(context, "axis", -1);
+  onnx::FunctionBuilder builder(function);
+  builder.AddOpset("", 13);
+  builder.Add("x = DequantizeLinear(X, X_scale, X_zero_point)");
+  if (is_flat) {
+    builder.Add("rows = Flatten(x)", "axis", axis);
+    builder.Add("parts = Softmax(rows)", "axis", int64_t{1});
+    builder.Add("shape = Shape(x)");
+    builder.Add("y = Reshape(parts, shape)");
+  } else {
+    builder.Add("y = Softmax(x)", "axis", axis);
+  }
+  builder.Add("Y = QuantizeLinear(y, Y_scale, Y_zero_point)");
+  schema.BuildFunction(function);
+  return true;
+}
+
 constexpr auto kOptional = onnx::OpSchema::Optional;
 
 }  // namespace
@@ -124,6 +144,23 @@ onnx::OpSchema qlinear_concat_schema() {
         onnx::propagateElemTypeFromInputToOutput(context, 1, 0);
       })
       .SetContextDependentFunctionBodyBuilder(build_concat);
+  return schema;
+}
+
+onnx::OpSchema qlinear_softmax_schema() {
+  onnx::OpSchema schema("QLinearSoftmax", __FILE__, __LINE__);
+  schema.SetDomain("com.microsoft").SinceVersion(1);
+  schema.Input(0, "X", "", "T")
+      .Input(1, "X_scale", "", "TF")
+      .Input(2, "X_zero_point", "", "T", kOptional)
+      .Input(3, "Y_scale", "", "TF")
+      .Input(4, "Y_zero_point", "", "T")
+      .Output(0, "Y", "", "T")
+      .TypeConstraint("T", {"tensor(uint8)", "tensor(int8)"}, "")
+      .TypeConstraint("TF", {"tensor(float)"}, "")
+      .AllowUncheckedAttributes()
+      .TypeAndShapeInferenceFunction(onnx::propagateShapeAndTypeFromFirstInput)
+      .SetContextDependentFunctionBodyBuilder(build_softmax);
   return schema;
 }
 

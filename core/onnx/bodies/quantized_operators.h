@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantized operators of com.microsoft whose bodies depend on the inputs that a node has.
+// Quantized operators of com.microsoft whose bodies depend on the inputs or attributes that a node
+// has.
 #pragma once
 
 #include <onnx/defs/schema.h>
@@ -15,5 +16,9 @@ onnx::OpSchema qgemm_schema();
 /// QLinearConcat: scale and zero point of the result, then a tensor, its scale and its zero point
 /// for each part.
 onnx::OpSchema qlinear_concat_schema();
+
+/// QLinearSoftmax: as the Softmax of the opset that its attribute names, of which those before 13
+/// take all axes from theirs on as one.
+onnx::OpSchema qlinear_softmax_schema();
 
 }  // namespace gantry
