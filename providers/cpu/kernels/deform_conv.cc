@@ -19,40 +19,69 @@ namespace {
 constexpr int kMaxAxes = 6;
 constexpr int kMaxCorners = 1 << kMaxAxes;
 
-/// The neighbours of a place between elements, and their weights; those outside are left out.
-template <class C>
-struct Corners {
-  int count = 0;
-  int64_t place[kMaxCorners];
-  C weight[kMaxCorners];
+/// Windows whose taps are moved together: what surrounds their taps is read by every channel.
+constexpr int kBlock = 64;
+constexpr int64_t kOutside = -1;
 
-  void surround(const C* at, const Window& window) {
-    count = 1;
-    place[0] = 0;
-    weight[0] = C{1};
-    for (int axis = 0; axis < window.rank() && count > 0; ++axis) {
-      const int64_t extent = window[axis].input;
+/// The elements around the moved taps of up to kBlock windows, and their weights; those outside are
+/// left out.
+template <class C>
+struct Neighbours {
+  int count = 0;  // of windows
+  int corners = 0;
+  bool are_inside = true;
+  int64_t place[kMaxCorners][kBlock];
+  C weight[kMaxCorners][kBlock];
+  C factor[kBlock];  // of the whole tap
+
+  void begin(int windows) {
+    count = windows;
+    corners = 1;
+    are_inside = true;
+    std::fill_n(place[0], count, int64_t{0});
+    std::fill_n(weight[0], count, C{1});
+  }
+
+  /// One more axis, of `extent` elements: on it the tap of window `j` is at `at[j]`.
+  void add_axis(const C* at, int64_t extent) {
+    for (int j = 0; j < count; ++j) {
       // Also false for what is no number.
-      if (!(at[axis] > C{-1} && at[axis] < static_cast<C>(extent))) {
-        count = 0;
-        return;
-      }
-      const C floor = std::floor(at[axis]);
-      const C t = at[axis] - floor;
+      const bool is_near = at[j] > C{-1} && at[j] < static_cast<C>(extent);
+      const C floor = is_near ? std::floor(at[j]) : C{0};
+      const C t = is_near ? at[j] - floor : C{0};
       const auto low = static_cast<int64_t>(floor);
-      const int before = count;
-      count = 0;
-      int64_t places[kMaxCorners];
-      C weights[kMaxCorners];
-      for (int i = 0; i < before; ++i) {
-        for (int side = 0; side < 2; ++side) {
-          if (low + side < 0 || low + side >= extent) continue;
-          places[count] = place[i] * extent + low + side;
-          weights[count++] = weight[i] * (side ? t : C{1} - t);
-        }
+      const bool has_low = is_near && low >= 0;
+      const bool has_high = is_near && low + 1 < extent;
+      are_inside = are_inside && has_low && has_high;
+      for (int k = 0; k < corners; ++k) {
+        const int64_t before = place[k][j];
+        const int64_t first = before * extent + low;
+        place[k][j] = has_low && before != kOutside ? first : kOutside;
+        place[corners + k][j] = has_high && before != kOutside ? first + 1 : kOutside;
+        weight[corners + k][j] = weight[k][j] * t;
+        weight[k][j] *= C{1} - t;
       }
-      std::copy_n(places, count, place);
-      std::copy_n(weights, count, weight);
+    }
+    corners *= 2;
+  }
+
+  /// What the taps see of one channel. kCorners: as many as there are, 0: any.
+  template <int kCorners, bool kIsInside>
+  void read(const C* channel, C* row) const {
+    const int corner_count = kCorners ? kCorners : corners;
+    for (int j = 0; j < count; ++j) {
+      C sum = C{0};
+      for (int k = 0; k < corner_count; ++k) {
+        if (kIsInside || place[k][j] != kOutside) sum += weight[k][j] * channel[place[k][j]];
+      }
+      row[j] = sum * factor[j];
+    }
+  }
+  void read(const C* channel, C* row) const {
+    if (corners == 4) {  // images
+      are_inside ? read<4, true>(channel, row) : read<4, false>(channel, row);
+    } else {
+      read<0, false>(channel, row);
     }
   }
 };
@@ -157,30 +186,30 @@ class DeformConv final : public ConvKernel {
       kernels[i] = window[i].kernel;
       outputs[i] = window[i].output;
     }
-    const int64_t total = offset_groups_ * taps * plane;
-    const int64_t grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(channels, 1));
-    call.parallel_for(total, grain, [&](int64_t begin, int64_t end) {
-      Corners<C> corners;
+    const int64_t blocks = (plane + kBlock - 1) / kBlock;
+    const int64_t grain = std::max<int64_t>(1, 4096 / kBlock / std::max<int64_t>(channels, 1));
+    call.parallel_for(offset_groups_ * taps * blocks, grain, [&](int64_t begin, int64_t end) {
+      Neighbours<C> near;
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t row = i / plane;  // of a group's tap
-        const int64_t p = i % plane;
+        const int64_t row = i / blocks;  // of a group's tap
+        const int64_t first = i % blocks * kBlock;
+        near.begin(static_cast<int>(std::min<int64_t>(kBlock, plane - first)));
         const Odometer tap(kernels, rank, row % taps);
-        const Odometer place(outputs, rank, p);
-        C at[kMaxAxes];
         for (int axis = 0; axis < rank; ++axis) {
-          at[axis] =
-              static_cast<C>(window[axis].start(place[axis]) + tap[axis] * window[axis].dilation) +
-              offsets[(row * rank + axis) * plane + p];
+          const C* moved = offsets + (row * rank + axis) * plane + first;
+          const int64_t reach = tap[axis] * window[axis].dilation;
+          Odometer place(outputs, rank, first);
+          C at[kBlock];
+          for (int j = 0; j < near.count; ++j, place.next())
+            at[j] = static_cast<C>(window[axis].start(place[axis]) + reach) + moved[j];
+          near.add_axis(at, window[axis].input);
         }
-        corners.surround(at, window);
-        const C factor = mask ? mask[i] : C{1};
+        for (int j = 0; j < near.count; ++j)
+          near.factor[j] = mask ? mask[row * plane + first + j] : C{1};
         for (int64_t c = 0; c < channels; ++c) {
           const int64_t channel = row / taps * channels + c;
-          const C* source = x + channel * shape.in_plane;
-          C sum = C{0};
-          for (int k = 0; k < corners.count; ++k)
-            sum += corners.weight[k] * source[corners.place[k]];
-          columns[(channel * taps + row % taps) * plane + p] = sum * factor;
+          near.read(x + channel * shape.in_plane,
+                    columns + (channel * taps + row % taps) * plane + first);
         }
       }
     });
