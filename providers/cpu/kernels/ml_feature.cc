@@ -232,37 +232,37 @@ class OneHotEncoder final : public NodeKernel {
 
   void run(sdk::Call& call) const override {
     const sdk::Shape x = call.shape(0);
-    const int64_t count = x.element_count();
-    auto* places = call.scratch<int64_t>(count);
-    if (call.input(0).dtype == GANTRY_STRING) {
-      for (int64_t i = 0; i < count; ++i) {
-        const auto text = sdk::to_view(string_at(call.host(), call.value(0), i));
-        const auto found = texts_.find(std::string(text));
-        places[i] = found == texts_.end() ? -1 : found->second;
-      }
-    } else {
-      dispatch<FeatureTypes>(call.input(0).dtype, [&](auto type) {
-        const auto* source = call.data<typename decltype(type)::type>(0);
-        for (int64_t i = 0; i < count; ++i) {
-          const auto found = numbers_.find(whole(source[i]));
-          places[i] = found == numbers_.end() ? -1 : found->second;
-        }
-      });
-    }
     Dims shape(x);
     shape.push(categories_);
     auto* y = static_cast<float*>(call.output(0, GANTRY_FLOAT, shape.shape()).data);
-    std::fill_n(y, count_of(shape.shape()), 0.0F);
+    if (call.input(0).dtype == GANTRY_STRING) {
+      write(x.element_count(), y, texts_, [&](int64_t i) {
+        return std::string(sdk::to_view(string_at(call.host(), call.value(0), i)));
+      });
+      return;
+    }
+    dispatch<FeatureTypes>(call.input(0).dtype, [&](auto type) {
+      const auto* source = call.data<typename decltype(type)::type>(0);
+      write(x.element_count(), y, numbers_, [&](int64_t i) { return whole(source[i]); });
+    });
+  }
+
+ private:
+  /// Row after row, as they come through the cache; `category_of(i)`: of element `i`.
+  template <class Places, class F>
+  void write(int64_t count, float* y, const Places& places, F category_of) const {
     for (int64_t i = 0; i < count; ++i) {
-      if (places[i] >= 0) {
-        y[i * categories_ + places[i]] = 1.0F;
+      float* row = y + i * categories_;
+      std::fill_n(row, categories_, 0.0F);
+      const auto found = places.find(category_of(i));
+      if (found != places.end()) {
+        row[found->second] = 1.0F;
       } else if (!allows_others_) {
         fail("element " + std::to_string(i) + " is none of the categories");
       }
     }
   }
 
- private:
   template <class T>
   static int64_t whole(T x) {
     if constexpr (std::is_integral_v<T>) {
