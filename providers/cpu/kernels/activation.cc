@@ -76,7 +76,7 @@ struct ThresholdedRelu {
   explicit ThresholdedRelu(const sdk::NodeView& node) : alpha(node.get_float("alpha", 1.0F)) {}
   template <class T>
   T operator()(T x) const {
-    return x <= static_cast<T>(alpha) ? T{0} : x;
+    return x > static_cast<T>(alpha) ? x : T{0};
   }
   void map(const float* x, float* y, int64_t n) const { simd::thresholded_relu(x, y, n, &alpha); }
   float alpha;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic of two inputs.
 #include <cmath>
+#include <type_traits>
 
 #include "kernels/all_kernels.h"
 #include "kernels/elementwise.h"
@@ -80,7 +81,10 @@ struct Raise {
     } else if constexpr (std::is_integral_v<T>) {
       return to_integer<T>(std::pow(static_cast<double>(base), static_cast<double>(exponent)));
     } else {
-      return std::pow(base, static_cast<T>(exponent));
+      // An exponent that T would round may lose what tells odd from even.
+      constexpr bool kIsWider = sizeof(E) >= sizeof(T) && !std::is_same_v<E, T>;
+      using Wide = std::conditional_t<kIsWider, double, T>;
+      return static_cast<T>(std::pow(static_cast<Wide>(base), static_cast<Wide>(exponent)));
     }
   }
 };

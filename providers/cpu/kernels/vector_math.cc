@@ -124,7 +124,7 @@ GANTRY_MAP(HardSwish, const auto gate = hn::MulAdd(v, hn::Set(d, 1.0F / 6.0F), h
            return or_nan(v, hn::Mul(v, clamped(d, gate, 0.0F, 1.0F))))
 GANTRY_MAP(LeakyRelu,
            return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(v, hn::Set(d, p[0])), v))
-GANTRY_MAP(ThresholdedRelu, return hn::IfThenZeroElse(hn::Le(v, hn::Set(d, p[0])), v))
+GANTRY_MAP(ThresholdedRelu, return hn::IfThenElseZero(hn::Gt(v, hn::Set(d, p[0])), v))
 GANTRY_MAP(Elu, return hn::IfThenElse(hn::Lt(v, hn::Zero(d)),
                                       hn::Mul(hn::Set(d, p[0]), expm1_of(d, v)), v))
 GANTRY_MAP(Celu, const auto alpha = hn::Set(d, p[0]); const auto zero = hn::Zero(d);

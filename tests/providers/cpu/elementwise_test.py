@@ -246,6 +246,7 @@ SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-40, -1e-40
     ("Sigmoid", lambda x: 1 / (1 + np.exp(-x))), ("Softplus", lambda x: np.logaddexp(0, x)),
     ("Elu", lambda x: np.where(x < 0, np.expm1(x), x)), ("Sign", np.sign),
     ("Softsign", lambda x: x / (1 + np.abs(x))), ("Atan", np.arctan), ("Sin", np.sin), ("Asinh", np.arcsinh),
+    ("ThresholdedRelu", lambda x: np.where(x > 1, x, 0)),
 ])
 @pytest.mark.parametrize("name", ["float", "double"])
 def test_special_values(op, function, name):
@@ -279,6 +280,19 @@ def test_pow_of_two_types(x, y):
     model, feeds = node_model("Pow", [base, exponent], [element_type(base)], 15)
     expected = (base.astype(np.float64) ** exponent.astype(np.float64)).astype(base.dtype)
     compare(run_gantry(model, feeds), [expected])
+
+
+@pytest.mark.parametrize("exponent", [np.int32(2**24 + 1), np.int64(-(2**31) - 1), np.uint64(2**40 + 1), np.float64(2**30 + 1), np.float64(2**25 + 0.5)])
+@pytest.mark.parametrize("name", ["float", "double"])
+def test_pow_by_what_a_float_would_round(name, exponent):
+    """Odd from even, and whole numbers from others."""
+    base = np.array([-1.0, -2.0, -0.5, -np.inf, -0.0, 1.0, -1.0000001], NUMPY_OF[name])
+    model, feeds = node_model("Pow", [base, np.array(exponent)], [element_type(base)], 15)
+    with np.errstate(all="ignore"):
+        expected = np.power(base.astype(np.float64), np.float64(exponent)).astype(base.dtype)
+    (y,) = run_gantry(model, feeds)
+    np.testing.assert_array_equal(np.signbit(y[~np.isnan(y)]), np.signbit(expected[~np.isnan(expected)]))
+    compare([y], [expected])
 
 
 @pytest.mark.parametrize("exponent", [2.0, 0.5, 3.0, -1.0, 0.0])
