@@ -4,6 +4,8 @@
 #include <gantry/error.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <sys/mman.h>
@@ -13,35 +15,47 @@
 #include "base/alignment.h"
 #include "base/kept_blocks.h"
 
-void gantry_value::set_tensor(gantry::DType type, const int64_t* extents, size_t rank, void* data,
-                              uint64_t size_bytes) {
-  kind = GANTRY_KIND_TENSOR;
-  dtype = type;
-  shape.assign(extents, extents + rank);
-  view = {};
-  view.size = sizeof(gantry_tensor);
-  view.dtype = static_cast<uint32_t>(type);
-  view.rank = static_cast<uint32_t>(rank);
-  view.shape = shape.data();
-  view.data = data;
-  view.size_bytes = size_bytes;
-}
-
 namespace gantry {
 namespace {
 
+constexpr uint64_t kSmallBlock = 64;
 constexpr uint64_t kHugePage = 2u << 20;
 constexpr uint64_t kHugePagesFrom = 2 * kHugePage;
+
+// Makes the value a tensor of the shape that it has.
+void show(gantry_value& value, DType dtype, void* data, uint64_t size_bytes) {
+  value.kind = GANTRY_KIND_TENSOR;
+  value.dtype = dtype;
+  value.view = {};
+  value.view.size = sizeof(gantry_tensor);
+  value.view.dtype = static_cast<uint32_t>(dtype);
+  value.view.rank = static_cast<uint32_t>(value.shape.size());
+  value.view.shape = value.shape.data();
+  value.view.data = data;
+  value.view.size_bytes = size_bytes;
+}
 
 // True if nothing that the value refers to is borrowed and the value itself can be kept by a
 // reference.
 bool is_shared(const gantry_value& value) {
-  if (value.weak_from_this().expired()) return false;
+  if (!value.self && value.weak_from_this().expired()) return false;
   if (value.kind == GANTRY_KIND_TENSOR) {
     return value.owner || value.dtype == DType::kString || value.view.size_bytes == 0;
   }
   return std::all_of(value.items.begin(), value.items.end(),
                      [](const ValueRef& item) { return item && is_shared(*item); });
+}
+
+// A small block beside its owner's count: one allocation, and the allocator's cheapest kind.
+// Scalars and the values of maps are such, by the thousand.
+std::shared_ptr<void> allocate_small() {
+  constexpr uint64_t kRoom = kSmallBlock + kTensorAlignment - alignof(std::max_align_t);
+  struct Room {
+    alignas(std::max_align_t) std::array<std::byte, kRoom> bytes;
+  };
+  const std::shared_ptr<Room> room(std::make_shared_for_overwrite<Room>());
+  const auto begin = reinterpret_cast<uintptr_t>(room->bytes.data());
+  return {room, room->bytes.data() + (round_up(begin, kTensorAlignment) - begin)};
 }
 
 }  // namespace
@@ -67,6 +81,7 @@ void* allocate_host_block(uint64_t size_bytes) {
 }
 
 std::shared_ptr<void> allocate_host(uint64_t size_bytes) {
+  if (size_bytes <= kSmallBlock) return allocate_small();
   if (size_bytes < kKeptFrom)
     return {allocate_host_block(size_bytes), [](void* block) { std::free(block); }};
   void* block = take_kept_block(size_bytes);
@@ -100,11 +115,13 @@ ValueRef make_tensor(DType dtype, std::vector<int64_t> shape) {
   auto value = std::make_shared<gantry_value>();
   if (dtype == DType::kString) {
     value->strings.resize(static_cast<size_t>(count));
-    value->set_tensor(dtype, shape.data(), shape.size(), nullptr, 0);
+    value->shape = std::move(shape);
+    show(*value, dtype, nullptr, 0);
     return value;
   }
   std::shared_ptr<void> memory = allocate_host(size_bytes);
-  value->set_tensor(dtype, shape.data(), shape.size(), memory.get(), size_bytes);
+  value->shape = std::move(shape);
+  show(*value, dtype, memory.get(), size_bytes);
   value->owner = std::move(memory);
   return value;
 }
@@ -124,7 +141,8 @@ ValueRef view_tensor(DType dtype, std::vector<int64_t> shape, const void* data, 
   }
   auto value = std::make_shared<gantry_value>();
   // Views are read-only by contract (provider.h: data is never written through an input).
-  value->set_tensor(dtype, shape.data(), shape.size(), const_cast<void*>(data), needed);
+  value->shape = std::move(shape);
+  show(*value, dtype, const_cast<void*>(data), needed);
   value->owner = std::move(owner);
   return value;
 }
@@ -152,7 +170,11 @@ ValueRef copy_tensor(const gantry_value& value) {
 }
 
 ValueRef share(const gantry_value& value) {
-  if (is_shared(value)) return std::const_pointer_cast<gantry_value>(value.shared_from_this());
+  if (is_shared(value)) {
+    // What a provider holds need not be asked for its owner.
+    return value.self ? value.self
+                      : std::const_pointer_cast<gantry_value>(value.shared_from_this());
+  }
   if (value.kind == GANTRY_KIND_TENSOR) return copy_tensor(value);
   auto copy = std::make_shared<gantry_value>();
   copy->kind = value.kind;
@@ -193,3 +215,9 @@ std::string describe(const gantry_value& value) {
 }
 
 }  // namespace gantry
+
+void gantry_value::set_tensor(gantry::DType type, const int64_t* extents, size_t rank, void* data,
+                              uint64_t size_bytes) {
+  shape.assign(extents, extents + rank);
+  gantry::show(*this, type, data, size_bytes);
+}

@@ -105,21 +105,6 @@ gantry_error* value_create_tensor(uint32_t dtype, uint32_t rank, const int64_t* 
   });
 }
 
-gantry_error* value_create(uint32_t kind, uint32_t dtype, gantry_value** out_value) {
-  return guard([&] {
-    if (kind != GANTRY_KIND_SEQUENCE && kind != GANTRY_KIND_OPTIONAL && kind != GANTRY_KIND_MAP) {
-      throw Error(Code::kInvalidArgument,
-                  "value_create: expected the kind sequence, optional or map, found " +
-                      std::string(to_string(static_cast<Kind>(kind))) + " (" +
-                      std::to_string(kind) + ")");
-    }
-    auto value = std::make_shared<gantry_value>();
-    value->kind = static_cast<gantry_kind>(kind);
-    value->dtype = static_cast<DType>(dtype);
-    *out_value = give(std::move(value));
-  });
-}
-
 // Items that a value of that kind can take; sequences have no limit.
 size_t capacity_of(const gantry_value& value) {
   switch (value.kind) {
@@ -132,6 +117,22 @@ size_t capacity_of(const gantry_value& value) {
     default:
       return 0;
   }
+}
+
+gantry_error* value_create(uint32_t kind, uint32_t dtype, gantry_value** out_value) {
+  return guard([&] {
+    if (kind != GANTRY_KIND_SEQUENCE && kind != GANTRY_KIND_OPTIONAL && kind != GANTRY_KIND_MAP) {
+      throw Error(Code::kInvalidArgument,
+                  "value_create: expected the kind sequence, optional or map, found " +
+                      std::string(to_string(static_cast<Kind>(kind))) + " (" +
+                      std::to_string(kind) + ")");
+    }
+    auto value = std::make_shared<gantry_value>();
+    value->kind = static_cast<gantry_kind>(kind);
+    value->dtype = static_cast<DType>(dtype);
+    if (kind == GANTRY_KIND_MAP) value->items.reserve(capacity_of(*value));
+    *out_value = give(std::move(value));
+  });
 }
 
 gantry_error* value_append(gantry_value* value, const gantry_value* item) {

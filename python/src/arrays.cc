@@ -347,16 +347,54 @@ void with_items(const Tensor& tensor, F f) {
   }
 }
 
-nb::dict to_dict(const Value& map) {
-  nb::dict items;
-  const Tensor keys = map.at(0).tensor();
-  const auto count = static_cast<size_t>(keys.element_count());
-  with_items(keys, [&](const auto& key) {
+/// Makes dicts of maps. Keys that many share, as the maps of one sequence do, are made once.
+class DictMaker {
+ public:
+  nb::dict make(const Value& map) {
+    take_keys(map.at(0));
+    nb::dict items;
     with_items(map.at(1).tensor(), [&](const auto& item) {
-      for (size_t i = 0; i < count; ++i) items[key(i)] = item(i);
+      for (size_t i = 0; i < keys_.size(); ++i) {
+        if (PyDict_SetItem(items.ptr(), keys_[i].ptr(), item(i).ptr()) != 0)
+          throw nb::python_error();
+      }
     });
-  });
-  return items;
+    return items;
+  }
+
+ private:
+  void take_keys(Value keys) {
+    if (keys.handle() == source_.handle()) return;
+    keys_.clear();
+    const Tensor tensor = keys.tensor();
+    with_items(tensor, [&](const auto& key) {
+      for (size_t i = 0; i < static_cast<size_t>(tensor.element_count()); ++i)
+        keys_.emplace_back(key(i));
+    });
+    source_ = std::move(keys);
+  }
+
+  Value source_;  // of the keys
+  std::vector<nb::object> keys_;
+};
+
+nb::object made_of(const Value& value, DictMaker& dicts) {
+  switch (value.kind()) {
+    case Kind::kTensor:
+      return to_array(value.tensor());
+    case Kind::kSequence: {
+      nb::list items;
+      for (size_t i = 0; i < value.size(); ++i) items.append(made_of(value.at(i), dicts));
+      return items;
+    }
+    case Kind::kOptional:
+      return value.size() == 0 ? nb::none() : made_of(value.at(0), dicts);
+    case Kind::kMap:
+      return dicts.make(value);
+    case Kind::kUnknown:
+      break;
+  }
+  return nb::none();
 }
 
 }  // namespace
@@ -375,22 +413,8 @@ Value to_value(nb::handle object, const ValueInfo& expected) {
 }
 
 nb::object to_python(const Value& value) {
-  switch (value.kind()) {
-    case Kind::kTensor:
-      return to_array(value.tensor());
-    case Kind::kSequence: {
-      nb::list items;
-      for (size_t i = 0; i < value.size(); ++i) items.append(to_python(value.at(i)));
-      return items;
-    }
-    case Kind::kOptional:
-      return value.size() == 0 ? nb::none() : to_python(value.at(0));
-    case Kind::kMap:
-      return to_dict(value);
-    case Kind::kUnknown:
-      break;
-  }
-  return nb::none();
+  DictMaker dicts;
+  return made_of(value, dicts);
 }
 
 }  // namespace gantry::python
