@@ -155,6 +155,35 @@ def test_deform_conv(groups, offset_groups, has_mask, dtype):
     compare(y, [run_reference(model, feeds)[0].astype(dtype)], tolerance, tolerance)
 
 
+def between(x, at):
+    """The element of `x` at a place between elements; outside it is 0 all around."""
+    low = np.floor(at).astype(int)
+    total = 0.0
+    for side in np.ndindex((2,) * x.ndim):
+        place = low + side
+        if all(0 <= p < extent for p, extent in zip(place, x.shape)):
+            total += x[tuple(place)] * np.prod(np.where(side, at - low, 1 - (at - low)))
+    return total
+
+
+@pytest.mark.parametrize("extents, kernel", [((90,), (2,)), ((9, 10), (2, 2)), ((4, 5, 6), (1, 2, 2))])
+@pytest.mark.parametrize("reach", [0.4, 3.0])
+def test_deform_conv_over_any_axes(extents, kernel, reach):
+    """More windows than are handled at once, those at the edges and outside among them."""
+    rng = np.random.default_rng(11)
+    rank, outputs, taps = len(extents), tuple(e - k + 1 for e, k in zip(extents, kernel)), list(np.ndindex(kernel))
+    x, w = rng.normal(size=(1, 2, *extents)), rng.normal(size=(3, 2, *kernel))
+    offset, mask = rng.normal(0, reach, (1, len(taps) * rank, *outputs)), rng.uniform(0, 1, (1, len(taps), *outputs))
+    expected = np.zeros((1, 3, *outputs))
+    for place in np.ndindex(outputs):
+        for t, tap in enumerate(taps):
+            at = np.add(place, tap) + [offset[0, t * rank + axis][place] for axis in range(rank)]
+            seen = np.array([between(channel, at) for channel in x[0]]) * mask[0, t][place]
+            expected[(0, slice(None), *place)] += w[(slice(None), slice(None), *tap)] @ seen
+    _, _, y = run("DeformConv", [x, w, offset, None, mask], 19)
+    compare(y, [expected])
+
+
 def test_deform_conv_survives_far_offsets():
     x, w = np.ones((1, 1, 3, 3), np.float32), np.ones((1, 1, 1, 1), np.float32)
     offset = np.zeros((1, 2, 3, 3), np.float32)
