@@ -113,8 +113,8 @@ void drop_declared_shapes(onnx::ModelProto& model) {
 }
 
 // Forgets the names that an earlier inference made up for extents that it did not know and that the
-// model was saved with: a declared name stays, also where values tell which extent it is. Names that
-// inputs of the model have are no such names.
+// model was saved with: a declared name stays, also where values tell which extent it is. Names
+// that inputs of the model have are no such names.
 void drop_made_up_symbols(onnx::ModelProto& model) {
   constexpr std::string_view kMadeUp = "unk__";
   std::unordered_set<std::string> given;

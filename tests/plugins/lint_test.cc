@@ -226,10 +226,10 @@ TEST(Lint, SurvivesBrokenFiles) {
   EXPECT_GT(refused, 0U);
 }
 
-// What a sanitizer adds to a library against the rules: in each source a function that runs when the
-// library is opened and tells the sanitizer's run-time of it (AddressSanitizer: where the global
-// variables are). Its name is of a priority that the compiler keeps to itself, so that nothing of
-// ours is mistaken for it.
+// What a sanitizer adds to a library against the rules: in each source a function that runs when
+// the library is opened and tells the sanitizer's run-time of it (AddressSanitizer: where the
+// global variables are). Its name is of a priority that the compiler keeps to itself, so that
+// nothing of ours is mistaken for it.
 bool is_added_by_a_sanitizer(const LintFinding& finding) {
   if (GANTRY_SANITIZER == 0 || finding.rule.name != "static-initialisers") return false;
   const ElfFacts facts = read_elf_facts(LibraryFile(finding.file));

@@ -81,7 +81,8 @@ TEST(StartChild, HandsOnTheLevelOfTheLog) {
   set_log_level(LogLevel::kDebug);
   setenv("GANTRY_LOG_TEST", "kept", 1);
   pid_t child = -1;
-  const std::string words = words_of("/bin/sh", {"-c", "echo \"$GANTRY_LOG, $GANTRY_LOG_TEST\""}, &child);
+  const std::string words =
+      words_of("/bin/sh", {"-c", "echo \"$GANTRY_LOG, $GANTRY_LOG_TEST\""}, &child);
   set_log_level(before);
   unsetenv("GANTRY_LOG_TEST");
   EXPECT_EQ(words, "debug, kept\n");
