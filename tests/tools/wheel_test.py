@@ -10,7 +10,9 @@ import sys
 import venv
 
 import numpy
+import onnx
 import pytest
+from broken_models import make_model, value
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIGHT = ROOT / "build" / "models" / "onnx" / "light" / "light_squeezenet.onnx"
@@ -21,6 +23,13 @@ assert "onnx" not in sys.modules
 session = gantry.Session(sys.argv[1], device="CPU")
 out = session.run({"data_0": numpy.ones((1, 3, 224, 224), numpy.float32)})
 print(gantry.__file__, gantry.__version__, *[(name, value.shape) for name, value in out.items()])
+"""
+
+
+TEXTS = """
+import sys, numpy, gantry
+session = gantry.Session(sys.argv[1], device="CPU")
+print(session.run({"x": numpy.array(["aab", "b"], object)})["y"].tolist())
 """
 
 
@@ -64,6 +73,14 @@ def test_runs_a_model(environment, tmp_path):
     said = run([environment / "bin" / "python", "-c", SCRIPT, LIGHT], cwd=tmp_path, env=clean_variables())
     assert said.startswith(str(environment))
     assert "('softmaxout_1', (1, 1000, 1, 1))" in said
+
+
+def test_finds_the_libraries_for_texts(environment, tmp_path):
+    """They are opened when a model needs them, long after the provider."""
+    node = onnx.helper.make_node("RegexFullMatch", ["x"], ["y"], pattern="a+b")
+    model = make_model([node], [value("x", onnx.TensorProto.STRING, (2,))], [value("y", onnx.TensorProto.BOOL, (2,))])
+    onnx.save(model, tmp_path / "texts.onnx")
+    assert run([environment / "bin" / "python", "-c", TEXTS, "texts.onnx"], cwd=tmp_path, env=clean_variables()) == "[True, False]\n"
 
 
 def test_the_command(environment, tmp_path):
