@@ -9,7 +9,7 @@
 namespace gantry {
 
 /// Blocks below this size, in bytes, are the allocator's.
-inline constexpr uint64_t kKeptFrom = uint64_t{4} << 20;
+inline constexpr uint64_t kKeptFrom = uint64_t{256} << 10;
 /// Most bytes that are kept; the oldest blocks are freed first.
 inline constexpr uint64_t kMostKept = uint64_t{32} << 20;
 
