@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/map_rows.h"
 #include "base/value.h"
 
 namespace gantry {
@@ -80,7 +81,7 @@ Value Value::map(const Tensor& keys, const Tensor& values) {
 
 Kind Value::kind() const { return handle_ ? static_cast<Kind>(handle_->kind) : Kind::kUnknown; }
 
-size_t Value::size() const { return handle_ ? handle_->items.size() : 0; }
+size_t Value::size() const { return handle_ ? item_count(*handle_) : 0; }
 
 Value Value::at(size_t index) const {
   if (index >= size()) {
@@ -88,7 +89,12 @@ Value Value::at(size_t index) const {
                                             " was asked of a value with " + std::to_string(size()) +
                                             " elements");
   }
-  return Value(handle_->items[index]);
+  return Value(items_of(*handle_)[index]);
+}
+
+std::optional<MapTable> Value::map_table() const {
+  if (!handle_ || !handle_->rows) return {};
+  return MapTable{Tensor(handle_->rows->keys()), Tensor(handle_->rows->values())};
 }
 
 Tensor Value::tensor() const {

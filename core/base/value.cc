@@ -14,6 +14,7 @@
 
 #include "base/alignment.h"
 #include "base/kept_blocks.h"
+#include "base/map_rows.h"
 
 namespace gantry {
 namespace {
@@ -42,6 +43,7 @@ bool is_shared(const gantry_value& value) {
   if (value.kind == GANTRY_KIND_TENSOR) {
     return value.owner || value.dtype == DType::kString || value.view.size_bytes == 0;
   }
+  if (value.rows) return true;
   return std::all_of(value.items.begin(), value.items.end(),
                      [](const ValueRef& item) { return item && is_shared(*item); });
 }
@@ -103,6 +105,14 @@ std::string_view to_string(Kind kind) noexcept {
       return "map";
   }
   return "unknown";
+}
+
+size_t item_count(const gantry_value& value) noexcept {
+  return value.rows ? value.rows->count() : value.items.size();
+}
+
+const std::vector<ValueRef>& items_of(const gantry_value& value) {
+  return value.rows ? value.rows->maps() : value.items;
 }
 
 ValueRef make_tensor(DType dtype, std::vector<int64_t> shape) {
@@ -179,6 +189,7 @@ ValueRef share(const gantry_value& value) {
   auto copy = std::make_shared<gantry_value>();
   copy->kind = value.kind;
   copy->dtype = value.dtype;
+  copy->rows = value.rows;
   copy->items.reserve(value.items.size());
   for (const ValueRef& item : value.items) copy->items.push_back(share(*item));
   return copy;

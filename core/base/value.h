@@ -13,6 +13,10 @@
 #include <string_view>
 #include <vector>
 
+namespace gantry {
+class MapRows;
+}
+
 struct gantry_value : std::enable_shared_from_this<gantry_value> {
   gantry_kind kind = GANTRY_KIND_UNKNOWN;
   gantry::DType dtype = gantry::DType::kUndefined;  // of the tensor, or of the elements
@@ -22,6 +26,7 @@ struct gantry_value : std::enable_shared_from_this<gantry_value> {
   bool is_mapped = false;                            // data are of a file mapped read-only
   std::vector<std::string> strings;                  // of a string tensor, one for each element
   std::vector<std::shared_ptr<gantry_value>> items;  // sequence, optional, map (keys, values)
+  std::shared_ptr<const gantry::MapRows> rows;       // all items of a sequence, in place of `items`
   std::shared_ptr<gantry_value> self;  // ownership held by a provider, see value_release
 
   /// Makes this a tensor view of `data`, dense. Allocates only if the rank exceeds what `shape` has
@@ -33,6 +38,11 @@ struct gantry_value : std::enable_shared_from_this<gantry_value> {
 namespace gantry {
 
 using ValueRef = std::shared_ptr<gantry_value>;
+
+/// How many items a sequence, an optional or a map has.
+size_t item_count(const gantry_value& value) noexcept;
+/// The items of a sequence, an optional or a map, made now if they were rows of a table.
+const std::vector<ValueRef>& items_of(const gantry_value& value);
 
 /// Names like "tensor", "sequence".
 std::string_view to_string(Kind kind) noexcept;

@@ -108,8 +108,10 @@ std::string element_text(const gantry_value& value, int64_t i) {
 std::string value_text(const gantry_value& value, int64_t max_elements) {
   if (value.kind != GANTRY_KIND_TENSOR) {
     std::string text = describe(value) + " {";
-    for (size_t i = 0; i < value.items.size(); ++i) {
-      text += (i == 0 ? "" : ", ") + value_text(*value.items[i], max_elements);
+    const char* gap = "";
+    for (const ValueRef& item : items_of(value)) {
+      text += gap + value_text(*item, max_elements);
+      gap = ", ";
     }
     return text + "}";
   }

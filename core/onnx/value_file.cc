@@ -132,7 +132,7 @@ void fill(const gantry_value& value, onnx::OptionalProto& optional);
 
 void fill(const gantry_value& value, onnx::SequenceProto& sequence) {
   sequence.set_elem_type(onnx::SequenceProto::TENSOR);
-  for (const ValueRef& item : value.items) {
+  for (const ValueRef& item : items_of(value)) {
     switch (item->kind) {
       case GANTRY_KIND_TENSOR:
         fill(*item, *sequence.add_tensor_values());

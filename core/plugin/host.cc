@@ -6,10 +6,13 @@
 #include <bit>
 #include <cstddef>
 #include <cstdlib>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/log.h"
+#include "base/map_rows.h"
 #include "base/value.h"
 #include "plugin/error.h"
 #include "plugin/packed.h"
@@ -74,11 +77,11 @@ gantry_error* value_string(const gantry_value* value, uint64_t index, gantry_str
 }
 
 uint64_t value_length(const gantry_value* value) {
-  return value && value->kind != GANTRY_KIND_TENSOR ? value->items.size() : 0;
+  return value && value->kind != GANTRY_KIND_TENSOR ? item_count(*value) : 0;
 }
 
 const gantry_value* value_at(const gantry_value* value, uint64_t index) {
-  return index < value_length(value) ? value->items[index].get() : nullptr;
+  return index < value_length(value) ? items_of(*value)[index].get() : nullptr;
 }
 
 // Hands the value to the provider: it owns itself until value_release.
@@ -105,11 +108,9 @@ gantry_error* value_create_tensor(uint32_t dtype, uint32_t rank, const int64_t* 
   });
 }
 
-// Items that a value of that kind can take; sequences have no limit.
+// Items that a value of that kind can take, if it is no sequence, which has no limit.
 size_t capacity_of(const gantry_value& value) {
   switch (value.kind) {
-    case GANTRY_KIND_SEQUENCE:
-      return SIZE_MAX;
     case GANTRY_KIND_OPTIONAL:
       return 1;
     case GANTRY_KIND_MAP:
@@ -135,10 +136,31 @@ gantry_error* value_create(uint32_t kind, uint32_t dtype, gantry_value** out_val
   });
 }
 
+// True for a map that stands for many: its values have a row for each.
+bool is_map_of_rows(const gantry_value& value) {
+  return value.kind == GANTRY_KIND_MAP && value.items.size() == 2 &&
+         value.items[1]->kind == GANTRY_KIND_TENSOR && value.items[1]->shape.size() == 2;
+}
+
+void append_to_sequence(gantry_value& sequence, const gantry_value& item) {
+  if (sequence.rows) {
+    sequence.items = sequence.rows->maps();
+    sequence.rows = nullptr;
+  }
+  if (!is_map_of_rows(item)) return sequence.items.push_back(share(item));
+  auto rows = std::make_shared<MapRows>(share(*item.items[0]), share(*item.items[1]));
+  if (sequence.items.empty()) {
+    sequence.rows = std::move(rows);
+  } else {
+    sequence.items.insert(sequence.items.end(), rows->maps().begin(), rows->maps().end());
+  }
+}
+
 gantry_error* value_append(gantry_value* value, const gantry_value* item) {
   return guard([&] {
     if (!value || !item)
       throw Error(Code::kInvalidArgument, "value_append: expected two values, found null");
+    if (value->kind == GANTRY_KIND_SEQUENCE) return append_to_sequence(*value, *item);
     if (value->items.size() >= capacity_of(*value)) {
       throw Error(Code::kInvalidArgument, "value_append: " + describe(*value) +
                                               " takes no item number " +

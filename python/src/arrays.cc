@@ -6,6 +6,7 @@
 #include <memory>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -341,60 +342,46 @@ void with_items(const Tensor& tensor, F f) {
     case DType::kString:
       return f([&](size_t i) { return decoded(tensor.strings()[i]); });
     default: {
-      const nb::object list = to_array(tensor).attr("tolist")();
+      const nb::object list = to_array(tensor).attr("ravel")().attr("tolist")();
       return f([&](size_t i) { return nb::object(list[i]); });
     }
   }
 }
 
-/// Makes dicts of maps. Keys that many share, as the maps of one sequence do, are made once.
-class DictMaker {
- public:
-  nb::dict make(const Value& map) {
-    take_keys(map.at(0));
-    nb::dict items;
-    with_items(map.at(1).tensor(), [&](const auto& item) {
-      for (size_t i = 0; i < keys_.size(); ++i) {
-        if (PyDict_SetItem(items.ptr(), keys_[i].ptr(), item(i).ptr()) != 0)
+/// A list of dicts, one for each row of values. The keys are made once for all.
+nb::list dicts_of(const MapTable& table) {
+  std::vector<nb::object> keys;
+  const auto width = static_cast<size_t>(table.keys.element_count());
+  with_items(table.keys, [&](const auto& key) {
+    for (size_t i = 0; i < width; ++i) keys.emplace_back(key(i));
+  });
+  const auto rows = static_cast<size_t>(table.values.shape()[0]);
+  nb::list dicts = nb::steal<nb::list>(PyList_New(static_cast<Py_ssize_t>(rows)));
+  if (!dicts.is_valid()) throw nb::python_error();
+  with_items(table.values, [&](const auto& item) {
+    for (size_t row = 0; row < rows; ++row) {
+      nb::dict dict;
+      for (size_t i = 0; i < width; ++i) {
+        if (PyDict_SetItem(dict.ptr(), keys[i].ptr(), item(row * width + i).ptr()) != 0)
           throw nb::python_error();
       }
-    });
-    return items;
-  }
-
- private:
-  void take_keys(Value keys) {
-    if (keys.handle() == source_.handle()) return;
-    keys_.clear();
-    const Tensor tensor = keys.tensor();
-    with_items(tensor, [&](const auto& key) {
-      for (size_t i = 0; i < static_cast<size_t>(tensor.element_count()); ++i)
-        keys_.emplace_back(key(i));
-    });
-    source_ = std::move(keys);
-  }
-
-  Value source_;  // of the keys
-  std::vector<nb::object> keys_;
-};
-
-nb::object made_of(const Value& value, DictMaker& dicts) {
-  switch (value.kind()) {
-    case Kind::kTensor:
-      return to_array(value.tensor());
-    case Kind::kSequence: {
-      nb::list items;
-      for (size_t i = 0; i < value.size(); ++i) items.append(made_of(value.at(i), dicts));
-      return items;
+      PyList_SET_ITEM(dicts.ptr(), static_cast<Py_ssize_t>(row), dict.release().ptr());
     }
-    case Kind::kOptional:
-      return value.size() == 0 ? nb::none() : made_of(value.at(0), dicts);
-    case Kind::kMap:
-      return dicts.make(value);
-    case Kind::kUnknown:
-      break;
-  }
-  return nb::none();
+  });
+  return dicts;
+}
+
+nb::dict dict_of(const Value& map) {
+  nb::dict dict;
+  const Tensor keys = map.at(0).tensor();
+  with_items(keys, [&](const auto& key) {
+    with_items(map.at(1).tensor(), [&](const auto& item) {
+      for (size_t i = 0; i < static_cast<size_t>(keys.element_count()); ++i) {
+        if (PyDict_SetItem(dict.ptr(), key(i).ptr(), item(i).ptr()) != 0) throw nb::python_error();
+      }
+    });
+  });
+  return dict;
 }
 
 }  // namespace
@@ -413,8 +400,23 @@ Value to_value(nb::handle object, const ValueInfo& expected) {
 }
 
 nb::object to_python(const Value& value) {
-  DictMaker dicts;
-  return made_of(value, dicts);
+  switch (value.kind()) {
+    case Kind::kTensor:
+      return to_array(value.tensor());
+    case Kind::kSequence: {
+      if (const std::optional<MapTable> table = value.map_table()) return dicts_of(*table);
+      nb::list items;
+      for (size_t i = 0; i < value.size(); ++i) items.append(to_python(value.at(i)));
+      return items;
+    }
+    case Kind::kOptional:
+      return value.size() == 0 ? nb::none() : to_python(value.at(0));
+    case Kind::kMap:
+      return dict_of(value);
+    case Kind::kUnknown:
+      break;
+  }
+  return nb::none();
 }
 
 }  // namespace gantry::python

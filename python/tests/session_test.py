@@ -201,6 +201,16 @@ def test_maps():
     result = session.run({"x": np.array([[0.25, 0.75], [1, 0]], np.float32)})["y"]
     assert result == [{"cat": 0.25, "dog": 0.75}, {"cat": 1, "dog": 0}]
 
+    zip_map = helper.make_node("ZipMap", ["x"], ["y"], domain="ai.onnx.ml", classlabels_int64s=[7, -2, 7])
+    map_type = helper.make_map_type_proto(TensorProto.INT64, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+    rows = helper.make_tensor_type_proto(TensorProto.FLOAT, [None, 3])
+    session = gantry.Session(ml_model(zip_map, rows, helper.make_sequence_type_proto(map_type)))
+    result = session.run({"x": np.arange(6, dtype=np.float32).reshape(2, 3)})["y"]
+    assert result == [{7: 2, -2: 1}, {7: 5, -2: 4}]
+    result[0][7] = 9  # each is a dict of its own
+    assert result[1] == {7: 5, -2: 4}
+    assert session.run({"x": np.zeros((0, 3), np.float32)})["y"] == []
+
     vectorize = helper.make_node("DictVectorizer", ["x"], ["y"], domain="ai.onnx.ml", string_vocabulary=["a", "b", "c"])
     given = helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
     session = gantry.Session(ml_model(vectorize, given, helper.make_tensor_type_proto(TensorProto.FLOAT, None)))

@@ -139,9 +139,35 @@ gantry_error* value_create(uint32_t kind, uint32_t dtype, gantry_value** out_val
   return give(std::move(value), out_value);
 }
 
+// The maps that one with values [N, C] stands for.
+gantry_error* append_rows(HostValue& sequence, const HostValue& map) {
+  const HostValue& values = *map.items[1];
+  const uint64_t row_bytes = bytes_of(values.dtype, {values.shape[1]});
+  if (map.items[0]->shape != std::vector<int64_t>{values.shape[1]} ||
+      bytes_of(values.dtype, {8}) < 8) {
+    return make_error(GANTRY_INVALID_ARGUMENT,
+                      "value_append: maps in rows need keys [C] and values [N, C] of whole bytes");
+  }
+  for (int64_t i = 0; i < values.shape[0]; ++i) {
+    auto row = make_value(values.dtype, {values.shape[1]});
+    const auto* from = static_cast<const char*>(values.tensor.data) + row_bytes * uint64_t(i);
+    if (row_bytes > 0) std::memcpy(row->tensor.data, from, row_bytes);
+    auto item = std::make_shared<HostValue>();
+    item->kind = GANTRY_KIND_MAP;
+    item->dtype = values.dtype;
+    item->items = {map.items[0], std::move(row)};
+    sequence.items.push_back(std::move(item));
+  }
+  return nullptr;
+}
+
 gantry_error* value_append(gantry_value* value, const gantry_value* item) {
   if (!value || !item || !of(item)->own)
     return make_error(GANTRY_INVALID_ARGUMENT, "value_append: expected two values");
+  const HostValue& added = *of(item);
+  if (of(value)->kind == GANTRY_KIND_SEQUENCE && added.kind == GANTRY_KIND_MAP &&
+      added.items.size() == 2 && added.items[1]->shape.size() == 2)
+    return append_rows(*of(value), added);
   of(value)->items.push_back(of(item)->own);
   return nullptr;
 }

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@ namespace gantry {
 enum class Kind : uint32_t { kUnknown = 0, kTensor = 1, kSequence = 2, kOptional = 3, kMap = 4 };
 
 class Tensor;
+struct MapTable;
 
 /// Any ONNX value. A default-constructed one holds nothing (kind kUnknown).
 class Value {
@@ -39,6 +41,9 @@ class Value {
   [[nodiscard]] size_t size() const;
   /// Element `index`. INVALID_ARGUMENT: out of range.
   [[nodiscard]] Value at(size_t index) const;
+  /// Of a sequence whose maps were made together, as ZipMap makes them: what they are made of,
+  /// without making each of them as at() does. Nothing for every other value.
+  [[nodiscard]] std::optional<MapTable> map_table() const;
   /// This value as a tensor. INVALID_ARGUMENT: it is none.
   [[nodiscard]] Tensor tensor() const;
 
@@ -99,6 +104,12 @@ class Tensor : public Value {
   explicit Tensor(std::shared_ptr<gantry_value> handle) : Value(std::move(handle)) {}
   void fill(const void* data, size_t size_bytes);
   void expect(DType dtype) const;
+};
+
+/// Maps with the same keys: one for each row of values.
+struct MapTable {
+  Tensor keys;    ///< [C]
+  Tensor values;  ///< [N, C]
 };
 
 }  // namespace gantry

@@ -88,8 +88,8 @@ void write_value(MessageWriter& to, const gantry_value& value, const PlaceData& 
     for (const std::string& text : value.strings) to.text(text);
     return;
   }
-  to.put<uint64_t>(value.items.size());
-  for (const ValueRef& item : value.items) write_value(to, *item, place);
+  to.put<uint64_t>(item_count(value));
+  for (const ValueRef& item : items_of(value)) write_value(to, *item, place);
 }
 
 ValueRef read_value(MessageReader& from, const FindData& find) {

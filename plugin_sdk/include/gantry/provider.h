@@ -525,7 +525,7 @@ typedef struct gantry_host {
                                        gantry_value** out_value, gantry_tensor** out_tensor);
   /* empty; dtype: elements' */
   gantry_error* (*value_create)(uint32_t kind, uint32_t dtype, gantry_value** out_value);
-  /* shares the item; a map: keys, values */
+  /* shares the item; a map: keys [C], values [C] ([N, C]: N maps, to go into a sequence) */
   gantry_error* (*value_append)(gantry_value* value, const gantry_value* item);
   /* disjoint indices: [any] */
   gantry_error* (*value_set_string)(gantry_value* value, uint64_t index, gantry_str text);

@@ -224,18 +224,18 @@ class ZipMap final : public NodeKernel {
     }
     const gantry_host* host = call.host();
     const OwnedValue keys = make_keys(host, width);
+    const std::array<int64_t, 2> rows = {shape.rows, width};
+    gantry_value* created = nullptr;
+    gantry_tensor* tensor = nullptr;
+    sdk::check(host, host->value_create_tensor(GANTRY_FLOAT, 2, rows.data(), &created, &tensor));
+    const OwnedValue values(host, created);
+    std::copy_n(call.data<float>(0), shape.rows * width, static_cast<float*>(tensor->data));
+    // One map that stands for all rows.
+    const OwnedValue map = create(host, GANTRY_KIND_MAP);
+    sdk::check(host, host->value_append(map.get(), keys.get()));
+    sdk::check(host, host->value_append(map.get(), values.get()));
     const OwnedValue maps = create(host, GANTRY_KIND_SEQUENCE);
-    for (int64_t row = 0; row < shape.rows; ++row) {
-      gantry_value* created = nullptr;
-      gantry_tensor* tensor = nullptr;
-      sdk::check(host, host->value_create_tensor(GANTRY_FLOAT, 1, &width, &created, &tensor));
-      const OwnedValue values(host, created);
-      std::copy_n(call.data<float>(0) + row * width, width, static_cast<float*>(tensor->data));
-      const OwnedValue map = create(host, GANTRY_KIND_MAP);
-      sdk::check(host, host->value_append(map.get(), keys.get()));
-      sdk::check(host, host->value_append(map.get(), values.get()));
-      sdk::check(host, host->value_append(maps.get(), map.get()));
-    }
+    sdk::check(host, host->value_append(maps.get(), map.get()));
     call.output_value(0, maps.get());
   }
 

@@ -159,6 +159,67 @@ TEST(Host, BuildsSequencesThatShareTheirItems) {
   host().value_release(sequence);
 }
 
+// A map from {3, 5} to the rows of a table of that type.
+gantry_value* make_map_of_rows(uint32_t dtype, int64_t rows, int64_t width,
+                               gantry_tensor** out_values) {
+  const int64_t two[] = {2};
+  const int64_t shape[] = {rows, width};
+  gantry_value* keys = nullptr;
+  gantry_value* values = nullptr;
+  gantry_value* map = nullptr;
+  gantry_tensor* key_tensor = nullptr;
+  throw_if(host().value_create_tensor(GANTRY_INT64, 1, two, &keys, &key_tensor));
+  static_cast<int64_t*>(key_tensor->data)[0] = 3;
+  static_cast<int64_t*>(key_tensor->data)[1] = 5;
+  throw_if(host().value_create_tensor(dtype, 2, shape, &values, out_values));
+  throw_if(host().value_create(GANTRY_KIND_MAP, dtype, &map));
+  throw_if(host().value_append(map, keys));
+  throw_if(host().value_append(map, values));
+  host().value_release(keys);
+  host().value_release(values);
+  return map;
+}
+
+TEST(Host, TakesAMapOfRowsForManyMaps) {
+  gantry_tensor* values = nullptr;
+  gantry_value* map = make_map_of_rows(GANTRY_FLOAT, 3, 2, &values);
+  for (int i = 0; i < 6; ++i) static_cast<float*>(values->data)[i] = static_cast<float>(i);
+  gantry_value* sequence = nullptr;
+  throw_if(host().value_create(GANTRY_KIND_SEQUENCE, GANTRY_FLOAT, &sequence));
+  throw_if(host().value_append(sequence, map));
+  EXPECT_EQ(host().value_length(sequence), 3U);
+  throw_if(host().value_append(sequence, map));
+  host().value_release(map);
+  ASSERT_EQ(host().value_length(sequence), 6U);
+  EXPECT_EQ(host().value_at(sequence, 6), nullptr);
+  for (uint64_t i = 0; i < 6; ++i) {
+    const gantry_value* item = host().value_at(sequence, i);
+    ASSERT_EQ(host().value_kind(item), static_cast<uint32_t>(GANTRY_KIND_MAP));
+    EXPECT_EQ(host().value_at(sequence, i), item);
+    ASSERT_EQ(host().value_length(item), 2U);
+    const gantry_tensor& keys = *host().value_tensor(host().value_at(item, 0));
+    EXPECT_EQ(static_cast<const int64_t*>(keys.data)[1], 5);
+    const gantry_tensor& row = *host().value_tensor(host().value_at(item, 1));
+    ASSERT_EQ(row.rank, 1U);
+    ASSERT_EQ(row.shape[0], 2);
+    EXPECT_EQ(static_cast<const float*>(row.data)[1], static_cast<float>(i % 3 * 2 + 1));
+  }
+  host().value_release(sequence);
+}
+
+TEST(Host, RefusesMapsOfRowsThatDoNotFit) {
+  gantry_value* sequence = nullptr;
+  throw_if(host().value_create(GANTRY_KIND_SEQUENCE, GANTRY_FLOAT, &sequence));
+  for (const auto& [dtype, width] :
+       {std::pair{GANTRY_FLOAT, 3}, std::pair{GANTRY_STRING, 2}, std::pair{GANTRY_UINT4, 2}}) {
+    gantry_value* map = make_map_of_rows(dtype, 4, width, nullptr);
+    expect_code(host().value_append(sequence, map), Code::kInvalidArgument);
+    host().value_release(map);
+  }
+  EXPECT_EQ(host().value_length(sequence), 0U);
+  host().value_release(sequence);
+}
+
 TEST(Host, LimitsOptionalsAndRefusesOtherKinds) {
   gantry_value* item = nullptr;
   gantry_tensor* tensor = nullptr;
