@@ -18,10 +18,13 @@ namespace {
 constexpr int64_t kBlock = 512;
 
 template <class T>
+inline constexpr bool kIsVectorDequantized = kIsVectorQuantized<T> || std::is_same_v<T, int32_t>;
+
+template <class T>
 void to_floats(const T* x, const float* scale, const float* zero, int64_t step, float* y,
                int64_t count) {
-  if constexpr (kIsVectorQuantized<T> || std::is_same_v<T, int32_t>) {
-    simd::dequantize(x, scale, zero, step != 0, y, count);
+  if constexpr (kIsVectorDequantized<T>) {
+    simd::dequantize(x, scale, zero, step != 0 ? 1 : count, y, count);
   } else {
     for (int64_t i = 0; i < count; ++i) {
       const auto value = static_cast<float>(static_cast<Compute<T>>(x[i]));
@@ -64,6 +67,8 @@ class DequantizeLinear final : public Quantizer {
   template <class T, class U>
   static void convert(sdk::Call& call, const Granularity& parts, const T* x, const float* scales,
                       const float* zeros, U* y) {
+    if constexpr (kIsVectorDequantized<T> && std::is_same_v<U, float>)
+      return convert_at_once(call, parts, x, scales, zeros, y);
     const int64_t step = parts.step();
     call.parallel_for(parts.runs(), parts.grain(), [&](int64_t begin, int64_t end) {
       parts.for_each(begin, end, [&](const Granularity::Run& run) {
@@ -79,6 +84,18 @@ class DequantizeLinear final : public Quantizer {
             narrow_elements(block, y + run.begin + i, count);
           }
         }
+      });
+    });
+  }
+
+  template <class T>
+  static void convert_at_once(sdk::Call& call, const Granularity& parts, const T* x,
+                              const float* scales, const float* zeros, float* y) {
+    call.parallel_for(parts.runs(), parts.grain(), [&](int64_t begin, int64_t end) {
+      parts.for_each_stretch(begin, end, [&](const Granularity::Stretch& stretch) {
+        const Granularity::Run& run = stretch.whole;
+        simd::dequantize(x + run.begin, scales + run.scale, zeros + run.scale, stretch.share,
+                         y + run.begin, run.count);
       });
     });
   }

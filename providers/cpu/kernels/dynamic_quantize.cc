@@ -32,7 +32,7 @@ class DynamicQuantizeLinear final : public NodeKernel {
     if (call.wants(1)) *static_cast<float*>(call.output(1, GANTRY_FLOAT, {}).data) = scale;
     if (call.wants(2)) *static_cast<uint8_t*>(call.output(2, GANTRY_UINT8, {}).data) = zero;
     call.parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
-      simd::quantize(x + begin, &scale, &zero_point, false, y + begin, end - begin);
+      simd::quantize(x + begin, &scale, &zero_point, end - begin, y + begin, end - begin);
     });
   }
 

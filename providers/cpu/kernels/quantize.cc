@@ -55,7 +55,7 @@ void store(const C* quotients, const C* zero, int64_t step, std::byte* y, int64_
            bool saturates) {
   auto* target = reinterpret_cast<U*>(y);
   if constexpr (kIsVectorQuantized<U> && std::is_same_v<C, float>) {
-    simd::quantize(quotients, nullptr, zero, step != 0, target, count);
+    simd::quantize(quotients, nullptr, zero, step != 0 ? 1 : count, target, count);
   } else {
     for (int64_t i = 0; i < count; ++i)
       target[i] = quantize<U>(quotients[i], zero[i * step], saturates);
@@ -113,11 +113,11 @@ class QuantizeLinear final : public Quantizer {
   template <class U>
   static void convert_at_once(sdk::Call& call, const Granularity& parts, const float* x,
                               const float* scales, const float* zeros, U* y) {
-    const bool each = parts.step() != 0;
     call.parallel_for(parts.runs(), parts.grain(), [&](int64_t begin, int64_t end) {
-      parts.for_each(begin, end, [&](const Granularity::Run& run) {
-        simd::quantize(x + run.begin, scales + run.scale, zeros + run.scale, each, y + run.begin,
-                       run.count);
+      parts.for_each_stretch(begin, end, [&](const Granularity::Stretch& stretch) {
+        const Granularity::Run& run = stretch.whole;
+        simd::quantize(x + run.begin, scales + run.scale, zeros + run.scale, stretch.share,
+                       y + run.begin, run.count);
       });
     });
   }

@@ -109,39 +109,78 @@ HWY_INLINE void quantize_loop(const float* x, const float* scale, const float* z
   if (i < count) at(count - lanes);  // overlaps what is done: the same values once more
 }
 
+/// to[i] = from[i / share]
+HWY_INLINE void spread(const float* from, int64_t share, float* to, int64_t count) {
+  for (int64_t i = 0; i < count; i += share)
+    std::fill_n(to + i, std::min(share, count - i), *from++);
+}
+
+/// Scales and zeros of some elements; no scales are none.
+struct Levels {
+  const float* scale;
+  const float* zero;
+
+  [[nodiscard]] Levels at(int64_t i) const { return {scale ? scale + i : nullptr, zero + i}; }
+};
+
 /// Fewer elements than a vector has: through buffers of whole vectors.
 template <class Loop, class In, class Out>
-HWY_INLINE void through_buffers(const Loop& loop, const In* x, const float* scale,
-                                const float* zero, bool each, Out* y, int64_t count) {
+HWY_INLINE void through_buffers(const Loop& loop, const In* x, Levels levels, int64_t share, Out* y,
+                                int64_t count) {
   In x_buffer[kMostLanes] = {};
   float scale_buffer[kMostLanes];
   float zero_buffer[kMostLanes];
   Out y_buffer[kMostLanes];
   std::copy_n(x, count, x_buffer);
-  std::fill_n(scale_buffer, kMostLanes, scale ? *scale : 1.0F);
-  std::fill_n(zero_buffer, kMostLanes, *zero);
-  if (each && scale) std::copy_n(scale, count, scale_buffer);
-  if (each) std::copy_n(zero, count, zero_buffer);
-  loop(x_buffer, scale ? scale_buffer : nullptr, zero_buffer, y_buffer,
+  std::fill_n(scale_buffer, kMostLanes, 1.0F);
+  std::fill_n(zero_buffer, kMostLanes, 0.0F);
+  if (levels.scale) spread(levels.scale, share, scale_buffer, count);
+  spread(levels.zero, share, zero_buffer, count);
+  loop(true, x_buffer, Levels{levels.scale ? scale_buffer : nullptr, zero_buffer}, y_buffer,
        static_cast<int64_t>(hn::Lanes(QuantTag())));
   std::copy_n(y_buffer, count, y);
 }
 
+/// loop(each, x, levels, y, count) over at least a vector of elements that have a level each, or
+/// (`each` false) one for all.
+template <class Loop, class In, class Out>
+HWY_INLINE void in_shares(const Loop& loop, const In* x, Levels levels, int64_t share, Out* y,
+                          int64_t count) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(QuantTag()));
+  const auto part = [&](bool each, Levels own, int64_t begin, int64_t size) HWY_ATTR {
+    if (size >= lanes) return loop(each, x + begin, own, y + begin, size);
+    through_buffers(loop, x + begin, own, each ? 1 : size, y + begin, size);
+  };
+  if (share == 1) return part(true, levels, 0, count);
+  if (share >= lanes) {
+    for (int64_t i = 0; i < count; i += std::min(share, count - i), levels = levels.at(1))
+      part(false, levels, i, std::min(share, count - i));
+    return;
+  }
+  constexpr int64_t kSpread = 16 * kMostLanes;
+  float scales[kSpread];
+  float zeros[kSpread];
+  const int64_t step = kSpread / share * share;
+  for (int64_t i = 0; i < count; i += step, levels = levels.at(step / share)) {
+    const int64_t size = std::min(step, count - i);
+    if (levels.scale) spread(levels.scale, share, scales, size);
+    spread(levels.zero, share, zeros, size);
+    part(true, Levels{levels.scale ? scales : nullptr, zeros}, i, size);
+  }
+}
+
 template <class U>
-HWY_INLINE void quantize_any(const float* x, const float* scale, const float* zero, bool each, U* y,
-                             int64_t count) {
-  const auto loop = [each](const float* from, const float* scales, const float* zeros, U* to,
-                           int64_t n) HWY_ATTR {
-    if (scales) {
-      each ? quantize_loop<true, true>(from, scales, zeros, to, n)
-           : quantize_loop<false, true>(from, scales, zeros, to, n);
+HWY_INLINE void quantize_any(const float* x, Levels levels, int64_t share, U* y, int64_t count) {
+  const auto loop = [](bool each, const float* from, Levels own, U* to, int64_t n) HWY_ATTR {
+    if (own.scale) {
+      each ? quantize_loop<true, true>(from, own.scale, own.zero, to, n)
+           : quantize_loop<false, true>(from, own.scale, own.zero, to, n);
     } else {
-      each ? quantize_loop<true, false>(from, scales, zeros, to, n)
-           : quantize_loop<false, false>(from, scales, zeros, to, n);
+      each ? quantize_loop<true, false>(from, own.scale, own.zero, to, n)
+           : quantize_loop<false, false>(from, own.scale, own.zero, to, n);
     }
   };
-  if (count >= static_cast<int64_t>(hn::Lanes(QuantTag()))) return loop(x, scale, zero, y, count);
-  through_buffers(loop, x, scale, zero, each, y, count);
+  in_shares(loop, x, levels, share, y, count);
 }
 
 template <bool kEach, class T>
@@ -169,26 +208,23 @@ HWY_INLINE void dequantize_loop(const T* x, const float* scale, const float* zer
 }
 
 template <class T>
-HWY_INLINE void dequantize_any(const T* x, const float* scale, const float* zero, bool each,
-                               float* y, int64_t count) {
-  const auto loop = [each](const T* from, const float* scales, const float* zeros, float* to,
-                           int64_t n) HWY_ATTR {
-    each ? dequantize_loop<true>(from, scales, zeros, to, n)
-         : dequantize_loop<false>(from, scales, zeros, to, n);
+HWY_INLINE void dequantize_any(const T* x, Levels levels, int64_t share, float* y, int64_t count) {
+  const auto loop = [](bool each, const T* from, Levels own, float* to, int64_t n) HWY_ATTR {
+    each ? dequantize_loop<true>(from, own.scale, own.zero, to, n)
+         : dequantize_loop<false>(from, own.scale, own.zero, to, n);
   };
-  if (count >= static_cast<int64_t>(hn::Lanes(QuantTag()))) return loop(x, scale, zero, y, count);
-  through_buffers(loop, x, scale, zero, each, y, count);
+  in_shares(loop, x, levels, share, y, count);
 }
 
 // NOLINTBEGIN(bugprone-macro-parentheses): a type cannot stand in parentheses
-#define GANTRY_QUANTIZE(Name, U)                                                          \
-  void Name(const float* x, const float* s, const float* z, bool each, U* y, int64_t n) { \
-    quantize_any(x, s, z, each, y, n);                                                    \
+#define GANTRY_QUANTIZE(Name, U)                                                              \
+  void Name(const float* x, const float* s, const float* z, int64_t share, U* y, int64_t n) { \
+    quantize_any(x, Levels{s, z}, share, y, n);                                               \
   }
 // NOLINTEND(bugprone-macro-parentheses)
-#define GANTRY_DEQUANTIZE(Name, T)                                                        \
-  void Name(const T* x, const float* s, const float* z, bool each, float* y, int64_t n) { \
-    dequantize_any(x, s, z, each, y, n);                                                  \
+#define GANTRY_DEQUANTIZE(Name, T)                                                            \
+  void Name(const T* x, const float* s, const float* z, int64_t share, float* y, int64_t n) { \
+    dequantize_any(x, Levels{s, z}, share, y, n);                                             \
   }
 GANTRY_QUANTIZE(to_u8, uint8_t)
 GANTRY_QUANTIZE(to_i8, int8_t)
@@ -234,11 +270,11 @@ HWY_AFTER_NAMESPACE();
 namespace gantry::cpu {
 
 // NOLINTBEGIN(bugprone-macro-parentheses): a type cannot stand in parentheses
-#define GANTRY_EXPORT(Name, function, In, Out)                                               \
-  HWY_EXPORT(Name);                                                                          \
-  void simd::function(const In* x, const float* scale, const float* zero, bool each, Out* y, \
-                      int64_t count) {                                                       \
-    HWY_DYNAMIC_DISPATCH(Name)(x, scale, zero, each, y, count);                              \
+#define GANTRY_EXPORT(Name, function, In, Out)                                                   \
+  HWY_EXPORT(Name);                                                                              \
+  void simd::function(const In* x, const float* scale, const float* zero, int64_t share, Out* y, \
+                      int64_t count) {                                                           \
+    HWY_DYNAMIC_DISPATCH(Name)(x, scale, zero, share, y, count);                                 \
   }
 // NOLINTEND(bugprone-macro-parentheses)
 GANTRY_EXPORT(to_u8, quantize, float, uint8_t)

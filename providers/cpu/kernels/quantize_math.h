@@ -7,28 +7,28 @@
 
 namespace gantry::cpu::simd {
 
-/// y[i] = saturate(round(x[i] / scale) + zero), halves to even; NaN becomes the least value. With
-/// `each` there are `count` scales and zeros, else one. `scale` null: x is the quotient. Zeros are
-/// whole numbers of the range of y.
-void quantize(const float* x, const float* scale, const float* zero, bool each, uint8_t* y,
+/// y[i] = saturate(round(x[i] / scale[i / share]) + zero[i / share]), halves to even; NaN becomes
+/// the least value. `scale` null: x is the quotient. Zeros are whole numbers of the range of y.
+/// Requires share > 0.
+void quantize(const float* x, const float* scale, const float* zero, int64_t share, uint8_t* y,
               int64_t count);
-void quantize(const float* x, const float* scale, const float* zero, bool each, int8_t* y,
+void quantize(const float* x, const float* scale, const float* zero, int64_t share, int8_t* y,
               int64_t count);
-void quantize(const float* x, const float* scale, const float* zero, bool each, uint16_t* y,
+void quantize(const float* x, const float* scale, const float* zero, int64_t share, uint16_t* y,
               int64_t count);
-void quantize(const float* x, const float* scale, const float* zero, bool each, int16_t* y,
+void quantize(const float* x, const float* scale, const float* zero, int64_t share, int16_t* y,
               int64_t count);
 
-/// y[i] = (x[i] - zero) * scale, all in f32.
-void dequantize(const uint8_t* x, const float* scale, const float* zero, bool each, float* y,
+/// y[i] = (x[i] - zero[i / share]) * scale[i / share], all in f32. Requires share > 0.
+void dequantize(const uint8_t* x, const float* scale, const float* zero, int64_t share, float* y,
                 int64_t count);
-void dequantize(const int8_t* x, const float* scale, const float* zero, bool each, float* y,
+void dequantize(const int8_t* x, const float* scale, const float* zero, int64_t share, float* y,
                 int64_t count);
-void dequantize(const uint16_t* x, const float* scale, const float* zero, bool each, float* y,
+void dequantize(const uint16_t* x, const float* scale, const float* zero, int64_t share, float* y,
                 int64_t count);
-void dequantize(const int16_t* x, const float* scale, const float* zero, bool each, float* y,
+void dequantize(const int16_t* x, const float* scale, const float* zero, int64_t share, float* y,
                 int64_t count);
-void dequantize(const int32_t* x, const float* scale, const float* zero, bool each, float* y,
+void dequantize(const int32_t* x, const float* scale, const float* zero, int64_t share, float* y,
                 int64_t count);
 
 /// Least and greatest of x and 0; NaNs are passed over.

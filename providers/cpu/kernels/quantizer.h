@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "float6.h"
+#include "kernels/granularity.h"
 #include "kernels/quantization.h"
 #include "node_kernel.h"
 
