@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <type_traits>
 
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
 #include "kernels/blas.h"
 #include "kernels/convolution.h"
+#include "kernels/tap_math.h"
 
 namespace gantry::cpu {
 namespace {
@@ -21,41 +24,38 @@ constexpr int kMaxCorners = 1 << kMaxAxes;
 
 /// Windows whose taps are moved together: what surrounds their taps is read by every channel.
 constexpr int kBlock = 64;
-constexpr int64_t kOutside = -1;
+constexpr int32_t kOutside = -1;
 
 /// The elements around the moved taps of up to kBlock windows, and their weights; those outside are
-/// left out.
+/// left out. A channel's places must fit 32 bits.
 template <class C>
 struct Neighbours {
   int count = 0;  // of windows
   int corners = 0;
-  bool are_inside = true;
-  int64_t place[kMaxCorners][kBlock];
+  int32_t place[kMaxCorners][kBlock];
   C weight[kMaxCorners][kBlock];
-  C factor[kBlock];  // of the whole tap
+  const C* factor = nullptr;  // of each window's whole tap; null: 1
 
   void begin(int windows) {
     count = windows;
     corners = 1;
-    are_inside = true;
-    std::fill_n(place[0], count, int64_t{0});
+    std::fill_n(place[0], count, 0);
     std::fill_n(weight[0], count, C{1});
   }
 
   /// One more axis, of `extent` elements: on it the tap of window `j` is at `at[j]`.
-  void add_axis(const C* at, int64_t extent) {
+  void add_axis(const C* at, int32_t extent) {
     for (int j = 0; j < count; ++j) {
       // Also false for what is no number.
       const bool is_near = at[j] > C{-1} && at[j] < static_cast<C>(extent);
       const C floor = is_near ? std::floor(at[j]) : C{0};
       const C t = is_near ? at[j] - floor : C{0};
-      const auto low = static_cast<int64_t>(floor);
+      const auto low = static_cast<int32_t>(floor);
       const bool has_low = is_near && low >= 0;
-      const bool has_high = is_near && low + 1 < extent;
-      are_inside = are_inside && has_low && has_high;
+      const bool has_high = is_near && low < extent - 1;
       for (int k = 0; k < corners; ++k) {
-        const int64_t before = place[k][j];
-        const int64_t first = before * extent + low;
+        const int32_t before = place[k][j];
+        const int32_t first = before * extent + low;
         place[k][j] = has_low && before != kOutside ? first : kOutside;
         place[corners + k][j] = has_high && before != kOutside ? first + 1 : kOutside;
         weight[corners + k][j] = weight[k][j] * t;
@@ -65,24 +65,19 @@ struct Neighbours {
     corners *= 2;
   }
 
-  /// What the taps see of one channel. kCorners: as many as there are, 0: any.
-  template <int kCorners, bool kIsInside>
+  /// What the taps see of one channel.
   void read(const C* channel, C* row) const {
-    const int corner_count = kCorners ? kCorners : corners;
-    for (int j = 0; j < count; ++j) {
-      C sum = C{0};
-      for (int k = 0; k < corner_count; ++k) {
-        if (kIsInside || place[k][j] != kOutside) sum += weight[k][j] * channel[place[k][j]];
-      }
-      row[j] = sum * factor[j];
-    }
-  }
-  void read(const C* channel, C* row) const {
-    if (corners == 4) {  // images
-      are_inside ? read<4, true>(channel, row) : read<4, false>(channel, row);
+    if constexpr (std::is_same_v<C, float>) {
+      simd::sum_taps(channel, {place[0], weight[0], kBlock, corners}, row, count);
     } else {
-      read<0, false>(channel, row);
+      for (int j = 0; j < count; ++j) {
+        row[j] = C{0};
+        for (int k = 0; k < corners; ++k) {
+          if (place[k][j] != kOutside) row[j] += weight[k][j] * channel[place[k][j]];
+        }
+      }
     }
+    for (int j = 0; factor && j < count; ++j) row[j] *= factor[j];
   }
 };
 
@@ -117,6 +112,11 @@ class DeformConv final : public ConvKernel {
     if (rank > kMaxAxes) {
       fail(std::to_string(rank) + " spatial axes are above the supported " +
                std::to_string(kMaxAxes),
+           GANTRY_UNSUPPORTED);
+    }
+    if (shape.in_plane > std::numeric_limits<int32_t>::max()) {
+      fail("a channel of " + std::to_string(shape.in_plane) + " elements is above the supported " +
+               std::to_string(std::numeric_limits<int32_t>::max()),
            GANTRY_UNSUPPORTED);
     }
     if (shape.groups * shape.channels % offset_groups_ != 0) {
@@ -202,10 +202,9 @@ class DeformConv final : public ConvKernel {
           C at[kBlock];
           for (int j = 0; j < near.count; ++j, place.next())
             at[j] = static_cast<C>(window[axis].start(place[axis]) + reach) + moved[j];
-          near.add_axis(at, window[axis].input);
+          near.add_axis(at, static_cast<int32_t>(window[axis].input));
         }
-        for (int j = 0; j < near.count; ++j)
-          near.factor[j] = mask ? mask[row * plane + first + j] : C{1};
+        near.factor = mask ? mask + row * plane + first : nullptr;
         for (int64_t c = 0; c < channels; ++c) {
           const int64_t channel = row / taps * channels + c;
           near.read(x + channel * shape.in_plane,

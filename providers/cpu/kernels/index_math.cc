@@ -51,6 +51,47 @@ bool wrap_narrow(const int32_t* indices, int64_t count, int64_t extent, int32_t*
   return wrap_any(indices, count, extent, wrapped);
 }
 
+uint64_t greatest_index(const int64_t* indices, int64_t count) {
+  const hn::ScalableTag<uint64_t> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto* all = reinterpret_cast<const uint64_t*>(indices);
+  auto greatest = hn::Zero(d);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) greatest = hn::Max(greatest, hn::LoadU(d, all + i));
+  uint64_t result = hn::GetLane(hn::MaxOfLanes(d, greatest));
+  for (; i < count; ++i) result = result > all[i] ? result : all[i];
+  return result;
+}
+
+template <class U>
+HWY_INLINE void take_any(const U* x, int64_t rows, int64_t columns, const int32_t* places,
+                         int64_t count, U* y) {
+  const hn::ScalableTag<U> d;
+  const hn::RebindToSigned<decltype(d)> di;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t row = 0; row < rows; ++row, x += columns, y += count) {
+    int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) {
+      if constexpr (sizeof(U) == 8) {
+        const auto narrow = hn::LoadU(hn::Rebind<int32_t, decltype(d)>(), places + i);
+        hn::StoreU(hn::GatherIndex(d, x, hn::PromoteTo(di, narrow)), d, y + i);
+      } else {
+        hn::StoreU(hn::GatherIndex(d, x, hn::LoadU(di, places + i)), d, y + i);
+      }
+    }
+    for (; i < count; ++i) y[i] = x[places[i]];
+  }
+}
+
+void take_words(const uint32_t* x, int64_t rows, int64_t columns, const int32_t* places,
+                int64_t count, uint32_t* y) {
+  take_any(x, rows, columns, places, count, y);
+}
+void take_long_words(const uint64_t* x, int64_t rows, int64_t columns, const int32_t* places,
+                     int64_t count, uint64_t* y) {
+  take_any(x, rows, columns, places, count, y);
+}
+
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace gantry::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -65,6 +106,21 @@ bool simd::wrap_indices(const int64_t* indices, int64_t count, int64_t extent, i
 }
 bool simd::wrap_indices(const int32_t* indices, int64_t count, int64_t extent, int32_t* wrapped) {
   return HWY_DYNAMIC_DISPATCH(wrap_narrow)(indices, count, extent, wrapped);
+}
+
+HWY_EXPORT(greatest_index);
+uint64_t simd::greatest_index(const int64_t* indices, int64_t count) {
+  return HWY_DYNAMIC_DISPATCH(greatest_index)(indices, count);
+}
+HWY_EXPORT(take_words);
+HWY_EXPORT(take_long_words);
+void simd::take_columns(const uint32_t* x, int64_t rows, int64_t columns, const int32_t* places,
+                        int64_t count, uint32_t* y) {
+  HWY_DYNAMIC_DISPATCH(take_words)(x, rows, columns, places, count, y);
+}
+void simd::take_columns(const uint64_t* x, int64_t rows, int64_t columns, const int32_t* places,
+                        int64_t count, uint64_t* y) {
+  HWY_DYNAMIC_DISPATCH(take_long_words)(x, rows, columns, places, count, y);
 }
 
 }  // namespace gantry::cpu

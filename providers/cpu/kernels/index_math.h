@@ -12,4 +12,13 @@ namespace gantry::cpu::simd {
 bool wrap_indices(const int64_t* indices, int64_t count, int64_t extent, int32_t* wrapped);
 bool wrap_indices(const int32_t* indices, int64_t count, int64_t extent, int32_t* wrapped);
 
+/// The greatest index, of those below 0 one beyond all others; 0 of none.
+uint64_t greatest_index(const int64_t* indices, int64_t count);
+
+/// y[row * count + i] = x[row * columns + places[i]]. Requires 0 <= places[i] < columns < 2^31.
+void take_columns(const uint32_t* x, int64_t rows, int64_t columns, const int32_t* places,
+                  int64_t count, uint32_t* y);
+void take_columns(const uint64_t* x, int64_t rows, int64_t columns, const int32_t* places,
+                  int64_t count, uint64_t* y);
+
 }  // namespace gantry::cpu::simd

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -14,7 +15,9 @@
 
 #include "elements.h"
 #include "kernels/all_kernels.h"
+#include "kernels/index_math.h"
 #include "kernels/integer_math.h"
+#include "kernels/integer_positions.h"
 #include "kernels/ml_common.h"
 #include "kernels/row_math.h"
 #include "kernels/vector_math.h"
@@ -224,9 +227,9 @@ class OneHotEncoder final : public NodeKernel {
       node.fail(GANTRY_INVALID_MODEL,
                 "exactly one of the attributes cats_int64s and cats_strings must be given");
     }
-    for (size_t i = 0; i < numbers.size(); ++i)
-      numbers_.try_emplace(numbers[i], static_cast<int64_t>(i));
-    for (size_t i = 0; i < texts.size(); ++i) texts_.try_emplace(texts[i], static_cast<int64_t>(i));
+    numbers_ = IntegerPositions(numbers);
+    // Of equal categories the last counts, as of numbers.
+    for (size_t i = 0; i < texts.size(); ++i) texts_[texts[i]] = static_cast<int64_t>(i);
     categories_ = static_cast<int64_t>(numbers.size() + texts.size());
   }
 
@@ -236,27 +239,29 @@ class OneHotEncoder final : public NodeKernel {
     shape.push(categories_);
     auto* y = static_cast<float*>(call.output(0, GANTRY_FLOAT, shape.shape()).data);
     if (call.input(0).dtype == GANTRY_STRING) {
-      write(x.element_count(), y, texts_, [&](int64_t i) {
-        return std::string(sdk::to_view(string_at(call.host(), call.value(0), i)));
+      write(x.element_count(), y, [&](int64_t i) {
+        const auto found =
+            texts_.find(std::string(sdk::to_view(string_at(call.host(), call.value(0), i))));
+        return found == texts_.end() ? IntegerPositions::kNone : found->second;
       });
       return;
     }
     dispatch<FeatureTypes>(call.input(0).dtype, [&](auto type) {
       const auto* source = call.data<typename decltype(type)::type>(0);
-      write(x.element_count(), y, numbers_, [&](int64_t i) { return whole(source[i]); });
+      write(x.element_count(), y, [&](int64_t i) { return numbers_.find(whole(source[i])); });
     });
   }
 
  private:
-  /// Row after row, as they come through the cache; `category_of(i)`: of element `i`.
-  template <class Places, class F>
-  void write(int64_t count, float* y, const Places& places, F category_of) const {
+  /// Row after row, as they come through the cache; `position_of(i)`: of element `i`'s category.
+  template <class F>
+  void write(int64_t count, float* y, F position_of) const {
     for (int64_t i = 0; i < count; ++i) {
       float* row = y + i * categories_;
       std::fill_n(row, categories_, 0.0F);
-      const auto found = places.find(category_of(i));
-      if (found != places.end()) {
-        row[found->second] = 1.0F;
+      const int64_t position = position_of(i);
+      if (position != IntegerPositions::kNone) {
+        row[position] = 1.0F;
       } else if (!allows_others_) {
         fail("element " + std::to_string(i) + " is none of the categories");
       }
@@ -274,7 +279,7 @@ class OneHotEncoder final : public NodeKernel {
 
   bool allows_others_;
   int64_t categories_;
-  std::unordered_map<int64_t, int64_t> numbers_;
+  IntegerPositions numbers_;
   std::unordered_map<std::string, int64_t> texts_;
 };
 
@@ -340,11 +345,18 @@ class ArrayFeatureExtractor final : public NodeKernel {
     const int64_t columns = x[x.rank - 1];
     const int64_t count = call.shape(1).element_count();
     const auto* indices = call.data<int64_t>(1);
+    auto* places = call.scratch<int32_t>(count);
+    if (columns > std::numeric_limits<int32_t>::max()) {
+      fail("rows of " + std::to_string(columns) + " features are above the supported " +
+               std::to_string(std::numeric_limits<int32_t>::max()),
+           GANTRY_UNSUPPORTED);
+    }
     for (int64_t i = 0; i < count; ++i) {
       if (indices[i] < 0 || indices[i] >= columns) {
         fail("index " + std::to_string(indices[i]) + " is outside " + std::to_string(columns) +
              " features");
       }
+      places[i] = static_cast<int32_t>(indices[i]);
     }
     Dims shape;
     if (x.rank == 1) shape.push(1);
@@ -358,9 +370,13 @@ class ArrayFeatureExtractor final : public NodeKernel {
       using U = typename decltype(type)::type;
       const auto* source = reinterpret_cast<const U*>(units);
       U* target = output.as<U>();
-      for (int64_t row = 0; row < rows; ++row) {
-        for (int64_t i = 0; i < count; ++i)
-          target[row * count + i] = source[row * columns + indices[i]];
+      if constexpr (sizeof(U) == 4 || sizeof(U) == 8) {
+        simd::take_columns(source, rows, columns, places, count, target);
+      } else {
+        for (int64_t row = 0; row < rows; ++row) {
+          for (int64_t i = 0; i < count; ++i)
+            target[row * count + i] = source[row * columns + places[i]];
+        }
       }
     });
     output.finish();

@@ -12,6 +12,7 @@
 
 #include "elements.h"
 #include "kernels/all_kernels.h"
+#include "kernels/integer_positions.h"
 #include "kernels/ml_common.h"
 #include "node_kernel.h"
 #include "strings.h"
@@ -74,15 +75,14 @@ struct Items {
 /// From an element to the position of its key.
 class Lookup {
  public:
-  static constexpr int64_t kNone = -1;
+  static constexpr int64_t kNone = IntegerPositions::kNone;
 
   void add(const Items& keys) {
     int64_t position = 0;
     // Of equal keys the last counts; all NaN are equal.
     for (const std::string& key : keys.texts) texts_[key] = position++;
-    for (const int64_t key : keys.integers) integers_[key] = position++;
+    integers_ = IntegerPositions(keys.integers);
     for (const double key : keys.reals) (std::isnan(key) ? nan_ : reals_[key]) = position++;
-    if (!keys.integers.empty()) list_integers(keys.integers);
   }
 
   /// The positions of the elements of an input; throws if its type is not that of the keys.
@@ -106,7 +106,7 @@ class Lookup {
       call.parallel_for(count, 4096, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           if constexpr (std::is_integral_v<T>) {
-            positions[i] = integer_at(source[i]);
+            positions[i] = integers_.find(source[i]);
           } else {
             positions[i] = std::isnan(source[i]) ? nan_ : at(reals_, double{source[i]});
           }
@@ -116,23 +116,6 @@ class Lookup {
   }
 
  private:
-  /// Numbers that lie close together are found by their place in a list.
-  void list_integers(const std::vector<int64_t>& keys) {
-    constexpr uint64_t kFewGaps = 4096;
-    const auto [least, greatest] = std::minmax_element(keys.begin(), keys.end());
-    const uint64_t span = static_cast<uint64_t>(*greatest) - static_cast<uint64_t>(*least);
-    if (span > 4 * keys.size() + kFewGaps) return;
-    least_ = *least;
-    listed_.assign(static_cast<size_t>(span) + 1, kNone);
-    for (const auto& [key, position] : integers_)
-      listed_[static_cast<size_t>(key - least_)] = position;
-  }
-  [[nodiscard]] int64_t integer_at(int64_t key) const {
-    if (listed_.empty()) return at(integers_, key);
-    const uint64_t place = static_cast<uint64_t>(key) - static_cast<uint64_t>(least_);
-    return place < listed_.size() ? listed_[place] : kNone;
-  }
-
   struct TextHash {
     using is_transparent = void;
     size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
@@ -144,9 +127,7 @@ class Lookup {
   }
 
   std::unordered_map<std::string, int64_t, TextHash, std::equal_to<>> texts_;
-  std::unordered_map<int64_t, int64_t> integers_;
-  std::vector<int64_t> listed_;  ///< positions of the keys from least_ on; empty: not listed
-  int64_t least_ = 0;
+  IntegerPositions integers_;
   std::unordered_map<double, int64_t> reals_;
   int64_t nan_ = kNone;
 };

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -12,6 +11,7 @@
 #include "elements.h"
 #include "kernels/all_kernels.h"
 #include "kernels/blas.h"
+#include "kernels/index_math.h"
 #include "kernels/window.h"
 #include "node_kernel.h"
 
@@ -151,8 +151,6 @@ class MaxUnpool final : public NodeKernel {
     }
     const uint32_t dtype = call.input(0).dtype;
     gantry_tensor& output = call.output(0, dtype, shape.shape());
-    const int64_t places = count_of(shape.shape());
-    if (places > 0) std::memset(output.data, 0, output.size_bytes);
     const auto* indices = call.data<int64_t>(1);
     const Dims strides = dense_strides(shape.shape());
     dispatch_by_size(dtype, [&](auto type) {
@@ -160,13 +158,13 @@ class MaxUnpool final : public NodeKernel {
       const auto* source = static_cast<const U*>(call.input(0).data);
       auto* target = static_cast<U*>(output.data);
       const int64_t count = x.element_count();
-      check_indices(indices, count, pooled.shape());
-      if (pooled.shape() == shape.shape()) {
-        for (int64_t i = 0; i < count; ++i) target[indices[i]] = source[i];
-        return;
-      }
+      if (pooled.shape() == shape.shape())
+        return place_all(source, indices, count, target, shape.shape());
+      const auto pooled_places = static_cast<uint64_t>(count_of(pooled.shape()));
+      std::fill_n(target, count_of(shape.shape()), U{});
       for (int64_t i = 0; i < count; ++i) {
         int64_t index = indices[i];
+        if (static_cast<uint64_t>(index) >= pooled_places) fail_index(index, pooled.shape());
         // Indices count in the shape that the attributes imply, of which a given one is an
         // extension.
         int64_t place = 0;
@@ -182,14 +180,35 @@ class MaxUnpool final : public NodeKernel {
   }
 
  private:
-  /// All at once, so that the loop is one of vectors.
-  void check_indices(const int64_t* indices, int64_t count, sdk::Shape shape) const {
+  /// Indices that are looked at together.
+  static constexpr int64_t kTogether = 2048;
+
+  /// Zeros are written no further than the next elements need them: indices mostly grow, and then
+  /// the place of an element is still in the cache.
+  template <class U>
+  void place_all(const U* source, const int64_t* indices, int64_t count, U* target,
+                 sdk::Shape shape) const {
+    const int64_t places = count_of(shape);
+    int64_t zeroed = 0;
+    const auto zero_up_to = [&](int64_t end) {
+      if (end > zeroed) std::fill(target + zeroed, target + end, U{});
+      zeroed = std::max(zeroed, end);
+    };
+    for (int64_t i = 0; i < count; i += kTogether) {
+      const int64_t end = std::min(i + kTogether, count);
+      zero_up_to(last_of(indices + i, end - i, shape) + 1);
+      for (int64_t k = i; k < end; ++k) target[indices[k]] = source[k];
+    }
+    zero_up_to(places);
+  }
+  /// The greatest index of at least one. Throws if one is outside.
+  [[nodiscard]] int64_t last_of(const int64_t* indices, int64_t count, sdk::Shape shape) const {
     const auto places = static_cast<uint64_t>(count_of(shape));
-    bool is_outside = false;
-    for (int64_t i = 0; i < count; ++i) is_outside |= static_cast<uint64_t>(indices[i]) >= places;
-    for (int64_t i = 0; is_outside && i < count; ++i) {
+    const uint64_t last = simd::greatest_index(indices, count);
+    for (int64_t i = 0; last >= places && i < count; ++i) {
       if (static_cast<uint64_t>(indices[i]) >= places) fail_index(indices[i], shape);
     }
+    return static_cast<int64_t>(last);
   }
   [[noreturn]] void fail_index(int64_t index, sdk::Shape shape) const {
     fail("index " + std::to_string(index) + " is outside an output of shape " + to_string(shape));

@@ -87,6 +87,10 @@ def test_one_hot():
     against_ort("OneHotEncoder", [np.array([1, 5, 3], np.int64)], [FLOAT], {"cats_int64s": [3, 1]})
     texts = np.array(["b", "x", "a"], dtype=object)
     against_ort("OneHotEncoder", [texts], [FLOAT], {"cats_strings": ["a", "b"]})
+    # Of equal categories the last counts; numbers far apart are found like those that lie close together.
+    for categories in ([3, 1, 3], [3, 2**62, -(2**62), 3]):
+        against_ort("OneHotEncoder", [np.array([1, 5, 3, 2**62, -(2**63)], np.int64)], [FLOAT], {"cats_int64s": categories})
+    against_ort("OneHotEncoder", [texts], [FLOAT], {"cats_strings": ["a", "b", "a"]})
     with pytest.raises(gantry.Error, match="element 1 is none of the categories"):
         run("OneHotEncoder", [texts], [FLOAT], {"cats_strings": ["a", "b"], "zeros": 0})
 

@@ -168,7 +168,8 @@ def between(x, at):
 
 @pytest.mark.parametrize("extents, kernel", [((90,), (2,)), ((9, 10), (2, 2)), ((4, 5, 6), (1, 2, 2))])
 @pytest.mark.parametrize("reach", [0.4, 3.0])
-def test_deform_conv_over_any_axes(extents, kernel, reach):
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_deform_conv_over_any_axes(extents, kernel, reach, dtype):
     """More windows than are handled at once, those at the edges and outside among them."""
     rng = np.random.default_rng(11)
     rank, outputs, taps = len(extents), tuple(e - k + 1 for e, k in zip(extents, kernel)), list(np.ndindex(kernel))
@@ -180,8 +181,8 @@ def test_deform_conv_over_any_axes(extents, kernel, reach):
             at = np.add(place, tap) + [offset[0, t * rank + axis][place] for axis in range(rank)]
             seen = np.array([between(channel, at) for channel in x[0]]) * mask[0, t][place]
             expected[(0, slice(None), *place)] += w[(slice(None), slice(None), *tap)] @ seen
-    _, _, y = run("DeformConv", [x, w, offset, None, mask], 19)
-    compare(y, [expected])
+    _, _, y = run("DeformConv", [x.astype(dtype), w.astype(dtype), offset.astype(dtype), None, mask.astype(dtype)], 19)
+    compare(y, [expected.astype(dtype)], *((1e-4, 1e-4) if dtype == np.float32 else ()))
 
 
 def test_deform_conv_survives_far_offsets():

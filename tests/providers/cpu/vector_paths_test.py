@@ -233,6 +233,29 @@ def test_unpooled_indices_are_checked_first():
     assert np.flatnonzero(y).tolist() == [0, 5, 8, 15]
 
 
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_unpooled_elements_of_many_planes(is_sorted):
+    """More than are placed together, in the order of their places and in none."""
+    rng = np.random.default_rng(14)
+    x = rng.standard_normal((2, 7, 30, 20), np.float32)
+    places = rng.permutation(4 * x.size)[: x.size]
+    indices = (np.sort(places) if is_sorted else places).reshape(x.shape)
+    (y,) = run("MaxUnpool", [x, indices], 11, {"kernel_shape": [2, 2], "strides": [2, 2]})
+    expected = np.zeros(4 * x.size, np.float32)
+    expected[indices.ravel()] = x.ravel()
+    np.testing.assert_array_equal(y, expected.reshape(2, 7, 60, 40))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])
+@pytest.mark.parametrize("count", [1, 3, 8, 16, 37])
+def test_features_by_their_columns(dtype, count):
+    rng = np.random.default_rng(15)
+    x = rng.integers(-99, 99, (7, 40)).astype(dtype)
+    columns = rng.integers(0, 40, (1, count))
+    model, feeds = node_model("ArrayFeatureExtractor", [x, columns], [element_type(x)], 21, {}, "ai.onnx.ml", domain_version=1)
+    np.testing.assert_array_equal(run_gantry(model, feeds)[0], x[:, columns[0]])
+
+
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int16])
 @pytest.mark.parametrize("ways", [2, 3, 4, 5])
 def test_channels_that_stand_in_turns(ways, dtype):
