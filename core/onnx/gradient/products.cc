@@ -185,7 +185,7 @@ void reduce_product(To& to, const NodeProto& node, const Name& g) {
                                         static_cast<int>(flat.size()), flat.back());
   const Name slope =
       to.add("Transpose", {to.reshaped(others, turned)}, {onnx::MakeAttribute("perm", back)});
-  const bool keeps = int_of(node, "keepdims", 1) != 0;
+  const bool keeps = int_of(node, "keepdims", 1) == 1;
   to.give(x, to.product(slope, keeps ? g : unsqueezed(to, g, axes)));
 }
 

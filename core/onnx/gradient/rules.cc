@@ -24,7 +24,7 @@ Name reduced_again(To& to, const NodeProto& node, const char* op_type, const Nam
 }
 /// A value of the output's shape, with the reduced axes back in it.
 Name with_axes(To& to, const NodeProto& node, const Name& value) {
-  if (int_of(node, "keepdims", 1) != 0) return value;
+  if (int_of(node, "keepdims", 1) == 1) return value;
   const Name like = reduced_again(to, node, node.op_type().c_str(), in(node));
   return to.add("Reshape", {value, to.add("Shape", {like})});
 }

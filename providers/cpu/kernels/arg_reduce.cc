@@ -40,7 +40,7 @@ class ArgReduce final : public NodeKernel {
   explicit ArgReduce(const sdk::NodeView& node)
       : NodeKernel(node),
         axis_(node.get_int("axis", 0)),
-        keeps_dims_(node.get_int("keepdims", 1) != 0),
+        keeps_dims_(node.get_int("keepdims", 1) == 1),
         takes_last_(node.get_int("select_last_index", 0) != 0) {}
 
   void run(sdk::Call& call) const override {

@@ -274,7 +274,7 @@ class Reduce final : public NodeKernel {
       : NodeKernel(node),
         axes_(std::move(axes)),
         reads_axes_(reads_axes),
-        keeps_dims_(node.get_int("keepdims", 1) != 0),
+        keeps_dims_(node.get_int("keepdims", 1) == 1),
         is_noop_when_empty_(reads_axes && node.get_int("noop_with_empty_axes", 0) != 0) {}
 
   void run(sdk::Call& call) const override {

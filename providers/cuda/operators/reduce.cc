@@ -62,7 +62,7 @@ class Reduce final : public Operation {
   explicit Reduce(const NodeView& node)
       : accumulator_(accumulator_of(node.op_type())),
         axes_(node.get_ints("axes")),
-        keeps_axes_(node.get_int("keepdims", 1) != 0),
+        keeps_axes_(node.get_int("keepdims", 1) == 1),
         is_noop_(node.get_int("noop_with_empty_axes", 0) != 0) {}
 
   void plan(Planner& planner) const override {
@@ -103,7 +103,7 @@ class ArgExtreme final : public Operation {
       : accumulator_(std::string("Arg<C, ") + (node.op_type() == "ArgMax" ? "true" : "false") +
                      (node.get_int("select_last_index", 0) != 0 ? ", true>" : ", false>")),
         axis_(node.get_int("axis", 0)),
-        keeps_axis_(node.get_int("keepdims", 1) != 0) {}
+        keeps_axis_(node.get_int("keepdims", 1) == 1) {}
   void plan(Planner& planner) const override {
     const InputFacts& x = planner.input(0);
     const auto axis = static_cast<size_t>(checked_axis(axis_, x.rank(), "axis"));

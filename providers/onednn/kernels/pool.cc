@@ -72,7 +72,7 @@ struct Shape {
     if (reduces) {
       if (type != Type::f32) return "only float32 is taken";
       if (!is_over_plane(node, rank)) return "it is over other axes than all behind the channels";
-      keeps_axes = node.get_int("keepdims", 1) != 0;
+      keeps_axes = node.get_int("keepdims", 1) == 1;
     }
     is_global = reduces || op.rfind("Global", 0) == 0;
     const bool is_average = op == "ReduceMean" || op == "AveragePool" || op == "GlobalAveragePool";

@@ -165,6 +165,7 @@ PRODUCTS = {
     "of all": ([N("ReduceProd", ["a"], "c", keepdims=0), N("Mul", ["c", "b"], "y")], (2, 3), (3,), []),
     "of an axis": ([N("ReduceProd", ["a", "x"], "c", keepdims=1), N("Mul", ["c", "b"], "y")], (2, 5, 3), (2, 1, 1), [constant("x", [1])]),
     "of some axes": ([N("ReduceProd", ["a", "x"], "c", keepdims=0), N("Mul", ["c", "b"], "y")], (2, 5, 3), (5,), [constant("x", [-1, 0])]),
+    "of an axis that only 1 keeps": ([N("ReduceProd", ["a", "x"], "c", keepdims=2), N("Mul", ["c", "b"], "y")], (2, 5, 3), (2, 3), [constant("x", [1])]),
     "of no axes": ([N("ReduceProd", ["a", "x"], "c", noop_with_empty_axes=1), N("Mul", ["c", "b"], "y")], (2, 3), (3,), [constant("x", [])]),
 
     "row": ([N("MatMul", ["a", "b"], "c"), N("Mul", ["c", "c"], "y")], (3,), (2, 3, 4), []),

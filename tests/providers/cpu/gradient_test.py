@@ -27,6 +27,7 @@ PARTS = {
     "gemm of columns": ([N("Gemm", ["a", "b"], "y", transA=1, transB=1)], (3, 2), (4, 3), []),
     "shapes": ([N("Reshape", ["a", "shape"], "r"), N("Transpose", ["r"], "t", perm=[2, 0, 1]), N("Flatten", ["t"], "f"), N("Mul", ["f", "b"], "y")], (6, 2), (2, 6), [constant("shape", [2, 3, 2])]),
     "sums": ([N("ReduceSum", ["a", "axes"], "s", keepdims=1), N("ReduceMean", ["b", "axes"], "m", keepdims=1), N("Mul", ["s", "m"], "y")], (2, 3), (2, 3), [constant("axes", [1])]),
+    "sums whose axis only 1 keeps": ([N("ReduceSum", ["a", "axes"], "s", keepdims=2), N("Mul", ["s", "b"], "y")], (2, 3), (2,), [constant("axes", [1])]),
     "mean": ([N("Mul", ["a", "b"], "m"), N("ReduceMean", ["m"], "y", keepdims=0)], (2, 3), (2, 3), []),
     "softmax": ([N("MatMul", ["a", "b"], "m"), N("Softmax", ["m"], "s", axis=-1), N("Mul", ["s", "m"], "y")], (2, 3), (3, 4), []),
     "inverse functions": ([N("Mul", ["a", "quarter"], "q"), N("Asin", ["q"], "s"), N("Acos", ["q"], "c"), N("Atan", ["a"], "t"), N("Asinh", ["a"], "h"), N("Atanh", ["q"], "k"), N("Mul", ["s", "c"], "u"), N("Mul", ["t", "h"], "v"), N("Mul", ["u", "v"], "w"), N("Mul", ["w", "k"], "x"), N("Add", ["b", "two"], "b2"), N("Acosh", ["b2"], "o"), N("Mul", ["x", "o"], "y")],

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import gantry
-from oracle import NUMPY_OF, compare, element_type, node_model, run_gantry, run_oracle, run_reference
+from oracle import NUMPY_OF, compare, element_type, node_model, run_gantry, run_oracle, run_ort, run_reference
 
 REDUCTIONS = {
     "ReduceSum": np.sum,
@@ -53,6 +53,16 @@ def test_axes(op_type, opset, axes, keepdims):
         axes = [a % 4 for a in axes]
     expected = REDUCTIONS[op_type](x.astype(np.float64), axis=None if axes is None else tuple(axes), keepdims=bool(keepdims))
     compare(reduce(op_type, x, axes, opset, keepdims=keepdims), np.asarray(expected, np.float32), 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("op_type", ["ReduceSum", "ReduceL2", "ArgMax"])
+@pytest.mark.parametrize("keepdims", [2, -1])
+def test_axes_are_kept_by_1_only(op_type, keepdims):
+    """As ONNX's shapes and ONNX Runtime have it; the standard knows 0 and 1."""
+    x = positive(3, 4, 5)
+    attributes = {"keepdims": keepdims, **({"axis": 1} if op_type == "ArgMax" else {"axes": [1]})}
+    model, feeds = node_model(op_type, [x], [7 if op_type == "ArgMax" else element_type(x)], 11, attributes)
+    compare(run_gantry(model, feeds), run_ort(model, feeds), 1e-5, 1e-5)
 
 
 @pytest.mark.parametrize("op_type", REDUCTIONS)

@@ -65,7 +65,7 @@ def test_behind_a_convolution(agrees, pool):
     agrees(model, feeds, ["onednn.conv", "onednn.pool", "onednn.conv"])
 
 
-@pytest.mark.parametrize("keeps", [0, 1])
+@pytest.mark.parametrize("keeps", [0, 1, 2])
 @pytest.mark.parametrize("axes", [(2, 3), (-1, 2)])
 @pytest.mark.parametrize("opset", [17, 21])
 def test_mean_over_the_plane_behind_a_convolution(agrees, opset, axes, keeps):
