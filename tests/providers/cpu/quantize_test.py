@@ -3,8 +3,9 @@
 
 import ml_dtypes
 import numpy as np
+import onnx
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 from oracle import NUMPY_OF, compare, element_type, node_model, run_gantry, run_oracle, run_ort, run_reference
 from small_graph import small_graph
 
@@ -58,6 +59,34 @@ def test_quantize_and_back(type_name, float_name, shape, axis, block):
     back = ((expected.astype(np.float64) - wide(zero)) * wide(scale)).astype(floats)
     _, _, (z,) = run("DequantizeLinear", [expected, scale, zero], [element_type(x)], 25, attributes)
     compare(z, back)
+
+
+SHARES = [
+    ((7, 1100), 1, 32),  # the last of a row is shorter than a vector
+    ((7, 1100), 1, 300),
+    ((7, 1100), -1, 6),  # shorter than a vector; more of them than are widened at once
+    ((3, 70), 1, 1),
+    ((2, 5, 49), 1, 0),  # one for each short plane
+    ((40, 3, 4), 1, 0),
+]
+
+
+@pytest.mark.parametrize("shape, axis, block", SHARES)
+@pytest.mark.parametrize("type_name", ["uint8", "int8", "uint16", "int16"])
+def test_neighbours_that_share_scales(type_name, shape, axis, block):
+    rng = np.random.default_rng(12)
+    low, high = RANGES[type_name]
+    levels = [-(-n // block) if i == axis % len(shape) else n for i, n in enumerate(shape)] if block else shape[axis]
+    scale = rng.uniform(0.3, 3, levels).astype(np.float32)
+    zero = rng.integers(low, high + 1, levels).astype(NUMPY_OF[type_name])
+    x = rng.normal(0, (high - low) / 2, shape).astype(np.float32)
+    wide = lambda a: spread(a, shape, axis % len(shape), block)
+    expected = np.clip(np.rint(x / wide(scale)).astype(np.int64) + wide(zero), low, high).astype(NUMPY_OF[type_name])
+    attributes = {"axis": axis, "block_size": block}
+    _, _, (y,) = run("QuantizeLinear", [x, scale, zero], [element_type(zero)], 25, attributes)
+    np.testing.assert_array_equal(y, expected)
+    _, _, (z,) = run("DequantizeLinear", [expected, scale, zero], [TensorProto.FLOAT], 25, attributes)
+    np.testing.assert_array_equal(z, (expected.astype(np.float32) - wide(zero).astype(np.float32)) * wide(scale))
 
 
 @pytest.mark.parametrize("type_name", FLOATS)
@@ -122,6 +151,18 @@ def test_quantize_defaults_and_types():
 def test_dynamic_quantize(x):
     model, feeds, y = run("DynamicQuantizeLinear", [x], [TensorProto.UINT8, TensorProto.FLOAT, TensorProto.UINT8], 11)
     compare(y, run_ort(model, feeds))
+
+
+@pytest.mark.parametrize("x", [[1, np.inf], [-np.inf, 1], [np.inf, -np.inf], [-3e38, 3e38]])
+def test_dynamic_quantize_without_a_finite_range(x):
+    """As the operator's body computes it, which casts NaN to the zero point 0; ONNX Runtime's kernel and the reference make 255 of it."""
+    body = onnx.defs.get_schema("DynamicQuantizeLinear", 21).function_body
+    graph = helper.make_graph(body.node, "body", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])],
+                              [helper.make_tensor_value_info(name, dtype, None) for name, dtype in (("y", TensorProto.UINT8), ("y_scale", TensorProto.FLOAT), ("y_zero_point", TensorProto.UINT8))])
+    spelled_out = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    feeds = {"x": np.array(x, np.float32)}
+    _, _, y = run("DynamicQuantizeLinear", [feeds["x"]], [TensorProto.UINT8, TensorProto.FLOAT, TensorProto.UINT8], 21)
+    compare(y, run_ort(spelled_out, feeds))
 
 
 @pytest.mark.parametrize("a_type", [np.uint8, np.int8])
