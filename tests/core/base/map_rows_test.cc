@@ -66,6 +66,7 @@ TEST(MapRows, AreMadeOnceWhoeverAsks) {
   const MapRows rows(kKeys.handle(), values.handle());
   std::array<const gantry_value*, 4> seen = {};
   std::vector<std::thread> threads;
+  threads.reserve(seen.size());
   for (const gantry_value*& item : seen)
     threads.emplace_back([&rows, &item] { item = rows.maps()[99].get(); });
   for (std::thread& thread : threads) thread.join();
