@@ -106,4 +106,28 @@ void check_library(ProviderCandidate& candidate, const CheckContext& context) {
                                       text + ", not found on this machine");
 }
 
+std::vector<std::string> part_warnings(const ProviderCandidate& candidate, Machine& machine,
+                                       bool is_elevated) {
+  std::vector<std::string> warnings;
+  const Manifest& manifest = candidate.manifest;
+  const size_t count = candidate.entry ? 0 : manifest.parts.size();  // code has no folder
+  for (size_t i = 0; i < count; ++i) {
+    std::string problem;
+    try {
+      const std::string part = resolve_part(manifest, i, candidate.file.path, is_elevated);
+      const std::vector<std::string> missing = missing_behind(part, machine);
+      if (!missing.empty())
+        problem = "it needs " + list_names(missing) + ", not found on this machine";
+    } catch (const Error& error) {
+      problem = error.message();
+    }
+    if (problem.empty()) continue;
+    const auto hint = manifest.library_hints.find(manifest.parts[i]);
+    warnings.push_back("Models that need its library " + manifest.parts[i] +
+                       " are refused: " + problem +
+                       (hint == manifest.library_hints.end() ? "." : "; " + hint->second + "."));
+  }
+  return warnings;
+}
+
 }  // namespace gantry

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "plugin/discovery/discovery.h"
 #include "plugin/discovery/library_file.h"
@@ -47,5 +48,10 @@ struct CheckContext {
 /// ELF file, note, requirements. Sets library, digest, dependencies and stage of the candidate, and
 /// makes its manifest that of the build. Throws what the row shall say.
 void check_library(ProviderCandidate& candidate, const CheckContext& context);
+
+/// What stands against opening the parts of a candidate's manifest: a sentence for each part.
+/// Reads files and opens no library.
+std::vector<std::string> part_warnings(const ProviderCandidate& candidate, Machine& machine,
+                                       bool is_elevated);
 
 }  // namespace gantry

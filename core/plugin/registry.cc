@@ -223,14 +223,14 @@ std::vector<std::string> ProviderRegistry::device_types() {
 std::vector<ProviderReport> ProviderRegistry::report(bool open) {
   if (open) require_not_forked();
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (open) open_all();
+  if (open) open_all_and_check_parts();
   return make_report().providers;
 }
 
 std::string ProviderRegistry::report_json(bool open) {
   if (open) require_not_forked();
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (open) open_all();
+  if (open) open_all_and_check_parts();
   return to_json(make_report());
 }
 

@@ -64,6 +64,8 @@ class ProviderRegistry {
   std::vector<DeviceProvider> find(const Device& device);
   /// Opens all and lists their devices, those of rejected providers not.
   std::vector<DeviceInfo> devices();
+  /// With `open` all are opened first, and rows of those that are ready warn of parts
+  /// (Manifest::parts) that models would not find: what a session does not look at.
   std::vector<ProviderReport> report(bool open);
   std::vector<EnvironmentVariable> environment() const { return environment_.variables; }
   /// Rows and variables as JSON.
@@ -79,6 +81,7 @@ class ProviderRegistry {
 
  private:
   void apply_policy_to_environment();
+  void warn_of_variables();
   void warn_of_crashes();
   void consider(const ManifestFile& file, Machine& machine);
   void inspect(ProviderCandidate& candidate, Machine& machine);
@@ -88,6 +91,7 @@ class ProviderRegistry {
   void open(ProviderCandidate& candidate);
   void open_or_throw(ProviderCandidate& candidate);
   void open_all();
+  void open_all_and_check_parts();
   void check_again(ProviderCandidate& candidate);
   [[nodiscard]] bool wants_probe(const ProviderCandidate& candidate) const;
   void probe(ProviderCandidate& candidate);

@@ -148,6 +148,21 @@ void ProviderRegistry::open_all() {
   for (const auto& candidate : candidates_) open(*candidate);
 }
 
+void ProviderRegistry::open_all_and_check_parts() {
+  open_all();
+  Machine machine;
+  for (const auto& candidate : candidates_) {
+    ProviderReport& row = candidate->row;
+    if (row.state != "ready") continue;
+    for (std::string& warning : part_warnings(*candidate, machine, environment_.is_elevated)) {
+      if (std::find(row.warnings.begin(), row.warnings.end(), warning) != row.warnings.end())
+        continue;
+      log_->write(LogLevel::kWarning, row.stage, row.name + ": " + warning);
+      row.warnings.push_back(std::move(warning));
+    }
+  }
+}
+
 std::vector<ProviderCandidate*> ProviderRegistry::candidates_of(const std::string& type) const {
   std::vector<ProviderCandidate*> result;
   for (const auto& candidate : candidates_) {

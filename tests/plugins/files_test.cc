@@ -184,6 +184,51 @@ TEST(Files, AMissingDependencyIsNamedBeforeOpening) {
   EXPECT_EQ(folder.registry()->report(true)[0].state, "ready");
 }
 
+// What a provider opens later is told by a report of all, and keeps no session waiting.
+TEST(Files, APartThatCouldNotBeOpenedIsAWarning) {
+  const test::ProviderFolder folder;
+  folder.add("good", "x");
+  const auto warnings = [&](const json& parts) {
+    json manifest = test::ProviderFolder::manifest("x", "x.so");
+    manifest["parts"] = parts;
+    folder.write("x.json", manifest.dump());
+    const auto registry = folder.registry();
+    EXPECT_EQ(registry->find(Device::parse("FAKE")).size(), 1U);
+    EXPECT_EQ(registry->report(false)[0].warnings, std::vector<std::string>());
+    const auto row = registry->report(true)[0];
+    EXPECT_EQ(row.state, "ready");
+    EXPECT_EQ(registry->report(true)[0].warnings, row.warnings) << "told once";
+    return row.warnings;
+  };
+  const json with_hint = {{{"name", "part.so"}, {"hint", "texts need it"}}};
+  EXPECT_THAT(warnings(with_hint), testing::ElementsAre(testing::AllOf(
+                                       HasSubstr("/parts/0"), HasSubstr(folder.path("part.so")),
+                                       HasSubstr("texts need it"))));
+  // Names that no library of this process has.
+  const auto add = [&](const std::string& file, char number) {
+    const std::string own = "libgantry_fake_dependency.so.1";
+    std::string bytes = content_of(std::string(GANTRY_FAKES) + "/needs_library.so");
+    for (size_t at = bytes.find(own); at != std::string::npos; at = bytes.find(own, at))
+      bytes[at + own.size() - 1] = number;
+    return folder.write(file, bytes);
+  };
+  const std::string name = "libgantry_fake_dependency.so.7";
+  const std::string part = add("part.so", '7');
+  EXPECT_THAT(warnings(with_hint), testing::ElementsAre(testing::AllOf(
+                                       HasSubstr("the library " + name + ", which " + part),
+                                       HasSubstr("texts need it"))));
+  const std::string behind = add(name, '8');
+  EXPECT_THAT(warnings({"part.so"}),
+              testing::ElementsAre(HasSubstr("libgantry_fake_dependency.so.8, which " + behind)));
+  fs::remove(behind);
+  folder.copy("libgantry_fake_dependency.so.1", name);
+  EXPECT_THAT(warnings({"part.so"}), testing::IsEmpty());
+  EXPECT_THAT(warnings({"part.so", "../part.so"}),
+              testing::ElementsAre(HasSubstr("/parts/1: expected a path below")));
+  folder.write("text.so", "no library");
+  EXPECT_THAT(warnings({"text.so"}), testing::ElementsAre(HasSubstr("text.so")));
+}
+
 TEST(Files, AnotherCopyOfADependencyIsAWarning) {
   const test::ProviderFolder folder;
   folder.add("needs_library", "x");

@@ -132,6 +132,20 @@ TEST(Lint, HoldsBroughtLibrariesToRulesToo) {
   EXPECT_EQ(report.findings.at(0).file, folder.folder().path("libgantry_fake_dependency.so.1"));
 }
 
+TEST(Lint, HoldsPartsToRulesToo) {
+  LintFolder folder("good");
+  folder.manifest["parts"] = {"part.so"};
+  EXPECT_EQ(rules_of(folder.lint()), std::set<std::string>{"library"}) << "it is not there";
+  folder.folder().copy(fake_file("executable_stack.so"), "part.so");
+  const LintReport report = folder.lint();
+  EXPECT_EQ(rules_of(report), std::set<std::string>{"executable-stack"});
+  EXPECT_EQ(report.findings.at(0).file, folder.folder().path("part.so"));
+  std::filesystem::remove(folder.folder().path("part.so"));
+  folder.folder().copy(fake_file("good.so"), "part.so");
+  EXPECT_TRUE(folder.lint().is_good());
+  EXPECT_EQ(folder.lint().files.size(), 2U);
+}
+
 TEST(Lint, ReadsTheNoteAndComparesItWithTheManifest) {
   LintFolder folder("good");
   folder.manifest["abi"]["minor"] = 7;

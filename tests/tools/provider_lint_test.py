@@ -22,11 +22,16 @@ def manifest(folder, fake, **members):
     return file
 
 
-@pytest.mark.parametrize("name", ["cpu", "sim"])
-def test_the_bundled_providers_pass(name):
+@pytest.mark.parametrize(("name", "libraries"), [("cpu", ["libgantry_cpu.so", "libgantry_cpu_media.so"]), ("sim", ["libgantry_sim.so"])])
+def test_the_bundled_providers_pass(name, libraries):
     found = facts("provider", "lint", PROVIDERS / f"{name}.json")
-    assert found["good"] and len(found["rules"]) == 11 and found["files"] == [str(PROVIDERS / f"libgantry_{name}.so")]
+    assert found["good"] and len(found["rules"]) == 11 and found["files"] == [str(PROVIDERS / library) for library in libraries]
     assert all(finding["waiver"] for finding in found["findings"])
+
+
+def test_a_library_in_the_place_of_its_manifest():
+    (finding,) = facts("provider", "lint", PROVIDERS / "libgantry_sim.so", status=NO)["findings"]
+    assert finding["rule"] == "manifest" and "expected a manifest, found a library; name the JSON file" in finding["what"]
 
 
 def test_a_finding_says_what_why_and_how(tmp_path):

@@ -7,6 +7,7 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
+#include <elf.h>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -142,9 +143,9 @@ class Reader {
 };
 
 const std::vector<std::string> kMembers = {
-    "manifest_version", "name",     "vendor",   "version", "library",     "abi",
-    "devices",          "priority", "requires", "options", "threads",     "unload",
-    "critical",         "sha256",   "variants", "probe",   "device_files"};
+    "manifest_version", "name",     "vendor",   "version", "library",      "abi",
+    "devices",          "priority", "requires", "options", "threads",      "unload",
+    "critical",         "sha256",   "variants", "probe",   "device_files", "parts"};
 
 void check_version(const Reader& reader, const json& root) {
   const json& version = reader.need("/manifest_version", std::to_string(kManifestVersion));
@@ -302,6 +303,7 @@ void read_rest(const Reader& reader, Manifest& manifest) {
   reader.warn_of_unknown("/abi", {"major", "minor"}, manifest.warnings);
   read_builds(reader, manifest);
   read_device_files(reader, manifest);
+  manifest.parts = reader.libraries("/parts", manifest.library_hints);
   read_probe(reader, manifest);
 }
 
@@ -353,6 +355,11 @@ Manifest read_manifest(const std::string& file) {
          (stream.read(part.data(), part.size()) || stream.gcount() > 0))
     text.append(part.data(), static_cast<size_t>(stream.gcount()));
   if (stream.bad()) throw Error(Code::kNotFound, file + ": the manifest cannot be read");
+  if (text.starts_with(ELFMAG)) {
+    throw Error(
+        Code::kInvalidArgument,
+        file + ": expected a manifest, found a library; name the JSON file that describes it");
+  }
   return parse_manifest(text, file);
 }
 

@@ -36,9 +36,11 @@ struct Manifest {
   std::vector<std::string> devices;  ///< types, as "CPU"
   int64_t priority = 0;              ///< of several providers of a type the highest comes first
   bool own_threads = false;          ///< brings a thread pool of its own
-  std::vector<std::string> required_libraries;       ///< file names as "libcuda.so.1"
-  std::vector<std::string> required_cpu_features;    ///< as /proc/cpuinfo names them
-  std::map<std::string, std::string> library_hints;  ///< library -> what to do without it
+  std::vector<std::string> required_libraries;     ///< file names as "libcuda.so.1"
+  std::vector<std::string> required_cpu_features;  ///< as /proc/cpuinfo names them
+  /// libraries of its own that it opens when a model needs them, paths as `library`
+  std::vector<std::string> parts;
+  std::map<std::string, std::string> library_hints;  ///< library or part -> its hint
   std::vector<Variant> variants;                     ///< tried in this order, before `library`
   ProbeMode probe = ProbeMode::kAuto;                ///< whether it is tried in a child first
   int64_t probe_timeout_ms = 10000;

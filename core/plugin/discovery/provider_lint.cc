@@ -138,10 +138,24 @@ class Lint {
     check_library(subject, file);
     subject.is_provider = false;
     subject.brings.clear();
-    for (const BundledLibrary& library : brought) {
-      report_.files.push_back(library.path);
-      check_library(subject, LibraryFile(library.path));
+    for (const BundledLibrary& library : brought) check_brought(subject, library.path);
+    for (size_t i = 0; i < build.parts.size(); ++i) {
+      std::string part;
+      if (!attempt(kLibraryRule, file_, [&] { part = resolve_part(build, i, file_); })) continue;
+      attempt(kLibraryRule, part, [&] {
+        check_elf(LibraryFile(part));
+        check_brought(subject, part);
+        for (const BundledLibrary& library : bundled_libraries(part))
+          check_brought(subject, library.path);
+      });
     }
+  }
+
+  void check_brought(LintSubject& subject, const std::string& library) {
+    if (std::find(report_.files.begin(), report_.files.end(), library) != report_.files.end())
+      return;
+    report_.files.push_back(library);
+    check_library(subject, LibraryFile(library));
   }
 
   void check_library(LintSubject& subject, const LibraryFile& file) {

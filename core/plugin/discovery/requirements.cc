@@ -53,29 +53,21 @@ bool is_below(const fs::path& file, const fs::path& folder) {
   return !error && !leaves_folder(real.lexically_relative(fs::canonical(folder, error))) && !error;
 }
 
-std::string with_hint(const Manifest& manifest, const std::string& name) {
-  const auto hint = manifest.library_hints.find(name);
-  return "the library " + name +
-         (hint == manifest.library_hints.end() ? "" : " (" + hint->second + ")");
-}
-
-}  // namespace
-
-std::string resolve_library(const Manifest& manifest, const std::string& manifest_file,
-                            bool is_elevated) {
+// The file that a member of the manifest names.
+std::string resolve_file(const std::string& pointer, const fs::path& relative,
+                         const std::string& manifest_file, bool is_elevated) {
   std::error_code error;
   // A link in a providers.d stands for the manifest it points to: the library lies beside that one.
   const fs::path real_manifest = fs::canonical(manifest_file, error);
   if (error) throw Error(Code::kNotFound, manifest_file + ": " + error.message());
   const fs::path folder = real_manifest.parent_path();
-  const fs::path relative = manifest.library;
-  const std::string rule = manifest_file +
-                           ": /library: expected a path below the manifest's folder, found \"" +
-                           manifest.library + "\"";
+  const std::string rule = manifest_file + ": " + pointer +
+                           ": expected a path below the manifest's folder, found \"" +
+                           relative.string() + "\"";
   if (leaves_folder(relative)) refuse(rule);
   const fs::path library = fs::canonical(folder / relative, error);
   if (error) {
-    throw Error(Code::kNotFound, manifest_file + ": /library: expected the file " +
+    throw Error(Code::kNotFound, manifest_file + ": " + pointer + ": expected the file " +
                                      (folder / relative).string() + ", found: " + error.message());
   }
   if (leaves_folder(library.lexically_relative(folder)))
@@ -91,6 +83,25 @@ std::string resolve_library(const Manifest& manifest, const std::string& manifes
   if (!error && listed_in != folder)  // who may change the link decides what it means
     check_trusted((listed_in / fs::path(manifest_file).filename()).string(), is_elevated);
   return library.string();
+}
+
+std::string with_hint(const Manifest& manifest, const std::string& name) {
+  const auto hint = manifest.library_hints.find(name);
+  return "the library " + name +
+         (hint == manifest.library_hints.end() ? "" : " (" + hint->second + ")");
+}
+
+}  // namespace
+
+std::string resolve_library(const Manifest& manifest, const std::string& manifest_file,
+                            bool is_elevated) {
+  return resolve_file("/library", manifest.library, manifest_file, is_elevated);
+}
+
+std::string resolve_part(const Manifest& manifest, size_t part, const std::string& manifest_file,
+                         bool is_elevated) {
+  return resolve_file("/parts/" + std::to_string(part), manifest.parts[part], manifest_file,
+                      is_elevated);
 }
 
 void check_digest(const Manifest& manifest, const std::string& manifest_file,
@@ -128,6 +139,43 @@ std::vector<std::string> missing_libraries(const Manifest& manifest, const std::
       continue;
     const std::string text = with_hint(manifest, name);
     if (std::find(missing.begin(), missing.end(), text) == missing.end()) missing.push_back(text);
+  }
+  return missing;
+}
+
+std::vector<std::string> missing_behind(const std::string& library, Machine& machine) {
+  struct Open {
+    std::string path;
+    std::vector<std::string> inherited;  // of the libraries in front of it: their RPATHs
+  };
+  std::vector<std::string> missing;
+  std::set<std::string> seen = {library};
+  for (std::vector<Open> open = {{library, {}}}; !open.empty();) {
+    const Open next = std::move(open.back());
+    open.pop_back();
+    const LibraryFile file(next.path);
+    check_elf(file);
+    const DynamicSection section = read_dynamic_section(file);
+    bool is_complete = true;
+    std::vector<std::string> folders =
+        named_folders(section, fs::path(next.path).parent_path().string(), is_complete);
+    std::vector<std::string> handed_on = next.inherited;
+    if (section.runpath.empty()) {
+      folders.insert(folders.end(), next.inherited.begin(), next.inherited.end());
+      handed_on = folders;
+    }
+    for (const std::string& name : section.needed) {
+      if (!is_complete || !loaded_library(name).empty()) continue;
+      std::error_code error;
+      const fs::path path = fs::canonical(machine.find_library(name, folders), error);
+      if (error) {
+        std::string text = "the library ";
+        missing.push_back(text.append(name).append(", which ").append(next.path) +
+                          " is linked with");
+      } else if (seen.insert(path.string()).second) {
+        open.push_back({path.string(), handed_on});
+      }
+    }
   }
   return missing;
 }

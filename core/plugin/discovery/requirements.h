@@ -19,6 +19,10 @@ namespace gantry {
 std::string resolve_library(const Manifest& manifest, const std::string& manifest_file,
                             bool is_elevated = false);
 
+/// The same of a part (Manifest::parts) in the place of the library.
+std::string resolve_part(const Manifest& manifest, size_t part, const std::string& manifest_file,
+                         bool is_elevated = false);
+
 /// INVALID_ARGUMENT: the manifest has a digest and the file another one; both of them.
 void check_digest(const Manifest& manifest, const std::string& manifest_file,
                   const LibraryFile& library);
@@ -30,6 +34,11 @@ std::vector<std::string> missing_cpu_features(const Manifest& manifest);
 /// loader would not find: "the library libcuda.so.1 (install the driver)".
 std::vector<std::string> missing_libraries(const Manifest& manifest, const std::string& library,
                                            const DynamicSection& section, Machine& machine);
+
+/// The same of any library, and of those behind it: what `library` is linked with, what that is
+/// linked with, and so on. Each with the file that asks for it. INVALID_ARGUMENT, ABI_MISMATCH: it
+/// is no library for this processor.
+std::vector<std::string> missing_behind(const std::string& library, Machine& machine);
 
 /// Libraries that the provider brings in its own folders and would not get, because the process has
 /// another file of that name: a sentence for each.

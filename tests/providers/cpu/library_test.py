@@ -10,6 +10,7 @@ import sys
 
 import onnx
 import pytest
+from command_line import facts
 from onnx import TensorProto, helper
 
 MOST_BYTES = 25_000_000
@@ -64,3 +65,16 @@ def test_says_when_its_second_library_is_missing(tmp_path):
     relu, refused, after = open_sessions(models, GANTRY_PROVIDER_FILES=str(tmp_path / manifest().name))
     assert relu == after == "['libgantry_cpu.so']"
     assert refused.startswith("refused:") and "libgantry_cpu_media.so" in refused and "install it" in refused, refused
+
+
+def test_doctor_warns_of_its_second_library(tmp_path):
+    def warnings(file):
+        (row,) = facts("doctor", env={"GANTRY_PROVIDER_FILES": str(file)})["providers"]
+        assert row["state"] == "ready"
+        return row["warnings"]
+
+    assert warnings(manifest()) == []
+    for name in (manifest().name, json.loads(manifest().read_text())["library"]):
+        shutil.copy(manifest().parent / name, tmp_path)
+    (warning,) = warnings(tmp_path / manifest().name)
+    assert str(tmp_path / "libgantry_cpu_media.so") in warning and "encoded images need it" in warning, warning

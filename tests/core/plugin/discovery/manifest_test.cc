@@ -48,6 +48,15 @@ TEST(Manifest, ReadsDeviceFiles) {
   EXPECT_TRUE(manifest.warnings.empty());
 }
 
+TEST(Manifest, ReadsParts) {
+  json with = good();
+  with["parts"] = {"a.so", {{"name", "b.so"}, {"hint", "texts need it"}}};
+  const Manifest manifest = parse_manifest(with.dump(), "cuda.json");
+  EXPECT_EQ(manifest.parts, (std::vector<std::string>{"a.so", "b.so"}));
+  EXPECT_EQ(manifest.library_hints.at("b.so"), "texts need it");
+  EXPECT_TRUE(manifest.warnings.empty());
+}
+
 struct Wrong {
   const char* pointer;
   json value;  // null: the member is taken away
@@ -85,6 +94,8 @@ TEST(Manifest, RefusesWrongMembers) {
       {"/devices", json{"CPU:0"}, Code::kInvalidArgument, {"/devices/0"}},
       {"/devices", json{"CPU", "CPU"}, Code::kInvalidArgument, {"/devices/1", "again"}},
       {"/devices", json{1}, Code::kInvalidArgument, {"/devices/0", "the number 1"}},
+      {"/parts", "part.so", Code::kInvalidArgument, {"/parts", "the string"}},
+      {"/parts", json{{{"name", "a.so"}}}, Code::kInvalidArgument, {"/parts/0/hint", "nothing"}},
       {"/device_files", "/dev/dri", Code::kInvalidArgument, {"/device_files", "the string"}},
       {"/device_files",
        json{"/dev/dri", "/dev/*"},
