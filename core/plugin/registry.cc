@@ -28,6 +28,7 @@ std::unique_ptr<LoaderLog> make_log(SearchEnvironment& environment) {
     return std::make_unique<LoaderLog>(environment.loader_log);
   } catch (const Error& error) {
     environment.ignore("GANTRY_LOADER_LOG", error.message());
+    environment.slips.push_back("GANTRY_LOADER_LOG is ignored: " + error.message());
     return std::make_unique<LoaderLog>("");
   }
 }
@@ -43,6 +44,7 @@ ProviderRegistry::ProviderRegistry(ProviderSettings settings, SearchEnvironment 
   Machine machine;
   for (const ManifestFile& file : find_manifests(settings_.search, environment_))
     consider(file, machine);
+  warn_of_variables();
   warn_of_crashes();
   write_report_file();
 }
@@ -199,6 +201,24 @@ void ProviderRegistry::add(gantry_provider_entry entry, const std::string& manif
   candidates_.insert(found, std::move(added));
 }
 
+// Who misspells what is to protect him must not believe that it does.
+void ProviderRegistry::warn_of_variables() {
+  for (const std::string& slip : environment_.slips)
+    log_->write(LogLevel::kWarning, "collected", slip);
+  std::vector<std::string> names;
+  for (const auto& candidate : candidates_) {
+    if (!candidate->manifest.name.empty()) names.push_back(candidate->manifest.name);
+  }
+  for (const auto& [name, unused] : environment_.isolated) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    const std::string nearest = nearest_name(name, names);
+    log_->write(LogLevel::kWarning, "collected",
+                "GANTRY_ISOLATION: no provider of the name \"" + name + "\" was found; there are " +
+                    list_names(names) + "." +
+                    (nearest.empty() ? "" : " Did you mean \"" + nearest + "\"?"));
+  }
+}
+
 void ProviderRegistry::warn_of_crashes() {
   for (const CrashRecord& record : read_crashes(environment_.cache_folder)) {
     for (const auto& candidate : candidates_) {
@@ -254,7 +274,7 @@ std::vector<KnownProvider> ProviderRegistry::known() {
   for (const auto& candidate : candidates_) {
     if (candidate->manifest.name.empty() || candidate->row.state == "shadowed") continue;
     result.push_back({candidate->manifest, matches_any(settings_.disable, candidate->manifest.name),
-                      candidate->is_usable()});
+                      candidate->is_usable(), !candidate->row.isolation.empty()});
   }
   return result;
 }

@@ -47,6 +47,7 @@ struct KnownProvider {
   Manifest manifest;
   bool is_disabled = false;  ///< by the configuration
   bool is_usable = false;    ///< nothing speaks against opening it, as far as is known
+  bool is_isolated = false;  ///< in a process of its own; of usable ones
 };
 
 class ProviderRegistry {

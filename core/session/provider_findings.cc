@@ -93,6 +93,25 @@ void check_options(const json& root, const ConfigOrigins& origins,
   }
 }
 
+// Limits that limit nothing.
+void check_workers(const json& root, const ConfigOrigins& origins,
+                   const std::vector<KnownProvider>& providers,
+                   std::vector<ConfigFinding>& findings) {
+  const json* workers = member_at(root, "/providers/worker");
+  if (!workers || !workers->is_object()) return;
+  for (const KnownProvider& provider : providers) {
+    const std::string& name = provider.manifest.name;
+    const json* mode = member_at(root, json_pointer("/providers/isolation", name));
+    const bool is_isolated = provider.is_isolated || (mode && *mode == "process");
+    if (!workers->contains(name) || !provider.is_usable || is_isolated) continue;
+    const std::string what = "has no effect: it limits a process of the provider's own, and \"" +
+                             name + "\" is to run in this one; {\"isolation\": {\"" + name +
+                             "\": \"process\"}} gives it one";
+    findings.push_back(
+        to_finding(Code::kOk, {json_pointer("/providers/worker", name), what, true, {}}, origins));
+  }
+}
+
 // A precision that nobody here computes in.
 void check_precision(const json& root, const ConfigOrigins& origins,
                      const std::vector<KnownProvider>& providers,
@@ -149,6 +168,7 @@ std::vector<ConfigFinding> provider_findings(const json& root, const ConfigOrigi
   check_disabled(root, origins, providers, findings);
   check_provider_names(root, origins, providers, findings);
   check_options(root, origins, providers, findings);
+  check_workers(root, origins, providers, findings);
   check_precision(root, origins, providers, findings);
   for (const auto& [pointer, text] : placed_devices(root)) {
     try {

@@ -145,6 +145,22 @@ def test_warnings_of_what_has_no_effect(write, tmp_path, model):
     assert error.count("gantry warning: ") == 4 and "none is turned off" in error
 
 
+def test_limits_of_a_process_that_there_is_not(write, model):
+    """A sandbox that holds nobody must not look like one."""
+    file = write("""{
+  "providers": {"isolation": {"sim": "process"}, "worker": {"sim": {"sandbox": true},
+                                                            "cpu": {"sandbox": true}}}
+}""")
+    (row,) = facts("config", "check", file)["files"]
+    (finding,) = row["findings"]
+    assert (finding["severity"], finding["line"], finding["column"], finding["pointer"]) == ("warning", 3, 61, "/providers/worker/cpu")
+    assert '{"isolation": {"cpu": "process"}}' in finding["message"]
+    _, error = gantry("check", model, "--config", file)
+    assert error.count("gantry warning: ") == 1 and "/providers/worker/cpu" in error
+    _, error = gantry("check", model, "--config", file, env={"GANTRY_ISOLATION": "cpu=process"})
+    assert error == ""
+
+
 def test_a_precision_that_nobody_takes_is_warned_of(write):
     (row,) = facts("config", "check", write({"session": {"precision": "f16"}}))["files"]
     (finding,) = row["findings"]

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from broken_models import add_model
-from command_line import BINARY, NO, complaint, facts
+from command_line import BINARY, NO, complaint, facts, gantry
 
 from gantry import _core
 
@@ -109,6 +109,25 @@ def test_doctor_tells_what_became_of_variables(tmp_path):
     assert not report["elevated"] and not report["strict"]
     written = json.loads((tmp_path / "report.json").read_text())
     assert [row["state"] for row in written["providers"]] == [row["state"] for row in report["providers"]]
+
+
+@pytest.mark.parametrize(("name", "value", "words"), [
+    ("GANTRY_ISOLATION", "cpu", ["is ignored", "NAME=process"]),
+    ("GANTRY_ISOLATION", "all,off", ["is ignored", "NAME=process"]),
+    ("GANTRY_ISOLATION", "cpx=process", ['no provider of the name "cpx"', 'Did you mean "cpu"?']),
+    ("GANTRY_STRICT", "yes", ["is ignored", "0 or 1"]),
+    ("GANTRY_PROBE_CACHE", "here", ["is ignored", "an absolute path, or off"]),
+    ("GANTRY_LOADER_LOG", "wrning", ["is ignored", '"wrning"']),
+])
+def test_a_slip_in_a_variable_is_warned_of(name, value, words):
+    _, error = gantry("devices", env={name: value})
+    assert error.startswith("gantry warning: " + name) and error.count("\n") == 1, error
+    assert [word for word in words if word not in error] == [], error
+
+
+def test_variables_that_are_right_are_no_news():
+    env = {"GANTRY_ISOLATION": "sim=process,cpu=none", "GANTRY_STRICT": "0", "GANTRY_PROBE_CACHE": "off"}
+    assert gantry("devices", env=env)[1] == ""
 
 
 def test_a_provider_that_others_may_write_is_broken(tmp_path):

@@ -41,6 +41,8 @@ struct SearchEnvironment {
   std::map<std::string, bool> isolated;            ///< GANTRY_ISOLATION, by provider name
   std::optional<bool> all_isolated;                ///< GANTRY_ISOLATION=all or off
   std::vector<EnvironmentVariable> variables;      ///< what became of each
+  /// A sentence for each variable of gantry's own whose value is none of it.
+  std::vector<std::string> slips;
 
   /// Of this process. With raised privileges every variable and the user's folders are left out.
   static SearchEnvironment of_process();

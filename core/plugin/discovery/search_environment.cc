@@ -23,8 +23,10 @@ constexpr const char* kManifestFolder = "gantry/providers.d";
 // Reads variables and keeps a row for each.
 class Variables {
  public:
-  Variables(bool is_elevated, std::vector<EnvironmentVariable>& rows)
-      : is_elevated_(is_elevated), rows_(rows) {}
+  explicit Variables(SearchEnvironment& environment)
+      : is_elevated_(environment.is_elevated),
+        rows_(environment.variables),
+        slips_(environment.slips) {}
 
   std::optional<std::string> read(const char* name) {
     const char* value = std::getenv(name);
@@ -47,10 +49,16 @@ class Variables {
     rows_.back().state = "ignored";
     rows_.back().reason = reason;
   }
+  // The same of a value that is none of this variable's: somebody meant something by it.
+  void refuse(const std::string& reason) {
+    ignore(reason);
+    slips_.push_back(rows_.back().name + "=" + rows_.back().value + " is ignored: " + reason);
+  }
 
  private:
   bool is_elevated_;
   std::vector<EnvironmentVariable>& rows_;
+  std::vector<std::string>& slips_;
 };
 
 std::vector<std::string> split(std::string_view list, char separator) {
@@ -79,7 +87,7 @@ void add_folder(std::vector<std::string>& folders, const std::string& base) {
 
 bool read_switch(Variables& variables, const char* name) {
   const std::string value = variables.read(name).value_or("0");
-  if (value != "0" && value != "1" && !value.empty()) variables.ignore("expected 0 or 1");
+  if (value != "0" && value != "1" && !value.empty()) variables.refuse("expected 0 or 1");
   return value == "1";
 }
 
@@ -98,7 +106,7 @@ void read_cache(Variables& variables, const std::string& home, SearchEnvironment
     environment.cache_folder = chosen;
     return;
   }
-  if (!chosen.empty()) variables.ignore("expected an absolute path, or off");
+  if (!chosen.empty()) variables.refuse("expected an absolute path, or off");
   if (!base.empty() && !environment.is_elevated) environment.cache_folder = base + "/gantry";
 }
 
@@ -114,7 +122,7 @@ void read_isolation(Variables& variables, SearchEnvironment& environment) {
     const size_t at = part.find('=');
     const std::string mode = at == std::string::npos ? "" : part.substr(at + 1);
     if (at == 0 || (mode != "process" && mode != "none")) {
-      variables.ignore("expected all, off, or NAME=process and NAME=none with commas, found " +
+      variables.refuse("expected all, off, or NAME=process and NAME=none with commas, found " +
                        part);
       return;
     }
@@ -140,7 +148,7 @@ void read_switches(Variables& variables, SearchEnvironment& environment) {
 SearchEnvironment SearchEnvironment::of_process() {
   SearchEnvironment environment;
   environment.is_elevated = getauxval(AT_SECURE) != 0;
-  Variables variables(environment.is_elevated, environment.variables);
+  Variables variables(environment);
   environment.provider_files = variables.read("GANTRY_PROVIDER_FILES");
   environment.add_provider_files = variables.read("GANTRY_ADD_PROVIDER_FILES");
   if (environment.provider_files && environment.add_provider_files)
