@@ -4,6 +4,26 @@ if(GANTRY_BUILD_TESTS)
   include(GoogleTest)
 endif()
 
+# gantry_test_environment(<variable>)
+#
+# Properties of a test, for set_tests_properties, that say how the run-time of a sanitizer behaves. Tests ask for more memory than there
+# is, where a sanitizer would end the process instead of refusing; and processes that crash for a test are to end by their signal, and
+# not by a report. What the address sanitizer keeps of variables of threads is out of step with the C library where many libraries have
+# been opened, and its search for lost memory then falls over it.
+function(gantry_test_environment variable)
+  set(options allocator_may_return_null=1:handle_segv=0:handle_abort=0:handle_sigbus=0)
+  set(suppressions suppressions=${PROJECT_SOURCE_DIR}/tests/support)
+  # A variable in each property: a list comes apart on its way through gtest_discover_tests.
+  if(GANTRY_SANITIZE STREQUAL "thread")
+    set(environment ENVIRONMENT TSAN_OPTIONS=${options}:${suppressions}/thread_sanitizer.txt)
+  else()
+    set(environment
+      ENVIRONMENT ASAN_OPTIONS=${options}:intercept_tls_get_addr=0
+      ENVIRONMENT_MODIFICATION LSAN_OPTIONS=set:print_suppressions=0:${suppressions}/leak_sanitizer.txt)
+  endif()
+  set(${variable} ${environment} PARENT_SCOPE)
+endfunction()
+
 # gantry_add_test(<name> SOURCES <file>... [LIBRARIES <target>...] [LABELS <label>...] [TIMEOUT <seconds>])
 #
 # A GoogleTest executable, each of its cases a test of ctest. Labels: unit (no provider), plugin, conformance, model, gpu.
@@ -21,18 +41,7 @@ function(gantry_add_test name)
   add_executable(${name} ${arg_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} gantry_warnings GTest::gmock GTest::gtest_main)
-  # Tests ask for more memory than there is, where a sanitizer would end the process instead of refusing; and processes that crash for
-  # a test are to end by their signal, and not by a report.
-  set(options allocator_may_return_null=1:handle_segv=0:handle_abort=0:handle_sigbus=0)
-  set(suppressions suppressions=${PROJECT_SOURCE_DIR}/tests/support)
-  # A variable in each property: a list comes apart on its way through gtest_discover_tests.
-  if(GANTRY_SANITIZE STREQUAL "thread")
-    set(environment ENVIRONMENT TSAN_OPTIONS=${options}:${suppressions}/thread_sanitizer.txt)
-  else()
-    set(environment
-      ENVIRONMENT ASAN_OPTIONS=${options}
-      ENVIRONMENT_MODIFICATION LSAN_OPTIONS=set:print_suppressions=0:${suppressions}/leak_sanitizer.txt)
-  endif()
+  gantry_test_environment(environment)
   # The cases are listed when ctest starts, so that a build does not run what it builds.
   gtest_discover_tests(${name}
     DISCOVERY_MODE PRE_TEST
