@@ -191,7 +191,10 @@ INSTANTIATE_TEST_SUITE_P(
     Faults, IsolatedFault,
     testing::Values(Fault{"segfault", -1, Code::kProviderCrashed, {"signal 11", "run of"}},
                     Fault{"abort", -2, Code::kProviderCrashed, {"signal 6"}},
-                    Fault{"hang", -3, Code::kDeadlineExceeded, {"did not end within", "was ended"}},
+                    Fault{"hang",
+                          -3,
+                          Code::kDeadlineExceeded,
+                          {"did not end within", "after it was told to stop", "was ended"}},
                     Fault{"memory", -4, Code::kProviderCrashed, {"signal 11"}},
                     Fault{"past_output", -5, Code::kProviderCrashed, {"signal 11"}},
                     Fault{"heap", -6, Code::kProviderCrashed, {"signal 6"}},
@@ -340,6 +343,19 @@ TEST(Isolation, WithoutItsProgramNothingIsOpened) {
   test::expect_error(Code::kUnavailable, {folder.path("gantry-worker"), "is not there"}, [&] {
     registry->find({"FAKE", 0});
   });
+}
+
+TEST(Isolation, OneThatEndsWhileItIsOpenedPromisesNoOther) {
+  const test::ProviderFolder folder;
+  folder.add("crash_entry", "x");
+  SearchEnvironment environment = folder.environment();
+  environment.worker_program = SearchEnvironment::of_process().worker_program;
+  ProviderSettings settings;
+  settings.isolated["x"] = true;
+  const ProviderReport row = folder.registry(environment, settings)->report(true)[0];
+  EXPECT_EQ(row.state, "rejected");
+  EXPECT_THAT(row.message, HasSubstr("was ended by signal"));
+  EXPECT_TRUE(row.message.ends_with("in its open")) << row.message;
 }
 
 TEST(Isolation, TheEnvironmentAsksForItAndThePolicyForcesIt) {

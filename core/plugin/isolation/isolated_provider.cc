@@ -130,8 +130,11 @@ std::vector<std::byte> IsolatedProvider::call(const Worker& worker, const std::s
     if (!is_end && !worker.process->was_ended()) throw;
     note_end(*worker.process);
     const std::string reason = blocked();
-    const std::string then =
-        reason.empty() ? "; the next call starts another" : "; the provider is in quarantine now";
+    // One that could not be opened at first is not asked for anything again.
+    const bool is_first_open = worker.number == 1 && what == "open";
+    const std::string then = !reason.empty() ? "; the provider is in quarantine now"
+                             : is_first_open ? ""
+                                             : "; the next call starts another";
     throw Error(error.code(),
                 is_end ? "the process of provider \"" + name() + "\" " + error.message() +
                              " in its " + what + then
