@@ -7,6 +7,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import onnx
 from onnx import TensorProto, helper
@@ -49,8 +50,18 @@ def test_the_tutorial_ends_with_a_provider_that_is_tested(tmp_path_factory, tmp_
     assert (tmp_path / "package" / "share" / "gantry" / "providers.d" / "my-npu.json").is_file()
     lines = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in (tmp_path / "my-npu").glob("*.*"))
     assert f"`my-npu` has three files, {lines} lines in all" in page
-    (cases,) = re.findall(r"^```\npython (sdk/\S+) cases$", page, re.M)
-    assert os.access(tmp_path / cases, os.X_OK)
+    # What needs the Python that has onnx: the cases, and with them the two tests of the provider's own build.
+    (cases,) = re.findall(r"^```\n(python sdk/\S+/node_cases .*?)^```", page, re.M | re.S)
+    (tests,) = re.findall(r"^```cmake\n(.*?)^```", page, re.M | re.S)
+    with (tmp_path / "my-npu" / "CMakeLists.txt").open("a", encoding="utf-8") as file:
+        file.write(tests)
+    steps = [cases.replace("python ", f"{sys.executable} "), "cmake --build my-npu/build", "ctest --test-dir my-npu/build"]
+    done = subprocess.run(["sh", "-e", "-c", "\n".join(steps)], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+                          stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "100% tests passed, 0 tests failed out of 2" in done.stdout
+    assert (tmp_path / "my-npu" / "cases" / "test_relu" / "model.onnx").is_file()  # as the page's fourth step says
+    assert os.access(tmp_path / "sdk" / "share" / "gantry_sdk" / "model_cases", os.X_OK)
     of_here = [str(path) for folder in ("sdk", "my-npu", "package") for path in (tmp_path / folder).rglob("*")
                if path.is_file() and str(ROOT).encode() in path.read_bytes()]
     assert of_here == []

@@ -198,6 +198,15 @@ def test_fakes_fail_the_check_of_what_they_break(tmp_path, fake, check, status):
     assert by_name(report)[check]["status"] == status, report["checks"]
 
 
+def test_what_was_said_is_not_said_again(tmp_path):
+    file = fake_manifest(tmp_path, "no_symbol")
+    output, _ = gantry("provider", "test", file, status=NO)
+    assert output.count("expected the export gantry_provider_v1, found none") == output.count("what to do: ") == 1
+    assert "failed    1 load.negotiates [P3]: as load.manifest-and-library\n" in output
+    (wrong,) = {check["message"] for check in examine(file, "--level", "1", status=NO)["checks"]}
+    assert "found none" in wrong  # a report has it with each
+
+
 def test_no_device_is_skipped_and_said(tmp_path):
     report = examine(fake_manifest(tmp_path, "absent_device"), "--only", "copies.*", "--only", "random.Relu/*")
     assert {check["status"] for check in report["checks"]} == {"skipped"}

@@ -34,7 +34,7 @@ std::string check_name(const std::string& name) {
   bool is_good = !name.empty() && name.size() <= 64 && name[0] >= 'a' && name[0] <= 'z';
   for (const char c : name) is_good = is_good && is_allowed(c);
   if (is_good) return {};
-  return "NAME: expected 1 to 64 of a-z, 0-9, _ and -, first a letter, found \"" + name + "\"";
+  return "expected 1 to 64 of a-z, 0-9, _ and -, first a letter, found \"" + name + "\"";
 }
 
 // "my-npu" -> "MY_NPU", a device type.

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fmt/core.h>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -104,16 +105,40 @@ std::vector<std::string> arguments_of(const checks::Subject& subject) {
   return words;
 }
 
-void print(const CheckResult& result) {
-  const bool is_bad = result.is_bad();
-  print_line(fmt::format("{:<9} {} {} [{}]{}{}",
-                         paint(result.status, is_bad                      ? Color::kBad
-                                              : result.status == "passed" ? Color::kGood
-                                                                          : Color::kQuiet),
-                         result.level, result.name, result.duty, result.message.empty() ? "" : ": ",
-                         result.message));
-  if (is_bad) print_line("          what to do: " + result.remedy);
-}
+// Prints results. What one check has said others do not say again: of a library that cannot be
+// opened fifty have the same to tell.
+class Printer {
+ public:
+  /// `is_whole`: cases that passed, and those that only repeat, are printed too.
+  explicit Printer(bool is_whole) : is_whole_(is_whole) {}
+
+  void print(const CheckResult& result) {
+    const bool is_told = is_whole_ || result.level != 4;  // of thousands of cases
+    if (!result.is_bad()) {
+      if (is_told) print(result, result.message);
+      return;
+    }
+    const auto [said, is_new] = said_.try_emplace(result.message + result.remedy, result.name);
+    if (is_new) {
+      print(result, result.message);
+      print_line("          what to do: " + result.remedy);
+    } else if (is_told) {
+      print(result, "as " + said->second);
+    }
+  }
+
+ private:
+  static void print(const CheckResult& result, const std::string& message) {
+    const Color color = result.is_bad()             ? Color::kBad
+                        : result.status == "passed" ? Color::kGood
+                                                    : Color::kQuiet;
+    print_line(fmt::format("{:<9} {} {} [{}]{}{}", paint(result.status, color), result.level,
+                           result.name, result.duty, message.empty() ? "" : ": ", message));
+  }
+
+  bool is_whole_;
+  std::map<std::string, std::string> said_;  // by what it says, the first check
+};
 
 // Without a report it makes the file all the same: better known before the checks than after them.
 void write_junit(const std::string& file, const checks::Report* report) {
@@ -138,9 +163,9 @@ Status test(const TestOptions& options) {
   watch.program = std::filesystem::canonical("/proc/self/exe");
   watch.arguments = arguments_of(options.subject);
   watch.timeout_ms = static_cast<int>(options.timeout_s * 1000);
+  Printer printer(options.verbose);
   watch.seen = [&](const CheckResult& result) {
-    // Of thousands of cases nobody wants to read that they are well.
-    if (!options.json && (options.verbose || result.is_bad() || result.level != 4)) print(result);
+    if (!options.json) printer.print(result);
   };
   checks::Report report = {options.subject.manifest, options.subject.level, {}};
   report.results = checks::watch_children(watch);
