@@ -11,6 +11,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/alignment.h"
+
 namespace gantry {
 namespace {
 
@@ -155,6 +157,16 @@ void HugePages::fall_back(uint64_t from) {
   if (from >= whole) return;
   madvise(begin_ + from, size_bytes_ - from, MADV_NOHUGEPAGE);
   Gatherer::instance().add({mapping_, begin_ + from, begin_ + whole});
+}
+
+void gather_pages(const std::shared_ptr<std::byte>& mapping, std::byte* begin,
+                  uint64_t size_bytes) {
+  const auto address = reinterpret_cast<uintptr_t>(begin);
+  const uint64_t before = round_up(address, kHugePageBytes) - address;
+  if (!can_gather() || size_bytes < before + kHugePageBytes) return;
+  std::byte* first = begin + before;
+  const uint64_t whole = (size_bytes - before) / kHugePageBytes * kHugePageBytes;
+  Gatherer::instance().add({mapping, first, first + whole});
 }
 
 }  // namespace gantry

@@ -39,4 +39,9 @@ class HugePages {
   uint64_t next_ = 0;  // the offset of the next sample
 };
 
+/// Gathers the small pages of a range of `mapping` into huge ones, as above: later, on that thread.
+/// Only huge pages that lie whole in the range, and of those the ones with content by then. A wish:
+/// nothing tells that it was fulfilled. Any thread.
+void gather_pages(const std::shared_ptr<std::byte>& mapping, std::byte* begin, uint64_t size_bytes);
+
 }  // namespace gantry

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <new>
 #include <string>
 #include <utility>
 
 #include "base/alignment.h"
+#include "plugin/huge_pages.h"
 
 namespace gantry {
 namespace {
@@ -72,7 +74,22 @@ SharedArena::Block SharedArena::allocate(uint64_t size_bytes) {
   const uint64_t left = range->second - wanted;
   free_.erase(range);
   if (left > 0) free_.emplace(block.offset_ + wanted, left);
+  if (wanted >= kHugePageBytes) gather(block.offset_ + wanted);
   return block;
+}
+
+// The system gives such memory small pages, and gathers them only when it is asked to. Each range
+// is asked for once: blocks are reused, and pages that were gathered stay so. Both processes have
+// them if the system places both mappings at a huge page, as Linux does with large ones.
+void SharedArena::gather(uint64_t end) noexcept {
+  if (end <= gathered_) return;
+  const uint64_t begin = gathered_ / kHugePageBytes * kHugePageBytes;
+  gathered_ = end;
+  try {
+    const std::shared_ptr<std::byte> mapping(memory_, memory_->data());
+    gather_pages(mapping, memory_->data() + begin, end - begin);
+  } catch (const std::bad_alloc&) {  // without memory for the wish they stay small
+  }
 }
 
 SharedArena::Block SharedArena::allocate_spare(uint64_t size_bytes) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory through which tensors go to a worker process and back: one large sealed mapping, of
 // which only what was written takes up memory. The owner of the process hands out blocks of it; the
-// worker gets offsets. Any thread.
+// worker gets offsets. What large blocks have been used for gets huge pages, as tensors of the
+// process have; this is seen by both sides. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -61,9 +62,11 @@ class SharedArena : public std::enable_shared_from_this<SharedArena> {
  private:
   SharedArena() = default;
   void release(uint64_t offset, uint64_t size_bytes) noexcept;
+  void gather(uint64_t end) noexcept;
 
   std::shared_ptr<SharedMemory> memory_;
   std::mutex mutex_;
+  uint64_t gathered_ = 0;              // the offset up to which huge pages were asked for
   std::map<uint64_t, uint64_t> free_;  // offset -> bytes; neighbours are joined
 };
 

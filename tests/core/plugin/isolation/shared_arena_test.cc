@@ -2,14 +2,18 @@
 #include "plugin/isolation/shared_arena.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <string>
 #include <sys/mman.h>
+#include <thread>
 #include <vector>
 
+#include "plugin/huge_pages.h"
 #include "plugin/isolation/constant_store.h"
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
@@ -30,6 +34,45 @@ TEST(SharedArena, BlocksDoNotOverlapAndAreUsedAgain) {
   first.reset();
   EXPECT_EQ(arena->allocate(kPage + 1).offset(), second.offset() + 2 * kPage);
   EXPECT_EQ(arena->allocate(kPage).offset(), offset);
+}
+
+// KiB of huge pages in the mapping of the arena.
+uint64_t huge_kib(const SharedArena& arena) {
+  std::ifstream maps("/proc/self/smaps");
+  const auto begin = reinterpret_cast<uintptr_t>(arena.memory().data());
+  uint64_t sum = 0;
+  bool is_inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long long first = 0;
+    if (unsigned long long last = 0; std::sscanf(line.c_str(), "%llx-%llx ", &first, &last) == 2) {
+      is_inside = first >= begin && first < begin + SharedArena::kSizeBytes;
+    } else if (is_inside && line.starts_with("ShmemPmdMapped:")) {
+      sum += std::stoull(line.substr(line.find(':') + 1));
+    }
+  }
+  return sum;
+}
+
+TEST(SharedArena, LargeBlocksGetHugePagesAndKeepTheirContent) {
+  constexpr int kCollapse = 25;
+  constexpr uint64_t kPages = 4;
+  if (madvise(nullptr, 0, kCollapse) != 0) GTEST_SKIP() << "this system does not gather pages";
+  const auto arena = SharedArena::create();
+  const SharedArena::Block block = arena->allocate(kPages * kHugePageBytes);
+  if (reinterpret_cast<uintptr_t>(arena->memory().data()) % kHugePageBytes != 0)
+    GTEST_SKIP() << "this system does not place large mappings at a huge page";
+  std::memset(block.data(), 7, block.size_bytes());
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto is_kept = [&] {
+    return std::all_of(block.data(), block.data() + block.size_bytes(),
+                       [](std::byte x) { return x == std::byte{7}; });
+  };
+  // A huge page that was gathered is mapped as one when it is next read.
+  while (is_kept() && huge_kib(*arena) < kPages * kHugePageBytes / 1024) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "the pages stayed small";
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_TRUE(is_kept());
 }
 
 TEST(SharedArena, WhatIsNotKeptIsFree) {
