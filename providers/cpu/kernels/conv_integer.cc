@@ -4,7 +4,9 @@
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <string>
 
 #include "dispatch.h"
@@ -17,25 +19,104 @@ namespace {
 
 using ByteTypes = TypeList<uint8_t, int8_t>;
 
+/// The deepest window whose sums of products of two bytes stay below 2^24, where f32 is exact.
+constexpr int64_t kExactDepth = 256;
+
+/// The filters of a convolution of bytes, each less a whole number of its own, which leaves sums of
+/// half the size and less. Behind those of each group stands one of ones: its sums, times that
+/// number, are what is missing from the others'.
+class CentredFilters {
+ public:
+  /// w: [groups * features, depth], whole numbers of magnitude 255 at most.
+  CentredFilters(sdk::Call& call, const ConvShape& shape, const float* w)
+      : filters_(shape.features),
+        weights_(call.scratch<float>(shape.groups * (filters_ + 1) * shape.depth())),
+        centres_(call.scratch<int32_t>(shape.groups * filters_)) {
+    const int64_t depth = shape.depth();
+    are_exact_ = 255 * depth < kExact && 255 * 255 * depth <= INT32_MAX;
+    float* target = weights_;
+    for (int64_t f = 0; f < shape.groups * filters_; ++f, w += depth, target += depth) {
+      const float centre = std::nearbyint(std::accumulate(w, w + depth, 0.0F) / depth);
+      float magnitude = 0;
+      for (int64_t i = 0; i < depth; ++i) {
+        target[i] = w[i] - centre;
+        magnitude += std::abs(target[i]);
+      }
+      are_exact_ = are_exact_ && 255 * static_cast<double>(magnitude) < kExact;
+      centres_[f] = static_cast<int32_t>(centre);
+      if ((f + 1) % filters_ == 0) target = std::fill_n(target + depth, depth, 1.0F) - depth;
+    }
+  }
+
+  /// True if every sum is exact in f32, and what is restored in 32 bits.
+  [[nodiscard]] bool are_exact() const { return are_exact_; }
+  [[nodiscard]] const float* weights() const { return weights_; }
+  /// The sums of plane `plane` of [batch * groups * features], each of `count`, from those of the
+  /// convolution with weights().
+  void restore(const float* sums, int64_t plane, int64_t groups, int64_t count, int32_t* y) const {
+    const int64_t group = plane / filters_;
+    const float* own = sums + (plane + group) * count;
+    const float* ones = sums + (group * (filters_ + 1) + filters_) * count;
+    const int32_t centre = centres_[plane % (groups * filters_)];
+    for (int64_t i = 0; i < count; ++i)
+      y[i] = static_cast<int32_t>(own[i]) + centre * static_cast<int32_t>(ones[i]);
+  }
+
+ private:
+  static constexpr double kExact = 1 << 24;
+
+  int64_t filters_;  ///< of a group
+  float* weights_;
+  int32_t* centres_;
+  bool are_exact_;
+};
+
 class IntegerConvolution : public ConvKernel {
  protected:
   explicit IntegerConvolution(const sdk::NodeView& node) : ConvKernel(node) {}
 
-  /// The sums as C (float or double, exact) for `shape`, of which make_output() was called.
+  /// Where the operands are.
+  struct Slots {
+    int x;
+    int x_zero;
+    int w;
+    int w_zero;
+  };
+
+  /// Calls use(sums) with the exact sums for `shape`, of which make_output() was called, as float,
+  /// double or int32_t.
+  template <class Use>
+  void convolve(sdk::Call& call, const ConvShape& shape, const Slots& slots, Use use) const {
+    const int64_t planes = shape.batch * shape.groups * shape.features;
+    if (shape.depth() <= kExactDepth) return use(sums_of<float>(call, shape, slots));
+    const CentredFilters filters(call, shape, operand<float>(call, slots.w, slots.w_zero, true));
+    if (!filters.are_exact()) return use(sums_of<double>(call, shape, slots));
+    ConvShape wider = shape;
+    ++wider.features;
+    auto* sums = call.scratch<float>(shape.batch * shape.groups * wider.features * shape.out_plane);
+    const float* x = operand<float>(call, slots.x, slots.x_zero, false);
+    Convolution<float>(call, wider, x, filters.weights(), nullptr, sums).run();
+    auto* whole = call.scratch<int32_t>(planes * shape.out_plane);
+    const int64_t grain = std::max<int64_t>(1, 16384 / shape.out_plane);
+    call.parallel_for(planes, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t plane = begin; plane < end; ++plane) {
+        filters.restore(sums, plane, shape.groups, shape.out_plane,
+                        whole + plane * shape.out_plane);
+      }
+    });
+    use(whole);
+  }
+
+ private:
   template <class C>
-  C* convolve(sdk::Call& call, const ConvShape& shape, int x_slot, int x_zero, int w_slot,
-              int w_zero, const C* bias) const {
-    const C* x = operand<C>(call, x_slot, x_zero, false);
-    const C* w = operand<C>(call, w_slot, w_zero, true);
+  const C* sums_of(sdk::Call& call, const ConvShape& shape, const Slots& slots) const {
+    const C* x = operand<C>(call, slots.x, slots.x_zero, false);
+    const C* w = operand<C>(call, slots.w, slots.w_zero, true);
     auto* sums = call.scratch<C>(shape.batch * shape.groups * shape.features * shape.out_plane);
-    Convolution<C>(call, shape, x, w, bias, sums).run();
+    Convolution<C>(call, shape, x, w, nullptr, sums).run();
     return sums;
   }
 
-  /// Sums of products of two bytes stay below 2^24.
-  static bool is_exact_in_f32(const ConvShape& shape) { return shape.depth() <= 256; }
-
- private:
   template <class C>
   const C* operand(sdk::Call& call, int slot, int zero_slot, bool is_weight) const {
     auto* values = read_as<ByteTypes, C>(call, slot);
@@ -66,11 +147,7 @@ class ConvInteger final : public IntegerConvolution {
     ConvShape shape = resolve(call, 0, 1);
     gantry_tensor* output = make_output(call, GANTRY_INT32, call.shape(0), shape);
     if (!output) return;
-    if (is_exact_in_f32(shape)) {
-      store(call, convolve<float>(call, shape, 0, 2, 1, 3, nullptr), *output);
-    } else {
-      store(call, convolve<double>(call, shape, 0, 2, 1, 3, nullptr), *output);
-    }
+    convolve(call, shape, {0, 2, 1, 3}, [&](const auto* sums) { store(call, sums, *output); });
   }
 
  private:
@@ -107,14 +184,8 @@ class QLinearConv final : public IntegerConvolution {
     const uint32_t dtype = call.input(7).dtype;
     gantry_tensor* output = make_output(call, dtype, call.shape(0), shape);
     if (!output) return;
-    // The bias has 32 bits.
-    if (is_exact_in_f32(shape) && !call.has_input(8)) {
-      store(call, shape, convolve<float>(call, shape, 0, 2, 3, 5, nullptr), *output);
-    } else {
-      const double* bias =
-          call.has_input(8) ? read_as<TypeList<int32_t>, double>(call, 8) : nullptr;
-      store(call, shape, convolve<double>(call, shape, 0, 2, 3, 5, bias), *output);
-    }
+    convolve(call, shape, {0, 2, 3, 5},
+             [&](const auto* sums) { store(call, shape, sums, *output); });
   }
 
  private:
@@ -124,6 +195,7 @@ class QLinearConv final : public IntegerConvolution {
     const float x_scale = *call.data<float>(1);
     const auto* w_scale = call.data<float>(4);
     const float y_scale = *call.data<float>(6);
+    const auto* bias = call.has_input(8) ? call.data<int32_t>(8) : nullptr;
     const int64_t w_step = call.shape(4).element_count() == 1 ? 0 : 1;
     const int64_t features = shape.groups * shape.features;
     dispatch<ByteTypes>(output.dtype, [&](auto type) {
@@ -135,8 +207,12 @@ class QLinearConv final : public IntegerConvolution {
       call.parallel_for(shape.batch * features, grain, [&](int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row) {
           const float factor = x_scale * w_scale[row % features * w_step] / y_scale;
-          for (int64_t i = row * plane; i < (row + 1) * plane; ++i)
-            y[i] = quantize<U>(static_cast<float>(sums[i]) * factor, zero, true);
+          // The bias has 32 bits.
+          const double added = bias ? bias[row % features] : 0;
+          for (int64_t i = row * plane; i < (row + 1) * plane; ++i) {
+            const auto sum = static_cast<float>(static_cast<double>(sums[i]) + added);
+            y[i] = quantize<U>(sum * factor, zero, true);
+          }
         }
       });
     });

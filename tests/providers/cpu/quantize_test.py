@@ -200,7 +200,7 @@ def test_qlinear_matmul(zero_type, per_column):
 
 
 @pytest.mark.parametrize("x_type, w_type", [(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)])
-@pytest.mark.parametrize("channels", [2, 40])  # sums of more than 2^24 for 40
+@pytest.mark.parametrize("channels", [2, 40, 120])  # sums of more than 2^24 for 40; for 120 also where each filter is less its mean
 @pytest.mark.parametrize("zeros", [(), (6,)])
 def test_conv_integer(x_type, w_type, channels, zeros):
     rng = np.random.default_rng(2)
@@ -216,14 +216,15 @@ def test_conv_integer(x_type, w_type, channels, zeros):
 
 @pytest.mark.parametrize("per_channel", [False, True])
 @pytest.mark.parametrize("has_bias", [False, True])
-def test_qlinear_conv(per_channel, has_bias):
+@pytest.mark.parametrize("channels", [4, 40, 140])
+def test_qlinear_conv(per_channel, has_bias, channels):
     rng = np.random.default_rng(4)
     scale = lambda shape=(): np.asarray(rng.uniform(0.01, 0.04, shape)).astype(np.float32)
     byte = lambda shape=(): np.asarray(rng.integers(0, 256, shape)).astype(np.uint8)
     signed = lambda shape=(): np.asarray(rng.integers(-128, 128, shape)).astype(np.int8)
     per = (6,) if per_channel else ()
     bias = [rng.integers(-(2**20), 2**20, 6).astype(np.int32)] if has_bias else []
-    inputs = [byte((2, 4, 11, 7)), scale(), byte(), signed((6, 4, 3, 3)), scale(per), np.zeros(per, np.int8), np.asarray(scale() * np.float32(60)), byte(), *bias]
+    inputs = [byte((2, channels, 11, 7)), scale(), byte(), signed((6, channels, 3, 3)), scale(per), np.zeros(per, np.int8), np.asarray(scale() * np.float32(60)), byte(), *bias]
     model, feeds, (y,) = run("QLinearConv", inputs, [TensorProto.UINT8], 10, {"pads": [1, 1, 1, 1]})
     expected = run_ort(model, feeds)[0]
     assert np.abs(y.astype(int) - expected.astype(int)).max() <= 1
