@@ -8,6 +8,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -45,8 +46,24 @@ def test_without_a_gpu_it_says_why(tool, tmp_path, capsys, monkeypatch):
 
 def test_checks_are_counted(tool, fakes):
     result = tool.duties(BUILD, {"own_kernels": True}, "--level", "2", "--only", "memory.*", "--only", "copies.*")
-    assert (result["status"], result["failed"], result["crashed"]) == (0, {}, 0)
+    assert (result["status"], result["failed"], result["crashed"]) == (0, {}, 0), result
     assert result["passed"] >= 4
+
+
+def test_what_hangs_is_ended_and_what_came_before_is_told(tool, fakes, tmp_path, monkeypatch):
+    """A child that holds the output open does not hold the test up, and the checks that were made count."""
+    (tmp_path / "bin").mkdir()
+    script = tmp_path / "bin" / "gantry"
+    script.write_text("#!/bin/sh\necho 'passed    4 case.test_abs [P19]'\necho 'failed    4 case.test_add [P19]: 3 elements: differ'\nsleep 60 &\nsleep 60\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(tool.gantry, "__kwdefaults__", {"prefix": (), "limit": 2})
+    start = time.monotonic()
+    result = tool.duties(tmp_path, {})
+    assert time.monotonic() - start < 20
+    assert (result["passed"], result["failed"].keys(), result["status"]) == (1, {"case.test_add", "all"}, 124)
+    assert result["failed"]["case.test_add"] == "failed: 3 elements: differ" and result["failed"]["all"] == "ended after 2 s, behind case.test_add"
+    monkeypatch.setattr(tool, "end", [time.monotonic()])
+    assert tool.duties(tmp_path, {})["failed"] == {"all": "not begun for want of time"}
 
 
 def test_what_fails_is_told(tool, fakes, monkeypatch):
@@ -74,8 +91,9 @@ def test_models_are_compared_with_the_cpu(tool, fakes, tmp_path, monkeypatch):
     model, _ = small_graph("a = MatMul(x, w)\n y = Softmax(a)", {"x": np.ones((3, 5), np.float32)}, {"w": np.eye(5, dtype=np.float32)})
     (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
     assert tool.compare_model(BUILD, tmp_path / "m.onnx") == {"status": 0, "failed": {}}
-    monkeypatch.setattr(tool, "read_floats", lambda file: [1.0] if "CUDA" in str(file) else [2.0])
-    assert tool.compare_model(BUILD, tmp_path / "m.onnx")["failed"]
+    for wrong in (1.0, float("nan")):
+        monkeypatch.setattr(tool, "read_floats", lambda file, wrong=wrong: [2.0, wrong] if "CUDA" in str(file) else [2.0, 2.0])
+        assert tool.compare_model(BUILD, tmp_path / "m.onnx")["failed"]
 
 
 def test_shares_have_every_case_once(tool, tmp_path):

@@ -13,7 +13,7 @@ import gantry
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
-from gpubench import models, onnx_torch, peer_gantry, report, ways  # noqa: E402: the folder of the tools is no package
+from gpubench import models, onnx_torch, outline, peer_gantry, report, ways  # noqa: E402: the folder of the tools is no package
 
 SMALL = {
     "resnet": lambda **more: models.resnet50(size=32, blocks=(1, 1, 1, 1), **more),
@@ -61,6 +61,23 @@ def test_four_bits_run():
     assert np.isfinite(found["y"]).all()
 
 
+@pytest.mark.parametrize("name, more", [*((name, {"dtype": "f16"}) for name in SMALL), ("gpt2", {}), ("llama_decode", {"dtype": "bf16"}),
+                                        ("llama_decode", {"int4": True, "dtype": "f16"})])
+def test_outlines_are_the_models_but_for_the_numbers(tmp_path, name, more):
+    """On a machine without numpy and onnx weights are written by Python alone; what is read there is a model of the same tensors."""
+    model, rows = models.outline_of(SMALL[name], **more)
+    whole = SMALL[name](**more)
+    assert model.ByteSize() < whole.ByteSize() and [node.op_type for node in model.graph.node] == [node.op_type for node in whole.graph.node]
+    assert [list(one.dims) for one in model.graph.initializer] == [list(one.dims) for one in whole.graph.initializer]
+    outline.save(tmp_path / "outlines", "a row", model.SerializeToString(), rows)
+    (tmp_path / "room").mkdir()
+    path = outline.load_all(tmp_path / "outlines")["a row"](tmp_path / "room")
+    if more.get("dtype") == "bf16":
+        return
+    found = gantry.Session(str(path), device="CPU").run(models.random_inputs(whole))
+    assert found and all(np.isfinite(value).all() and np.abs(value).max() > 1e-3 for value in found.values())
+
+
 def test_rows_are_of_models_that_are_built():
     for make, arguments in models.ROWS.values():
         assert make.__module__ == models.__name__ and set(arguments) <= set(make.__code__.co_varnames)
@@ -82,7 +99,7 @@ def test_a_way_that_fails_ends_nothing(tmp_path):
 
 
 def test_the_times_of_the_command_are_read():
-    assert peer_gantry.times_of('note\n{"latency_us": {"p50": 1500.0}}') == [1.5]
+    assert peer_gantry.times_of('note\n{"latency_us": {"p50": 1500.0}, "load_ms": 7.5, "first_run_ms": 2}') == {"times_ms": [1.5], "load_ms": 7.5, "first_run_ms": 2}
 
 
 @pytest.mark.parametrize("script, more, said", [("peer_torch.py", ["eager"], "PyTorch (is not installed|finds no GPU)"),
@@ -110,12 +127,15 @@ def test_gantry_is_timed_by_its_command(tmp_path, monkeypatch):
                     json.dumps({"own_kernels": True})])
     result = ways.run(way, 120)
     assert len(result["times_ms"]) == 1 and result["times_ms"][0] > 0 and "f32 strict" in result["precision"]
+    way.command[3] = "-"
+    assert ways.run(way, 120)["load_ms"] > 0
 
 
 def test_ratios_are_to_the_best_peer(tmp_path):
     made = report.Report("a GPU", "abc", tmp_path)
     for row, ours, best in (("a", 1.0, 2.0), ("b", 4.0, 2.0)):
-        made.add(row, {"gantry": [ours], "PyTorch eager": [9.0], "PyTorch graph": [best]}, {}, {})
+        made.add(row, {"gantry": [ours], "PyTorch eager": [9.0], "PyTorch graph": [best]}, {}, {}, {"gantry": [[300, 40], [12, 3]]})
     made.write()
     assert made.ratio("a") == 0.5 and made.ratio("b") == 2.0
+    assert "- a, gantry: 300 + 40 then 12 + 3" in (tmp_path / "gpu-bench.md").read_text()
     assert "geometric mean 1.00" in (tmp_path / "gpu-bench.md").read_text()

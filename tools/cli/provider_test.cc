@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <fmt/core.h>
 #include <fstream>
@@ -166,6 +167,7 @@ Status test(const TestOptions& options) {
   Printer printer(options.verbose);
   watch.seen = [&](const CheckResult& result) {
     if (!options.json) printer.print(result);
+    std::fflush(stdout);  // checks take minutes, and whoever reads a pipe may end them
   };
   checks::Report report = {options.subject.manifest, options.subject.level, {}};
   report.results = checks::watch_children(watch);

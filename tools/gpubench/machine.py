@@ -2,12 +2,14 @@
 """What a strange machine has: where NVIDIA's run-time libraries lie that the dynamic linker may not know, and what is worth to be written down of it.
 Needs nothing but Python."""
 
+import contextlib
 import functools
 import glob
 import os
 import pathlib
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -16,10 +18,29 @@ TOOLKITS = ["/usr/local/cuda", *sorted(glob.glob("/usr/local/cuda-*"), reverse=T
 ASK_S = 20  # for an answer of another program
 
 
+def run(command, limit_s: float, environment=None) -> subprocess.CompletedProcess:
+    """The program with what it printed. subprocess.TimeoutExpired, with what it had printed: it has been ended, and with it what it had started: a child
+    that hangs in a driver would else hold the output open, and who reads it, for ever."""
+    with subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env=environment, start_new_session=True) as process:
+        try:
+            out, err = process.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired as expired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=5)
+            if process.returncode is None:
+                process.returncode = -signal.SIGKILL  # the kernel does not let go of it: it is left behind
+            raise subprocess.TimeoutExpired(command, limit_s, (expired.output or b"").decode(errors="replace"),
+                                            (expired.stderr or b"").decode(errors="replace")) from None
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
 def answer_of(*command) -> str:
     """What a program prints; empty: it is not there, or it fails."""
     try:
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=ASK_S, check=False)
+        done = run(command, ASK_S)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""

@@ -2,11 +2,14 @@
 """The models that tools/gpu-bench compares, built with random weights: ResNet-50, MobileNetV2, BERT, ViT-B, GPT-2 and a Llama-style decoder.
 
 Needs the packages onnx and numpy. Weights are scaled so that activations keep their size; nothing of a time depends on their values. A past of keys
-and values stands among the weights, so that no way pays for bringing it to the device in every run.
+and values stands among the weights, so that no way pays for bringing it to the device in every run. For machines without those packages there are
+outlines: the models as they are, but with a list in place of their weights, by which gpubench.outline writes them there.
 """
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
+
+from gpubench import outline
 
 KINDS = {"f32": TensorProto.FLOAT, "f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16}
 
@@ -23,6 +26,8 @@ def elements_of(values, kind):
 
 class Builder:
     """A graph that grows node by node; tensors are named by number."""
+
+    weights = None  # of an outline: takes what stands in place of the numbers
 
     def __init__(self, dtype: str, seed: int = 0):
         self.dtype, self.kind = dtype, KINDS[dtype]
@@ -47,15 +52,27 @@ class Builder:
             self.constants.append(TensorProto(name=name, data_type=kind, dims=value.shape, raw_data=elements_of(value, kind).tobytes()))
         return name
 
+    def large(self, kind, shape, mean, deviation):
+        """A tensor of random numbers."""
+        tensor = TensorProto(name=f"c{len(self.constants)}", data_type=kind, dims=shape)
+        if self.weights is not None:
+            count = int(np.prod(shape))
+            tensor.data_location = TensorProto.EXTERNAL
+            for key, value in self.weights.add(TensorProto.DataType.Name(kind), count, mean, deviation).items():
+                tensor.external_data.add(key=key, value=str(value))
+        elif kind == TensorProto.UINT8:
+            tensor.raw_data = self.rng.integers(0, 256, shape, np.uint8).tobytes()
+        else:
+            numbers = np.roll(self.random, -int(self.rng.integers(PERIOD))) * np.float32(deviation) + np.float32(mean)
+            tensor.raw_data = np.resize(elements_of(numbers, kind), shape).tobytes()
+        self.constants.append(tensor)
+        return tensor.name
+
     def weight(self, *shape, fan_in):
-        start = int(self.rng.integers(PERIOD))
-        values = elements_of(np.roll(self.random, -start) / np.sqrt(np.float32(fan_in)), self.kind)
-        name = f"c{len(self.constants)}"
-        self.constants.append(TensorProto(name=name, data_type=self.kind, dims=shape, raw_data=np.resize(values, shape).tobytes()))
-        return name
+        return self.large(self.kind, shape, 0, fan_in ** -0.5)
 
     def vector(self, count, value=0.0):
-        return self.constant(np.full(count, value, np.float32) + self.rng.standard_normal(count, np.float32) * np.float32(0.02))
+        return self.large(self.kind, [count], value, 0.02)
 
     def integers(self, *values):
         return self.constant(np.array(values, np.int64))
@@ -90,8 +107,8 @@ class Builder:
     def quantized(self, x, inner, made, block=32):
         """A product with a matrix of 4 bits."""
         blocks = inner // block
-        w = self.constant(self.rng.integers(0, 256, (made, blocks, block // 2), np.uint8))
-        s = self.constant(np.full(made * blocks, 0.25 / np.sqrt(inner), np.float32))
+        w = self.large(TensorProto.UINT8, (made, blocks, block // 2), 0, 0)
+        s = self.large(self.kind, [made * blocks], 0.25 * inner ** -0.5, 0)
         return self.op("MatMulNBits", x, w, s, domain="com.microsoft", K=inner, N=made, bits=4, block_size=block)
 
     def layer_norm(self, x, width):
@@ -268,6 +285,15 @@ def small_models():
     for name, (make, more) in SMALL.items():
         for dtype in ("f16", "f32") if name in ("resnet", "bert", "gpt2") else ("f16",):
             yield f"small_{name}_{dtype}", make(**{**more, "dtype": dtype})
+
+
+def outline_of(make, **more):
+    """The model without its weights, and the list of these (gpubench.outline)."""
+    Builder.weights = outline.Weights()
+    try:
+        return make(**more), Builder.weights.rows
+    finally:
+        Builder.weights = None
 
 
 def random_inputs(model, seed=0):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times a model by gantry's command: peer_gantry.py MODEL.onnx FEEDS.npz SECONDS FOLDER OPTIONS, the provider's options as JSON
 
-FOLDER is one that tools/gpu-test --pack made.
+FOLDER is one that tools/gpu-test --pack made. With - for FEEDS.npz, inputs are random, and no package is needed.
 """
 
 import json
@@ -9,8 +9,6 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-
-import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from gpubench import machine  # noqa: E402: the folder of the tools is no package
@@ -21,9 +19,21 @@ def command(folder, model, seconds, config, feeds):
     return [str(folder / "bin" / "gantry"), "bench", str(model), "--device", "CUDA:0", "--json", "--seconds", str(seconds), "--config", str(config), *inputs]
 
 
-def times_of(text: str) -> list:
-    """The median in ms, of what `gantry bench --json` prints."""
-    return [json.loads(text[text.index("{"):])["latency_us"]["p50"] / 1e3]
+def times_of(text: str) -> dict:
+    """The median in ms, and how long the first results took, of what `gantry bench --json` prints."""
+    told = json.loads(text[text.index("{"):])
+    return {"times_ms": [told["latency_us"]["p50"] / 1e3], "load_ms": told["load_ms"], "first_run_ms": told["first_run_ms"]}
+
+
+def files_of(feeds: str, room: pathlib.Path) -> dict:
+    if feeds == "-":
+        return {}
+    import numpy as np  # pylint: disable=import-outside-toplevel  # a machine may not have it
+    files = {}
+    for number, (name, value) in enumerate(np.load(feeds).items()):
+        files[name] = room / f"{number}.npy"
+        np.save(files[name], value)
+    return files
 
 
 def main() -> int:
@@ -32,16 +42,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as room:
         config = pathlib.Path(room) / "config.json"
         config.write_text(json.dumps({"providers": {"options": {"cuda": json.loads(options)}}, "placement": {"fallback": "allow"}}), encoding="utf-8")
-        files = {}
-        for number, (name, value) in enumerate(np.load(feeds).items()):
-            files[name] = pathlib.Path(room) / f"{number}.npy"
-            np.save(files[name], value)
-        done = subprocess.run(command(folder, model, seconds, config, files), capture_output=True, text=True, check=False,
+        done = subprocess.run(command(folder, model, seconds, config, files_of(feeds, pathlib.Path(room))), capture_output=True, text=True, check=False,
                               env=machine.environment_of(folder))
     if done.returncode != 0:
         sys.exit((done.stderr.strip() or done.stdout.strip())[-400:])
     floats = "may be TF32" if json.loads(options).get("precision") == "tf32" else "strict"
-    print(json.dumps({"times_ms": times_of(done.stdout), "precision": f"f32 {floats}, products summed in f32"}))
+    print(json.dumps({**times_of(done.stdout), "precision": f"f32 {floats}, products summed in f32"}))
     return 0
 
 

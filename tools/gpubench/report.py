@@ -15,10 +15,11 @@ class Report:
         self.gpu, self.commit, self.folder = gpu, commit, folder
         self.rows, self.notes = {}, []
 
-    def add(self, row: str, times: dict, missing: dict, precision: dict) -> None:
-        """`times`: by way, the medians of its turns in ms."""
+    def add(self, row: str, times: dict, missing: dict, precision: dict, starts: dict) -> None:
+        """`times`: by way, the medians of its turns in ms; `starts`: likewise, of those that tell it, [loading, first run] in ms of each turn, of which
+        the first may have had nothing in the caches."""
         medians = {way: round(statistics.median(turns), 4) for way, turns in times.items() if turns}
-        self.rows[row] = {"median_ms": medians, "turns_ms": times, "missing": missing, "precision": precision}
+        self.rows[row] = {"median_ms": medians, "turns_ms": times, "missing": missing, "precision": precision, "starts_ms": starts}
 
     def ratio(self, row: str):
         """Ours over the best peer's; None where one of them is missing."""
@@ -46,6 +47,10 @@ class Report:
         if ratios:
             mean = math.exp(statistics.mean(math.log(ratio) for ratio in ratios))
             lines += ["", f"Ratio of gantry to the best peer: geometric mean {mean:.2f}, worst {max(ratios):.2f}, of {len(ratios)} models."]
+        starts = [f"- {name}, {way}: {' then '.join(f'{load:.0f} + {first:.0f}' for load, first in turns)}"
+                  for name, row in self.rows.items() for way, turns in row["starts_ms"].items()]
+        if starts:
+            lines += ["", "Loading and first run in ms, turn by turn:", "", *starts]
         last_line = lambda why: why.splitlines()[-1][:300] if why else "no reason told"  # noqa: E731
         missing = dict.fromkeys(f"- {name}, {way}: {last_line(why)}" for name, row in self.rows.items() for way, why in row["missing"].items())
         if missing:

@@ -9,6 +9,8 @@ import statistics
 import subprocess
 import time
 
+from gpubench import machine
+
 
 @dataclasses.dataclass
 class Way:
@@ -19,8 +21,7 @@ class Way:
 def run(way: Way, limit_s: float) -> dict:
     """What the way prints. RuntimeError: why there is nothing."""
     try:
-        done = subprocess.run([str(part) for part in way.command], capture_output=True, text=True, check=False, timeout=max(limit_s, 1),
-                              env={**os.environ, **way.environment})
+        done = machine.run(way.command, max(limit_s, 1), {**os.environ, **way.environment})
     except subprocess.TimeoutExpired as expired:
         raise RuntimeError(f"ended after {expired.timeout:.0f} s") from expired
     except OSError as error:
@@ -34,7 +35,7 @@ def run(way: Way, limit_s: float) -> dict:
 
 def compare(row: str, all_ways: dict, rounds: int, limit_s: float, report) -> None:
     """Turns of all ways one after the other, `rounds` times or as long as there is time; what fails once is left out from then on."""
-    times, missing, precision = {}, {}, {}
+    times, missing, precision, starts = {}, {}, {}, {}
     end = time.monotonic() + limit_s
     for round_number in range(rounds):
         for number, (name, way) in enumerate(all_ways.items()):
@@ -52,7 +53,9 @@ def compare(row: str, all_ways: dict, rounds: int, limit_s: float, report) -> No
                 continue
             times.setdefault(name, []).append(median)
             precision[name] = result.get("precision", "")
-    report.add(row, times, missing, precision)
+            if "load_ms" in result:
+                starts.setdefault(name, []).append([result["load_ms"], result["first_run_ms"]])
+    report.add(row, times, missing, precision, starts)
     report.write()
 
 
