@@ -12,6 +12,11 @@
 namespace gantry::cuda {
 namespace {
 
+// Bytes: of what the core gives, and of what NVIDIA's libraries have as workspace from others, the
+// driver's own blocks.
+constexpr uint64_t kHostAlignment = 64;
+constexpr uint64_t kScratchAlignment = 256;
+
 // A plan with what its runs fill in; it belongs to one context, so one run at a time.
 struct BoundPlan {
   std::vector<int64_t> key;
@@ -135,9 +140,15 @@ class Runner {
         std::memcpy(tensor.data, planned.host_bytes.data(), planned.host_bytes.size());
     }
     for (size_t i = 0; i < bound_.scratch.size(); ++i) {
-      bound_.scratch[i] =
-          call_.scratch<std::byte>(static_cast<int64_t>(bound_.plan.scratch_bytes[i]));
+      bound_.scratch[i] = as_aligned(call_.scratch<std::byte>(
+          static_cast<int64_t>(bound_.plan.scratch_bytes[i] + kScratchAlignment - kHostAlignment)));
     }
+  }
+
+  static void* as_aligned(std::byte* memory) {
+    const auto address = reinterpret_cast<uintptr_t>(memory);
+    return memory +
+           ((address + kScratchAlignment - 1) / kScratchAlignment * kScratchAlignment - address);
   }
 
   [[nodiscard]] void* address_of(const Buffer& buffer) const {

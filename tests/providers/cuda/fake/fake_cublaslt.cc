@@ -222,7 +222,8 @@ EXPORT int cublasLtMatmul(void*, void* product, const void* alpha, const void* a
                           const void* b, void* b_layout, const void* beta, const void* c,
                           void* c_layout, void* d, void* d_layout, const uint64_t* algorithm,
                           void* workspace, size_t workspace_bytes, void* stream) {
-  if (!algorithm || algorithm[0] == 0 || !workspace || workspace_bytes < algorithm[2])
+  if (!algorithm || algorithm[0] == 0 || !workspace || workspace_bytes < algorithm[2] ||
+      reinterpret_cast<uintptr_t>(workspace) % 256 != 0)
     return kInvalid;
   for (const void* one : {a, b, c, static_cast<const void*>(d),
                           static_cast<const void*>(static_cast<Product*>(product)->bias)}) {

@@ -272,7 +272,10 @@ EXPORT int cudnnBackendExecute(void*, void* plan, void* pack) {
   const Descriptor* config = of(plan).other(401);
   const auto ids = of(pack).all<int64_t>(1000);
   const auto addresses = of(pack).all<void*>(1001);
-  if (!config || ids.size() != addresses.size() || !of(pack).one<void*>(1003)) return kBadParameter;
+  auto* const workspace = of(pack).one<void*>(1003);
+  if (!config || ids.size() != addresses.size() || !workspace ||
+      reinterpret_cast<uintptr_t>(workspace) % 256 != 0)
+    return kBadParameter;
   auto work = std::make_shared<Work>();
   work->operations = config->other(1300)->all<const Descriptor*>(801);
   for (size_t i = 0; i < ids.size(); ++i) {
