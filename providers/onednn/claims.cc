@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "attention/pattern.h"
+#include "direct/depthwise_block.h"
 #include "elementwise/program.h"
 #include "families.h"
 #include "options.h"
@@ -43,6 +44,7 @@ class Claimer {
         options_(request.options),
         index_(host, *request.graph),
         is_taken_(request.graph->node_count, false),
+        is_in_block_(request.graph->node_count, false),
         is_channels_last_(request.graph->value_count, false) {}
 
   void run() {
@@ -99,6 +101,7 @@ class Claimer {
       return refuse(node, "no kernel for operator " + std::string(index_.node(node).op_type()));
     }
     if (take_attention(node)) return;
+    claim_depthwise_block(node);
     const Unit one = unit_of_one(index_, node);
     // In floats: what could be done in 8 bits is taken already.
     const auto may_take = [&](uint32_t other) {
@@ -162,6 +165,25 @@ class Claimer {
     claim(kFamilies[kAttention], unit, false);
     for (const uint32_t n : unit.nodes) is_taken_[n] = true;
     return true;
+  }
+
+  /// The convolutions around a depthwise one; each is claimed by itself too, for when the block is
+  /// not granted.
+  void claim_depthwise_block(uint32_t node) {
+    const auto may_take = [&](uint32_t other) { return !is_taken_[other] && !is_in_block_[other]; };
+    const auto unit_of_conv = [&](uint32_t other) -> std::optional<Unit> {
+      if (!may_take(other) || family_of_anchor(other) != &kFamilies[kConv] ||
+          index_.node(other).op_type() != "Conv")
+        return std::nullopt;
+      Unit unit = unit_of(index_, other, conv_traits(index_, other), may_take);
+      unit.rounds_to_bf16 = is_worth_rounding(index_, unit, options_);
+      return unit;
+    };
+    const auto block = depthwise_block_at(index_, node, unit_of_conv);
+    if (!block) return;
+    const Unit whole = block->whole();
+    claim(kFamilies[kDepthwiseBlock], whole, true);
+    for (const uint32_t n : whole.nodes) is_in_block_[n] = true;
   }
 
   /// Products that are no part of an attention, which has been looked for now.
@@ -300,8 +322,12 @@ class Claimer {
     constexpr double kOperationsPerNs = 150;
     constexpr double kBytesPerNs = 15;
     constexpr double kQuantized = 4;  // times as many numbers in 8 bits
-    const sdk::Work work = sdk::work_of(index_.node(unit.anchor));
+    sdk::Work work = sdk::work_of(index_.node(unit.anchor));
     if (!work.is_known) return -1;
+    for (const uint32_t node : unit.nodes) {  // a block has several convolutions
+      if (node != unit.anchor && index_.node(node).op_type() == "Conv")
+        work.operations += sdk::work_of(index_.node(node)).operations;
+    }
     const double numbers = std::max(work.operations / kOperationsPerNs, work.bytes / kBytesPerNs);
     return kStartNs + numbers / (unit.is_quantized() ? kQuantized : unit.rounds_to_bf16 ? 2 : 1);
   }
@@ -310,6 +336,7 @@ class Claimer {
   Options options_;
   GraphIndex index_;
   std::vector<bool> is_taken_;          // by node
+  std::vector<bool> is_in_block_;       // by node; taken by themselves too
   std::vector<bool> is_channels_last_;  // by value
   std::vector<const gantry_format*> formats_;
   std::vector<std::pair<uint32_t, std::string>> refusals_;  // of nodes that no set takes after all

@@ -78,6 +78,11 @@ constinit const std::array<Family, kFamilyCount> kFamilies = {{
      .is_parameter = is_not_first,
      .has_channels = true,
      .starts_format = true},
+    {.kernel = "onednn.depthwise_block",
+     .is_parameter = is_not_first,
+     .has_channels = true,
+     .starts_format = true,
+     .is_set = true},
 }};
 
 bool is_recurrent(std::string_view op_type) { return op_type == "LSTM" || op_type == "GRU"; }

@@ -28,6 +28,7 @@ enum FamilyIndex : size_t {
   kElementwise,
   kTensorProduct,
   kDeconv,
+  kDepthwiseBlock,
   kFamilyCount
 };
 

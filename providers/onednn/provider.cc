@@ -14,6 +14,7 @@
 #include "families.h"
 #include "fingerprint.h"
 #include "kernels/attention.h"
+#include "kernels/depthwise_block.h"
 #include "library.h"
 #include "options.h"
 #include "reorder.h"
@@ -50,6 +51,25 @@ std::unique_ptr<sdk::Kernel> compile_elementwise(const GraphIndex& index,
                                                  const std::vector<uint32_t>& nodes) {
   sdk::Choices none;
   return make_elementwise({index, args, unit_of_one(index, nodes.front()), none}, nodes);
+}
+
+std::unique_ptr<sdk::Kernel> compile_depthwise_block(const GraphIndex& index,
+                                                     const gantry_compile& args,
+                                                     const std::vector<uint32_t>& nodes) {
+  const auto is_among = [&](uint32_t node) {
+    return std::binary_search(nodes.begin(), nodes.end(), node);
+  };
+  const auto unit_of_conv = [&](uint32_t node) -> std::optional<Unit> {
+    if (!is_among(node) || index.node(node).op_type() != "Conv") return std::nullopt;
+    return unit_of(index, node, conv_traits(index, node), is_among);
+  };
+  const auto block = depthwise_block_at(index, nodes.front(), unit_of_conv);
+  if (!block || block->whole().nodes != nodes) {
+    throw sdk::Error(GANTRY_INTERNAL,
+                     "onednn: the nodes of a claim are no block of convolutions any more");
+  }
+  sdk::Choices none;
+  return make_depthwise_block({index, args, block->whole(), none}, *block);
 }
 
 class OnednnProvider final : public sdk::Provider {
@@ -100,6 +120,7 @@ class OnednnProvider final : public sdk::Provider {
     };
     if (args.tag == kAttention) return compile_attention(index, args, nodes);
     if (args.tag == kElementwise) return compile_elementwise(index, args, nodes);
+    if (args.tag == kDepthwiseBlock) return compile_depthwise_block(index, args, nodes);
     const uint32_t anchor = anchor_of(index, nodes);
     sdk::Choices choices(args.blob, args.blob_bytes, fingerprint_of(index, args));
     if (!choices.refusal().empty()) {

@@ -96,8 +96,10 @@ void multiply_groups_here(const GroupProduct& p, const float* source, const floa
     part.addend = addend ? addend + first * p.groups * p.columns : nullptr;
     part.target = target + first * p.groups * p.columns;
     for (part.group = 0; part.group < p.groups; ++part.group) {
-      for (part.vector = 0; part.vector < vectors; part.vector += kMostVectors) {
-        const int64_t taken = std::min(kMostVectors, vectors - part.vector);
+      int64_t taken = 0;
+      for (part.vector = 0; part.vector < vectors; part.vector += taken) {
+        const int64_t left = vectors - part.vector;
+        taken = left == 4 ? 2 : std::min(kMostVectors, left);  // one alone waits for its factors
         if (part.vector + taken == vectors && p.columns % kLanes != 0) {
           multiply_part<true>(p, part, taken, count);
         } else {

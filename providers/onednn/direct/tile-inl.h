@@ -33,15 +33,47 @@ HWY_INLINE V32 load(const float* from, hn::Mask<F32> lanes) {
   return hn::LoadU(F32(), from);
 }
 
-/// Not inlined into every tile: a call costs less than its code would.
-template <int kCount>
-HWY_NOINLINE void apply_sigmoid(V32 (&all)[kCount], const TileStep& step) {
+/// To [low, high]. Of Max and Min, the second operand is what remains of a pair with something that
+/// is not a number.
+HWY_INLINE V32 bounded(V32 x, V32 low, V32 high) { return hn::Min(high, hn::Max(low, x)); }
+
+/// True of what is but a lower bound and perhaps an upper one.
+inline bool is_bound(const TileStep& step) {
+  return step.kind == TileStep::Kind::kClip ||
+         (step.kind == TileStep::Kind::kRelu && step.alpha == 0);
+}
+
+/// What a step that needs no other tensor makes of `count` vectors. Not inlined into every tile: a
+/// call costs less than its code would.
+inline HWY_NOINLINE void apply_function(const TileStep& step, V32* all, int count) {
   const F32 d;
-  if (step.kind == TileStep::Kind::kSigmoid) {
-    for (V32& x : all) x = sigmoid(x);
-  } else {
-    const V32 alpha = hn::Set(d, step.alpha);
-    for (V32& x : all) x = hn::Mul(x, sigmoid(hn::Mul(x, alpha)));
+  const V32 alpha = hn::Set(d, step.alpha);
+  const V32 beta = hn::Set(d, step.beta);
+  const auto each = [&](auto&& function) HWY_ATTR {
+    for (int i = 0; i < count; ++i) all[i] = function(all[i]);
+  };
+  const auto gate = [&](V32 x) HWY_ATTR {
+    V32 y = hn::MulAdd(x, alpha, beta);
+    y = hn::IfThenZeroElse(hn::Lt(y, hn::Zero(d)), y);
+    return hn::IfThenElse(hn::Gt(y, hn::Set(d, 1.0F)), hn::Set(d, 1.0F), y);
+  };
+  switch (step.kind) {
+    case TileStep::Kind::kAdd:
+      break;
+    case TileStep::Kind::kRelu:
+      return each([&](V32 x) HWY_ATTR {
+        return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, alpha), x);
+      });
+    case TileStep::Kind::kClip:
+      return each([&](V32 x) HWY_ATTR { return bounded(x, alpha, beta); });
+    case TileStep::Kind::kHardSigmoid:
+      return each(gate);
+    case TileStep::Kind::kHardSwish:
+      return each([&](V32 x) HWY_ATTR { return hn::Mul(x, gate(x)); });
+    case TileStep::Kind::kSigmoid:
+      return each([](V32 x) HWY_ATTR { return sigmoid(x); });
+    case TileStep::Kind::kSwish:
+      return each([&](V32 x) HWY_ATTR { return hn::Mul(x, sigmoid(hn::Mul(x, alpha))); });
   }
 }
 
@@ -51,65 +83,71 @@ struct Tile {
   V32 sums[kRows * kVectors];
   hn::Mask<F32> lanes;
 
+  /// Mostly there is an addend or none, and then bounds or none: that is done in registers.
   HWY_INLINE void store(const std::vector<TileStep>& steps, const float* addend, float* target,
                         int64_t stride) {
+    const TileStep* step = steps.data();
+    const TileStep* end = step + steps.size();
+    if (step != end && step->kind == TileStep::Kind::kAdd) {
+      add(addend, stride);
+      ++step;
+    }
+    if (step != end && is_bound(*step)) {
+      bound(*step);
+      ++step;
+    }
+    if (step != end) apply(step, end, addend, stride);
+    for (int r = 0; r < kRows; ++r) {
+      float* to = target + r * stride;
+      for (int v = 0; v < kVectors; ++v) store_part(sums[r * kVectors + v], v, to + v * kLanes);
+    }
+  }
+
+ private:
+  /// Vector `v` of a pixel.
+  HWY_INLINE V32 load_part(const float* from, int v) const {
+    return v + 1 < kVectors ? hn::LoadU(F32(), from) : load<kIsPartial>(from, lanes);
+  }
+  HWY_INLINE void store_part(V32 x, int v, float* to) const {
+    if (!kIsPartial || v + 1 < kVectors) return hn::StoreU(x, F32(), to);
+    store_lanes(x, lanes, F32(), to);
+  }
+
+  HWY_INLINE void add(const float* addend, int64_t stride) {
+    for (int r = 0; r < kRows; ++r) {
+      for (int v = 0; v < kVectors; ++v) {
+        V32& x = sums[r * kVectors + v];
+        x = hn::Add(x, load_part(addend + r * stride + v * kLanes, v));
+      }
+    }
+  }
+
+  HWY_INLINE void bound(const TileStep& step) {
     const F32 d;
-    for (const TileStep& step : steps) {
-      const V32 alpha = hn::Set(d, step.alpha);
-      const V32 beta = hn::Set(d, step.beta);
-      switch (step.kind) {
-        case TileStep::Kind::kAdd:
-          for (int r = 0; r < kRows; ++r) {
-            const float* from = addend + r * stride;
-            for (int v = 0; v < kVectors; ++v) {
-              V32& x = sums[r * kVectors + v];
-              x = hn::Add(x, v + 1 < kVectors ? hn::LoadU(d, from + v * kLanes)
-                                              : load<kIsPartial>(from + v * kLanes, lanes));
-            }
-          }
-          break;
-        case TileStep::Kind::kRelu:
-          if (step.alpha == 0) {
-            // The second operand is what remains of a pair with something that is not a number.
-            for (V32& x : sums) x = hn::Max(hn::Zero(d), x);
-          } else {
-            for (V32& x : sums) x = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(x, alpha), x);
-          }
-          break;
-        case TileStep::Kind::kClip:  // what is not a number stays so
-          for (V32& x : sums) {
-            x = hn::IfThenElse(hn::Lt(x, alpha), alpha, x);
-            x = hn::IfThenElse(hn::Gt(x, beta), beta, x);
-          }
-          break;
-        case TileStep::Kind::kHardSigmoid:
-        case TileStep::Kind::kHardSwish:
-          for (V32& x : sums) {
-            V32 gate = hn::MulAdd(x, alpha, beta);
-            gate = hn::IfThenZeroElse(hn::Lt(gate, hn::Zero(d)), gate);
-            gate = hn::IfThenElse(hn::Gt(gate, hn::Set(d, 1.0F)), hn::Set(d, 1.0F), gate);
-            x = step.kind == TileStep::Kind::kHardSwish ? hn::Mul(x, gate) : gate;
-          }
-          break;
-        case TileStep::Kind::kSigmoid:
-        case TileStep::Kind::kSwish: {
-          V32 all[kRows * kVectors];  // in memory, where the sums themselves must not be
-          for (int i = 0; i < kRows * kVectors; ++i) all[i] = sums[i];
-          apply_sigmoid(all, step);
-          for (int i = 0; i < kRows * kVectors; ++i) sums[i] = all[i];
-          break;
-        }
+    const bool is_clip = step.kind == TileStep::Kind::kClip;
+    const V32 low = hn::Set(d, step.alpha);  // 0 of a Relu
+    const V32 high = is_clip ? hn::Set(d, step.beta) : hn::Inf(d);
+    for (int r = 0; r < kRows; ++r) {
+      for (int v = 0; v < kVectors; ++v) {
+        V32& x = sums[r * kVectors + v];
+        x = bounded(x, low, high);
+      }
+    }
+  }
+
+  /// Any steps, in memory, where the sums themselves must not be.
+  HWY_INLINE void apply(const TileStep* step, const TileStep* end, const float* addend,
+                        int64_t stride) {
+    Tile copy = *this;
+    for (; step != end; ++step) {
+      if (step->kind == TileStep::Kind::kAdd) {
+        copy.add(addend, stride);
+      } else {
+        apply_function(*step, copy.sums, kRows * kVectors);
       }
     }
     for (int r = 0; r < kRows; ++r) {
-      float* to = target + r * stride;
-      for (int v = 0; v + 1 < kVectors; ++v) hn::StoreU(sums[r * kVectors + v], d, to + v * kLanes);
-      const V32 last = sums[r * kVectors + kVectors - 1];
-      if constexpr (kIsPartial) {
-        store_lanes(last, lanes, d, to + (kVectors - 1) * kLanes);
-      } else {
-        hn::StoreU(last, d, to + (kVectors - 1) * kLanes);
-      }
+      for (int v = 0; v < kVectors; ++v) sums[r * kVectors + v] = copy.sums[r * kVectors + v];
     }
   }
 };

@@ -280,6 +280,7 @@ std::unique_ptr<sdk::Kernel> make_conv(const KernelArgs& args) {
     if (auto winograd = make_winograd_conv(args)) return winograd;
   }
   if (auto direct = make_direct_conv(args)) return direct;
+  if (auto pixels = make_pixel_conv(args)) return pixels;
   if (auto words = make_word_conv(args)) return words;
   if (auto bytes = make_byte_conv(args)) return bytes;
   return std::make_unique<ConvKernel>(args);

@@ -39,6 +39,14 @@ std::string ConvShape::read(const GraphIndex& index, const Unit& unit) {
   return fits ? std::string() : "its shapes do not fit each other";
 }
 
+bool ConvShape::is_of_pixels() const {
+  const auto is_all = [](const Dims& list, int64_t number) {
+    return std::count(list.begin(), list.end(), number) == std::ssize(list);
+  };
+  return groups == 1 && is_all(window.kernel, 1) && is_all(window.strides, 1) &&
+         is_all(window.pads_begin, 0) && is_all(window.pads_end, 0);
+}
+
 Dims ConvShape::output_of(const Dims& input, const Window::Placed& placed) const {
   Dims output = {input[0], output_channels()};
   output.insert(output.end(), placed.output.begin(), placed.output.end());

@@ -31,6 +31,8 @@ struct ConvShape {
   [[nodiscard]] size_t spatial_rank() const { return weights.size() - 2; }
   [[nodiscard]] int64_t input_channels() const { return weights[1] * groups; }
   [[nodiscard]] int64_t output_channels() const { return weights[0]; }
+  /// True of windows of one pixel that pass over all pixels, in one group.
+  [[nodiscard]] bool is_of_pixels() const;
   /// Of which each result is the sum.
   [[nodiscard]] int64_t products() const {
     return std::accumulate(weights.begin() + 1, weights.end(), int64_t{1}, std::multiplies<>());

@@ -13,6 +13,7 @@
 
 #include "direct/channel_weights.h"
 #include "direct/code.h"
+#include "direct/row_ring.h"
 #include "kernels/conv_run.h"
 #include "kernels/kernels.h"
 
@@ -147,16 +148,16 @@ class DirectConvKernel final : public sdk::Kernel {
                              (is_depthwise ? kCostOfElement : form_.inner());
     const int64_t rows = lines * pieces;
     const int64_t grain = 1 + kProductsPerTask / std::max<int64_t>(products, 1);
-    const int64_t ring = shuffle_groups_ > 1 ? plan.input.back() * form_.input_channels() *
-                                                   form_.window_rows() * form_.row_dilation()
-                                             : 0;
+    const int64_t source_row = plan.input.back() * form_.input_channels();
+    const int64_t held = form_.window_rows() * form_.row_dilation();
+    const int64_t ring = shuffle_groups_ > 1 ? held * source_row : 0;
     // A ring of shuffled rows for each part, of which there are no more than threads.
     const int64_t part = std::max(grain, (rows + threads - 1) / threads);
     float* rings = ring > 0 ? call.scratch<float>(ring * ((rows + part - 1) / part)) : nullptr;
     call.parallel_for((rows + part - 1) / part, 1, [&](int64_t begin, int64_t end) {
       const FlushDenormals flush;
       for (int64_t p = begin; p < end; ++p) {
-        RowMaker maker{*this, plan, rings ? rings + p * ring : nullptr};
+        RowMaker maker{*this, plan, {rings ? rings + p * ring : nullptr, held, source_row}};
         for (int64_t y = p * part; y < std::min((p + 1) * part, rows); ++y) {
           if (is_depthwise) {
             const int64_t piece = y % pieces;
@@ -208,9 +209,7 @@ class DirectConvKernel final : public sdk::Kernel {
   struct RowMaker {
     const DirectConvKernel& kernel;
     const ConvPlan& plan;
-    float* ring;  ///< rows of the source whose channels are exchanged; null: they are as they are
-    int64_t image = -1;  ///< of the last row
-    int64_t next = 0;    ///< row of the source that is to be exchanged next
+    RowRing shuffled;  ///< rows of the source whose channels are exchanged
 
     /// Results [begin, end) of a row.
     void make(int64_t row, int64_t begin, int64_t end) {
@@ -227,7 +226,14 @@ class DirectConvKernel final : public sdk::Kernel {
       for (int64_t k = 0; k < form.window_rows(); ++k) {
         const int64_t y = first + k * form.row_dilation();
         if (y < 0 || y >= height) continue;
-        rows[static_cast<size_t>(k)] = ring ? shuffled(source, n, y) : source + y * source_row;
+        rows[static_cast<size_t>(k)] =
+            kernel.shuffle_groups_ > 1
+                ? shuffled.row(n, y,
+                               [&](int64_t at, float* target) {
+                                 shuffle_channels(source + at * source_row, target, width,
+                                                  form.input_channels(), kernel.shuffle_groups_);
+                               })
+                : source + y * source_row;
       }
       // Counted from `begin`, the source's row begins so much earlier.
       const DepthwiseWindow seen{form.groups,
@@ -243,23 +249,6 @@ class DirectConvKernel final : public sdk::Kernel {
       const float* addend = plan.addend.data();
       convolve_row(seen, rows.data(), width, addend ? addend + place : nullptr,
                    plan.target.data() + place, end - begin);
-    }
-
-   private:
-    /// Row `y`; rows are asked for in ascending order, and as far back as the window reaches.
-    const float* shuffled(const float* source, int64_t n, int64_t y) {
-      const Window& window = kernel.form_.window;
-      const int64_t channels = kernel.form_.input_channels();
-      const int64_t size = plan.input[3] * channels;
-      const int64_t held = window.kernel[0] * window.dilations[0];
-      if (n != image) next = 0;
-      image = n;
-      next = std::max(next, y - held + 1);
-      for (; next <= y; ++next) {
-        shuffle_channels(source + next * size, ring + next % held * size, plan.input[3], channels,
-                         kernel.shuffle_groups_);
-      }
-      return ring + y % held * size;
     }
   };
 

@@ -56,6 +56,9 @@ std::unique_ptr<sdk::Kernel> make_direct_conv(const KernelArgs& args);
 /// A convolution of few channels whose tensors stand channel by channel, by code of this provider's
 /// own; null: it is not one of those.
 std::unique_ptr<sdk::Kernel> make_planar_conv(const KernelArgs& args);
+/// A convolution of single pixels as a product by code of this provider's own; null: it is none of
+/// those, or the library is as good.
+std::unique_ptr<sdk::Kernel> make_pixel_conv(const KernelArgs& args);
 /// A convolution in 8 bits of few pixels and many weights by code of this provider's own; null: it
 /// is not one of those, or the CPU has no instructions for it.
 std::unique_ptr<sdk::Kernel> make_byte_conv(const KernelArgs& args);

@@ -39,6 +39,17 @@ def test_orders_of_all_extents_on_the_way_in_and_out(agrees, channels):
         agrees(model, feeds, ["onednn.conv"])
 
 
+@pytest.mark.parametrize("behind", ["y = Relu(a)", "s = Add(a, r)\n y = Relu(s)", "s = Sigmoid(a)\n y = Mul(a, s)", "c = Relu(a)\n y = Add(r, c)"])
+@pytest.mark.parametrize("results", [16, 41, 96, 200])
+@pytest.mark.parametrize("channels", [1, 24, 161])
+@pytest.mark.parametrize("place", [(1, 1), (7, 7), (3, 5)])
+def test_windows_of_one_pixel(agrees, behind, results, channels, place):
+    constants = {"w": random(results, channels, 1, 1, seed=1), "b": random(results, seed=2)}
+    inputs = {"x": random(3, channels, *place), **({"r": random(3, results, *place, seed=3)} if "r" in behind.replace("Relu", "") else {})}
+    model, feeds = small_graph(f"a = Conv(x, w, b)\n {behind}", inputs, constants)
+    assert all(kernel.startswith("onednn.conv+") for kernel in agrees(model, feeds))
+
+
 def test_shapes_that_change_from_run_to_run():
     x = random(1, 5, 20, 30)
     model, _ = small_graph("a = Conv<pads=[1,1,1,1]>(x, w)\n y = Relu(a)", {"x": (x, ["n", 5, "h", "w"])}, {"w": random(6, 5, 3, 3)})

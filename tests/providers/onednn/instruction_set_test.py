@@ -12,7 +12,7 @@ HERE = pathlib.Path(__file__).parent
 
 
 LIBRARY = ("conv_test.py", "deconv_test.py", "chain_test.py", "dense_product_test.py", "pool_test.py", "product_test.py", "tensor_product_test.py")
-OWN = ("attention_test.py", "direct_conv_test.py", "elementwise_test.py", "recurrent_test.py")
+OWN = ("attention_test.py", "depthwise_block_test.py", "direct_conv_test.py", "elementwise_test.py", "recurrent_test.py")
 BYTES = ("exact_sums_test.py", "integer_test.py", "quantized_test.py")  # the library's at levels with VNNI
 
 
