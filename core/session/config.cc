@@ -32,13 +32,8 @@ json defaults_of(const json& schema) {
   return result;
 }
 
-const json& parsed_schema() {
-  static const json parsed = json::parse(config_schema());
-  return parsed;
-}
-
 const json& all_defaults() {
-  static const json all = defaults_of(parsed_schema());
+  static const json all = defaults_of(parsed_config_schema());
   return all;
 }
 
@@ -63,7 +58,7 @@ PlacementRule to_rule(const json& rule) {
 
 IsolationSettings to_worker(const json& given) {
   const json::json_pointer place("/properties/providers/properties/worker/additionalProperties");
-  json limits = defaults_of(parsed_schema()[place]);
+  json limits = defaults_of(parsed_config_schema()[place]);
   limits.update(given);
   IsolationSettings worker;
   worker.start_timeout_ms = limits["start_timeout_ms"];
@@ -115,6 +110,11 @@ void fill(const json& root, Config& config) {
 }
 
 }  // namespace
+
+const json& parsed_config_schema() {
+  static const json parsed = json::parse(config_schema());
+  return parsed;
+}
 
 bool PlacementRule::matches(const std::string& node_op_type, const std::string& node_domain,
                             const std::string& node_name) const {

@@ -16,6 +16,9 @@
 
 namespace gantry {
 
+/// config_schema(), parsed once in the process.
+const nlohmann::json& parsed_config_schema();
+
 /// What happens to nodes that the named device refuses.
 enum class Fallback { kError, kWarn, kAllow };
 /// How hard the passes try.

@@ -8,6 +8,7 @@
 
 #include "base/names.h"
 #include "passes/pipeline.h"
+#include "session/config.h"
 #include "session/config_places.h"
 
 namespace gantry {
@@ -51,8 +52,8 @@ void check_passes(const json& root, std::vector<JsonProblem>& problems) {
 }
 
 const JsonSchema& schema() {
-  static const JsonSchema compiled(json::parse(config_schema()), "configs/gantry.schema.json");
-  return compiled;
+  static const JsonSchema all(parsed_config_schema(), "configs/gantry.schema.json");
+  return all;
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/names.h"
+#include "plugin/discovery/plain_schema.h"
 #include "plugin/discovery/strict_json.h"
 
 namespace gantry {
@@ -263,14 +264,18 @@ bool is_at_or_below(const std::string& pointer, const std::string& top) {
 }  // namespace
 
 struct JsonSchema::Compiled {
+  explicit Compiled(const json& source) {
+    valijson::SchemaParser parser;
+    parser.populateSchema(NlohmannJsonAdapter(source), schema);
+  }
   valijson::Schema schema;
 };
 
 JsonSchema::JsonSchema(json schema, const std::string& subject, const std::string& pointer)
-    : schema_(std::move(schema)), compiled_(std::make_unique<Compiled>()) {
+    : schema_(std::move(schema)) {
+  if (is_plain_schema(schema_)) return;
   try {
-    valijson::SchemaParser parser;
-    parser.populateSchema(NlohmannJsonAdapter(schema_), compiled_->schema);
+    compiled_ = std::make_unique<Compiled>(schema_);
   } catch (const std::exception& error) {
     throw Error(
         Code::kInvalidArgument,
@@ -283,12 +288,19 @@ JsonSchema::~JsonSchema() = default;
 
 std::vector<JsonProblem> JsonSchema::problems(const json& document,
                                               const std::string& pointer) const {
+  if (compiled_) return problems_of(*compiled_, document, pointer);
+  if (fits_plainly(schema_, document)) return {};
+  return problems_of(Compiled(schema_), document, pointer);
+}
+
+std::vector<JsonProblem> JsonSchema::problems_of(const Compiled& compiled, const json& document,
+                                                 const std::string& pointer) const {
   std::vector<JsonProblem> problems;
   check_members(schema_, schema_, document, pointer, problems);
   valijson::Validator validator;
   valijson::ValidationResults results;
   try {
-    validator.validate(compiled_->schema, NlohmannJsonAdapter(document), &results);
+    validator.validate(compiled.schema, NlohmannJsonAdapter(document), &results);
   } catch (const std::exception& error) {
     problems.push_back({pointer, std::string("could not be checked: ") + error.what(), false, {}});
     return problems;

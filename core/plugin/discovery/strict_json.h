@@ -88,7 +88,8 @@ std::string excerpt(std::string_view text, JsonPosition position);
 /// What was found, for messages: `the string "x"`, `the number 3`, `an object`.
 std::string describe_json(const nlohmann::json& value);
 
-/// A compiled JSON Schema (draft 7, without references to other files). Immutable.
+/// A JSON Schema (draft 7, without references to other files). Immutable. A plain one is compiled
+/// when a document does not plainly fit it.
 class JsonSchema {
  public:
   /// INVALID_ARGUMENT: not a schema; `subject` and `pointer` say where it stands.
@@ -104,8 +105,11 @@ class JsonSchema {
 
  private:
   struct Compiled;
+  [[nodiscard]] std::vector<JsonProblem> problems_of(const Compiled& compiled,
+                                                     const nlohmann::json& document,
+                                                     const std::string& pointer) const;
   nlohmann::json schema_;
-  std::unique_ptr<Compiled> compiled_;
+  std::unique_ptr<Compiled> compiled_;  // null: the schema is plain
 };
 
 }  // namespace gantry
