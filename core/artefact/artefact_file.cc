@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::array<char, 16> kMagic = {"gantry artefact"};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint64_t kDataOffset = 4096;
 
 // At the start of the file; then parts from kDataOffset, then the index: JSON and the chunks' sums.

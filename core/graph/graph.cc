@@ -52,10 +52,11 @@ std::string Node::label() const {
 
 std::string Graph::unique_name(std::string wanted, const char* what) {
   const std::string key = what + wanted;
-  auto [entry, is_new] = names_.try_emplace(key, 1);
+  const auto [entry, is_new] = names_.try_emplace(key, 1);
   if (is_new) return wanted;
+  uint32_t& next = entry->second;  // stays where it is when others come
   for (;;) {
-    std::string suffix = "_" + std::to_string(entry->second++);
+    std::string suffix = "_" + std::to_string(next++);
     if (names_.try_emplace(key + suffix, 1).second) return wanted + suffix;
   }
 }

@@ -8,10 +8,10 @@
 #include <gantry/session.h>
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -140,7 +140,7 @@ class Graph {
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<GraphValue>> values_;
   std::vector<GraphValue*> outputs_;
-  std::map<std::string, uint32_t, std::less<>>
+  std::unordered_map<std::string, uint32_t>
       names_;  // of values "v:..." and nodes "n:...", with the next suffix
 };
 

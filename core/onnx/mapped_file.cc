@@ -72,13 +72,16 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
                 "the file cannot be mapped: " + std::generic_category().message(errno))
         .in(path.string());
   }
+  std::error_code error;  // without a working folder the path stays as it was given
+  std::filesystem::path place = std::filesystem::absolute(path, error);
   return std::shared_ptr<const MappedFile>(
-      new MappedFile({static_cast<const std::byte*>(memory), size}, std::exchange(file.number, -1),
-                     state_of(status)));
+      new MappedFile(error ? path : std::move(place), {static_cast<const std::byte*>(memory), size},
+                     std::exchange(file.number, -1), state_of(status)));
 }
 
-MappedFile::MappedFile(std::span<const std::byte> bytes, int descriptor, FileState state)
-    : bytes_(bytes), descriptor_(descriptor), state_(std::move(state)) {
+MappedFile::MappedFile(std::filesystem::path path, std::span<const std::byte> bytes, int descriptor,
+                       FileState state)
+    : path_(std::move(path)), bytes_(bytes), descriptor_(descriptor), state_(std::move(state)) {
   Mappings& known = mappings();
   const std::lock_guard<std::mutex> lock(known.mutex);
   known.all.emplace(bytes_.data(), this);

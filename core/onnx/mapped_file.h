@@ -35,9 +35,13 @@ class MappedFile : public std::enable_shared_from_this<MappedFile> {
   static std::shared_ptr<const MappedFile> find(const void* data, uint64_t size_bytes);
 
   [[nodiscard]] const FileState& state() const { return state_; }
+  /// Where it was found, from the root on.
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:
-  MappedFile(std::span<const std::byte> bytes, int descriptor, FileState state);
+  MappedFile(std::filesystem::path path, std::span<const std::byte> bytes, int descriptor,
+             FileState state);
+  std::filesystem::path path_;
   std::span<const std::byte> bytes_;
   int descriptor_;
   FileState state_;

@@ -122,6 +122,8 @@ bool OnnxModel::has_function(const Node& node) const {
                               {node.domain, node.op_type, node.overload});
 }
 
+bool OnnxModel::has_functions() const { return impl_->proto.functions_size() > 0; }
+
 bool OnnxModel::inline_functions(const std::function<bool(const FunctionCall&)>& wanted) {
   try {
     return impl_->inline_functions(wanted);

@@ -50,6 +50,8 @@ class OnnxModel {
   /// True if a node of that operator has a body to inline: a function of the model, or a function
   /// body in its schema.
   [[nodiscard]] bool has_function(const Node& node) const;
+  /// True if the model brings functions of its own.
+  [[nodiscard]] bool has_functions() const;
   /// Replaces the calls for which `wanted` is true by their bodies, nested calls included; checks
   /// and infers again. False: nothing was replaced, since a schema may have no body for these types
   /// and attributes.

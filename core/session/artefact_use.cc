@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "plugin/discovery/library_file.h"
 #include "plugin/discovery/machine.h"
-#include "session/runtime_impl.h"
+#include "session/kept_plan.h"
 
 namespace gantry {
 namespace {
@@ -72,36 +72,38 @@ ArtefactFacts facts_of(const Config& config, const Preference& preference, uint3
 
 }  // namespace
 
-ArtefactUse::ArtefactUse(const Config& config, const Preference& preference,
-                         const ModelSource& source, std::string subject, uint32_t threads)
+ArtefactUse::ArtefactUse(const Config& config, const ModelSource& source, const std::string& device,
+                         std::string subject, uint32_t threads)
     : config_(config),
-      preference_(preference),
       source_(source),
       subject_(std::move(subject)),
       threads_(threads),
       folder_(config.session.artefact_cache) {
   if (config.session.artefact_cache.empty()) return;
-  const auto& candidates = preference.candidates;
-  const auto odd = std::find_if(candidates.begin(), candidates.end(), is_from_code);
-  if (odd != candidates.end()) {  // the next process may give another one under its name
-    report_.reason = "provider \"" + odd->provider->name() + "\" was added from code";
-    return;
-  }
   is_on_ = true;
-  find_file(source);
+  find_file(device);
   begin_check();
 }
 
 ArtefactUse::~ArtefactUse() = default;
 
-void ArtefactUse::find_file(const ModelSource& source) {
+// As the configuration and the caller name them. Which of them there are is among the facts.
+std::string ArtefactUse::wanted_devices(const std::string& device) const {
+  if (!device.empty()) return device;
+  std::string all;
+  for (const std::string& wanted : config_.placement.prefer)
+    all += (all.empty() ? "" : ", ") + wanted;
+  return all.empty() ? "CPU" : all;
+}
+
+void ArtefactUse::find_file(const std::string& device) {
   std::error_code error;
   const std::filesystem::path path =
-      source.bytes.empty() ? std::filesystem::absolute(source.path, error) : source.path;
-  std::string identity = path.string() + "\n" + settings_of(config_) + "\n" + preference_.named +
-                         "\n" + std::to_string(threads_);
-  if (!source.bytes.empty()) identity += "\n" + content_digest(source.bytes, threads_, false);
-  file_ = folder_.file_of(source.bytes.empty() ? path.stem().string() : "model", identity);
+      source_.bytes.empty() ? std::filesystem::absolute(source_.path, error) : source_.path;
+  std::string identity = path.string() + "\n" + settings_of(config_) + "\n" +
+                         wanted_devices(device) + "\n" + std::to_string(threads_);
+  if (!source_.bytes.empty()) identity += "\n" + content_digest(source_.bytes, threads_, false);
+  file_ = folder_.file_of(source_.bytes.empty() ? path.stem().string() : "model", identity);
   report_.file = file_.string();
 }
 
@@ -134,25 +136,69 @@ void ArtefactUse::begin_check() {
   }
 }
 
-Artefact* ArtefactUse::artefact(const OnnxModel& model) {
-  if (!is_on_) return nullptr;
-  if (!artefact_) decide(model);
-  return artefact_.get();
+bool ArtefactUse::may_have_plan() const { return kept_ && has_plan(*kept_); }
+
+// The next process may give another provider under the name of one that was added from code.
+bool ArtefactUse::is_usable_with(const Preference& preference) {
+  if (!is_on_) return false;
+  const auto& candidates = preference.candidates;
+  const auto odd = std::find_if(candidates.begin(), candidates.end(), is_from_code);
+  if (odd == candidates.end()) return true;
+  is_on_ = false;
+  kept_.reset();
+  report_ = {};
+  report_.reason = "provider \"" + odd->provider->name() + "\" was added from code";
+  return false;
 }
 
-void ArtefactUse::decide(const OnnxModel& model) {
-  facts_ = facts_of(config_, preference_, threads_);
+// Of what the artefact was made from: all has to be as it was, and so have the artefact's bytes.
+void ArtefactUse::compare(const Preference& preference,
+                          const std::vector<std::shared_ptr<const MappedFile>>& files) {
+  facts_ = facts_of(config_, preference, threads_);
   // The content of a model in memory is in the artefact's name; its files are those beside it.
-  facts_.emplace_back("the model's content", digests_.of(model.files(), threads_));
+  facts_.emplace_back("the model's content", digests_.of(files, threads_));
   if (kept_) {
     report_.reason = difference_of(kept_->facts(), facts_);
-    if (report_.reason.empty()) report_.reason = check_.get();
+    if (report_.reason.empty() && check_.valid()) report_.reason = check_.get();
     if (!report_.reason.empty()) kept_.reset();
   }
   artefact_ = std::make_unique<Artefact>(kept_);
 }
 
-ArtefactReport ArtefactUse::finish() {
+std::optional<PlannedModel> ArtefactUse::take_plan(const Preference& preference) {
+  if (!is_usable_with(preference) || !may_have_plan()) return std::nullopt;
+  report_.reason = check_.get();  // names of files stand in it
+  if (report_.reason.empty()) {
+    try {
+      const ModelFiles files = open_files_of_plan(*kept_);
+      compare(preference, files);
+      if (kept_) return read_plan(kept_, files, source_);
+    } catch (const Error& error) {
+      report_.reason = error.message();
+    }
+  }
+  kept_.reset();
+  artefact_.reset();
+  return std::nullopt;
+}
+
+void ArtefactUse::refuse_plan(const std::string& reason) {
+  report_.reason = reason;
+  kept_.reset();
+  artefact_.reset();
+}
+
+Artefact* ArtefactUse::artefact(const Preference& preference, const PlannedModel& planned) {
+  if (!is_usable_with(preference)) return nullptr;
+  if (!artefact_) {
+    std::string before = std::exchange(report_.reason, {});
+    compare(preference, planned.model->files());
+    if (report_.reason.empty()) report_.reason = std::move(before);
+  }
+  return artefact_.get();
+}
+
+ArtefactReport ArtefactUse::finish(const PlannedModel& planned) {
   if (!is_on_ || !artefact_) return report_;
   if (kept_ && artefact_->fault().empty()) {
     report_.state = "used";
@@ -164,7 +210,7 @@ ArtefactReport ArtefactUse::finish() {
   if (kept_) report_.reason = artefact_->fault();
   const bool is_replaced = !report_.reason.empty();
   try {
-    write();
+    write(planned);
     if (is_replaced && report_.state == "made") report_.state = "rebuilt";
     if (report_.state == "rebuilt") {
       log(LogLevel::kWarning, subject_ + ": the compiled artefact " + report_.file +
@@ -181,8 +227,10 @@ ArtefactReport ArtefactUse::finish() {
   return report_;
 }
 
-void ArtefactUse::write() {
-  const std::vector<ArtefactPart> parts = artefact_->parts();
+void ArtefactUse::write(const PlannedModel& planned) {
+  std::vector<ArtefactPart> parts = artefact_->parts();
+  const PlanParts plan = planned.model ? to_parts(planned, source_) : PlanParts();
+  add_parts(plan, planned.model ? nullptr : kept_.get(), parts);
   if (artefact_bytes(parts) <= artefact_bytes({}) + kLeastPart) {
     report_.state = "empty";
     return;

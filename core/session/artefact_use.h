@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The artefact cache as one session uses it: finds the model's artefact, checks it on another
-// thread while the model is imported, decides whether it may be used, and keeps what was compiled.
-// Nothing that is wrong with the cache is an error of the session. One thread.
+// thread while providers are opened, decides whether it may be used, gives the plan that stands in
+// it, and keeps what was planned and compiled. Nothing that is wrong with the cache is an error of
+// the session. One thread.
 #pragma once
 
 #include <gantry/artefacts.h>
@@ -9,12 +10,13 @@
 #include <filesystem>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "artefact/artefact.h"
 #include "artefact/artefact_folder.h"
 #include "artefact/model_digest.h"
-#include "onnx/model.h"
 #include "session/config.h"
 #include "session/plan_model.h"
 
@@ -22,27 +24,39 @@ namespace gantry {
 
 class ArtefactUse {
  public:
-  /// Begins to check the artefact, if there is one. All arguments but `subject` outlive this.
-  ArtefactUse(const Config& config, const Preference& preference, const ModelSource& source,
+  /// Begins to check the artefact, if there is one. `config` and `source` outlive this. `device`:
+  /// what the session was asked for, "" for the configuration's.
+  ArtefactUse(const Config& config, const ModelSource& source, const std::string& device,
               std::string subject, uint32_t threads);
   ~ArtefactUse();
   ArtefactUse(const ArtefactUse&) = delete;
   ArtefactUse& operator=(const ArtefactUse&) = delete;
 
-  /// What the compilation takes and leaves; null: nothing is kept. Waits for the check.
-  Artefact* artefact(const OnnxModel& model);
-  /// Writes what the compilation left, unless it stands in the file already; logs a line where an
-  /// artefact had to be replaced or could not be kept.
-  ArtefactReport finish();
+  /// True if there is an artefact that has the model's plan, whether or not it can be used.
+  [[nodiscard]] bool may_have_plan() const;
+  /// The plan, not placed, if the artefact has one and can be used; else nothing: the model is to
+  /// be imported. Waits for the check. Once.
+  std::optional<PlannedModel> take_plan(const Preference& preference);
+  /// Says that the plan that was taken is of no use; it is made anew.
+  void refuse_plan(const std::string& reason);
+
+  /// What the compilation takes and leaves; null: nothing is kept. Waits for the check. Requires
+  /// that `planned` was made from what take_plan gave, or has its model.
+  Artefact* artefact(const Preference& preference, const PlannedModel& planned);
+  /// Writes what planning and compilation left, unless it stands in the file already; logs a line
+  /// where an artefact had to be replaced or could not be kept.
+  ArtefactReport finish(const PlannedModel& planned);
 
  private:
-  void find_file(const ModelSource& source);
+  [[nodiscard]] std::string wanted_devices(const std::string& device) const;
+  void find_file(const std::string& device);
   void begin_check();
-  void decide(const OnnxModel& model);
-  void write();
+  bool is_usable_with(const Preference& preference);
+  void compare(const Preference& preference,
+               const std::vector<std::shared_ptr<const MappedFile>>& files);
+  void write(const PlannedModel& planned);
 
   const Config& config_;
-  const Preference& preference_;
   const ModelSource& source_;
   std::string subject_;
   uint32_t threads_;

@@ -168,6 +168,8 @@ class Planner {
   PlannedModel run(ImportedModel imported) {
     planned_.model = std::move(imported.model);
     planned_.graph = std::move(imported.graph);
+    planned_.metadata = planned_.model->metadata();
+    planned_.has_rules = !config_.placement.rules.empty();
     rules_.look_at(*planned_.graph);
     inline_functions();
     improve_and_place();
@@ -187,10 +189,7 @@ class Planner {
   }
 
  private:
-  void place_graph() {
-    const TraceSpan span(trace_, "load", "placement");
-    planned_.placement = place(*planned_.graph, preference_.candidates, preference_.policy);
-  }
+  void place_graph() { place_planned(planned_, preference_, trace_); }
 
   // Functions that nobody claims become nodes, until there are none.
   void inline_functions() {
@@ -253,6 +252,11 @@ ImportedModel import_model(const ModelSource& source, Trace* trace) {
   imported.model = std::make_unique<OnnxModel>(source);
   imported.graph = imported.model->to_graph();
   return imported;
+}
+
+void place_planned(PlannedModel& planned, const Preference& preference, Trace* trace) {
+  const TraceSpan span(trace, "load", "placement");
+  planned.placement = place(*planned.graph, preference.candidates, preference.policy);
 }
 
 PlannedModel plan_model(ProviderRegistry& registry, const Config& config,

@@ -3,6 +3,7 @@
 // have in common. One thread at a time.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,9 +18,12 @@ namespace gantry {
 
 /// A model with its placed graph. Nodes that nobody runs are still in it.
 struct PlannedModel {
-  std::unique_ptr<OnnxModel> model;
+  std::unique_ptr<OnnxModel> model;  ///< null: the plan came from an artefact, and calls no
+                                     ///< function of a model's own
+  std::map<std::string, std::string> metadata;  ///< the model's
   std::unique_ptr<Graph> graph;
   std::unique_ptr<GraphPlacement> placement;
+  bool has_rules = false;               ///< the configuration sends nodes to devices
   std::vector<ConfigWarning> warnings;  ///< of the configuration: what it says in vain
 };
 
@@ -38,6 +42,9 @@ ImportedModel import_model(const ModelSource& source, Trace* trace);
 PlannedModel plan_model(ProviderRegistry& registry, const Config& config,
                         const Preference& preference, ImportedModel imported, bool fold,
                         Trace* trace);
+
+/// Places a graph that has been planned before, by the same configuration.
+void place_planned(PlannedModel& planned, const Preference& preference, Trace* trace);
 
 /// The placement as users see it.
 Placement describe(const PlannedModel& planned, const Preference& preference);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <future>
+#include <optional>
 #include <system_error>
 #if defined(__GLIBC__)
 #include <malloc.h>
@@ -83,14 +84,19 @@ Session::Impl::Impl(Runtime& runtime, const ModelSource& source, const SessionOp
 void Session::Impl::load(Runtime::Impl& shared, const Config& config, const ModelSource& source,
                          const std::string& device, bool times_nodes) {
   const TraceSpan span(trace_.get(), "load", "load", subject_);
-  std::future<ImportedModel> imported = begin_import(source, trace_.get());
-  const Preference preference = resolve_preference(shared.registry, config, device);
   const uint32_t threads = config.session.threads > 0
                                ? static_cast<uint32_t>(config.session.threads)
                                : hardware_threads();
-  ArtefactUse cache(config, preference, source, subject_, threads);
+  ArtefactUse cache(config, source, device, subject_, threads);
+  std::future<ImportedModel> imported;
+  if (!cache.may_have_plan()) imported = begin_import(source, trace_.get());
+  const Preference preference = resolve_preference(shared.registry, config, device);
   try {
-    planned_ = plan_model(shared.registry, config, preference, imported.get(), true, trace_.get());
+    if (!take_kept_plan(cache, preference)) {
+      ImportedModel model = imported.valid() ? imported.get() : import_model(source, trace_.get());
+      planned_ =
+          plan_model(shared.registry, config, preference, std::move(model), true, trace_.get());
+    }
     require_complete(planned_, preference);
     inputs = infos_of(planned_.graph->inputs);
     for (const GraphValue* input : planned_.graph->inputs) initial.push_back(input->initial);
@@ -100,9 +106,9 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
     build.threads = threads;
     build.trace = trace_.get();
     build.model = planned_.model.get();
-    build.artefact = cache.artefact(*planned_.model);
+    build.artefact = cache.artefact(preference, planned_);
     BuiltProgram built = build_program(planned_, preference, config, build);
-    artefact = cache.finish();
+    artefact = cache.finish(planned_);
     placement = describe(planned_, preference);
     placement.copies = built.program->copies();
     planned_.placement.reset();  // its views were for the providers
@@ -120,6 +126,24 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
     log(warning.is_loud ? LogLevel::kWarning : LogLevel::kInfo, warning.text);
   if (preference.fallback == Fallback::kWarn) warn_of_fallback(device);
   tell_of_initial_values();
+}
+
+// True: the plan of an earlier start was taken, and the model need not be read.
+bool Session::Impl::take_kept_plan(ArtefactUse& cache, const Preference& preference) {
+  std::optional<PlannedModel> kept;
+  {
+    const TraceSpan span(trace_.get(), "load", "plan from the artefact");
+    kept = cache.take_plan(preference);
+  }
+  if (!kept) return false;
+  place_planned(*kept, preference, trace_.get());
+  if (!kept->placement->complete()) {
+    cache.refuse_plan("the providers no longer take all nodes of its plan");
+    return false;
+  }
+  kept->warnings = preference.warnings;
+  planned_ = std::move(*kept);
+  return true;
 }
 
 void Session::Impl::tell_of_initial_values() const {
@@ -205,7 +229,7 @@ Session& Session::operator=(Session&&) noexcept = default;
 const std::vector<ValueInfo>& Session::inputs() const { return impl_->inputs; }
 const std::vector<ValueInfo>& Session::outputs() const { return impl_->outputs; }
 const std::map<std::string, std::string>& Session::metadata() const {
-  return impl_->planned().model->metadata();
+  return impl_->planned().metadata;
 }
 const Placement& Session::placement() const { return impl_->placement; }
 const ArtefactReport& Session::artefact() const { return impl_->artefact; }

@@ -15,6 +15,8 @@
 
 namespace gantry {
 
+class ArtefactUse;
+
 class Session::Impl {
  public:
   Impl(Runtime& runtime, const ModelSource& source, const SessionOptions& options);
@@ -39,6 +41,7 @@ class Session::Impl {
  private:
   void load(Runtime::Impl& shared, const Config& config, const ModelSource& source,
             const std::string& device, bool times_nodes);
+  bool take_kept_plan(ArtefactUse& cache, const Preference& preference);
   void warn_of_fallback(const std::string& device) const;
   void tell_of_initial_values() const;
   std::string subject_;

@@ -8,7 +8,9 @@
 #include <gmock/gmock.h>
 #include <iterator>
 
+#include "artefact/artefact_file.h"
 #include "sim_runtime.h"
+#include "support/expect_error.h"
 
 namespace gantry::test {
 namespace {
@@ -152,10 +154,117 @@ const Damage kDamages[] = {
        text[16] = 9;
        return text;
      },
-     "its format is version 9, not 1"},
+     "its format is version 9, not 2"},
 };
 INSTANTIATE_TEST_SUITE_P(All, DamagedArtefact, testing::ValuesIn(kDamages),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// What a session did while it was loaded, by its trace.
+class ArtefactPlan : public ArtefactSession {
+ protected:
+  [[nodiscard]] std::string trace_of_load() {
+    const std::string file = folder_.path("trace" + std::to_string(traces_++) + ".json");
+    state_ = load({{"profile", file}}).state;
+    std::ifstream stream(file);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  // The artefact with another part in the place of one, under right sums.
+  void replace_part(const std::string& name, const std::string& bytes) const {
+    const std::shared_ptr<const ArtefactFile> old = ArtefactFile::open(file());
+    std::vector<ArtefactPart> parts;
+    for (const char* each : {"model", "graph"}) parts.push_back({each, *old->find(each)});
+    for (ArtefactPart& part : parts)
+      if (part.name == name) part.bytes = as_bytes(bytes);
+    write_artefact(file(), old->facts(), parts);
+  }
+  [[nodiscard]] std::string part(const std::string& name) const {
+    const auto old = ArtefactFile::open(file());
+    const auto* bytes = old->find(name);
+    return bytes ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()) : "";
+  }
+  std::string state_;
+  int traces_ = 0;
+};
+
+TEST_F(ArtefactPlan, IsTakenInPlaceOfTheModel) {
+  EXPECT_THAT(trace_of_load(), testing::HasSubstr("\"import\""));
+  EXPECT_EQ(state_, "made");
+  const std::string second = trace_of_load();
+  EXPECT_EQ(state_, "used");
+  EXPECT_THAT(second, testing::Not(testing::HasSubstr("\"import\"")));
+  EXPECT_THAT(second, testing::Not(testing::HasSubstr("\"passes\"")));
+  EXPECT_THAT(second, testing::HasSubstr("\"plan from the artefact\""));
+}
+
+TEST_F(ArtefactPlan, SessionsShowTheSameFromIt) {
+  ONNX_NAMESPACE::ModelProto model = parse_model(kModel);
+  auto* entry = model.add_metadata_props();
+  entry->set_key("author");
+  entry->set_value("nobody");
+  folder_.write("model.onnx", model.SerializeAsString());
+  const std::string config = nlohmann::json{
+      {"session", {{"artefact_cache", cache()}}},
+      {"placement",
+       {{"fallback", "allow"}}}}.dump();
+  const Session first(*sim_, model_, {.device = "SIM:0", .config_json = config});
+  const Session second(*sim_, model_, {.device = "SIM:0", .config_json = config});
+  EXPECT_EQ(first.artefact().state, "made");
+  EXPECT_EQ(second.artefact().state, "used");
+  EXPECT_EQ(second.metadata(), first.metadata());
+  EXPECT_EQ(second.metadata().at("author"), "nobody");
+  EXPECT_EQ(second.graph_text(), first.graph_text());
+  ASSERT_EQ(second.inputs().size(), 1U);
+  EXPECT_EQ(second.inputs()[0].symbols, first.inputs()[0].symbols);
+  EXPECT_EQ(second.outputs()[0].name, "y");
+  ASSERT_EQ(second.placement().nodes.size(), first.placement().nodes.size());
+  for (size_t i = 0; i < first.placement().nodes.size(); ++i)
+    EXPECT_EQ(second.placement().nodes[i].kernel, first.placement().nodes[i].kernel);
+}
+
+TEST_F(ArtefactPlan, OneThatCannotBeReadIsRebuiltAndSaidSo) {
+  expect("made");
+  const std::string graph = part("graph");
+  ASSERT_FALSE(graph.empty());
+  replace_part("graph", graph.substr(0, graph.size() / 2));
+  testing::internal::CaptureStderr();
+  expect("rebuilt", "no image of a graph: it is cut");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("no image of a graph"));
+  expect("used");
+  replace_part("model", "no JSON");
+  expect("rebuilt", "its part on the model cannot be read");
+  expect("used");
+  EXPECT_EQ(part("graph"), graph);
+}
+
+TEST_F(ArtefactPlan, AModelThatIsGoneIsAnErrorAsBefore) {
+  expect("made");
+  fs::remove(model_);
+  expect_error(Code::kNotFound, {"model.onnx"}, [&] { load(); });
+}
+
+TEST_F(ArtefactPlan, IsNotKeptOfModelsWithFunctionsOrUnderRules) {
+  const std::string with_function = R"(
+    <ir_version: 9, opset_import: ["" : 17, "own" : 1]>
+    agraph (float[N] x) => (float[N] y) { y = own.Twice (x) }
+    <domain: "own", opset_import: ["" : 17]>
+    Twice (a) => (b) { h = Relu (a) k = Constant <value_float = 2.0> () b = Mul (h, k) })";
+  folder_.write("model.onnx", model_bytes(with_function));
+  expect("made");
+  EXPECT_TRUE(part("graph").empty());
+  expect("used");
+  folder_.write("model.onnx", model_bytes(kModel));
+  const nlohmann::json rules = {{"prefer", {"SIM:0"}},
+                                {"fallback", "allow"},
+                                {"rules", {{{"op_type", "Relu"}, {"device", "CPU"}}}}};
+  const std::string config = nlohmann::json{
+      {"session", {{"artefact_cache", folder_.path("ruled")}}},
+      {"placement", rules}}.dump();
+  for (const char* state : {"made", "used"}) {
+    const Session session(*sim_, model_, {.config_json = config});
+    EXPECT_EQ(session.artefact().state, state);
+    EXPECT_EQ(session.placement().nodes[0].device, "CPU:0");
+  }
+}
 
 TEST_F(ArtefactSession, AnotherModelUnderItsNameIsSeen) {
   expect("made");

@@ -69,6 +69,51 @@ def test_the_next_start_computes_the_same_bits(name, tmp_path):
     assert text.count(b"packed ") == len([value for value in MODELS[name][2].values() if value.ndim > 1])
 
 
+PLANS = {
+    "folded": "c = Add(w, v) y = MatMul(x, c)",  # computed from constants, and packed
+    "read by cpu": "c = Mul(w, v) s = Sub(x, c) y = CumSum(s, axis)",  # computed from constants, and read in runs
+    "branches": "h = MatMul(x, w) y = If (yes) <then_branch = t () => (float[?, ?] a) { a = Add(h, v) }, else_branch = e () => (float[?, ?] b) { b = Sub(h, v) }>",
+    "text": "y = StringConcat(t, t)",
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("where", ["inside", "beside"])
+def test_the_plan_computes_the_same_bits(name, where, tmp_path):
+    feeds = {"t": np.array(["a", ""], object)} if name == "text" else {"x": random(64, 64, seed=9)}
+    constants = {"w": random(64, 64), "v": random(64, 64, seed=1), "axis": np.array(0), "yes": np.array(True)}
+    if name == "branches":
+        feeds["yes"] = constants.pop("yes")
+    model, feeds = small_graph(PLANS[name], feeds, {key: value for key, value in constants.items() if key in PLANS[name]})
+    if where == "beside":
+        onnx.save(model, tmp_path / "a.onnx", save_as_external_data=True, location="a.data", size_threshold=0)
+    else:
+        onnx.save(model, tmp_path / "a.onnx")
+    expected = gantry.Session(tmp_path / "a.onnx", device="CPU", config={"session": {"threads": 2}}).run(feeds)["y"]
+    for state in ("made", "used", "used"):
+        session = load(tmp_path / "a.onnx", tmp_path)
+        assert session.artefact.state == state, session.artefact.reason
+        np.testing.assert_array_equal(session.run(feeds)["y"], expected)
+        del session
+    assert b"a.onnx" in file_of(tmp_path).read_bytes()
+
+
+def test_external_data_that_changed_is_seen(tmp_path):
+    model, feeds = small_graph("y = MatMul(x, w)", {"x": random(64, 64, seed=9)}, {"w": random(64, 64)})
+    onnx.save(model, tmp_path / "a.onnx", save_as_external_data=True, location="a.data", size_threshold=0)
+    first = load(tmp_path / "a.onnx", tmp_path).run(feeds)["y"]
+    assert load(tmp_path / "a.onnx", tmp_path).artefact.state == "used"
+    data = np.fromfile(tmp_path / "a.data", np.float32)
+    (-data).tofile(tmp_path / "a.data")
+    session = load(tmp_path / "a.onnx", tmp_path)
+    assert session.artefact.state == "rebuilt" and "content" in session.artefact.reason
+    np.testing.assert_array_equal(session.run(feeds)["y"], -first)
+    del session
+    (tmp_path / "a.data").unlink()
+    with pytest.raises(gantry.NotFoundError, match="a.data"):
+        load(tmp_path / "a.onnx", tmp_path)
+
+
 def test_what_was_chosen_by_timing_is_kept(tmp_path):
     path, _ = saved(tmp_path, *MODELS["timed"])
     assert load(path, tmp_path).artefact.state == "made"
