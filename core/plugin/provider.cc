@@ -170,6 +170,19 @@ void PluginProvider::enumerate() {
   }
   throw_if(sink.error, who);
   check_slots();
+  find_peer_copies();
+}
+
+// Only of providers with two devices that it can be used for.
+void PluginProvider::find_peer_copies() {
+  const auto count = std::count_if(
+      devices_.begin(), devices_.end(),
+      [](const PluginDevice& device) { return device.is_ready() && !device.has_host_memory(); });
+  if (count < 2 || !api_.native_handle) return;
+  constexpr std::string_view kKind = GANTRY_PEER_COPIES;
+  const auto* found = static_cast<const gantry_peer_copies*>(
+      api_.native_handle(nullptr, nullptr, {kKind.data(), kKind.size()}));
+  if (found && GANTRY_HAS(found, copy) && found->copy) peer_copies_ = found;
 }
 
 void PluginProvider::add_device(const gantry_device_info& info) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <gantry/device.h>
+#include <gantry/peer_copies.h>
 #include <gantry/provider.h>
 
 #include <memory>
@@ -58,6 +59,8 @@ class PluginProvider {
   /// The provider's table, widened to this host's: slots that it does not have are null. `self` is
   /// in it.
   [[nodiscard]] const gantry_provider_api& api() const { return api_; }
+  /// The extension of that name; null: it has none, or runs in a process of its own.
+  [[nodiscard]] const gantry_peer_copies* peer_copies() const { return peer_copies_; }
   /// The process-wide options it was opened with.
   [[nodiscard]] const std::string& options() const { return options_; }
   /// Every device it reported, by index.
@@ -83,6 +86,7 @@ class PluginProvider {
   void isolate(const Origin& origin);
   void check_slots() const;
   void enumerate();
+  void find_peer_copies();
   void add_device(const gantry_device_info& info);
   void close();
 
@@ -92,6 +96,7 @@ class PluginProvider {
   MarkNumber mark_ = 0;
   std::unique_ptr<IsolatedProvider> isolated_;
   gantry_provider_api api_ = {};
+  const gantry_peer_copies* peer_copies_ = nullptr;
   std::vector<PluginDevice> devices_;
   std::mutex mutex_;
   std::vector<gantry_device*> opened_;

@@ -20,6 +20,7 @@ uint32_t DeviceTable::space_of(const Device& device, const std::vector<DevicePro
       api.capture_begin && api.capture_end && api.capture_launch && api.capture_destroy;
   can_capture_.push_back(has_slots && (owner.device().flags & GANTRY_DEVICE_CAPTURE) ? 1 : 0);
   owners_.push_back(owner.provider);
+  spaces_.back().peer_copies = owner.provider->peer_copies();
   return space_count() - 1;
 }
 
@@ -29,6 +30,11 @@ uint32_t DeviceTable::area_of(const std::shared_ptr<SharedArena>& arena) {
   }
   areas_.emplace_back("memory shared with a worker process", arena, budget_);
   return area_count();
+}
+
+bool DeviceTable::can_copy_between(uint32_t from, uint32_t to) const {
+  return from != 0 && to != 0 && from != to && owners_[from - 1] == owners_[to - 1] &&
+         owners_[to - 1]->peer_copies();
 }
 
 void DeviceTable::require_good() const {

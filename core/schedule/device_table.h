@@ -38,6 +38,9 @@ class DeviceTable {
   [[nodiscard]] const Device& device(uint32_t space) const { return devices_[space]; }
   /// True if the device can record work and launch it again.
   [[nodiscard]] bool can_capture(uint32_t space) const { return can_capture_[space] != 0; }
+  /// True if the first device's memory can be copied to the second's without the host: both are
+  /// the same provider's, which can.
+  [[nodiscard]] bool can_copy_between(uint32_t from, uint32_t to) const;
   /// DEVICE_LOST if one of the devices is blocked, with the reason.
   void require_good() const;
   /// True if nothing may be called for one of the devices.

@@ -249,6 +249,14 @@ void Frame::run_copy(const Step& step, StepCall& call) {
   const gantry_tensor* target =
       request(call, 0, static_cast<DType>(source.dtype), source.rank, source.shape);
   if (source.size_bytes == 0) return;
+  const MemorySpace& space = context_.space(step.space);
+  const uint32_t from = program_.slots()[step.inputs[0]].space;
+  if (from != 0 && from != step.space) {
+    space.check(space.peer_copies->copy(context_.stream(step.space), context_.stream(from),
+                                        target->data, source.data, source.size_bytes),
+                step.label);
+    return;
+  }
   const gantry_copy copy = {
       sizeof(copy),
       static_cast<uint32_t>(to_host ? GANTRY_COPY_DEVICE_TO_HOST : GANTRY_COPY_HOST_TO_DEVICE),
@@ -258,7 +266,6 @@ void Frame::run_copy(const Step& step, StepCall& call) {
       source.size_bytes,
       source.size_bytes,
       source.size_bytes};
-  const MemorySpace& space = context_.space(step.space);
   space.check(space.api->copy(context_.stream(step.space), &copy), step.label);
 }
 

@@ -31,9 +31,9 @@ void find_lifetimes(std::vector<Step>& steps, const std::vector<SlotInfo>& slots
     for (const uint32_t slot : step.inputs) {
       if (slot == kNoSlot) continue;
       last[slot] = i;
-      // A device may read host memory long after the step was issued, so it is kept until the run
-      // ends.
-      if (step.space != 0 && slots[slot].space == 0) kept[slot] = 1;
+      // A device may read host memory, or another device's, long after the step was issued, so it
+      // is kept until the run ends.
+      if (step.space != 0 && slots[slot].space != step.space) kept[slot] = 1;
     }
     for (const uint32_t slot : step.outputs) {
       if (slot == kNoSlot) continue;

@@ -18,6 +18,7 @@
 
 struct gantry_device;
 struct gantry_error;
+struct gantry_peer_copies;
 struct gantry_provider_api;
 
 namespace gantry {
@@ -91,6 +92,8 @@ class MemorySpace {
 
   const gantry_provider_api* api = nullptr;  ///< null: host memory
   gantry_device* device = nullptr;
+  /// From memory of another device of its owner; null: they go through host memory.
+  const gantry_peer_copies* peer_copies = nullptr;
 
  private:
   struct State {

@@ -161,10 +161,12 @@ class ProgramBuilder {
     if (const uint32_t slot = find_slot(value, space, false); slot != kNoSlot) return slot;
     if (const uint32_t slot = find_slot(value, space, true); slot != kNoSlot)
       return add_reorder(value, slot);
-    // Between two devices the way leads through host memory.
-    const uint32_t home = program_.slots_[home_of(value)].space;
-    const uint32_t source = readable(value, home != 0 && space != 0 ? 0 : home);
-    return add_copy(value, source, space);
+    // Between two devices the way leads through host memory, unless their provider has a shorter
+    // one. Memory of a body's frame is used again before a run ends, which that way does not bear.
+    const uint32_t home = space_made_in(value);
+    const bool is_direct = home == 0 || space == 0 ||
+                           (options_.leaves_session && devices_.can_copy_between(home, space));
+    return add_copy(value, readable(value, is_direct ? home : 0), space);
   }
 
   // The slot that a kernel in `space` reads for a port.
@@ -187,6 +189,15 @@ class ProgramBuilder {
     return home->second;
   }
 
+  // The space of the first of its slots.
+  [[nodiscard]] uint32_t space_made_in(const GraphValue* value) const {
+    uint32_t first = home_of(value);
+    for (auto at = slots_.lower_bound({value, 0, false});
+         at != slots_.end() && std::get<0>(at->first) == value; ++at)
+      first = std::min(first, at->second);
+    return program_.slots_[first].space;
+  }
+
   uint32_t add_copy(const GraphValue* value, uint32_t source, uint32_t space) {
     if (value->type.kind != Kind::kTensor || value->type.dtype == DType::kString) {
       throw Error(Code::kUnsupported, "value \"" + value->name +
@@ -202,7 +213,7 @@ class ProgramBuilder {
     step.node = value->name;
     step.op_type = "copy";
     step.provider = "core";
-    step.space = from != 0 ? from : space;
+    step.space = space != 0 ? space : from;
     step.device = devices_.device(step.space).to_string();
     step.inputs = {source};
     step.outputs = {target};

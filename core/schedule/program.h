@@ -71,7 +71,7 @@ struct Step {
   std::string provider;
   std::string kernel_name;  ///< the provider's
   std::string device;
-  uint32_t space = 0;                     ///< where the kernel runs; of a copy the device's space
+  uint32_t space = 0;  ///< where the kernel runs; of a copy the device's space, of two the target's
   std::shared_ptr<PluginProvider> owner;  ///< outlives the kernel, so it stands before it
   CompiledKernel kernel;
   uint64_t mark = 0;              ///< that its kernel runs, for a process that ends in it

@@ -308,12 +308,13 @@ class CostMover {
            });
   }
 
-  static size_t copies(uint32_t home, std::set<uint32_t> needs) {
-    const bool between_devices =
+  // In a body of control flow it may be one more.
+  [[nodiscard]] size_t copies(uint32_t home, std::set<uint32_t> needs) const {
+    const bool by_host =
         home != kHostSpace && std::any_of(needs.begin(), needs.end(), [&](uint32_t space) {
-          return space != kHostSpace && space != home;
+          return space != kHostSpace && space != home && !spaces_.can_copy_between(home, space);
         });
-    if (between_devices) needs.insert(kHostSpace);
+    if (by_host) needs.insert(kHostSpace);
     return needs.size() - needs.count(home);
   }
 

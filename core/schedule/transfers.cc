@@ -12,8 +12,10 @@ using Need = std::pair<uint32_t, uint32_t>;
 
 class Collector {
  public:
-  explicit Collector(const GraphPlacement& placement)
-      : placement_(placement), home_(placement.graph->values().size(), kHostSpace) {}
+  Collector(const GraphPlacement& placement, bool is_body)
+      : placement_(placement),
+        is_body_(is_body),
+        home_(placement.graph->values().size(), kHostSpace) {}
 
   std::vector<Transfer> run() {
     for (const Claim& claim : placement_.claims) visit_claim(claim, spaces_.of(*claim.candidate));
@@ -49,7 +51,8 @@ class Collector {
     std::vector<Transfer> transfers;
     for (const auto& [value, space] : needs_) {
       if (space == home_[value]) continue;
-      const uint32_t from = space == kHostSpace ? home_[value] : kHostSpace;
+      const uint32_t from =
+          space == kHostSpace || is_direct(home_[value], space) ? home_[value] : kHostSpace;
       transfers.push_back(
           {placement_.graph->values()[value].get(), spaces_.device(from), spaces_.device(space)});
     }
@@ -60,12 +63,18 @@ class Collector {
     const size_t count = needs_.size();
     for (size_t i = 0; i < count; ++i) {
       const auto [value, space] = needs_[i];
-      if (space != kHostSpace && home_[value] != kHostSpace && space != home_[value])
+      if (space != kHostSpace && home_[value] != kHostSpace && space != home_[value] &&
+          !is_direct(home_[value], space))
         needs_.emplace_back(value, kHostSpace);
     }
   }
 
+  [[nodiscard]] bool is_direct(uint32_t from, uint32_t to) const {
+    return !is_body_ && spaces_.can_copy_between(from, to);
+  }
+
   const GraphPlacement& placement_;
+  const bool is_body_;
   std::vector<uint32_t> home_;  // by value
   SpaceNumbers spaces_;
   std::vector<Need> needs_;
@@ -78,11 +87,17 @@ uint32_t SpaceNumbers::of(const Candidate& candidate) {
   const auto found = std::find(devices_.begin() + 1, devices_.end(), candidate.device);
   if (found != devices_.end()) return static_cast<uint32_t>(found - devices_.begin());
   devices_.push_back(candidate.device);
+  providers_.push_back(candidate.provider.get());
   return static_cast<uint32_t>(devices_.size() - 1);
 }
 
-std::vector<Transfer> transfers_of(const GraphPlacement& placement) {
-  return Collector(placement).run();
+bool SpaceNumbers::can_copy_between(uint32_t from, uint32_t to) const {
+  return from != kHostSpace && to != kHostSpace && from != to &&
+         providers_[from] == providers_[to] && providers_[to]->peer_copies();
+}
+
+std::vector<Transfer> transfers_of(const GraphPlacement& placement, bool is_body) {
+  return Collector(placement, is_body).run();
 }
 
 uint64_t estimated_bytes(const GraphValue& value) {

@@ -25,9 +25,13 @@ class SpaceNumbers {
   /// The space in which kernels of the candidate work.
   uint32_t of(const Candidate& candidate);
   [[nodiscard]] const Device& device(uint32_t space) const { return devices_[space]; }
+  /// True if a value goes from one space to the other without the host: see
+  /// DeviceTable::can_copy_between.
+  [[nodiscard]] bool can_copy_between(uint32_t from, uint32_t to) const;
 
  private:
   std::vector<Device> devices_{1};
+  std::vector<const PluginProvider*> providers_{nullptr};
 };
 
 /// True if a slot with these port flags is read or written in host memory, whatever the device.
@@ -36,8 +40,9 @@ inline bool is_host_port(const Port& port) {
 }
 
 /// The copies of one graph, in the order of its values; bodies are graphs of their own. Constants
-/// are uploaded once and are no transfers. Between two devices a value goes through host memory.
-std::vector<Transfer> transfers_of(const GraphPlacement& placement);
+/// are uploaded once and are no transfers. Between two devices a value goes through host memory,
+/// unless they are one provider's that can copy between them and the graph is no body.
+std::vector<Transfer> transfers_of(const GraphPlacement& placement, bool is_body);
 
 /// Bytes of a value as far as its type is known, unknown extents counted as 1; 0 for what is no
 /// tensor of numbers.

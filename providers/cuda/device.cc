@@ -178,6 +178,25 @@ void Device::require_alive() const {
   }
 }
 
+void Device::reach(const Device& other) {
+  const std::lock_guard<std::mutex> lock(reach_mutex_);
+  if (!reached_.insert(other.facts.id).second) return;
+  int can = 0;
+  int result = driver.can_access_peer(&can, facts.number, other.facts.number);
+  if (result == kSuccess && can != 0) {
+    PoolAccess access;
+    access.device = facts.number;
+    result = driver.pool_share(other.pool_, &access, 1);
+  }
+  if (result == kSuccess && can != 0) return;
+  if (is_fatal(result)) require(result, "reaching another device");
+  const std::string text =
+      name() + " cannot reach the memory of " + other.name() + " (" +
+      (result == kSuccess ? "the driver says that they are no peers" : driver.describe(result)) +
+      "): what is copied from there goes through host memory, which is slower";
+  host->log(GANTRY_LOG_WARNING, sdk::to_str(text));
+}
+
 Blas* Device::blas() {
   if (services_.options.own_kernels) return nullptr;
   std::call_once(blas_once_, [&] {
@@ -228,7 +247,9 @@ void* Device::allocate(uint64_t size_bytes) {
   Address address = 0;
   int result = take(size_bytes, address);
   if (result == kOutOfMemory) {
-    // What the pool holds and nobody uses may be in pieces that do not fit.
+    // What the pool holds and nobody uses may be in pieces that do not fit. It goes back to the
+    // system when the stream has come to where it was given back.
+    driver.stream_synchronize(stream_);
     driver.pool_trim(pool_, 0);
     result = take(size_bytes, address);
   }

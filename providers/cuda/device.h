@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -84,6 +85,13 @@ class Device {
   void free(void* memory) noexcept;
   [[nodiscard]] MemoryFigures figures() const;
 
+  /// The driver's handle, for what names the contexts of two devices.
+  [[nodiscard]] ContextHandle context() const { return context_; }
+  /// Lets this device read the memory of another directly, where both can; where they cannot, says
+  /// so once: the driver then copies between them through host memory. Any time before a copy.
+  /// DEVICE_LOST.
+  void reach(const Device& other);
+
   const gantry_host* const host;
   const Driver& driver;
   const DeviceFacts facts;
@@ -117,6 +125,8 @@ class Device {
   std::once_flag dnn_once_;
   std::unique_ptr<Dnn> dnn_;
   mutable std::atomic<bool> is_lost_{false};
+  std::mutex reach_mutex_;
+  std::set<uint32_t> reached_;  // ids of devices that reach() was called for
   mutable std::mutex mutex_;
   std::unordered_map<void*, uint64_t> blocks_;  // bytes of each
   uint64_t used_ = 0;

@@ -59,6 +59,13 @@ struct PoolProperties {
 constexpr int kPoolReleaseThreshold = 4;
 constexpr int kPoolReservedBytes = 5;
 
+/// Who may use a pool's memory.
+struct PoolAccess {
+  int location_type = 1;  // a device
+  int device = 0;
+  int flags = 3;  // reads and writes
+};
+
 /// A copy of rows.
 struct Copy2d {
   size_t source_x = 0, source_y = 0;
@@ -96,11 +103,13 @@ constexpr int kCaptureOfThread = 1;
   X(context_retain, cuDevicePrimaryCtxRetain, int, (ContextHandle*, DeviceNumber))             \
   X(context_release, cuDevicePrimaryCtxRelease_v2, int, (DeviceNumber))                        \
   X(context_set_current, cuCtxSetCurrent, int, (ContextHandle))                                \
+  X(can_access_peer, cuDeviceCanAccessPeer, int, (int*, DeviceNumber, DeviceNumber))           \
   X(pool_create, cuMemPoolCreate, int, (PoolHandle*, const PoolProperties*))                   \
   X(pool_destroy, cuMemPoolDestroy, int, (PoolHandle))                                         \
   X(pool_set, cuMemPoolSetAttribute, int, (PoolHandle, int, void*))                            \
   X(pool_get, cuMemPoolGetAttribute, int, (PoolHandle, int, void*))                            \
   X(pool_trim, cuMemPoolTrimTo, int, (PoolHandle, size_t))                                     \
+  X(pool_share, cuMemPoolSetAccess, int, (PoolHandle, const PoolAccess*, size_t))              \
   X(pool_allocate, cuMemAllocFromPoolAsync, int, (Address*, size_t, PoolHandle, StreamHandle)) \
   X(memory_free, cuMemFreeAsync, int, (Address, StreamHandle))                                 \
   X(host_allocate, cuMemHostAlloc, int, (void**, size_t, unsigned))                            \
@@ -108,6 +117,8 @@ constexpr int kCaptureOfThread = 1;
   X(copy_in, cuMemcpyHtoDAsync_v2, int, (Address, const void*, size_t, StreamHandle))          \
   X(copy_out, cuMemcpyDtoHAsync_v2, int, (void*, Address, size_t, StreamHandle))               \
   X(copy_within, cuMemcpyDtoDAsync_v2, int, (Address, Address, size_t, StreamHandle))          \
+  X(copy_between, cuMemcpyPeerAsync, int,                                                      \
+    (Address, ContextHandle, Address, ContextHandle, size_t, StreamHandle))                    \
   X(copy_2d, cuMemcpy2DAsync_v2, int, (const Copy2d*, StreamHandle))                           \
   X(fill_8, cuMemsetD8Async, int, (Address, unsigned char, size_t, StreamHandle))              \
   X(stream_create, cuStreamCreate, int, (StreamHandle*, unsigned))                             \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "slots.h"
 
+#include <gantry/peer_copies.h>
 #include <gantry/sdk/error.h>
 
 #include "reorder.h"
@@ -14,9 +15,18 @@ Stream* from(gantry_stream* stream) { return reinterpret_cast<Stream*>(stream); 
 Event* from(gantry_event* event) { return reinterpret_cast<Event*>(event); }
 Capture* from(gantry_capture* capture) { return reinterpret_cast<Capture*>(capture); }
 
+gantry_error* copy_from_peer(gantry_stream* stream, gantry_stream* source_stream, void* target,
+                             const void* source, uint64_t size_bytes) {
+  return sdk::guard(from(stream)->device().host, [&] {
+    from(stream)->copy_from(*from(source_stream), target, source, size_bytes);
+  });
+}
+
 // "cuda.stream": the stream, as the driver's libraries take it; "cuda.memory": a MemoryFigures,
 // which the caller's thread may read until it asks again.
 void* native_handle(gantry_device* device, gantry_stream* stream, gantry_str kind) {
+  static gantry_peer_copies peers = {sizeof(gantry_peer_copies), 0, copy_from_peer};
+  if (sdk::to_view(kind) == GANTRY_PEER_COPIES) return &peers;
   if (sdk::to_view(kind) == "cuda.stream" && stream) return from(stream)->handle();
   if (sdk::to_view(kind) != "cuda.memory" || !device) return nullptr;
   thread_local MemoryFigures figures;

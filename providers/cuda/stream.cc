@@ -75,6 +75,7 @@ Stream::Stream(Device& device)
 
 Stream::~Stream() {
   device_.make_current();
+  if (given_) device_.driver.event_destroy(given_);
   device_.driver.stream_destroy(handle_);
 }
 
@@ -165,6 +166,30 @@ void Stream::issue(const gantry_copy& copy) {
     rows.height = copy.rows;
     device_.require(driver.copy_2d(&rows, handle_), "copying rows");
   }
+}
+
+void Stream::copy_from(Stream& source_stream, void* target, const void* source,
+                       uint64_t size_bytes) {
+  Device& other = source_stream.device_;
+  device_.require_alive();
+  other.require_alive();
+  if (size_bytes == 0) return;
+  const Driver& driver = device_.driver;
+  other.enter();
+  if (!source_stream.given_) {
+    other.require(driver.event_create(&source_stream.given_, kNoTiming), "making an event");
+  }
+  other.require(driver.event_record(source_stream.given_, source_stream.handle_),
+                "recording an event");
+  device_.enter();
+  device_.reach(other);
+  // Of an event that is recorded again the wait means what was recorded before it.
+  device_.require(driver.stream_wait(handle_, source_stream.given_, 0),
+                  "letting a stream wait for another device");
+  device_.require(driver.copy_between(reinterpret_cast<uintptr_t>(target), device_.context(),
+                                      reinterpret_cast<uintptr_t>(source), other.context(),
+                                      size_bytes, handle_),
+                  "copying from another device");
 }
 
 void Stream::synchronize() {

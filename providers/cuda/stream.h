@@ -55,6 +55,9 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   void copy(const gantry_copy& copy);
+  /// A copy from another device's memory to this one's, after the work that `source_stream`, of
+  /// that device, was given so far. Neither it nor the caller waits.
+  void copy_from(Stream& source_stream, void* target, const void* source, uint64_t size_bytes);
   void synchronize();
 
   /// Capture: see gantry_provider_api.
@@ -72,6 +75,7 @@ class Stream {
 
   Device& device_;
   StreamHandle handle_ = nullptr;
+  EventHandle given_ = nullptr;     // recorded where another device goes on; made on first use
   std::shared_ptr<Outbox> outbox_;  // shared with events, which may outlive the stream
 };
 

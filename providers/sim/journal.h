@@ -14,7 +14,7 @@
 namespace gantry::sim {
 
 struct Journal {
-  enum class Kind : uint8_t { kKernel, kCopyIn, kCopyOut, kCopyWithin, kLaunch };
+  enum class Kind : uint8_t { kKernel, kCopyIn, kCopyOut, kCopyWithin, kCopyBetween, kLaunch };
 
   struct Entry {
     uint32_t device = 0;
@@ -29,7 +29,8 @@ struct Journal {
   std::atomic<uint64_t> kernels{0};       ///< executed, those of a launch too
   std::atomic<uint64_t> copies_in{0};
   std::atomic<uint64_t> copies_out{0};
-  std::atomic<uint64_t> captures{0};  ///< recorded
+  std::atomic<uint64_t> copies_between{0};  ///< from one device to another
+  std::atomic<uint64_t> captures{0};        ///< recorded
   std::atomic<uint64_t> captures_alive{0};
   std::atomic<uint64_t> launches{0};
   std::atomic<uint64_t> streams{0};  ///< that exist

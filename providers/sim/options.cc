@@ -35,6 +35,7 @@ Options::Options(gantry_str text) {
   seed = root.value("seed", seed);
   rendezvous = root.value("rendezvous", rendezvous);
   capture = root.value("capture", capture);
+  peer_copies = root.value("peer_copies", peer_copies);
   no_capture = root.value("no_capture", no_capture);
   journal = root.value("journal", journal);
   const json wrong = root.value("faults", json::object());

@@ -51,6 +51,7 @@ struct Options {
   uint64_t seed = 0;
   uint32_t rendezvous = 0;  ///< devices that wait for each other in their first kernels; 0: none
   bool capture = true;
+  bool peer_copies = true;
   std::vector<std::string> no_capture;  ///< operators whose kernels must not be captured
   bool journal = false;
   Faults faults;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The provider: the devices that the options name, and the slots over memory, streams and captures.
+#include <gantry/peer_copies.h>
 #include <gantry/sdk/blob.h>
 #include <gantry/sdk/provider.h>
 #include <gantry/sdk/work.h>
@@ -62,6 +63,34 @@ gantry_error* enqueue_copy(gantry_stream* stream, const gantry_copy* copy) {
     to.enqueue(Task(
         kind, "", "copy", [copy = *copy](const Memory& memory) { run_copy(memory, copy); }, false));
   });
+}
+
+gantry_error* enqueue_peer_copy(gantry_stream* stream, gantry_stream* source_stream, void* target,
+                                const void* source, uint64_t size_bytes) {
+  Stream& to = *from(stream);
+  Stream& of = *from(source_stream);
+  return sdk::guard(to.device().host, [&] {
+    of.given().record(of);
+    of.given().wait(to);
+    const Memory* there = &of.device().memory;
+    to.enqueue(Task(
+        Journal::Kind::kCopyBetween, "", "copy",
+        [there, target, source, size_bytes](const Memory& here) {
+          const std::byte* bytes = there->real(source, size_bytes, "copy from a device, source");
+          std::byte* place = here.real(target, size_bytes, "copy from a device, target");
+          if (size_bytes > 0) std::memcpy(place, bytes, size_bytes);
+        },
+        false));
+  });
+}
+
+void* native_handle(gantry_device* device, gantry_stream*, gantry_str kind) {
+  return sdk::to_view(kind) == "sim.journal" ? &from(device)->journal : nullptr;
+}
+
+void* native_handle_or_peers(gantry_device* device, gantry_stream* stream, gantry_str kind) {
+  static gantry_peer_copies peers = {sizeof(gantry_peer_copies), 0, enqueue_peer_copy};
+  return sdk::to_view(kind) == GANTRY_PEER_COPIES ? &peers : native_handle(device, stream, kind);
 }
 
 class SimProvider final : public sdk::Provider {
@@ -184,9 +213,8 @@ class SimProvider final : public sdk::Provider {
       host->log(GANTRY_LOG_ERROR, host->error_message(error));  // destroying cannot fail
       host->error_release(error);
     };
-    api_.native_handle = [](gantry_device* device, gantry_stream*, gantry_str kind) -> void* {
-      return sdk::to_view(kind) == "sim.journal" ? &from(device)->journal : nullptr;
-    };
+    // With the extension, as the options have it.
+    api_.native_handle = options_.peer_copies ? native_handle_or_peers : native_handle;
   }
 
   void fill_stream_slots() {

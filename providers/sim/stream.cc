@@ -34,6 +34,11 @@ Stream::~Stream() {
   --device_.journal.streams;
 }
 
+Event& Stream::given() {
+  if (!given_) given_ = std::make_unique<Event>(device_);
+  return *given_;
+}
+
 void Stream::enqueue(const Task& task) {
   device_.require_alive();
   if (!recording_) {
@@ -167,6 +172,7 @@ void Stream::execute(const Task& task) {
   if (task.kind() == Journal::Kind::kKernel) ++journal.kernels;
   if (task.kind() == Journal::Kind::kCopyIn) ++journal.copies_in;
   if (task.kind() == Journal::Kind::kCopyOut) ++journal.copies_out;
+  if (task.kind() == Journal::Kind::kCopyBetween) ++journal.copies_between;
   journal.write(device_.id, number_, task.kind(), true, task.name());
 }
 

@@ -37,6 +37,8 @@ struct Capture {
   std::vector<Task> tasks;
 };
 
+class Event;
+
 class Stream {
  public:
   explicit Stream(Device& device);
@@ -59,6 +61,10 @@ class Stream {
   void launch(const Capture& capture);
   /// Whether a stream of any device records what this thread queues.
   static bool is_capturing_here();
+
+  /// An event for what other devices wait for before they copy from this one; recorded on this
+  /// stream only, so that a wait for an earlier record is not ended by a later one.
+  Event& given();
 
   [[nodiscard]] Device& device() { return device_; }
 
@@ -83,6 +89,7 @@ class Stream {
   bool is_ending_ = false;
   Failure failure_;
   std::unique_ptr<Capture> recording_;  // of the capturing thread
+  std::unique_ptr<Event> given_;        // made on first use
   std::thread thread_;                  // last: it uses all of the above
 };
 

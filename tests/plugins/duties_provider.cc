@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A provider that keeps every rule of docs/ABI.md but one, chosen by the option "breaks"; without
-// it, all. Its device has memory of its own (the host's, really), and streams that do nothing until
-// somebody waits, so that whoever forgets to wait sees old bytes.
+// it, all. Its devices have memory of their own (the host's, really), and streams that do nothing
+// until somebody waits, so that whoever forgets to wait sees old bytes.
+#include <gantry/peer_copies.h>
 #include <gantry/sdk/blob.h>
 #include <gantry/sdk/provider.h>
 
@@ -161,6 +162,7 @@ class Duties : public sdk::Provider {
     fill_memory();
     fill_streams();
     fill_captures();
+    fill_peers();
     static int made = 0;
     is_second = ++made > 1;
     if (breaks("allocation")) use_host_memory(*offer.host);
@@ -201,9 +203,8 @@ class Duties : public sdk::Provider {
     const bool is_other = breaks("restless") && times++ % 2 == 1;
     info.name = sdk::to_str(breaks("nameless") ? "" : is_other ? "another" : "a device that waits");
     sink.device(sink.self, &info);
-    if (!breaks("reasonless")) return;
     info.id = 1;
-    info.state = GANTRY_DEVICE_ABSENT;
+    if (breaks("reasonless")) info.state = GANTRY_DEVICE_ABSENT;
     sink.device(sink.self, &info);
   }
 
@@ -366,6 +367,24 @@ class Duties : public sdk::Provider {
     api_.copy = [](gantry_stream* stream, const gantry_copy* copy) -> gantry_error* {
       stream_of(stream).put([copy = *copy] { copy_rows(copy); });
       return nullptr;
+    };
+  }
+
+  // Both devices have the same memory.
+  static gantry_error* copy_from_peer(gantry_stream* stream, gantry_stream* source_stream,
+                                      void* target, const void* source, uint64_t size_bytes) {
+    Stream& other = stream_of(source_stream);
+    stream_of(stream).put([&other, until = other.given, target, source, size_bytes] {
+      if (!breaks("peers")) other.run_until(until);
+      std::memcpy(target, source, size_bytes);
+    });
+    return nullptr;
+  }
+
+  void fill_peers() {
+    api_.native_handle = [](gantry_device*, gantry_stream*, gantry_str kind) -> void* {
+      static gantry_peer_copies peers = {sizeof(gantry_peer_copies), 0, copy_from_peer};
+      return sdk::to_view(kind) == GANTRY_PEER_COPIES ? &peers : nullptr;
     };
   }
 

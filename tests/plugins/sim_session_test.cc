@@ -20,15 +20,20 @@ using test::SimRuntime;
 struct Copies {
   uint64_t in = 0;
   uint64_t out = 0;
+  uint64_t between = 0;  // two devices
   friend bool operator==(const Copies&, const Copies&) = default;
-  friend Copies operator-(const Copies& a, const Copies& b) { return {a.in - b.in, a.out - b.out}; }
+  friend Copies operator-(const Copies& a, const Copies& b) {
+    return {a.in - b.in, a.out - b.out, a.between - b.between};
+  }
 };
 
 std::ostream& operator<<(std::ostream& out, const Copies& copies) {
-  return out << copies.in << " in, " << copies.out << " out";
+  return out << copies.in << " in, " << copies.out << " out, " << copies.between << " between";
 }
 
-Copies copies_of(const sim::Journal& journal) { return {journal.copies_in, journal.copies_out}; }
+Copies copies_of(const sim::Journal& journal) {
+  return {journal.copies_in, journal.copies_out, journal.copies_between};
+}
 
 struct Shape {
   const char* name;
@@ -36,6 +41,7 @@ struct Shape {
   std::map<std::string, std::string> devices;
   Copies at_load;  // constants
   Copies per_run;
+  bool by_host = false;  // what goes from one device to another
 };
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << shape.name; }
@@ -44,11 +50,13 @@ class CopiesOf : public testing::TestWithParam<Shape> {};
 
 TEST_P(CopiesOf, AreMadeWhereTheyAreNeededAndNowhereElse) {
   const Shape& shape = GetParam();
-  SimRuntime sim(R"({"latency_us": 0, "jitter_us": 100})");
+  SimRuntime sim(std::string(R"({"latency_us": 0, "jitter_us": 100, "peer_copies": )") +
+                 (shape.by_host ? "false}" : "true}"));
   const sim::Journal& journal = sim.journal();
   Session session = sim.session(shape.model, placed(shape.devices));
   EXPECT_EQ(copies_of(journal), shape.at_load) << session.graph_text();
-  EXPECT_EQ(session.placement().copies, shape.per_run.in + shape.per_run.out);
+  EXPECT_EQ(session.placement().copies,
+            shape.per_run.in + shape.per_run.out + shape.per_run.between);
   Session cpu = sim.on_cpu(shape.model);
   for (uint32_t run = 0; run < 4; ++run) {
     Inputs inputs;
@@ -110,13 +118,43 @@ INSTANTIATE_TEST_SUITE_P(
               "  [there] c = Add(b, b) [there_too] y = Relu(c) }",
               {{"there*", "SIM:1"}},
               {0, 0},
-              {2, 2}},
+              {1, 1, 1}},
+        Shape{"device_to_device_by_the_host",
+              "g (float[2,3] x) => (float[2,3] y) { a = Relu(x) b = Mul(a, a)"
+              "  [there] c = Add(b, b) [there_too] y = Relu(c) }",
+              {{"there*", "SIM:1"}},
+              {0, 0},
+              {2, 2},
+              true},
         Shape{"there_and_back",
               "g (float[2,3] x) => (float[2,3] y) { a = Relu(x) [there] b = Mul(a, a) y = Add(b, "
               "a) }",
               {{"there", "SIM:1"}},
               {0, 0},
-              {3, 3}},
+              {1, 1, 2}},
+        Shape{"there_and_back_by_the_host",
+              "g (float[2,3] x) => (float[2,3] y) { a = Relu(x) [there] b = Mul(a, a) y = Add(b, "
+              "a) }",
+              {{"there", "SIM:1"}},
+              {0, 0},
+              {3, 3},
+              true},
+        // What the host has too goes from device to device all the same.
+        Shape{"device_to_device_and_host",
+              "g (float[2,3] x) => (float[2,3] y, float[2,3] z) { a = Relu(x) y = Tanh(a)"
+              "  [there] z = Add(a, a) }",
+              {{"there", "SIM:1"}},
+              {0, 0},
+              {1, 2, 1}},
+        // Frames of bodies use their memory again within a run.
+        Shape{"device_to_device_in_a_body",
+              "g (float[2,3] x) => (float[2,3] y) <float big = {1000}> {"
+              "  s = ReduceSum <keepdims = 0> (x) f = Less(s, big) y = If (f) <"
+              "    then_branch = t () => (float[2,3] u) { a = Relu(x) [there] u = Mul(a, a) },"
+              "    else_branch = e () => (float[2,3] v) { v = Tanh(x) }> }",
+              {{"*there", "SIM:1"}},
+              {0, 0},
+              {2, 2}},
         // The shape is wanted in host memory: nothing but the tensor itself crosses.
         Shape{"host_port_with_a_constant",
               "g (float[2,3] x) => (float[N,M] y) <int64[2] s = {3, 2}> {"
@@ -160,6 +198,46 @@ TEST(SimSession, IndependentBranchesOverlap) {
   ASSERT_EQ(first.size(), 2U);
   EXPECT_LT(first[0].first, first[1].second) << "SIM:0 began before SIM:1 had ended";
   EXPECT_LT(first[1].first, first[0].second) << "SIM:1 began before SIM:0 had ended";
+}
+
+// What the second device reads is still there when it comes to read it, though the first goes on
+// and could use the memory for what it makes next.
+TEST(SimSession, CopiesBetweenDevicesAreInOrderAndHoldNobodyUp) {
+  const std::string model =
+      "g (float[64,64] x) => (float[64,64] y, float[64,64] z) {"
+      "  a = Relu(x) [t0] b = Add(a, a) c = Mul(x, x) d = Add(c, c) e = Sub(d, x) f = Mul(e, e)"
+      "  [t1] g = Mul(b, b) y = Sub(f, x) [t2] z = Sub(g, b) }";
+  for (const char* options :
+       {R"({"latency_us": 0, "jitter_us": 200})", R"({"latency_us": 200, "capture": false})"}) {
+    SimRuntime sim(options);
+    Session session = sim.session(model, placed({{"t*", "SIM:1"}}));
+    Session cpu = sim.on_cpu(model);
+    for (uint32_t run = 0; run < 20; ++run) {
+      const Inputs inputs = {{"x", numbers({64, 64}, run)}};
+      expect_close(session.run(inputs), cpu.run(inputs));
+    }
+    EXPECT_EQ(sim.journal().copies_between, 20U);
+  }
+}
+
+TEST(SimSession, CopiesBetweenDevicesLetTheHostGoOn) {
+  // The first kernel waits inside for one of the third device, which stands behind the copy.
+  SimRuntime sim(R"({"devices": 3, "rendezvous": 2, "journal": true})");
+  const std::string model =
+      "g (float[2,3] x, float[2,3] v) => (float[2,3] y, float[2,3] z) {"
+      "  [first] a = Relu(x) [second] y = Add(a, a) [third] z = Mul(v, v) }";
+  Session session = sim.session(model, placed({{"second", "SIM:1"}, {"third", "SIM:2"}}));
+  const Inputs inputs = {{"x", numbers({2, 3})}, {"v", numbers({2, 3}, 2)}};
+  expect_close(session.run(inputs), sim.on_cpu(model).run(inputs));
+  const sim::Journal& journal = sim.journal();
+  uint32_t first_ends = 0;
+  uint32_t third_begins = UINT32_MAX;
+  for (uint32_t i = 0; i < journal.entry_count; ++i) {
+    const std::string name = journal.entries[i].name.data();
+    if (name == "Relu \"first\"" && journal.entries[i].is_end) first_ends = i;
+    if (name == "Mul \"third\"" && !journal.entries[i].is_end) third_begins = i;
+  }
+  EXPECT_LT(third_begins, first_ends) << "the host waited for the first device";
 }
 
 TEST(SimSession, HasAsManyDevicesAsTheOptionsSay) {

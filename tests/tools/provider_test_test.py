@@ -41,6 +41,7 @@ BREACHES = {
     "order": ("streams.keep-the-order", "failed", "a later copy before an earlier one"),
     "wait": ("events.wait-across-streams", "failed", "older bytes in round 1"),
     "completion": ("events.tell-completion", "failed", "found that it is not"),
+    "peers": ("copies.go-between-devices", "failed", "found others in round 1"),
     "null": ("destroy.accepts-null", "crashed", "signal 11"),
     "repeatable": ("claims.are-repeatable", "failed", "found another one"),
     "kept": ("claims.change-nothing", "failed", "found 400 bytes"),

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Level 2, second part: the order of work on streams, and events between them.
+#include <gantry/peer_copies.h>
+
+#include <string_view>
+#include <utility>
+
 #include "device_copies.h"
 #include "levels.h"
 #include "open_provider.h"
@@ -100,6 +105,53 @@ void tells_completion(const Subject& subject) {
          "answer 1 once the event's work is done");
 }
 
+const gantry_peer_copies* peers_of(const gantry_provider_api& api) {
+  constexpr std::string_view kKind = GANTRY_PEER_COPIES;
+  if (!api.native_handle) return nullptr;
+  return static_cast<const gantry_peer_copies*>(
+      api.native_handle(nullptr, nullptr, {kKind.data(), kKind.size()}));
+}
+
+// A second device that is ready and has memory of its own.
+TestDevice another_device(const OpenProvider& provider, const TestDevice& first) {
+  for (TestDevice& device : provider.devices()) {
+    if (device.index != first.index && device.state == GANTRY_DEVICE_READY &&
+        !device.has_host_memory())
+      return std::move(device);
+  }
+  throw Skip("beside " + first.label() + " no device with memory of its own is ready");
+}
+
+void copies_between_devices(const Subject& subject) {
+  const OpenProvider provider(subject);
+  const TestDevice known = device_with_streams(provider);
+  const gantry_peer_copies* peers = peers_of(provider.api());
+  if (!peers) throw Skip("the provider has no extension " GANTRY_PEER_COPIES);
+  const TestDevice known_other = another_device(provider, known);
+  const OpenDevice device(provider, known.index);
+  const OpenDevice other(provider, known_other.index);
+  std::vector<char> sent;
+  std::vector<char> received(kSize);
+  const DeviceCopies here(device, kSize);
+  const DeviceCopies there(other, kSize);
+  for (uint32_t round = 1; round <= 20; ++round) {
+    sent = pattern(kSize, round);
+    here.copy(GANTRY_COPY_HOST_TO_DEVICE, here.block(0), sent.data(), kSize);
+    here.copy(GANTRY_COPY_WITHIN_DEVICE, here.block(1), here.block(0), kSize);
+    expect_ok(peers->copy(there.stream(), here.stream(), there.block(0), here.block(1), kSize),
+              "copy of " GANTRY_PEER_COPIES);
+    there.copy(GANTRY_COPY_DEVICE_TO_HOST, received.data(), there.block(0), kSize);
+    there.synchronize();
+    expect(received == sent,
+           GANTRY_PEER_COPIES
+               ": expected the bytes that the other device's stream wrote before, found "
+               "others in round " +
+               std::to_string(round),
+           "let the stream wait for what the other stream was given so far, then copy all bytes");
+    here.synchronize();
+  }
+}
+
 void accepts_null(const Subject& subject) {
   const OpenProvider provider(subject);
   const OpenDevice device(provider, device_with_streams(provider).index);
@@ -117,6 +169,7 @@ void add_stream_checks(Checks& checks, const Subject& subject) {
   add("streams.keep-the-order", "P12", keeps_the_order);
   add("events.wait-across-streams", "P12", waits_across_streams);
   add("events.tell-completion", "P12", tells_completion);
+  add("copies.go-between-devices", "P12", copies_between_devices);
   add("destroy.accepts-null", "P6", accepts_null);
 }
 

@@ -85,7 +85,7 @@ TEST_F(ShapeArithmeticTest, GoesToTheHost) {
   EXPECT_EQ(rows[2].device, "AAA:0");
   EXPECT_EQ(rows[3].device, "DDD:0");
   EXPECT_THAT(rows[1].reason, HasSubstr("integers that the host reads"));
-  EXPECT_EQ(transfers_of(*placement_).size(), 2U);  // the input and the output
+  EXPECT_EQ(transfers_of(*placement_, false).size(), 2U);  // the input and the output
 }
 
 TEST_F(ShapeArithmeticTest, StaysWhereARuleSendsIt) {
@@ -173,7 +173,7 @@ TEST_F(CostTest, TransfersGoThroughTheHost) {
   };
   place_now();
   std::vector<std::string> ways;
-  for (const Transfer& transfer : transfers_of(*placement_)) {
+  for (const Transfer& transfer : transfers_of(*placement_, false)) {
     ways.push_back(transfer.value->name + " " + transfer.from.to_string() + " " +
                    transfer.to.to_string());
   }

@@ -156,6 +156,63 @@ TEST(CudaSession, GoesOverTwoDevices) {
   for (const int64_t count : {3, 3, 3, 777}) expect_runs(session, count);
 }
 
+// What is written by a kernel that starts late arrives, whatever comes after it.
+TEST(CudaSession, CopiesFromOneDeviceToAnother) {
+  const FakeCounters& counters = FakeRuntime::counters();
+  const auto run = [&](const std::string& machine) {
+    FakeRuntime runtime(machine);
+    Session session = runtime.session(
+        "g (float[n] x) => (float[n] y, float[n] z) <float[1] two = {2}> {"
+        "  [m] a = Mul(x, two) [o] b = Neg(x) [s] y = Sub(a, x) [p] c = Neg(b) [q] z = Add(c, y) }",
+        R"({"placement": {"rules": [{"name": "s", "device": "CUDA:1"}]}})");
+    // There and back.
+    EXPECT_EQ(session.placement().copies, 6U);
+    for (int i = 0; i < 8; ++i) {
+      const std::vector<Tensor> results = session.run({{"x", counting(1000 + i / 4)}});
+      for (int64_t k = 0; k < results[0].element_count(); ++k) {
+        ASSERT_EQ(results[0].elements<float>()[static_cast<size_t>(k)], static_cast<float>(k));
+        ASSERT_EQ(results[1].elements<float>()[static_cast<size_t>(k)], static_cast<float>(2 * k));
+      }
+    }
+  };
+  std::vector<std::string> lines;
+  set_log_handler([&](LogLevel, std::string_view line) { lines.emplace_back(line); });
+  uint64_t copies = counters.peer_copies;
+  uint64_t shared = counters.shared_pools;
+  run("devices=2 latency_us=200");
+  EXPECT_EQ(counters.peer_copies, copies + 16);
+  EXPECT_EQ(counters.shared_pools, shared + 2) << "once for each direction";
+  EXPECT_THAT(lines, testing::IsEmpty());
+
+  // Devices that are no peers, and a pool that is not shared: the driver copies by the host.
+  copies = counters.peer_copies;
+  shared = counters.shared_pools;
+  run("devices=2 peers=0");
+  EXPECT_EQ(counters.peer_copies, copies + 16);
+  EXPECT_EQ(counters.shared_pools, shared);
+  EXPECT_THAT(lines, testing::UnorderedElementsAre(
+                         testing::HasSubstr("CUDA:1 cannot reach the memory of CUDA:0 (the driver "
+                                            "says that they are no peers)"),
+                         testing::HasSubstr("CUDA:0 cannot reach the memory of CUDA:1")));
+  lines.clear();
+  run("devices=2 fail=cuMemPoolSetAccess:1");
+  EXPECT_EQ(counters.shared_pools, shared + 1);
+  EXPECT_THAT(lines,
+              testing::ElementsAre(testing::AllOf(testing::HasSubstr("cannot reach the memory of"),
+                                                  testing::HasSubstr("CUDA_ERROR_INVALID_VALUE"))));
+  set_log_handler({});
+}
+
+TEST(CudaFailure, OfACopyBetweenDevicesNamesIt) {
+  FakeRuntime runtime("devices=2 fail=cuMemcpyPeerAsync:1");
+  Session session =
+      runtime.session(kModel, R"({"placement": {"rules": [{"name": "s", "device": "CUDA:1"}]}})");
+  expect_error(Code::kDeviceError,
+               {"copy of \"a\"", "CUDA:1: copying from another device", "INVALID_VALUE"},
+               [&] { expect_runs(session, 9); });
+  expect_runs(session, 9);
+}
+
 TEST(CudaSession, MayEndAfterTheDriver) {
   const std::string fakes = std::string(GANTRY_FAKE_CUDA_FOLDER) + "_blas";
   void* driver = dlopen((fakes + "/libcuda.so.1").c_str(), RTLD_NOW);

@@ -42,6 +42,12 @@ static_assert(sizeof(PoolProperties) == sizeof(CUmemPoolProps) &&
               offsetof(PoolProperties, usage) == offsetof(CUmemPoolProps, usage));
 static_assert(PoolProperties().allocation_type == int{CU_MEM_ALLOCATION_TYPE_PINNED} &&
               PoolProperties().location_type == int{CU_MEM_LOCATION_TYPE_DEVICE});
+static_assert(sizeof(PoolAccess) == sizeof(CUmemAccessDesc) &&
+              offsetof(PoolAccess, device) ==
+                  offsetof(CUmemAccessDesc, location) + offsetof(CUmemLocation, id) &&
+              offsetof(PoolAccess, flags) == offsetof(CUmemAccessDesc, flags) &&
+              PoolAccess().location_type == int{CU_MEM_LOCATION_TYPE_DEVICE} &&
+              PoolAccess().flags == int{CU_MEM_ACCESS_FLAGS_PROT_READWRITE});
 static_assert(sizeof(Copy2d) == sizeof(CUDA_MEMCPY2D) &&
               offsetof(Copy2d, source_type) == offsetof(CUDA_MEMCPY2D, srcMemoryType) &&
               offsetof(Copy2d, source_pitch) == offsetof(CUDA_MEMCPY2D, srcPitch) &&

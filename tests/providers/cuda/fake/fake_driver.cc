@@ -4,12 +4,13 @@
 // is and what goes wrong, read again by each cuInit:
 //
 //   GANTRY_FAKE_CUDA="devices=2 version=13000 capability=90 memory=67108864 latency_us=50
-//                     fail=cuMemHostAlloc:3 lost=5 pools=0"
+//                     fail=cuMemHostAlloc:3 lost=5 pools=0 peers=0"
 //
 // `fail`: call N of a function answers that the value is invalid; `lost`: launch N breaks the
-// device; `pools=0`: it has no pools of memory. It is as strict as the driver may be: a thread
-// without a context gets nowhere, a thread whose stream records may not wait, ask or load, and a
-// kernel that uses an address as its type may not lie breaks the device.
+// device; `pools=0`: it has no pools of memory; `peers=0`: no device reaches another's. It
+// is as strict as the driver may be: a thread without a context gets nowhere, a thread whose stream
+// records may not wait, ask or load, and a kernel that uses an address as its type may not lie
+// breaks the device.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -58,7 +59,15 @@ bool is_on_device(uintptr_t address, uint64_t bytes) {
   auto after = w.blocks.upper_bound(address);
   if (after == w.blocks.begin()) return false;
   --after;
-  return address + bytes <= after->first + after->second;
+  return address + bytes <= after->first + after->second.bytes;
+}
+
+// Whether the block was taken in that context.
+bool is_of(uintptr_t address, const void* context) {
+  World& w = world();
+  const std::lock_guard<std::mutex> lock(w.mutex);
+  const auto after = w.blocks.upper_bound(address);
+  return after != w.blocks.begin() && std::prev(after)->second.context == context;
 }
 
 void break_device() {
@@ -194,8 +203,7 @@ EXPORT int cuDeviceGetUuid_v2(char* uuid, int device) {
 }
 EXPORT int cuDevicePrimaryCtxRetain(void** context, int device) {
   ENTER("cuDevicePrimaryCtxRetain");
-  static std::array<int, 16> contexts;
-  *context = &contexts.at(static_cast<size_t>(device));
+  *context = &world().contexts.at(static_cast<size_t>(device));
   ++world().counters.contexts;
   return kOk;
 }
@@ -208,10 +216,24 @@ EXPORT int cuCtxSetCurrent(void* context) {
   return lost_or_ok();
 }
 
-EXPORT int cuMemPoolCreate(void** pool, const void*) {
+EXPORT int cuMemPoolCreate(void** pool, const gantry::cuda::PoolProperties* properties) {
   ENTER_CONTEXT("cuMemPoolCreate");
-  static int pools;
-  *pool = &pools;
+  *pool = &world().pools.at(static_cast<size_t>(properties->device));
+  return kOk;
+}
+EXPORT int cuDeviceCanAccessPeer(int* can, int device, int other) {
+  ENTER("cuDeviceCanAccessPeer");
+  *can = device != other && world().settings.peers != 0 ? 1 : 0;
+  return kOk;
+}
+EXPORT int cuMemPoolSetAccess(void* pool, const gantry::cuda::PoolAccess* access, size_t count) {
+  ENTER_CONTEXT("cuMemPoolSetAccess");
+  World& w = world();
+  const int owner = static_cast<int>(static_cast<int*>(pool) - w.pools.data());
+  if (count != 1 || access->location_type != 1 || access->flags != 3 || access->device == owner ||
+      w.settings.peers == 0)
+    return kInvalid;
+  ++w.counters.shared_pools;
   return kOk;
 }
 EXPORT int cuMemPoolDestroy(void*) { return enter_context("cuMemPoolDestroy"); }
@@ -232,7 +254,7 @@ EXPORT int cuMemAllocFromPoolAsync(unsigned long long* out, size_t bytes, void*,
     return kNoMemory;
   void* memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   std::memset(memory, 0xff, bytes);  // a read before a write shows as NaN
-  w.blocks[reinterpret_cast<uintptr_t>(memory)] = bytes;
+  w.blocks[reinterpret_cast<uintptr_t>(memory)] = {bytes, current_context};
   w.counters.device_bytes += bytes;
   *out = reinterpret_cast<uintptr_t>(memory);
   return kOk;
@@ -243,7 +265,7 @@ EXPORT int cuMemFreeAsync(unsigned long long address, void*) {
   const std::lock_guard<std::mutex> lock(w.mutex);
   const auto found = w.blocks.find(address);
   if (found == w.blocks.end()) return kInvalid;
-  w.counters.device_bytes -= found->second;
+  w.counters.device_bytes -= found->second.bytes;
   w.blocks.erase(found);
   std::free(reinterpret_cast<void*>(address));
   return kOk;
@@ -273,6 +295,14 @@ EXPORT int cuMemcpyDtoHAsync_v2(void* target, unsigned long long source, size_t 
 EXPORT int cuMemcpyDtoDAsync_v2(unsigned long long target, unsigned long long source, size_t bytes,
                                 void* stream) {
   ENTER_CONTEXT("cuMemcpyDtoDAsync_v2");
+  return copy(of(stream), target, source, bytes, true, true);
+}
+EXPORT int cuMemcpyPeerAsync(unsigned long long target, void* target_context,
+                             unsigned long long source, void* source_context, size_t bytes,
+                             void* stream) {
+  ENTER_CONTEXT("cuMemcpyPeerAsync");
+  if (!is_of(target, target_context) || !is_of(source, source_context)) return kInvalid;
+  ++world().counters.peer_copies;
   return copy(of(stream), target, source, bytes, true, true);
 }
 EXPORT int cuMemcpy2DAsync_v2(const gantry::cuda::Copy2d* rows, void* stream) {

@@ -3,6 +3,7 @@
 // that are threads, and events. Any thread.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -48,6 +49,7 @@ struct Settings {
   int failing_number = 0;
   int lost = 0;
   int pools = 1;
+  int peers = 1;
 
   static Settings read() {
     Settings settings;
@@ -63,6 +65,7 @@ struct Settings {
       if (name == "latency_us") settings.latency_us = std::stoi(value);
       if (name == "lost") settings.lost = std::stoi(value);
       if (name == "pools") settings.pools = std::stoi(value);
+      if (name == "peers") settings.peers = std::stoi(value);
       if (name == "fail") {
         settings.failing = value.substr(0, value.find(':'));
         settings.failing_number = std::stoi(value.substr(value.find(':') + 1));
@@ -72,11 +75,22 @@ struct Settings {
   }
 };
 
+constexpr size_t kMostDevices = 16;
+
+// A block of device memory, and the context that it was taken in.
+struct DeviceBlock {
+  uint64_t bytes = 0;
+  const void* context = nullptr;
+};
+
 // What there is, for the whole process.
 struct World {
   std::mutex mutex;
   Settings settings;
-  std::map<uintptr_t, uint64_t> blocks;  // device memory
+  std::map<uintptr_t, DeviceBlock> blocks;
+  std::array<int, kMostDevices> contexts =
+      {};  // whose addresses are handles, as those of pools are
+  std::array<int, kMostDevices> pools = {};
   std::map<std::string, int> calls;
   bool is_lost = false;
   bool has_ended = false;  // as the driver has when a process ends
