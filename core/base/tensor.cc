@@ -23,6 +23,7 @@ std::shared_ptr<gantry_value> make_list(gantry_kind kind, DType dtype,
                                               " of a " + subject +
                                               " holds nothing; it must be a value");
     }
+    if (item.kind() == Kind::kTensor) require_on_host(*item.handle(), "a list of values");
     if (item.kind() == Kind::kTensor && item.handle()->dtype != dtype) {
       throw Error(Code::kInvalidArgument,
                   "element " + std::to_string(list->items.size()) + " of a " + subject + " of " +
@@ -72,6 +73,8 @@ Value Value::map(const Tensor& keys, const Tensor& values) {
     throw Error(Code::kInvalidArgument, "keys of a map must be integers or strings; found " +
                                             std::string(to_string(keys.dtype())));
   }
+  if (keys.handle()) require_on_host(*keys.handle(), "a map");
+  if (values.handle()) require_on_host(*values.handle(), "a map");
   auto map = std::make_shared<gantry_value>();
   map->kind = GANTRY_KIND_MAP;
   map->dtype = values.dtype();
@@ -138,6 +141,12 @@ int64_t Tensor::element_count() const {
 
 uint64_t Tensor::size_bytes() const { return handle_ ? handle_->view.size_bytes : 0; }
 
+Device Tensor::device() const {
+  return handle_ && handle_->home ? handle_->home->device : Device{};
+}
+
+bool Tensor::is_on_host() const { return !handle_ || !handle_->home; }
+
 void* Tensor::data() { return handle_ ? handle_->view.data : nullptr; }
 
 const void* Tensor::data() const { return handle_ ? handle_->view.data : nullptr; }
@@ -157,6 +166,7 @@ void Tensor::fill(const void* data, size_t size_bytes) {
 }
 
 void Tensor::expect(DType expected) const {
+  if (handle_) require_on_host(*handle_, "elements");
   if (dtype() == expected) return;
   throw Error(Code::kInvalidArgument, "elements of type " + std::string(to_string(expected)) +
                                           " were asked of a tensor of " +

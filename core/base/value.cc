@@ -157,6 +157,14 @@ ValueRef view_tensor(DType dtype, std::vector<int64_t> shape, const void* data, 
   return value;
 }
 
+void require_on_host(const gantry_value& tensor, const char* what) {
+  if (!tensor.home) return;
+  throw Error(Code::kInvalidArgument, std::string(what) + ": " + describe(tensor) +
+                                          " is in the memory of " +
+                                          tensor.home->device.to_string() +
+                                          ", expected host memory; copy it with Session::copy");
+}
+
 bool is_aligned(const gantry_value& tensor) noexcept {
   const uint64_t alignment = std::clamp<uint64_t>(bits_of(tensor.dtype) / 8, 1, 8);
   return reinterpret_cast<uintptr_t>(tensor.view.data) % alignment == 0;

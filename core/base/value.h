@@ -4,6 +4,7 @@
 // shared, then it is immutable.
 #pragma once
 
+#include <gantry/device.h>
 #include <gantry/dtype.h>
 #include <gantry/provider.h>
 #include <gantry/tensor.h>
@@ -15,7 +16,14 @@
 
 namespace gantry {
 class MapRows;
-}
+
+/// The device that a tensor of the caller's is in the memory of.
+struct DeviceHome {
+  Device device;
+  const gantry_device* handle = nullptr;  ///< as its provider opened it
+};
+
+}  // namespace gantry
 
 struct gantry_value : std::enable_shared_from_this<gantry_value> {
   gantry_kind kind = GANTRY_KIND_UNKNOWN;
@@ -23,6 +31,7 @@ struct gantry_value : std::enable_shared_from_this<gantry_value> {
   gantry_tensor view = {};                          // kind tensor; its shape points to `shape`
   std::vector<int64_t> shape;
   std::shared_ptr<const void> owner;                 // keeps view.data alive; null: borrowed
+  std::shared_ptr<const gantry::DeviceHome> home;    // null: view.data is host memory
   bool is_mapped = false;                            // data are of a file mapped read-only
   std::vector<std::string> strings;                  // of a string tensor, one for each element
   std::vector<std::shared_ptr<gantry_value>> items;  // sequence, optional, map (keys, values)
@@ -56,6 +65,8 @@ ValueRef view_tensor(DType dtype, std::vector<int64_t> shape, const void* data, 
 /// A value that outlives the run: itself if it is shared already, else a deep copy. Requires host
 /// memory, dense.
 ValueRef share(const gantry_value& value);
+/// Throws INVALID_ARGUMENT if the tensor is in the memory of a device; `what` wants to read it.
+void require_on_host(const gantry_value& tensor, const char* what);
 /// True if a tensor's elements start where the type's may: at a multiple of their size, at most 8.
 bool is_aligned(const gantry_value& tensor) noexcept;
 /// Deep copy of a tensor in host memory, dense.

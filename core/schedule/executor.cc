@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "plugin/fork.h"
+#include "schedule/copy_across.h"
 #include "schedule/thread_pool.h"
 
 namespace gantry {
@@ -127,9 +128,49 @@ void Executor::give_back_idle() noexcept {
   for (ExecutionContext* context : free_) context->drop_memory();
 }
 
+// True of host memory, and of memory of the device that the value is made or read on.
+bool Executor::is_at_home(const ValueRef& value, uint32_t home) const {
+  return !value || !value->home ||
+         (home != 0 && devices_->space(home).device == value->home->handle);
+}
+
+// A run some of whose tensors lie in the memory of a device that does not read or make them, or not
+// alone: the run has tensors of the host in their place.
+void Executor::run_across(std::span<const ValueRef> inputs, std::span<ValueRef> outputs,
+                          const RunOptions& options, const MakeOutput* make,
+                          std::atomic<uint64_t>* mark) {
+  std::vector<ValueRef> given(inputs.begin(), inputs.end());
+  std::vector<ValueRef> made(outputs.begin(), outputs.end());
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (is_at_home(given[i], program_->input_homes()[i])) continue;
+    given[i] = make_tensor(given[i]->dtype, given[i]->shape);
+    copy_across(*devices_, *inputs[i], *given[i]);
+  }
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (is_at_home(made[i], program_->output_homes()[i])) continue;
+    static_cast<void>(space_of(*devices_, *made[i]));  // throws if it is none of the session's
+    made[i] = make_tensor(made[i]->dtype, made[i]->shape);
+  }
+  run(given, made, options, make, mark);
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (!is_at_home(outputs[i], program_->output_homes()[i])) {
+      copy_across(*devices_, *made[i], *outputs[i]);
+    } else {
+      outputs[i] = made[i];
+    }
+  }
+}
+
 void Executor::run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs,
                    const RunOptions& options, const MakeOutput* make, std::atomic<uint64_t>* mark) {
   require_not_forked();
+  bool is_home = true;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    is_home = is_home && is_at_home(inputs[i], program_->input_homes()[i]);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    is_home = is_home && is_at_home(outputs[i], program_->output_homes()[i]);
+  if (!is_home) [[unlikely]]
+    return run_across(inputs, outputs, options, make, mark);
   const TraceSpan span(trace_, "run", "run");
   if (DeviceHealth::any_blocked()) [[unlikely]]
     devices_->require_good();
@@ -159,8 +200,9 @@ void Executor::execute(ExecutionContext& context, std::span<const ValueRef> inpu
     } else {
       frame.set_ref(slot, inputs[i]);
     }
+    frame.slot(slot).is_resident = inputs[i]->home != nullptr;
   }
-  write_signature(inputs, context.signature);
+  write_signature(inputs, outputs, context.signature);
   if (!context.plan || frame.has_diverged() || context.plan->signature != context.signature) {
     const TraceSpan span(trace_, "run", "find the memory plan");
     context.plan = find_plan(context.signature);
@@ -216,13 +258,23 @@ void Executor::fail(ExecutionContext& context, std::span<const ValueRef> inputs)
   }
 }
 
-void Executor::write_signature(std::span<const ValueRef> inputs, Signature& signature) const {
+void Executor::write_signature(std::span<const ValueRef> inputs, std::span<const ValueRef> outputs,
+                               Signature& signature) const {
   signature.clear();
+  const auto add_address = [&](size_t number, const gantry_value& value) {
+    signature.push_back(static_cast<int64_t>(number));
+    signature.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(value.view.data)));
+  };
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i] && outputs[i]->home) add_address(i, *outputs[i]);
+  }
+  signature.push_back(-1);  // behind the outputs
   for (size_t i = 0; i < inputs.size(); ++i) {
     const gantry_value& value = *inputs[i];
     signature.push_back(static_cast<int64_t>(value.kind) << 32 | static_cast<int64_t>(value.dtype));
     signature.push_back(static_cast<int64_t>(value.shape.size()));
     signature.insert(signature.end(), value.shape.begin(), value.shape.end());
+    if (value.home) add_address(i, value);
     if (!program_->signature_inputs()[i] || !value.view.data) continue;
     // A value that decides shapes is small; of a large one the first bytes tell most cases apart,
     // the rest diverges.

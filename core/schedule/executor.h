@@ -31,7 +31,9 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
 
   /// Runs once. `inputs`: by graph input, checked by the caller. `outputs`: by graph output; a set
-  /// entry is a tensor to be filled, an empty one is set to a new value. Waits for a free context.
+  /// entry is a tensor to be filled, an empty one is set to a new value. Tensors in the memory of
+  /// devices are used in place where the program has their homes there, and copied elsewhere. Waits
+  /// for a free context.
   /// Allocates nothing when all outputs are set and the signature is known. `make`: makes the
   /// memory of outputs that are not set, except for those that are another's too; null: memory of
   /// the heap. `mark`: takes the marks of kernels that run; null: the process's own does. Errors:
@@ -41,6 +43,10 @@ class Executor {
 
   [[nodiscard]] const Program& program() const { return *program_; }
   [[nodiscard]] const DeviceTable& devices() const { return *devices_; }
+  /// The same for what outlives the executor.
+  [[nodiscard]] const std::shared_ptr<const DeviceTable>& shared_devices() const {
+    return devices_;
+  }
   /// Times of the steps, bodies included; empty without a trace.
   [[nodiscard]] std::vector<NodeTime> profile() const;
   void reset_profile();
@@ -56,7 +62,11 @@ class Executor {
                std::span<ValueRef> outputs);
   [[noreturn]] void fail(ExecutionContext& context, std::span<const ValueRef> inputs);
   void release(ExecutionContext* context);
-  void write_signature(std::span<const ValueRef> inputs, Signature& signature) const;
+  void write_signature(std::span<const ValueRef> inputs, std::span<const ValueRef> outputs,
+                       Signature& signature) const;
+  void run_across(std::span<const ValueRef> inputs, std::span<ValueRef> outputs,
+                  const RunOptions& options, const MakeOutput* make, std::atomic<uint64_t>* mark);
+  [[nodiscard]] bool is_at_home(const ValueRef& value, uint32_t home) const;
   void run_planned(ExecutionContext& context);
   void run_recorded(ExecutionContext& context);
   std::shared_ptr<const MemoryPlan> find_plan(const Signature& signature);

@@ -243,6 +243,7 @@ void Frame::run_kernel(const Step& step, StepCall& call) {
 }
 
 void Frame::run_copy(const Step& step, StepCall& call) {
+  if (takes_resident(step)) return;
   const gantry_tensor& source = slots_[step.inputs[0]].get().view;
   const bool to_host = program_.slots()[step.outputs[0]].space == 0;
   slots_[step.outputs[0]].is_set = false;

@@ -87,6 +87,10 @@ class Frame {
   void point_uses_at(Slot& slot, const gantry_tensor* tensor, const gantry_value* value);
   void run_kernel(const Step& step, StepCall& call);
   void run_copy(const Step& step, StepCall& call);
+  bool takes_resident(const Step& step);
+  gantry_tensor* request_resident(uint32_t slot, DType dtype, uint32_t rank, const int64_t* shape);
+  void expect_bound_shape(uint32_t slot, const gantry_value& bound, DType dtype, uint32_t rank,
+                          const int64_t* shape) const;
   void run_reorder(const Step& step, StepCall& call);
   void wait_for_inputs(const Step& step);
   void note_step(const Step& step, StepCall& call, uint64_t start_ns);

@@ -51,6 +51,55 @@ gantry_tensor* Frame::request(StepCall& call, uint32_t index, DType dtype, uint3
   return request_slow(call, index, step.outputs[index], dtype, rank, shape);
 }
 
+void Frame::expect_bound_shape(uint32_t slot, const gantry_value& bound, DType dtype, uint32_t rank,
+                               const int64_t* shape) const {
+  if (bound.dtype == dtype && bound.shape.size() == rank &&
+      std::equal(shape, shape + rank, bound.shape.begin()))
+    return;
+  throw Error(Code::kInvalidArgument,
+              "output \"" + program_.slots()[slot].name + "\": the bound tensor is " +
+                  gantry::describe(bound) + ", this run makes " +
+                  gantry::describe(dtype, std::vector<int64_t>(shape, shape + rank)));
+}
+
+// A copy that has nothing to do: of an input that is on the device already, or to an output that
+// the device has made where the caller wants it.
+bool Frame::takes_resident(const Step& step) {
+  Slot& source = slots_[step.inputs[0]];
+  Slot& target = slots_[step.outputs[0]];
+  if (source.is_resident) {
+    const gantry_value& value = source.value;
+    if (!target.is_planned) {
+      show(step.outputs[0], value.dtype, value.view.rank, value.view.shape, value.view.data,
+           value.view.size_bytes);
+      note_slot(step.outputs[0], PlannedSlot::Kind::kResident, -1, kNoSlot);
+    }
+    target.is_set = true;
+    return true;
+  }
+  const uint32_t output = program_.slots()[step.inputs[0]].resident_output;
+  if (output == kNoSlot || !context_.bound_outputs[output] || !context_.bound_outputs[output]->home)
+    return false;
+  const gantry_tensor& made = source.get().view;
+  expect_bound_shape(step.outputs[0], *context_.bound_outputs[output],
+                     static_cast<DType>(made.dtype), made.rank, made.shape);
+  set_ref(step.outputs[0], context_.bound_outputs[output]);
+  return true;
+}
+
+// Null: the slot is none that the caller has memory of the device for.
+gantry_tensor* Frame::request_resident(uint32_t slot, DType dtype, uint32_t rank,
+                                       const int64_t* shape) {
+  const uint32_t output = program_.slots()[slot].resident_output;
+  if (output == kNoSlot) return nullptr;
+  const ValueRef& bound = context_.bound_outputs[output];
+  if (!bound || !bound->home) return nullptr;
+  expect_bound_shape(slot, *bound, dtype, rank, shape);
+  show(slot, dtype, rank, shape, bound->view.data, bound->view.size_bytes);
+  note_slot(slot, PlannedSlot::Kind::kResident, -1, kNoSlot);
+  return &slots_[slot].value.view;
+}
+
 gantry_tensor* Frame::request_slow(StepCall& call, uint32_t index, uint32_t slot_index, DType dtype,
                                    uint32_t rank, const int64_t* shape) {
   const Step& step = program_.steps()[call.step];
@@ -82,6 +131,7 @@ gantry_tensor* Frame::request_slow(StepCall& call, uint32_t index, uint32_t slot
   if (gantry_tensor* elsewhere = request_delivered(slot_index, dtype, rank, shape))
     return elsewhere;
   if (info.output != kNoSlot) return request_output(slot_index, dtype, rank, shape);
+  if (gantry_tensor* there = request_resident(slot_index, dtype, rank, shape)) return there;
   const uint64_t size_bytes = bytes_of(dtype, element_count({shape, rank}));
   if (reuse_input(step, index, slot_index, dtype, size_bytes)) {
     show(slot_index, dtype, rank, shape, slot.value.view.data, size_bytes);
@@ -107,13 +157,7 @@ gantry_tensor* Frame::request_output(uint32_t slot_index, DType dtype, uint32_t 
                                                           std::move(extents))
                                          : make_tensor(dtype, std::move(extents)));
   } else {
-    if (bound->dtype != dtype || bound->shape.size() != rank ||
-        !std::equal(shape, shape + rank, bound->shape.begin())) {
-      throw Error(Code::kInvalidArgument,
-                  "output \"" + info.name + "\": the bound tensor is " + gantry::describe(*bound) +
-                      ", this run makes " +
-                      gantry::describe(dtype, std::vector<int64_t>(shape, shape + rank)));
-    }
+    expect_bound_shape(slot_index, *bound, dtype, rank, shape);
     set_ref(slot_index, bound);
   }
   return &slots_[slot_index].ref->view;
@@ -192,6 +236,7 @@ void Frame::note_slot(uint32_t slot, PlannedSlot::Kind kind, int32_t record, uin
       kind == PlannedSlot::Kind::kArena && record < 0 ? PlannedSlot::Kind::kDynamic : kind;
   planned.record = record;
   planned.source = source;
+  planned.data = slots_[slot].value.view.data;
 }
 
 gantry_tensor* Frame::allocate(uint32_t slot, DType dtype, uint32_t rank, const int64_t* shape) {
@@ -267,6 +312,8 @@ void Frame::bind(const MemoryPlan* plan) {
     if (planned.kind == PlannedSlot::Kind::kArena) {
       data = context_.arena(context_.memory_of(program_.slots()[i])).reserve(0) +
              plan->records[static_cast<size_t>(planned.record)].offset;
+    } else if (planned.kind == PlannedSlot::Kind::kResident) {
+      data = static_cast<std::byte*>(planned.data);
     } else {
       moving_.push_back(i);
     }

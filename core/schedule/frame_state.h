@@ -28,6 +28,8 @@ struct Slot {
   gantry_event* event = nullptr;
   bool is_planned = false;  ///< `value` is what the plan says; asking for just that is free
   bool is_set = false;
+  bool is_resident = false;   ///< of an input: `value` is in the memory of the device that it is
+                              ///< copied to
   bool shows_output = false;  ///< `value` has the memory of a tensor that leaves the session
   std::array<int64_t, 8> strides = {};  ///< in elements, of a slot in another format than the dense
   /// Where calls point to this slot; patched when it changes between `value` and `ref`.

@@ -62,6 +62,41 @@ void find_lifetimes(std::vector<Step>& steps, const std::vector<SlotInfo>& slots
   }
 }
 
+void find_homes(const std::vector<Step>& steps, const std::vector<uint32_t>& inputs,
+                const std::vector<OutputSource>& outputs, std::vector<SlotInfo>& slots,
+                std::vector<uint32_t>& input_homes, std::vector<uint32_t>& output_homes) {
+  std::vector<uint32_t> reads(slots.size(), 0);
+  std::vector<const Step*> reader(slots.size(), nullptr);
+  std::vector<const Step*> maker(slots.size(), nullptr);
+  for (const Step& step : steps) {
+    for (const uint32_t slot : step.inputs) {
+      if (slot == kNoSlot) continue;
+      ++reads[slot];
+      reader[slot] = &step;
+    }
+    for (const uint32_t slot : step.outputs) {
+      if (slot != kNoSlot) maker[slot] = &step;
+    }
+  }
+  for (const OutputSource& output : outputs) ++reads[output.slot];
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const uint32_t slot = inputs[i];
+    if (slot == kNoSlot || reads[slot] != 1 || !reader[slot]) continue;
+    if (reader[slot]->kind == StepKind::kCopy) input_homes[i] = reader[slot]->space;
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Step* copy = maker[outputs[i].slot];
+    if (!outputs[i].direct || reads[outputs[i].slot] != 1 || !copy || copy->kind != StepKind::kCopy)
+      continue;
+    const uint32_t made = copy->inputs[0];
+    const Step* kernel = maker[made];
+    // A reorder's result is asked for as a kernel's is.
+    if (!kernel || kernel->kind == StepKind::kCopy || kernel->space != slots[made].space) continue;
+    slots[made].resident_output = static_cast<uint32_t>(i);
+    output_homes[i] = slots[made].space;
+  }
+}
+
 bool find_stretches(std::vector<Step>& steps, const std::vector<SlotInfo>& slots,
                     const DeviceTable& devices) {
   bool has_any = false;

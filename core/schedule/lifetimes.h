@@ -15,6 +15,12 @@ namespace gantry {
 void find_lifetimes(std::vector<Step>& steps, const std::vector<SlotInfo>& slots,
                     const std::vector<OutputSource>& outputs);
 
+/// Finds the inputs and outputs of a session that may lie in a device's memory for its runs:
+/// writes their spaces, by input and by output, and SlotInfo::resident_output.
+void find_homes(const std::vector<Step>& steps, const std::vector<uint32_t>& inputs,
+                const std::vector<OutputSource>& outputs, std::vector<SlotInfo>& slots,
+                std::vector<uint32_t>& input_homes, std::vector<uint32_t>& output_homes);
+
 /// Marks the steps that follow each other on one device and may be captured as one; a single kernel
 /// gains nothing. True if there are any. Requires lifetimes.
 bool find_stretches(std::vector<Step>& steps, const std::vector<SlotInfo>& slots,

@@ -33,10 +33,12 @@ struct PlannedSlot {
     kDynamic,
     kArena,    ///< at the record's offset
     kRepeats,  ///< the bytes of another slot, whose memory changes from run to run
+    kResident  ///< the caller's memory of a device, whose address is in the signature
   };
   Kind kind = Kind::kDynamic;
   int32_t record = -1;
-  uint32_t source = 0;  ///< of kRepeats
+  uint32_t source = 0;   ///< of kRepeats
+  void* data = nullptr;  ///< of kResident
   DType dtype = DType::kUndefined;
   uint64_t size_bytes = 0;
   std::vector<int64_t> shape;
@@ -49,7 +51,8 @@ struct PlannedScratch {
   uint64_t size_bytes = 0;
 };
 
-/// Input shapes, types and the values that decide shapes; equal signatures share a plan.
+/// Input shapes, types and the values that decide shapes, and the addresses of inputs and outputs
+/// in the memory of devices; equal signatures share a plan.
 using Signature = std::vector<int64_t>;
 
 struct MemoryPlan {

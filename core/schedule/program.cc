@@ -68,6 +68,12 @@ class ProgramBuilder {
     find_lifetimes(program_.steps_, program_.slots_, program_.outputs_);
     if (options_.leaves_session)
       program_.has_stretches_ = find_stretches(program_.steps_, program_.slots_, devices_);
+    program_.input_homes_.assign(program_.inputs_.size(), 0);
+    program_.output_homes_.assign(program_.outputs_.size(), 0);
+    if (options_.leaves_session) {
+      find_homes(program_.steps_, program_.inputs_, program_.outputs_, program_.slots_,
+                 program_.input_homes_, program_.output_homes_);
+    }
     assign_areas(program_.steps_, program_.outputs_, devices_, program_.slots_);
     for (size_t i = 0; options_.marks_steps && i < program_.steps_.size(); ++i)
       program_.steps_[i].mark = i + 1;

@@ -38,6 +38,9 @@ struct SlotInfo {
   /// of space 0, if not 0: the area (DeviceTable::area_of) in which a worker process reads or makes
   /// it in place
   uint32_t area = 0;
+  /// of a device: the session output that it is copied to for nobody else; where the caller's
+  /// memory is the device's, it is made there
+  uint32_t resident_output = kNoSlot;
 };
 
 /// A compiled kernel; owns it.
@@ -136,6 +139,10 @@ class Program {
   [[nodiscard]] const std::vector<OutputSource>& outputs() const { return outputs_; }
   /// by graph input
   [[nodiscard]] const std::vector<uint8_t>& signature_inputs() const { return signature_inputs_; }
+  /// by graph input: the device space that it is copied to, if nothing else reads it; else 0
+  [[nodiscard]] const std::vector<uint32_t>& input_homes() const { return input_homes_; }
+  /// by graph output: the space of the slot whose `resident_output` it is; else 0
+  [[nodiscard]] const std::vector<uint32_t>& output_homes() const { return output_homes_; }
   [[nodiscard]] bool has_stretches() const { return has_stretches_; }
   [[nodiscard]] uint64_t copies() const { return copies_; }  ///< copy steps, bodies included
   /// of all constants kept for runs, bodies included
@@ -149,6 +156,8 @@ class Program {
   std::vector<uint32_t> captures_;
   std::vector<OutputSource> outputs_;
   std::vector<uint8_t> signature_inputs_;
+  std::vector<uint32_t> input_homes_;
+  std::vector<uint32_t> output_homes_;
   uint64_t copies_ = 0;
   bool has_stretches_ = false;
 };

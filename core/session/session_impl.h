@@ -35,6 +35,9 @@ class Session::Impl {
   /// See Session::allocate.
   [[nodiscard]] Tensor allocate(const std::string& name, std::vector<int64_t> shape) const;
   [[nodiscard]] Tensor allocate_bytes(uint64_t size_bytes) const;
+  [[nodiscard]] Tensor allocate_on(const std::string& device, DType dtype,
+                                   std::vector<int64_t> shape) const;
+  void copy(const Tensor& from, Tensor& to) const;
   /// INVALID_ARGUMENT: the configuration names no trace file; else as Session::write_trace.
   void write_trace(const std::filesystem::path& file) const;
 

@@ -108,6 +108,20 @@ class Session {
   /// OUT_OF_MEMORY.
   [[nodiscard]] Tensor allocate_bytes(uint64_t size_bytes) const;
 
+  /// A tensor in the memory of a device that the session uses ("CUDA:0"), not initialised. It may
+  /// be an input and an output of this session, and of others of the same Runtime that use the
+  /// device: where the model reads or makes the value on that device, and nowhere else but there,
+  /// it is used in place, so that what one run makes is read by the next without a copy; elsewhere
+  /// it is copied in each run. The tensor keeps its device open. INVALID_ARGUMENT: the session does
+  /// not use that device, or it works in host memory; or a shape or type that no tensor has.
+  /// OUT_OF_MEMORY; session.memory_limit_bytes counts it.
+  [[nodiscard]] Tensor allocate_on(const std::string& device, DType dtype,
+                                   std::vector<int64_t> shape) const;
+  /// Copies the elements of one tensor to another of the same type and shape, each in host memory
+  /// or in that of a device that the session uses, and waits for it. INVALID_ARGUMENT: they differ,
+  /// or a device is none of the session's. DEVICE_ERROR, DEVICE_LOST.
+  void copy(const Tensor& from, Tensor& to) const;
+
   [[nodiscard]] const Placement& placement() const;
   /// What came of the artefact cache when this session was made.
   [[nodiscard]] const ArtefactReport& artefact() const;
@@ -130,7 +144,10 @@ class Session {
 };
 
 /// Inputs and outputs bound once for many runs: a run with the same shapes allocates nothing and
-/// looks up no names. Used by one thread at a time; must not outlive its session.
+/// looks up no names; of tensors in the memory of devices also with the same ones, of which up to
+/// 16 different sets are remembered. One tensor may be an input and an output where the model
+/// writes the second over the first, as a cache, and nothing reads the input after that. Used by
+/// one thread at a time; must not outlive its session.
 class Binding {
  public:
   explicit Binding(Session& session);

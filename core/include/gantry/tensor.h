@@ -4,6 +4,7 @@
 // threads is safe, writing needs the caller's order.
 #pragma once
 
+#include <gantry/device.h>
 #include <gantry/dtype.h>
 #include <gantry/error.h>
 
@@ -53,8 +54,8 @@ class Value {
   std::shared_ptr<gantry_value> handle_;
 };
 
-/// A dense tensor in host memory, last axis fastest. Elements of fewer than 8 bits are packed, the
-/// first one in the low bits.
+/// A dense tensor, last axis fastest, in host memory or in that of a device (Session::allocate_on).
+/// Elements of fewer than 8 bits are packed, the first one in the low bits.
 class Tensor : public Value {
  public:
   /// Holds nothing: shape [], dtype kUndefined.
@@ -82,10 +83,14 @@ class Tensor : public Value {
   [[nodiscard]] const std::vector<int64_t>& shape() const;
   [[nodiscard]] int64_t element_count() const;
   [[nodiscard]] uint64_t size_bytes() const;
-  /// The elements; null for strings.
+  /// Where the elements are: "CPU:0" is host memory.
+  [[nodiscard]] Device device() const;
+  [[nodiscard]] bool is_on_host() const;
+  /// The elements; null for strings. Of a tensor in a device's memory an address of that device.
   [[nodiscard]] void* data();
   [[nodiscard]] const void* data() const;
-  /// The elements as T. INVALID_ARGUMENT: the element type is another.
+  /// The elements as T. INVALID_ARGUMENT: the element type is another, or the tensor is not in host
+  /// memory.
   template <class T>
   [[nodiscard]] std::span<const T> elements() const {
     expect(dtype_of<T>());

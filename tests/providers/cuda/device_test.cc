@@ -203,6 +203,40 @@ TEST(CudaSession, CopiesFromOneDeviceToAnother) {
   set_log_handler({});
 }
 
+// A cache that stays on the device and is written where it lies, run by run.
+TEST(CudaSession, WritesACacheOfTheCallersInPlace) {
+  const FakeCounters& counters = FakeRuntime::counters();
+  FakeRuntime runtime("devices=1");
+  Session session = runtime.session(
+      "<ir_version: 10, opset_import: [\"\" : 24]> g (float[1, 1, 4, 2] cache, float[1, 1, 1, 2] "
+      "x, "
+      "int64[1] at) => (float[1, 1, 4, 2] next, float[1, 1, 4, 2] y) "
+      "{ next = TensorScatter(cache, x, at) y = Neg(next) }");
+  Tensor cache = session.allocate_on("CUDA:0", DType::kFloat, {1, 1, 4, 2});
+  session.copy(Tensor(DType::kFloat, {1, 1, 4, 2}), cache);
+  Tensor x(DType::kFloat, {1, 1, 1, 2});
+  Tensor at(DType::kInt64, {1});
+  Binding binding(session);
+  binding.input("cache", cache);
+  binding.input("x", x);
+  binding.input("at", at);
+  binding.output("next", cache);
+  for (int64_t step = 0; step < 8; ++step) {
+    at.elements<int64_t>()[0] = step % 4;
+    x.elements<float>()[0] = x.elements<float>()[1] = static_cast<float>(step + 1);
+    const uint64_t copies = counters.copies;
+    binding.run();
+    EXPECT_EQ(counters.copies - copies, 3U) << "x and at there, y back; nothing of the cache";
+    const Tensor y = binding.result("y").tensor();
+    EXPECT_FLOAT_EQ(y.elements<float>()[static_cast<size_t>(2 * (step % 4))],
+                    -static_cast<float>(step + 1));
+  }
+  Tensor found(DType::kFloat, {1, 1, 4, 2});
+  session.copy(cache, found);
+  EXPECT_TRUE(
+      std::ranges::equal(found.elements<float>(), std::vector<float>{5, 5, 6, 6, 7, 7, 8, 8}));
+}
+
 TEST(CudaFailure, OfACopyBetweenDevicesNamesIt) {
   FakeRuntime runtime("devices=2 fail=cuMemcpyPeerAsync:1");
   Session session =
