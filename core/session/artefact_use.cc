@@ -166,7 +166,7 @@ void ArtefactUse::compare(const Preference& preference,
 }
 
 std::optional<PlannedModel> ArtefactUse::take_plan(const Preference& preference) {
-  if (!is_usable_with(preference) || !may_have_plan()) return std::nullopt;
+  if (!is_usable_with(preference)) return std::nullopt;
   report_.reason = check_.get();  // names of files stand in it
   if (report_.reason.empty()) {
     try {

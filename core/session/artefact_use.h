@@ -34,8 +34,8 @@ class ArtefactUse {
 
   /// True if there is an artefact that has the model's plan, whether or not it can be used.
   [[nodiscard]] bool may_have_plan() const;
-  /// The plan, not placed, if the artefact has one and can be used; else nothing: the model is to
-  /// be imported. Waits for the check. Once.
+  /// The plan, not placed, if it can be used; else nothing: the model is to be imported. Waits for
+  /// the check. Once. Requires may_have_plan().
   std::optional<PlannedModel> take_plan(const Preference& preference);
   /// Says that the plan that was taken is of no use; it is made anew.
   void refuse_plan(const std::string& reason);

@@ -130,6 +130,7 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
 
 // True: the plan of an earlier start was taken, and the model need not be read.
 bool Session::Impl::take_kept_plan(ArtefactUse& cache, const Preference& preference) {
+  if (!cache.may_have_plan()) return false;
   std::optional<PlannedModel> kept;
   {
     const TraceSpan span(trace_.get(), "load", "plan from the artefact");

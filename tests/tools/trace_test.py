@@ -53,7 +53,8 @@ def test_every_node_of_a_real_model_once_a_run(tmp_path):
 def test_phases_of_loading(tmp_path):
     model = light_file("squeezenet")
     image = np.zeros((1, 3, 224, 224), np.float32)
-    trace, placement = traced(model, tmp_path / "t.json", {runtime.Session(model).inputs[0].name: image}, runs=1)
+    feeds = {runtime.Session(model).inputs[0].name: image}
+    trace, placement = traced(model, tmp_path / "t.json", feeds, runs=1, session={"artefact_cache": "off"})  # whose plan needs no passes
     (load,) = trace.named("load")
     phases = [span.name for span in load.inner]
     assert phases[0] == "placement" and phases[-1] == "compile"
@@ -68,6 +69,18 @@ def test_phases_of_loading(tmp_path):
     assert sorted(span.args["detail"] for span in compiled) == sorted(kernel.args["provider"] for kernel in kernels)
     assert all(span.name.startswith("compile ") for span in compiled)
     assert all(compiling.start <= span.start and span.end <= compiling.end + 0.001 for span in compiled)
+
+
+def test_a_plan_from_an_artefact_needs_no_passes(tmp_path):
+    model = light_file("squeezenet")
+    feeds = {runtime.Session(model).inputs[0].name: np.zeros((1, 3, 224, 224), np.float32)}
+    phases = []
+    for start in range(2):
+        trace, _ = traced(model, tmp_path / f"{start}.json", feeds, runs=1, session={"artefact_cache": str(tmp_path / "cache")})
+        (load,) = trace.named("load")
+        phases.append([span.name for span in load.inner])
+    assert "passes" in phases[0] and "plan from the artefact" not in phases[0]
+    assert phases[1] == ["plan from the artefact", "placement", "compile"]
 
 
 def test_captured_steps_are_one_event(tmp_path):
