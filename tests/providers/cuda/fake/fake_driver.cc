@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "../../../../providers/cuda/driver.h"
+#include "fake_event.h"
 #include "fake_world.h"
 #include "machine.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the stand-in for the driver is made of: the machine that the environment describes, streams
-// that are threads, and events. Any thread.
+// What the stand-in for the driver is made of: the machine that the environment describes, and
+// streams that are threads. Any thread.
 #pragma once
 
 #include <array>
@@ -185,19 +185,5 @@ inline int enter_unrecorded(const char* name) {
 }
 #define ENTER_UNRECORDED(name) \
   if (const int entered = enter_unrecorded(name); entered != kOk) return entered
-
-struct Event {
-  struct State {
-    std::mutex mutex;
-    std::condition_variable changed;
-    uint64_t recorded = 0;
-    uint64_t completed = 0;
-    void wait(uint64_t number) {
-      std::unique_lock<std::mutex> lock(mutex);
-      changed.wait(lock, [&] { return completed >= number; });
-    }
-  };
-  std::shared_ptr<State> state = std::make_shared<State>();
-};
 
 }  // namespace gantry::test
