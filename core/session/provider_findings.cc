@@ -94,6 +94,11 @@ void check_options(const json& root, const ConfigOrigins& origins,
 }
 
 // Limits that limit nothing.
+std::string no_process_for_limits_of(const std::string& name) {
+  return "has no effect: it limits a process of the provider's own, and \"" + name +
+         "\" is to run in this one; {\"isolation\": {\"" + name + "\": \"process\"}} gives it one";
+}
+
 void check_workers(const json& root, const ConfigOrigins& origins,
                    const std::vector<KnownProvider>& providers,
                    std::vector<ConfigFinding>& findings) {
@@ -104,11 +109,10 @@ void check_workers(const json& root, const ConfigOrigins& origins,
     const json* mode = member_at(root, json_pointer("/providers/isolation", name));
     const bool is_isolated = provider.is_isolated || (mode && *mode == "process");
     if (!workers->contains(name) || !provider.is_usable || is_isolated) continue;
-    const std::string what = "has no effect: it limits a process of the provider's own, and \"" +
-                             name + "\" is to run in this one; {\"isolation\": {\"" + name +
-                             "\": \"process\"}} gives it one";
-    findings.push_back(
-        to_finding(Code::kOk, {json_pointer("/providers/worker", name), what, true, {}}, origins));
+    findings.push_back(to_finding(
+        Code::kOk,
+        {json_pointer("/providers/worker", name), no_process_for_limits_of(name), true, {}},
+        origins));
   }
 }
 

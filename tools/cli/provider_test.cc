@@ -64,9 +64,10 @@ void expect_known(const checks::Subject& subject) {
     throw CLI::ValidationError("MANIFEST", "expected a file, found the folder " + subject.manifest);
   }
   const nlohmann::json options = nlohmann::json::parse(subject.options, nullptr, false);
-  if (!options.is_object())
+  if (!options.is_object()) {
     throw CLI::ValidationError("--options",
                                "expected a JSON object, found \"" + subject.options + "\"");
+  }
   const Device wanted = subject.device.empty() ? Device() : Device::parse(subject.device);
   checks::Described described;
   try {

@@ -160,9 +160,10 @@ Code WorkerProcess::receive_answer(Channel& channel, const Patience& patience,
     if (patience.stop_flag && whole_milliseconds_since(*stopped) < patience.grace_ms) continue;
     std::string why =
         "a call did not end within " + std::to_string(whole_milliseconds_since(start)) + " ms";
-    if (patience.stop_flag && patience.grace_ms > 0)
+    if (patience.stop_flag && patience.grace_ms > 0) {
       why +=
           ", the last " + std::to_string(patience.grace_ms) + " of them after it was told to stop";
+    }
     end_for(why, stop);
   }
 }

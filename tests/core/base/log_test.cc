@@ -16,7 +16,7 @@ class LogTest : public testing::Test {
  protected:
   LogTest() {
     set_log_handler([this](LogLevel level, std::string_view message) {
-      lines.push_back(std::string(to_string(level)) + ": " + std::string(message));
+      lines_.push_back(std::string(to_string(level)) + ": " + std::string(message));
     });
   }
   ~LogTest() override {
@@ -24,7 +24,7 @@ class LogTest : public testing::Test {
     set_log_level(before_);
   }
 
-  std::vector<std::string> lines;
+  std::vector<std::string> lines_;
 
  private:
   LogLevel before_ = log_level();
@@ -41,7 +41,7 @@ TEST_F(LogTest, ItsLevelSaysWhatIsTold) {
   set_log_level(LogLevel::kError);
   log(LogLevel::kWarning, "a file is stale");
   log(LogLevel::kError, "a provider crashed");
-  EXPECT_EQ(lines,
+  EXPECT_EQ(lines_,
             (std::vector<std::string>{"info: a node fell back", "error: a provider crashed"}));
 }
 
@@ -52,7 +52,7 @@ TEST_F(LogTest, GoesToStandardErrorWithoutAHandler) {
   log(LogLevel::kError, "a provider crashed");
   const std::string written = testing::internal::GetCapturedStderr();
   EXPECT_NE(written.find("gantry error: a provider crashed"), std::string::npos) << written;
-  EXPECT_TRUE(lines.empty());
+  EXPECT_TRUE(lines_.empty());
 }
 
 TEST_F(LogTest, DropsWhatAHandlerThrows) {

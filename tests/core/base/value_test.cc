@@ -51,8 +51,8 @@ TEST(Value, LargeBlocksServeTheNextOfTheirSize) {
 TEST(Value, KeptBlocksAreLimited) {
   free_kept_blocks();
   constexpr uint64_t kHalf = kMostKept / 2;
-  std::vector<std::shared_ptr<void>> blocks;
-  for (int i = 0; i < 3; ++i) blocks.push_back(allocate_host(kHalf));
+  std::vector<std::shared_ptr<void>> blocks(3);
+  for (std::shared_ptr<void>& block : blocks) block = allocate_host(kHalf);
   blocks.clear();
   void* kept[] = {take_kept_block(kHalf), take_kept_block(kHalf)};
   EXPECT_TRUE(kept[0] && kept[1]);
