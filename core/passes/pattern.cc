@@ -6,6 +6,16 @@
 #include <cstring>
 
 namespace gantry {
+namespace {
+
+// To that many significant bits, the nearest even one of two.
+double rounded(double number, int bits) {
+  int exponent = 0;
+  const double fraction = std::frexp(number, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(fraction, bits)), exponent - bits);
+}
+
+}  // namespace
 
 bool is_operator(const Node& node, std::string_view op_type, size_t inputs) {
   return node.op_type == op_type && node.domain.empty() && node.inputs.size() == inputs &&
@@ -53,8 +63,11 @@ std::optional<double> number_of(const GraphValue* value) {
 
 bool is_number(const GraphValue* value, double number) {
   constexpr double kRelative = 1e-6;  // some units in the last place of f32
+  constexpr int kHalfBits = 11, kBrainBits = 8;
   const std::optional<double> found = number_of(value);
-  return found && std::abs(*found - number) <= kRelative * std::abs(number);
+  if (!found) return false;
+  return std::abs(*found - number) <= kRelative * std::abs(number) ||
+         *found == rounded(number, kHalfBits) || *found == rounded(number, kBrainBits);
 }
 
 GraphValue* scaled_by(const Node* node, double number) {

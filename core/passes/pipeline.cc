@@ -18,6 +18,7 @@
 #include "passes/layer_normalization.h"
 #include "passes/quantized_movement.h"
 #include "passes/split_dequantize.h"
+#include "passes/wider_floats.h"
 
 namespace gantry {
 namespace {
@@ -57,6 +58,8 @@ const std::vector<Pass>& passes() {
       {"identity", remove_identity, "removes Identity, which only copies"},
       {"casts", simplify_casts,
        "removes Casts to the type that is there, and types that are read from tensors"},
+      {"wider_floats", widen_floats,
+       "computes in float32 what is computed so anyway, without rounding to 16 bits in between"},
       {"dropout", remove_dropout, "removes Dropout, which does nothing in inference"},
       {"capture_constants", capture_constants,
        "gives bodies the constants that they would capture"},

@@ -28,6 +28,9 @@ struct PassContext {
   /// Equal and not null for nodes that one provider took together when it was asked: a pattern that
   /// lies within is left to it. Empty: none were.
   std::function<const void*(const Node&)> company;
+  /// True of nodes whose 16-bit floats, of this type, their provider computes in float32 and would
+  /// as well take so. Empty: of none.
+  std::function<bool(const Node&, DType narrow)> is_computed_wider;
   Trace* trace = nullptr;  ///< takes a span for each pass
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "onnx/retype.h"
 #include "passes/pipeline.h"
 #include "passes/quantization.h"
 #include "plugin/host.h"
@@ -138,6 +139,18 @@ void find_companies(const GraphPlacement& placement, Companies& found) {
   for (const auto& [graph, body] : placement.bodies) find_companies(*body, found);
 }
 
+// The nodes of providers that compute some types wider, each with its provider's manifest.
+using Wideners = std::unordered_map<const Node*, const Manifest*>;
+
+void find_wideners(const GraphPlacement& placement, Wideners& found) {
+  for (const Claim& claim : placement.claims) {
+    const Manifest& manifest = claim.candidate->provider->manifest();
+    if (manifest.widens.empty()) continue;
+    for (const Node* node : claim.nodes) found.emplace(node, &manifest);
+  }
+  for (const auto& [graph, body] : placement.bodies) find_wideners(*body, found);
+}
+
 bool has_dequantize(const Graph& graph) {
   return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const auto& node) {
     const std::vector<Graph*> bodies = node->bodies();
@@ -157,6 +170,11 @@ class Planner {
     context_.company = [this](const Node& node) -> const void* {
       const auto found = companies_.find(&node);
       return found == companies_.end() ? nullptr : found->second;
+    };
+    context_.is_computed_wider = [this](const Node& node, DType narrow) {
+      const auto found = wideners_.find(&node);
+      return found != wideners_.end() && found->second->computes_wider(narrow) &&
+             can_retype(node, narrow, DType::kFloat);
     };
     context_.trace = trace;
     if (!fold || config.session.optimization != Optimization::kAll) return;
@@ -209,6 +227,13 @@ class Planner {
     place_graph();
   }
 
+  void look_at_claims(const GraphPlacement& placement) {
+    companies_.clear();
+    find_companies(placement, companies_);
+    wideners_.clear();
+    find_wideners(placement, wideners_);
+  }
+
   // True if a pass changed the graph.
   bool improve() {
     const TraceSpan span(trace_, "load", "passes");
@@ -219,8 +244,7 @@ class Planner {
 
   void improve_and_place() {
     const std::unique_ptr<GraphPlacement> before = std::move(planned_.placement);
-    companies_.clear();
-    find_companies(*before, companies_);
+    look_at_claims(*before);
     context_.is_kept = is_dequantize;
     const bool has_changed = improve();
     rules_.look_at(*planned_.graph);
@@ -228,8 +252,7 @@ class Planner {
     if (!has_changed) warn_of_other_answers(*before, *planned_.placement);
     if (!has_dequantize(*planned_.graph)) return;
     // What no provider took along with its reader is as any other node.
-    companies_.clear();
-    find_companies(*planned_.placement, companies_);
+    look_at_claims(*planned_.placement);
     context_.is_kept = [this](const Node& node) { return companies_.contains(&node); };
     if (improve()) place_graph();
   }
@@ -240,6 +263,7 @@ class Planner {
   RuleUse rules_;
   PassContext context_;
   Companies companies_;  // as of the last claims
+  Wideners wideners_;    // likewise
   PipelineOptions options_ = pipeline_options(config_);
   PlannedModel planned_;
 };

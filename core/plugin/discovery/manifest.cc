@@ -143,9 +143,9 @@ class Reader {
 };
 
 const std::vector<std::string> kMembers = {
-    "manifest_version", "name",     "vendor",   "version", "library",      "abi",
-    "devices",          "priority", "requires", "options", "threads",      "unload",
-    "critical",         "sha256",   "variants", "probe",   "device_files", "parts"};
+    "manifest_version", "name",     "vendor",       "version", "library", "abi",      "devices",
+    "priority",         "requires", "options",      "threads", "unload",  "critical", "sha256",
+    "variants",         "probe",    "device_files", "parts",   "widens"};
 
 void check_version(const Reader& reader, const json& root) {
   const json& version = reader.need("/manifest_version", std::to_string(kManifestVersion));
@@ -285,6 +285,19 @@ void read_device_files(const Reader& reader, Manifest& manifest) {
   }
 }
 
+void read_widens(const Reader& reader, Manifest& manifest) {
+  const std::vector<std::string> names = reader.texts("/widens");
+  for (size_t i = 0; i < names.size(); ++i) {
+    const DType dtype = dtype_from_string(names[i]);
+    if (dtype == DType::kFloat16 || dtype == DType::kBfloat16) {
+      manifest.widens.push_back(dtype);
+      continue;
+    }
+    reader.fail(json_pointer("/widens", std::to_string(i)), "\"float16\" or \"bfloat16\"",
+                "\"" + names[i].substr(0, 80) + "\"");
+  }
+}
+
 void read_rest(const Reader& reader, Manifest& manifest) {
   if (const json* priority = reader.find("/priority")) {
     if (!priority->is_number_integer())
@@ -303,6 +316,7 @@ void read_rest(const Reader& reader, Manifest& manifest) {
   reader.warn_of_unknown("/abi", {"major", "minor"}, manifest.warnings);
   read_builds(reader, manifest);
   read_device_files(reader, manifest);
+  read_widens(reader, manifest);
   manifest.parts = reader.libraries("/parts", manifest.library_hints);
   read_probe(reader, manifest);
 }

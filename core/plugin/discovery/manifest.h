@@ -3,8 +3,10 @@
 // (docs/MANIFEST.md). Pure functions.
 #pragma once
 
+#include <gantry/dtype.h>
 #include <gantry/error.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -47,9 +49,15 @@ struct Manifest {
   /// what its driver opens below /dev, with * and ?: left open by the sandbox of a process of its
   /// own
   std::vector<std::string> device_files;
+  /// types of 16-bit floats whose nodes it computes in float32: it may be given them in float32
+  std::vector<DType> widens;
   std::string options_schema;         ///< JSON Schema of the options, as text
   std::string text;                   ///< the whole manifest
   std::vector<std::string> warnings;  ///< one for each member that is not known
+
+  [[nodiscard]] bool computes_wider(DType dtype) const {
+    return std::find(widens.begin(), widens.end(), dtype) != widens.end();
+  }
 };
 
 inline constexpr uint64_t kMaxManifestBytes = 256 * 1024;

@@ -10,7 +10,8 @@ namespace gantry {
 namespace {
 
 constexpr char kNumbers[] =
-    "float r = {1.4142135}, float i = {0.70710678}, float o = {1}, float h = {0.5}, float t = {2}, "
+    "float r = {1.4142135}, float r16 = {1.4140625}, float i = {0.70710678}, float o = {1}, float "
+    "h = {0.5}, float t = {2}, "
     "float c = {3}, float k = {0.79788456}, float e = {0.044715}, float w = {0.6}";
 
 std::string model(const std::string& nodes) {
@@ -40,6 +41,7 @@ INSTANTIATE_TEST_SUITE_P(
     Gelu, GeluSpelling,
     testing::Values(
         "a = Div(x, r) b = Erf(a) s = Add(b, o) m = Mul(x, s) y = Mul(m, h)",
+        "a = Div(x, r16) b = Erf(a) s = Add(b, o) m = Mul(x, s) y = Mul(m, h)",
         "a = Mul(x, i) b = Erf(a) s = Add(o, b) m = Mul(s, h) y = Mul(x, m)",
         "a = Mul(i, x) b = Erf(a) s = Add(b, o) m = Mul(x, h) y = Mul(m, s)",
         "a = Div(x, r) b = Erf(a) s = Add(b, o) m = Mul(s, x) y = Div(m, t)",

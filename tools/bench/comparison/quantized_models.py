@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import onnxruntime
 from onnx import version_converter
-from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static
 
 SAMPLES = 4  # of noise, to find the ranges of activations
 OPSET = 17   # scales per channel need 13
@@ -57,4 +57,14 @@ def quantized(model):
         logging.getLogger().setLevel(logging.ERROR)  # it advises what fold() did
         quantize_static(folded, result, Noise(image.name, shape), quant_format=QuantFormat.QDQ, per_channel=True,
                         activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8)
+        return onnx.load(result)
+
+
+def dynamic(model):
+    """The model with its products' weights in 8 bits and activations quantized as it runs."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, result = pathlib.Path(folder) / "f32.onnx", pathlib.Path(folder) / "int8.onnx"
+        onnx.save(model, source)
+        logging.getLogger().setLevel(logging.ERROR)
+        quantize_dynamic(source, result, weight_type=QuantType.QInt8, per_channel=True, op_types_to_quantize=["MatMul"])
         return onnx.load(result)

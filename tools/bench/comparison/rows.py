@@ -12,7 +12,7 @@ from fill_weights import fill_weights
 from make_models import chained_adds
 from model_files import light_file, model_file
 
-from comparison import quantized_models, transformer_models, vision_models
+from comparison import half_models, other_sequence_models, other_vision_models, quantized_models, transformer_models, vision_models
 from workspace import MODELS, ROOT, say
 
 FOLDER = MODELS / "bench"
@@ -44,9 +44,14 @@ def page(name, *shape):
     return lambda generator: {name: generator.uniform(-1, 1, shape).astype(np.float32)}
 
 
-def bert_feeds(generator):
-    ids = generator.integers(1000, 30000, (1, 128))
-    return {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+def bert_feeds_of(tokens):
+    def feeds(generator):
+        ids = generator.integers(1000, 30000, (1, tokens))
+        return {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+    return feeds
+
+
+bert_feeds = bert_feeds_of(128)
 
 
 def gpt2_feeds(generator):
@@ -83,6 +88,53 @@ ROWS = (
     Row("silero_vad", "silero_vad, one chunk", lambda: model_file("silero-vad/silero_vad/data/silero_vad.onnx"), silero_feeds),
     Row("chained_adds", "1,000 Adds of 16 floats", lambda: chained_adds(1000), picture("x", 16)),
 )
+
+PICTURE = picture("x", 1, 3, 224, 224)
+
+
+def states(rows, width):
+    return picture("x", 1, rows, width)
+
+
+def decoder_feeds(new, past):
+    def feeds(generator):
+        angles = generator.uniform(0, np.pi, (1, 1, new, 64)).astype(np.float32)
+        caches = {f"past_{kind}_{layer}": generator.standard_normal((1, 4, past, 64), np.float32) for layer in range(4) for kind in ("key", "value")}
+        return {"x": generator.standard_normal((1, new, 1024), np.float32), "cos": np.cos(angles), "sin": np.sin(angles), **(caches if past else {})}
+    return feeds
+
+
+def halved(feeds):
+    return lambda generator: {name: array.astype(np.float16) if array.dtype == np.float32 else array for name, array in feeds(generator).items()}
+
+
+HALF_LIMIT = 0.05  # 10 bits of fraction, rounded by some after each node and by others once
+OTHER_ROWS = (
+    Row("efficientnet_b0", "EfficientNet-B0", other_vision_models.efficientnet_b0, PICTURE),
+    Row("efficientnet_b0_8", "EfficientNet-B0, batch 8", lambda: other_vision_models.efficientnet_b0(8), picture("x", 8, 3, 224, 224)),
+    Row("mobilenet_v1", "MobileNetV1", other_vision_models.mobilenet_v1, PICTURE),
+    Row("mobilenet_v3", "MobileNetV3 large", other_vision_models.mobilenet_v3, PICTURE),
+    Row("regnet_x", "RegNetX-1.6GF", other_vision_models.regnet_x, PICTURE),
+    Row("convnext_t", "ConvNeXt-T", other_vision_models.convnext_t, PICTURE),
+    Row("u_net", "U-Net, 256 x 256", other_vision_models.u_net, picture("x", 1, 3, 256, 256)),
+    Row("yolo", "YOLOv8n-like, 320 x 320", other_vision_models.yolo, picture("x", 1, 3, 320, 320)),
+    Row("vit_s", "ViT-S/16", other_vision_models.vit_s, PICTURE),
+    Row("swin_t", "Swin-T", other_vision_models.swin_t, PICTURE),
+    Row("whisper_encoder", "Whisper tiny's encoder", other_sequence_models.whisper_encoder, picture("mel", 1, 80, 3000)),
+    Row("wav2vec", "wav2vec 2.0, 2 layers", other_sequence_models.wav2vec, picture("sound", 1, 1, 16000)),
+    Row("conv_tasnet", "Conv-TasNet, 12 blocks", other_sequence_models.conv_tasnet, picture("sound", 1, 1, 16000)),
+    Row("lstm", "two bidirectional LSTMs", other_sequence_models.recurrent("LSTM", 4), picture("x", 100, 1, 128)),
+    Row("gru", "two bidirectional GRUs", other_sequence_models.recurrent("GRU", 3), picture("x", 100, 1, 128)),
+    Row("t5_encoder", "T5-small's encoder", other_sequence_models.t5_encoder, states(128, 512)),
+    Row("conformer", "Conformer, 8 layers of 144", other_sequence_models.conformer, states(200, 144)),
+    Row("prefill", "Llama-like, 64 tokens", lambda: other_sequence_models.decoder(64, 0), decoder_feeds(64, 0)),
+    Row("decode", "Llama-like, a step behind 256", lambda: other_sequence_models.decoder(1, 256), decoder_feeds(1, 256)),
+    Row("resnet50_f16", "ResNet-50 in f16", lambda: half_models.halved(light("resnet50")()), halved(picture("gpu_0/data_0", 1, 3, 224, 224)), HALF_LIMIT),
+    Row("bert_base_f16", "BERT-base in f16", lambda: half_models.halved(transformer_models.bert_base()), bert_feeds, HALF_LIMIT),
+    Row("bert_base_dynamic", "BERT-base, dynamic int8", lambda: quantized_models.dynamic(transformer_models.bert_base()), bert_feeds, INT8_LIMIT),
+    Row("bert_384", "BERT-base, 384 tokens", lambda: transformer_models.bert_base(384), bert_feeds_of(384)),
+)
+
 NAMES = [row.name for row in ROWS]
 
 

@@ -57,6 +57,16 @@ TEST(Manifest, ReadsParts) {
   EXPECT_TRUE(manifest.warnings.empty());
 }
 
+TEST(Manifest, ReadsWhatItWidens) {
+  json with = good();
+  EXPECT_FALSE(parse_manifest(with.dump(), "cuda.json").computes_wider(DType::kFloat16));
+  with["widens"] = {"float16"};
+  const Manifest manifest = parse_manifest(with.dump(), "cuda.json");
+  EXPECT_TRUE(manifest.computes_wider(DType::kFloat16));
+  EXPECT_FALSE(manifest.computes_wider(DType::kBfloat16));
+  EXPECT_TRUE(manifest.warnings.empty());
+}
+
 struct Wrong {
   const char* pointer;
   json value;  // null: the member is taken away
@@ -108,6 +118,8 @@ TEST(Manifest, RefusesWrongMembers) {
        {"/device_files/0", "below /dev"}},
       {"/device_files", json{"/dev/dri/../sda"}, Code::kInvalidArgument, {"/device_files/0"}},
       {"/device_files", json{"/dev/m*"}, Code::kInvalidArgument, {"/device_files/0", "memory"}},
+      {"/widens", "float16", Code::kInvalidArgument, {"/widens", "the string"}},
+      {"/widens", json{"float16", "float64"}, Code::kInvalidArgument, {"/widens/1", "\"float64\""}},
       {"/priority", 1.5, Code::kInvalidArgument, {"/priority"}},
       {"/requires", "x", Code::kInvalidArgument, {"/requires", "an object"}},
       {"/requires/libraries", "x", Code::kInvalidArgument, {"/requires/libraries"}},
