@@ -85,7 +85,9 @@ constinit const std::array<Family, kFamilyCount> kFamilies = {{
      .is_set = true},
 }};
 
-bool is_recurrent(std::string_view op_type) { return op_type == "LSTM" || op_type == "GRU"; }
+bool is_recurrent(std::string_view op_type) {
+  return op_type == "LSTM" || op_type == "GRU" || op_type == "RNN";
+}
 
 bool is_reduction(std::string_view op_type) {
   return op_type == "ReduceMean" || op_type == "ReduceMax";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM (ai.onnx 1, 7, 14, 22) and GRU (3, 7, 14, 22) of f32 with constant weights and the functions
-// that they have by default. What the input adds to the gates of all steps is one product of the
-// library's; the steps are recurrent/code.h. Directions, and sequences of a batch, are parted among
-// the threads; where there are too few of them, the hidden units of each step are.
+// LSTM and RNN (ai.onnx 1, 7, 14, 22) and GRU (3, 7, 14, 22) of f32 with constant weights and the
+// functions that they have by default. What the input adds to the gates of all steps is one product
+// of the library's; the steps are recurrent/code.h. Directions, and sequences of a batch, are
+// parted among the threads; where there are too few of them, the hidden units of each step are.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
@@ -22,9 +22,17 @@ namespace {
 enum Input : uint8_t { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeepholes };
 enum Output : uint8_t { kY, kYH, kYC };
 
+/// Of a GRU that resets before its product the first of its two steps.
+CellKind kind_of(const sdk::NodeView& node) {
+  if (node.op_type() == "LSTM") return CellKind::kLstm;
+  if (node.op_type() == "RNN") return CellKind::kRnn;
+  return node.get_int("linear_before_reset", 0) != 0 ? CellKind::kGru : CellKind::kGruGates;
+}
+
 /// Of the node's attributes and weights.
 struct Form {
   CellKind kind = CellKind::kLstm;
+  int64_t gates = 0;
   bool is_batch_first = false;
   bool starts_reverse = false;
   int64_t directions = 1;
@@ -33,14 +41,16 @@ struct Form {
 
   Form() = default;
   explicit Form(const sdk::NodeView& node)
-      : kind(node.op_type() == "LSTM" ? CellKind::kLstm : CellKind::kGru),
+      : kind(kind_of(node)),
+        gates(kind == CellKind::kGruGates ? gates_of(CellKind::kGru) : gates_of(kind)),
         is_batch_first(node.get_int("layout", 0) != 0),
         starts_reverse(node.get_string("direction", "forward") == "reverse"),
         directions(node.input(kW).extent(0)),
         input(node.input(kW).extent(2)),
         hidden(node.input(kR).extent(2)) {}
 
-  [[nodiscard]] int64_t width() const { return gates_of(kind) * hidden; }
+  [[nodiscard]] bool has_two_steps() const { return kind == CellKind::kGruGates; }
+  [[nodiscard]] int64_t width() const { return gates * hidden; }
 };
 
 /// Extents of a run.
@@ -267,14 +277,25 @@ class RecurrentKernel final : public sdk::Kernel {
       }
       step.before = task.before;
       step.after = task.after;
-      call.parallel_for(blocks, (blocks + threads - 1) / threads, [&](int64_t begin, int64_t end) {
-        const FlushDenormals flush;
-        run_step(step, begin, end);
-      });
+      run_units(call, step, threads);
+      if (form_.has_two_steps()) {
+        RecurrentStep rest = step;
+        rest.kind = CellKind::kGruRest;
+        rest.weights = rest_.of_direction(task.direction);
+        run_units(call, rest, threads);
+      }
       std::swap(task.before, task.after);
     }
     store_state(sizes, task, task.before, to.last_h);
     store_state(sizes, task, task.cell, to.last_c);
+  }
+
+  static void run_units(sdk::Call& call, const RecurrentStep& step, int threads) {
+    const int64_t blocks = unit_blocks_of(step.hidden);
+    call.parallel_for(blocks, (blocks + threads - 1) / threads, [&](int64_t begin, int64_t end) {
+      const FlushDenormals flush;
+      run_step(step, begin, end);
+    });
   }
 
   // ---- When the claim is compiled
@@ -296,12 +317,17 @@ class RecurrentKernel final : public sdk::Kernel {
     };
     packed_.pack(index.host(), args.choices, layout,
                  {desc_f32({form_.input, columns}, Tag::ba), node.input(kW).constant()->data, {}});
+    const void* recurrent = node.input(kR).constant()->data;
     weights_.pack(index.host(), args.choices, form_.kind, form_.directions, form_.hidden,
-                  node.input(kR).constant()->data);
+                  recurrent);
+    if (form_.has_two_steps()) {
+      rest_.pack(index.host(), args.choices, CellKind::kGruRest, form_.directions, form_.hidden,
+                 recurrent);
+    }
     set_bias(node);
   }
 
-  // Both biases are added to the gates at once, but that of the product which a GRU resets.
+  // Both biases are added to the gates at once, but that of a product which is reset.
   void set_bias(const sdk::NodeView& node) {
     const int64_t width = form_.width();
     bias_ = dnnl::memory(desc_f32({1, form_.directions * width}, Tag::ab), engine());
@@ -309,7 +335,7 @@ class RecurrentKernel final : public sdk::Kernel {
     std::fill_n(sums, form_.directions * width, 0.0F);
     if (!node.input(kB).present()) return;
     const std::vector<float> bias = floats_of(node.input(kB));
-    const int64_t at_once = form_.kind == CellKind::kLstm ? width : 2 * form_.hidden;
+    const int64_t at_once = form_.kind == CellKind::kGru ? 2 * form_.hidden : width;
     for (int64_t d = 0; d < form_.directions; ++d) {
       const float* of_input = bias.data() + d * 2 * width;
       const float* of_state = of_input + width;
@@ -326,17 +352,18 @@ class RecurrentKernel final : public sdk::Kernel {
   dnnl::memory bias_;
   std::vector<float> inner_bias_;  // [directions, hidden] of a GRU
   RecurrentWeights weights_;
+  RecurrentWeights rest_;  // of a second step
 };
 
 /// True for no names, and for those of the operator's default functions.
 bool has_default_activations(const sdk::NodeView& node) {
   const std::vector<std::string> names = node.get_strings("activations");
-  const bool is_lstm = node.op_type() == "LSTM";
-  const size_t each = is_lstm ? 3 : 2;
+  const bool is_rnn = node.op_type() == "RNN";
+  const size_t each = is_rnn ? 1 : node.op_type() == "LSTM" ? 3 : 2;
   for (size_t i = 0; i < names.size(); ++i) {
     std::string name = names[i];
     for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    if (name != (i % each == 0 ? "sigmoid" : "tanh")) return false;
+    if (name != (i % each == 0 && !is_rnn ? "sigmoid" : "tanh")) return false;
   }
   const std::string direction = node.get_string("direction", "forward");
   return names.empty() || names.size() == (direction == "bidirectional" ? 2 * each : each);
@@ -360,8 +387,6 @@ std::string recurrent_refusal(const GraphIndex& index, const Unit& unit) {
   if (!has_default_activations(node)) return "it has other functions than Sigmoid and Tanh";
   if (node.has("clip")) return "its sums are limited";
   if (is_lstm && node.get_int("input_forget", 0) != 0) return "its gates are coupled";
-  if (!is_lstm && node.get_int("linear_before_reset", 0) == 0)
-    return "it resets before the product";
   const Form form(node);
   const bool is_bidirectional = node.get_string("direction", "forward") == "bidirectional";
   const auto is = [](const sdk::ValueView& value, std::initializer_list<int64_t> extents) {

@@ -42,14 +42,14 @@ struct Units {
   }
 };
 
-/// sums[r][g] = weights of gate g * the last results of sequence r. With few sums each is made of
-/// several that do not wait for each other.
+/// sums[r][g] = weights of gate g * the last results of sequence r, or what is left of them. With
+/// few sums each is made of several that do not wait for each other.
 template <int kGates, int kRows>
 HWY_INLINE void multiply(const RecurrentStep& s, const float* before, const float* weights,
                          V32* sums) {
   const F32 d;
   constexpr int kSums = kRows * kGates;
-  constexpr int kParts = kSums >= 8 ? 1 : kSums >= 4 ? 2 : 3;
+  constexpr int kParts = kSums >= 8 ? 1 : kSums >= 4 ? 2 : kSums >= 2 ? 3 : 6;
   constexpr int64_t kStep = kGates * kUnitBlock;
   V32 parts[kSums * kParts];
   for (V32& part : parts) part = hn::Zero(d);
@@ -84,6 +84,12 @@ HWY_INLINE V32 lstm(const RecurrentStep& s, const Units& units, int64_t row, con
   return hn::Mul(output, hyperbolic_tangent(state));
 }
 
+/// What the update gate makes of the fresh results and those before.
+HWY_INLINE V32 mixed(V32 update, V32 fresh, V32 before) {
+  return hn::MulAdd(update, hn::Sub(before, fresh),
+                    fresh);  // (1 - update) * fresh + update * before
+}
+
 HWY_INLINE V32 gru(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
   const float* gates = s.projected + row * s.projected_stride;
   const V32 update = sigmoid(hn::Add(sums[0], units.load(gates)));
@@ -91,21 +97,50 @@ HWY_INLINE V32 gru(const RecurrentStep& s, const Units& units, int64_t row, cons
   const V32 product = s.bias ? hn::Add(sums[2], units.load(s.bias)) : sums[2];
   const V32 fresh =
       hyperbolic_tangent(hn::MulAdd(reset, product, units.load(gates + 2 * s.hidden)));
-  // (1 - update) * fresh + update * before
+  return mixed(update, fresh, units.load(s.before + row * s.state_stride));
+}
+
+/// Returns the update gate.
+HWY_INLINE V32 gru_gates(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
+  const float* gates = s.projected + row * s.projected_stride;
+  const V32 reset = sigmoid(hn::Add(sums[1], units.load(gates + s.hidden)));
   const V32 before = units.load(s.before + row * s.state_stride);
-  return hn::MulAdd(update, hn::Sub(before, fresh), fresh);
+  units.store(hn::Mul(reset, before), s.cell + row * s.state_stride);
+  return sigmoid(hn::Add(sums[0], units.load(gates)));
+}
+
+HWY_INLINE V32 gru_rest(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
+  const float* gates = s.projected + row * s.projected_stride;
+  const V32 fresh = hyperbolic_tangent(hn::Add(sums[0], units.load(gates + 2 * s.hidden)));
+  const int64_t place = row * s.state_stride;
+  return mixed(units.load(s.after + place), fresh, units.load(s.before + place));
+}
+
+HWY_INLINE V32 rnn(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
+  const float* gate = s.projected + row * s.projected_stride;
+  return hyperbolic_tangent(hn::Add(sums[0], units.load(gate)));
+}
+
+template <CellKind kKind>
+HWY_INLINE V32 finish(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
+  if constexpr (kKind == CellKind::kLstm) return lstm(s, units, row, sums);
+  if constexpr (kKind == CellKind::kGru) return gru(s, units, row, sums);
+  if constexpr (kKind == CellKind::kGruGates) return gru_gates(s, units, row, sums);
+  if constexpr (kKind == CellKind::kGruRest) return gru_rest(s, units, row, sums);
+  return rnn(s, units, row, sums);
 }
 
 template <CellKind kKind, int kRows>
 void run_rows(const RecurrentStep& s, const Units& units, int64_t row, const float* weights) {
   constexpr int kGates = static_cast<int>(gates_of(kKind));
   V32 sums[kRows * kGates];
-  multiply<kGates, kRows>(s, s.before + row * s.state_stride, weights, sums);
+  const float* factors = kKind == CellKind::kGruRest ? s.cell : s.before;
+  multiply<kGates, kRows>(s, factors + row * s.state_stride, weights, sums);
   for (int r = 0; r < kRows; ++r) {
-    const V32 x = kKind == CellKind::kLstm ? lstm(s, units, row + r, sums + r * kGates)
-                                           : gru(s, units, row + r, sums + r * kGates);
+    const V32 x = finish<kKind>(s, units, row + r, sums + r * kGates);
     units.store(x, s.after + (row + r) * s.state_stride);
-    if (s.result) units.store(x, s.result + (row + r) * s.result_stride);
+    if (kKind != CellKind::kGruGates && s.result)
+      units.store(x, s.result + (row + r) * s.result_stride);
   }
 }
 
@@ -140,8 +175,18 @@ void run_units(const RecurrentStep& s, int64_t begin, int64_t end) {
 }
 
 void run_step_here(const RecurrentStep& s, int64_t begin, int64_t end) {
-  if (s.kind == CellKind::kLstm) return run_units<CellKind::kLstm>(s, begin, end);
-  run_units<CellKind::kGru>(s, begin, end);
+  switch (s.kind) {
+    case CellKind::kLstm:
+      return run_units<CellKind::kLstm>(s, begin, end);
+    case CellKind::kGru:
+      return run_units<CellKind::kGru>(s, begin, end);
+    case CellKind::kGruGates:
+      return run_units<CellKind::kGruGates>(s, begin, end);
+    case CellKind::kGruRest:
+      return run_units<CellKind::kGruRest>(s, begin, end);
+    case CellKind::kRnn:
+      return run_units<CellKind::kRnn>(s, begin, end);
+  }
 }
 
 }  // namespace gantry::onednn::HWY_NAMESPACE

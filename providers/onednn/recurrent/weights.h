@@ -15,8 +15,9 @@ namespace gantry::onednn {
 
 class RecurrentWeights {
  public:
-  /// `plain`: f32 [directions, gates * hidden, hidden], at any byte, needed for the call alone. The
-  /// digest is kept in `choices`. Errors: OUT_OF_MEMORY.
+  /// The gates that a step of `kind` multiplies. `plain`: f32 [directions, all gates * hidden,
+  /// hidden], at any byte, needed for the call alone. The digest is kept in `choices`. Errors:
+  /// OUT_OF_MEMORY.
   void pack(const gantry_host* host, sdk::Choices& choices, CellKind kind, int64_t directions,
             int64_t hidden, const void* plain);
   /// As RecurrentStep::weights.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LSTM and GRU: sizes that fill no vector, batches that fill no tile, directions, states that come in and go out."""
+"""LSTM, GRU (resetting behind its product and before it) and RNN: sizes that fill no vector, batches that fill no tile, directions, states that come in and go out."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import gantry
 
 from small_graph import small_graph
 
-GATES = {"LSTM": 4, "GRU": 3}
+GATES = {"LSTM": 4, "GRU": 3, "GRU before": 3, "RNN": 1}
 
 
 def random(*shape, seed=0, scale=1.0):
@@ -35,10 +35,10 @@ def recurrent(op, steps, batch, inputs, hidden, direction="forward", bias=True, 
     while not names[-1]:
         names.pop()
     reset = ", linear_before_reset=1" if op == "GRU" else ""
-    return small_graph(f"{outputs} = {op}<hidden_size={hidden}, direction=\"{direction}\"{reset}>({', '.join(names)})", feeds, constants)
+    return small_graph(f"{outputs} = {op.split()[0]}<hidden_size={hidden}, direction=\"{direction}\"{reset}>({', '.join(names)})", feeds, constants)
 
 
-@pytest.mark.parametrize("op", ["LSTM", "GRU"])
+@pytest.mark.parametrize("op", GATES)
 @pytest.mark.parametrize("hidden", [1, 8, 16, 19, 64, 250])
 @pytest.mark.parametrize("batch", [1, 2, 5, 9])
 def test_sizes(agrees, op, hidden, batch):
@@ -46,7 +46,7 @@ def test_sizes(agrees, op, hidden, batch):
     agrees(model, feeds, ["onednn.recurrent"])
 
 
-@pytest.mark.parametrize("op", ["LSTM", "GRU"])
+@pytest.mark.parametrize("op", GATES)
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 @pytest.mark.parametrize("bias, states", [(False, True), (True, True), (False, False)])
 def test_directions_and_states(agrees, op, direction, bias, states):
@@ -72,7 +72,7 @@ def test_results_that_nobody_wants(agrees, wanted):
     agrees(model, feeds, ["onednn.recurrent"])
 
 
-@pytest.mark.parametrize("op", ["LSTM", "GRU"])
+@pytest.mark.parametrize("op", GATES)
 def test_batch_first(op):
     """Against the same node with the steps first, which ONNX Runtime has: it refuses this layout."""
     model, feeds = recurrent(op, 5, 3, 6, 20, "bidirectional", states=True)
@@ -105,8 +105,9 @@ def test_lengths_and_batches_that_change():
             np.testing.assert_array_equal(found, gantry.Session(alone, device="CPU", config={"session": {"threads": 2}}).run(feeds)["y"])
 
 
-def test_what_is_not_a_number_stays_with_its_sequence():
-    model, feeds = recurrent("GRU", 3, 2, 5, 20)
+@pytest.mark.parametrize("op", GATES)
+def test_what_is_not_a_number_stays_with_its_sequence(op):
+    model, feeds = recurrent(op, 3, 2, 5, 20)
     feeds["x"][1, 0, 2] = np.nan
     y = gantry.Session(model, device="CPU").run(feeds)["y"]
     assert np.isnan(y[1:, :, 0]).all()
