@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <immintrin.h>
 #include <utility>
 
@@ -33,16 +34,36 @@ GANTRY_DENSE inline void begin(const DenseTile& tile, __m512 (&sums)[kRows][kVec
   }
 }
 
-template <int kRows, int kVectors, int kLinesAhead>
+/// A vector of numbers, the `place`th behind `from`.
+template <PanelNumbers kNumbers>
+GANTRY_DENSE inline __m512 load(const std::byte* from, int64_t place) {
+  if constexpr (kNumbers == PanelNumbers::kFloat) {
+    return _mm512_loadu_ps(from + place * kLanes * int64_t{sizeof(float)});
+  } else {
+    const auto* at = reinterpret_cast<const __m256i*>(from) + place;
+    const __m256i narrow = _mm256_loadu_si256(at);
+    if constexpr (kNumbers == PanelNumbers::kHalf) return _mm512_cvtph_ps(narrow);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(narrow), 16));
+  }
+}
+
+template <PanelNumbers kNumbers, int kRows, int kVectors, int kLinesAhead>
 GANTRY_DENSE void multiply(const DenseTile& tile) {
   __m512 sums[kRows][kVectors];
   begin<kRows, kVectors>(tile, sums);
   const float* left = tile.left;
-  const float* panel = tile.panel;
+  const auto* panel = static_cast<const std::byte*>(tile.panel);
   const char* ahead = tile.ahead;
+  [[maybe_unused]] float* widened = tile.widened;
   for (int64_t k = 0; k < tile.inner; ++k) {
     __m512 numbers[kVectors];
-    for (int v = 0; v < kVectors; ++v) numbers[v] = _mm512_loadu_ps(panel + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) numbers[v] = load<kNumbers>(panel, v);
+    if constexpr (kNumbers != PanelNumbers::kFloat) {
+      if (widened) {
+        for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(widened + v * kLanes, numbers[v]);
+        widened += kVectors * kLanes;
+      }
+    }
     // What the same tile needs soon goes to the nearest cache, another panel to the next one.
     if constexpr (kLinesAhead == 1) _mm_prefetch(ahead, _MM_HINT_T1);
     if constexpr (kLinesAhead == 2) {
@@ -50,7 +71,7 @@ GANTRY_DENSE void multiply(const DenseTile& tile) {
       _mm_prefetch(ahead + kBytesOfLine, _MM_HINT_T0);
     }
     ahead += kLinesAhead * kBytesOfLine;
-    panel += kVectors * kLanes;
+    panel += kVectors * kLanes * bytes_of(kNumbers);
     for (int r = 0; r < kRows; ++r) {
       const __m512 factor = _mm512_set1_ps(left[r]);
       for (int v = 0; v < kVectors; ++v)
@@ -68,23 +89,37 @@ GANTRY_DENSE void multiply(const DenseTile& tile) {
 using Multiply = void (*)(const DenseTile&);
 using Table = std::array<Multiply, kMostTileRows>;
 
-template <int kVectors, int kLinesAhead, int... kRows>
+template <PanelNumbers kNumbers, int kVectors, int kLinesAhead, int... kRows>
 constexpr Table table_of(std::integer_sequence<int, kRows...>) {
-  return {multiply<kRows + 1, kVectors, kLinesAhead>...};
+  return {multiply<kNumbers, kRows + 1, kVectors, kLinesAhead>...};
 }
 
-template <int kVectors>
+template <PanelNumbers kNumbers, int kVectors>
 void choose(const DenseTile& tile) {
   constexpr auto kRows = std::make_integer_sequence<int, kMostTileRows>();
-  static constexpr std::array<Table, 3> kTables = {
-      table_of<kVectors, 0>(kRows), table_of<kVectors, 1>(kRows), table_of<kVectors, 2>(kRows)};
+  constexpr int kMostLines = kNumbers == PanelNumbers::kFloat ? 2 : 1;
+  static constexpr std::array<Table, 3> kTables = {table_of<kNumbers, kVectors, 0>(kRows),
+                                                   table_of<kNumbers, kVectors, 1>(kRows),
+                                                   table_of<kNumbers, kVectors, kMostLines>(kRows)};
   const size_t lines = tile.ahead ? static_cast<size_t>(tile.lines_ahead) : 0;
   kTables[lines][static_cast<size_t>(tile.rows) - 1](tile);
 }
 
+template <PanelNumbers kNumbers>
+void choose_width(const DenseTile& tile) {
+  if (tile.columns > kPanelColumns / 2) return choose<kNumbers, 2>(tile);
+  choose<kNumbers, 1>(tile);
+}
+
 void multiply_tile(const DenseTile& tile) {
-  if (tile.columns > kPanelColumns / 2) return choose<2>(tile);
-  choose<1>(tile);
+  switch (tile.numbers) {
+    case PanelNumbers::kFloat:
+      return choose_width<PanelNumbers::kFloat>(tile);
+    case PanelNumbers::kBrain:
+      return choose_width<PanelNumbers::kBrain>(tile);
+    case PanelNumbers::kHalf:
+      return choose_width<PanelNumbers::kHalf>(tile);
+  }
 }
 
 /// Sixteen vectors as a matrix, whose columns they become.

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "dense/numbers.h"
+
 namespace gantry::onednn {
 
 /// Columns of a panel, in which the matrix stands: [panels, inner, kPanelColumns]; the last panel
@@ -19,7 +21,11 @@ constexpr int64_t kMostTileRows = 14;
 struct DenseTile {
   int rows = 0;                 ///< 1 to kMostTileRows
   const float* left = nullptr;  ///< [inner, rows]
-  const float* panel = nullptr;
+  const void* panel = nullptr;
+  PanelNumbers numbers = PanelNumbers::kFloat;  ///< of the panel
+  /// Of a panel in 16 bits: gets its numbers as floats, for the tiles that come next; null: nobody
+  /// needs them.
+  float* widened = nullptr;
   int64_t inner = 0;
   int64_t columns = 0;             ///< 1 to kPanelColumns
   const float* initial = nullptr;  ///< laid as the target, which it may be; null: zeros
@@ -27,7 +33,7 @@ struct DenseTile {
   float* target = nullptr;
   int64_t stride = 0;
   /// Where the numbers stand that come next: one line of the cache is brought in for each index of
-  /// `inner`, or two, the second behind the first. Null: none is.
+  /// `inner`, or two, the second behind the first, if the panel is of floats. Null: none is.
   const char* ahead = nullptr;
   int lines_ahead = 1;
 };

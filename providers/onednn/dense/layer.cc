@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 #include "threads.h"
 
@@ -18,6 +21,7 @@ constexpr int64_t kProductsPerTask = 1 << 18;
 /// More would take as much memory again as they have; their products are long enough.
 constexpr int64_t kMostRowsAtOnce = 2048;
 constexpr int64_t kFloat = sizeof(float);
+constexpr int64_t kBytesOfLine = 64;
 
 int64_t bytes_of_cache() {
   static const int64_t bytes = std::max<int64_t>(sysconf(_SC_LEVEL2_CACHE_SIZE), 256 << 10);
@@ -187,7 +191,7 @@ class DenseLayer::Run {
     for (int64_t k = 0; k < layer_.inner_; k += most_inner()) {
       const int64_t end = std::min(k + most_inner(), layer_.inner_);
       for (int64_t panel = first_panel; panel < last_panel; ++panel) {
-        const float* next = nullptr;
+        const std::byte* next = nullptr;
         if (panel + 1 < last_panel) {
           next = numbers(panel + 1, k);
         } else if (end < layer_.inner_) {
@@ -205,7 +209,7 @@ class DenseLayer::Run {
       finish(row * layer_.columns_ + first_column, count);
   }
 
-  [[nodiscard]] const float* numbers(int64_t panel, int64_t inner) const {
+  [[nodiscard]] const std::byte* numbers(int64_t panel, int64_t inner) const {
     return layer_.weights_.panel(panel * kPanelColumns, inner);
   }
   [[nodiscard]] int64_t first_tile(int64_t stretch) const { return stretch * tiles_of_stretch_; }
@@ -213,20 +217,35 @@ class DenseLayer::Run {
     return std::min(first_tile(stretch) + tiles_of_stretch_, tiles_);
   }
 
+  /// Room for a part of a panel as floats: of the thread, until it is asked for again.
+  static float* room_for(int64_t count) {
+    struct alignas(kBytesOfLine) Line {  // a vector that lies across two takes twice as long
+      float floats[kBytesOfLine / kFloat];
+    };
+    static thread_local std::vector<Line> lines;
+    const auto wanted = static_cast<size_t>(divided_up(count * kFloat, kBytesOfLine));
+    if (lines.size() < wanted) lines.resize(wanted);
+    return lines.data()->floats;
+  }
+
   /// `next`: what is multiplied after it, null: nothing that is known.
-  void multiply_panel(int64_t stretch, const Part& part, const float* next) const {
-    constexpr int64_t kBytesOfLine = 64;
+  void multiply_panel(int64_t stretch, const Part& part, const std::byte* next) const {
     constexpr int64_t kBytesAhead = 2048;
     const int64_t column = part.panel * kPanelColumns;
     const int64_t width = panel_width(layer_.columns_, column);
-    const int64_t lines = width * kFloat / kBytesOfLine;  // of each index of the inner extent
+    const PanelNumbers kind = layer_.weights_.numbers();
+    // Of each index of the inner extent; of narrow numbers of half a panel not a whole one.
+    const int64_t lines = width * bytes_of(kind) / kBytesOfLine;
     DenseTile tile;
-    tile.panel = numbers(part.panel, part.begin);
+    const std::byte* panel = numbers(part.panel, part.begin);
+    tile.panel = panel;
+    tile.numbers = kind;
     tile.inner = part.end - part.begin;
     tile.columns = std::min(width, layer_.columns_ - column);
     tile.stride = layer_.columns_;
     if (part.begin == 0 && !layer_.bias_.empty()) tile.bias = layer_.bias_.data() + column;
     const bool is_alone = last_tile(stretch) - first_tile(stretch) == 1;
+    if (!is_alone && kind != PanelNumbers::kFloat) tile.widened = room_for(tile.inner * width);
     for (int64_t i = first_tile(stretch); i < last_tile(stretch); ++i) {
       const int64_t row = first_row(i);
       tile.rows = static_cast<int>(first_row(i + 1) - row);
@@ -238,14 +257,17 @@ class DenseLayer::Run {
                                           : nullptr;
       const int64_t number = i - first_tile(stretch);
       tile.ahead = nullptr;
-      if (is_alone) {  // panels stand one behind the other
-        tile.ahead = reinterpret_cast<const char*>(tile.panel) + kBytesAhead;
+      if (is_alone && lines > 0) {  // panels stand one behind the other
+        tile.ahead = reinterpret_cast<const char*>(panel) + kBytesAhead;
         tile.lines_ahead = static_cast<int>(lines);
       } else if (next && number < lines) {  // each tile brings in its share
         tile.ahead = reinterpret_cast<const char*>(next) + number * tile.inner * kBytesOfLine;
         tile.lines_ahead = 1;
       }
       dense_code()->multiply_tile(tile);
+      if (!tile.widened) continue;
+      tile.panel = std::exchange(tile.widened, nullptr);
+      tile.numbers = PanelNumbers::kFloat;
     }
   }
 

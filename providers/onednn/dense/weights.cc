@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <string_view>
 
 #include "digest.h"
 #include "packed_share.h"
@@ -51,6 +52,26 @@ void fill_panel(const Plain& plain, int64_t first, float* target) {
   }
 }
 
+void fill_narrow_panel(const Plain& plain, int64_t first, PanelNumbers numbers, uint16_t* target) {
+  std::vector<float> floats(static_cast<size_t>(panel_width(plain.columns, first) * plain.inner));
+  fill_panel(plain, first, floats.data());
+  narrow(floats.data(), static_cast<int64_t>(floats.size()), numbers, target);
+}
+
+/// Scaled numbers fit 16 bits by chance only.
+PanelNumbers narrowest(const Plain& plain) {
+  if (!plain.scales.empty()) return PanelNumbers::kFloat;
+  return numbers_of(plain.numbers, plain.inner * plain.columns);
+}
+
+/// As it is kept from start to start, by one letter.
+PanelNumbers kept_numbers(sdk::Choices& choices, const Plain& plain) {
+  constexpr std::string_view kLetters = "fbh";
+  const std::string& kept = choices.keep(
+      "numbers", [&] { return std::string(1, kLetters[static_cast<size_t>(narrowest(plain))]); });
+  return static_cast<PanelNumbers>(kLetters.find(kept.front()));
+}
+
 Digest content_of(const Plain& plain, const std::string& form) {
   const auto count = static_cast<uint64_t>(plain.inner * plain.columns);
   const Digest numbers = digest_of(plain.numbers, count * sizeof(float), form);
@@ -63,21 +84,26 @@ Digest content_of(const Plain& plain, const std::string& form) {
 void PanelWeights::pack(const gantry_host* host, sdk::Choices& choices, const Plain& plain) {
   inner_ = plain.inner;
   columns_ = plain.columns;
-  const std::string form = "panels/" + std::to_string(plain.inner) + "/" +
-                           std::to_string(plain.columns) + (plain.is_transposed ? "T" : "");
+  numbers_ = kept_numbers(choices, plain);
+  const std::string form = "panels of " + std::to_string(bytes_of(numbers_)) + "/" +
+                           std::to_string(plain.inner) + "/" + std::to_string(plain.columns) +
+                           (plain.is_transposed ? "T" : "");
   const Digest content = kept_digest(choices, "content", [&] { return content_of(plain, form); });
   const Digest kind = digest_of(form.data(), form.size(), "");
-  const auto size_bytes = static_cast<uint64_t>(packed_columns(columns_) * inner_) * sizeof(float);
+  const auto size_bytes =
+      static_cast<uint64_t>(packed_columns(columns_) * inner_ * bytes_of(numbers_));
   share_ = share_packed(host, {content, kind}, size_bytes, [&](void* target) {
     const int64_t panels = (plain.columns + kPanelColumns - 1) / kPanelColumns;
     with_threads(machine_threads(), [&] {
       for_each(panels, [&](int64_t panel) {
         const int64_t first = panel * kPanelColumns;
-        fill_panel(plain, first, static_cast<float*>(target) + first * plain.inner);
+        const int64_t place = first * plain.inner;
+        if (numbers_ == PanelNumbers::kFloat)
+          return fill_panel(plain, first, static_cast<float*>(target) + place);
+        fill_narrow_panel(plain, first, numbers_, static_cast<uint16_t*>(target) + place);
       });
     });
   });
-  numbers_ = static_cast<const float*>(share_.get());
 }
 
 }  // namespace gantry::onednn

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A constant matrix of floats in the panels of dense/code.h. Equal matrices are held once in the
+// A constant matrix of floats in the panels of dense/code.h, in 16 bits if they hold all of it
+// exactly. Equal matrices are held once in the
 // process, whichever sessions use them.
 #pragma once
 
 #include <gantry/sdk/blob.h>
 #include <gantry/sdk/kernel.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -28,15 +30,18 @@ class PanelWeights {
   /// that where another start packed the matrix nothing of it is read. Errors: OUT_OF_MEMORY.
   void pack(const gantry_host* host, sdk::Choices& choices, const Plain& plain);
 
+  /// Of the panels.
+  [[nodiscard]] PanelNumbers numbers() const { return numbers_; }
   /// The panel whose first column is `column`, from index `inner` on. [any]
-  [[nodiscard]] const float* panel(int64_t column, int64_t inner) const {
-    return numbers_ + column * inner_ + inner * panel_width(columns_, column);
+  [[nodiscard]] const std::byte* panel(int64_t column, int64_t inner) const {
+    const int64_t place = column * inner_ + inner * panel_width(columns_, column);
+    return static_cast<const std::byte*>(share_.get()) + place * bytes_of(numbers_);
   }
 
  private:
   int64_t inner_ = 0;
   int64_t columns_ = 0;
-  const float* numbers_ = nullptr;
+  PanelNumbers numbers_ = PanelNumbers::kFloat;
   std::shared_ptr<const void> share_;
 };
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models whose weights, inputs and outputs are f16, as they are written for other devices and yet run on CPUs."""
+"""Models whose weights, inputs and outputs are f16, as they are written for other devices and yet run on CPUs; and models of f32 whose weights were bf16 once."""
 
+import ml_dtypes
 import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
@@ -32,3 +33,12 @@ def half(tensor):
     array = np.array(np.clip(numpy_helper.to_array(tensor), -MOST, MOST))
     array[np.abs(array) < LEAST] = 0
     return numpy_helper.from_array(array.astype(np.float16), tensor.name)
+
+
+def from_bf16(model):
+    """The model with its weights rounded to bf16 and written in f32, as exporters write what was trained and published in bf16."""
+    for initializer in model.graph.initializer:
+        if initializer.data_type == TensorProto.FLOAT:
+            array = numpy_helper.to_array(initializer).astype(ml_dtypes.bfloat16).astype(np.float32)
+            initializer.CopyFrom(numpy_helper.from_array(array, initializer.name))
+    return model

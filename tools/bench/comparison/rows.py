@@ -12,7 +12,7 @@ from fill_weights import fill_weights
 from make_models import chained_adds
 from model_files import light_file, model_file
 
-from comparison import half_models, other_sequence_models, other_vision_models, quantized_models, transformer_models, vision_models
+from comparison import half_models, open_extents, other_sequence_models, other_vision_models, quantized_models, transformer_models, vision_models
 from workspace import MODELS, ROOT, say
 
 FOLDER = MODELS / "bench"
@@ -131,7 +131,17 @@ OTHER_ROWS = (
     Row("decode", "Llama-like, a step behind 256", lambda: other_sequence_models.decoder(1, 256), decoder_feeds(1, 256)),
     Row("resnet50_f16", "ResNet-50 in f16", lambda: half_models.halved(light("resnet50")()), halved(picture("gpu_0/data_0", 1, 3, 224, 224)), HALF_LIMIT),
     Row("bert_base_f16", "BERT-base in f16", lambda: half_models.halved(transformer_models.bert_base()), bert_feeds, HALF_LIMIT),
+    Row("gpt2_decode_f16", "GPT-2 124M in f16, 256 past", lambda: half_models.halved(transformer_models.gpt2_decode()), halved(gpt2_feeds), HALF_LIMIT),
+    Row("gpt2_decode_bf16", "GPT-2 124M, weights from bf16", lambda: half_models.from_bf16(transformer_models.gpt2_decode()), gpt2_feeds),
     Row("bert_base_dynamic", "BERT-base, dynamic int8", lambda: quantized_models.dynamic(transformer_models.bert_base()), bert_feeds, INT8_LIMIT),
+    Row("bert_base_open", "BERT-base, tokens left open",
+        lambda: open_extents.opened(transformer_models.bert_base(), dict.fromkeys(("input_ids", "attention_mask", "token_type_ids"), {1: "tokens"})),
+        bert_feeds),
+    Row("gpt2_decode_open", "GPT-2 124M, past left open", lambda: open_extents.opened(transformer_models.gpt2_decode(), {"past_": {2: "past"}}), gpt2_feeds),
+    Row("mobilenet_v2_open", "MobileNetV2, batch and size left open",
+        lambda: open_extents.opened(vision_models.mobilenet_v2(), {"x": {0: "batch", 2: "height", 3: "width"}}), PICTURE),
+    Row("resnet50_open", "ResNet-50, batch and size left open",
+        lambda: open_extents.opened(light("resnet50")(), {"gpu_0/data_0": {0: "batch", 2: "height", 3: "width"}}), picture("gpu_0/data_0", 1, 3, 224, 224)),
     Row("bert_384", "BERT-base, 384 tokens", lambda: transformer_models.bert_base(384), bert_feeds_of(384)),
 )
 
