@@ -4,56 +4,66 @@
 #include <gantry/error.h>
 
 #include <array>
-#include <openssl/evp.h>
+#include <dlfcn.h>
+#include <filesystem>
+
+#include "plugin/discovery/digest_library.h"
+#include "plugin/discovery/machine.h"
 
 namespace gantry {
 namespace {
+
+constexpr size_t kDigestBytes = 32;
+
+const DigestLibrary& library() {
+  static const DigestLibrary& own =
+      open_digest_library((std::filesystem::path(own_library()).parent_path() / "gantry").string());
+  return own;
+}
 
 void require(bool is_good) {
   if (!is_good) throw Error(Code::kInternal, "SHA-256: OpenSSL's libcrypto refused to compute it");
 }
 
-struct Algorithm {
-  OSSL_LIB_CTX* context = OSSL_LIB_CTX_new();
-  EVP_MD* sha256 = EVP_MD_fetch(context, "SHA256", nullptr);
-};
-
-// Never destroyed: libcrypto cleans up at the end of the process, in an order that is not known.
-const Algorithm& algorithm() {
-  static const auto* const instance = new Algorithm;
-  return *instance;
-}
-
 }  // namespace
 
+const DigestLibrary& open_digest_library(const std::string& folder) {
+  const std::string file = (std::filesystem::path(folder) / "libgantry_digest.so").string();
+  void* opened = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  const void* table = opened ? dlsym(opened, "gantry_digest") : nullptr;
+  if (table) return *static_cast<const DigestLibrary*>(table);
+  const char* reason = dlerror();
+  const std::string found = reason ? reason : "no reason";
+  throw Error(Code::kUnavailable,
+              "SHA-256: expected the library " + file +
+                  ", which belongs to gantry and needs OpenSSL's libcrypto, found: " + found +
+                  "; install gantry again, or what that library needs");
+}
+
 struct Sha256::State {
-  EVP_MD_CTX* context = EVP_MD_CTX_new();
+  void* state = library().begin();
   State() = default;
-  ~State() { EVP_MD_CTX_free(context); }
+  ~State() { library().end(state); }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 };
 
-Sha256::Sha256() : state_(std::make_unique<State>()) {
-  require(state_->context && algorithm().sha256 &&
-          EVP_DigestInit_ex2(state_->context, algorithm().sha256, nullptr) == 1);
-}
+Sha256::Sha256() : state_(std::make_unique<State>()) { require(state_->state != nullptr); }
 
 Sha256::~Sha256() = default;
 
 void Sha256::add(std::string_view bytes) {
-  require(EVP_DigestUpdate(state_->context, bytes.data(), bytes.size()) == 1);
+  require(library().add(state_->state, bytes.data(), bytes.size()));
 }
 
 std::string Sha256::hex() {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> bytes = {};
-  unsigned int count = 0;
-  require(EVP_DigestFinal_ex(state_->context, bytes.data(), &count) == 1);
+  std::array<unsigned char, kDigestBytes> bytes = {};
+  require(library().finish(state_->state, bytes.data()));
   constexpr const char* kDigits = "0123456789abcdef";
   std::string text;
-  for (unsigned int i = 0; i < count; ++i) {
-    text += kDigits[bytes[i] >> 4];
-    text += kDigits[bytes[i] & 15];
+  for (const unsigned char byte : bytes) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
   }
   return text;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SHA-256, by OpenSSL's libcrypto in a library context of its own: the process's OpenSSL
-// configuration is neither read nor changed. One thread for each object.
+// configuration is neither read nor changed. libcrypto is opened with the first digest of the
+// process (digest_library.h). One thread for each object.
 #pragma once
 
 #include <memory>
@@ -11,7 +12,8 @@ namespace gantry {
 
 class Sha256 {
  public:
-  /// INTERNAL: the library has no SHA-256.
+  /// INTERNAL: libcrypto has no SHA-256. UNAVAILABLE: it, or gantry's library for it, cannot be
+  /// opened.
   Sha256();
   ~Sha256();
   Sha256(const Sha256&) = delete;
