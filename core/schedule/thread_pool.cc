@@ -44,6 +44,26 @@ void await_run(std::chrono::steady_clock::time_point end) noexcept {
   }
 }
 
+// What the pool's first use in a process costs, in its own setting up and in waking a worker: less
+// work than that is not shared.
+constexpr std::chrono::microseconds kAlone{1000};
+
+// Calls body(0), body(1), ... on this thread until they have taken kAlone; returns how many.
+int64_t run_alone(int64_t count, const std::function<void(int64_t)>& body) {
+  namespace arena = oneapi::tbb::this_task_arena;
+  const auto end = std::chrono::steady_clock::now() + kAlone;
+  int64_t done = 0;
+  for (; done < count && std::chrono::steady_clock::now() < end; ++done) {
+    // A thread that the pool does not know has nothing else that it could begin while it waits.
+    if (arena::current_thread_index() == oneapi::tbb::task_arena::not_initialized) {
+      body(done);
+    } else {
+      arena::isolate([&] { body(done); });
+    }
+  }
+  return done;
+}
+
 }  // namespace
 
 uint32_t hardware_threads() noexcept {
@@ -57,8 +77,8 @@ uint32_t hardware_threads() noexcept {
 }
 
 void for_each_apart(int64_t count, const std::function<void(int64_t)>& body) {
-  const auto parts = std::min<int64_t>(count, hardware_threads());
-  std::atomic<int64_t> next = 0;
+  std::atomic<int64_t> next = run_alone(count, body);
+  const auto parts = std::min<int64_t>(count - next, hardware_threads());
   char fork = 0;
   char join = 0;
   const auto take_some = [&](int64_t /*part*/) {

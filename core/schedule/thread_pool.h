@@ -16,9 +16,10 @@ namespace gantry {
 /// Threads that the process may use: the cores in its affinity mask. [any]
 uint32_t hardware_threads() noexcept;
 
-/// Calls body(i) once for each i in [0, count), on all cores that the process may use; they are
-/// begun in this order, and it returns when all are done. For long bodies that hold locks and have
-/// loops of their own: a thread that waits in one begins no other. Bodies must not throw. [any]
+/// Calls body(i) once for each i in [0, count), on all cores that the process may use once they
+/// have taken this thread a millisecond; they are begun in this order, and it returns when all are
+/// done. For long bodies that hold locks and have loops of their own: a thread that waits in one
+/// begins no other. Bodies must not throw. [any]
 void for_each_apart(int64_t count, const std::function<void(int64_t)>& body);
 
 /// The threads of one run at a time: the caller's and workers that the pool lends. The run enters

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <gtest/gtest.h>
 #include <mutex>
+#include <oneapi/tbb/task_arena.h>
 #include <set>
 #include <stdexcept>
 #include <thread>
@@ -65,6 +66,36 @@ TEST(ThreadPool, LongBodiesAreVisitedOnceAndBegunInOrder) {
     // Each other thread may be on its way to one.
     EXPECT_LT(most_missing, hardware_threads()) << count;
   }
+}
+
+TEST(ThreadPool, FewShortBodiesDoNotSetThePoolUp) {
+  const auto leaves_it_alone = [] {
+    bool is_unknown = false;
+    std::thread([&] {
+      for_each_apart(20, [](int64_t) {});
+      is_unknown = oneapi::tbb::this_task_arena::current_thread_index() ==
+                   oneapi::tbb::task_arena::not_initialized;
+    }).join();
+    return is_unknown;
+  };
+  // A busy machine may keep a thread waiting for longer than it may be alone.
+  bool was_left_alone = false;
+  for (int i = 0; i < 20 && !was_left_alone; ++i) was_left_alone = leaves_it_alone();
+  EXPECT_TRUE(was_left_alone);
+}
+
+TEST(ThreadPool, LongBodiesAreShared) {
+  if (hardware_threads() < 2) GTEST_SKIP() << "one core: nobody to share with";
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  const auto body = [&](int64_t) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const std::lock_guard lock(mutex);
+    threads.insert(std::this_thread::get_id());
+  };
+  // A busy machine may be slow to wake a worker.
+  for (int i = 0; i < 20 && threads.size() < 2; ++i) for_each_apart(20, body);
+  EXPECT_GE(threads.size(), 2U);
 }
 
 TEST(ThreadPool, OneThreadStaysWithTheCaller) {
