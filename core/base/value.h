@@ -78,7 +78,8 @@ void drop_pages(const gantry_value& value) noexcept;
 std::string describe(const gantry_value& value);
 std::string describe(DType dtype, const std::vector<int64_t>& shape);
 
-/// Host memory aligned to 64 bytes, to be freed with std::free; large blocks ask for huge pages.
+/// Host memory aligned to 64 bytes, to be freed with std::free. Large blocks ask for huge pages,
+/// middle ones have their pages at once: whoever asks is to write to all of it.
 /// OUT_OF_MEMORY.
 void* allocate_host_block(uint64_t size_bytes);
 /// The same with an owner.

@@ -3,10 +3,14 @@
 
 #include <gantry/error.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <memory>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <vector>
 
 #include "base/kept_blocks.h"
@@ -105,6 +109,30 @@ TEST(Value, StringsAreCopied) {
   value->strings = {"a", "b"};
   EXPECT_EQ(copy_tensor(*value)->strings, value->strings);
   EXPECT_EQ(describe(*value), "string[2]");
+}
+
+// How many of the pages that lie wholly in the memory are there without having been written to.
+size_t resident_pages(void* memory, size_t size_bytes) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = (reinterpret_cast<uintptr_t>(memory) + page - 1) / page * page;
+  const size_t count = (reinterpret_cast<uintptr_t>(memory) + size_bytes - begin) / page;
+  std::vector<unsigned char> pages(count);
+  EXPECT_EQ(mincore(reinterpret_cast<void*>(begin), count * page, pages.data()), 0);
+  return static_cast<size_t>(
+      std::count_if(pages.begin(), pages.end(), [](unsigned char is) { return (is & 1U) != 0; }));
+}
+
+TEST(Value, MiddleBlocksHaveTheirPagesAtOnce) {
+  constexpr size_t kSize = size_t{3} << 20;  // a mapping of its own: nobody used it before
+  void* plain = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(plain, MAP_FAILED);
+  EXPECT_EQ(resident_pages(plain, kSize), 0U);
+  const bool can = madvise(plain, kSize, MADV_POPULATE_WRITE) == 0;
+  munmap(plain, kSize);
+  if (!can) GTEST_SKIP() << "the kernel does not populate memory when asked to (Linux 5.14)";
+  const std::unique_ptr<void, void (*)(void*)> block(allocate_host_block(kSize), std::free);
+  EXPECT_GE(resident_pages(block.get(), kSize),
+            kSize / static_cast<size_t>(sysconf(_SC_PAGESIZE)) - 1);
 }
 
 TEST(Value, Describe) {
