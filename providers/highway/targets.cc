@@ -4,8 +4,8 @@
 // ms of every process that opens it; nothing else of it is used here
 // (docs/decisions/0034-what-loading-waits-for.md).
 #include <atomic>
-#include <cpuid.h>
 #include <hwy/targets.h>
+#include <sys/platform/x86.h>
 
 namespace hwy {
 namespace {
@@ -16,34 +16,23 @@ std::atomic<int64_t>& disabled_targets() {
   return targets;
 }
 
-// Two features that not every compiler's __builtin_cpu_supports knows by name.
-bool has_f16c_and_lzcnt() {
-  unsigned eax = 0;
-  unsigned ebx = 0;
-  unsigned ecx = 0;
-  unsigned edx = 0;
-  constexpr unsigned kFeatures = 1;
-  if (__get_cpuid(kFeatures, &eax, &ebx, &ecx, &edx) == 0 || (ecx & bit_F16C) == 0) return false;
-  constexpr unsigned kExtendedFeatures = 0x80000001;
-  return __get_cpuid(kExtendedFeatures, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_LZCNT) != 0;
-}
-
-// What this CPU and the system run of the sets that providers are compiled for.
+// What this CPU and the system run of the sets that providers are compiled for. As the C library
+// found it when the process started: in a virtual machine each question to the CPU itself takes
+// some microseconds, and the compiler's __builtin_cpu_supports asks a dozen in every library.
 int64_t targets_of_this_cpu() {
-  __builtin_cpu_init();
   int64_t targets = HWY_SCALAR;
-  const bool has_sse4 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("ssse3") &&
-                        __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul");
+  const bool has_sse4 = CPU_FEATURE_ACTIVE(SSE4_2) && CPU_FEATURE_ACTIVE(SSSE3) &&
+                        CPU_FEATURE_ACTIVE(AES) && CPU_FEATURE_ACTIVE(PCLMULQDQ);
   if (!has_sse4) return targets;
   targets |= HWY_SSE4;
-  const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                        __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-                        has_f16c_and_lzcnt();
+  const bool has_avx2 = CPU_FEATURE_ACTIVE(AVX2) && CPU_FEATURE_ACTIVE(FMA) &&
+                        CPU_FEATURE_ACTIVE(BMI1) && CPU_FEATURE_ACTIVE(BMI2) &&
+                        CPU_FEATURE_ACTIVE(F16C) && CPU_FEATURE_ACTIVE(LZCNT);
   if (!has_avx2) return targets;
   targets |= HWY_AVX2;
-  const bool has_avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-                          __builtin_cpu_supports("avx512dq") &&
-                          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd");
+  const bool has_avx512 = CPU_FEATURE_ACTIVE(AVX512F) && CPU_FEATURE_ACTIVE(AVX512VL) &&
+                          CPU_FEATURE_ACTIVE(AVX512DQ) && CPU_FEATURE_ACTIVE(AVX512BW) &&
+                          CPU_FEATURE_ACTIVE(AVX512CD);
   return has_avx512 ? targets | HWY_AVX3 : targets;
 }
 

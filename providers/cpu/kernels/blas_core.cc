@@ -6,6 +6,9 @@
 // sends the question through here, so that the instructions which the CPU has decide, and nobody's
 // environment is changed. Kernels that are never the answer are not linked.
 #include <string_view>
+#if defined(__x86_64__)
+#include <sys/platform/x86.h>
+#endif
 
 // NOLINTBEGIN(readability-identifier-naming): --wrap and the library make the names
 extern "C" {
@@ -42,13 +45,13 @@ namespace {
 /// The library's name for the kernels; null: it is to choose.
 const char* core_of_this_cpu() {
 #if defined(__x86_64__)
-  __builtin_cpu_init();  // constructors that run before this library's may ask
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+  // Of the C library, as providers/highway/targets.cc: it knows before any constructor may ask.
+  if (CPU_FEATURE_ACTIVE(AVX512F) && CPU_FEATURE_ACTIVE(AVX512BW) && CPU_FEATURE_ACTIVE(AVX512DQ) &&
+      CPU_FEATURE_ACTIVE(AVX512VL))
     return "SkylakeX";
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "Haswell";
-  if (__builtin_cpu_supports("avx")) return "Sandybridge";
-  if (__builtin_cpu_supports("sse4.2")) return "Nehalem";
+  if (CPU_FEATURE_ACTIVE(AVX2) && CPU_FEATURE_ACTIVE(FMA)) return "Haswell";
+  if (CPU_FEATURE_ACTIVE(AVX)) return "Sandybridge";
+  if (CPU_FEATURE_ACTIVE(SSE4_2)) return "Nehalem";
   return "Prescott";  // SSE3, which the first CPUs of this architecture lack
 #else
   return nullptr;
