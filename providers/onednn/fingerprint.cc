@@ -11,9 +11,7 @@
 namespace gantry::onednn {
 namespace {
 
-constexpr uint64_t kSmall = 4096;  // bytes that are taken whole
-constexpr uint64_t kSample = 256;  // bytes
-constexpr uint64_t kSampleCount = 4;
+constexpr uint64_t kSmall = 256;  // bytes
 
 void add(std::string& text, int64_t number) { text += std::to_string(number) + ","; }
 
@@ -26,13 +24,7 @@ void add_bytes(std::string& text, const gantry_tensor& tensor) {
   const auto* bytes = static_cast<const char*>(tensor.data);
   const uint64_t size = tensor.size_bytes;
   add(text, static_cast<int64_t>(size));
-  if (!bytes) return;
-  if (size <= kSmall) {
-    text.append(bytes, size);
-    return;
-  }
-  for (uint64_t i = 0; i < kSampleCount; ++i)
-    text.append(bytes + (size - kSample) / (kSampleCount - 1) * i, kSample);
+  if (bytes && size <= kSmall) text.append(bytes, size);
 }
 
 void add_value(std::string& text, const sdk::ValueView& value) {

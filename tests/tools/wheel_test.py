@@ -32,6 +32,11 @@ session = gantry.Session(sys.argv[1], device="CPU")
 print(session.run({"x": numpy.array(["aab", "b"], object)})["y"].tolist())
 """
 
+DIGESTS = """
+import gantry
+print([(row.name, row.state) for row in gantry.report(open=True)])
+"""
+
 
 def run(command, **options):
     done = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, **options)
@@ -81,6 +86,14 @@ def test_finds_the_libraries_for_texts(environment, tmp_path):
     model = make_model([node], [value("x", onnx.TensorProto.STRING, (2,))], [value("y", onnx.TensorProto.BOOL, (2,))])
     onnx.save(model, tmp_path / "texts.onnx")
     assert run([environment / "bin" / "python", "-c", TEXTS, "texts.onnx"], cwd=tmp_path, env=clean_variables()) == "[True, False]\n"
+
+
+def test_finds_the_library_for_digests(environment, tmp_path):
+    """It is opened with the first digest: here of a provider that is tried in a process of its own, to remember the verdict by."""
+    (tmp_path / "gantry.json").write_text('{"providers": {"probe": "always"}}')
+    variables = {**clean_variables(), "GANTRY_CONFIG": str(tmp_path / "gantry.json"), "GANTRY_PROBE_CACHE": str(tmp_path / "cache")}
+    assert "('cpu', 'ready')" in run([environment / "bin" / "python", "-c", DIGESTS], cwd=tmp_path, env=variables)
+    assert any(re.fullmatch(r"[0-9a-f]{64}\.json", file.name) for file in (tmp_path / "cache" / "probes").iterdir())
 
 
 def test_the_command(environment, tmp_path):
