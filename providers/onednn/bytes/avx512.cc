@@ -6,8 +6,7 @@
 #include <utility>
 
 #include "bytes/code.h"
-
-#define GANTRY_VNNI [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma")]]
+#include "bytes/results_avx512.h"
 
 namespace gantry::onednn {
 namespace {
@@ -71,72 +70,24 @@ void find_pixels(const ByteConvolution& c, const Place& at, int64_t rows, Pixels
   }
 }
 
-GANTRY_VNNI inline __m512 load_numbers(const uint8_t* from, bool is_signed, __mmask16 lanes) {
-  const __m128i bytes = _mm_maskz_loadu_epi8(lanes, from);
-  return _mm512_cvtepi32_ps(is_signed ? _mm512_cvtepi8_epi32(bytes) : _mm512_cvtepu8_epi32(bytes));
-}
-
-template <int kVectors>
-GANTRY_VNNI inline void apply(const ByteStep& step, __m512 (&x)[kVectors], const uint8_t* addend,
-                              __mmask16 last) {
-  const __m512 alpha = _mm512_set1_ps(step.alpha);
-  const __m512 beta = _mm512_set1_ps(step.beta);
-  switch (step.kind) {
-    case ByteStep::Kind::kLinear:
-      for (__m512& y : x) y = _mm512_fmadd_ps(y, alpha, beta);
-      break;
-    case ByteStep::Kind::kRound:
-      for (__m512& y : x) {
-        y = _mm512_roundscale_ps(y, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-        y = _mm512_min_ps(_mm512_max_ps(y, alpha), beta);
-      }
-      break;
-    case ByteStep::Kind::kAdd: {
-      const __m512 factor = _mm512_set1_ps(step.factor);
-      for (int v = 0; v < kVectors; ++v) {
-        const __m512 added = load_numbers(addend + v * kVectorChannels, step.is_signed,
-                                          v + 1 < kVectors ? static_cast<__mmask16>(0xffff) : last);
-        x[v] = _mm512_fmadd_ps(added, factor, _mm512_fmadd_ps(x[v], alpha, beta));
-      }
-      break;
-    }
-    case ByteStep::Kind::kRelu:
-      for (__m512& y : x) {
-        const __mmask16 negative = _mm512_cmp_ps_mask(y, _mm512_setzero_ps(), _CMP_LT_OQ);
-        y = _mm512_mask_mul_ps(y, negative, y, alpha);
-      }
-      break;
-    case ByteStep::Kind::kClip:
-      for (__m512& y : x) y = _mm512_min_ps(_mm512_max_ps(y, alpha), beta);
-      break;
-  }
-}
-
 /// One row of results in 8 bits.
 template <int kVectors>
 GANTRY_VNNI inline void store_bytes(const __m512 (&x)[kVectors], const ByteConvolution& c,
                                     uint8_t* target, __mmask16 last) {
-  // What is larger would be no integer of 32 bits; what is smaller becomes the smallest one.
-  const __m512 most = _mm512_set1_ps(1 << 20);
-  const __m512i zero_point = _mm512_set1_epi32(c.zero_point);
   const bool is_signed = c.target_type == ByteType::kS8;
   __m512i numbers[kVectors];
-  for (int v = 0; v < kVectors; ++v)
-    numbers[v] = _mm512_add_epi32(_mm512_cvtps_epi32(_mm512_min_ps(x[v], most)), zero_point);
+  for (int v = 0; v < kVectors; ++v) numbers[v] = integers_of(x[v]);
   if constexpr (kVectors == 4) {
-    // The packing instructions work within quarters of a vector, which are put in order at the end.
-    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    const __m512i low = _mm512_packs_epi32(numbers[0], numbers[1]);
-    const __m512i high = _mm512_packs_epi32(numbers[2], numbers[3]);
-    const __m512i bytes =
-        is_signed ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
     const __mmask64 lanes = static_cast<uint64_t>(last) << 48 | 0xffffffffffffU;
-    _mm512_mask_storeu_epi8(target, lanes, _mm512_permutexvar_epi32(order, bytes));
+    _mm512_mask_storeu_epi8(target, lanes, pack_bytes(numbers, c.zero_point, is_signed));
   } else {
+    const __m512i least = _mm512_set1_epi32(-(1 << 20));  // with a zero point still a number
+    const __m512i zero_point = _mm512_set1_epi32(c.zero_point);
     for (int v = 0; v < kVectors; ++v) {
+      const __m512i number = _mm512_add_epi32(_mm512_max_epi32(numbers[v], least), zero_point);
       const __m128i bytes =
-          is_signed ? _mm512_cvtsepi32_epi8(numbers[v])
-                    : _mm512_cvtusepi32_epi8(_mm512_max_epi32(numbers[v], _mm512_setzero_si512()));
+          is_signed ? _mm512_cvtsepi32_epi8(number)
+                    : _mm512_cvtusepi32_epi8(_mm512_max_epi32(number, _mm512_setzero_si512()));
       _mm_mask_storeu_epi8(target + v * kVectorChannels,
                            v + 1 < kVectors ? static_cast<__mmask16>(0xffff) : last, bytes);
     }
@@ -148,12 +99,16 @@ template <int kVectors>
 GANTRY_VNNI inline void finish_row(const __m512i* sums, const ByteConvolution& c, const Place& at,
                                    int64_t row, __mmask16 last) {
   __m512 x[kVectors];
+  const uint8_t* addends[kVectors];
+  __mmask16 lanes[kVectors];
   for (int v = 0; v < kVectors; ++v) {
+    addends[v] = at.addend ? at.addend + row * c.results + v * kVectorChannels : nullptr;
+    lanes[v] = v + 1 < kVectors ? static_cast<__mmask16>(0xffff) : last;
     const int64_t channel = at.channel + v * kVectorChannels;
     x[v] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[v]), _mm512_loadu_ps(c.scales + channel),
                            _mm512_loadu_ps(c.bias + channel));
   }
-  for (const ByteStep& step : c.steps) apply<kVectors>(step, x, at.addend + row * c.results, last);
+  for (const ByteStep& step : c.steps) apply(step, x, addends, lanes);
   if (c.target_type != ByteType::kF32)
     return store_bytes<kVectors>(x, c, at.target + row * c.results, last);
   auto* to = reinterpret_cast<float*>(at.target) + row * c.results;

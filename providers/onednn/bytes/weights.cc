@@ -74,17 +74,4 @@ void ByteWeights::pack(const gantry_host* host, sdk::Choices& choices, const Pla
   });
 }
 
-std::vector<int32_t> sums_of(const ByteWeights::Plain& plain) {
-  std::vector<int32_t> sums;
-  const int64_t count = plain.channels * plain.taps;
-  for (int64_t result = 0; result < plain.results; ++result) {
-    const uint8_t* from = static_cast<const uint8_t*>(plain.numbers) + result * count;
-    int32_t sum = 0;
-    for (int64_t i = 0; i < count; ++i)
-      sum += static_cast<int8_t>(static_cast<uint8_t>(from[i] + plain.offset));
-    sums.push_back(sum);
-  }
-  return sums;
-}
-
 }  // namespace gantry::onednn

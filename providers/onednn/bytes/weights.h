@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 namespace gantry::onednn {
 
@@ -31,8 +30,5 @@ class ByteWeights {
  private:
   std::shared_ptr<const void> share_;
 };
-
-/// Of each result's channel the sum of its weights.
-std::vector<int32_t> sums_of(const ByteWeights::Plain& plain);
 
 }  // namespace gantry::onednn

@@ -9,9 +9,9 @@
 
 #include "bytes/code.h"
 #include "bytes/weights.h"
+#include "kernels/byte_numbers.h"
 #include "kernels/conv_run.h"
 #include "kernels/kernels.h"
-#include "rescaling.h"
 
 namespace gantry::onednn {
 namespace {
@@ -79,9 +79,9 @@ class ByteConvKernel final : public sdk::Kernel {
       c.target[i] = plan.output[i + 2];
     }
     c.weights = weights_.numbers();
-    c.starts = starts_.data();
-    c.scales = scales_.data();
-    c.bias = bias_.data();
+    c.starts = numbers_.starts.data();
+    c.scales = numbers_.scales.data();
+    c.bias = numbers_.bias.data();
     c.padding = padding_.data();
     c.steps = steps_;
     c.target_type = byte_type_of(unit_.target.type());
@@ -99,19 +99,7 @@ class ByteConvKernel final : public sdk::Kernel {
                                       shape_.window.kernel[0] * shape_.window.kernel[1],
                                       weight_offset(unit_)};
     weights_.pack(index.host(), args.choices, plain);
-    const Rescaling rescaling(unit_, 1);
-    scales_ = rescaling.scales();
-    bias_ = rescaling.bias_of(folded_bias(index, unit_, plain.results));
-    // Vectors are read whole.
-    const auto padded = static_cast<size_t>((plain.results + kVectorChannels - 1) /
-                                            kVectorChannels * kVectorChannels);
-    starts_.assign(padded, 0);
-    if (source.zero_point != 0) {
-      const std::vector<int32_t> sums = sums_of(plain);
-      for (size_t i = 0; i < sums.size(); ++i) starts_[i] = -source.zero_point * sums[i];
-    }
-    scales_.resize(padded, 0);
-    bias_.resize(padded, 0);
+    numbers_ = ByteNumbers(args, shape_);
     padding_.assign(static_cast<size_t>(plain.channels), static_cast<uint8_t>(source.zero_point));
   }
 
@@ -120,9 +108,7 @@ class ByteConvKernel final : public sdk::Kernel {
   std::vector<ByteStep> steps_;
   ConvSlots slots_;
   ByteWeights weights_;
-  std::vector<int32_t> starts_;
-  std::vector<float> scales_;
-  std::vector<float> bias_;
+  ByteNumbers numbers_;
   std::vector<uint8_t> padding_;
 };
 

@@ -282,6 +282,7 @@ std::unique_ptr<sdk::Kernel> make_conv(const KernelArgs& args) {
   if (auto direct = make_direct_conv(args)) return direct;
   if (auto pixels = make_pixel_conv(args)) return pixels;
   if (auto words = make_word_conv(args)) return words;
+  if (auto tiles = make_tile_conv(args)) return tiles;
   if (auto bytes = make_byte_conv(args)) return bytes;
   return std::make_unique<ConvKernel>(args);
 }

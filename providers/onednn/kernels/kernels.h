@@ -62,6 +62,9 @@ std::unique_ptr<sdk::Kernel> make_pixel_conv(const KernelArgs& args);
 /// A convolution in 8 bits of few pixels and many weights by code of this provider's own; null: it
 /// is not one of those, or the CPU has no instructions for it.
 std::unique_ptr<sdk::Kernel> make_byte_conv(const KernelArgs& args);
+/// A convolution in 8 bits of one group by code of this provider's own for AMX; null: it is not one
+/// of those, or the CPU has no AMX.
+std::unique_ptr<sdk::Kernel> make_tile_conv(const KernelArgs& args);
 /// A convolution in 8 bits whose sums are exact where the library's are not; null: they are, or it
 /// is in floats.
 std::unique_ptr<sdk::Kernel> make_word_conv(const KernelArgs& args);

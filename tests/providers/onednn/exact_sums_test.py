@@ -4,6 +4,8 @@
 import json
 import os
 import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -29,6 +31,15 @@ CASES = {  # results, channels of a group, groups, window, attributes, extents o
     "an_image": (33, 3, 1, (7, 7), "strides=[2, 2], pads=[3, 3, 3, 3]", (1, 31, 40)),
     "many_results": (300, 20, 1, (1, 1), "", (3, 7, 11)),
     "many_channels": (40, 700, 1, (3, 3), "pads=[1, 1, 1, 1]", (1, 4, 5)),
+    "part_of_a_line_of_channels": (70, 24, 1, (1, 1), "", (1, 9, 13)),
+    "places_apart": (20, 64, 1, (1, 1), "strides=[2, 3]", (2, 9, 11)),
+    "places_in_the_padding": (20, 33, 1, (1, 1), "strides=[1, 2], pads=[1, 2, 0, 1]", (1, 5, 6)),
+    "far_apart": (18, 5, 1, (3, 3), "strides=[3, 2], dilations=[2, 3], pads=[2, 3, 1, 4]", (2, 13, 17)),
+    "more_padding_than_source": (17, 4, 1, (2, 5), "pads=[1, 6, 1, 6]", (2, 3, 4)),
+    "many_places": (100, 56, 1, (3, 3), "pads=[1, 1, 1, 1]", (1, 20, 20)),
+    "thousands_of_places": (20, 8, 1, (3, 3), "pads=[1, 1, 1, 1]", (2, 50, 90)),
+    "few_places": (300, 56, 1, (3, 3), "pads=[1, 1, 1, 1]", (1, 7, 7)),
+    "three_tiles_of_places": (60, 512, 1, (1, 1), "", (1, 5, 9)),
     "one_axis": (130, 16, 1, (5,), "strides=[2], pads=[2, 1]", (2, 61)),
     "three_axes": (9, 6, 1, (2, 3, 3), "pads=[1, 0, 1, 0, 1, 1], dilations=[1, 2, 1]", (2, 5, 8, 7)),
     "groups": (15, 7, 3, (3, 3), "pads=[1, 1, 1, 1]", (1, 9, 8)),
@@ -74,6 +85,37 @@ def test_product(rows, inner, columns, is_extreme, source, zero):
         np.testing.assert_array_equal(session.run(feeds)["y"], expected)
 
 
+AT_THE_END_OF_MEMORY = """
+import ctypes, mmap, sys
+import numpy as np
+import onnx
+import gantry
+model = onnx.load(sys.argv[1])
+channels = model.graph.input[0].type.tensor_type.shape.dim[1].dim_value
+pages = mmap.mmap(-1, 2 * mmap.PAGESIZE)
+start = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+assert ctypes.CDLL(None, use_errno=True).mprotect(ctypes.c_void_p(start + mmap.PAGESIZE), mmap.PAGESIZE, 0) == 0
+session = gantry.Session(model, device="CPU", config={"session": {"threads": 1}})
+for rows in range(1, 38):
+    x = np.frombuffer(pages, np.uint8, rows * channels, mmap.PAGESIZE - rows * channels).reshape(rows, channels, 1, 1)
+    x[:] = np.arange(x.size).reshape(x.shape) % 251
+    w = onnx.numpy_helper.to_array(model.graph.initializer[1]).reshape(-1, channels)
+    y = session.run({"x": x})["y"].reshape(rows, -1)
+    assert (y == x.reshape(rows, channels).astype(np.int64) @ w.T.astype(np.int64)).all()
+"""
+
+
+@pytest.mark.parametrize("channels", [2, 36, 64, 100])
+def test_nothing_is_read_behind_the_end_of_a_tensor(channels, tmp_path):
+    """Memory that may not be read begins there."""
+    model, _ = small_graph("d = DequantizeLinear(x, one)\n f = DequantizeLinear(w, one)\n y = Conv(d, f)",
+                           {"x": (numbers(U8, (37, channels, 1, 1), False), ["rows", channels, 1, 1])}, {"one": np.float32(1), "w": numbers(S8, (33, channels, 1, 1), False)})
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    done = subprocess.run([sys.executable, "-c", AT_THE_END_OF_MEMORY, path], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
 def has_exact_library():
     flags = pathlib.Path("/proc/cpuinfo").read_text()
     return os.environ.get("ONEDNN_MAX_CPU_ISA", "VNNI").endswith("VNNI") and ("avx512_vnni" in flags or "avx_vnni" in flags)
@@ -81,15 +123,18 @@ def has_exact_library():
 
 @pytest.mark.parametrize("target, zero", [(U8, 0), (U8, 255), (S8, -128), (S8, 127)])
 @pytest.mark.parametrize("step", [0.97, 1e-6])
-def test_results_far_beyond_8_bits_are_saturated(target, zero, step):
+@pytest.mark.parametrize("channels, results", [(1, 34), (1024, 130), (1024, 180)])  # the last two also of the provider's own code for few pixels
+def test_results_far_beyond_8_bits_are_saturated(target, zero, step, channels, results):
     """Between 15 and 16 bits, where vectors that are made narrower may lose one, and beyond 32, with a zero on top."""
-    x = np.arange(256, dtype=U8).reshape(1, 1, 16, 16)
-    weights = np.repeat([127, -127], 17).astype(S8).reshape(34, 1, 1, 1)
+    x = np.zeros((1, channels, 16, 16), U8)
+    x[0, 0] = np.arange(256).reshape(16, 16)
+    weights = np.zeros((results, channels, 1, 1), S8)
+    weights[:, 0, 0, 0] = np.repeat([127, -127], results // 2)
     model, feeds = small_graph("y = QLinearConv(x, one, zx, w, one, zw, step, zy)", {"x": x},
                                {"one": np.float32(1), "zx": np.array(0, U8), "w": weights, "zw": np.array(0, S8), "step": np.float32(step), "zy": np.array(zero, target)})
     session = gantry.Session(model, device="CPU")
     assert [node.kernel for node in session.placement.nodes] == ["onednn.conv.int8"]
-    quotients = np.rint(x.astype(np.float64) * weights.reshape(1, 34, 1, 1) / np.float32(step))
+    quotients = np.rint(x[:, :1].astype(np.float64) * weights[:, :1].reshape(1, results, 1, 1) / np.float32(step))
     np.testing.assert_array_equal(session.run(feeds)["y"], np.clip(quotients + zero, *RANGES[target]).astype(target))
 
 

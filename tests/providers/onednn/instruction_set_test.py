@@ -17,7 +17,7 @@ BYTES = ("exact_sums_test.py", "integer_test.py", "quantized_test.py")  # the li
 
 
 @pytest.mark.parametrize("level, files", [
-    ("AVX2", LIBRARY + OWN + BYTES), ("AVX512_CORE", LIBRARY + OWN + BYTES), ("SSE41", OWN + BYTES), ("AVX2_VNNI", BYTES),
+    ("AVX2", LIBRARY + OWN + BYTES), ("AVX512_CORE", LIBRARY + OWN + BYTES), ("SSE41", OWN + BYTES), ("AVX2_VNNI", BYTES), ("AVX512_CORE_VNNI", BYTES),
 ])
 def test_kernels_of_older_cpus(level, files):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib",
