@@ -39,6 +39,7 @@ constinit const std::array<Family, kFamilyCount> kFamilies = {{
      .has_channels = true},
     {.kernel = "onednn.concat",
      .refusal = concat_refusal,
+     .traits = concat_traits,
      .make = make_concat,
      .is_parameter = is_never,
      .has_channels = true,

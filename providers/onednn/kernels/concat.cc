@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Concat (ai.onnx 4, 11, 13) along axis 1 of tensors of f32 or 8 bits whose channels stand
-// innermost: each pixel's channels one after the other.
+// innermost: each pixel's channels one after the other. Between DequantizeLinear and QuantizeLinear
+// in any order, and each tensor's numbers become those of the target's scale.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "bytes/byte_map.h"
 #include "kernels/kernels.h"
 
 namespace gantry::onednn {
@@ -15,14 +19,48 @@ namespace {
 
 constexpr int64_t kGrainBytes = 1 << 15;  // of output, for a thread of its own
 
+/// A tensor that is put beside others.
+struct Part {
+  int slot = 0;
+  bool is_formatted = false;
+  std::optional<ByteTable> table;  ///< of what its numbers become; none: they stay as they are
+};
+
+/// `count` elements, as the part's numbers become.
+template <class T>
+void copy(const Part& part, const T* from, T* to, int64_t count) {
+  if constexpr (sizeof(T) == 1) {
+    if (part.table) return map_bytes(*part.table, from, to, count);
+  }
+  std::memcpy(to, from, static_cast<size_t>(count) * sizeof(T));
+}
+
+template <class T>
+T element(const Part& part, T from) {
+  if constexpr (sizeof(T) == 1) {
+    if (part.table) return (*part.table)[from];
+  }
+  return from;
+}
+
 class ConcatKernel final : public sdk::Kernel {
  public:
   explicit ConcatKernel(const KernelArgs& args)
-      : is_target_formatted_(args.is_output_formatted(0)),
-        dtype_(args.index.node(args.unit.anchor).input(0).dtype()),
+      : output_slot_(static_cast<int>(args.output_slot())),
+        is_target_formatted_(args.is_output_formatted(args.output_slot())),
+        dtype_(args.unit.is_quantized() ? dtype_of(args.unit.target.type())
+                                        : args.index.node(args.unit.anchor).input(0).dtype()),
         label_(args.index.node(args.unit.anchor).label()) {
-    for (size_t i = 0; i < args.index.raw(args.unit.anchor).input_count; ++i)
-      is_formatted_.push_back(args.is_input_formatted(i));
+    const Unit& unit = args.unit;
+    for (const Port& port : unit.sources) {
+      Part& part = parts_.emplace_back();
+      part.slot = static_cast<int>(args.slot_of(port.value));
+      part.is_formatted = args.is_input_formatted(static_cast<size_t>(part.slot));
+      if (unit.is_quantized() && !(*port.quantization == *unit.target.quantization)) {
+        part.table =
+            bytes_of_floats(floats_of_bytes(*port.quantization), *unit.target.quantization);
+      }
+    }
   }
 
   void run(sdk::Call& call) const override {
@@ -36,53 +74,88 @@ class ConcatKernel final : public sdk::Kernel {
  private:
   template <class T>
   void run_as(sdk::Call& call) const {
-    const sdk::Shape first = call.shape(0);
+    const sdk::Shape first = call.shape(parts_[0].slot);
     std::array<int64_t, 5> extents{};
     std::copy(first.data, first.data + first.rank, extents.begin());
     extents[1] = 0;
-    for (int i = 0; i < call.input_count(); ++i) {
-      const sdk::Shape shape = call.shape(i);
+    for (const Part& part : parts_) {
+      const sdk::Shape shape = call.shape(part.slot);
       for (int axis = 0; axis < first.rank; ++axis) {
         if (shape.rank == first.rank && (axis == 1 || shape[axis] == first[axis])) continue;
         throw sdk::Error(GANTRY_INVALID_ARGUMENT,
-                         label_ + ": input " + std::to_string(i) +
+                         label_ + ": input " + std::to_string(&part - parts_.data()) +
                              " was expected to have the extents of input 0 but on axis 1");
       }
       extents[1] += shape[1];
     }
     const sdk::Shape output(extents.data(), first.rank);
-    gantry_tensor& target = call.output(0, dtype_, output);
-    const int64_t pixels = first.count(2, first.rank);
-    const int64_t channels = output[1];
+    gantry_tensor& target = call.output(output_slot_, dtype_, output);
     if (output.element_count() == 0) return;
     auto* const to = static_cast<T*>(target.data);
+    const bool is_any_formatted = std::any_of(parts_.begin(), parts_.end(),
+                                              [](const Part& part) { return part.is_formatted; });
+    if (is_target_formatted_ || is_any_formatted) {
+      run_by_pixels(call, output, to);
+    } else {
+      run_by_channels(call, output, to);
+    }
+  }
+
+  template <class T>
+  void run_by_pixels(sdk::Call& call, const sdk::Shape& output, T* to) const {
+    const int64_t pixels = output.count(2, output.rank);
+    const int64_t channels = output[1];
     // In which steps the target goes from pixel to pixel and from channel to channel.
     const int64_t pixel_step = is_target_formatted_ ? channels : 1;
     const int64_t channel_step = is_target_formatted_ ? 1 : pixels;
     const int64_t grain =
         std::max<int64_t>(1, kGrainBytes / (channels * static_cast<int64_t>(sizeof(T))));
-    call.parallel_for(first[0] * pixels, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) {
-        T* at = to + row / pixels * pixels * channels + row % pixels * pixel_step;
-        for (int i = 0; i < call.input_count(); ++i) {
-          const int64_t count = call.shape(i)[1];
-          const auto* from = call.data<T>(i);
-          if (is_formatted_[static_cast<size_t>(i)] && channel_step == 1) {
-            std::memcpy(at, from + row * count, static_cast<size_t>(count) * sizeof(T));
+    call.parallel_for(output[0] * pixels, grain, [&](int64_t begin, int64_t end) {
+      int64_t before = 0;  // channels of the parts before
+      for (const Part& part : parts_) {
+        const int64_t count = call.shape(part.slot)[1];
+        const auto* from = call.data<T>(part.slot);
+        for (int64_t row = begin; row < end; ++row) {
+          T* at = to + row / pixels * pixels * channels + row % pixels * pixel_step +
+                  before * channel_step;
+          if (part.is_formatted && channel_step == 1) {
+            copy(part, from + row * count, at, count);
           } else {
-            const bool is_last = is_formatted_[static_cast<size_t>(i)];
-            const T* x =
-                is_last ? from + row * count : from + row / pixels * pixels * count + row % pixels;
-            const int64_t step = is_last ? 1 : pixels;
-            for (int64_t c = 0; c < count; ++c) at[c * channel_step] = x[c * step];
+            const T* x = part.is_formatted ? from + row * count
+                                           : from + row / pixels * pixels * count + row % pixels;
+            const int64_t step = part.is_formatted ? 1 : pixels;
+            for (int64_t c = 0; c < count; ++c) at[c * channel_step] = element(part, x[c * step]);
           }
-          at += count * channel_step;
         }
+        before += count;
       }
     });
   }
 
-  std::vector<bool> is_formatted_;
+  /// All tensors stand channel by channel.
+  template <class T>
+  void run_by_channels(sdk::Call& call, const sdk::Shape& output, T* to) const {
+    const int64_t pixels = output.count(2, output.rank);
+    const int64_t channels = output[1];
+    const int64_t grain =
+        std::max<int64_t>(1, kGrainBytes / (pixels * static_cast<int64_t>(sizeof(T))));
+    call.parallel_for(output[0] * channels, grain, [&](int64_t begin, int64_t end) {
+      int64_t before = 0;
+      for (const Part& part : parts_) {
+        const int64_t count = call.shape(part.slot)[1];
+        const auto* from = call.data<T>(part.slot);
+        for (int64_t row = begin; row < end; ++row) {
+          const int64_t channel = row % channels - before;
+          if (channel < 0 || channel >= count) continue;
+          copy(part, from + (row / channels * count + channel) * pixels, to + row * pixels, pixels);
+        }
+        before += count;
+      }
+    });
+  }
+
+  std::vector<Part> parts_;
+  int output_slot_;
   bool is_target_formatted_;
   gantry_dtype dtype_;
   std::string label_;
@@ -101,7 +174,16 @@ std::string concat_refusal(const GraphIndex& index, const Unit& unit) {
       return "only float32 and integers of 8 bits are taken";
     if (view.input(i).rank() != rank) return "the ranks of the inputs are not known to be equal";
   }
+  if (unit.is_quantized() && !unit.target.quantization) return "its result is not in 8 bits";
   return {};
+}
+
+AnchorTraits concat_traits(const GraphIndex& index, uint32_t node) {
+  const sdk::NodeView view = index.node(node);
+  AnchorTraits traits{view.input(0).rank(), 1, 0};
+  traits.grows = false;
+  traits.tensors = view.input_count();
+  return traits;
 }
 
 std::unique_ptr<sdk::Kernel> make_concat(const KernelArgs& args) {

@@ -121,6 +121,7 @@ std::unique_ptr<sdk::Kernel> make_elementwise(const KernelArgs& args,
 
 /// Concat along the channels.
 std::string concat_refusal(const GraphIndex& index, const Unit& unit);
+AnchorTraits concat_traits(const GraphIndex& index, uint32_t node);
 std::unique_ptr<sdk::Kernel> make_concat(const KernelArgs& args);
 
 }  // namespace gantry::onednn

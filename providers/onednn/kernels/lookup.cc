@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A function of numbers of 8 bits with results of 8 bits has 256 results: they are all computed
 // when the model is loaded. The order of the tensor's dimensions does not matter.
-#include <algorithm>
 #include <array>
-#include <cmath>
 
+#include "bytes/byte_map.h"
 #include "epilogue.h"
 #include "kernels/kernels.h"
 
@@ -12,22 +11,12 @@ namespace gantry::onednn {
 namespace {
 
 constexpr int64_t kGrain = 1 << 14;  // elements, for a thread of its own
-constexpr size_t kNumbers = 256;
-
-using Table = std::array<uint8_t, kNumbers>;
 
 /// The results by the byte that stands for the operand.
-Table table_of(const Activation& activation, const Unit& unit) {
-  const Quantization& from = *unit.sources[0].quantization;
-  const Quantization& to = *unit.target.quantization;
-  std::array<float, kNumbers> floats{};
-  for (size_t byte = 0; byte < kNumbers; ++byte) {
-    const int number = from.type == Type::u8 ? static_cast<int>(byte)
-                                             : static_cast<int>(static_cast<int8_t>(byte));
-    floats[byte] = static_cast<float>(number - from.zero_point) * from.scale;
-  }
+ByteTable table_of(const Activation& activation, const Unit& unit) {
+  std::array<float, kByteNumbers> floats = floats_of_bytes(*unit.sources[0].quantization);
   with_threads(1, [&] {
-    const Desc desc = desc_f32({kNumbers}, Tag::a);
+    const Desc desc = desc_f32({kByteNumbers}, Tag::a);
     Epilogue epilogue;
     for (const EpilogueStep& step : unit.chain.steps) epilogue.append_activation(*step.activation);
     dnnl::primitive_attr attr;
@@ -40,16 +29,7 @@ Table table_of(const Activation& activation, const Unit& unit) {
     dnnl::eltwise_forward(description)
         .execute(stream, {{DNNL_ARG_SRC, memory}, {DNNL_ARG_DST, memory}});
   });
-  Table table{};
-  const float low = to.type == Type::u8 ? 0.0F : -128.0F;
-  for (size_t byte = 0; byte < kNumbers; ++byte) {
-    const float number =
-        std::nearbyint(floats[byte] / to.scale) + static_cast<float>(to.zero_point);
-    // Not a number counts as the lowest.
-    const float kept = number > low ? std::min(number, low + 255) : low;
-    table[byte] = static_cast<uint8_t>(static_cast<int>(kept));
-  }
-  return table;
+  return bytes_of_floats(floats, *unit.target.quantization);
 }
 
 class LookupKernel final : public sdk::Kernel {
@@ -66,7 +46,7 @@ class LookupKernel final : public sdk::Kernel {
     const auto* const from = call.data<uint8_t>(source_slot_);
     auto* const to = static_cast<uint8_t*>(target.data);
     call.parallel_for(shape.element_count(), kGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) to[i] = table_[from[i]];
+      map_bytes(table_, from + begin, to + begin, end - begin);
     });
   }
 
@@ -74,7 +54,7 @@ class LookupKernel final : public sdk::Kernel {
   int source_slot_;
   int output_slot_;
   gantry_dtype dtype_;
-  Table table_;
+  ByteTable table_;
 };
 
 }  // namespace

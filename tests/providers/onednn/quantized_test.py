@@ -329,3 +329,49 @@ def test_weights_that_nobody_takes_in_8_bits_are_folded():
     session = gantry.Session(model, device="CPU")
     assert [node.kernel for node in session.placement.nodes] == ["onednn.conv"]
     np.testing.assert_allclose(session.run(feeds)["y"], run_oracle(model, feeds)[0], rtol=1e-4, atol=1e-4)
+
+
+def concatenation(extents, channels, quantizations, target, made_by_convolutions):
+    """Text, inputs and constants of a Concat of tensors of several scales, each behind a convolution of single pixels or as it comes."""
+    lines, inputs, constants, parts = [], {}, {"sy": np.float32(target[0]), "zy": target[1]}, []
+    for i, (count, (scale, zero_point)) in enumerate(zip(channels, quantizations, strict=True)):
+        constants |= {f"s{i}": np.float32(scale), f"z{i}": zero_point}
+        inputs[f"q{i}"] = random8(zero_point.dtype.type, 2, count, *extents, seed=i)
+        source = f"q{i}"
+        if made_by_convolutions:
+            constants[f"w{i}"] = generator(i).integers(-100, 100, (count, count, *[1] * len(extents))).astype(S8)
+            constants[f"sw{i}"] = np.float32(0.01 / np.sqrt(count))
+            lines += [f"x{i} = DequantizeLinear(q{i}, s{i}, z{i})", f"f{i} = DequantizeLinear(w{i}, sw{i})", f"c{i} = Conv(x{i}, f{i})",
+                      f"r{i} = QuantizeLinear(c{i}, s{i}, z{i})"]
+            source = f"r{i}"
+        lines.append(f"p{i} = DequantizeLinear({source}, s{i}, z{i})")
+        parts.append(f"p{i}")
+    return "\n".join([*lines, f"j = Concat<axis=1>({', '.join(parts)})", "y = QuantizeLinear(j, sy, zy)"]), inputs, constants
+
+
+@pytest.mark.parametrize("extents, channels", [((9, 7), (5, 70, 1)), ((11,), (64, 3, 65)), ((1, 1), (200, 300, 129))])
+@pytest.mark.parametrize("target", [(0.031, zero(U8, 117)), (0.023, zero(S8, -3)), (0.25, zero(U8, 0))], ids=["u8", "s8", "coarse"])
+@pytest.mark.parametrize("made_by_convolutions", [False, True])
+def test_concatenation_of_several_scales(extents, channels, target, made_by_convolutions):
+    """One of them is the target's own scale; the others are numbers of the target's after it, saturated."""
+    # A step of a convolution's result is at most one of the target's.
+    quantizations = [(0.02, zero(U8, 131)), target, (0.012 if made_by_convolutions else 0.3, zero(S8, -128))]
+    text, inputs, constants = concatenation(extents, channels, quantizations, target, made_by_convolutions)
+    if made_by_convolutions:
+        check(text, inputs, constants, ["onednn.conv.int8", "onednn.concat.int8"], 1)
+        return
+    model, feeds = small_graph(text, inputs, constants)
+    (expected,) = run_oracle(model, feeds)
+    for threads in (1, 2):
+        session = gantry.Session(model, device="CPU", config={"session": {"threads": threads}})
+        assert {node.kernel for node in session.placement.nodes} == {"onednn.concat.int8"}
+        for _ in range(2):
+            np.testing.assert_array_equal(session.run(feeds)["y"], expected)
+
+
+def test_a_concatenation_whose_result_stays_in_floats():
+    quantizations = [(0.02, zero(U8, 131)), (0.3, zero(S8, -128))]
+    text, inputs, constants = concatenation((4, 5), (3, 6), quantizations, (0.1, zero(U8, 3)), False)
+    text, constants = text.rsplit("\n", 1)[0], {name: constants[name] for name in constants if name not in ("sy", "zy")}
+    model, feeds = small_graph(text, inputs, constants)
+    np.testing.assert_array_equal(gantry.Session(model, device="CPU").run(feeds)["j"], run_oracle(model, feeds)[0])
