@@ -68,22 +68,25 @@ template <class T> inline T Shrink(T x, T lambda, T bias) {
 template <class T> inline T Add(T a, T b) { return (T)(a + b); }
 template <class T> inline T Sub(T a, T b) { return (T)(a - b); }
 template <class T> inline T Mul(T a, T b) { return (T)(a * b); }
+// Whether it is -1, the divisor for which the least integer has no quotient; of an unsigned type
+// (T)-1 is a divisor like others.
+template <class T> inline bool is_minus_one(T x) { return (T)-1 < (T)0 && x == (T)-1; }
 // Integers: towards zero, and no trap where there is no quotient.
 template <class T> inline T Div(T a, T b) {
   if (b == (T)0) return (T)0;
-  return b == (T)-1 ? (T)((T)0 - a) : (T)(a / b);
+  return is_minus_one(b) ? (T)((T)0 - a) : (T)(a / b);
 }
 inline float Div(float a, float b) { return a / b; }
 inline double Div(double a, double b) { return a / b; }
 // The remainder has the divisor's sign, as in Python.
 template <class T> inline T Mod(T a, T b) {
-  if (b == (T)0 || b == (T)-1) return (T)0;
+  if (b == (T)0 || is_minus_one(b)) return (T)0;
   const T rest = (T)(a % b);
   return rest != (T)0 && (rest < (T)0) != (b < (T)0) ? (T)(rest + b) : rest;
 }
 // It has the dividend's, as in C.
 template <class T> inline T Fmod(T a, T b) {
-  return b == (T)0 || b == (T)-1 ? (T)0 : (T)(a % b);
+  return b == (T)0 || is_minus_one(b) ? (T)0 : (T)(a % b);
 }
 inline float Fmod(float a, float b) { return fmod_(a, b); }
 inline double Fmod(double a, double b) { return fmod_(a, b); }

@@ -89,3 +89,11 @@ def test_integers_divide_towards_zero(agrees, dtype):
     a = np.array([7, -7, 7, -7, 100, -128], dtype)
     b = np.array([2, 2, -2, -2, 7, 5], dtype)
     agrees(*small_graph("y = Div(a, b)\n z = Mod(a, b)\n w = Mod<fmod=1>(a, b)", {"a": a, "b": b}))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.uint64])
+def test_the_largest_unsigned_number_divides_like_others(agrees, dtype):
+    most = np.iinfo(dtype).max
+    a = np.array([most, most - 1, 200, 5, 0], dtype)
+    b = np.full(5, most, dtype)
+    agrees(*small_graph("y = Div(a, b)\n z = Mod(a, b)\n w = Mod<fmod=1>(a, b)", {"a": a, "b": b}))
