@@ -2,6 +2,7 @@
 #include "blas.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -129,9 +130,11 @@ void Blas::run(const ProductShape& shape, Stream& stream, const void* a, const v
 
 Blas::Product& Blas::product_of(const ProductShape& shape) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  // The factors alpha and beta are the product's own, though no algorithm is chosen by them.
-  std::unique_ptr<Product>& found = products_[shape.text() + "|" + std::to_string(shape.alpha) +
-                                              "|" + std::to_string(shape.beta)];
+  // The factors alpha and beta are the product's own, though no algorithm is chosen by them. Their
+  // bits, as small ones differ in digits that a text would leave out.
+  std::unique_ptr<Product>& found =
+      products_[shape.text() + "|" + std::to_string(std::bit_cast<uint64_t>(shape.alpha)) + "|" +
+                std::to_string(std::bit_cast<uint64_t>(shape.beta))];
   if (found) return *found;
   auto product = std::make_unique<Product>(functions_);
   product->text = shape.text();

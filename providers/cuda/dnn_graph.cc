@@ -3,6 +3,8 @@
 
 #include <gantry/provider.h>
 
+#include <bit>
+
 namespace gantry::cuda {
 namespace {
 
@@ -29,7 +31,8 @@ std::vector<int64_t> strides_of(const std::vector<int64_t>& extents, bool is_cha
 std::string ConvShape::text() const {
   std::string text = std::to_string(dtype) + (is_channels_last ? "L" : "F") +
                      (has_bias ? "b" : "") + (has_addend ? "a" : "") +
-                     (has_relu ? "r" + std::to_string(most) : "") + (rounds_to_tf32 ? "t" : "");
+                     (has_relu ? "r" + std::to_string(std::bit_cast<uint32_t>(most)) : "") +
+                     (rounds_to_tf32 ? "t" : "");
   for (const auto* list : {&x, &w, &strides, &dilations, &before, &after}) {
     text += "|";
     for (const int64_t number : *list) text.append(std::to_string(number)).append(",");

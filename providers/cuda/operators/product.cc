@@ -253,8 +253,9 @@ class Gemm final : public Operation {
       blas->activation = activation_;
       const bool is_whole = planner.has_input(2) && planner.shape(2) == shape;
       if (is_whole) blas->beta = beta_;
+      // One number for each column; of one column that is one number, whatever its shape.
       blas->has_bias = planner.has_input(2) && !is_whole && parameters.c_row == 0 &&
-                       parameters.c_column == 1 && beta_ == 1;
+                       (parameters.c_column == 1 || blas->n == 1) && beta_ == 1;
       const bool takes_all = !planner.has_input(2) || is_whole || blas->has_bias;
       if (takes_all && planner.supports(*blas)) {
         return call_blas(planner, *blas, y, 2, 2);

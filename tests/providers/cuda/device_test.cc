@@ -266,6 +266,24 @@ TEST(CudaSession, MayEndAfterTheDriver) {
   expect_runs(session, 4);
 }
 
+// What is added to it is one number, which is a bias as well as a matrix that is repeated.
+TEST(CudaSession, GivesProductsOfOneColumnToTheLibrary) {
+  const std::string fakes = std::string(GANTRY_FAKE_CUDA_FOLDER) + "_blas";
+  FakeRuntime runtime("devices=1", R"({"libraries": [")" + fakes + R"("]})");
+  Session session = runtime.session(
+      "g (float[n, 3] x) => (float[n, 1] y) <float[3, 1] w = {1, 2, 3}, float[1] c = {10}> "
+      "{ y = Gemm(x, w, c) }");
+  void* library = dlopen((fakes + "/libcublasLt.so.13").c_str(), RTLD_NOW);
+  ASSERT_NE(library, nullptr) << dlerror();
+  const auto asked = reinterpret_cast<int (*)()>(dlsym(library, "gantry_fake_products"));
+  const int before = asked();
+  Tensor x(DType::kFloat, {2, 3});
+  std::ranges::copy(std::vector<float>{1, 1, 1, 0, 0, 2}, x.elements<float>().begin());
+  const std::vector<Tensor> y = session.run({{"x", x}});
+  EXPECT_TRUE(std::ranges::equal(y[0].elements<float>(), std::vector<float>{16, 16}));
+  EXPECT_EQ(asked(), before + 1);
+}
+
 TEST(CudaMemory, IsLimitedByAnOption) {
   FakeRuntime runtime("devices=1", R"({"pool_bytes": 65536})");
   Session session = runtime.session(kModel);

@@ -54,6 +54,15 @@ def test_gemm(both, added, transposed, factors):
     compare_all(both, *small_graph(text, feeds), rtol=1e-4)
 
 
+def test_small_factors_are_told_apart(both):
+    """As what they differ in stands behind the sixth digit."""
+    feeds = {"a": random(5, 7), "b": random(7, 9)}
+    model, feeds = small_graph("y0 = Gemm<alpha=0.0000001>(a, b)\n y1 = Gemm<alpha=0.0000004>(a, b)", feeds)
+    _, outputs = both.run(model, feeds)
+    for name, factor in (("y0", 1e-7), ("y1", 4e-7)):
+        np.testing.assert_allclose(outputs[name], factor * (feeds["a"] @ feeds["b"]), rtol=1e-4)
+
+
 @pytest.mark.parametrize("types", [(np.uint8, np.int8), (np.int8, np.int8), (np.uint8, np.uint8)])
 def test_integers(cuda, types):
     rng = np.random.default_rng(1)
