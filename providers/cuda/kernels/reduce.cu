@@ -67,7 +67,8 @@ template <class C> struct LogSumExp {
   }
   C result(i64) const { return (C)(most + log_(sum)); }
 };
-// The number of the first, or the last, of the largest or smallest elements.
+// The number of the first, or the last, of the largest or smallest elements; NaN is more extreme
+// than all of them, wherever it stands.
 template <class C, bool kLargest, bool kLast> struct Arg {
   C value;
   i64 number;
@@ -77,8 +78,11 @@ template <class C, bool kLargest, bool kLast> struct Arg {
     if (other.number >= 0) join(other.value, other.number);
   }
   void join(C x, i64 at) {
-    const bool is_better = kLargest ? x > value : x < value;
-    if (number < 0 || is_better || (x == value && (kLast ? at > number : at < number))) {
+    const bool is_nan = x != x;
+    const bool was_nan = value != value;
+    const bool is_better = is_nan ? !was_nan : !was_nan && (kLargest ? x > value : x < value);
+    const bool is_equal = is_nan ? was_nan : x == value;
+    if (number < 0 || is_better || (is_equal && (kLast ? at > number : at < number))) {
       value = x;
       number = at;
     }

@@ -42,6 +42,15 @@ void check_rank(size_t rank) {
   }
 }
 
+// A device reads the nearest element for an index that is outside; of an axis of none there is
+// none.
+void check_extent(int64_t extent, int64_t read) {
+  if (extent > 0 || read == 0) return;
+  throw sdk::Error(
+      GANTRY_INVALID_ARGUMENT,
+      std::to_string(read) + " elements are to be read along an axis of the data that has none");
+}
+
 class Gather final : public Operation {
  public:
   explicit Gather(const NodeView& node) : axis_(node.get_int("axis", 0)) {}
@@ -65,6 +74,7 @@ class Gather final : public Operation {
     parameters.inner = divisor_of(inner);
     parameters.index_count = divisor_of(indices.element_count());
     parameters.axis_extent = x.shape[axis];
+    check_extent(parameters.axis_extent, parameters.count);
     launch_gather(planner, "GATHER", parameters, y, bytes);
   }
 
@@ -101,6 +111,7 @@ class GatherElements final : public Operation {
     const auto axis = static_cast<size_t>(checked_axis(axis_, x.rank(), "axis"));
     const Buffer y = planner.output(0, x.dtype, indices.shape);
     const GatherElementsParameters parameters = elements_of(x, indices, axis);
+    check_extent(parameters.axis_extent, parameters.count);
     launch_gather(planner, "GATHER_ELEMENTS", parameters, y, bytes_of(x.dtype), x.shape.size());
   }
 
@@ -142,6 +153,8 @@ class GatherND final : public Operation {
                  x.shape.end());
     const Buffer y = planner.output(0, x.dtype, shape);
     parameters.count = count_of(shape);
+    for (int d = 0; d < parameters.depth; ++d)
+      check_extent(parameters.extents[d], parameters.count);
     launch_gather(planner, "GATHER_ND", parameters, y, bytes_of(x.dtype));
   }
 

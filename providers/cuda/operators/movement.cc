@@ -76,7 +76,7 @@ class Slice final : public Operation {
       const int64_t step = steps.at(i);
       if (step == 0) throw sdk::Error(GANTRY_INVALID_ARGUMENT, "a step is 0");
       const auto bound = [&](int64_t at, int64_t low, int64_t high) {
-        return std::clamp(at < 0 ? at + extent : at, low, high);
+        return std::clamp(at < 0 ? at + extent : at, low, std::max(low, high));
       };
       const int64_t start =
           step > 0 ? bound(starts.at(i), 0, extent) : bound(starts.at(i), 0, extent - 1);
@@ -84,7 +84,8 @@ class Slice final : public Operation {
           step > 0 ? bound(ends.at(i), 0, extent) : bound(ends.at(i), -1, extent - 1);
       const int64_t length = step > 0 ? end - start : start - end;
       const int64_t size = std::abs(step);
-      shape[axis] = length <= 0 ? 0 : (length - 1) / size + 1;
+      // Of an empty axis nothing is left either way; its last element has no number to count from.
+      shape[axis] = extent == 0 || length <= 0 ? 0 : (length - 1) / size + 1;
       first += start * strides[axis];
       strides[axis] *= step;
     }
