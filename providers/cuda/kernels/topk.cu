@@ -1,18 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first k of a row in order, one after the other: each time the block looks for the best element
-// that comes behind the last one found. T, C, IS_LARGEST: given.
-struct Found {
-  C value;
-  i64 number;
-};
-// Whether a comes before b; equal elements in the order of their numbers.
-inline bool is_before(const Found& a, const Found& b) {
-  if (b.number < 0) return a.number >= 0;
-  if (a.number < 0) return false;
-  if (a.value == b.value) return a.number < b.number;
-  return IS_LARGEST ? a.value > b.value : a.value < b.value;
-}
-
+// that comes behind the last one found. T and what topk_order.cu takes: given.
 KERNEL(TopKParameters) {
   __shared__ Found room[256];
   for (i64 row = blockIdx.x; row < p.rows; row += gridDim.x) {

@@ -4,6 +4,7 @@
 #include "../kernels/generate.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -155,7 +156,7 @@ class OneHot final : public Operation {
 class Cumulative final : public Operation {
  public:
   explicit Cumulative(const NodeView& node)
-      : which_(node.op_type() == "CumSum" ? "CUM_SUM" : "CUM_PROD"),
+      : is_sum_(node.op_type() == "CumSum"),
         is_exclusive_(node.get_int("exclusive", 0) != 0),
         is_reversed_(node.get_int("reverse", 0) != 0) {}
   void plan(Planner& planner) const override {
@@ -169,12 +170,26 @@ class Cumulative final : public Operation {
     parameters.is_exclusive = is_exclusive_ ? 1 : 0;
     parameters.is_reversed = is_reversed_ ? 1 : 0;
     const Buffer y = planner.output(0, x.dtype, x.shape);
-    launch_generate(planner, which_, x.dtype, parameters, parameters.count,
-                    {{&parameters.result, y}, {&parameters.source, Planner::in(0)}});
+    const Addresses addresses = {{&parameters.result, y}, {&parameters.source, Planner::in(0)}};
+    // A thread for each line waits for memory at each element, which many lines make up for.
+    if (parameters.axis < kLeastOfBlock || parameters.count >= kLinesOfThreads) {
+      launch_generate(planner, is_sum_ ? "CUM_SUM" : "CUM_PROD", x.dtype, parameters,
+                      parameters.count, addresses);
+      return;
+    }
+    const std::string body =
+        "\ntypedef " + type_name(x.dtype) + " T;\ntypedef " + computed_name(x.dtype) +
+        " C;\n#define IDENTITY (C)" + (is_sum_ ? "0" : "1") + "\n#define COMBINE(a, b) ((a) " +
+        (is_sum_ ? "+" : "*") + " (b))\n" + std::string(kernel_text("scan.cu"));
+    planner.launch(kernel_source({"generate.h"}, body), parameters.count,
+                   threads_for_row(parameters.axis), parameters, addresses);
   }
 
  private:
-  std::string which_;
+  static constexpr int64_t kLeastOfBlock = 16;
+  static constexpr int64_t kLinesOfThreads = 4096;
+
+  bool is_sum_;
   bool is_exclusive_;
   bool is_reversed_;
 };
@@ -206,15 +221,43 @@ class TopK final : public Operation {
                              planner.output(1, GANTRY_INT64, shape));
     }
     if (parameters.k == 0) return;
-    const std::string body = "\ntypedef " + type_name(x.dtype) + " T;\ntypedef " +
-                             computed_name(x.dtype) + " C;\n#define IS_LARGEST " +
-                             (is_largest_ ? "1" : "0") + "\n" + std::string(kernel_text("topk.cu"));
-    planner.launch(kernel_source({"generate.h"}, body),
-                   std::min<int64_t>(parameters.rows, int64_t{1} << 20), kThreads, parameters,
-                   addresses);
+    if (const int64_t size = size_of_room(parameters, computed_bytes(x.dtype)); size > 0) {
+      // Of a row that fits into it a thread reads all that it does at once.
+      const int64_t threads = size / (parameters.length <= size ? kItems : 2 * kItems);
+      const std::string given = "#define SIZE " + std::to_string(size) + "\n#define ITEMS " +
+                                std::to_string(kItems) + "\n";
+      return launch(planner, parameters, addresses, threads, "int",
+                    given + std::string(kernel_text("topk_sort.cu")));
+    }
+    launch(planner, parameters, addresses, kThreads, "i64", std::string(kernel_text("topk.cu")));
   }
 
  private:
+  static constexpr int64_t kItems = 4;
+
+  static int64_t computed_bytes(uint32_t dtype) { return bytes_of(dtype) == 8 ? 8 : 4; }
+
+  // Elements that a block sorts at a time, with their numbers in 32 KiB of shared memory; 0: the
+  // first k leave no room for others there.
+  static int64_t size_of_room(const TopKParameters& p, int64_t bytes) {
+    const int64_t most = 16384 / bytes;
+    if (p.length <= most)
+      return std::max<int64_t>(128, int64_t(std::bit_ceil(static_cast<uint64_t>(p.length))));
+    return p.k <= most / 2 && p.length < int64_t{1} << 31 ? most : 0;
+  }
+
+  void launch(Planner& planner, const TopKParameters& parameters, const Addresses& addresses,
+              int64_t threads, const char* place, const std::string& text) const {
+    const uint32_t dtype = planner.input(0).dtype;
+    const std::string body = "\ntypedef " + type_name(dtype) + " T;\ntypedef " +
+                             computed_name(dtype) + " C;\ntypedef " + place +
+                             " Place;\n#define IS_LARGEST " + (is_largest_ ? "1" : "0") + "\n" +
+                             std::string(kernel_text("topk_order.cu")) + text;
+    planner.launch(kernel_source({"generate.h"}, body),
+                   std::min<int64_t>(parameters.rows, int64_t{1} << 20), static_cast<int>(threads),
+                   parameters, addresses);
+  }
+
   int64_t axis_;
   bool is_largest_;
 };
