@@ -3,6 +3,7 @@
 // and have the extent 1.
 #ifndef GANTRY_CUDA_WINDOW
 #define GANTRY_CUDA_WINDOW
+#include "index.h"
 struct WindowParameters {
   void* result;
   const void* source;
@@ -23,6 +24,9 @@ struct WindowParameters {
   long long end[3];            // padding behind
   long long order;             // of a norm
   long long tiles_m, tiles_n;  // of a convolution: of channels and places
+  // `out` and `result_channels`, for kernels with a thread for each result.
+  Divisor out_extents[3];
+  Divisor result_channel_extent;
   int counts_padding;
   int is_column_major;                 // of indices
   int is_source_last, is_result_last;  // of pooling: the channels are innermost

@@ -7,19 +7,18 @@ KERNEL(WindowParameters) {
   const i64 taken = p.channels / p.group;  // channels of a group
   const i64 made = p.result_channels / p.group;
   const i64 step = IS_TRANSPOSED ? made * taps : taps;  // in the weights, from one taken to the next
-  for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < p.count; i += (i64)gridDim.x * blockDim.x) {
+  FOR_EACH(i, p.count) {
     const ResultPlace place = result_place(p, i);
     const i64 group = place.channel / made;
     const T* source = (const T*)p.source + (place.image * p.channels + group * taken) * plane;
     const T* weights = (const T*)p.weights + (IS_TRANSPOSED ? (group * taken * made + place.channel % made) * taps
                                                             : place.channel * taken * taps);
     C sum = p.bias ? (C)load(((const T*)p.bias)[place.channel]) : (C)0;
-    for (i64 k = 0; k < taps; ++k) {
-      const Tap tap = tap_of<IS_TRANSPOSED>(p, place, k);
-      if (!tap.is_in) continue;
+    for_each_tap<IS_TRANSPOSED>(p, place, [&](const Tap& tap, i64 k) {
+      if (!tap.is_in) return;
       const T* from = source + place_in_plane(p, tap);
       for (i64 c = 0; c < taken; ++c) sum += (C)load(from[c * plane]) * (C)load(weights[k + c * step]);
-    }
+    });
     ((T*)p.result)[i] = store<T>(sum);
   }
 }

@@ -61,22 +61,20 @@ struct Pooling {
 
 KERNEL(WindowParameters) {
   const i64 plane = source_plane(p);
-  const i64 taps = tap_count(p);
   const i64 step = p.is_source_last ? p.channels : 1;  // from one place of a plane to the next
-  for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < p.count; i += (i64)gridDim.x * blockDim.x) {
+  FOR_EACH(i, p.count) {
     const ResultPlace place = result_place(p, i);
     const i64 first = (place.image * p.channels + place.channel) * plane;
     const T* source = (const T*)p.source + (p.is_source_last ? place.image * p.channels * plane + place.channel : first);
     Pooling pooling;
     pooling.begin();
-    for (i64 k = 0; k < taps; ++k) {
-      const Tap tap = tap_of<false>(p, place, k);
+    for_each_tap<false>(p, place, [&](const Tap& tap, i64) {
       if (tap.is_in) {
         pooling.take(p, (C)load(source[place_in_plane(p, tap) * step]), tap);
       } else if (tap.is_covered) {
         pooling.pad(p);
       }
-    }
-    pooling.finish(p, i, first);
+    });
+    pooling.finish(p, (i64)i, first);
   }
 }

@@ -41,17 +41,17 @@ void launch_own(Planner& planner, WindowParameters& parameters, uint32_t dtype,
   const int64_t places = count_of(shape, 2, shape.size());
   if (is_transposed || channels < kLeastChannels || places >= kMostPlaces) {
     const std::string define = std::string("IS_TRANSPOSED ") + (is_transposed ? "true" : "false");
-    planner.launch(window_source("window_conv.cu", define, dtype),
-                   blocks_for(planner, parameters.count), kThreads, parameters, addresses);
+    launch_window(planner, parameters, "window_conv.cu", define, dtype, addresses);
     return;
   }
   parameters.tiles_m = (channels + kTile - 1) / kTile;
   parameters.tiles_n = (places + kTile - 1) / kTile;
-  planner.launch(kernel_source({"window.h"}, "\ntypedef " + type_name(dtype) + " T;\ntypedef " +
+  planner.launch(
+      kernel_source({"index.h", "window.h"}, "\ntypedef " + type_name(dtype) + " T;\ntypedef " +
                                                  computed_name(dtype) + " C;\n" +
                                                  std::string(kernel_text("conv.cu"))),
-                 parameters.tiles_m * parameters.tiles_n * parameters.group * parameters.batch,
-                 kThreads, parameters, addresses);
+      parameters.tiles_m * parameters.tiles_n * parameters.group * parameters.batch, kThreads,
+      parameters, addresses);
 }
 
 // The convolution alone, as cuDNN is told of it; it wants two spatial axes at least.

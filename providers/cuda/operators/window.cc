@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling: MaxPool, AveragePool, LpPool.
-#include "../kernel_texts.h"
 #include "../pool.h"
 #include "operators.h"
 #include "window_shape.h"
@@ -42,8 +41,7 @@ class Pool final : public Operation {
       addresses.emplace_back(reinterpret_cast<const void* const*>(&parameters.indices),
                              planner.output(1, GANTRY_INT64, shape));
     }
-    planner.launch(window_source("window_pool.cu", which_, x.dtype),
-                   blocks_for(planner, parameters.count), kThreads, parameters, addresses);
+    launch_window(planner, parameters, "window_pool.cu", which_, x.dtype, addresses);
   }
 
  private:

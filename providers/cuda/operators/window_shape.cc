@@ -73,10 +73,20 @@ Extents shape_of(const WindowParameters& p, size_t rank) {
   return shape;
 }
 
-std::string window_source(const char* file, const std::string& define, uint32_t dtype) {
-  return kernel_source({"window.h", "window.cu"},
-                       "\ntypedef " + type_name(dtype) + " T;\ntypedef " + computed_name(dtype) +
-                           " C;\n#define " + define + "\n" + std::string(kernel_text(file)));
+void launch_window(Planner& planner, WindowParameters& parameters, const char* file,
+                   const std::string& define, uint32_t dtype,
+                   const std::vector<std::pair<const void* const*, Buffer>>& addresses) {
+  if (parameters.count == 0) return;
+  for (size_t axis = 0; axis < 3; ++axis)
+    parameters.out_extents[axis] = divisor_of(parameters.out[axis]);
+  parameters.result_channel_extent = divisor_of(parameters.result_channels);
+  const std::string body = std::string("\ntypedef ") +
+                           index_type(parameters.count < int64_t{1} << 31) + " Index;\ntypedef " +
+                           type_name(dtype) + " T;\ntypedef " + computed_name(dtype) +
+                           " C;\n#define " + define + "\n" + std::string(kernel_text("window.cu")) +
+                           std::string(kernel_text(file));
+  planner.launch(kernel_source({"index.h", "index.cu", "copy.h", "copy.cu", "window.h"}, body),
+                 blocks_for(planner, parameters.count), kThreads, parameters, addresses);
 }
 
 }  // namespace gantry::cuda

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "../kernels/window.h"
 #include "operators.h"
@@ -36,8 +38,12 @@ class Window {
 /// Shape of the result, of `rank` axes.
 Extents shape_of(const WindowParameters& p, size_t rank);
 
-/// Source of the kernel in `file`, which takes one thread for each result. `define`: the macro that
-/// it asks for, with its value.
-std::string window_source(const char* file, const std::string& define, uint32_t dtype);
+/// Plans the kernel in `file`, which has one thread for each result; there may be none.
+/// `parameters` are complete but for the divisors, and `addresses` are of their members. `define`:
+/// the macro that the kernel asks for, with its value. UNSUPPORTED: an axis of 2^31 results or
+/// more.
+void launch_window(Planner& planner, WindowParameters& parameters, const char* file,
+                   const std::string& define, uint32_t dtype,
+                   const std::vector<std::pair<const void* const*, Buffer>>& addresses);
 
 }  // namespace gantry::cuda
