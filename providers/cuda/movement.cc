@@ -2,6 +2,7 @@
 #include "movement.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "kernel_texts.h"
 #include "kernels/copy.h"
@@ -29,6 +30,12 @@ int64_t blocks_for(const Planner& planner, int64_t count) {
 
 int threads_for_row(int64_t length) {
   return static_cast<int>(std::clamp<int64_t>((length + 127) / 128 * 32, 32, 512));
+}
+
+int threads_for_columns(int64_t length) {
+  // A few elements of each row for a thread, and blocks of many threads where there are many.
+  const auto parts = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(length + 3) / 4));
+  return static_cast<int>(kColumns * std::clamp<int64_t>(parts, 2, 64));
 }
 
 std::string word_name(int64_t bytes) { return "u" + std::to_string(8 * bytes); }

@@ -15,6 +15,13 @@ int64_t blocks_for(const Planner& planner, int64_t count);
 /// Threads of a block that works on a row: whole warps.
 int threads_for_row(int64_t length);
 
+/// Rows or results for a block where they lie side by side and what they are made of does not: 32
+/// bytes of 16-bit floats, which is what memory is read by.
+constexpr int64_t kColumns = 16;
+
+/// Threads of a block that works on kColumns rows: a power of 2.
+int threads_for_columns(int64_t length);
+
 /// Copies the elements of `shape` from strides to strides, in elements of `element_bytes`.
 void plan_copy(Planner& planner, const Extents& shape, int64_t element_bytes, const Buffer& target,
                const Extents& target_strides, const Buffer& source, const Extents& source_strides);

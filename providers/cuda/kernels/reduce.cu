@@ -91,9 +91,9 @@ template <class C, bool kLargest, bool kLast> struct Arg {
 };
 
 #ifdef BY_BLOCK
-// A block for each result.
+// A block, of a power of 2 of threads, for each result.
 KERNEL(ReduceParameters) {
-  __shared__ Accumulator room[256];
+  __shared__ Accumulator room[MOST_THREADS];
   for (i64 kept = blockIdx.x; kept < p.kept_count; kept += gridDim.x) {
     const T* source = (const T*)p.source + offset_of<KEPT_RANK>((Index)kept, p.kept_extents, p.kept_strides);
     Accumulator all;
@@ -106,6 +106,34 @@ KERNEL(ReduceParameters) {
       if (threadIdx.x < half) room[threadIdx.x].take(room[threadIdx.x + half]);
     }
     if (threadIdx.x == 0) ((Result*)p.result)[kept] = store<Result>(room[0].result(p.reduced_count));
+    __syncthreads();
+  }
+}
+#elif defined(BY_COLUMNS)
+// For results that lie side by side in memory, of elements that do not: COLUMNS of them for a block,
+// so that what is read together lies together, and its threads share what each is made of.
+KERNEL(ReduceParameters) {
+  __shared__ Accumulator room[MOST_THREADS];
+  const int column = threadIdx.x % COLUMNS;
+  const int part = threadIdx.x / COLUMNS;
+  const int parts = blockDim.x / COLUMNS;
+  for (i64 first = (i64)blockIdx.x * COLUMNS; first < p.kept_count; first += (i64)gridDim.x * COLUMNS) {
+    const i64 kept = first + column;
+    Accumulator all;
+    all.clear();
+    if (kept < p.kept_count) {
+      const T* source = (const T*)p.source + offset_of<KEPT_RANK>((Index)kept, p.kept_extents, p.kept_strides);
+#pragma unroll 4
+      for (i64 i = part; i < p.reduced_count; i += parts)
+        all.add(load(source[offset_of<REDUCED_RANK>((Index)i, p.reduced_extents, p.reduced_strides)]), i);
+    }
+    room[threadIdx.x] = all;
+    for (int half = parts / 2; half > 0; half /= 2) {
+      __syncthreads();
+      if (part < half) room[threadIdx.x].take(room[threadIdx.x + half * COLUMNS]);
+    }
+    if (part == 0 && kept < p.kept_count)
+      ((Result*)p.result)[kept] = store<Result>(room[column].result(p.reduced_count));
     __syncthreads();
   }
 }

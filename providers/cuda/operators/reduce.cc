@@ -3,6 +3,7 @@
 #include "../kernels/reduce.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "../kernel_texts.h"
@@ -14,8 +15,23 @@ namespace {
 
 using sdk::NodeView;
 
-// From so many elements on a block works on each result.
-constexpr int64_t kBlockCount = 32;
+// From so many elements on several threads work on each result.
+constexpr int64_t kSharedCount = 32;
+
+// How threads are given to results.
+enum class Sharing { kThread, kBlock, kColumns };
+
+Sharing sharing_of(const Walk& kept, const Walk& reduced) {
+  if (reduced.count() < kSharedCount) return Sharing::kThread;
+  const bool is_across = kept.strides[0].back() == 1 && reduced.strides[0].back() != 1;
+  return is_across && kept.count() >= kColumns ? Sharing::kColumns : Sharing::kBlock;
+}
+
+// A power of 2, some elements for each.
+int threads_of_block(int64_t count) {
+  const auto wanted = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(count) / 8 + 1));
+  return static_cast<int>(std::clamp<int64_t>(wanted, 32, 1024));
+}
 
 // One result for each place of the axes that are kept. `strides`: of the input.
 void plan_reduction(Planner& planner, const Buffer& result, uint32_t result_dtype,
@@ -39,21 +55,34 @@ void plan_reduction(Planner& planner, const Buffer& result, uint32_t result_dtyp
   kept.write_strides(0, parameters.kept_strides);
   reduced.write_extents(parameters.reduced_extents);
   reduced.write_strides(0, parameters.reduced_strides);
-  const bool is_by_block = parameters.reduced_count >= kBlockCount;
+  const Sharing sharing = sharing_of(kept, reduced);
   const std::string body =
       std::string("\ntypedef ") + index_type(kept.is_small() && reduced.is_small()) +
       " Index;\ntypedef " + type_name(x.dtype) + " T;\ntypedef " + computed_name(x.dtype) +
       " C;\ntypedef " + type_name(result_dtype) + " Result;\n#define KEPT_RANK " +
       std::to_string(kept.rank()) + "\n#define REDUCED_RANK " + std::to_string(reduced.rank()) +
-      "\n" + (is_by_block ? "#define BY_BLOCK\n" : "") + std::string(kernel_text("real.cu")) +
-      std::string(kernel_text("reduce.cu"));
+      "\n" +
+      (sharing == Sharing::kBlock ? "#define BY_BLOCK\n"
+       : sharing == Sharing::kColumns
+           ? "#define BY_COLUMNS\n#define COLUMNS " + std::to_string(kColumns) + "\n"
+           : "") +
+      std::string(kernel_text("real.cu")) + std::string(kernel_text("reduce.cu"));
   // The accumulator's name is known behind the accumulators only.
   std::string source = kernel_source({"index.h", "index.cu", "reduce.h"}, body);
   const size_t place = source.find("#ifdef BY_BLOCK");
   source.insert(place, "typedef " + accumulator + " Accumulator;\n");
-  const int64_t blocks = is_by_block ? std::min<int64_t>(parameters.kept_count, int64_t{1} << 20)
-                                     : blocks_for(planner, parameters.kept_count);
-  planner.launch(source, blocks, kThreads, parameters,
+  constexpr int64_t kMostBlocks = int64_t{1} << 20;
+  int64_t blocks = blocks_for(planner, parameters.kept_count);
+  int threads = kThreads;
+  if (sharing == Sharing::kBlock) {
+    blocks = std::min<int64_t>(parameters.kept_count, kMostBlocks);
+    threads = threads_of_block(parameters.reduced_count);
+  }
+  if (sharing == Sharing::kColumns) {
+    blocks = std::min<int64_t>((parameters.kept_count + kColumns - 1) / kColumns, kMostBlocks);
+    threads = threads_for_columns(parameters.reduced_count);
+  }
+  planner.launch(source, blocks, threads, parameters,
                  {{&parameters.result, result}, {&parameters.source, Planner::in(0)}});
 }
 

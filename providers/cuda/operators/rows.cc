@@ -37,12 +37,19 @@ class AlongAxis final : public Operation {
                               : op_type_ == "Hardmax"         ? "#define HARDMAX\n"
                               : op_type_ == "LpNormalization" ? "#define LP_NORM\n"
                                                               : "";
-    planner.launch(
-        kernel_source({"rows.h", "block.cu"}, "\ntypedef " + type_name(x.dtype) + " T;\ntypedef " +
-                                                  computed_name(x.dtype) + " C;\n" + which +
-                                                  std::string(kernel_text("softmax.cu"))),
-        std::min<int64_t>(parameters.rows, int64_t{1} << 20), threads_for_row(parameters.length),
-        parameters, {{&parameters.result, y}, {&parameters.source, Planner::in(0)}});
+    // Where elements of a row lie apart and rows side by side, several rows are a block's.
+    const bool is_across = parameters.stride >= kColumns;
+    const int64_t at_once = is_across ? kColumns : 1;
+    const int threads =
+        is_across ? threads_for_columns(parameters.length) : threads_for_row(parameters.length);
+    const std::string body =
+        "\ntypedef " + type_name(x.dtype) + " T;\ntypedef " + computed_name(x.dtype) + " C;\n" +
+        which + (is_across ? "#define COLUMNS " + std::to_string(kColumns) + "\n" : "") +
+        std::string(kernel_text("row_share.cu")) + std::string(kernel_text("softmax.cu"));
+    planner.launch(kernel_source({"rows.h", "block.cu"}, body),
+                   std::min<int64_t>((parameters.rows + at_once - 1) / at_once, int64_t{1} << 20),
+                   threads, parameters,
+                   {{&parameters.result, y}, {&parameters.source, Planner::in(0)}});
   }
 
  private:

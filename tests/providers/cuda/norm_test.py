@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Normalisations of rows that are read in words, of one and of several words a thread, and of rows that are not."""
+"""Normalisations of rows that are read in words, of one and of several words a thread, and of rows that are not; softmax and reductions along every axis."""
 
 import ml_dtypes
 import numpy as np
@@ -36,3 +36,28 @@ def test_rows_with_a_skip_connection(cuda, length, rows):
     graph = helper.make_graph([node], "g", [info(name, value.shape) for name, value in feeds.items()], [info(name, [2, 5, length]) for name in "yt"], constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23), helper.make_opsetid("com.microsoft", 1)], ir_version=10)
     compare_all(cuda, model, feeds, rtol=1e-2, atol=5e-3)
+
+
+# Rows in one piece, and rows that lie side by side: as many as a block takes, more, and a part of what it takes.
+ACROSS = [((3, 40), 1), ((3, 700), 1), ((2, 21, 16), 1), ((2, 150, 37), 1), ((1, 600, 33), 1), ((5, 17), 0), ((70, 5), 0), ((3, 40, 9, 8), 1)]
+
+
+@pytest.mark.parametrize("shape, axis", ACROSS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("op", ["Softmax", "LogSoftmax", "Hardmax", "LpNormalization"])
+def test_softmax_along_every_axis(cuda, shape, axis, dtype, op):
+    x = random(*shape, dtype=dtype)
+    if op == "LpNormalization":
+        assert compare_all(cuda, *small_graph(f"y = {op}<axis={axis}>(x)", {"x": x})) == [op]
+        return
+    # Over its own input, and with what is masked.
+    x[np.unravel_index(range(0, x.size, 7), shape)] = -np.inf
+    assert compare_all(cuda, *small_graph(f"a = Add(x, x)\n y = {op}<axis={axis}>(a)", {"x": x}))[1] == op
+
+
+@pytest.mark.parametrize("shape, axis", [*ACROSS, ((2000, 18), 0), ((3, 9000), 1)])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_reductions_along_every_axis(cuda, shape, axis, dtype):
+    x = (random(*shape, dtype=np.float32) * 9).astype(dtype)
+    text = "\n".join(f"y{i} = {op}<keepdims={i % 2}>(x, a)" for i, op in enumerate(("ReduceSum", "ReduceMax", "ReduceL2" if dtype == np.float32 else "ReduceMin")))
+    compare_all(cuda, *small_graph(f"{text}\n z = ArgMax<axis={axis}>(x)", {"x": x}, {"a": np.array([axis])}), rtol=1e-4, atol=1e-3)
