@@ -188,16 +188,17 @@ class Elementwise final : public Operation {
     return aligned;
   }
 
-  // Elements that are read and written as one: 16 bytes of the widest type, if the last axis is a
-  // multiple of that.
+  // Elements that are read and written as one: 16 bytes of the widest type, or as large a part of
+  // them as the last axis is a multiple of.
   [[nodiscard]] int pack_width(const Walk& walk) const {
     int64_t widest = bytes_of(terms_.back().dtype);
     for (const Operand& one : operands_) {
       if (one.number.empty()) widest = std::max(widest, bytes_of(one.dtype));
     }
-    const int64_t width = std::min<int64_t>(8, 16 / widest);
+    int64_t width = std::min<int64_t>(8, 16 / widest);
     // What lies along the last axis lies there without gaps, so other strides are multiples of it.
-    return walk.extents.back() % width == 0 ? static_cast<int>(width) : 1;
+    while (walk.extents.back() % width != 0) width /= 2;
+    return static_cast<int>(width);
   }
 
   void launch(Planner& planner, Walk& walk, int width, const Buffer& result) const {

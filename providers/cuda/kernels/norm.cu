@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows brought to mean 0 and variance 1, or to a mean square of 1. T of the tensor, S of scale and
-// shift, C computed with, M of the mean; CENTERED or not: given.
+// shift, C computed with, M of the mean, Index (u32, for rows of fewer than 2^31 elements, or u64);
+// CENTERED or not: given.
 inline C element(const NormParameters& p, i64 row, i64 i) {
   C x = (C)load(((const T*)p.source)[row * p.length + i]);
   if (p.skip) x += (C)load(((const T*)p.skip)[row % p.skip_rows * p.length + i]);
@@ -23,9 +24,10 @@ KERNEL(NormParameters) {
       square += x * x;
     }
     const C deviation = (C)1 / sqrt_(block_sum(square, room) / (C)p.length + (C)p.epsilon);
+    const i64 group = row % p.groups * p.per_group;
     for (i64 i = threadIdx.x; i < p.length; i += blockDim.x) {
       const C x = element(p, row, i);
-      const i64 number = row % p.groups * p.per_group + i / p.run;
+      const i64 number = group + (i64)quotient((Index)i, p.run);
       C y = (x - mean) * deviation;
       if (p.scale) y *= (C)load(((const S*)p.scale)[number]);
       if (p.shift) y += (C)load(((const S*)p.shift)[number]);

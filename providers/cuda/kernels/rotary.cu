@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pairs of elements of each head turned by the angle of their place; the rest is copied. A thread for
-// each pair or element that is copied. T of the tensors, S of the caches, C computed with: given.
+// each pair or element that is copied. Index, T of the tensors, S of the caches, C computed with: given.
 KERNEL(RotaryParameters) {
-  const i64 items = p.width - p.pairs;  // pairs, then what is left
-  const i64 step = (i64)gridDim.x * blockDim.x;
-  for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < p.count; i += step) {
-    const i64 item = i % items;
-    const i64 head = i / items % p.heads;
-    const i64 token = i / items / p.heads % p.length;
-    const i64 batch = i / items / p.heads / p.length;
+  FOR_EACH(i, p.count) {
+    const Index in_order = quotient(i, p.items);  // of heads
+    const i64 item = (i64)(i - in_order * (Index)p.items.divisor);
+    const Index row_of_tokens = quotient(in_order, p.heads);
+    const i64 head = (i64)(in_order - row_of_tokens * (Index)p.heads.divisor);
+    const i64 batch = (i64)quotient(row_of_tokens, p.length);
+    const i64 token = (i64)row_of_tokens - batch * (i64)p.length.divisor;
     const i64 at = batch * p.batch_stride + token * p.token_stride + head * p.head_stride;
     const T* x = (const T*)p.source + at;
     T* y = (T*)p.result + at;
@@ -16,7 +16,7 @@ KERNEL(RotaryParameters) {
       y[item + p.pairs] = x[item + p.pairs];
       continue;
     }
-    i64 row = batch * p.length + token;
+    i64 row = (i64)row_of_tokens;
     if (p.is_offset) {
       row = p.place[0] + token;
     } else if (p.place) {

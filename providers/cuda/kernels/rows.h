@@ -2,6 +2,7 @@
 // Parameters of the kernels that give a block to each row.
 #ifndef GANTRY_CUDA_ROWS
 #define GANTRY_CUDA_ROWS
+#include "index.h"
 // Rows of `length` elements that lie `stride` apart; row r begins at r / stride * length * stride +
 // r % stride.
 struct SoftmaxParameters {
@@ -28,7 +29,7 @@ struct NormParameters {
   long long length;
   long long groups;
   long long per_group;
-  long long run;
+  Divisor run;
   long long skip_rows;  // rows of skip, which begin again behind the last
   float epsilon;
 };

@@ -222,16 +222,18 @@ class Conv final : public Operation {
     if (!adds_bias && epilogue_.addend_slot < 0 && !epilogue_.has_relu) return;
     EpilogueParameters parameters = {};
     parameters.count = done.count;
-    parameters.channels = done.result_channels;
-    parameters.inner = works_last ? 1 : done.out[0] * done.out[1] * done.out[2];
+    parameters.channels = divisor_of(done.result_channels);
+    parameters.inner = divisor_of(works_last ? 1 : done.out[0] * done.out[1] * done.out[2]);
     parameters.has_relu = epilogue_.has_relu ? 1 : 0;
     parameters.most = epilogue_.most;
     Addresses addresses = {{&parameters.result, operands.y}};
     if (adds_bias) addresses.emplace_back(&parameters.bias, Planner::in(2));
     if (epilogue_.addend_slot >= 0) addresses.emplace_back(&parameters.added, operands.addend);
-    planner.launch(kernel_source({"epilogue.h"}, "\ntypedef " + type_name(dtype) + " T;\ntypedef " +
-                                                     computed_name(dtype) + " C;\n" +
-                                                     std::string(kernel_text("epilogue.cu"))),
+    const std::string body = std::string("\ntypedef ") +
+                             index_type(parameters.count < int64_t{1} << 31) + " Index;\ntypedef " +
+                             type_name(dtype) + " T;\ntypedef " + computed_name(dtype) + " C;\n" +
+                             std::string(kernel_text("epilogue.cu"));
+    planner.launch(kernel_source({"index.h", "index.cu", "copy.h", "copy.cu", "epilogue.h"}, body),
                    blocks_for(planner, parameters.count), kThreads, parameters, addresses);
   }
 

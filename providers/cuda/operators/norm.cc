@@ -31,7 +31,7 @@ bool launch_wide(Planner& planner, const NormParameters& parameters, const Addre
   const int64_t vector = 16 / bytes_of(types.tensor);
   const int64_t packs = parameters.length / vector;
   const int64_t threads = std::min((packs + 31) / 32 * 32, kMostThreadsOfRow);
-  if (parameters.length % vector != 0 || parameters.groups != 1 || parameters.run != 1 ||
+  if (parameters.length % vector != 0 || parameters.groups != 1 || parameters.run.divisor != 1 ||
       packs > threads * kMostPacks)
     return false;
   const auto has = [&](const void* const* member) {
@@ -39,7 +39,7 @@ bool launch_wide(Planner& planner, const NormParameters& parameters, const Addre
                        [&](const auto& address) { return address.first == member; });
   };
   planner.launch(
-      kernel_source({"rows.h", "block.cu"},
+      kernel_source({"index.h", "rows.h", "block.cu"},
                     body + "#define VECTOR " + std::to_string(vector) + "\n#define PACKS " +
                         std::to_string((packs + threads - 1) / threads) + "\n#define HAS_SKIP " +
                         (has(&parameters.skip) ? "1" : "0") + "\n#define HAS_BIAS " +
@@ -58,9 +58,12 @@ void launch_norm(Planner& planner, const NormParameters& parameters, const Addre
                            " M;\ntypedef " + computed_name(types.tensor) + " C;\n" +
                            (types.is_centered ? "#define CENTERED\n" : "");
   if (launch_wide(planner, parameters, addresses, types, body)) return;
-  planner.launch(kernel_source({"rows.h", "block.cu"}, body + std::string(kernel_text("norm.cu"))),
-                 std::min<int64_t>(parameters.rows, int64_t{1} << 20),
-                 threads_for_row(parameters.length), parameters, addresses);
+  planner.launch(
+      kernel_source({"index.h", "index.cu", "rows.h", "block.cu"},
+                    body + "typedef " + index_type(parameters.length < int64_t{1} << 31) +
+                        " Index;\n" + std::string(kernel_text("norm.cu"))),
+      std::min<int64_t>(parameters.rows, int64_t{1} << 20), threads_for_row(parameters.length),
+      parameters, addresses);
 }
 
 class LayerNorm final : public Operation {
@@ -76,7 +79,7 @@ class LayerNorm final : public Operation {
     parameters.rows = count_of(x.shape, 0, axis);
     parameters.length = count_of(x.shape, axis, x.shape.size());
     parameters.groups = 1;
-    parameters.run = 1;
+    parameters.run = divisor_of(1);
     parameters.epsilon = epsilon_;
     Addresses addresses = {{&parameters.result, planner.output(0, x.dtype, x.shape)},
                            {&parameters.source, Planner::in(0)}};
@@ -131,8 +134,7 @@ class ChannelNorm final : public Operation {
     parameters.length = channels / groups * inner;
     parameters.groups = groups;
     parameters.per_group = is_by_channel_ ? channels / groups : 1;
-    parameters.run =
-        is_by_channel_ ? std::max<int64_t>(inner, 1) : std::max<int64_t>(parameters.length, 1);
+    parameters.run = divisor_of(std::max<int64_t>(is_by_channel_ ? inner : parameters.length, 1));
     parameters.epsilon = epsilon_;
     const Addresses addresses = {{&parameters.result, planner.output(0, x.dtype, x.shape)},
                                  {&parameters.source, Planner::in(0)},
@@ -162,7 +164,7 @@ class SkipNorm final : public Operation {
     parameters.skip_rows = std::max<int64_t>(
         1, planner.input(1).element_count() / std::max<int64_t>(parameters.length, 1));
     parameters.groups = 1;
-    parameters.run = 1;
+    parameters.run = divisor_of(1);
     parameters.epsilon = epsilon_;
     Addresses addresses = {{&parameters.result, planner.output(0, x.dtype, x.shape)},
                            {&parameters.source, Planner::in(0)},

@@ -32,17 +32,17 @@ class Rotary final : public Operation {
     RotaryParameters p = {};
     p.pairs = cache.back();
     const bool is_flat = x.rank() == 3;
-    p.length = x.shape[is_flat ? 1 : 2];
+    const int64_t length = x.shape[is_flat ? 1 : 2];
     // com.microsoft may leave the number of heads to the caches.
-    p.heads = !is_flat      ? x.shape[1]
-              : heads_ > 0  ? heads_
-              : p.pairs > 0 ? x.shape[2] / (2 * p.pairs)
-                            : 0;
-    if (p.heads < 1 || (is_flat && x.shape[2] % p.heads != 0)) throw misfit(planner);
-    p.width = is_flat ? x.shape[2] / p.heads : x.shape[3];
-    p.head_stride = is_flat ? p.width : p.length * p.width;
-    p.token_stride = is_flat ? p.heads * p.width : p.width;
-    p.batch_stride = p.heads * p.length * p.width;
+    const int64_t heads = !is_flat      ? x.shape[1]
+                          : heads_ > 0  ? heads_
+                          : p.pairs > 0 ? x.shape[2] / (2 * p.pairs)
+                                        : 0;
+    if (heads < 1 || (is_flat && x.shape[2] % heads != 0)) throw misfit(planner);
+    p.width = is_flat ? x.shape[2] / heads : x.shape[3];
+    p.head_stride = is_flat ? p.width : length * p.width;
+    p.token_stride = is_flat ? heads * p.width : p.width;
+    p.batch_stride = heads * length * p.width;
     p.cache_rows = count_of(cache, 0, cache.size() - 1);
     p.is_interleaved = is_interleaved_ ? 1 : 0;
     if (2 * p.pairs > p.width || (turned_ > 0 && 2 * p.pairs != turned_)) throw misfit(planner);
@@ -51,7 +51,7 @@ class Rotary final : public Operation {
         {&p.source, Planner::in(0)},
         {&p.cosines, Planner::in(slots_.cosines)},
         {&p.sines, Planner::in(slots_.sines)}};
-    const int64_t tokens = x.shape[0] * p.length;
+    const int64_t tokens = x.shape[0] * length;
     if (planner.has_input(slots_.places)) {
       const int64_t places = planner.input(slots_.places).element_count();
       p.is_offset = planner.input(slots_.places).rank() == 1 ? 1 : 0;
@@ -61,14 +61,17 @@ class Rotary final : public Operation {
     } else if (p.cache_rows != tokens) {
       throw misfit(planner);
     }
-    p.count = tokens * p.heads * (p.width - p.pairs);
+    p.count = tokens * heads * (p.width - p.pairs);
     if (p.count == 0 || p.cache_rows == 0) return;
-    const std::string body = "\ntypedef " + type_name(x.dtype) + " T;\ntypedef " +
-                             type_name(planner.input(slots_.cosines).dtype) + " S;\ntypedef " +
-                             computed_name(x.dtype) + " C;\n" +
-                             std::string(kernel_text("rotary.cu"));
-    planner.launch(kernel_source({"rotary.h"}, body), blocks_for(planner, p.count), kThreads, p,
-                   addresses);
+    p.items = divisor_of(p.width - p.pairs);
+    p.heads = divisor_of(heads);
+    p.length = divisor_of(length);
+    const std::string body =
+        std::string("\ntypedef ") + index_type(p.count < int64_t{1} << 31) + " Index;\ntypedef " +
+        type_name(x.dtype) + " T;\ntypedef " + type_name(planner.input(slots_.cosines).dtype) +
+        " S;\ntypedef " + computed_name(x.dtype) + " C;\n" + std::string(kernel_text("rotary.cu"));
+    planner.launch(kernel_source({"index.h", "index.cu", "copy.h", "copy.cu", "rotary.h"}, body),
+                   blocks_for(planner, p.count), kThreads, p, addresses);
   }
 
  private:

@@ -46,7 +46,7 @@ class AlongAxis final : public Operation {
         "\ntypedef " + type_name(x.dtype) + " T;\ntypedef " + computed_name(x.dtype) + " C;\n" +
         which + (is_across ? "#define COLUMNS " + std::to_string(kColumns) + "\n" : "") +
         std::string(kernel_text("row_share.cu")) + std::string(kernel_text("softmax.cu"));
-    planner.launch(kernel_source({"rows.h", "block.cu"}, body),
+    planner.launch(kernel_source({"index.h", "rows.h", "block.cu"}, body),
                    std::min<int64_t>((parameters.rows + at_once - 1) / at_once, int64_t{1} << 20),
                    threads, parameters,
                    {{&parameters.result, y}, {&parameters.source, Planner::in(0)}});
