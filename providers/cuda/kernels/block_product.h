@@ -2,6 +2,7 @@
 // Parameters of products with a matrix of 4 or 8 bits in blocks.
 #ifndef GANTRY_CUDA_BLOCK_PRODUCT
 #define GANTRY_CUDA_BLOCK_PRODUCT
+#include "index.h"
 // y[r, c] = sum over i of x[r, i] * (w[c, i] - zero[c, i / block]) * scale[c, i / block] + bias[c].
 // A row of the matrix is blocks * block numbers, of 4 bits two a byte, the first in the low half.
 struct BlockProductParameters {
@@ -18,5 +19,6 @@ struct BlockProductParameters {
   long long block;
   long long column_tiles;  // blocks of threads that make all columns of some rows
   long long zero_bytes;    // of a column, of packed zeros
+  Divisor words;           // of 32 bits in which numbers of a row are
 };
 #endif

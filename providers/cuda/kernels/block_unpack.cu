@@ -1,16 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// A matrix in blocks as a matrix [columns, inner] of T, for products of many rows. T, S, C, BITS:
-// given.
+// A matrix in blocks as a matrix [columns, inner] of T, for products of many rows: a thread takes a
+// word of 8 or 4 numbers, which are of one block. T, S of the scales, C, BITS, BLOCK_BITS (2 to which
+// is the length of a block), IS_WHOLE (words end where rows do), Index: given.
+#define IN_WORD (32 / BITS)
+
 KERNEL(BlockProductParameters) {
-  const i64 step = (i64)gridDim.x * blockDim.x;
-  const i64 in_row = p.blocks * p.block * BITS / 8;
-  for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < p.columns * p.inner; i += step) {
-    const i64 column = i / p.inner;
-    const i64 at = i % p.inner;
-    const i64 block = at / p.block;
-    const u8 byte = ((const u8*)p.weights)[column * in_row + at * BITS / 8];
-    const C number = (C)(BITS == 8 ? byte : at % 2 ? byte >> 4 : byte & 15);
-    const C scale = (C)load(((const S*)p.scales)[column * p.blocks + block]);
-    ((T*)p.result)[i] = store<T>((number - zero_of(p, column, block)) * scale);
+  const i64 words_in_row = p.blocks * p.block / IN_WORD;  // as they lie, those behind the row too
+  FOR_EACH(i, p.columns * (i64)p.words.divisor) {
+    const Index column = quotient(i, p.words);
+    const int word = (int)(i - column * (Index)p.words.divisor);
+    const int at = word * IN_WORD;
+    const i64 block = at >> BLOCK_BITS;
+    const u32 bits = ((const u32*)p.weights)[(i64)column * words_in_row + word];
+    const C scale = (C)load(((const S*)p.scales)[(i64)column * p.blocks + block]);
+    const C zero = zero_of(p, (i64)column, block);
+    Pack<T, IN_WORD> numbers;
+#pragma unroll
+    for (int j = 0; j < IN_WORD; ++j)
+      numbers.at[j] = store<T>(((C)(bits >> (j * BITS) & ((1 << BITS) - 1)) - zero) * scale);
+    T* result = (T*)p.result + (i64)column * p.inner + at;
+#if IS_WHOLE
+    *(Pack<T, IN_WORD>*)result = numbers;
+#else
+    for (int j = 0; j < IN_WORD && at + j < p.inner; ++j) result[j] = numbers.at[j];
+#endif
   }
 }

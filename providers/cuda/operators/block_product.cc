@@ -52,15 +52,30 @@ class BlockProduct final : public Operation {
     if (parameters.rows <= kMostRowsAsTheyLie) return as_it_lies(planner, parameters, y);
     const Buffer matrix =
         planner.scratch(static_cast<uint64_t>(columns_ * inner_ * bytes_of(x.dtype)));
-    planner.launch(source_of(planner, "block_unpack.cu", ""),
-                   blocks_for(planner, columns_ * inner_), kThreads, parameters,
-                   addresses_of(planner, parameters, matrix, false));
+    unpack(planner, parameters, matrix);
     const Buffer bias = Planner::in(kBias);
     plan_rows_product(planner, {x.dtype, parameters.rows, columns_, inner_}, Planner::in(kX),
                       matrix, planner.has_input(kBias) ? &bias : nullptr, y);
   }
 
  private:
+  void unpack(Planner& planner, BlockProductParameters& parameters, const Buffer& matrix) const {
+    const int64_t in_word = 32 / bits_;
+    parameters.words = divisor_of((inner_ + in_word - 1) / in_word);
+    const int64_t words = columns_ * parameters.words.divisor;
+    const std::string more =
+        std::string("typedef ") + index_type(words < int64_t{1} << 31) + " Index;\n" + lengths();
+    planner.launch(source_of(planner, "block_unpack.cu", more), blocks_for(planner, words),
+                   kThreads, parameters, addresses_of(planner, parameters, matrix, false));
+  }
+
+  // What kernels are told of rows and blocks.
+  [[nodiscard]] std::string lengths() const {
+    const bool is_whole = inner_ % (32 / bits_) == 0;
+    return std::string("#define IS_WHOLE ") + (is_whole ? "1" : "0") + "\n#define BLOCK_BITS " +
+           std::to_string(std::countr_zero(static_cast<uint64_t>(block_))) + "\n";
+  }
+
   void check_sizes(const Planner& planner, const BlockProductParameters& p) const {
     const int64_t bytes = columns_ * p.blocks * block_ * bits_ / 8;
     if (planner.input(kWeights).element_count() != bytes ||
@@ -76,13 +91,10 @@ class BlockProduct final : public Operation {
   void as_it_lies(Planner& planner, BlockProductParameters& parameters, const Buffer& y) const {
     const int64_t rows = std::min<int64_t>(parameters.rows, kMostRowsAtOnce);
     parameters.column_tiles = (columns_ + kWarps - 1) / kWarps;
-    const bool is_whole = inner_ % (32 / bits_) == 0;
     // As many words at a time as lie in a block, at most 16 bytes.
     const int64_t words = std::min<int64_t>(4, block_ * bits_ / 32);
-    const std::string more = "#define ROWS " + std::to_string(rows) + "\n#define IS_WHOLE " +
-                             (is_whole ? "1" : "0") + "\n#define WORDS " + std::to_string(words) +
-                             "\n#define BLOCK_BITS " +
-                             std::to_string(std::countr_zero(static_cast<uint64_t>(block_))) + "\n";
+    const std::string more = "#define ROWS " + std::to_string(rows) + "\n#define WORDS " +
+                             std::to_string(words) + "\n" + lengths();
     planner.launch(source_of(planner, "block_rows.cu", more),
                    parameters.column_tiles * ((parameters.rows + rows - 1) / rows), 32 * kWarps,
                    parameters, addresses_of(planner, parameters, y, true));
@@ -105,7 +117,7 @@ class BlockProduct final : public Operation {
     const uint32_t dtype = planner.input(kX).dtype;
     const bool has_zeros = planner.has_input(kZeros);
     const uint32_t zeros = has_zeros ? planner.input(kZeros).dtype : uint32_t{GANTRY_UINT8};
-    return kernel_source({"block_product.h"},
+    return kernel_source({"index.h", "index.cu", "copy.h", "copy.cu", "block_product.h"},
                          "\ntypedef " + type_name(dtype) + " T;\ntypedef " +
                              type_name(planner.input(kScales).dtype) + " S;\ntypedef " +
                              type_name(zeros) + " Z;\ntypedef " + computed_name(dtype) +
