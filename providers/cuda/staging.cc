@@ -32,18 +32,23 @@ void Staging::collect() {
               busy_.end());
 }
 
+StagingBlock* Staging::take_free(uint64_t size_bytes) {
+  const auto fitting = std::find_if(free_.begin(), free_.end(), [&](const StagingBlock* block) {
+    return block->size_bytes == size_bytes;
+  });
+  if (fitting == free_.end()) return nullptr;
+  StagingBlock* const block = *fitting;
+  free_.erase(fitting);
+  return block;
+}
+
 StagingBlock* Staging::take(uint64_t size_bytes) {
   const uint64_t rounded = std::bit_ceil(std::max(size_bytes, kLeastBytes));
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (StagingBlock* const block = take_free(rounded)) return block;
+  // The driver is asked only then, once for each block that is busy.
   collect();
-  const auto fitting = std::find_if(free_.begin(), free_.end(), [&](const StagingBlock* block) {
-    return block->size_bytes == rounded;
-  });
-  if (fitting != free_.end()) {
-    StagingBlock* block = *fitting;
-    free_.erase(fitting);
-    return block;
-  }
+  if (StagingBlock* const block = take_free(rounded)) return block;
   if (blocks_.size() == kMostBlocks) return nullptr;
   auto block = std::make_unique<StagingBlock>();
   void* data = nullptr;

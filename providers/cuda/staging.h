@@ -42,7 +42,10 @@ class Staging {
   void give_after(StagingBlock* block, StreamHandle stream);
 
  private:
+  // Moves what the device is done with from busy_ to free_.
   void collect();
+  // A block of exactly that size out of free_, or null.
+  StagingBlock* take_free(uint64_t size_bytes);
 
   const Device& device_;
   std::mutex mutex_;

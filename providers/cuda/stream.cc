@@ -75,6 +75,9 @@ Stream::Stream(Device& device)
 
 Stream::~Stream() {
   device_.make_current();
+  // The driver destroys a stream without waiting for its work, and blocks of copies that nobody
+  // fetched are given to others when the outbox ends.
+  if (outbox_->has_until(outbox_->last())) device_.driver.stream_synchronize(handle_);
   if (given_) device_.driver.event_destroy(given_);
   device_.driver.stream_destroy(handle_);
 }
