@@ -97,6 +97,7 @@ class Finder {
         static_cast<unsigned>(std::get<1>(place)), static_cast<unsigned>(std::get<2>(place)));
     facts.pci = pci.data();
     facts.multiprocessors = attribute(kMultiprocessorCount, facts.number);
+    facts.cache_bytes = static_cast<uint64_t>(attribute(kCacheBytes, facts.number));
     facts.capability =
         10 * attribute(kCapabilityMajor, facts.number) + attribute(kCapabilityMinor, facts.number);
     if (facts.capability < kOldestCapability) {

@@ -34,6 +34,7 @@ struct DeviceFacts {
   uint64_t memory_bytes = 0;
   int capability = 0;  ///< 10 * major + minor
   int multiprocessors = 0;
+  uint64_t cache_bytes = 0;  ///< of the second level, which all multiprocessors share
   /// Why it cannot be used; empty: it can.
   std::string reason;
 };

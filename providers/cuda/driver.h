@@ -39,6 +39,7 @@ enum DeviceAttribute : int {
   kMultiprocessorCount = 16,
   kPciBus = 33,
   kPciDevice = 34,
+  kCacheBytes = 38,
   kPciDomain = 50,
   kCapabilityMajor = 75,
   kCapabilityMinor = 76,

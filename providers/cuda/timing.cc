@@ -1,30 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "timing.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
 
 namespace gantry::cuda {
+namespace {
+
+constexpr size_t kTimedRuns = 5;
+constexpr float kFails = std::numeric_limits<float>::infinity();
+
+// As much memory as the device's cache holds, or none.
+class CacheOfMemory {
+ public:
+  explicit CacheOfMemory(Stream& stream) : stream_(stream) {
+    Device& device = stream.device();
+    try {
+      memory_ = device.allocate(device.facts.cache_bytes);
+    } catch (const sdk::Error&) {
+      // Times of what the cache holds are better than none.
+    }
+  }
+  ~CacheOfMemory() {
+    // It is given back at once, to whichever stream takes it next.
+    Device& device = stream_.device();
+    device.driver.stream_synchronize(stream_.handle());
+    device.free(memory_);
+  }
+  CacheOfMemory(const CacheOfMemory&) = delete;
+  CacheOfMemory& operator=(const CacheOfMemory&) = delete;
+
+  void write() const {
+    if (!memory_) return;
+    const Device& device = stream_.device();
+    device.driver.fill_8(reinterpret_cast<uintptr_t>(memory_), 0, device.facts.cache_bytes,
+                         stream_.handle());
+  }
+
+ private:
+  Stream& stream_;
+  void* memory_ = nullptr;
+};
+
+// Events around each run.
+class Marks {
+ public:
+  explicit Marks(const Driver& driver) : driver_(driver) {
+    for (EventHandle& event : events_) {
+      if (driver.event_create(&event, 0) != kSuccess) event = nullptr;
+    }
+  }
+  ~Marks() {
+    for (EventHandle event : events_) {
+      if (event) driver_.event_destroy(event);
+    }
+  }
+  Marks(const Marks&) = delete;
+  Marks& operator=(const Marks&) = delete;
+
+  [[nodiscard]] bool are_made() const {
+    return std::all_of(events_.begin(), events_.end(), [](EventHandle event) { return event; });
+  }
+  [[nodiscard]] EventHandle begin(size_t run) const { return events_.at(2 * run); }
+  [[nodiscard]] EventHandle end(size_t run) const { return events_.at(2 * run + 1); }
+
+ private:
+  const Driver& driver_;
+  std::array<EventHandle, 2 * kTimedRuns> events_{};
+};
+
+}  // namespace
 
 float time_of(Stream& stream, const std::function<int()>& enqueue) {
-  constexpr int kTimedRuns = 5;
   const Driver& driver = stream.device().driver;
-  EventHandle begin = nullptr;
-  EventHandle end = nullptr;
-  float time = std::numeric_limits<float>::infinity();
-  if (driver.event_create(&begin, 0) == kSuccess && driver.event_create(&end, 0) == kSuccess &&
-      enqueue() == 0) {
-    driver.event_record(begin, stream.handle());
-    int status = 0;
-    for (int run = 0; run < kTimedRuns && status == 0; ++run) status = enqueue();
-    driver.event_record(end, stream.handle());
-    float measured = 0;
-    if (driver.event_synchronize(end) == kSuccess && status == 0 &&
-        driver.event_elapsed(&measured, begin, end) == kSuccess)
-      time = measured;
+  const Marks marks(driver);
+  if (!marks.are_made() || enqueue() != 0) return kFails;
+  const CacheOfMemory cache(stream);
+  for (size_t run = 0; run < kTimedRuns; ++run) {
+    cache.write();
+    driver.event_record(marks.begin(run), stream.handle());
+    if (enqueue() != 0) return kFails;
+    driver.event_record(marks.end(run), stream.handle());
   }
-  if (begin) driver.event_destroy(begin);
-  if (end) driver.event_destroy(end);
-  return time;
+  if (driver.event_synchronize(marks.end(kTimedRuns - 1)) != kSuccess) return kFails;
+  std::array<float, kTimedRuns> times{};
+  for (size_t run = 0; run < kTimedRuns; ++run) {
+    if (driver.event_elapsed(&times.at(run), marks.begin(run), marks.end(run)) != kSuccess)
+      return kFails;
+  }
+  std::sort(times.begin(), times.end());
+  return times.at(kTimedRuns / 2);
 }
 
 }  // namespace gantry::cuda

@@ -9,9 +9,11 @@
 
 namespace gantry::cuda {
 
-/// Milliseconds of a few runs of `enqueue`, which gives work to the stream and returns the
-/// library's status, 0 for success; infinite: it fails, at once or on the device. One run before is
-/// not counted. Waits for the device.
+/// Milliseconds of a run of `enqueue`, which gives work to the stream and returns the library's
+/// status, 0 for success; infinite: it fails, at once or on the device. One run before is not
+/// counted. Before each that is, as much memory is written as the device's cache holds, if there is
+/// that much: weights come from memory in a model's run too, and the host gets ahead of the device,
+/// so that no launch is waited for. Waits for the device.
 float time_of(Stream& stream, const std::function<int()>& enqueue);
 
 }  // namespace gantry::cuda

@@ -284,6 +284,35 @@ TEST(CudaSession, GivesProductsOfOneColumnToTheLibrary) {
   EXPECT_EQ(asked(), before + 1);
 }
 
+// What is timed reads its weights from memory, unless there is no memory to see to that.
+TEST(CudaSession, TimesTheLibrarysWaysWithAColdCache) {
+  const FakeCounters& counters = FakeRuntime::counters();
+  const std::string fakes = std::string(GANTRY_FAKE_CUDA_FOLDER) + "_blas";
+  const auto count = [&](const std::string& more, uint64_t written) {
+    void* driver = dlopen((fakes + "/libcuda.so.1").c_str(), RTLD_NOW);
+    ASSERT_NE(driver, nullptr) << dlerror();
+    const uint64_t before = counters.caches_written;
+    {
+      FakeRuntime runtime("devices=1",
+                          R"({"cache": "off", "libraries": [")" + fakes + "\"]" + more + "}");
+      Session session = runtime.session(
+          "g (float[n, 3] x) => (float[n, 2] y) <float[3, 2] w = {1, 0, 0, 1, 0, 0}> "
+          "{ y = MatMul(x, w) }");
+      for (int run = 0; run < 3; ++run) {
+        Tensor x(DType::kFloat, {1, 3});
+        std::ranges::copy(std::vector<float>{1, 2, 3}, x.elements<float>().begin());
+        const std::vector<Tensor> y = session.run({{"x", x}});
+        EXPECT_TRUE(std::ranges::equal(y[0].elements<float>(), std::vector<float>{1, 2}));
+      }
+    }
+    EXPECT_EQ(counters.caches_written - before, written);
+    EXPECT_EQ(counters.device_bytes, 0U);
+  };
+  count("", 2 * 5);  // two algorithms, each five times
+  // The library's workspace, for which the host takes 40 MiB, leaves half of it.
+  count(R"(, "pool_bytes": )" + std::to_string((40 << 20) + test::kCacheBytes / 2), 0);
+}
+
 TEST(CudaMemory, IsLimitedByAnOption) {
   FakeRuntime runtime("devices=1", R"({"pool_bytes": 65536})");
   Session session = runtime.session(kModel);

@@ -21,6 +21,7 @@ static_assert(kSuccess == int{CUDA_SUCCESS} && kInvalidValue == int{CUDA_ERROR_I
               kSystemNotReady == int{CUDA_ERROR_SYSTEM_NOT_READY});
 static_assert(kMultiprocessorCount == int{CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT} &&
               kPciBus == int{CU_DEVICE_ATTRIBUTE_PCI_BUS_ID} &&
+              kCacheBytes == int{CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE} &&
               kPciDevice == int{CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID} &&
               kPciDomain == int{CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID} &&
               kCapabilityMajor == int{CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR} &&

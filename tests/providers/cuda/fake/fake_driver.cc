@@ -181,6 +181,9 @@ EXPORT int cuDeviceGetAttribute(int* value, int attribute, int device) {
     case 50:
       *value = 0;
       return kOk;
+    case 38:  // bytes of the cache
+      *value = kCacheBytes;
+      return kOk;
     case 115:  // pools of memory
       *value = settings.pools;
       return kOk;
@@ -321,6 +324,7 @@ EXPORT int cuMemcpy2DAsync_v2(const gantry::cuda::Copy2d* rows, void* stream) {
 EXPORT int cuMemsetD8Async(unsigned long long target, unsigned char value, size_t bytes,
                            void* stream) {
   ENTER_CONTEXT("cuMemsetD8Async");
+  if (bytes == kCacheBytes) ++world().counters.caches_written;
   return of(stream)->give([=] {
     if (!is_on_device(target, bytes)) return break_device();
     std::memset(reinterpret_cast<void*>(target), value, bytes);

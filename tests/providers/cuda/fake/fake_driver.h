@@ -8,6 +8,9 @@
 
 namespace gantry::test {
 
+/// Of a device's cache of the second level.
+constexpr int kCacheBytes = 1 << 20;
+
 struct FakeCounters {
   std::atomic<int64_t> contexts{0};       ///< that exist
   std::atomic<int64_t> streams{0};        ///< likewise
@@ -21,6 +24,7 @@ struct FakeCounters {
   std::atomic<uint64_t> captures{0};
   std::atomic<uint64_t> graph_launches{0};
   std::atomic<uint64_t> trims{0};
+  std::atomic<uint64_t> caches_written{0};  ///< times as much memory was filled as a cache holds
   std::atomic<uint64_t> peer_copies{0};   ///< from one device to another
   std::atomic<uint64_t> shared_pools{0};  ///< times a device was let into another's pool
 };
