@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "../copy_rows.h"
 #include "../kernel_texts.h"
 #include "../kernels/copy.h"
 #include "operators.h"
@@ -101,6 +102,17 @@ class Slice final : public Operation {
   Extents axes_;
 };
 
+// `size` of the elements along an axis, [outer, size, inner], from and to where they lie dense; of
+// the whole tensor the caller sets the pitch and the offset.
+RowsCopy part_of(const Extents& shape, size_t axis, int64_t size, uint32_t dtype) {
+  const int64_t inner = count_of(shape, axis + 1, shape.size()) * bytes_of(dtype);
+  RowsCopy part;
+  part.rows = count_of(shape, 0, axis);
+  part.row_bytes = size * inner;
+  part.target_pitch_bytes = part.source_pitch_bytes = part.row_bytes;
+  return part;
+}
+
 class Concat final : public Operation {
  public:
   explicit Concat(const NodeView& node) : axis_(node.get_int("axis", 0)) {}
@@ -123,15 +135,18 @@ class Concat final : public Operation {
       }
     }
     const Buffer y = planner.output(0, first.dtype, shape);
-    const Extents strides = dense_strides(shape);
-    int64_t done = 0;
+    const RowsCopy whole = part_of(shape, axis, shape[axis], first.dtype);
+    std::vector<RowsCopy> copies;
+    uint64_t done_bytes = 0;
     for (int i = 0; i < planner.input_count(); ++i) {
-      const Extents& part = planner.shape(i);
-      plan_copy(planner, part, bytes_of(first.dtype),
-                y.at(offset_bytes(done * strides[axis], first.dtype)), strides, Planner::in(i),
-                dense_strides(part));
-      done += part[axis];
+      RowsCopy part = part_of(shape, axis, planner.shape(i)[axis], first.dtype);
+      part.target = y.at(done_bytes);
+      part.source = Planner::in(i);
+      part.target_pitch_bytes = whole.row_bytes;
+      done_bytes += static_cast<uint64_t>(part.row_bytes);
+      copies.push_back(part);
     }
+    plan_row_copies(planner, copies);
   }
 
  private:
@@ -153,23 +168,27 @@ class Split final : public Operation {
       for (int64_t done = 0; sizes.size() < static_cast<size_t>(outputs_); done += each)
         sizes.push_back(std::clamp<int64_t>(x.shape[axis] - done, 0, each));
     }
-    const Extents strides = dense_strides(x.shape);
-    int64_t done = 0;
+    const RowsCopy whole = part_of(x.shape, axis, x.shape[axis], x.dtype);
+    std::vector<RowsCopy> copies;
+    uint64_t done_bytes = 0;
     for (size_t i = 0; i < sizes.size(); ++i) {
-      Extents part = x.shape;
-      part[axis] = sizes[i];
-      if (planner.wants(static_cast<int>(i))) {
-        const Buffer y = planner.output(static_cast<int>(i), x.dtype, part);
-        plan_copy(planner, part, bytes_of(x.dtype), y, dense_strides(part),
-                  Planner::in(0).at(offset_bytes(done * strides[axis], x.dtype)), strides);
-      }
-      done += sizes[i];
+      RowsCopy part = part_of(x.shape, axis, sizes[i], x.dtype);
+      part.source = Planner::in(0).at(done_bytes);
+      part.source_pitch_bytes = whole.row_bytes;
+      done_bytes += static_cast<uint64_t>(part.row_bytes);
+      if (!planner.wants(static_cast<int>(i))) continue;
+      Extents shape = x.shape;
+      shape[axis] = sizes[i];
+      part.target = planner.output(static_cast<int>(i), x.dtype, std::move(shape));
+      copies.push_back(part);
     }
+    const int64_t done = std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
     if (done != x.shape[axis]) {
       throw sdk::Error(
           GANTRY_INVALID_ARGUMENT,
           "the parts are " + text_of(sizes) + " of an axis of " + std::to_string(x.shape[axis]));
     }
+    plan_row_copies(planner, copies);
   }
 
  private:

@@ -284,6 +284,24 @@ TEST(CudaSession, GivesProductsOfOneColumnToTheLibrary) {
   EXPECT_EQ(asked(), before + 1);
 }
 
+TEST(CudaSession, MovesAllPartsOfATensorAtOnce) {
+  const FakeCounters& counters = FakeRuntime::counters();
+  FakeRuntime runtime("devices=1");
+  Session session = runtime.session(
+      "g (float[2, 9] x) => (float[2, 2] a, float[2, 3] b, float[2, 4] c, float[2, 10] y) "
+      "<int64[3] sizes = {2, 3, 4}> "
+      "{ a, b, c = Split <axis = 1> (x, sizes) y = Concat <axis = 1> (c, a, a, a) }");
+  Tensor x(DType::kFloat, {2, 9});
+  std::iota(x.elements<float>().begin(), x.elements<float>().end(), 0.0F);
+  const uint64_t before = counters.launches;
+  const std::vector<Tensor> results = session.run({{"x", x}});
+  EXPECT_EQ(counters.launches - before, 2U) << "one for the split, one for what joins its parts";
+  EXPECT_TRUE(
+      std::ranges::equal(results[1].elements<float>(), std::vector<float>{2, 3, 4, 11, 12, 13}));
+  EXPECT_TRUE(std::ranges::equal(results[3].elements<float>().subspan(10),
+                                 std::vector<float>{14, 15, 16, 17, 9, 10, 9, 10, 9, 10}));
+}
+
 // What is timed reads its weights from memory, unless there is no memory to see to that.
 TEST(CudaSession, TimesTheLibrarysWaysWithAColdCache) {
   const FakeCounters& counters = FakeRuntime::counters();
