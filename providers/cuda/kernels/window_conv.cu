@@ -14,7 +14,7 @@ KERNEL(WindowParameters) {
     const T* weights = (const T*)p.weights + (IS_TRANSPOSED ? (group * taken * made + place.channel % made) * taps
                                                             : place.channel * taken * taps);
     C sum = p.bias ? (C)load(((const T*)p.bias)[place.channel]) : (C)0;
-    for_each_tap<IS_TRANSPOSED>(p, place, [&](const Tap& tap, i64 k) {
+    for_each_tap<IS_TRANSPOSED>(p, place, [&](const Tap& tap, int k) {
       if (!tap.is_in) return;
       const T* from = source + place_in_plane(p, tap);
       for (i64 c = 0; c < taken; ++c) sum += (C)load(from[c * plane]) * (C)load(weights[k + c * step]);

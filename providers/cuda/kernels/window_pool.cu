@@ -1,27 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling, a thread for each result. T, C and one of MAX_POOL, AVERAGE_POOL and LP_POOL: given.
 
-// What becomes of the elements under a window: take() gets each, pad() each place in the padding,
-// finish() makes result `i`. `first`: number of the plane's first element in all of the source.
+// What becomes of the elements under a window: take() gets each with its tap's number, pad() each
+// place in the padding, finish() makes result `i`. `first`: number of the plane's first element in
+// all of the source.
 #if defined(MAX_POOL)
 struct Pooling {
   C most;
-  i64 most_at;
+  int most_tap;
 
   void begin() {
     most = Limits<C>::below();
-    most_at = -1;
+    most_tap = -1;
   }
   void pad(const WindowParameters&) {}
-  void take(const WindowParameters& p, C value, const Tap& tap) {
-    if (most_at >= 0 && !(value > most) && !(value != value && most == most)) return;
+  void take(const WindowParameters&, C value, int tap) {
+    if (most_tap >= 0 && !(value > most) && !(value != value && most == most)) return;
     most = value;
-    most_at = p.is_column_major ? (tap.from[2] * p.in[1] + tap.from[1]) * p.in[0] + tap.from[0]
-                                : place_in_plane(p, tap);
+    most_tap = tap;
   }
-  void finish(const WindowParameters& p, i64 i, i64 first) {
+  void finish(const WindowParameters& p, i64 i, const ResultPlace& place, i64 first) {
     if (p.result) ((T*)p.result)[i] = store<T>(most);
-    if (p.indices) p.indices[i] = first + most_at;
+    if (p.indices) p.indices[i] = most_tap < 0 ? first - 1 : first + number_in_plane(p, place);
+  }
+  i64 number_in_plane(const WindowParameters& p, const ResultPlace& place) const {
+    const int kernel1 = (int)p.kernel[1], kernel2 = (int)p.kernel[2];
+    const int taps[3] = {most_tap / kernel2 / kernel1, most_tap / kernel2 % kernel1, most_tap % kernel2};
+    i64 from[3];
+#pragma unroll
+    for (int axis = 0; axis < 3; ++axis) from[axis] = tap_along<false>(p, axis, place.at[axis], taps[axis]).from;
+    return p.is_column_major ? (from[2] * p.in[1] + from[1]) * p.in[0] + from[0]
+                             : (from[0] * p.in[1] + from[1]) * p.in[2] + from[2];
   }
 };
 #elif defined(AVERAGE_POOL)
@@ -34,11 +43,11 @@ struct Pooling {
     count = 0;
   }
   void pad(const WindowParameters& p) { count += p.counts_padding ? 1 : 0; }
-  void take(const WindowParameters&, C value, const Tap&) {
+  void take(const WindowParameters&, C value, int) {
     sum += value;
     ++count;
   }
-  void finish(const WindowParameters& p, i64 i, i64) {
+  void finish(const WindowParameters& p, i64 i, const ResultPlace&, i64) {
     ((T*)p.result)[i] = store<T>(sum / (C)(count > 0 ? count : 1));
   }
 };
@@ -48,11 +57,11 @@ struct Pooling {
 
   void begin() { sum = 0; }
   void pad(const WindowParameters&) {}
-  void take(const WindowParameters& p, C value, const Tap&) {
+  void take(const WindowParameters& p, C value, int) {
     const C size = value < 0 ? -value : value;
     sum += p.order == 1 ? size : p.order == 2 ? value * value : pow_(size, (C)p.order);
   }
-  void finish(const WindowParameters& p, i64 i, i64) {
+  void finish(const WindowParameters& p, i64 i, const ResultPlace&, i64) {
     const C root = p.order == 1 ? sum : p.order == 2 ? sqrt_(sum) : pow_(sum, (C)1 / (C)p.order);
     ((T*)p.result)[i] = store<T>(root);
   }
@@ -68,13 +77,13 @@ KERNEL(WindowParameters) {
     const T* source = (const T*)p.source + (p.is_source_last ? place.image * p.channels * plane + place.channel : first);
     Pooling pooling;
     pooling.begin();
-    for_each_tap<false>(p, place, [&](const Tap& tap, i64) {
+    for_each_tap<false>(p, place, [&](const Tap& tap, int number) {
       if (tap.is_in) {
-        pooling.take(p, (C)load(source[place_in_plane(p, tap) * step]), tap);
+        pooling.take(p, (C)load(source[place_in_plane(p, tap) * step]), number);
       } else if (tap.is_covered) {
         pooling.pad(p);
       }
     });
-    pooling.finish(p, (i64)i, first);
+    pooling.finish(p, (i64)i, place, first);
   }
 }

@@ -40,7 +40,7 @@ Extents shape_of(const WindowParameters& p, size_t rank);
 
 /// Plans the kernel in `file`, which has one thread for each result; there may be none.
 /// `parameters` are complete but for the divisors, and `addresses` are of their members. `define`:
-/// the macro that the kernel asks for, with its value. UNSUPPORTED: an axis of 2^31 results or
+/// the macro that the kernel asks for, with its value. UNSUPPORTED: an axis of 2^29 places or
 /// more.
 void launch_window(Planner& planner, WindowParameters& parameters, const char* file,
                    const std::string& define, uint32_t dtype,
