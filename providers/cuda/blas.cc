@@ -14,6 +14,7 @@ namespace gantry::cuda {
 namespace {
 
 constexpr int kMostAlgorithms = 8;
+constexpr int kMostVariants = 32;  // that are timed
 
 int type_of(uint32_t dtype) {
   switch (dtype) {
@@ -69,6 +70,7 @@ struct Blas::Product {
   double alpha = 1;
   double beta = 0;
   std::vector<BlasAlgorithm> offered;
+  bool is_worth_timing = true;
   // The description holds the bias of one call at a time, and the choice is made once.
   std::mutex mutex;
   BlasAlgorithm algorithm;
@@ -85,7 +87,10 @@ struct Blas::Operands {
 };
 
 Blas::Blas(const Device& device, const LibrarySearch& search, std::string cache_folder)
-    : device_(device), cache_(std::move(cache_folder)), reason_(load(search)) {}
+    : device_(device),
+      cache_(std::move(cache_folder)),
+      variants_(kMostVariants),
+      reason_(load(search)) {}
 
 Blas::~Blas() {
   products_.clear();
@@ -139,6 +144,7 @@ Blas::Product& Blas::product_of(const ProductShape& shape) {
   auto product = std::make_unique<Product>(functions_);
   product->text = shape.text();
   product->key = key_of(shape);
+  product->is_worth_timing = is_worth_timing(shape);
   int status = describe(shape, *product);
   if (status == 0) status = find_algorithms(shape, *product);
   if (product->offered.empty()) {
@@ -232,6 +238,25 @@ int Blas::find_algorithms(const ProductShape& shape, Product& product) const {
   return product.offered.empty() ? kBlasUnsupported : 0;
 }
 
+bool Blas::is_worth_timing(const ProductShape& shape) {
+  ProductShape family;
+  family.dtype = shape.dtype;
+  family.result_dtype = shape.result_dtype;
+  family.a_is_transposed = shape.a_is_transposed;
+  family.b_is_transposed = shape.b_is_transposed;
+  family.has_bias = shape.has_bias;
+  family.activation = shape.activation;
+  bool is_worth = true;
+  for (int64_t ProductShape::*const open : {&ProductShape::m, &ProductShape::n, &ProductShape::k}) {
+    family.m = shape.m;
+    family.n = shape.n;
+    family.k = shape.k;
+    family.*open = 0;
+    is_worth = variants_.is_one_of_the_first(family.text()) && is_worth;
+  }
+  return is_worth;
+}
+
 void Blas::choose(Product& product, Stream& stream, const Operands& operands) {
   std::string kept;
   if (cache_.load(product.key, kept) && kept.size() == sizeof(product.algorithm)) {
@@ -242,6 +267,12 @@ void Blas::choose(Product& product, Stream& stream, const Operands& operands) {
   }
   float best = std::numeric_limits<float>::infinity();
   for (const BlasAlgorithm& one : product.offered) {
+    if (!product.is_worth_timing) {
+      product.algorithm = one;
+      product.is_chosen = call(product, one, stream, operands) == 0;
+      if (product.is_chosen) return;
+      continue;
+    }
     const float time = time_of(stream, [&] { return call(product, one, stream, operands); });
     if (time >= best) continue;
     best = time;

@@ -14,6 +14,7 @@
 #include "blas_api.h"
 #include "code_cache.h"
 #include "shared_library.h"
+#include "variants.h"
 
 namespace gantry::cuda {
 
@@ -68,9 +69,10 @@ class Blas {
   bool supports(const ProductShape& shape);
 
   /// Runs a product on the stream. Requires supports(shape). The first of each shape tries
-  /// algorithms, and waits for the device; its choice is kept, also on disk. Pointers are of the
-  /// device and multiples of kBlasAlignment; `c` and `bias` may be null if the shape says so; y is
-  /// none of the others. DEVICE_ERROR.
+  /// algorithms, and waits for the device; its choice is kept, also on disk. Of shapes that have
+  /// two of m, n and k in common only the first few are tried so, the others run by the algorithm
+  /// that the library puts first. Pointers are of the device and multiples of kBlasAlignment; `c`
+  /// and `bias` may be null if the shape says so; y is none of the others. DEVICE_ERROR.
   void run(const ProductShape& shape, Stream& stream, const void* a, const void* b, const void* c,
            const void* bias, void* y, void* workspace);
 
@@ -82,6 +84,7 @@ class Blas {
   Product& product_of(const ProductShape& shape);
   int describe(const ProductShape& shape, Product& product) const;
   int find_algorithms(const ProductShape& shape, Product& product) const;
+  [[nodiscard]] bool is_worth_timing(const ProductShape& shape);
   void choose(Product& product, Stream& stream, const Operands& operands);
   [[nodiscard]] std::string key_of(const ProductShape& shape) const;
   int call(const Product& product, const BlasAlgorithm& algorithm, Stream& stream,
@@ -95,6 +98,7 @@ class Blas {
   size_t version_ = 0;
   std::mutex mutex_;
   std::map<std::string, std::unique_ptr<Product>> products_;  // by the shape's text
+  Variants variants_;                                         // of products
   std::string reason_;                                        // after what load() fills in
 };
 

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t kMostConfigs = 24;  // of a mode of the heuristics; many round f32's factors
 constexpr size_t kMostWays = 6;
+constexpr int kMostVariants = 4;  // that are timed, for which all ways have to be made
 constexpr int kAnyWay = -1;
 constexpr uint64_t kMostWorkspaceBytes = uint64_t{256} << 20;
 
@@ -31,12 +32,16 @@ struct Dnn::Convolution {
   std::vector<DnnDescriptor> plans;  // the ways
   std::vector<int> numbers;          // of the ways, among all that are offered
   uint64_t workspace_bytes = 0;
+  size_t most_ways = kMostWays;  // that are made
   size_t chosen = 0;
   bool is_chosen = false;
 };
 
 Dnn::Dnn(const Device& device, const LibrarySearch& search, std::string cache_folder)
-    : device_(device), cache_(std::move(cache_folder)), reason_(load(search)) {}
+    : device_(device),
+      cache_(std::move(cache_folder)),
+      variants_(kMostVariants),
+      reason_(load(search)) {}
 
 Dnn::~Dnn() {
   convolutions_.clear();
@@ -83,7 +88,12 @@ Dnn::Convolution& Dnn::convolution_of(const ConvShape& shape) {
       find_ways(*convolution, number);
       convolution->is_chosen = !convolution->plans.empty();
     }
-    if (convolution->plans.empty()) find_ways(*convolution, kAnyWay);
+    if (convolution->plans.empty()) {
+      ConvShape family = shape;
+      family.x = {0, shape.x[1]};
+      if (!variants_.is_one_of_the_first(family.text())) convolution->most_ways = 1;
+      find_ways(*convolution, kAnyWay);
+    }
   }
   found = std::move(convolution);
   return *found;
@@ -133,7 +143,7 @@ void Dnn::add_ways(Convolution& convolution, DnnHeuristicsMode mode, int first, 
     handles.push_back(configs.emplace_back(functions_, kDnnEngineConfig).handle());
   const int64_t count =
       heuristics.get(kHeuristicsResults, kDnnDescriptorType, kMostConfigs, handles.data());
-  for (int64_t i = 0; i < count && convolution.plans.size() < kMostWays; ++i) {
+  for (int64_t i = 0; i < count && convolution.plans.size() < convolution.most_ways; ++i) {
     const int number = first + static_cast<int>(i);
     DnnDescriptor& config = configs[static_cast<size_t>(i)];
     if (only != kAnyWay && number != only) continue;
@@ -162,6 +172,10 @@ void Dnn::run(const ConvShape& shape, Stream& stream, const ConvOperands& operan
 
 void Dnn::choose(Convolution& convolution, Stream& stream, const ConvOperands& operands) {
   const size_t count = convolution.plans.size();
+  if (convolution.most_ways == 1) {
+    convolution.is_chosen = true;
+    return;
+  }
   float best = std::numeric_limits<float>::infinity();
   for (size_t way = 0; way < count; ++way) {
     const float time = time_of(stream, [&] { return call(convolution, way, stream, operands); });

@@ -12,6 +12,7 @@
 
 #include "code_cache.h"
 #include "dnn_graph.h"
+#include "variants.h"
 
 namespace gantry::cuda {
 
@@ -44,7 +45,9 @@ class Dnn {
   bool supports(const ConvShape& shape, uint64_t& out_workspace_bytes);
 
   /// Runs it on the stream. Requires supports(shape). The first run of each shape tries the ways,
-  /// and waits for the device; the choice is kept, also on disk. DEVICE_ERROR.
+  /// and waits for the device; the choice is kept, also on disk. Of shapes that differ in the batch
+  /// and in spatial extents only the first few are tried so, the others run by the first way that
+  /// the library has. DEVICE_ERROR.
   void run(const ConvShape& shape, Stream& stream, const ConvOperands& operands);
 
  private:
@@ -68,6 +71,7 @@ class Dnn {
   size_t version_ = 0;
   std::mutex mutex_;  // also of the handle, which has one stream at a time
   std::map<std::string, std::unique_ptr<Convolution>> convolutions_;  // by the shape's text
+  Variants variants_;                                                 // of convolutions
   std::string reason_;                                                // after what load() fills in
 };
 

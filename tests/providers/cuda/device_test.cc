@@ -331,6 +331,36 @@ TEST(CudaSession, TimesTheLibrarysWaysWithAColdCache) {
   count(R"(, "pool_bytes": )" + std::to_string((40 << 20) + test::kCacheBytes / 2), 0);
 }
 
+// Of products whose factor is as long as a prompt, and convolutions of images of any size, some
+// variants are timed: five times each, by two algorithms, and by the one way that rounds no factor.
+TEST(CudaSession, TimesAFewVariantsOfAProductOrConvolution) {
+  const FakeCounters& counters = FakeRuntime::counters();
+  const std::string fakes = std::string(GANTRY_FAKE_CUDA_FOLDER) + "_blas";
+  FakeRuntime runtime("devices=1 latency_us=0",
+                      R"({"cache": "off", "libraries": [")" + fakes + "\"]}");
+  const auto timed = [&](const std::string& model, const std::vector<int64_t>& lasting, int runs) {
+    Session session = runtime.session(model);
+    const uint64_t before = counters.caches_written;
+    for (int64_t length = 1; length <= runs; ++length) {
+      std::vector<int64_t> shape = lasting;
+      shape.push_back(length);
+      Tensor x(DType::kFloat, shape);
+      std::ranges::fill(x.elements<float>(), 1.0F);
+      const std::vector<Tensor> y = session.run({{"x", x}});
+      for (const float one : y[0].elements<float>()) EXPECT_EQ(one, 3);
+    }
+    return counters.caches_written - before;
+  };
+  EXPECT_EQ(timed("g (float[3, n] x) => (float[1, n] y) <float[1, 3] w = {1, 1, 1}> "
+                  "{ y = MatMul(w, x) }",
+                  {3}, 40),
+            32U * 2 * 5);
+  EXPECT_EQ(timed("g (float[1, 3, 1, n] x) => (float[1, 1, 1, n] y) "
+                  "<float[1, 3, 1, 1] w = {1, 1, 1}> { y = Conv(x, w) }",
+                  {1, 3, 1}, 9),
+            4U * 1 * 5);
+}
+
 TEST(CudaMemory, IsLimitedByAnOption) {
   FakeRuntime runtime("devices=1", R"({"pool_bytes": 65536})");
   Session session = runtime.session(kModel);
