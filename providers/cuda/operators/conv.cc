@@ -142,24 +142,55 @@ class Conv final : public Operation {
     window_.slide(parameters);
     const Extents shape = shape_of(parameters, x.shape.size());
     parameters.count = count_of(shape);
-    check_addend(planner, shape);
-    const Buffer y = planner.output(0, x.dtype, shape);
+    if (epilogue_.addend_slot >= 0 && planner.shape(epilogue_.addend_slot) != shape)
+      return plan_broadcast(planner, parameters, shape);
+    make(planner, parameters, shape, planner.output(0, x.dtype, shape), epilogue_, orders_);
+  }
+
+ private:
+  // What is added has another shape than the convolution's result, which the model did not say.
+  void plan_broadcast(Planner& planner, WindowParameters& parameters, const Extents& shape) const {
+    const InputFacts& addend = planner.input(epilogue_.addend_slot);
+    const Extents whole = broadcast(addend.shape, shape);
+    const Buffer y = planner.output(0, addend.dtype, whole);
+    if (count_of(whole) == 0) return;
+    const int64_t bytes = bytes_of(addend.dtype);
+    const Buffer made = planner.scratch(static_cast<uint64_t>(count_of(shape) * bytes));
+    make(planner, parameters, shape, made, ConvEpilogue{}, {orders_.x, false, false});
+    const Extents strides = strides_of(whole, orders_.y);
+    plan_copy(planner, whole, bytes, y, strides, made, broadcast_strides(shape, whole));
+    const Buffer dense = in_order(planner, Planner::in(epilogue_.addend_slot), addend.shape,
+                                  addend.dtype, orders_.addend, false);
+    Operands operands;
+    operands.y = y;
+    operands.addend = planner.scratch(static_cast<uint64_t>(count_of(whole) * bytes));
+    plan_copy(planner, whole, bytes, operands.addend, strides, dense,
+              broadcast_strides(addend.shape, whole));
+    parameters.count = count_of(whole);
+    finish(planner, parameters, addend.dtype, operands, epilogue_, false, orders_.y);
+  }
+
+  // The convolution with an epilogue, from and into these orders.
+  void make(Planner& planner, WindowParameters& parameters, const Extents& shape, const Buffer& y,
+            const ConvEpilogue& epilogue, const ConvOrders& orders) const {
     if (parameters.count == 0) return;
+    const InputFacts& x = planner.input(0);
+    const Extents& w = planner.shape(1);
     ConvShape plain = shape_for_library(parameters, x.dtype, w, x.shape.size() - 2);
     plain.rounds_to_tf32 = planner.rounds_to_tf32();
     // The order of most of what is read and written.
-    plain.is_channels_last = orders_.x || orders_.y;
+    plain.is_channels_last = orders.x || orders.y;
     ConvShape whole = plain;
     whole.has_bias = has_bias_;
-    whole.has_addend = epilogue_.addend_slot >= 0;
-    whole.has_relu = epilogue_.has_relu;
-    whole.most = epilogue_.most;
+    whole.has_addend = epilogue.addend_slot >= 0;
+    whole.has_relu = epilogue.has_relu;
+    whole.most = epilogue.most;
     uint64_t workspace_bytes = 0;
     const bool is_known = x.dtype != GANTRY_DOUBLE;
     const bool takes_whole = is_known && planner.supports(whole, workspace_bytes);
     const bool takes_plain = takes_whole || (is_known && planner.supports(plain, workspace_bytes));
     const bool works_last = takes_plain && plain.is_channels_last;
-    const Operands operands = operands_of(planner, shape, y, works_last);
+    const Operands operands = operands_of(planner, shape, y, epilogue, orders, works_last);
     if (takes_plain) {
       call_library(planner, takes_whole ? whole : plain, workspace_bytes, operands);
     } else {
@@ -170,33 +201,26 @@ class Conv final : public Operation {
       launch_own(planner, parameters, x.dtype, shape, addresses, false);
     }
     if (!takes_whole)
-      finish(planner, parameters, x.dtype, operands, takes_plain && has_bias_, works_last);
-    if (orders_.y != works_last) {
-      plan_copy(planner, shape, bytes_of(x.dtype), y, strides_of(shape, orders_.y), operands.y,
+      finish(planner, parameters, x.dtype, operands, epilogue, takes_plain && has_bias_,
+             works_last);
+    if (orders.y != works_last) {
+      plan_copy(planner, shape, bytes_of(x.dtype), y, strides_of(shape, orders.y), operands.y,
                 strides_of(shape, works_last));
     }
   }
 
- private:
-  void check_addend(const Planner& planner, const Extents& shape) const {
-    if (epilogue_.addend_slot < 0 || planner.shape(epilogue_.addend_slot) == shape) return;
-    throw sdk::Error(GANTRY_UNSUPPORTED, "what is added to the convolution has the shape " +
-                                             text_of(planner.shape(epilogue_.addend_slot)) +
-                                             ", expected " + text_of(shape) +
-                                             " as the model's shapes say");
-  }
-
   [[nodiscard]] Operands operands_of(Planner& planner, const Extents& shape, const Buffer& y,
+                                     const ConvEpilogue& epilogue, const ConvOrders& orders,
                                      bool works_last) const {
     const InputFacts& x = planner.input(0);
     Operands operands;
-    operands.x = in_order(planner, Planner::in(0), x.shape, x.dtype, orders_.x, works_last);
+    operands.x = in_order(planner, Planner::in(0), x.shape, x.dtype, orders.x, works_last);
     operands.w = works_last ? turned_weights(planner) : Planner::in(1);
-    if (epilogue_.addend_slot >= 0) {
-      operands.addend = in_order(planner, Planner::in(epilogue_.addend_slot), shape, x.dtype,
-                                 orders_.addend, works_last);
+    if (epilogue.addend_slot >= 0) {
+      operands.addend = in_order(planner, Planner::in(epilogue.addend_slot), shape, x.dtype,
+                                 orders.addend, works_last);
     }
-    operands.y = orders_.y == works_last
+    operands.y = orders.y == works_last
                      ? y
                      : planner.scratch(static_cast<uint64_t>(count_of(shape) * bytes_of(x.dtype)));
     return operands;
@@ -218,17 +242,18 @@ class Conv final : public Operation {
 
   // What the convolution before did not do.
   void finish(Planner& planner, const WindowParameters& done, uint32_t dtype,
-              const Operands& operands, bool adds_bias, bool works_last) const {
-    if (!adds_bias && epilogue_.addend_slot < 0 && !epilogue_.has_relu) return;
+              const Operands& operands, const ConvEpilogue& epilogue, bool adds_bias,
+              bool works_last) const {
+    if (!adds_bias && epilogue.addend_slot < 0 && !epilogue.has_relu) return;
     EpilogueParameters parameters = {};
     parameters.count = done.count;
     parameters.channels = divisor_of(done.result_channels);
     parameters.inner = divisor_of(works_last ? 1 : done.out[0] * done.out[1] * done.out[2]);
-    parameters.has_relu = epilogue_.has_relu ? 1 : 0;
-    parameters.most = epilogue_.most;
+    parameters.has_relu = epilogue.has_relu ? 1 : 0;
+    parameters.most = epilogue.most;
     Addresses addresses = {{&parameters.result, operands.y}};
     if (adds_bias) addresses.emplace_back(&parameters.bias, Planner::in(2));
-    if (epilogue_.addend_slot >= 0) addresses.emplace_back(&parameters.added, operands.addend);
+    if (epilogue.addend_slot >= 0) addresses.emplace_back(&parameters.added, operands.addend);
     const std::string body = std::string("\ntypedef ") +
                              index_type(parameters.count < int64_t{1} << 31) + " Index;\ntypedef " +
                              type_name(dtype) + " T;\ntypedef " + computed_name(dtype) + " C;\n" +

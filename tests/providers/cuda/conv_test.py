@@ -138,6 +138,20 @@ def test_weights_that_are_no_constants(each):
     compare_all(each, *small_graph("a = Conv(x, w)\n y = Conv(a, v)", feeds), rtol=1e-2, atol=2e-2)
 
 
+# Extents that nobody knows before the run: what is added may be as large, smaller, or larger.
+ADDED = [((2, 8, 5, 6), (2, 8, 5, 6)), ((2, 8, 5, 6), (2, 8, 1, 1)), ((2, 8, 1, 1), (2, 8, 5, 6)), ((2, 8, 1, 6), (2, 8, 5, 1)), ((2, 8, 0, 6), (2, 8, 1, 1))]
+
+
+@pytest.mark.parametrize("shapes", ADDED)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_what_is_added_may_be_broadcast(each, shapes, dtype):
+    x, a = (random(*shape, dtype=dtype, seed=seed) for seed, shape in enumerate(shapes))
+    feeds = {"x": (x, [2, 8, "h", "w"]), "a": (a, [2, 8, "p", "q"])}
+    constants = {"w": (random(8, 8, 1, 1) / 8).astype(dtype), "b": random(8, dtype=dtype), "v": (random(8, 8, 1, 1, seed=1) / 8).astype(dtype)}
+    text = "c = Conv(x, w, b)\n d = Add(a, c)\n e = Relu(d)\n y = Conv(e, v)"
+    compare_all(each, *small_graph(text, feeds, constants), rtol=1e-2 if dtype == np.float16 else 1e-4, atol=2e-2 if dtype == np.float16 else 1e-4)
+
+
 def test_one_shape_after_another(cuda_blas):
     model, feeds = small_graph("y = Conv(x, w)", {"x": (random(1, 4, 7, 7), ["n", 4, 7, 7])}, {"w": random(3, 4, 3, 3)})
     for batch in (1, 2, 1):
