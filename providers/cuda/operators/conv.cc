@@ -200,9 +200,10 @@ class Conv final : public Operation {
       if (has_bias_) addresses.emplace_back(&parameters.bias, Planner::in(2));
       launch_own(planner, parameters, x.dtype, shape, addresses, false);
     }
-    if (!takes_whole)
+    if (!takes_whole) {
       finish(planner, parameters, x.dtype, operands, epilogue, takes_plain && has_bias_,
              works_last);
+    }
     if (orders.y != works_last) {
       plan_copy(planner, shape, bytes_of(x.dtype), y, strides_of(shape, orders.y), operands.y,
                 strides_of(shape, works_last));

@@ -25,8 +25,8 @@ struct FakeCounters {
   std::atomic<uint64_t> graph_launches{0};
   std::atomic<uint64_t> trims{0};
   std::atomic<uint64_t> caches_written{0};  ///< times as much memory was filled as a cache holds
-  std::atomic<uint64_t> peer_copies{0};   ///< from one device to another
-  std::atomic<uint64_t> shared_pools{0};  ///< times a device was let into another's pool
+  std::atomic<uint64_t> peer_copies{0};     ///< from one device to another
+  std::atomic<uint64_t> shared_pools{0};    ///< times a device was let into another's pool
 };
 
 }  // namespace gantry::test
