@@ -147,6 +147,18 @@ Device Tensor::device() const {
 
 bool Tensor::is_on_host() const { return !handle_ || !handle_->home; }
 
+DlpackDevice Tensor::lend() const {
+  if (is_on_host()) return {};
+  const DeviceHome& home = *handle_->home;
+  if (!home.dlpack) {
+    throw Error(Code::kUnsupported,
+                describe(*handle_) + " is in the memory of " + home.device.to_string() +
+                    ", which other libraries cannot use; copy it to the host for them");
+  }
+  home.was_lent = true;
+  return *home.dlpack;
+}
+
 void* Tensor::data() { return handle_ ? handle_->view.data : nullptr; }
 
 const void* Tensor::data() const { return handle_ ? handle_->view.data : nullptr; }

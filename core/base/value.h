@@ -9,18 +9,28 @@
 #include <gantry/provider.h>
 #include <gantry/tensor.h>
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace gantry {
+class DeviceTable;
 class MapRows;
 
 /// The device that a tensor of the caller's is in the memory of.
 struct DeviceHome {
   Device device;
-  const gantry_device* handle = nullptr;  ///< as its provider opened it
+  const gantry_device* handle = nullptr;       ///< as its provider opened it
+  std::shared_ptr<const DeviceTable> devices;  ///< keeps the device open
+  uint32_t space = 0;                          ///< of the device in `devices`
+  std::optional<DlpackDevice> dlpack;          ///< nothing: other libraries cannot use its memory
+  /// Another library was given the memory, and may have work under way on it that we know nothing
+  /// of.
+  mutable std::atomic<bool> was_lent{false};
 };
 
 }  // namespace gantry

@@ -171,6 +171,7 @@ void PluginProvider::enumerate() {
   throw_if(sink.error, who);
   check_slots();
   find_peer_copies();
+  find_shared_memory();
 }
 
 // Only of providers with two devices that it can be used for.
@@ -183,6 +184,16 @@ void PluginProvider::find_peer_copies() {
   const auto* found = static_cast<const gantry_peer_copies*>(
       api_.native_handle(nullptr, nullptr, {kKind.data(), kKind.size()}));
   if (found && GANTRY_HAS(found, copy) && found->copy) peer_copies_ = found;
+}
+
+// Of providers in a process of their own the memory is not this one's to share.
+void PluginProvider::find_shared_memory() {
+  if (isolated_ || !api_.native_handle) return;
+  constexpr std::string_view kKind = GANTRY_SHARED_MEMORY;
+  const auto* found = static_cast<const gantry_shared_memory*>(
+      api_.native_handle(nullptr, nullptr, {kKind.data(), kKind.size()}));
+  if (found && GANTRY_HAS(found, settle) && found->device_of && found->stream_of && found->settle)
+    shared_memory_ = found;
 }
 
 void PluginProvider::add_device(const gantry_device_info& info) {

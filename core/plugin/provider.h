@@ -7,6 +7,7 @@
 #include <gantry/device.h>
 #include <gantry/peer_copies.h>
 #include <gantry/provider.h>
+#include <gantry/shared_memory.h>
 
 #include <memory>
 #include <mutex>
@@ -61,6 +62,8 @@ class PluginProvider {
   [[nodiscard]] const gantry_provider_api& api() const { return api_; }
   /// The extension of that name; null: it has none, or runs in a process of its own.
   [[nodiscard]] const gantry_peer_copies* peer_copies() const { return peer_copies_; }
+  /// Likewise.
+  [[nodiscard]] const gantry_shared_memory* shared_memory() const { return shared_memory_; }
   /// The process-wide options it was opened with.
   [[nodiscard]] const std::string& options() const { return options_; }
   /// Every device it reported, by index.
@@ -87,6 +90,7 @@ class PluginProvider {
   void check_slots() const;
   void enumerate();
   void find_peer_copies();
+  void find_shared_memory();
   void add_device(const gantry_device_info& info);
   void close();
 
@@ -97,6 +101,7 @@ class PluginProvider {
   std::unique_ptr<IsolatedProvider> isolated_;
   gantry_provider_api api_ = {};
   const gantry_peer_copies* peer_copies_ = nullptr;
+  const gantry_shared_memory* shared_memory_ = nullptr;
   std::vector<PluginDevice> devices_;
   std::mutex mutex_;
   std::vector<gantry_device*> opened_;

@@ -21,6 +21,7 @@ uint32_t DeviceTable::space_of(const Device& device, const std::vector<DevicePro
   can_capture_.push_back(has_slots && (owner.device().flags & GANTRY_DEVICE_CAPTURE) ? 1 : 0);
   owners_.push_back(owner.provider);
   spaces_.back().peer_copies = owner.provider->peer_copies();
+  spaces_.back().shared_memory = owner.provider->shared_memory();
   return space_count() - 1;
 }
 

@@ -121,6 +121,13 @@ class ExecutionContext {
   std::atomic<uint64_t>* mark = own_mark;   ///< takes Step::mark of the kernel that runs now
   std::vector<ValueRef> bound_outputs;      ///< by graph output; null: made by the run
   const MakeOutput* make_output = nullptr;  ///< of a run; null: make_tensor
+  std::span<const uint8_t> left_outputs;    ///< of a run: see Executor::run
+  bool has_made_left = false;               ///< one of `bound_outputs` was made by the run for it
+  /// True if the run leaves that output on its device.
+  [[nodiscard]] bool leaves(uint32_t output) const {
+    return output < left_outputs.size() && left_outputs[output] != 0;
+  }
+  std::shared_ptr<const DeviceTable> shared_devices;  ///< for tensors that outlive the context
 
  private:
   gantry_event* mark_end(uint32_t space);

@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "plugin/fork.h"
-#include "schedule/copy_across.h"
+#include "schedule/resident.h"
 #include "schedule/thread_pool.h"
 
 namespace gantry {
@@ -94,6 +94,7 @@ ExecutionContext* Executor::acquire(const RunLimits& limits) {
     throw;
   }
   made->grace_ms = options_.stop_grace_ms;
+  made->shared_devices = devices_;
   made->give_back_others = [this] { give_back_idle(); };
   const std::lock_guard lock(mutex_);
   free_.reserve(most_contexts_);
@@ -138,23 +139,24 @@ bool Executor::is_at_home(const ValueRef& value, uint32_t home) const {
 // alone: the run has tensors of the host in their place.
 void Executor::run_across(std::span<const ValueRef> inputs, std::span<ValueRef> outputs,
                           const RunOptions& options, const MakeOutput* make,
-                          std::atomic<uint64_t>* mark) {
+                          std::atomic<uint64_t>* mark, std::span<const uint8_t> left) {
   std::vector<ValueRef> given(inputs.begin(), inputs.end());
   std::vector<ValueRef> made(outputs.begin(), outputs.end());
   for (size_t i = 0; i < given.size(); ++i) {
     if (is_at_home(given[i], program_->input_homes()[i])) continue;
+    static_cast<void>(space_of(*devices_, *given[i]));  // throws if it is none of the session's
     given[i] = make_tensor(given[i]->dtype, given[i]->shape);
-    copy_across(*devices_, *inputs[i], *given[i]);
+    copy_across(*inputs[i], *given[i]);
   }
   for (size_t i = 0; i < made.size(); ++i) {
     if (is_at_home(made[i], program_->output_homes()[i])) continue;
-    static_cast<void>(space_of(*devices_, *made[i]));  // throws if it is none of the session's
+    static_cast<void>(space_of(*devices_, *made[i]));
     made[i] = make_tensor(made[i]->dtype, made[i]->shape);
   }
-  run(given, made, options, make, mark);
+  run(given, made, options, make, mark, left);
   for (size_t i = 0; i < made.size(); ++i) {
     if (!is_at_home(outputs[i], program_->output_homes()[i])) {
-      copy_across(*devices_, *made[i], *outputs[i]);
+      copy_across(*made[i], *outputs[i]);
     } else {
       outputs[i] = made[i];
     }
@@ -162,7 +164,8 @@ void Executor::run_across(std::span<const ValueRef> inputs, std::span<ValueRef> 
 }
 
 void Executor::run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs,
-                   const RunOptions& options, const MakeOutput* make, std::atomic<uint64_t>* mark) {
+                   const RunOptions& options, const MakeOutput* make, std::atomic<uint64_t>* mark,
+                   std::span<const uint8_t> left) {
   require_not_forked();
   bool is_home = true;
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -170,7 +173,7 @@ void Executor::run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs
   for (size_t i = 0; i < outputs.size(); ++i)
     is_home = is_home && is_at_home(outputs[i], program_->output_homes()[i]);
   if (!is_home) [[unlikely]]
-    return run_across(inputs, outputs, options, make, mark);
+    return run_across(inputs, outputs, options, make, mark, left);
   const TraceSpan span(trace_, "run", "run");
   if (DeviceHealth::any_blocked()) [[unlikely]]
     devices_->require_good();
@@ -180,6 +183,8 @@ void Executor::run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs
   if (limits.can_stop()) context.limits = limits;
   std::copy(outputs.begin(), outputs.end(), context.bound_outputs.begin());
   context.make_output = make;
+  context.left_outputs = left;
+  context.has_made_left = false;
   if (mark) context.mark = mark;
   try {
     execute(context, inputs, outputs);
@@ -202,7 +207,7 @@ void Executor::execute(ExecutionContext& context, std::span<const ValueRef> inpu
     }
     frame.slot(slot).is_resident = inputs[i]->home != nullptr;
   }
-  write_signature(inputs, outputs, context.signature);
+  write_signature(context, inputs, outputs, context.signature);
   if (!context.plan || frame.has_diverged() || context.plan->signature != context.signature) {
     const TraceSpan span(trace_, "run", "find the memory plan");
     context.plan = find_plan(context.signature);
@@ -219,6 +224,9 @@ void Executor::execute(ExecutionContext& context, std::span<const ValueRef> inpu
     }
   });
   context.synchronize();
+  for (size_t i = 0; i < context.left_outputs.size(); ++i) {
+    if (context.left_outputs[i] != 0) outputs[i] = context.bound_outputs[i];
+  }
   collect_outputs(context, outputs);
   frame.reset();
 }
@@ -258,15 +266,19 @@ void Executor::fail(ExecutionContext& context, std::span<const ValueRef> inputs)
   }
 }
 
-void Executor::write_signature(std::span<const ValueRef> inputs, std::span<const ValueRef> outputs,
-                               Signature& signature) const {
+void Executor::write_signature(const ExecutionContext& context, std::span<const ValueRef> inputs,
+                               std::span<const ValueRef> outputs, Signature& signature) const {
   signature.clear();
-  const auto add_address = [&](size_t number, const gantry_value& value) {
+  const auto add_address = [&](size_t number, const void* data) {
     signature.push_back(static_cast<int64_t>(number));
-    signature.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(value.view.data)));
+    signature.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(data)));
   };
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (outputs[i] && outputs[i]->home) add_address(i, *outputs[i]);
+    if (outputs[i] && outputs[i]->home) {
+      add_address(i, outputs[i]->view.data);
+    } else if (context.leaves(static_cast<uint32_t>(i))) {
+      add_address(i, nullptr);  // made by the run, and by none of a plan that goes to the host
+    }
   }
   signature.push_back(-1);  // behind the outputs
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -274,7 +286,7 @@ void Executor::write_signature(std::span<const ValueRef> inputs, std::span<const
     signature.push_back(static_cast<int64_t>(value.kind) << 32 | static_cast<int64_t>(value.dtype));
     signature.push_back(static_cast<int64_t>(value.shape.size()));
     signature.insert(signature.end(), value.shape.begin(), value.shape.end());
-    if (value.home) add_address(i, value);
+    if (value.home) add_address(i, value.view.data);
     if (!program_->signature_inputs()[i] || !value.view.data) continue;
     // A value that decides shapes is small; of a large one the first bytes tell most cases apart,
     // the rest diverges.
@@ -299,6 +311,8 @@ void Executor::run_recorded(ExecutionContext& context) {
   frame.record(&recorder);
   frame.run();
   frame.record(nullptr);
+  // Where it was made is not in the signature of this run; the next one brings it along.
+  if (context.has_made_left) return;
   std::shared_ptr<const MemoryPlan> plan = frame.make_plan(recorder, context.signature);
   const std::lock_guard lock(mutex_);
   plans_.push_front(std::move(plan));

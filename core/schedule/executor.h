@@ -37,9 +37,12 @@ class Executor {
   /// Allocates nothing when all outputs are set and the signature is known. `make`: makes the
   /// memory of outputs that are not set, except for those that are another's too; null: memory of
   /// the heap. `mark`: takes the marks of kernels that run; null: the process's own does. Errors:
-  /// what a kernel says, CANCELLED, DEADLINE_EXCEEDED.
+  /// what a kernel says, CANCELLED, DEADLINE_EXCEEDED. `left`: by graph output, not 0: one that has
+  /// its home on a device and is left there, in a tensor that takes the place of one that is not
+  /// set or does not fit; empty: none.
   void run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs, const RunOptions& options,
-           const MakeOutput* make = nullptr, std::atomic<uint64_t>* mark = nullptr);
+           const MakeOutput* make = nullptr, std::atomic<uint64_t>* mark = nullptr,
+           std::span<const uint8_t> left = {});
 
   [[nodiscard]] const Program& program() const { return *program_; }
   [[nodiscard]] const DeviceTable& devices() const { return *devices_; }
@@ -62,10 +65,11 @@ class Executor {
                std::span<ValueRef> outputs);
   [[noreturn]] void fail(ExecutionContext& context, std::span<const ValueRef> inputs);
   void release(ExecutionContext* context);
-  void write_signature(std::span<const ValueRef> inputs, std::span<const ValueRef> outputs,
-                       Signature& signature) const;
+  void write_signature(const ExecutionContext& context, std::span<const ValueRef> inputs,
+                       std::span<const ValueRef> outputs, Signature& signature) const;
   void run_across(std::span<const ValueRef> inputs, std::span<ValueRef> outputs,
-                  const RunOptions& options, const MakeOutput* make, std::atomic<uint64_t>* mark);
+                  const RunOptions& options, const MakeOutput* make, std::atomic<uint64_t>* mark,
+                  std::span<const uint8_t> left);
   [[nodiscard]] bool is_at_home(const ValueRef& value, uint32_t home) const;
   void run_planned(ExecutionContext& context);
   void run_recorded(ExecutionContext& context);

@@ -6,6 +6,7 @@
 #include "plugin/isolation/shared_tensor.h"
 #include "schedule/execution_context.h"
 #include "schedule/formats.h"
+#include "schedule/resident.h"
 
 namespace gantry {
 namespace {
@@ -81,10 +82,24 @@ bool Frame::takes_resident(const Step& step) {
   if (output == kNoSlot || !context_.bound_outputs[output] || !context_.bound_outputs[output]->home)
     return false;
   const gantry_tensor& made = source.get().view;
+  if (context_.leaves(output)) narrow_left(output, made);
   expect_bound_shape(step.outputs[0], *context_.bound_outputs[output],
                      static_cast<DType>(made.dtype), made.rank, made.shape);
   set_ref(step.outputs[0], context_.bound_outputs[output]);
   return true;
+}
+
+// An output that a kernel asked for as large as it may become has the shape that it has now.
+void Frame::narrow_left(uint32_t output, const gantry_tensor& made) {
+  ValueRef& bound = context_.bound_outputs[output];
+  if (std::equal(bound->shape.begin(), bound->shape.end(), made.shape, made.shape + made.rank))
+    return;
+  ValueRef narrow =
+      view_tensor(bound->dtype, std::vector<int64_t>(made.shape, made.shape + made.rank),
+                  bound->view.data, made.size_bytes, bound->owner);
+  narrow->home = bound->home;
+  bound = std::move(narrow);
+  context_.has_made_left = true;
 }
 
 // Null: the slot is none that the caller has memory of the device for.
@@ -92,7 +107,14 @@ gantry_tensor* Frame::request_resident(uint32_t slot, DType dtype, uint32_t rank
                                        const int64_t* shape) {
   const uint32_t output = program_.slots()[slot].resident_output;
   if (output == kNoSlot) return nullptr;
-  const ValueRef& bound = context_.bound_outputs[output];
+  ValueRef& bound = context_.bound_outputs[output];
+  if (context_.leaves(output) &&
+      (!bound || bound->dtype != dtype ||
+       !std::equal(bound->shape.begin(), bound->shape.end(), shape, shape + rank))) {
+    bound = make_resident(context_.shared_devices, program_.slots()[slot].space, dtype,
+                          std::vector<int64_t>(shape, shape + rank));
+    context_.has_made_left = true;
+  }
   if (!bound || !bound->home) return nullptr;
   expect_bound_shape(slot, *bound, dtype, rank, shape);
   show(slot, dtype, rank, shape, bound->view.data, bound->view.size_bytes);

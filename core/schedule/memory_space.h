@@ -20,6 +20,7 @@ struct gantry_device;
 struct gantry_error;
 struct gantry_peer_copies;
 struct gantry_provider_api;
+struct gantry_shared_memory;
 
 namespace gantry {
 
@@ -94,6 +95,8 @@ class MemorySpace {
   gantry_device* device = nullptr;
   /// From memory of another device of its owner; null: they go through host memory.
   const gantry_peer_copies* peer_copies = nullptr;
+  /// What other libraries need to use its memory too; null: they cannot.
+  const gantry_shared_memory* shared_memory = nullptr;
 
  private:
   struct State {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
+#include <utility>
 
 #include "base/value.h"
 #include "gantry/session.h"
 #include "schedule/executor.h"
+#include "schedule/resident.h"
 #include "session/given_values.h"
 #include "session/session_impl.h"
 
@@ -15,22 +16,64 @@ class Binding::Impl {
       : session(session),
         inputs(session.initial),
         bound(session.outputs.size()),
-        results(session.outputs.size()) {}
+        results(session.outputs.size()),
+        spaces(session.outputs.size()),
+        left(session.outputs.size()) {}
+
+  void prepare();
+  void move_to_devices();
+  [[nodiscard]] bool is_free(size_t index) const;
 
   Session::Impl& session;
   std::vector<ValueRef> inputs;
   std::vector<ValueRef> bound;
   std::vector<ValueRef> results;
+  std::vector<uint32_t> spaces;  // that an output is left in; 0: it is bound, or goes to the host
+  std::vector<uint8_t> left;     // as the executor takes it: of those that are made there
+  std::vector<ValueRef> before;  // by output: what may take what the host has made
 };
+
+// True if the last result may be written over: it is where the next one is to be, and only here.
+bool Binding::Impl::is_free(size_t index) const {
+  const ValueRef& result = results[index];
+  return result && result->home && result.use_count() == 1 &&
+         result->home->handle == session.executor->devices().space(spaces[index]).device;
+}
+
+void Binding::Impl::prepare() {
+  before.assign(results.size(), nullptr);
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (spaces[i] == 0) {
+      results[i] = bound[i];
+      continue;
+    }
+    if (!is_free(i)) results[i] = nullptr;
+    if (left[i] == 0) before[i] = std::exchange(results[i], nullptr);
+  }
+}
+
+// What was not made on the device that it is wanted on.
+void Binding::Impl::move_to_devices() {
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (spaces[i] == 0 || left[i] != 0) continue;
+    const ValueRef made = std::move(results[i]);
+    const bool fits =
+        before[i] && before[i]->dtype == made->dtype && before[i]->shape == made->shape;
+    results[i] = fits ? before[i]
+                      : make_resident(session.executor->shared_devices(), spaces[i], made->dtype,
+                                      made->shape);
+    copy_across(*made, *results[i]);
+  }
+}
 
 Binding::Binding(Session& session) : impl_(std::make_unique<Impl>(*session.impl_)) {}
 Binding::~Binding() = default;
 Binding::Binding(Binding&&) noexcept = default;
 
-void Binding::input(const std::string& name, const Tensor& tensor) {
+void Binding::input(const std::string& name, const Value& value) {
   const size_t index = impl_->session.index_of_input(name);
-  impl_->session.check_input(index, tensor);
-  impl_->inputs[index] = tensor.handle();
+  impl_->session.check_input(index, value);
+  impl_->inputs[index] = value.handle();
 }
 
 void Binding::output(const std::string& name, const Tensor& tensor) {
@@ -43,6 +86,23 @@ void Binding::output(const std::string& name, const Tensor& tensor) {
                     (tensor.handle() ? gantry::describe(*tensor.handle()) : "nothing"));
   }
   impl_->bound[index] = tensor.handle();
+  impl_->spaces[index] = 0;
+  impl_->left[index] = 0;
+}
+
+void Binding::output_on(const std::string& name, const std::string& device) {
+  const size_t index = impl_->session.index_of_output(name);
+  const ValueInfo& info = impl_->session.outputs[index];
+  if (info.kind != Kind::kTensor || info.dtype == DType::kString) {
+    throw Error(Code::kInvalidArgument, "output \"" + name +
+                                            "\": expected a tensor of numbers, which " + device +
+                                            " can have, found " + expected_of(info));
+  }
+  const uint32_t space = impl_->session.space_on("output \"" + name + "\"", device);
+  const uint32_t home = impl_->session.executor->program().output_homes()[index];
+  impl_->spaces[index] = space;
+  impl_->left[index] = space == home ? 1 : 0;
+  impl_->bound[index] = nullptr;
 }
 
 void Binding::run(const RunOptions& options) {
@@ -53,8 +113,10 @@ void Binding::run(const RunOptions& options) {
                                               expected_of(impl_->session.inputs[i]));
     }
   }
-  std::copy(impl_->bound.begin(), impl_->bound.end(), impl_->results.begin());
-  impl_->session.executor->run(impl_->inputs, impl_->results, options);
+  impl_->prepare();
+  impl_->session.executor->run(impl_->inputs, impl_->results, options, nullptr, nullptr,
+                               impl_->left);
+  impl_->move_to_devices();
 }
 
 Value Binding::result(const std::string& name) const {

@@ -37,7 +37,13 @@ class Session::Impl {
   [[nodiscard]] Tensor allocate_bytes(uint64_t size_bytes) const;
   [[nodiscard]] Tensor allocate_on(const std::string& device, DType dtype,
                                    std::vector<int64_t> shape) const;
-  void copy(const Tensor& from, Tensor& to) const;
+  [[nodiscard]] Tensor borrow_on(const std::string& device, DType dtype, std::vector<int64_t> shape,
+                                 void* data, std::shared_ptr<const void> owner) const;
+  [[nodiscard]] Tensor adopt(DlpackDevice device,
+                             const std::function<ForeignMemory(uintptr_t)>& hand_over) const;
+  /// The space of a device of the session's with memory of its own. INVALID_ARGUMENT: it uses no
+  /// such device; `subject` opens the message.
+  [[nodiscard]] uint32_t space_on(const std::string& subject, const std::string& device) const;
   /// INVALID_ARGUMENT: the configuration names no trace file; else as Session::write_trace.
   void write_trace(const std::filesystem::path& file) const;
 

@@ -7,7 +7,6 @@
 
 #include "base/value.h"
 #include "plugin/isolation/shared_tensor.h"
-#include "schedule/copy_across.h"
 #include "session/session_impl.h"
 
 namespace gantry {
@@ -70,58 +69,6 @@ Tensor Session::Impl::allocate_bytes(uint64_t size_bytes) const {
                                           std::move(shape)))
       .tensor();
 }
-
-Tensor Session::Impl::allocate_on(const std::string& device, DType dtype,
-                                  std::vector<int64_t> shape) const {
-  const Device wanted = Device::parse(device);
-  const DeviceTable& devices = executor->devices();
-  uint32_t space = 1;
-  while (space < devices.space_count() && devices.device(space) != wanted) ++space;
-  if (space == devices.space_count()) {
-    std::string used;
-    for (uint32_t i = 1; i < devices.space_count(); ++i)
-      used += (used.empty() ? "" : ", ") + devices.device(i).to_string();
-    throw Error(Code::kInvalidArgument,
-                "allocate_on: expected a device with memory of its own that "
-                "the session uses (" +
-                    (used.empty() ? "none" : used) + "), found " + wanted.to_string());
-  }
-  if (dtype == DType::kString || bits_of(dtype) == 0) {
-    throw Error(Code::kInvalidArgument,
-                "allocate_on: expected a type of numbers, found " + std::string(to_string(dtype)));
-  }
-  const uint64_t size_bytes = bytes_of(dtype, element_count(shape));
-  const uint64_t held_bytes = std::max<uint64_t>(size_bytes, 1);
-  const MemorySpace& memory = devices.space(space);
-  std::shared_ptr<void> data(memory.allocate(held_bytes),
-                             [owner = executor->shared_devices(), space, held_bytes](void* block) {
-                               owner->space(space).free(block, held_bytes);
-                             });
-  void* const address = data.get();
-  ValueRef value = view_tensor(dtype, std::move(shape), address, size_bytes, std::move(data));
-  value->home = std::make_shared<DeviceHome>(DeviceHome{wanted, memory.device});
-  return Value(std::move(value)).tensor();
-}
-
-void Session::Impl::copy(const Tensor& from, Tensor& to) const {
-  if (!from.handle() || !to.handle() || from.dtype() != to.dtype() || from.shape() != to.shape() ||
-      from.dtype() == DType::kString) {
-    const auto text = [](const Tensor& tensor) {
-      return tensor.handle() ? gantry::describe(*tensor.handle()) : std::string("nothing");
-    };
-    throw Error(Code::kInvalidArgument,
-                "copy: expected two tensors of numbers of one type and shape, found " + text(from) +
-                    " and " + text(to));
-  }
-  copy_across(executor->devices(), *from.handle(), *to.handle());
-}
-
-Tensor Session::allocate_on(const std::string& device, DType dtype,
-                            std::vector<int64_t> shape) const {
-  return impl_->allocate_on(device, dtype, std::move(shape));
-}
-
-void Session::copy(const Tensor& from, Tensor& to) const { impl_->copy(from, to); }
 
 Tensor Session::allocate(const std::string& name, std::vector<int64_t> shape) const {
   return impl_->allocate(name, std::move(shape));

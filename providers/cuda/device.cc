@@ -279,6 +279,12 @@ void Device::free(void* memory) noexcept {
   blocks_.erase(found);
 }
 
+void Device::settle() {
+  require_alive();
+  enter();
+  require(driver.context_synchronize(), "waiting for all of its work");
+}
+
 MemoryFigures Device::figures() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   MemoryFigures figures{used_, most_, 0};

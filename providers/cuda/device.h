@@ -85,6 +85,9 @@ class Device {
   void* allocate(uint64_t size_bytes);
   void free(void* memory) noexcept;
   [[nodiscard]] MemoryFigures figures() const;
+  /// Waits for all work of the process on the device, other libraries' too. DEVICE_LOST,
+  /// DEVICE_ERROR.
+  void settle();
 
   /// The driver's handle, for what names the contexts of two devices.
   [[nodiscard]] ContextHandle context() const { return context_; }

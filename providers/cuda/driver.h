@@ -104,6 +104,7 @@ constexpr int kCaptureOfThread = 1;
   X(context_retain, cuDevicePrimaryCtxRetain, int, (ContextHandle*, DeviceNumber))             \
   X(context_release, cuDevicePrimaryCtxRelease_v2, int, (DeviceNumber))                        \
   X(context_set_current, cuCtxSetCurrent, int, (ContextHandle))                                \
+  X(context_synchronize, cuCtxSynchronize, int, ())                                            \
   X(can_access_peer, cuDeviceCanAccessPeer, int, (int*, DeviceNumber, DeviceNumber))           \
   X(pool_create, cuMemPoolCreate, int, (PoolHandle*, const PoolProperties*))                   \
   X(pool_destroy, cuMemPoolDestroy, int, (PoolHandle))                                         \

@@ -3,12 +3,16 @@
 
 #include <gantry/peer_copies.h>
 #include <gantry/sdk/error.h>
+#include <gantry/shared_memory.h>
 
 #include "reorder.h"
 #include "stream.h"
 
 namespace gantry::cuda {
 namespace {
+
+constexpr int32_t kDlpackCuda = 2;        // kDLCUDA
+constexpr uint32_t kLeastAlignment = 16;  // bytes; kernels read that many at a time (decision 38)
 
 Device* from(gantry_device* device) { return reinterpret_cast<Device*>(device); }
 Stream* from(gantry_stream* stream) { return reinterpret_cast<Stream*>(stream); }
@@ -22,11 +26,27 @@ gantry_error* copy_from_peer(gantry_stream* stream, gantry_stream* source_stream
   });
 }
 
+void dlpack_device_of(gantry_device* device, int32_t* out_type, int32_t* out_id) {
+  *out_type = kDlpackCuda;
+  *out_id = from(device)->facts.number;  // the process's, as other libraries count
+}
+
+gantry_error* settle(gantry_device* device) {
+  return sdk::guard(from(device)->host, [&] { from(device)->settle(); });
+}
+
+uintptr_t dlpack_stream_of(gantry_stream* stream) {
+  return reinterpret_cast<uintptr_t>(from(stream)->handle());
+}
+
 // "cuda.stream": the stream, as the driver's libraries take it; "cuda.memory": a MemoryFigures,
 // which the caller's thread may read until it asks again.
 void* native_handle(gantry_device* device, gantry_stream* stream, gantry_str kind) {
   static gantry_peer_copies peers = {sizeof(gantry_peer_copies), 0, copy_from_peer};
+  static gantry_shared_memory shared = {sizeof(gantry_shared_memory), kLeastAlignment,
+                                        dlpack_device_of, dlpack_stream_of, settle};
   if (sdk::to_view(kind) == GANTRY_PEER_COPIES) return &peers;
+  if (sdk::to_view(kind) == GANTRY_SHARED_MEMORY) return &shared;
   if (sdk::to_view(kind) == "cuda.stream" && stream) return from(stream)->handle();
   if (sdk::to_view(kind) != "cuda.memory" || !device) return nullptr;
   thread_local MemoryFigures figures;

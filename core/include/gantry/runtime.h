@@ -5,7 +5,9 @@
 
 #include <gantry/device.h>
 #include <gantry/error.h>
+#include <gantry/tensor.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -75,6 +77,13 @@ class Runtime {
   [[nodiscard]] std::vector<EnvironmentVariable> environment() const;
   /// report() and environment() as one JSON object (docs/command-line.md, doctor).
   [[nodiscard]] std::string report_json(bool open = false);
+
+  /// As Session::allocate_on, of any device that is ready, for whichever sessions come to use it;
+  /// opens its provider. No session's limit counts it. NOT_FOUND, UNAVAILABLE: no such device;
+  /// INVALID_ARGUMENT: it works in host memory, or a shape or type that no tensor has.
+  /// OUT_OF_MEMORY.
+  [[nodiscard]] Tensor allocate_on(const std::string& device, DType dtype,
+                                   std::vector<int64_t> shape);
 
   /// Adds a provider from code, before the others: `entry` is a gantry_provider_entry
   /// (gantry/provider.h), `manifest` the text of its manifest, whose "library" member may be left

@@ -10,7 +10,9 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -73,6 +75,14 @@ struct RunOptions {
 
 using Inputs = std::map<std::string, Value>;
 
+/// A dense tensor that another library has in the memory of a device.
+struct ForeignMemory {
+  DType dtype = DType::kUndefined;
+  std::vector<int64_t> shape;
+  void* data = nullptr;
+  std::shared_ptr<const void> owner;  ///< keeps it
+};
+
 /// A model ready to run. run() may be called from several threads, each run uses a context from a
 /// capped pool; what only asks (profile, memory, write_trace, ...) and reset_profile() may be
 /// called while runs go on, and sees the steps that have ended.
@@ -117,10 +127,24 @@ class Session {
   /// OUT_OF_MEMORY; session.memory_limit_bytes counts it.
   [[nodiscard]] Tensor allocate_on(const std::string& device, DType dtype,
                                    std::vector<int64_t> shape) const;
+  /// A view of memory of such a device that the caller has otherwise: in it lies what `shape` says,
+  /// dense, and `owner` keeps it; without an owner the caller does. Nothing waits for work of
+  /// others on it. INVALID_ARGUMENT: as allocate_on, or an address that the device's kernels do not
+  /// take.
+  [[nodiscard]] Tensor borrow_on(const std::string& device, DType dtype, std::vector<int64_t> shape,
+                                 void* data, std::shared_ptr<const void> owner = nullptr) const;
+  /// A tensor of another library on a device of the session's, in place, or copied there if it lies
+  /// at an address that the device's kernels do not take. `hand_over` is called once, on this
+  /// thread, with the handle of a stream (as DLPack's method __dlpack__ takes one) that is to wait
+  /// for the library's work on the memory; what the stream was given is then waited for.
+  /// INVALID_ARGUMENT: the session does not use the device, or other libraries cannot use its
+  /// memory; else what `hand_over` throws, DEVICE_ERROR, DEVICE_LOST, OUT_OF_MEMORY.
+  [[nodiscard]] Tensor adopt(DlpackDevice device,
+                             const std::function<ForeignMemory(uintptr_t stream)>& hand_over) const;
   /// Copies the elements of one tensor to another of the same type and shape, each in host memory
-  /// or in that of a device that the session uses, and waits for it. INVALID_ARGUMENT: they differ,
-  /// or a device is none of the session's. DEVICE_ERROR, DEVICE_LOST.
-  void copy(const Tensor& from, Tensor& to) const;
+  /// or in that of a device, whichever session's, and waits for it. INVALID_ARGUMENT: they differ.
+  /// DEVICE_ERROR, DEVICE_LOST.
+  static void copy(const Tensor& from, Tensor& to);
 
   [[nodiscard]] const Placement& placement() const;
   /// What came of the artefact cache when this session was made.
@@ -143,22 +167,27 @@ class Session {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Inputs and outputs bound once for many runs: a run with the same shapes allocates nothing and
-/// looks up no names; of tensors in the memory of devices also with the same ones, of which up to
-/// 16 different sets are remembered. One tensor may be an input and an output where the model
-/// writes the second over the first, as a cache, and nothing reads the input after that. Used by
-/// one thread at a time; must not outlive its session.
+/// Inputs and outputs bound once for many runs: a run with the same shapes allocates nothing, if
+/// its outputs are bound too, and looks up no names; of tensors in the memory of devices also with
+/// the same ones, of which up to 16 different sets are remembered. One tensor may be an input and
+/// an output where the model writes the second over the first, as a cache, and nothing reads the
+/// input after that. Used by one thread at a time; must not outlive its session.
 class Binding {
  public:
   explicit Binding(Session& session);
   ~Binding();
   Binding(Binding&&) noexcept;
-  /// The tensor is shared: later changes of its elements are seen by later runs. Errors as
+  /// The value is shared: later changes of its elements are seen by later runs. Errors as
   /// Session::run.
-  void input(const std::string& name, const Tensor& tensor);
+  void input(const std::string& name, const Value& value);
   /// Output memory; its type must be the output's and its shape what the run produces
   /// (INVALID_ARGUMENT in run otherwise).
   void output(const std::string& name, const Tensor& tensor);
+  /// Leaves the output on a device that the session uses: in a tensor that the run makes, of the
+  /// shape that it has then. A later run writes into the same one again if the shape still fits and
+  /// nobody else has a handle of it. INVALID_ARGUMENT: no such output, one that is no tensor of
+  /// numbers, or no such device (as Session::allocate_on).
+  void output_on(const std::string& name, const std::string& device);
   void run(const RunOptions& options = {});
   /// An output of the last run, bound or not. INVALID_ARGUMENT: no such output, or nothing has run
   /// yet.

@@ -54,6 +54,13 @@ class Value {
   std::shared_ptr<gantry_value> handle_;
 };
 
+/// A device as DLPack names it: the numbers of a DLDevice.
+struct DlpackDevice {
+  int32_t type = 1;  ///< a DLDeviceType: 1 is host memory, 2 CUDA
+  int32_t id = 0;
+  friend bool operator==(const DlpackDevice&, const DlpackDevice&) = default;
+};
+
 /// A dense tensor, last axis fastest, in host memory or in that of a device (Session::allocate_on).
 /// Elements of fewer than 8 bits are packed, the first one in the low bits.
 class Tensor : public Value {
@@ -86,6 +93,10 @@ class Tensor : public Value {
   /// Where the elements are: "CPU:0" is host memory.
   [[nodiscard]] Device device() const;
   [[nodiscard]] bool is_on_host() const;
+  /// Where other libraries of the process find the elements, at data(). From then on the memory is
+  /// given back only when all work of the process on the device is done, which the last handle's
+  /// end waits for. UNSUPPORTED: the device's provider does not let others use its memory.
+  [[nodiscard]] DlpackDevice lend() const;
   /// The elements; null for strings. Of a tensor in a device's memory an address of that device.
   [[nodiscard]] void* data();
   [[nodiscard]] const void* data() const;

@@ -213,7 +213,7 @@ TEST(CudaSession, WritesACacheOfTheCallersInPlace) {
       "int64[1] at) => (float[1, 1, 4, 2] next, float[1, 1, 4, 2] y) "
       "{ next = TensorScatter(cache, x, at) y = Neg(next) }");
   Tensor cache = session.allocate_on("CUDA:0", DType::kFloat, {1, 1, 4, 2});
-  session.copy(Tensor(DType::kFloat, {1, 1, 4, 2}), cache);
+  Session::copy(Tensor(DType::kFloat, {1, 1, 4, 2}), cache);
   Tensor x(DType::kFloat, {1, 1, 1, 2});
   Tensor at(DType::kInt64, {1});
   Binding binding(session);
@@ -232,9 +232,66 @@ TEST(CudaSession, WritesACacheOfTheCallersInPlace) {
                     -static_cast<float>(step + 1));
   }
   Tensor found(DType::kFloat, {1, 1, 4, 2});
-  session.copy(cache, found);
+  Session::copy(cache, found);
   EXPECT_TRUE(
       std::ranges::equal(found.elements<float>(), std::vector<float>{5, 5, 6, 6, 7, 7, 8, 8}));
+}
+
+// What other libraries get is theirs until the device has done all that it was given.
+TEST(CudaSharing, LentMemoryIsGivenBackWhenTheDeviceIsAtRest) {
+  const FakeCounters& counters = FakeRuntime::counters();
+  FakeRuntime runtime("devices=2");
+  Session session = runtime.session(kModel);
+  const uint64_t settled = counters.settled;
+  {
+    const Tensor tensor = session.allocate_on("CUDA:0", DType::kFloat, {4});
+    EXPECT_FALSE(tensor.is_on_host());
+  }
+  EXPECT_EQ(counters.settled, settled) << "it was nobody else's";
+  const uint64_t held = counters.device_bytes;
+  {
+    const Tensor tensor = session.allocate_on("CUDA:0", DType::kFloat, {4});
+    EXPECT_EQ(tensor.lend(), (DlpackDevice{2, 1})) << "the driver's number, not ours";
+  }
+  EXPECT_EQ(counters.settled, settled + 1);
+  EXPECT_EQ(counters.device_bytes, held);
+  EXPECT_EQ(Tensor(DType::kFloat, {1}).lend(), (DlpackDevice{1, 0}));
+}
+
+// Work that another library gives to the stream it is handed is waited for.
+TEST(CudaSharing, TakesTensorsOfOtherLibraries) {
+  using CopyIn = int (*)(unsigned long long, const void*, size_t, void*);
+  FakeRuntime runtime("devices=1 latency_us=20000");
+  const auto copy_in = FakeRuntime::driver_function<CopyIn>("cuMemcpyHtoDAsync_v2");
+  Session session = runtime.session(kModel);
+  const Tensor x = counting(64);
+  Tensor theirs = session.allocate_on("CUDA:0", DType::kFloat, {100});
+  Session::copy(Tensor(DType::kFloat, {100}), theirs);
+  const auto owner = std::make_shared<int>(0);
+  for (const size_t offset_bytes : {0, 64, 4}) {
+    void* const data = static_cast<std::byte*>(theirs.data()) + offset_bytes;
+    const Tensor taken = session.adopt({2, 0}, [&](uintptr_t stream) {
+      EXPECT_EQ(copy_in(reinterpret_cast<uintptr_t>(data), x.data(), x.size_bytes(),
+                        reinterpret_cast<void*>(stream)),
+                0);
+      return ForeignMemory{DType::kFloat, {64}, data, owner};
+    });
+    const bool is_in_place = offset_bytes % 16 == 0;
+    EXPECT_EQ(taken.data() == data, is_in_place);
+    EXPECT_EQ(owner.use_count(), is_in_place ? 2 : 1);
+    Tensor found(DType::kFloat, {64});
+    Session::copy(taken, found);
+    EXPECT_TRUE(std::ranges::equal(found.elements<float>(), x.elements<float>()));
+    const std::vector<Tensor> y = session.run({{"x", taken}});
+    EXPECT_TRUE(std::ranges::equal(y[0].elements<float>(), x.elements<float>()));
+  }
+  expect_error(Code::kInvalidArgument, {"(CUDA:0 (2, 0))", "(2, 1)", "copy it to the host"}, [&] {
+    static_cast<void>(session.adopt({2, 1}, [](uintptr_t) { return ForeignMemory{}; }));
+  });
+  const Tensor none = session.adopt({2, 0}, [](uintptr_t) {
+    return ForeignMemory{DType::kFloat, {0}, nullptr, nullptr};
+  });
+  EXPECT_EQ(none.element_count(), 0);
 }
 
 TEST(CudaFailure, OfACopyBetweenDevicesNamesIt) {

@@ -42,11 +42,16 @@ class FakeRuntime {
   }
 
   static const FakeCounters& counters() {
+    return *driver_function<const FakeCounters* (*)()>("gantry_fake_counters")();
+  }
+
+  /// Of the stand-in for the driver.
+  template <class Function>
+  static Function driver_function(const char* name) {
     const std::string path = std::string(GANTRY_FAKE_CUDA_FOLDER) + "/libcuda.so.1";
     void* library = dlopen(path.c_str(), RTLD_NOW);
     if (!library) throw std::runtime_error(dlerror());
-    using Get = const FakeCounters* (*)();
-    return *reinterpret_cast<Get>(dlsym(library, "gantry_fake_counters"))();
+    return reinterpret_cast<Function>(dlsym(library, name));
   }
 
   [[nodiscard]] std::string folder() const { return folder_.path(); }

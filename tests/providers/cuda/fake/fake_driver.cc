@@ -333,15 +333,28 @@ EXPORT int cuMemsetD8Async(unsigned long long target, unsigned char value, size_
 
 EXPORT int cuStreamCreate(void** stream, unsigned) {
   ENTER_CONTEXT("cuStreamCreate");
-  *stream = new Stream;
+  auto* const made = new Stream;
+  *stream = made;
+  const std::lock_guard<std::mutex> lock(world().mutex);
+  world().streams.insert(made);
   ++world().counters.streams;
   return kOk;
 }
 EXPORT int cuStreamDestroy_v2(void* stream) {
   if (!current_context) return kNoContext;
+  {
+    const std::lock_guard<std::mutex> lock(world().mutex);
+    world().streams.erase(of(stream));
+    --world().counters.streams;
+  }
   delete of(stream);
-  --world().counters.streams;
   return kOk;
+}
+EXPORT int cuCtxSynchronize() {
+  ENTER_UNRECORDED("cuCtxSynchronize");
+  wait_for_all_streams();
+  ++world().counters.settled;
+  return lost_or_ok();
 }
 EXPORT int cuStreamSynchronize(void* stream) {
   ENTER_UNRECORDED("cuStreamSynchronize");

@@ -27,6 +27,7 @@ struct FakeCounters {
   std::atomic<uint64_t> caches_written{0};  ///< times as much memory was filled as a cache holds
   std::atomic<uint64_t> peer_copies{0};     ///< from one device to another
   std::atomic<uint64_t> shared_pools{0};    ///< times a device was let into another's pool
+  std::atomic<uint64_t> settled{0};         ///< times a context was waited for
 };
 
 }  // namespace gantry::test

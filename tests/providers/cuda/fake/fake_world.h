@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -83,6 +84,8 @@ struct DeviceBlock {
   const void* context = nullptr;
 };
 
+struct Stream;
+
 // What there is, for the whole process.
 struct World {
   std::mutex mutex;
@@ -92,6 +95,7 @@ struct World {
       {};  // whose addresses are handles, as those of pools are
   std::array<int, kMostDevices> pools = {};
   std::map<std::string, int> calls;
+  std::set<Stream*> streams;
   bool is_lost = false;
   bool has_ended = false;  // as the driver has when a process ends
   FakeCounters counters;
@@ -112,8 +116,6 @@ inline int enter(const char* name) {
 }
 #define ENTER(name) \
   if (const int entered = enter(name); entered != kOk) return entered
-
-struct Stream;
 
 // Of the calling thread: its context, and the stream that it lets record.
 inline thread_local void* current_context = nullptr;
@@ -168,6 +170,16 @@ struct Stream {
     }
   }
 };
+
+// While no other thread destroys one.
+inline void wait_for_all_streams() {
+  std::set<Stream*> streams;
+  {
+    const std::lock_guard<std::mutex> lock(world().mutex);
+    streams = world().streams;
+  }
+  for (Stream* stream : streams) stream->wait();
+}
 
 // Of functions that work in a context.
 inline int enter_context(const char* name) {
