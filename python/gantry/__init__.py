@@ -9,6 +9,7 @@ Nothing is opened on import; providers are found when first asked for and shared
 """
 
 from gantry._core import (
+    Binding,
     CancelToken,
     CopyPlacement,
     Device,
@@ -18,6 +19,7 @@ from gantry._core import (
     Placement,
     ProviderReport,
     Session,
+    Tensor,
     ValueInfo,
     check,
     devices,
@@ -46,6 +48,7 @@ from gantry.errors import (
 
 __all__ = [
     "AbiMismatchError",
+    "Binding",
     "CancelToken",
     "CancelledError",
     "CopyPlacement",
@@ -66,6 +69,7 @@ __all__ = [
     "ProviderCrashedError",
     "ProviderReport",
     "Session",
+    "Tensor",
     "UnavailableError",
     "UnsupportedError",
     "ValueInfo",

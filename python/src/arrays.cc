@@ -209,16 +209,20 @@ nb::object make_array(nb::handle object, const ValueInfo& info) {
   return array.attr("astype")(wanted);
 }
 
-Tensor to_tensor(nb::handle object, const ValueInfo& info) {
+/// `session`: null: memory of devices is refused.
+Tensor to_tensor(nb::handle object, const ValueInfo& info, const Session* session) {
   if (is_array(object)) return array_tensor(nb::borrow(object), info);
+  if (nb::isinstance<Tensor>(object)) return nb::cast<const Tensor&>(object);
   if (nb::hasattr(object, "__dlpack__"))
-    return tensor_from_dlpack(object, "input \"" + info.name + "\"");
+    return tensor_from_dlpack(object, "input \"" + info.name + "\"", session);
   if (object.is_none() || PyDict_Check(object.ptr()))
     fail(info, "expected an array, found " + described(object));
   return array_tensor(make_array(object, info), info);
 }
 
-Value to_sequence(nb::handle object, const ValueInfo& info) {
+Value value_of(nb::handle object, const ValueInfo& expected, const Session* session);
+
+Value to_sequence(nb::handle object, const ValueInfo& info, const Session* session) {
   if (!PyList_Check(object.ptr()) && !PyTuple_Check(object.ptr()))
     fail(info, "expected a list of arrays, found " + described(object));
   ValueInfo item_info;
@@ -227,7 +231,7 @@ Value to_sequence(nb::handle object, const ValueInfo& info) {
   for (const nb::handle item : object) {
     item_info.name = info.name + "[" + std::to_string(items.size()) + "]";
     item_info.kind = PyDict_Check(item.ptr()) ? Kind::kMap : Kind::kTensor;
-    items.push_back(to_value(item, item_info));
+    items.push_back(value_of(item, item_info, session));
   }
   DType dtype = info.dtype;
   if (dtype == DType::kUndefined && !items.empty() && items[0].kind() == Kind::kTensor)
@@ -235,15 +239,15 @@ Value to_sequence(nb::handle object, const ValueInfo& info) {
   return Value::sequence(dtype, items);
 }
 
-Value to_optional(nb::handle object, const ValueInfo& info) {
+Value to_optional(nb::handle object, const ValueInfo& info, const Session* session) {
   if (object.is_none()) return Value::optional(info.dtype, {});
   ValueInfo item_info = info;
   item_info.kind =
       PyList_Check(object.ptr()) || PyTuple_Check(object.ptr()) ? Kind::kSequence : Kind::kTensor;
-  return Value::optional(info.dtype, to_value(object, item_info));
+  return Value::optional(info.dtype, value_of(object, item_info, session));
 }
 
-Value to_map(nb::handle object, const ValueInfo& info) {
+Value to_map(nb::handle object, const ValueInfo& info, const Session* session) {
   if (!PyDict_Check(object.ptr())) fail(info, "expected a dict, found " + described(object));
   const nb::dict dict = nb::borrow<nb::dict>(object);
   ValueInfo keys_info;
@@ -251,8 +255,8 @@ Value to_map(nb::handle object, const ValueInfo& info) {
   ValueInfo values_info;
   values_info.name = info.name + ".values()";
   values_info.dtype = info.dtype;
-  return Value::map(to_tensor(nb::list(dict.keys()), keys_info),
-                    to_tensor(nb::list(dict.values()), values_info));
+  return Value::map(to_tensor(nb::list(dict.keys()), keys_info, session),
+                    to_tensor(nb::list(dict.values()), values_info, session));
 }
 
 Kind kind_of(nb::handle object) {
@@ -386,23 +390,72 @@ nb::dict dict_of(const Value& map) {
 
 }  // namespace
 
-Value to_value(nb::handle object, const ValueInfo& expected) {
+namespace {
+
+Value value_of(nb::handle object, const ValueInfo& expected, const Session* session) {
   switch (expected.kind == Kind::kUnknown ? kind_of(object) : expected.kind) {
     case Kind::kSequence:
-      return to_sequence(object, expected);
+      return to_sequence(object, expected, session);
     case Kind::kOptional:
-      return to_optional(object, expected);
+      return to_optional(object, expected, session);
     case Kind::kMap:
-      return to_map(object, expected);
+      return to_map(object, expected, session);
     default:
-      return to_tensor(object, expected);
+      return to_tensor(object, expected, session);
   }
+}
+
+}  // namespace
+
+Value to_value(nb::handle object, const ValueInfo& expected, const Session& session) {
+  return value_of(object, expected, &session);
+}
+
+Tensor to_host_tensor(nb::handle object, const ValueInfo& expected) {
+  return to_tensor(object, expected, nullptr);
+}
+
+Tensor to_target(nb::handle object, const std::string& subject, const Session& session) {
+  if (nb::isinstance<Tensor>(object)) return nb::cast<const Tensor&>(object);
+  if (!is_array(object) && nb::hasattr(object, "__dlpack__"))
+    return target_from_dlpack(object, subject, session);
+  const auto refuse = [&](const std::string& what) {
+    throw Error(Code::kInvalidArgument, subject +
+                                            ": expected a contiguous, aligned array of numbers "
+                                            "that may be written to, or a gantry.Tensor; found " +
+                                            what);
+  };
+  if (!is_array(object)) refuse(described(object));
+  const nb::object array = nb::borrow(object);
+  const DType dtype = dtype_of_numpy(array.attr("dtype"));
+  if (dtype == DType::kUndefined || dtype == DType::kString || bits_of(dtype) < 8)
+    refuse("one of " + text_of(array.attr("dtype")));
+  Py_buffer buffer;
+  if (PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) != 0) {
+    PyErr_Clear();
+    refuse("one that is not contiguous or is read-only");
+  }
+  auto hold = std::make_shared<BufferHold>(buffer);
+  if (!is_aligned(buffer, bits_of(dtype))) refuse("one that is not aligned");
+  return Tensor::borrow(dtype, shape_of(array), buffer.buf, static_cast<uint64_t>(buffer.len),
+                        std::move(hold));
+}
+
+nb::object array_of(const Tensor& tensor) {
+  if (tensor.is_on_host()) return to_array(tensor);
+  std::optional<Tensor> host;
+  {
+    const nb::gil_scoped_release unlocked;
+    host.emplace(tensor.dtype(), tensor.shape());
+    Session::copy(tensor, *host);
+  }
+  return to_array(*host);
 }
 
 nb::object to_python(const Value& value) {
   switch (value.kind()) {
     case Kind::kTensor:
-      return to_array(value.tensor());
+      return value.tensor().is_on_host() ? to_array(value.tensor()) : nb::cast(value.tensor());
     case Kind::kSequence: {
       if (const std::optional<MapTable> table = value.map_table()) return dicts_of(*table);
       nb::list items;

@@ -17,6 +17,7 @@ namespace nb = nanobind;
 
 /// INVALID_ARGUMENT: ONNX has no such element type.
 DType known_dtype(nb::handle numpy_dtype) {
+  if (PyUnicode_Check(numpy_dtype.ptr())) return given_dtype(numpy_dtype);
   const DType dtype = dtype_of_numpy(numpy_dtype);
   if (dtype == DType::kUndefined) {
     throw Error(Code::kInvalidArgument, "ONNX has no element type for an array of " +
@@ -37,7 +38,7 @@ void bind_inspection(nb::module_& module) {
       "dtype_number",
       [](nb::handle numpy_dtype) { return static_cast<uint32_t>(known_dtype(numpy_dtype)); },
       nb::arg("dtype"), nb::sig("def dtype_number(dtype: typing.Any) -> int"),
-      "Its number in onnx.TensorProto.DataType.");
+      "Its number in onnx.TensorProto.DataType; also of gantry's name for it.");
   module.def(
       "numpy_dtype", [](uint32_t number) { return numpy_dtype_of(static_cast<DType>(number)); },
       nb::arg("number"), nb::sig("def numpy_dtype(number: int) -> typing.Any"),

@@ -109,7 +109,8 @@ constexpr const char* kRunDoc =
     "element type if no kind of number is lost. bfloat16, float8, int4 and their like are those "
     "of ml_dtypes; strings are arrays of str or bytes (object, StringDType, numpy.str_). A "
     "sequence is a list, an optional None or its value, a map a dict. Arrays that are contiguous, "
-    "aligned and in the machine's byte order are read in place.\n"
+    "aligned and in the machine's byte order are read in place, and so are a gantry.Tensor and "
+    "what has __dlpack__ on a device that the session uses, where the model reads them there.\n"
     "outputs: names of those wanted, in that order; None: all, in the model's order.\n"
     "timeout: in seconds.\n"
     "cancel: a token by which another thread ends the run.\n\n"
@@ -184,6 +185,37 @@ void bind_session(nb::module_& module) {
           "copy for a provider in a process of its own. That process can write to such arrays as "
           "long as they live. Holds for the thread that is in the context.\n\n"
           ">>> with session.arrays(): x = preprocess(image)")
+      .def("allocate_on", &PySession::allocate_on, nb::arg("device"), nb::arg("dtype"),
+           nb::arg("shape"),
+           nb::sig("def allocate_on(self, device: str, dtype: typing.Any, shape: "
+                   "collections.abc.Sequence[int]) -> Tensor"),
+           "A tensor in the memory of a device that the session uses, not initialised. It may be "
+           "an input and, by a Binding, an output of this session and of others of the process "
+           "that use the device, and outlives them. Where the model reads or makes it on the "
+           "device and nowhere else, it is used in place; elsewhere it is copied in each run.\n\n"
+           "dtype: a numpy.dtype or its name; \"bfloat16\" and the like need no ml_dtypes.\n\n"
+           "Raises InvalidArgumentError: the session does not use the device, or that works in "
+           "host memory; a type or shape that no tensor has. OutOfMemoryError.\n\n"
+           ">>> session.allocate_on(\"CUDA:0\", \"float16\", [1, 8, 4096, 64])")
+      .def("borrow_on", &PySession::borrow_on, nb::arg("device"), nb::arg("dtype"),
+           nb::arg("shape"), nb::arg("address"), nb::arg("owner").none() = nb::none(),
+           nb::sig("def borrow_on(self, device: str, dtype: typing.Any, shape: "
+                   "collections.abc.Sequence[int], address: int, owner: typing.Any = None) -> "
+                   "Tensor"),
+           "A tensor over memory of a device that the program has otherwise, by its address; "
+           "dense. Nothing waits for work of others on it: from_dlpack does.\n\n"
+           "owner: kept as long as the tensor; None: the caller keeps the memory.\n\n"
+           "Raises InvalidArgumentError: as allocate_on, or an address that the device's kernels "
+           "do not take.\n\n"
+           ">>> session.borrow_on(\"CUDA:0\", \"float32\", x.shape, x.data_ptr(), x)")
+      .def("from_dlpack", &PySession::from_dlpack, nb::arg("tensor"),
+           nb::sig("def from_dlpack(self, tensor: typing.Any) -> Tensor"),
+           "A tensor of another library on a device of the session's, in place; copied on the "
+           "device if it lies at an address that the device's kernels do not take. The library's "
+           "work on it so far is waited for. Session.run and Binding.input take such tensors as "
+           "they are, too, and do this each time.\n\n"
+           "Raises InvalidArgumentError: it is another device's, in host memory, or not "
+           "contiguous.\n\n>>> session.from_dlpack(torch_tensor)")
       .def("profile", &PySession::profile,
            "Time of each node over the runs since the start or reset_profile(), longest first. "
            "Raises InvalidArgumentError if the session was made without profile=True.\n\n"

@@ -15,6 +15,10 @@ void bind_runtime(nanobind::module_& module);
 void bind_inspection(nanobind::module_& module);
 /// Placement, and check(), which makes one without a session.
 void bind_placement(nanobind::module_& module);
+/// Tensors in the memory of devices.
+void bind_tensor(nanobind::module_& module);
+/// Binding: inputs and outputs of many runs.
+void bind_binding(nanobind::module_& module);
 /// Session and the rows that it answers with.
 void bind_session(nanobind::module_& module);
 

@@ -127,6 +127,27 @@ DType dtype_of_numpy(nb::handle numpy_dtype) {
   return number ? static_cast<DType>(nb::cast<uint32_t>(nb::handle(number))) : DType::kUndefined;
 }
 
+DType given_dtype(nb::handle dtype) {
+  if (PyUnicode_Check(dtype.ptr())) {
+    const auto name = nb::cast<std::string>(dtype);
+    for (const DtypeRow& row : kRows) {
+      if (name == to_string(row.dtype)) return row.dtype;
+    }
+  }
+  DType found = DType::kUndefined;
+  try {
+    found = dtype_of_numpy(nb::module_::import_("numpy").attr("dtype")(dtype));
+  } catch (const nb::python_error&) {  // told below
+  }
+  if (found == DType::kUndefined) {
+    throw Error(Code::kInvalidArgument,
+                "dtype: expected an element type of ONNX, by numpy's or gantry's name "
+                "(\"float32\", \"bfloat16\"), found " +
+                    nb::cast<std::string>(nb::repr(dtype)));
+  }
+  return found;
+}
+
 nb::object numpy_dtype_of(DType dtype) {
   const nb::int_ number(static_cast<uint32_t>(dtype));
   if (PyObject* numpy_dtype = tables().dtype_of(number)) return nb::borrow(numpy_dtype);

@@ -18,4 +18,8 @@ DType dtype_of_numpy(nanobind::handle numpy_dtype);
 /// installed.
 nanobind::object numpy_dtype_of(DType dtype);
 
+/// The element type that a caller names: a numpy.dtype, what NumPy makes one of, or the name that
+/// gantry gives it ("bfloat16"). INVALID_ARGUMENT: ONNX has none such.
+DType given_dtype(nanobind::handle dtype);
+
 }  // namespace gantry::python

@@ -26,7 +26,9 @@ NB_MODULE(_core, module) {
   bind_runtime(module);
   bind_inspection(module);
   bind_placement(module);
+  bind_tensor(module);
   bind_session(module);
+  bind_binding(module);
 }
 
 }  // namespace gantry::python

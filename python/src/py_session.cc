@@ -6,6 +6,8 @@
 #include <nanobind/stl/vector.h>
 
 #include "arrays.h"
+#include "dlpack.h"
+#include "dtypes.h"
 #include "errors.h"
 #include "interrupt.h"
 
@@ -31,6 +33,13 @@ size_t find(const std::vector<ValueInfo>& infos, const std::string& name) {
       infos.begin());
 }
 
+std::vector<int64_t> extents_of(nb::handle shape) {
+  std::vector<int64_t> extents;
+  if (nb::try_cast(shape, extents)) return extents;
+  throw Error(Code::kInvalidArgument,
+              "shape: expected a sequence of numbers, found " + described(shape));
+}
+
 std::string names_of(const std::vector<ValueInfo>& infos) {
   std::string names;
   for (const ValueInfo& info : infos) names += (names.empty() ? "\"" : ", \"") + info.name + "\"";
@@ -38,6 +47,33 @@ std::string names_of(const std::vector<ValueInfo>& infos) {
 }
 
 }  // namespace
+
+RunOptions run_options(std::optional<double> timeout_s) {
+  RunOptions options;
+  if (timeout_s) options.timeout_ns = nanoseconds(*timeout_s);
+  return options;
+}
+
+void run_interruptibly(RunOptions& options, CancelToken* token, const std::function<void()>& run) {
+  CancelToken own;
+  CancelToken& used = token ? *token : own;
+  options.cancel = &used.flag();
+  const bool was_cancelled = used.cancelled();
+  try {
+    const bool is_main = is_main_thread();
+    const nb::gil_scoped_release unlocked;
+    const InterruptScope scope(is_main, used.flag());
+    run();
+  } catch (const Error& error) {
+    // Python's own handler turns the interrupt that ended the run into KeyboardInterrupt, or
+    // whatever the program wants. The token goes back to what the program made of it.
+    if (error.code() == Code::kCancelled && PyErr_CheckSignals() != 0) {
+      if (!was_cancelled) used.reset();
+      throw nb::python_error();
+    }
+    throw;
+  }
+}
 
 PySession::PySession(nb::handle model, const std::optional<std::string>& device, nb::handle config,
                      bool profile)
@@ -52,10 +88,9 @@ nb::dict PySession::run(nb::handle inputs, nb::handle outputs, std::optional<dou
                         CancelToken* token) {
   const std::vector<size_t> wanted = to_outputs(outputs);
   const Inputs values = to_inputs(inputs);
-  RunOptions options;
-  if (timeout) options.timeout_ns = nanoseconds(*timeout);
-  CancelToken own;
-  const std::vector<Value> results = run_interruptibly(values, options, token ? *token : own);
+  RunOptions options = run_options(timeout);
+  std::vector<Value> results;
+  run_interruptibly(options, token, [&] { results = session_->run_values(values, options); });
   nb::dict named;
   for (const size_t index : wanted)
     named[session_->outputs()[index].name.c_str()] = to_python(results[index]);
@@ -64,10 +99,7 @@ nb::dict PySession::run(nb::handle inputs, nb::handle outputs, std::optional<dou
 
 nb::object PySession::empty(const std::string& name, nb::handle shape) const {
   std::vector<int64_t> extents;
-  if (!shape.is_none() && !nb::try_cast(shape, extents)) {
-    throw Error(Code::kInvalidArgument,
-                "shape: expected a sequence of numbers or None, found " + described(shape));
-  }
+  if (!shape.is_none()) extents = extents_of(shape);
   const Tensor tensor = session_->allocate(name, std::move(extents));
   if (bits_of(tensor.dtype()) < 8) {
     throw Error(Code::kInvalidArgument, "\"" + name + "\": elements of " +
@@ -75,6 +107,39 @@ nb::object PySession::empty(const std::string& name, nb::handle shape) const {
                                             " are packed, which no array of numpy is");
   }
   return to_python(tensor);
+}
+
+Tensor PySession::allocate_on(const std::string& device, nb::handle dtype, nb::handle shape) const {
+  const DType type = given_dtype(dtype);
+  std::vector<int64_t> extents = extents_of(shape);
+  const nb::gil_scoped_release unlocked;
+  return session_->allocate_on(device, type, std::move(extents));
+}
+
+Tensor PySession::borrow_on(const std::string& device, nb::handle dtype, nb::handle shape,
+                            uintptr_t address, nb::object owner) const {
+  std::shared_ptr<const void> kept;
+  if (!owner.is_none()) {
+    PyObject* const object = owner.release().ptr();
+    kept = std::shared_ptr<const void>(object, [](const void* held) {
+      if (!Py_IsInitialized()) return;
+      const nb::gil_scoped_acquire lock;
+      Py_DECREF(static_cast<PyObject*>(const_cast<void*>(held)));
+    });
+  }
+  // The device's address as the caller has it.
+  void* const data = reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+  return session_->borrow_on(device, given_dtype(dtype), extents_of(shape), data, std::move(kept));
+}
+
+Tensor PySession::from_dlpack(nb::handle object) const {
+  Tensor tensor = tensor_from_dlpack(object, "from_dlpack", &*session_);
+  if (tensor.is_on_host()) {
+    throw Error(Code::kInvalidArgument,
+                "from_dlpack: expected a tensor in the memory of a device, found " +
+                    described(object) + " in host memory, which is an input as it is");
+  }
+  return tensor;
 }
 
 std::vector<NodeTime> PySession::profile() const {
@@ -102,7 +167,7 @@ Inputs PySession::to_inputs(nb::handle inputs) const {
     const size_t index = find(session_->inputs(), name);
     // The run says which names there are.
     values.emplace(name, index < session_->inputs().size()
-                             ? to_value(object, session_->inputs()[index])
+                             ? to_value(object, session_->inputs()[index], *session_)
                              : Value());
   }
   return values;
@@ -133,26 +198,6 @@ std::vector<size_t> PySession::to_outputs(nb::handle outputs) const {
     }
   }
   return indices;
-}
-
-std::vector<Value> PySession::run_interruptibly(const Inputs& values, RunOptions& options,
-                                                CancelToken& token) {
-  options.cancel = &token.flag();
-  const bool was_cancelled = token.cancelled();
-  try {
-    const bool is_main = is_main_thread();
-    const nb::gil_scoped_release unlocked;
-    const InterruptScope scope(is_main, token.flag());
-    return session_->run_values(values, options);
-  } catch (const Error& error) {
-    // Python's own handler turns the interrupt that ended the run into KeyboardInterrupt, or
-    // whatever the program wants. The token goes back to what the program made of it.
-    if (error.code() == Code::kCancelled && PyErr_CheckSignals() != 0) {
-      if (!was_cancelled) token.reset();
-      throw nb::python_error();
-    }
-    throw;
-  }
 }
 
 }  // namespace gantry::python

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <nanobind/nanobind.h>
 #include <optional>
 #include <string>
@@ -29,6 +30,13 @@ class CancelToken {
   std::atomic<bool> flag_{false};
 };
 
+/// What a run goes by, as Python gives it. INVALID_ARGUMENT: no seconds.
+RunOptions run_options(std::optional<double> timeout_s);
+
+/// Calls `run` without the interpreter's lock, with options by which the token, Ctrl-C and the
+/// timeout end it. Ctrl-C: throws what Python's handler of it says.
+void run_interruptibly(RunOptions& options, CancelToken* token, const std::function<void()>& run);
+
 class PySession {
  public:
   /// Errors as Session.
@@ -36,6 +44,7 @@ class PySession {
             nanobind::handle config, bool profile);
 
   [[nodiscard]] const Session& session() const { return *session_; }
+  [[nodiscard]] Session& session() { return *session_; }
 
   /// `inputs`: a dict from names to values. `outputs`: None or a sequence of names. `timeout`:
   /// seconds. `token`: may be null. The result is a dict from names to values. Errors as
@@ -46,6 +55,16 @@ class PySession {
   /// A numpy array over Session::allocate. `shape`: None or a sequence of extents. Errors as it.
   [[nodiscard]] nanobind::object empty(const std::string& name, nanobind::handle shape) const;
 
+  /// As Session::allocate_on; `shape`: a sequence of extents.
+  [[nodiscard]] Tensor allocate_on(const std::string& device, nanobind::handle dtype,
+                                   nanobind::handle shape) const;
+  /// As Session::borrow_on; `owner` is kept as long as the tensor; None: the caller keeps it.
+  [[nodiscard]] Tensor borrow_on(const std::string& device, nanobind::handle dtype,
+                                 nanobind::handle shape, uintptr_t address,
+                                 nanobind::object owner) const;
+  /// As tensor_from_dlpack. INVALID_ARGUMENT: the object is in host memory, too.
+  [[nodiscard]] Tensor from_dlpack(nanobind::handle object) const;
+
   /// INVALID_ARGUMENT: made without a profile.
   [[nodiscard]] std::vector<NodeTime> profile() const;
   void reset_profile();
@@ -53,8 +72,6 @@ class PySession {
  private:
   [[nodiscard]] Inputs to_inputs(nanobind::handle inputs) const;
   [[nodiscard]] std::vector<size_t> to_outputs(nanobind::handle outputs) const;
-  std::vector<Value> run_interruptibly(const Inputs& values, RunOptions& options,
-                                       CancelToken& token);
 
   GivenModel given_;
   bool has_profile_;

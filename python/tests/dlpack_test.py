@@ -116,7 +116,7 @@ def test_refusals():
     session = session_of(TensorProto.FLOAT)
     ones = np.ones(2, np.float32)
     for wrong, said in [
-        (Foreign(ones, FLOAT, device=CUDA), 'input "x": a Foreign is in the memory of a device \\(DLPack device type 2\\); copy it to the host first'),
+        (Foreign(ones, FLOAT, device=CUDA), 'input "x": expected memory of a device .* \\(none\\), found DLPack.s device \\(2, 0\\); copy it to the host first'),
         (Foreign(ones, 99), "ONNX has no element type for a Foreign of DLPack type code 99 with 32 bits"),
         (Foreign(ones, FLOAT, lanes=2), "ONNX has no element type"),
         (Foreign(ones.astype(int), INT), "expected float32 of any rank, found .*int64"),

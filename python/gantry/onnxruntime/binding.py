@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IOBinding: the inputs and outputs of many runs, all of them in host memory."""
+"""IOBinding: the inputs and outputs of many runs, in host memory or in that of devices."""
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from gantry._core import Binding, CancelToken, Session, dtype_name
 from gantry.errors import InvalidArgumentError
-from gantry.onnxruntime.values import OrtValue, copy_into, element_dtype, expect_host
+from gantry.onnxruntime.values import OrtValue, copy_into, device_of, element_dtype
 
 __all__ = ["IOBinding"]
 
@@ -22,29 +23,40 @@ def _array_at(pointer: int, element_type: Any, shape: Sequence[int]) -> np.ndarr
     return array
 
 
+def _is_written_in_place(target: Any) -> bool:
+    """Whether runs write to it; to other arrays (strings, packed types, with gaps) their results are copied."""
+    if not isinstance(target, np.ndarray):
+        return True
+    name = dtype_name(target.dtype)
+    is_packed = name.startswith(("int4", "uint4", "int2", "uint2", "float4", "float6"))
+    return name != "string" and not is_packed and target.flags.c_contiguous and target.flags.aligned and target.dtype.isnative
+
+
 class IOBinding:
     """What a session's run_with_iobinding reads and where it writes; InferenceSession.io_binding makes it.
 
-    Inputs are read in place; outputs that are bound to memory are copied there when the run has ended. device_type is "cpu" everywhere.
+    Inputs are read in place, and outputs that are bound to memory are written there. A device_type other than "cpu" is a device of the session's,
+    device_id its number in gantry. Used by one thread at a time.
 
-    >>> binding = session.io_binding(); binding.bind_cpu_input("x", x); binding.bind_output("y")
+    >>> binding = session.io_binding(); binding.bind_cpu_input("x", x); binding.bind_output("y", "cuda")
     """
 
-    def __init__(self, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        self._names = {"input": list(inputs), "output": list(outputs)}
+    def __init__(self, session: Session) -> None:
+        self._session = session
         self._inputs: dict[str, Any] = {}
-        self._targets: dict[str, np.ndarray[Any, Any] | None] = {}
+        self._outputs: dict[str, tuple[str | None, Any]] = {}  # device to leave it on, target; by name, as they were bound
         self._results: list[OrtValue] = []
+        self._binding = Binding(session)
 
     def bind_cpu_input(self, name: str, arr_on_cpu: Any) -> None:
         """An array, or whatever InferenceSession.run takes; later changes of it are seen by later runs."""
         self._expect("input", name)
         self._inputs[name] = arr_on_cpu
+        self._binding.input(name, arr_on_cpu)
 
     def bind_input(self, name: str, device_type: str, device_id: int, element_type: Any, shape: Sequence[int], buffer_ptr: int) -> None:
         """Memory of the caller, who keeps it; element_type is a numpy type or a number of onnx.TensorProto."""
-        expect_host(device_type)
-        self.bind_cpu_input(name, _array_at(buffer_ptr, element_type, shape))
+        self.bind_cpu_input(name, self._memory(device_of(device_type, device_id), element_type, shape, buffer_ptr))
 
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
         self.bind_cpu_input(name, ortvalue.value)
@@ -58,25 +70,25 @@ class IOBinding:
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """An output that is wanted; with buffer_ptr, where it goes: memory of the caller, who keeps it."""
+        """An output that is wanted, and the device on which it is left; with buffer_ptr, where it goes: memory of the caller, who keeps it."""
         self._expect("output", name)
-        expect_host(device_type)
+        device = device_of(device_type, device_id)
         if buffer_ptr is None:
-            self._targets[name] = None
+            self._bind(name, device, None)
         elif element_type is None or shape is None:
             raise InvalidArgumentError(f'output "{name}": element_type and shape are needed with buffer_ptr')
         else:
-            self._targets[name] = _array_at(buffer_ptr, element_type, shape)
+            self._bind(name, None, self._memory(device, element_type, shape, buffer_ptr))
 
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
         self._expect("output", name)
-        self._targets[name] = ortvalue.numpy()
+        self._bind(name, None, ortvalue.value)
 
     def synchronize_inputs(self) -> None:
-        """Nothing is under way between two calls."""
+        """Waits for the devices of the session, as far as gantry gave them work: it is done when a call returns."""
 
     def synchronize_outputs(self) -> None:
-        """Nothing is under way between two calls."""
+        """As synchronize_inputs."""
 
     def get_outputs(self) -> list[OrtValue]:
         """Of the last run, in the order in which they were bound."""
@@ -84,36 +96,55 @@ class IOBinding:
 
     def copy_outputs_to_cpu(self) -> list[Any]:
         """As get_outputs, as arrays."""
-        return [result.value for result in self._results]
+        return [result.numpy() if result.is_tensor() else result.value for result in self._results]
 
     def clear_binding_inputs(self) -> None:
         self._inputs.clear()
+        self._bind_anew()
 
     def clear_binding_outputs(self) -> None:
-        self._targets.clear()
+        self._outputs.clear()
         self._results.clear()
+        self._bind_anew()
 
-    def feed(self) -> Mapping[str, Any]:
-        """What the run reads."""
-        return dict(self._inputs)
-
-    def output_names(self) -> list[str]:
-        """What the run returns. InvalidArgumentError: nothing is bound."""
-        if not self._targets:
+    def run(self, cancel: CancelToken | None) -> None:
+        """What run_with_iobinding does. InvalidArgumentError: an input or every output is not bound; the bound memory is of another shape or type."""
+        if not self._outputs:
             raise InvalidArgumentError("IOBinding: no output is bound; bind_output says which are wanted")
-        return list(self._targets)
-
-    def take(self, results: Mapping[str, Any]) -> None:
-        """Puts the outputs of a run where they belong. InvalidArgumentError: the bound memory is of another shape or type."""
-        self._results = []
-        for name, target in self._targets.items():
-            value = results[name]
-            if target is not None:
+        self._results = []  # what was left on a device may be written over
+        self._binding.run(cancel=cancel)
+        for name, (_, target) in self._outputs.items():
+            value = self._binding.result(name)
+            if target is not None and not _is_written_in_place(target):
                 copy_into(target, value, f'output "{name}"')
                 value = target
             self._results.append(OrtValue(value))
 
+    def _bind(self, name: str, device: str | None, target: Any) -> None:
+        before = self._outputs.get(name)
+        self._outputs[name] = (device, target)
+        if device is not None:
+            self._binding.output_on(name, device)
+        elif target is not None and _is_written_in_place(target):
+            self._binding.output(name, target)
+        elif before is not None:
+            self._bind_anew()
+
+    def _bind_anew(self) -> None:
+        self._binding = Binding(self._session)
+        for name, value in self._inputs.items():
+            self._binding.input(name, value)
+        for name, (device, target) in list(self._outputs.items()):
+            self._outputs.pop(name)
+            self._bind(name, device, target)
+
+    def _memory(self, device: str | None, element_type: Any, shape: Sequence[int], pointer: int) -> Any:
+        if device is None:
+            return _array_at(pointer, element_type, shape)
+        return self._session.borrow_on(device, element_dtype(element_type), shape, pointer)
+
     def _expect(self, side: str, name: str) -> None:
-        if name not in self._names[side]:
-            names = ", ".join(f'"{known}"' for known in self._names[side])
+        known = [info.name for info in (self._session.inputs if side == "input" else self._session.outputs)]
+        if name not in known:
+            names = ", ".join(f'"{one}"' for one in known)
             raise InvalidArgumentError(f'{side} "{name}": the model has no such {side}; it has {names or "none"}')

@@ -172,12 +172,11 @@ class InferenceSession:
 
     def io_binding(self) -> IOBinding:
         """Inputs and outputs bound once for many runs; see run_with_iobinding."""
-        return IOBinding([info.name for info in self._session.inputs], [info.name for info in self._session.outputs])
+        return IOBinding(self._session)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
-        """Runs on what is bound. Outputs that are bound to memory are copied there."""
-        names = iobinding.output_names()
-        iobinding.take(dict(zip(names, self.run(names, iobinding.feed(), run_options), strict=True)))
+        """Runs on what is bound. Outputs that are bound to memory are written there."""
+        iobinding.run(run_options.token if run_options is not None else None)
 
     def get_inputs(self) -> list[NodeArg]:
         """Those that a run must give; see get_overridable_initializers for the others."""

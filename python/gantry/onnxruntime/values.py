@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OrtValue: a value in host memory, with ONNX Runtime's names for types."""
+"""OrtValue: a value in host memory or in that of a device, with ONNX Runtime's names for types."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from gantry._core import dtype_name, dtype_number, numpy_dtype
-from gantry.errors import InvalidArgumentError, UnsupportedError
+from gantry._core import Tensor, allocate_on, dtype_name, dtype_number, numpy_dtype
+from gantry.errors import InvalidArgumentError
 
-__all__ = ["OrtValue", "copy_into", "element_dtype", "expect_host", "type_name"]
+__all__ = ["OrtValue", "copy_into", "device_of", "element_dtype", "type_name"]
+
+_HOST = (1, 0)  # in DLPack
 
 # Where ONNX Runtime's name of an element type is not gantry's.
 _NAMES = {
@@ -31,10 +33,9 @@ def type_name(kind: str, dtype: str) -> str:
     return {"sequence": f"seq({tensor})", "optional": f"optional({tensor})", "map": f"map({tensor})"}.get(kind, tensor)
 
 
-def expect_host(device_type: str) -> None:
-    """UnsupportedError: the memory of another device is asked for."""
-    if device_type.lower() != "cpu":
-        raise UnsupportedError(f'device_type "{device_type}": values of gantry.onnxruntime are in host memory; pass "cpu"')
+def device_of(device_type: str, device_id: int) -> str | None:
+    """gantry's name of a device: "CUDA:0" of "cuda" and 0; None: host memory."""
+    return None if device_type.lower() == "cpu" else f"{device_type.upper()}:{device_id}"
 
 
 def element_dtype(element_type: Any) -> np.dtype[Any]:
@@ -44,9 +45,9 @@ def element_dtype(element_type: Any) -> np.dtype[Any]:
 
 
 class OrtValue:
-    """A tensor, or a list of tensors, in host memory. A tensor shares the memory of the array it is made of.
+    """A tensor, or a list of tensors. In host memory it shares the memory of the array that it is made of; in a device's it is a gantry.Tensor.
 
-    >>> OrtValue.ortvalue_from_numpy(x).data_type()
+    >>> OrtValue.ortvalue_from_numpy(x, "cuda", 0).data_type()
     """
 
     def __init__(self, value: Any) -> None:
@@ -54,31 +55,37 @@ class OrtValue:
 
     @classmethod
     def ortvalue_from_numpy(cls, numpy_obj: np.ndarray[Any, Any], device_type: str = "cpu", device_id: int = 0) -> "OrtValue":
-        """Of an array of any element type that ONNX has; device_type is "cpu"."""
-        expect_host(device_type)
+        """Of an array of any element type that ONNX has; a copy where device_type is not "cpu"."""
         if not isinstance(numpy_obj, np.ndarray):
             raise InvalidArgumentError(f"numpy_obj: expected a numpy array, found a {type(numpy_obj).__name__}")
         dtype_name(numpy_obj.dtype)
-        return cls(numpy_obj)
+        device = device_of(device_type, device_id)
+        if device is None:
+            return cls(numpy_obj)
+        tensor = allocate_on(device, numpy_obj.dtype, numpy_obj.shape)
+        tensor.copy_from(numpy_obj)
+        return cls(tensor)
 
     @classmethod
     def ortvalue_from_shape_and_type(
         cls, shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0
     ) -> "OrtValue":
         """Zeros; element_type is a numpy type or a number of onnx.TensorProto."""
-        expect_host(device_type)
-        return cls(np.zeros(tuple(shape), element_dtype(element_type)))
+        return cls.ortvalue_from_numpy(np.zeros(tuple(shape), element_dtype(element_type)), device_type, device_id)
 
     @classmethod
     def from_dlpack(cls, data: Any, /) -> "OrtValue":
-        """Of an object that has __dlpack__, sharing its memory."""
-        return cls(np.from_dlpack(data))
+        """Of an object that has __dlpack__, sharing its memory. What lies on a device is taken by the session that it is bound to, or that runs."""
+        return cls(data if tuple(data.__dlpack_device__()) != _HOST else np.from_dlpack(data))
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The array; its memory is the value's."""
-        if not isinstance(self._value, np.ndarray):
-            raise InvalidArgumentError(f"numpy(): the value is a {self.data_type()}, no tensor")
-        return self._value
+        """The array, whose memory is the value's; of a value on a device a copy."""
+        if isinstance(self._value, np.ndarray):
+            return self._value
+        if isinstance(self._value, Tensor):
+            copied: np.ndarray[Any, Any] = self._value.numpy()
+            return copied
+        raise InvalidArgumentError(f"numpy(): expected a tensor, found {self._described()}")
 
     @property
     def value(self) -> Any:
@@ -86,32 +93,36 @@ class OrtValue:
         return self._value
 
     def shape(self) -> list[int]:
-        return list(self.numpy().shape)
+        return list(self._tensor().shape)
 
     def data_type(self) -> str:
         """ "tensor(float)" """
         if isinstance(self._value, list):
             return type_name("sequence", dtype_name(self._value[0].dtype) if self._value else "undefined")
-        return type_name("tensor", dtype_name(self.numpy().dtype))
+        return type_name("tensor", self._dtype_name())
 
     def element_type(self) -> int:
         """Its number in onnx.TensorProto."""
-        return dtype_number(self.numpy().dtype)
+        tensor = self._tensor()
+        return dtype_number(tensor.dtype)
 
     def device_name(self) -> str:
-        return "cpu"
+        """ "cpu", "cuda" """
+        return self._value.device.split(":")[0].lower() if isinstance(self._value, Tensor) else "cpu"
 
     def data_ptr(self) -> int:
-        return int(self.numpy().ctypes.data)
+        tensor = self._tensor()
+        return tensor.address if isinstance(tensor, Tensor) else int(tensor.ctypes.data)
 
     def tensor_size_in_bytes(self) -> int:
-        return self.numpy().nbytes
+        tensor = self._tensor()
+        return tensor.size_bytes if isinstance(tensor, Tensor) else tensor.nbytes
 
     def has_value(self) -> bool:
         return self._value is not None
 
     def is_tensor(self) -> bool:
-        return isinstance(self._value, np.ndarray)
+        return isinstance(self._value, (np.ndarray, Tensor)) or hasattr(self._value, "__dlpack__")
 
     def is_tensor_sequence(self) -> bool:
         return isinstance(self._value, list)
@@ -120,18 +131,35 @@ class OrtValue:
         return False
 
     def update_inplace(self, data: "np.ndarray[Any, Any] | OrtValue") -> None:
-        """Copies the elements of an array of the same shape and element type into this one's memory."""
-        source = data.numpy() if isinstance(data, OrtValue) else data
-        copy_into(self.numpy(), source, "update_inplace")
+        """Copies the elements of a tensor of the same shape and element type into this one's memory."""
+        source = data.value if isinstance(data, OrtValue) else data
+        target = self._tensor()
+        if isinstance(target, Tensor):
+            target.copy_from(source)
+        else:
+            copy_into(target, source.numpy() if isinstance(source, Tensor) else source, "update_inplace")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        return np.array(self.numpy(), dtype=dtype, copy=copy)
+        return np.array(self.numpy(), dtype=dtype, copy=None if isinstance(self._value, Tensor) else copy)
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self.numpy().__dlpack__(**options)
+        return self._value.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self.numpy().__dlpack_device__()
+        device: tuple[int, int] = self._value.__dlpack_device__()
+        return device
+
+    def _tensor(self) -> "np.ndarray[Any, Any] | Tensor":
+        if isinstance(self._value, (np.ndarray, Tensor)):
+            return self._value
+        raise InvalidArgumentError(f"OrtValue: expected a tensor of gantry's or of NumPy, found {self._described()}")
+
+    def _dtype_name(self) -> str:
+        tensor = self._tensor()
+        return tensor.dtype if isinstance(tensor, Tensor) else dtype_name(tensor.dtype)
+
+    def _described(self) -> str:
+        return f"a {self.data_type()}" if isinstance(self._value, list) else f"a {type(self._value).__name__}"
 
 
 def copy_into(target: np.ndarray[Any, Any], source: np.ndarray[Any, Any], subject: str) -> None:
