@@ -206,6 +206,17 @@ def test_bench_measures(add_model):
     assert "latency   min" in gantry("bench", add_model, "--dim", "rows=2", "--seconds", "0.01", "--warm-up", "0")[0]
 
 
+def test_bench_varies_an_extent(add_model):
+    result = facts("bench", add_model, "--vary", "rows=1:7", "--runs", "700", "--warm-up", "0", "--nodes")
+    assert result["runs"] == 700 and result["runs_per_sample"] == 1
+    # Beyond what is kept of each shape nothing is held.
+    assert result["memory"] == result["early_memory"]
+    assert "takes NAME=FROM:TO" in complaint("bench", add_model, "--vary", "rows", status=USAGE)
+    for wrong in ("rows=3", "rows=5:3", "rows=-1:3", "rows=1:2000", "rows=a:b"):
+        assert "--vary" in complaint("bench", add_model, "--vary", wrong)
+    assert "no open extent" in complaint("bench", add_model, "--vary", "cols=1:3")
+
+
 # ---- inputs and outputs ----
 
 

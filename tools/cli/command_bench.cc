@@ -21,6 +21,8 @@ struct BenchOptions : ModelOptions {
   double warm_up_seconds = 0.5;
   bool nodes = false;
   std::string trace_file;  // empty: none
+  uint64_t runs = 0;       // to measure; 0: as many as fit into `seconds`
+  std::string vary;        // NAME=FROM:TO; empty: one set of inputs
 };
 
 /// Times in nanoseconds. A sample is the mean of `runs_per_sample` runs: runs shorter than the
@@ -46,23 +48,32 @@ struct Measurement {
   uint64_t resident_growth = 0;  // bytes, from before loading to after the last run
   uint64_t peak_growth = 0;
   MemoryUse memory;
+  MemoryUse early_memory;  // when every set of inputs has had its first runs
   std::vector<NodeTime> nodes;
 };
 
-/// One run after another, with inputs and outputs bound if all are tensors that can be.
+/// One run after another, of one set of inputs after another. With a single set inputs and outputs
+/// are bound if all are tensors that can be.
 class Runner {
  public:
-  Runner(Session& session, Inputs inputs) : session_(session), inputs_(std::move(inputs)) {
-    const std::vector<Value> outputs = session_.run_values(inputs_);
+  /// Runs each set a few times: the first run records what the next plans, which the third may
+  /// capture.
+  Runner(Session& session, std::vector<Inputs> sets) : session_(session), sets_(std::move(sets)) {
+    std::vector<Value> outputs;
+    for (int round = 0; round < (sets_.size() > 1 ? 3 : 1); ++round) {
+      for (const Inputs& inputs : sets_) outputs = session_.run_values(inputs);
+    }
+    if (sets_.size() > 1) return;
     const auto is_bindable = [](const Value& value) {
       return value.kind() == Kind::kTensor && value.tensor().dtype() != DType::kString;
     };
+    const Inputs& inputs = sets_.front();
     const bool bindable = std::all_of(outputs.begin(), outputs.end(), is_bindable) &&
-                          std::all_of(inputs_.begin(), inputs_.end(),
+                          std::all_of(inputs.begin(), inputs.end(),
                                       [&](const auto& input) { return is_bindable(input.second); });
     if (!bindable) return;
     binding_ = std::make_unique<Binding>(session_);
-    for (const auto& [name, value] : inputs_) binding_->input(name, value.tensor());
+    for (const auto& [name, value] : inputs) binding_->input(name, value);
     for (size_t i = 0; i < outputs.size(); ++i) {
       const Tensor like = outputs[i].tensor();
       binding_->output(session_.outputs()[i].name, Tensor(like.dtype(), like.shape()));
@@ -72,13 +83,14 @@ class Runner {
     if (binding_) {
       binding_->run();
     } else {
-      session_.run_values(inputs_);
+      session_.run_values(sets_[next_++ % sets_.size()]);
     }
   }
 
  private:
   Session& session_;
-  Inputs inputs_;
+  std::vector<Inputs> sets_;
+  size_t next_ = 0;
   std::unique_ptr<Binding> binding_;
 };
 
@@ -97,11 +109,11 @@ double warm_up(Runner& runner, double seconds) {
   return nanoseconds_since(start) / static_cast<double>(runs);
 }
 
-Latency measure(Runner& runner, double seconds, double expected_ns) {
+Latency measure(Runner& runner, double seconds, uint64_t runs, double expected_ns) {
   constexpr double kLeastSample = 20'000;  // ns: reading the clock is then far below a percent
   Latency latency;
   latency.runs_per_sample =
-      std::max<uint64_t>(1, static_cast<uint64_t>(kLeastSample / expected_ns));
+      runs > 0 ? 1 : std::max<uint64_t>(1, static_cast<uint64_t>(kLeastSample / expected_ns));
   const double sample_ns = std::max(expected_ns, kLeastSample);
   latency.samples.reserve(static_cast<size_t>(2e9 * seconds / sample_ns) + 1);
   Progress progress("measuring");
@@ -113,8 +125,9 @@ Latency measure(Runner& runner, double seconds, double expected_ns) {
     latency.samples.push_back(nanoseconds_since(sample) /
                               static_cast<double>(latency.runs_per_sample));
     elapsed = nanoseconds_since(start);
-    progress.show(elapsed / (1e9 * seconds));
-  } while (elapsed < 1e9 * seconds);
+    progress.show(runs > 0 ? static_cast<double>(latency.samples.size()) / static_cast<double>(runs)
+                           : elapsed / (1e9 * seconds));
+  } while (runs > 0 ? latency.samples.size() < runs : elapsed < 1e9 * seconds);
   std::sort(latency.samples.begin(), latency.samples.end());
   return latency;
 }
@@ -127,17 +140,18 @@ Measurement measure_model(Runtime& runtime, const BenchOptions& options) {
   Clock::time_point start = Clock::now();
   Session session(runtime, options.model, session_with);
   result.load_ms = milliseconds(Clock::now() - start);
-  Inputs inputs = make_inputs(session.inputs(), options.inputs);
+  std::vector<Inputs> sets = make_input_sets(session.inputs(), options.inputs, options.vary);
   start = Clock::now();
-  session.run_values(inputs);
+  session.run_values(sets.front());
   result.first_run_ms = milliseconds(Clock::now() - start);
-  Runner runner(session, std::move(inputs));
+  Runner runner(session, std::move(sets));
+  result.early_memory = session.memory();
   const double expected_ns = warm_up(runner, options.warm_up_seconds);
   // Before the samples are kept: they are this program's and not the model's.
   result.resident_growth = resident_bytes() - std::min(before, resident_bytes());
   result.peak_growth = peak_resident_bytes() - std::min(before, peak_resident_bytes());
   session.reset_profile();
-  result.latency = measure(runner, options.seconds, expected_ns);
+  result.latency = measure(runner, options.seconds, options.runs, expected_ns);
   result.memory = session.memory();
   if (options.nodes) result.nodes = session.profile();
   return result;
@@ -149,7 +163,7 @@ void take_trace(Runtime& runtime, const BenchOptions& options) {
   BenchOptions traced = options;
   traced.profile = options.trace_file;
   Session session(runtime, options.model, session_options(traced));
-  Runner runner(session, make_inputs(session.inputs(), options.inputs));
+  Runner runner(session, make_input_sets(session.inputs(), options.inputs, options.vary));
   for (int i = 0; i < kRuns; ++i) runner.run();
 }
 
@@ -202,6 +216,7 @@ Json measurement_to_json(const Measurement& result, const BenchOptions& options)
             {"resident_growth_bytes", result.resident_growth},
             {"peak_growth_bytes", result.peak_growth},
             {"memory", to_json(result.memory)}};
+  if (!options.vary.empty()) json["early_memory"] = to_json(result.early_memory);
   if (options.nodes) json["nodes"] = times_to_json(result.nodes);
   if (!options.trace_file.empty()) json["profile"] = options.trace_file;
   return json;
@@ -272,6 +287,13 @@ void add_bench(CLI::App& app, Action& chosen) {
                    "How long to run before that; default: 0.5")
       ->type_name("S")
       ->check(CLI::Range(0.0, 86400.0));
+  command->add_option("--runs", options->runs, "Measure that many runs, however long they take")
+      ->type_name("N")
+      ->check(CLI::Range(1, 100'000'000));
+  command
+      ->add_option("--vary", options->vary,
+                   "Give an extent, named as for --dim, each of these numbers in turn, run by run")
+      ->type_name("NAME=FROM:TO");
   command->add_flag("--nodes", options->nodes,
                     "Print the time of each node; taking them costs some time itself");
   command

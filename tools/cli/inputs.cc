@@ -186,4 +186,30 @@ Inputs make_inputs(const std::vector<ValueInfo>& declared, const InputOptions& o
   return inputs;
 }
 
+std::vector<Inputs> make_input_sets(const std::vector<ValueInfo>& declared,
+                                    const InputOptions& options, const std::string& vary) {
+  if (vary.empty()) return {make_inputs(declared, options)};
+  constexpr int64_t kMost = 1000;
+  const auto [name, range] = split(vary, "--vary", "FROM:TO");
+  const size_t colon = range.find(':');
+  int64_t from = 0;
+  int64_t to = -1;
+  const auto read = [](const std::string& text, int64_t& number) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc() && end == text.data() + text.size();
+  };
+  if (colon == std::string::npos || !read(range.substr(0, colon), from) ||
+      !read(range.substr(colon + 1), to) || from < 0 || to < from || to - from >= kMost) {
+    fail("--vary " + vary + ": expected NAME=FROM:TO, of at most " + std::to_string(kMost) +
+         " numbers from 0");
+  }
+  std::vector<Inputs> sets;
+  for (int64_t extent = from; extent <= to; ++extent) {
+    InputOptions one = options;
+    one.dims.push_back(name + "=" + std::to_string(extent));
+    sets.push_back(make_inputs(declared, one));
+  }
+  return sets;
+}
+
 }  // namespace gantry::cli

@@ -30,4 +30,9 @@ void add_input_options(CLI::App& command, InputOptions& options);
 /// extent that random elements need is not known.
 Inputs make_inputs(const std::vector<ValueInfo>& declared, const InputOptions& options);
 
+/// Inputs for each value of a --dim in turn. `vary`: NAME=FROM:TO, both included; empty: one set.
+/// INVALID_ARGUMENT: as make_inputs, or no such range, or one of more than 1000.
+std::vector<Inputs> make_input_sets(const std::vector<ValueInfo>& declared,
+                                    const InputOptions& options, const std::string& vary);
+
 }  // namespace gantry::cli
