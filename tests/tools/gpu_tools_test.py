@@ -5,7 +5,9 @@ import fnmatch
 import importlib.machinery
 import importlib.util
 import json
+import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -16,6 +18,8 @@ from cuda_worker import BUILD, FAKE
 from small_graph import small_graph
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+from gpubench import models  # noqa: E402: the folder of the tools is no package
 
 
 @pytest.fixture(name="tool", scope="module")
@@ -82,9 +86,11 @@ def test_results_are_read_without_numpy(tool, tmp_path):
 
 @pytest.mark.parametrize("name", ["small_mobilenet_f16", "small_llama_int4_f16"])
 def test_the_small_models_agree(tool, fakes, tmp_path, name):
-    subprocess.run([sys.executable, "-c", tool.WRITE_SMALL_MODELS, ROOT / "tools", tmp_path], check=True)
-    assert len(list(tmp_path.glob("small_*.onnx"))) == 11
-    assert tool.compare_model(BUILD, tmp_path / f"{name}.onnx") == {"status": 0, "failed": {}}
+    folder = tmp_path / "models"
+    folder.mkdir()
+    subprocess.run([sys.executable, "-c", tool.WRITE_SMALL_MODELS, ROOT / "tools", folder], check=True)
+    assert len(list(folder.glob("small_*.onnx"))) == 11
+    assert tool.compare_model(BUILD, folder / f"{name}.onnx") == {"status": 0, "failed": {}}
 
 
 def test_models_are_compared_with_the_cpu(tool, fakes, tmp_path, monkeypatch):
@@ -94,6 +100,64 @@ def test_models_are_compared_with_the_cpu(tool, fakes, tmp_path, monkeypatch):
     for wrong in (1.0, float("nan")):
         monkeypatch.setattr(tool, "read_floats", lambda file, wrong=wrong: [2.0, wrong] if "CUDA" in str(file) else [2.0, 2.0])
         assert tool.compare_model(BUILD, tmp_path / "m.onnx")["failed"]
+
+
+def test_memory_is_watched_over_changing_shapes(tool, fakes, tmp_path, monkeypatch):
+    (tmp_path / "models").mkdir()
+    subprocess.run([sys.executable, "-c", tool.WRITE_SMALL_MODELS, ROOT / "tools", tmp_path / "models"], check=True)
+    real = tool.gantry
+    monkeypatch.setattr(tool, "gantry", lambda _, *arguments, **more: real(BUILD, *arguments, **more))
+    smi = tmp_path / "nvidia-smi"
+    smi.write_text("#!/bin/sh\nexit 9\n")
+    smi.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("GANTRY_FAKE_CUDA", "latency_us=0")
+    told = {f"MiB in {count} runs of {shapes} shapes": None for shapes in (12, 64) for count in (20, 200)}
+    assert tool.memory_growth(tmp_path, runs=200) == {"status": 0, **told, "failed": {}}
+
+    # What grows is told, whoever tells of it.
+    smi.write_text(f"#!{sys.executable}\nimport pathlib\nfile = pathlib.Path({str(tmp_path / 'used')!r})\n"
+                   "file.write_text(str(int(file.read_text()) + 100 if file.exists() else 500))\nprint(file.read_text())\n")
+    told = {"early_memory": {"arena_bytes": 64, "pool_bytes": 0}, "memory": {"arena_bytes": 64, "pool_bytes": 1}}
+
+    def grown(*_, **__):
+        time.sleep(1)
+        return 0, f"note\n{json.dumps(told)}"
+    monkeypatch.setattr(tool, "gantry", grown)
+    result = tool.memory_growth(tmp_path, runs=200)
+    assert result["MiB in 200 runs of 64 shapes"] > result["MiB in 20 runs of 64 shapes"] > 500
+    assert "64 bytes after each shape's first runs, and 65 in the end" in result["failed"]["session, 200 runs of 64 shapes"]
+    assert "MiB in use during 20 runs" in result["failed"]["device, 12 shapes"]
+    monkeypatch.setattr(tool, "gantry", lambda *_, **__: (3, "no such device"))
+    assert tool.memory_growth(tmp_path, runs=200)["failed"] == {"20 runs of 12 shapes": "no such device"}
+
+
+def test_a_folder_that_is_too_large_does_not_travel(tool, tmp_path):
+    for name, size in (("small", 10), ("large", 3000)):
+        (tmp_path / name).write_bytes(b"0" * size)
+    with pytest.raises(SystemExit, match="large .*, small"):
+        tool.require_size(tmp_path, 3000)
+    assert tool.require_size(tmp_path, 3010) == 3010
+
+
+def test_the_folder_that_travels(tool, tmp_path, capsys, monkeypatch):
+    """It is small enough, and what it holds runs where only it is."""
+    if not (BUILD / "bin" / "gantry").exists():
+        pytest.skip("gantry's command is not built")
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    if tool.gpu_of(BUILD)["state"] == "ready":
+        pytest.skip("this machine has a GPU")
+    folder = tmp_path / "gantry-gpu"
+    tool.pack(folder, [])
+    assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) < 60 << 20
+    assert f"{folder}.tar:" in capsys.readouterr().out
+    assert tool.machine.is_packed(folder) and not (folder / "bin").exists() and not tool.machine.is_packed(ROOT / "tools")
+    environment = {name: value for name, value in os.environ.items() if name not in ("LD_LIBRARY_PATH", "PYTHONPATH")}
+    for script in ("gpu-test", "gpu-bench"):
+        done = subprocess.run([sys.executable, folder / script, "--out", tmp_path / "out"], env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 3 and "CUDA:0 is absent: NVIDIA's driver library" in done.stdout, done.stdout + done.stderr
+    assert len(list(tool.unpack_cases(folder, tmp_path).iterdir())) > 1800
+    assert len(list((folder / "models").glob("*.onnx"))) == 11 and len(list((folder / "outlines").glob("*.onnx"))) == len(models.ROWS)
 
 
 def test_shares_have_every_case_once(tool, tmp_path):
@@ -111,8 +175,9 @@ def test_what_breaks_in_a_part_is_a_row(tool, fakes, tmp_path, monkeypatch):
     def broken(folder, model):
         raise KeyError(model.name)
     folder = tmp_path / "pack"
-    for name in ("models", "cases/test_add"):
+    for name in ("bin", "lib", "models", "cases/test_add"):
         (folder / name).mkdir(parents=True)
+    shutil.make_archive(str(folder / "cases"), "gztar", folder, "cases")
     (folder / "models" / "m.onnx").write_bytes(b"")
     real = tool.gantry
     monkeypatch.setattr(tool, "gantry", lambda _, *arguments, **more: real(BUILD, *[BUILD / "lib" / "gantry" / "providers.d" / "cuda.json"

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tools/gpu-bench is made of, on a machine without a GPU: its models in small, the same numbers by everything that runs them, and the report."""
 
+import importlib.machinery
+import importlib.util
 import json
 import pathlib
 import sys
@@ -8,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 from cuda_worker import BUILD, FAKE
+from small_graph import small_graph
 
 import gantry
 
@@ -131,11 +134,49 @@ def test_gantry_is_timed_by_its_command(tmp_path, monkeypatch):
     assert ways.run(way, 120)["load_ms"] > 0
 
 
+def test_loading_is_measured_with_empty_caches(tmp_path, monkeypatch):
+    if not (FAKE / "libcuda.so.1").exists():
+        pytest.skip(f"{FAKE} is not built (-DGANTRY_BUILD_TESTS=ON)")
+    loader = importlib.machinery.SourceFileLoader("gpu_bench", str(ROOT / "tools" / "gpu-bench"))
+    tool = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu_bench", loader))
+    loader.exec_module(tool)
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(FAKE))
+    model, _ = small_graph("y = Softmax(x)", {"x": np.ones((3, 5), np.float32)})
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    found = tool.loads_of(BUILD, tmp_path / "m.onnx", "-", 120)
+    # The first compiles the kernel, the second finds it: in the stand-in that is the host's compiler.
+    assert found.keys() == {"cold", "warm"} and sum(found["cold"]) > 2 * sum(found["warm"]) > 0
+    assert "no such file" in tool.loads_of(BUILD, tmp_path / "none.onnx", "-", 60)["missing"].lower()
+
+
 def test_ratios_are_to_the_best_peer(tmp_path):
     made = report.Report("a GPU", "abc", tmp_path)
     for row, ours, best in (("a", 1.0, 2.0), ("b", 4.0, 2.0)):
         made.add(row, {"gantry": [ours], "PyTorch eager": [9.0], "PyTorch graph": [best]}, {}, {}, {"gantry": [[300, 40], [12, 3]]})
+    made.add("c f32", {"gantry": [1.0], "gantry tf32": [0.6], "PyTorch graph": [2.0], "PyTorch graph tf32": [0.5]}, {}, {}, {})
     made.write()
     assert made.ratio("a") == 0.5 and made.ratio("b") == 2.0
+    assert made.ratio("c f32") == 0.5 and made.ratio("c f32", report.TF32) == 1.2 and made.ratio("a", report.TF32) is None
     assert "- a, gantry: 300 + 40 then 12 + 3" in (tmp_path / "gpu-bench.md").read_text()
-    assert "geometric mean 1.00" in (tmp_path / "gpu-bench.md").read_text()
+    assert "geometric mean of 4: 0.8801, reached (at most 0.9)" in (tmp_path / "gpu-bench.md").read_text()
+    assert "worst of 4: 2, missed (at most 1.0)" in (tmp_path / "gpu-bench.md").read_text()
+
+
+def test_aims_are_told_and_earlier_rows_stay(tmp_path):
+    first = report.Report("a GPU", "abc", tmp_path)
+    assert "- ResNet-50 1 f16, median: not measured (at most 0.22 ms)" in first.aims()
+    first.add("ResNet-50 1 f16", {"gantry": [0.2]}, {}, {}, {})
+    first.add_load("ResNet-50 1 f16", {"cold": [1500, 700], "warm": [100, 50]})
+    first.write()
+    second = report.Report("a GPU", "abc", tmp_path)
+    second.add("BERT 1x128 f16", {"gantry": [0.5]}, {}, {}, {})
+    second.write()
+    text = (tmp_path / "gpu-bench.md").read_text()
+    for line in ("- ResNet-50 1 f16, median: 0.2 ms, reached (at most 0.22 ms)", "- BERT 1x128 f16, median: 0.5 ms, missed (at most 0.34 ms)",
+                 "- ResNet-50 1 f16, cold load and first run: 2200 ms, missed (at most 2000 ms)",
+                 "- ResNet-50 1 f16, warm load and first run: 150 ms, reached (at most 300 ms)", "- ResNet-50 1 f16, cold: 1500 + 700"):
+        assert line in text, text
+    assert not report.Report("a GPU", "another commit", tmp_path).rows and not report.Report("another", "abc", tmp_path).rows
+    (tmp_path / "gpu-bench.json").write_text("{}")
+    assert not report.Report("a GPU", "abc", tmp_path).rows

@@ -12,6 +12,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
+import tempfile
+import threading
 
 LIBRARIES = ["libnvrtc.so.*", "libcublasLt.so.*", "libcudnn.so.9"]
 TOOLKITS = ["/usr/local/cuda", *sorted(glob.glob("/usr/local/cuda-*"), reverse=True), "/opt/cuda"]
@@ -75,6 +78,65 @@ def sanitizer() -> str:
     beside = [path for home in [os.environ.get("CUDA_HOME", ""), *TOOLKITS] if home
               for path in (f"{home}/bin/compute-sanitizer", f"{home}/compute-sanitizer/compute-sanitizer")]
     return shutil.which("compute-sanitizer") or next((path for path in beside if os.access(path, os.X_OK)), "")
+
+
+BINARIES = "binaries.tar.gz"
+PARTS = ("bin", "lib")  # in it
+
+
+def unpack(archive: pathlib.Path, room: pathlib.Path) -> None:
+    with tarfile.open(archive) as packed:
+        packed.extractall(room, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+
+
+def pack_binaries(folder: pathlib.Path) -> None:
+    """Puts what was built, two thirds of a folder that travels, into one file a third as large."""
+    with tarfile.open(folder / BINARIES, "w:gz") as packed:
+        for part in PARTS:
+            packed.add(folder / part, part)
+            shutil.rmtree(folder / part)
+
+
+def is_packed(folder: pathlib.Path) -> bool:
+    """Whether `tools/gpu-test --pack` made the folder."""
+    return (folder / BINARIES).exists()
+
+
+def unpack_binaries(folder: pathlib.Path) -> None:
+    """Where they are not there yet. SystemExit: nothing can be written there."""
+    if all((folder / part).exists() for part in PARTS):
+        return
+    try:
+        with tempfile.TemporaryDirectory(dir=folder) as room:
+            unpack(folder / BINARIES, pathlib.Path(room))
+            for part in PARTS:  # whole or not at all
+                shutil.rmtree(folder / part, ignore_errors=True)
+                (pathlib.Path(room) / part).rename(folder / part)
+    except OSError as error:
+        sys.exit(f"{folder}: its binaries are unpacked there, which fails: {error}; copy the folder to where there is room and files may be written")
+
+
+class WatchedMemory:
+    """While it is entered, asks what GPU 0 has in use; `most_mib` is the most, None if nvidia-smi never told."""
+
+    def __init__(self, pause_s: float = 0.2):
+        self.most_mib, self._pause_s, self._is_over = None, pause_s, threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._is_over.set()
+        self._thread.join()
+
+    def _watch(self):
+        while not self._is_over.wait(self._pause_s):
+            told = answer_of("nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits", "--id=0")
+            if not told.isdigit():
+                return
+            self.most_mib = max(self.most_mib or 0, int(told))
 
 
 def describe() -> dict:

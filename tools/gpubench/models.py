@@ -264,6 +264,17 @@ ROWS = {
     "ViT-B 1 f32": (vit, {}),
     "GPT-2 decode 256 f32": (gpt2, {}),
     "Llama 1B prefill 512 int4": (llama, {"past": 0, "length": 512, "int4": True, "dtype": "f16"}),
+    "BERT 1x128 bf16": (bert, {"dtype": "bf16"}),
+    "GPT-2 decode 256 bf16": (gpt2, {"dtype": "bf16"}),
+    "ResNet-50 1 bf16": (resnet50, {"dtype": "bf16"}),
+    "ViT-B 1 bf16": (vit, {"dtype": "bf16"}),
+    "MobileNetV2 1 bf16": (mobilenet_v2, {"dtype": "bf16"}),
+    "ResNet-50 8 f32": (resnet50, {"batch": 8}),
+    "BERT 8x128 f32": (bert, {"batch": 8}),
+    "ResNet-50 64 f32": (resnet50, {"batch": 64}),
+    "ResNet-50 8 bf16": (resnet50, {"dtype": "bf16", "batch": 8}),
+    "BERT 8x128 bf16": (bert, {"dtype": "bf16", "batch": 8}),
+    "ResNet-50 64 bf16": (resnet50, {"dtype": "bf16", "batch": 64}),
 }
 
 
@@ -285,6 +296,19 @@ def small_models():
     for name, (make, more) in SMALL.items():
         for dtype in ("f16", "f32") if name in ("resnet", "bert", "gpt2") else ("f16",):
             yield f"small_{name}_{dtype}", make(**{**more, "dtype": dtype})
+
+
+def open_model(width=64):
+    """Rows "n" of any number through what plans by shape: a product, a convolution over the rows, norms, a softmax, sums."""
+    b = Builder("f32")
+    x = b.input("x", ["n", width])
+    x = b.op("Gelu", b.op("MatMul", x, b.constant(np.eye(width, dtype=np.float32))))
+    x = b.op("LayerNormalization", x, b.constant(np.ones(width, np.float32)), axis=-1, epsilon=1e-5)
+    image = b.op("Reshape", x, b.integers(1, 1, -1, width))
+    image = b.op("Conv", image, b.constant(np.full((4, 1, 3, 3), 0.1, np.float32)), pads=[1, 1, 1, 1], kernel_shape=[3, 3])
+    sums = b.op("ReduceMax", b.op("Softmax", image, axis=-1), b.integers(2, 3), keepdims=0)
+    b.output(sums, "y")
+    return b.model()
 
 
 def outline_of(make, **more):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Times a model by gantry's command: peer_gantry.py MODEL.onnx FEEDS.npz SECONDS FOLDER OPTIONS, the provider's options as JSON
+"""Times a model by gantry's command: peer_gantry.py MODEL.onnx FEEDS.npz SECONDS FOLDER OPTIONS [SESSION], the provider's and the session's as JSON
 
 FOLDER is one that tools/gpu-test --pack made. With - for FEEDS.npz, inputs are random, and no package is needed.
 """
@@ -41,7 +41,9 @@ def main() -> int:
     folder = pathlib.Path(folder)
     with tempfile.TemporaryDirectory() as room:
         config = pathlib.Path(room) / "config.json"
-        config.write_text(json.dumps({"providers": {"options": {"cuda": json.loads(options)}}, "placement": {"fallback": "allow"}}), encoding="utf-8")
+        session = json.loads(sys.argv[6]) if len(sys.argv) > 6 else {}
+        config.write_text(json.dumps({"providers": {"options": {"cuda": json.loads(options)}}, "placement": {"fallback": "allow"}, "session": session}),
+                          encoding="utf-8")
         done = subprocess.run(command(folder, model, seconds, config, files_of(feeds, pathlib.Path(room))), capture_output=True, text=True, check=False,
                               env=machine.environment_of(folder))
     if done.returncode != 0:

@@ -17,7 +17,7 @@ from gpubench import onnx_torch, ways  # noqa: E402: the folder of the tools is 
 
 
 def runner(torch, model, feeds, how):
-    is_half = model.graph.output[0].type.tensor_type.elem_type == onnx.TensorProto.FLOAT16
+    is_half = model.graph.output[0].type.tensor_type.elem_type in (onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
     module = onnx_torch.make_module(model, channels_last=is_half).cuda()
     host = [tensor.pin_memory() for tensor in ways.torch_inputs(torch, model, feeds, "cpu")]
     device = [tensor.cuda() for tensor in host]
