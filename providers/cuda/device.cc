@@ -122,7 +122,8 @@ Device::Device(const Services& services, const DeviceFacts& known)
       driver(services.driver),
       facts(known),
       services_(services),
-      limit_(services.options.pool_bytes) {
+      limit_(services.options.pool_bytes),
+      choices_(known.name, services.options.cache) {
   require(driver.context_retain(&context_, facts.number), "making the context");
   try {
     enter();

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "blas.h"
+#include "choices.h"
 #include "dnn.h"
 #include "driver.h"
 #include "options.h"
@@ -105,6 +106,8 @@ class Device {
   /// Kernels on this device.
   LoadedPrograms& programs() { return *programs_; }
   Reorders& reorders() { return reorders_; }
+  /// Which of several ways is the fastest here.
+  Choices& choices() { return choices_; }
   /// Kernels as source, of all devices.
   Programs& source_store() { return services_.programs; }
   /// cuBLASLt, opened when it is first asked for; null: it is not to be used, or cannot be.
@@ -124,6 +127,7 @@ class Device {
   std::unique_ptr<Staging> staging_;
   std::unique_ptr<LoadedPrograms> programs_;
   Reorders reorders_;
+  Choices choices_;
   std::once_flag blas_once_;
   std::unique_ptr<Blas> blas_;
   std::once_flag dnn_once_;

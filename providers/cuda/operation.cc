@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <list>
 
 #include "stream.h"
+#include "timing.h"
 
 namespace gantry::cuda {
 namespace {
@@ -55,8 +57,8 @@ class PlanContext final : public sdk::KernelContext {
 
 bool is_host(uint64_t host_inputs, int slot) { return slot < 64 && (host_inputs >> slot & 1) != 0; }
 
-void append_input(std::vector<int64_t>& key, const sdk::Call& call, int slot,
-                  uint64_t host_inputs) {
+void append_input(std::vector<int64_t>& key, const sdk::Call& call, int slot, bool is_host,
+                  const Operation& operation) {
   if (!call.has_input(slot)) {
     key.push_back(-1);
     return;
@@ -65,11 +67,7 @@ void append_input(std::vector<int64_t>& key, const sdk::Call& call, int slot,
   key.push_back(tensor.dtype);
   key.push_back(tensor.rank);
   for (uint32_t axis = 0; axis < tensor.rank; ++axis) key.push_back(tensor.shape[axis]);
-  if (!is_host(host_inputs, slot) || tensor.size_bytes == 0) return;
-  const size_t words = (tensor.size_bytes + 7) / 8;
-  key.push_back(static_cast<int64_t>(tensor.size_bytes));
-  key.resize(key.size() + words);
-  std::memcpy(&key[key.size() - words], tensor.data, tensor.size_bytes);
+  if (is_host && tensor.size_bytes > 0) operation.add_host_input(tensor, slot, call, key);
 }
 
 Planner planner_of(const sdk::Call& call, uint64_t host_inputs, bool rounds_to_tf32,
@@ -194,7 +192,34 @@ class Runner {
           addresses.at(i) = address_of(step.buffers[i]);
         return step.call(stream_, addresses.data());
       }
+      case Step::Kind::kChoice:
+        if (step.chosen < 0) choose(step);
+        for (Step& one : step.ways[static_cast<size_t>(step.chosen)]) run_step(one);
+        return;
     }
+  }
+
+  // The first run of a plan waits for the device; captures are of later ones.
+  void choose(Step& step) {
+    Choices& choices = stream_.device().choices();
+    step.chosen = choices.find(step.chosen_for, static_cast<int>(step.ways.size()));
+    if (step.chosen >= 0) return;
+    step.chosen = 0;
+    float best = std::numeric_limits<float>::infinity();
+    for (size_t way = 0; way < step.ways.size(); ++way) {
+      const float time = time_of(stream_, [&] {
+        try {
+          for (Step& one : step.ways[way]) run_step(one);
+        } catch (const sdk::Error&) {  // shows again if no way is better
+          return 1;
+        }
+        return 0;
+      });
+      if (time >= best) continue;
+      best = time;
+      step.chosen = static_cast<int>(way);
+    }
+    choices.keep(step.chosen_for, step.chosen);
   }
 
   void launch(Step& step) {
@@ -217,6 +242,14 @@ class Runner {
 
 }  // namespace
 
+void Operation::add_host_input(const gantry_tensor& tensor, int, const sdk::Call&,
+                               std::vector<int64_t>& key) const {
+  const size_t words = (tensor.size_bytes + 7) / 8;
+  key.push_back(static_cast<int64_t>(tensor.size_bytes));
+  key.resize(key.size() + words);
+  std::memcpy(&key[key.size() - words], tensor.data, tensor.size_bytes);
+}
+
 std::unique_ptr<sdk::KernelContext> PlannedKernel::make_context() const {
   return std::make_unique<PlanContext>();
 }
@@ -228,7 +261,7 @@ void PlannedKernel::run(sdk::Call& call) const {
   auto& context = static_cast<PlanContext&>(*call.context());
   context.key.clear();
   for (int slot = 0; slot < call.input_count(); ++slot)
-    append_input(context.key, call, slot, host_inputs_);
+    append_input(context.key, call, slot, is_host(host_inputs_, slot), *operation_);
   for (int slot = 0; slot < call.output_count(); ++slot)
     context.key.push_back(call.wants(slot) ? 1 : 0);
   BoundPlan* bound = context.find();

@@ -22,8 +22,14 @@ class Operation {
   Operation& operator=(const Operation&) = delete;
   virtual ~Operation() = default;
   /// Adds outputs and steps for the planner's inputs. Depends on their types, shapes and, of slots
-  /// in host memory, on their values, and on nothing else. INVALID_ARGUMENT: they do not fit.
+  /// in host memory, on what add_host_input says, and on nothing else. INVALID_ARGUMENT: they do
+  /// not fit.
   virtual void plan(Planner& planner) const = 0;
+  /// Appends to the key of plans what `plan` reads of an input in host memory: all of its bytes,
+  /// or, for an operation that says so, less, so that one plan serves many values. `tensor` is
+  /// input `slot` of the call and has elements.
+  virtual void add_host_input(const gantry_tensor& tensor, int slot, const sdk::Call& call,
+                              std::vector<int64_t>& key) const;
 };
 
 /// Runs an operation. The first run of each shape makes the plan and loads its kernels; later ones

@@ -102,6 +102,21 @@ void Planner::call(std::vector<Buffer> buffers,
   plan_.steps.push_back(std::move(step));
 }
 
+void Planner::end_choice(const std::string& text) {
+  Step choice;
+  choice.kind = Step::Kind::kChoice;
+  choice.chosen_for = text;
+  choice.ways.resize(ways_begin_.size());
+  for (size_t way = ways_begin_.size(); way-- > 0;) {
+    const auto begin = plan_.steps.begin() + static_cast<std::ptrdiff_t>(ways_begin_[way]);
+    choice.ways[way].assign(std::make_move_iterator(begin),
+                            std::make_move_iterator(plan_.steps.end()));
+    plan_.steps.erase(begin, plan_.steps.end());
+  }
+  ways_begin_.clear();
+  plan_.steps.push_back(std::move(choice));
+}
+
 void Planner::add_launch(const std::string& source, int64_t blocks, int threads,
                          const void* parameters, size_t size_bytes,
                          std::vector<std::pair<size_t, Buffer>> addresses) {

@@ -73,7 +73,7 @@ struct InputFacts {
 
 /// A piece of work of a plan.
 struct Step {
-  enum class Kind : uint8_t { kLaunch, kFill, kCopy, kCall };
+  enum class Kind : uint8_t { kLaunch, kFill, kCopy, kCall, kChoice };
   Kind kind = Kind::kLaunch;
   // kLaunch
   const Program* program = nullptr;
@@ -89,6 +89,10 @@ struct Step {
   int fills = -1;  // kept memory that it fills, by number: left out once that is filled; -1: none
   // kCall: a library's function, with the addresses of the buffers
   std::function<void(Stream& stream, void* const* addresses)> call;
+  // kChoice: ways to the same, of which the first run times each and later ones take the fastest
+  std::vector<std::vector<Step>> ways;
+  std::string chosen_for;  // names what is done, for all plans and processes
+  int chosen = -1;         // number of the way
 };
 
 struct PlannedOutput {
@@ -169,6 +173,11 @@ class Planner {
   void copy(Buffer target, Buffer source, uint64_t size_bytes);
   void call(std::vector<Buffer> buffers, std::function<void(Stream&, void* const*)> function);
 
+  /// What is planned from here to the next `begin_way` or to `end_choice` is one way of doing what
+  /// the others do too. The fastest is taken; `text` names what they do.
+  void begin_way() { ways_begin_.push_back(plan_.steps.size()); }
+  void end_choice(const std::string& text);
+
   Plan finish() && { return std::move(plan_); }
 
   const int multiprocessors;  ///< of the device
@@ -193,7 +202,8 @@ class Planner {
   Programs& programs_;
   std::vector<InputFacts> inputs_;
   std::vector<uint8_t> wanted_;
-  size_t kept_begin_ = 0;  // of the steps that fill kept memory
+  size_t kept_begin_ = 0;           // of the steps that fill kept memory
+  std::vector<size_t> ways_begin_;  // of the steps of each way of a choice
   Plan plan_;
 };
 

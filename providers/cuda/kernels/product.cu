@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A block makes a tile of 64 x 64, a thread 4 x 4 of it, from strips of 16 in shared memory. A, B:
-// types of the factors; T of the result, C computed with; BATCH_RANK, HAS_GELU: given.
+// types of the factors; T of the result, C computed with; BATCH_RANK: given.
 #define TILE 64
 #define STRIP 16
 
@@ -55,15 +55,7 @@ KERNEL(ProductParameters) {
       const i64 m = row + y + 16 * i;
       const i64 n = column + x + 16 * j;
       if (m >= p.m || n >= p.n) continue;
-      C value = sums[i][j];
-      if (p.alpha != 1) value = (C)(value * (C)p.alpha);
-      if (p.c) value += (C)(p.beta == 1 ? (C)1 : (C)p.beta) * (C)load(((const T*)p.c)[m * p.c_row + n * p.c_column]);
-      if (p.added) value += (C)load(((const T*)p.added)[((i64)batch * p.m + m) * p.n + n]);
-      if (p.has_relu && value < (C)0) value = 0;
-#if HAS_GELU
-      value = (C)0.5 * value * ((C)1 + tanh_((C)0.79788456080286535588 * (value + (C)0.044715 * value * value * value)));
-#endif
-      ((T*)p.result)[((i64)batch * p.m + m) * p.n + n] = store<T>(value);
+      write_product(p, batch, m, n, sums[i][j]);
     }
   }
 }

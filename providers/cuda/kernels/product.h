@@ -21,6 +21,8 @@ struct ProductParameters {
   long long a_batch[MOST_AXES];
   long long b_batch[MOST_AXES];
   unsigned tiles_m, tiles_n;
+  void* partial;  // of a few rows: what several blocks make of an element, [splits, m, n]
+  int splits;     // shares of the inner axis
   int has_relu;  // what is below 0 becomes 0
 };
 #endif

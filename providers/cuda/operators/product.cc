@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices, by cuBLASLt where it is there and has an algorithm, else by the provider's
 // own kernel: MatMul, Gemm, MatMulInteger, com.microsoft's FusedMatMul.
-#include "../kernels/product.h"
-
 #include <algorithm>
 #include <limits>
 #include <optional>
 
-#include "../kernel_texts.h"
 #include "../product_chain.h"
-#include "../stream.h"
 #include "operators.h"
+#include "product_call.h"
 #include "rows_product.h"
 
 namespace gantry::cuda {
@@ -112,33 +109,7 @@ std::optional<ProductShape> blas_shape(const Planner& planner, const Product& pr
   return shape;
 }
 
-// `bias`, `added`: input slots of the bias and of c, if the shape has them.
-void call_blas(Planner& planner, const ProductShape& shape, const Buffer& y, int bias, int added) {
-  std::vector<Buffer> buffers = {y, planner.scratch(kBlasWorkspaceBytes), Planner::in(0),
-                                 Planner::in(1)};
-  if (shape.has_bias) buffers.push_back(Planner::in(bias));
-  if (shape.beta != 0) buffers.push_back(Planner::in(added));
-  const size_t last = buffers.size() - 1;
-  planner.call(std::move(buffers), [shape, last](Stream& stream, void* const* at) {
-    stream.device().blas()->run(shape, stream, at[2], at[3], shape.beta != 0 ? at[last] : nullptr,
-                                shape.has_bias ? at[4] : nullptr, at[0], at[1]);
-  });
-}
-
 using Addresses = std::vector<std::pair<const void* const*, Buffer>>;
-
-void launch_product(Planner& planner, const Walk& walk, const ProductParameters& parameters,
-                    const Addresses& addresses, uint32_t result_dtype, uint32_t a_dtype,
-                    uint32_t b_dtype, bool has_gelu = false) {
-  const std::string body =
-      "\ntypedef " + type_name(a_dtype) + " A;\ntypedef " + type_name(b_dtype) + " B;\ntypedef " +
-      type_name(result_dtype) + " T;\ntypedef " + computed_name(result_dtype) +
-      " C;\n#define BATCH_RANK " + std::to_string(walk.rank()) + "\n#define HAS_GELU " +
-      (has_gelu ? "1\n" : "0\n") + std::string(kernel_text("product.cu"));
-  const int64_t blocks = walk.count() * parameters.tiles_m * parameters.tiles_n;
-  planner.launch(kernel_source({"index.h", "index.cu", "product.h"}, body), blocks, 256, parameters,
-                 addresses);
-}
 
 class MatMul final : public Operation {
  public:
@@ -177,34 +148,49 @@ class MatMul final : public Operation {
     Walk walk;
     ProductParameters parameters = product.parameters(walk);
     if (count_of(shape) == 0) return;
-    if (auto blas = is_integer_ ? std::nullopt : blas_shape(planner, product, walk)) {
-      blas->has_bias = epilogue_.has_bias;
-      blas->activation = epilogue_.activation;
-      blas->beta = epilogue_.has_addend ? 1 : 0;
-      if (planner.supports(*blas)) return call_blas(planner, *blas, y, 2, addend);
+    ProductCall call = {parameters,
+                        walk,
+                        dtype,
+                        planner.input(0).dtype,
+                        planner.input(1).dtype,
+                        y,
+                        Planner::in(0),
+                        Planner::in(1),
+                        {},
+                        epilogue_.activation == ProductActivation::kGeluTanh,
+                        {},
+                        Planner::in(2),
+                        Planner::in(addend)};
+    if (!is_integer_) call.blas = blas_shape(planner, product, walk);
+    if (call.blas) {
+      call.blas->has_bias = epilogue_.has_bias;
+      call.blas->activation = epilogue_.activation;
+      call.blas->beta = epilogue_.has_addend ? 1 : 0;
     }
-    Addresses addresses = {
-        {&parameters.result, y}, {&parameters.a, Planner::in(0)}, {&parameters.b, Planner::in(1)}};
     parameters.has_relu = epilogue_.activation == ProductActivation::kRelu ? 1 : 0;
     if (epilogue_.has_bias) {
       parameters.c_column = 1;
       parameters.beta = 1;
-      addresses.emplace_back(&parameters.c, Planner::in(2));
+      call.more.emplace_back(&parameters.c, Planner::in(2));
     }
-    if (epilogue_.has_addend) addresses.emplace_back(&parameters.added, Planner::in(addend));
-    if (is_integer_ && planner.has_input(2)) {
-      addresses.emplace_back(&parameters.a_zero, Planner::in(2));
-      parameters.a_zero_row = planner.input(2).element_count() == 1 ? 0 : 1;
-    }
-    if (is_integer_ && planner.has_input(3)) {
-      addresses.emplace_back(&parameters.b_zero, Planner::in(3));
-      parameters.b_zero_column = planner.input(3).element_count() == 1 ? 0 : 1;
-    }
-    launch_product(planner, walk, parameters, addresses, dtype, planner.input(0).dtype,
-                   planner.input(1).dtype, epilogue_.activation == ProductActivation::kGeluTanh);
+    if (epilogue_.has_addend) call.more.emplace_back(&parameters.added, Planner::in(addend));
+    if (is_integer_) add_zeros(planner, parameters, call.more);
+    plan_product(planner, call);
   }
 
  private:
+  static void add_zeros(const Planner& planner, ProductParameters& parameters,
+                        Addresses& addresses) {
+    if (planner.has_input(2)) {
+      addresses.emplace_back(&parameters.a_zero, Planner::in(2));
+      parameters.a_zero_row = planner.input(2).element_count() == 1 ? 0 : 1;
+    }
+    if (planner.has_input(3)) {
+      addresses.emplace_back(&parameters.b_zero, Planner::in(3));
+      parameters.b_zero_column = planner.input(3).element_count() == 1 ? 0 : 1;
+    }
+  }
+
   ProductEpilogue epilogue_;
   bool is_integer_;
   bool transposes_a_;
@@ -233,8 +219,19 @@ class Gemm final : public Operation {
     const Buffer y = planner.output(0, dtype, shape);
     Walk walk;
     ProductParameters parameters = product.parameters(walk);
-    Addresses addresses = {
-        {&parameters.result, y}, {&parameters.a, Planner::in(0)}, {&parameters.b, Planner::in(1)}};
+    ProductCall call = {parameters,
+                        walk,
+                        dtype,
+                        dtype,
+                        planner.input(1).dtype,
+                        y,
+                        Planner::in(0),
+                        Planner::in(1),
+                        {},
+                        activation_ == ProductActivation::kGeluTanh,
+                        {},
+                        Planner::in(2),
+                        Planner::in(2)};
     if (planner.has_input(2)) {
       if (broadcast(planner.shape(2), shape) != shape) {
         throw sdk::Error(GANTRY_INVALID_ARGUMENT, "input 2 has the shape " +
@@ -245,24 +242,21 @@ class Gemm final : public Operation {
       parameters.c_row = strides[0];
       parameters.c_column = strides[1];
       parameters.beta = beta_;
-      addresses.emplace_back(&parameters.c, Planner::in(2));
+      call.more.emplace_back(&parameters.c, Planner::in(2));
     }
     if (count_of(shape) == 0) return;
     parameters.has_relu = activation_ == ProductActivation::kRelu ? 1 : 0;
-    if (auto blas = blas_shape(planner, product, walk)) {
-      blas->activation = activation_;
+    call.blas = blas_shape(planner, product, walk);
+    if (call.blas) {
       const bool is_whole = planner.has_input(2) && planner.shape(2) == shape;
-      if (is_whole) blas->beta = beta_;
+      call.blas->activation = activation_;
+      if (is_whole) call.blas->beta = beta_;
       // One number for each column; of one column that is one number, whatever its shape.
-      blas->has_bias = planner.has_input(2) && !is_whole && parameters.c_row == 0 &&
-                       (parameters.c_column == 1 || blas->n == 1) && beta_ == 1;
-      const bool takes_all = !planner.has_input(2) || is_whole || blas->has_bias;
-      if (takes_all && planner.supports(*blas)) {
-        return call_blas(planner, *blas, y, 2, 2);
-      }
+      call.blas->has_bias = planner.has_input(2) && !is_whole && parameters.c_row == 0 &&
+                            (parameters.c_column == 1 || call.blas->n == 1) && beta_ == 1;
+      if (planner.has_input(2) && !is_whole && !call.blas->has_bias) call.blas.reset();
     }
-    launch_product(planner, walk, parameters, addresses, dtype, planner.input(0).dtype,
-                   planner.input(1).dtype, activation_ == ProductActivation::kGeluTanh);
+    plan_product(planner, call);
   }
 
  private:
@@ -313,27 +307,24 @@ void plan_rows_product(Planner& planner, const RowsProduct& product, const Buffe
   shape.m = product.m;
   shape.n = product.n;
   shape.k = product.k;
-  shape.b_is_transposed = true;
+  shape.b_is_transposed = product.b_is_transposed;
   shape.has_bias = bias != nullptr;
   shape.rounds_to_tf32 = planner.rounds_to_tf32();
-  if (planner.supports(shape)) {
-    std::vector<Buffer> buffers = {y, planner.scratch(kBlasWorkspaceBytes), a, b};
-    if (bias) buffers.push_back(*bias);
-    return planner.call(std::move(buffers), [shape](Stream& stream, void* const* at) {
-      stream.device().blas()->run(shape, stream, at[2], at[3], nullptr,
-                                  shape.has_bias ? at[4] : nullptr, at[0], at[1]);
-    });
-  }
-  Product whole(factor_of({product.m, product.k}, false), factor_of({product.n, product.k}, true));
+  const Extents b_shape =
+      product.b_is_transposed ? Extents{product.n, product.k} : Extents{product.k, product.n};
+  Product whole(factor_of({product.m, product.k}, false),
+                factor_of(b_shape, product.b_is_transposed));
   Walk walk;
   ProductParameters parameters = whole.parameters(walk);
-  Addresses addresses = {{&parameters.result, y}, {&parameters.a, a}, {&parameters.b, b}};
+  const uint32_t dtype = product.dtype;
+  ProductCall call = {parameters, walk, dtype, dtype, dtype, y, a, b, {}, false, shape, {}, {}};
   if (bias) {
     parameters.c_column = 1;
     parameters.beta = 1;
-    addresses.emplace_back(&parameters.c, *bias);
+    call.more.emplace_back(&parameters.c, *bias);
+    call.bias = *bias;
   }
-  launch_product(planner, walk, parameters, addresses, product.dtype, product.dtype, product.dtype);
+  plan_product(planner, call);
 }
 
 std::unique_ptr<Operation> make_product(const NodeView& anchor, const ProductEpilogue& epilogue) {

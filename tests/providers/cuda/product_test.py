@@ -128,3 +128,39 @@ def test_a_precision_that_the_device_does_not_take(tmp_path):
     with pytest.raises(RuntimeError, match='no provider of CUDA:0 computes in "bf16"; "cuda" takes f32 and tf32. Leave'):
         worker.run(*small_graph("y = MatMul(a, b)", {"a": random(2, 3), "b": random(3, 4)}))
     worker.close()
+
+
+FEW = {"row": (1, 64, 72), "rows": (3, 256, 40), "most": (8, 96, 24), "shared_inner": (2, 2048, 16), "narrow": (1, 16, 8), "no_whole_tile": (5, 128, 200)}
+
+
+@pytest.mark.parametrize("shape", FEW)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("lies", ["rows", "columns"])
+def test_few_rows(both, shape, dtype, lies):
+    """A matrix that lies by its rows or by its columns; of the latter numbers may be such as are no whole vectors."""
+    m, k, n = FEW[shape]
+    if lies == "columns":
+        n += 1
+    feeds = {"a": random(m, k, dtype=dtype), "b": random(*((k, n) if lies == "rows" else (n, k)), dtype=dtype, seed=1) / np.asarray(8, dtype)}
+    tolerance = {np.float32: 1e-4, np.float16: 2e-2}.get(dtype, 0.1)
+    compare_all(both, *small_graph(f"y = Gemm<transB={int(lies == 'columns')}>(a, b)", feeds), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("case", ["bias", "both", "gemm", "gelu", "addend", "addend_and_relu"])
+@pytest.mark.parametrize("shape", ["rows", "shared_inner"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_what_stands_behind_few_rows(both, case, shape, dtype):
+    m, k, n = FEW[shape]
+    text, kernel = EPILOGUES[case]
+    feeds = {"a": random(m, k, dtype=dtype), "b": random(k, n, dtype=dtype, seed=1) / np.asarray(8, dtype), "d": random(m, n, dtype=dtype, seed=3)}
+    feeds = {name: value for name, value in feeds.items() if name != "d" or "d" in text.replace("Add", "").replace("Gemm", "")}
+    kernels = compare_all(both, *small_graph(text, feeds, {"c": random(n, dtype=dtype, seed=2)}), rtol=3e-2 if dtype == np.float16 else 1e-4,
+                          atol=3e-2 if dtype == np.float16 else 1e-4)
+    if case != "gelu" or dtype == np.float16:
+        assert set(kernels) == {f"cuda.{kernel}"}
+
+
+@pytest.mark.parametrize("batch", [(4, 2), (2, 1), (3, 3)])
+def test_few_rows_of_a_batch(both, batch):
+    """A right factor for all makes them rows of one product, as long as they are few."""
+    compare_all(both, *small_graph("y = MatMul(a, b)", {"a": random(*batch, 32), "b": random(32, 24)}), rtol=1e-4, atol=1e-4)

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "choices.h"
+
+namespace gantry::cuda {
+
+std::string Choices::key_of(const std::string& text) const {
+  return CodeCache::key_of("choice-1|" + device_ + "|" + text);
+}
+
+int Choices::find(const std::string& text, int count) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = known_.find(text);
+  if (found != known_.end()) return found->second < count ? found->second : -1;
+  std::string kept;
+  if (!cache_.load(key_of(text), kept) || kept.size() != 1) return -1;
+  const int chosen = kept[0] - '0';
+  if (chosen < 0 || chosen >= count) return -1;
+  known_[text] = chosen;
+  return chosen;
+}
+
+void Choices::keep(const std::string& text, int chosen) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  known_[text] = chosen;
+  cache_.store(key_of(text), std::string(1, static_cast<char>('0' + chosen)));
+}
+
+}  // namespace gantry::cuda

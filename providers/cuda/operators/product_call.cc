@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "product_call.h"
+
+#include <algorithm>
+
+#include "../kernel_texts.h"
+#include "../stream.h"
+
+namespace gantry::cuda {
+namespace {
+
+using Addresses = std::vector<std::pair<const void* const*, Buffer>>;
+
+constexpr int64_t kMostFewRows = 8;
+constexpr int64_t kMostSplits = 16;
+
+Addresses addresses_of(const ProductCall& call) {
+  const ProductParameters& p = call.parameters;
+  Addresses addresses = call.more;
+  addresses.emplace_back(&p.result, call.y);
+  addresses.emplace_back(&p.a, call.a);
+  addresses.emplace_back(&p.b, call.b);
+  return addresses;
+}
+
+std::string source_of(const ProductCall& call, const std::string& defines, const char* file) {
+  return kernel_source(
+      {"index.h", "index.cu", "product.h"},
+      "\ntypedef " + type_name(call.a_dtype) + " A;\ntypedef " + type_name(call.b_dtype) +
+          " B;\ntypedef " + type_name(call.dtype) + " T;\ntypedef " + computed_name(call.dtype) +
+          " C;\n#define HAS_GELU " + (call.has_gelu ? "1\n" : "0\n") + defines +
+          std::string(kernel_text("product_result.cu")) + std::string(kernel_text(file)));
+}
+
+std::string define(const char* name, int64_t value) {
+  return std::string("#define ") + name + " " + std::to_string(value) + "\n";
+}
+
+void call_blas(Planner& planner, const ProductCall& call) {
+  const ProductShape shape = *call.blas;
+  std::vector<Buffer> buffers = {call.y, planner.scratch(kBlasWorkspaceBytes), call.a, call.b};
+  if (shape.has_bias) buffers.push_back(*call.bias);
+  if (shape.beta != 0) buffers.push_back(*call.added);
+  const size_t last = buffers.size() - 1;
+  planner.call(std::move(buffers), [shape, last](Stream& stream, void* const* at) {
+    stream.device().blas()->run(shape, stream, at[2], at[3], shape.beta != 0 ? at[last] : nullptr,
+                                shape.has_bias ? at[4] : nullptr, at[0], at[1]);
+  });
+}
+
+void launch_tiles(Planner& planner, const ProductCall& call) {
+  const ProductParameters& p = call.parameters;
+  planner.launch(source_of(call, define("BATCH_RANK", call.walk.rank()), "product.cu"),
+                 call.walk.count() * p.tiles_m * p.tiles_n, 256, p, addresses_of(call));
+}
+
+// Elements that are read as one, 16 bytes of them.
+int64_t vector_of(const ProductCall& call) { return 16 / bytes_of(call.dtype); }
+
+// Whether a few rows meet a matrix whose rows or columns lie dense and in whole vectors. Of a batch
+// the matrix must be the same for all.
+bool is_of_few_rows(const ProductCall& call) {
+  const ProductParameters& p = call.parameters;
+  constexpr sdk::DTypeSet kTypes = sdk::dtypes(GANTRY_FLOAT, GANTRY_FLOAT16, GANTRY_BFLOAT16);
+  if (!(sdk::dtype_bit(call.dtype) & kTypes) || call.a_dtype != call.dtype ||
+      call.b_dtype != call.dtype)
+    return false;
+  const int64_t batch = call.walk.count();
+  const bool is_one = batch == 1 || (call.walk.rank() == 1 && call.walk.strides[1][0] == 0 &&
+                                     call.walk.strides[0][0] == p.m * p.k && p.c_row == 0);
+  const bool is_dense = p.a_column == 1 && (p.m == 1 || p.a_row == p.k);
+  const int64_t vector = vector_of(call);
+  const bool lies_by_rows = p.b_column == 1 && p.b_row == p.n && p.n % vector == 0;
+  const bool lies_by_columns = p.b_row == 1 && p.b_column == p.k;
+  return is_one && is_dense && p.m * batch <= kMostFewRows && p.k >= vector && p.k % vector == 0 &&
+         (lies_by_rows || lies_by_columns);
+}
+
+void launch_by_columns(Planner& planner, const ProductCall& call, const ProductParameters& p,
+                       const std::string& rows) {
+  constexpr int64_t kWarps = 8;
+  const int64_t columns = p.n >= 2 * 2 * kWarps * planner.multiprocessors ? 2 : 1;
+  planner.launch(source_of(call, rows + define("COLUMNS", columns), "few_rows_transposed.cu"),
+                 (p.n + kWarps * columns - 1) / (kWarps * columns), 32 * kWarps, p,
+                 addresses_of(call));
+}
+
+void launch_by_rows(Planner& planner, const ProductCall& call, ProductParameters& p,
+                    const std::string& rows) {
+  constexpr int64_t kBlock = 256;
+  const int64_t vector = vector_of(call);
+  const int64_t wanted = planner.multiprocessors;
+  // Fewer columns for each block until there are two blocks for each multiprocessor; then the inner
+  // axis is shared too.
+  int64_t lanes = 8;
+  const auto tiles = [&] { return (p.n + lanes * vector - 1) / (lanes * vector); };
+  while (lanes > 2 && tiles() < 2 * wanted) lanes /= 2;
+  const int64_t rounds = p.k / vector / (kBlock / lanes);  // of a block's groups
+  p.tiles_n = static_cast<unsigned>(tiles());
+  p.splits = static_cast<int>(std::clamp<int64_t>(
+      std::min(wanted / std::max<int64_t>(tiles(), 1), rounds), 1, kMostSplits));
+  Addresses addresses = addresses_of(call);
+  if (p.splits > 1) {
+    const Buffer partial = planner.scratch(static_cast<uint64_t>(p.splits * p.m * p.n * 4));
+    addresses.emplace_back(&p.partial, partial);
+  }
+  const std::string source = source_of(call, rows + define("LANES", lanes), "few_rows.cu");
+  planner.launch(source, tiles() * p.splits, kBlock, p, addresses);
+  if (p.splits > 1) {
+    planner.launch(source_of(call, "", "few_rows_join.cu"), blocks_for(planner, p.m * p.n),
+                   kThreads, p, addresses);
+  }
+}
+
+void launch_few_rows(Planner& planner, const ProductCall& call) {
+  ProductParameters& p = call.parameters;
+  p.m *= call.walk.count();
+  const std::string rows = define("ROWS", p.m) + define("VECTOR", vector_of(call));
+  if (p.b_column == 1 && p.b_row == p.n && p.n % vector_of(call) == 0) {
+    launch_by_rows(planner, call, p, rows);
+  } else {
+    launch_by_columns(planner, call, p, rows);
+  }
+}
+
+}  // namespace
+
+void plan_product(Planner& planner, const ProductCall& call) {
+  const bool has_blas = call.blas && planner.supports(*call.blas);
+  const bool is_few = is_of_few_rows(call);
+  if (has_blas && is_few) {
+    planner.begin_way();
+    call_blas(planner, call);
+    planner.begin_way();
+    launch_few_rows(planner, call);
+    return planner.end_choice("few rows 1|" + call.blas->text());
+  }
+  if (has_blas) return call_blas(planner, call);
+  if (is_few) return launch_few_rows(planner, call);
+  launch_tiles(planner, call);
+}
+
+}  // namespace gantry::cuda

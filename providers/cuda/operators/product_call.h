@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A product of which is known how its factors lie, and the ways of making it.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "../kernels/product.h"
+#include "operators.h"
+
+namespace gantry::cuda {
+
+/// Borrows the parameters and the walk through the batch.
+struct ProductCall {
+  ProductParameters& parameters;  ///< all but addresses
+  const Walk& walk;
+  uint32_t dtype;             ///< of the result and what is added
+  uint32_t a_dtype, b_dtype;  ///< of the factors
+  Buffer y, a, b;
+  /// Members of the parameters that are of what is added or subtracted.
+  std::vector<std::pair<const void* const*, Buffer>> more;
+  bool has_gelu = false;
+  /// The product as cuBLASLt could take it, with the bias and c that it names.
+  std::optional<ProductShape> blas;
+  std::optional<Buffer> bias, added;
+};
+
+/// Adds the steps: by cuBLASLt where it is there and takes it, for a few rows by a kernel that
+/// reads the right factor once, whichever is faster; else by the provider's own kernel.
+void plan_product(Planner& planner, const ProductCall& call);
+
+}  // namespace gantry::cuda
