@@ -7,10 +7,24 @@ namespace gantry::cuda {
 
 std::vector<sdk::KernelTable> all_kernels() {
   return {
-      shape_kernels(),   movement_kernels(),      gather_kernels(), scatter_kernels(),
-      reduce_kernels(),  row_kernels(),           norm_kernels(),   generate_kernels(),
-      product_kernels(), block_product_kernels(), cache_kernels(),  conv_kernels(),
-      window_kernels(),  attention_kernels(),     resize_kernels(), rotary_kernels(),
+      shape_kernels(),
+      movement_kernels(),
+      gather_kernels(),
+      scatter_kernels(),
+      reduce_kernels(),
+      row_kernels(),
+      norm_kernels(),
+      generate_kernels(),
+      product_kernels(),
+      block_product_kernels(),
+      cache_kernels(),
+      conv_kernels(),
+      window_kernels(),
+      attention_kernels(),
+      group_attention_kernels(),
+      multi_head_attention_kernels(),
+      resize_kernels(),
+      rotary_kernels(),
   };
 }
 

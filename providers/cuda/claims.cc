@@ -17,6 +17,9 @@ namespace gantry::cuda {
 
 namespace {
 
+// Input of GroupQueryAttention that is the past of keys; that of values is behind it.
+constexpr uint32_t kFirstPastOfGroups = 3;
+
 // [N, C, H, W] with the channels innermost.
 void offer_channels_last(gantry_port& port) {
   static const gantry_format format = [] {
@@ -186,16 +189,18 @@ void Claims::claim(const std::vector<uint32_t>& nodes, const std::vector<gantry_
   request_.sink->claim(request_.sink->self, &row);
 }
 
-// Shapes are wanted where sizes are read, so they are told in host memory; rows have no mark for
-// outputs.
+// Adds what rows have no mark for: shapes are wanted where sizes are read, so they are told in host
+// memory; caches of keys and values may be written where they lie.
 void Claims::pass_on(const gantry_claim& row) const {
   const std::string_view op_type = index_.node(row.nodes[0]).op_type();
   gantry_claim changed = row;
-  gantry_port output = {};
-  if (row.output_count == 1 && (op_type == "Shape" || op_type == "Size")) {
-    output = row.outputs[0];
-    output.flags |= GANTRY_PORT_HOST;
-    changed.outputs = &output;
+  std::vector<gantry_port> outputs(row.outputs, row.outputs + row.output_count);
+  changed.outputs = outputs.data();
+  if (row.output_count == 1 && (op_type == "Shape" || op_type == "Size"))
+    outputs[0].flags |= GANTRY_PORT_HOST;
+  if (op_type == "GroupQueryAttention") {
+    for (uint32_t output = 1; output < std::min(row.output_count, 3U); ++output)
+      outputs[output].overwrites = uint64_t{1} << (kFirstPastOfGroups + output - 1);
   }
   request_.sink->claim(request_.sink->self, &changed);
 }

@@ -36,7 +36,15 @@ class Worker:
                                              "GANTRY_FAKE_NVRTC_SOURCES": str(SOURCES), **(environment or {})})
 
     def run(self, model, feeds, runs=1, fallback=False):
-        pickle.dump((model.SerializeToString(), feeds, runs, fallback), self.process.stdin)
+        kernels, outputs = self._ask(model, [feeds] * runs, fallback)
+        return kernels, outputs[-1]
+
+    def run_steps(self, model, steps):
+        """Outputs of each step, with its own feeds, of one session."""
+        return self._ask(model, steps, False)[1]
+
+    def _ask(self, model, steps, fallback):
+        pickle.dump((model.SerializeToString(), steps, fallback), self.process.stdin)
         self.process.stdin.flush()
         result = pickle.load(self.process.stdout)
         if isinstance(result, str):

@@ -24,9 +24,9 @@ std::string source_of(const AttentionCall& call, const std::string& defines,
                       std::initializer_list<const char*> files) {
   std::string body = "\ntypedef " + type_name(call.dtype) + " T;\ntypedef " + type_name(call.mask) +
                      " M;\ntypedef " + computed_name(call.dtype) + " C;\n" +
-                     define("MASK_IS_BOOL", call.mask == GANTRY_BOOL ? 1 : 0) + defines;
+                     define("MASK_KIND", call.mask_kind) + defines;
   for (const char* file : files) body += kernel_text(file);
-  return kernel_source({"attention.h", "block.cu"}, body);
+  return kernel_source({"attention.h", "block.cu", "attention_place.cu"}, body);
 }
 
 bool is_dense(const HeadStrides& strides, int64_t heads, int64_t length, int64_t width) {
@@ -93,7 +93,7 @@ struct Products {
 
   Products(const AttentionCall& call, bool rounds_to_tf32) {
     const AttentionParameters& p = call.parameters;
-    lies_well = p.batch == 1 && p.q_heads == p.kv_heads && !is_whole(p);
+    lies_well = p.batch == 1 && p.q_heads == p.kv_heads && !is_whole(p) && !call.is_partly_filled;
     scores.dtype = call.dtype;
     scores.result_dtype = GANTRY_FLOAT;
     scores.m = int64_t{p.q_heads / p.kv_heads} * p.q_length;
@@ -129,6 +129,20 @@ struct Products {
   }
 };
 
+// Values of which a product reads all, so that what is behind a row's last must be numbers.
+Buffer filled_values(Planner& planner, const AttentionCall& call) {
+  const AttentionParameters& p = call.parameters;
+  const int64_t count = p.batch * p.kv_heads * p.k_length * p.v_width;
+  const Buffer made = planner.scratch(static_cast<uint64_t>(count * bytes_of(call.dtype)));
+  Addresses addresses = call.more;
+  addresses.emplace_back(&p.values, call.values);
+  addresses.emplace_back(&p.result, made);
+  planner.launch(
+      source_of(call, define("KEYS", kStrip), {"attention_range.cu", "attention_values.cu"}),
+      p.batch * p.kv_heads * ((p.k_length + kStrip - 1) / kStrip), kThreads, p, addresses);
+  return made;
+}
+
 struct Operands {
   Buffer q, k, v;
 };
@@ -142,12 +156,11 @@ Operands operands_of(Planner& planner, const AttentionCall& call, bool lies_well
   };
   return {together(call.queries, p.q, p.q_heads, p.q_length, p.width),
           together(call.keys, p.k, p.kv_heads, p.k_length, p.width),
-          together(call.values, p.v, p.kv_heads, p.k_length, p.v_width)};
+          call.is_partly_filled ? filled_values(planner, call)
+                                : together(call.values, p.v, p.kv_heads, p.k_length, p.v_width)};
 }
 
-}  // namespace
-
-void plan_attention_by_strips(Planner& planner, const AttentionCall& call) {
+void plan_by_strips(Planner& planner, const AttentionCall& call) {
   AttentionParameters& p = call.parameters;
   const int64_t queries = p.batch * p.q_heads * p.q_length;
   // As many blocks as keep the device busy, each with a strip of keys at least.
@@ -172,7 +185,9 @@ void plan_attention_by_strips(Planner& planner, const AttentionCall& call) {
                  {{&p.partial, partial}, {&p.result, call.result}});
 }
 
-bool plan_attention_by_products(Planner& planner, const AttentionCall& call) {
+// False, and nothing is planned: cuBLASLt is not there, the scores are too few or too many, or the
+// past lies by itself.
+bool plan_by_products(Planner& planner, const AttentionCall& call) {
   AttentionParameters& p = call.parameters;
   const int64_t queries = p.batch * p.q_heads * p.q_length;
   const int64_t scores_bytes = queries * p.k_length * 4;
@@ -204,6 +219,34 @@ bool plan_attention_by_products(Planner& planner, const AttentionCall& call) {
               {p.y.batch, p.y.head, p.y.row, 1}, y, dense_strides(y_shape));
   }
   return true;
+}
+
+}  // namespace
+
+void AttentionCall::read_past(const PlacedHeads& past_keys, const PlacedHeads& past_values) {
+  AttentionParameters& p = parameters;
+  p.k_past = static_cast<int>(past_keys.heads.length);
+  p.past_k = past_keys.heads.strides;
+  p.past_v = past_values.heads.strides;
+  p.k_length += p.k_past;
+  p.key_limit = p.k_length;
+  more.emplace_back(&p.past_keys, past_keys.at);
+  more.emplace_back(&p.past_values, past_values.at);
+}
+
+void AttentionCall::add_to_scores(const Planner& planner, int slot) {
+  AttentionParameters& p = parameters;
+  const Extents& shape = planner.shape(slot);
+  const HeadStrides strides = score_strides(shape, p, "what is added to scores");
+  p.added_batch = strides.batch;
+  p.added_head = strides.head;
+  p.added_row = strides.row;
+  p.key_limit = std::min(p.key_limit, static_cast<int>(shape.back()));
+  more.emplace_back(&p.added, Planner::in(slot));
+}
+
+void plan_attention(Planner& planner, AttentionCall& call) {
+  if (!plan_by_products(planner, call)) plan_by_strips(planner, call);
 }
 
 }  // namespace gantry::cuda

@@ -5,8 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "../kernels/attention.h"
-#include "operators.h"
+#include "attention_heads.h"
 
 namespace gantry::cuda {
 
@@ -17,18 +16,24 @@ constexpr int kLeastQueriesOfProducts = 16;
 struct AttentionCall {
   AttentionParameters& parameters;
   uint32_t dtype;  ///< of queries, keys and values
-  uint32_t mask;   ///< of the mask; GANTRY_BOOL if there is none
+  uint32_t mask;   ///< element type of the mask; GANTRY_BOOL if there is none
+  int mask_kind;   ///< MASK_ADDED to MASK_OF_LENGTHS; MASK_KEEPS if there is none
   Buffer queries, keys, values, result;
-  /// Members of the parameters that are of the mask and of the lengths.
+  /// Members of the parameters that are of masks, of lengths and of places.
   std::vector<std::pair<const void* const*, Buffer>> more;
+  /// Keys and values behind a row's last may be anything, so no product may read them.
+  bool is_partly_filled = false;
+
+  /// Input `slot`, [batch, heads, queries, keys] of `dtype` with axes that may be missing or 1, is
+  /// added to the scores.
+  void add_to_scores(const Planner& planner, int slot);
+  /// Keys and values are behind those of a past, which lies by itself.
+  void read_past(const PlacedHeads& past_keys, const PlacedHeads& past_values);
 };
 
-/// A kernel that makes no matrix of scores, of any shape, whose past may lie by itself (k_past).
-void plan_attention_by_strips(Planner& planner, const AttentionCall& call);
-
-/// Two products by cuBLASLt and a softmax in between, which is faster for many queries. False, and
-/// nothing is planned: cuBLASLt is not there, the scores are too few or too many, or the past lies
-/// by itself.
-bool plan_attention_by_products(Planner& planner, const AttentionCall& call);
+/// Adds the steps, in the way that is fastest: for few queries a kernel that makes no matrix of
+/// scores, whose past may lie by itself; for many, where cuBLASLt is there, two products and a
+/// softmax in between.
+void plan_attention(Planner& planner, AttentionCall& call);
 
 }  // namespace gantry::cuda

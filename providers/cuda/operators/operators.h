@@ -24,6 +24,8 @@ sdk::KernelTable cache_kernels();
 sdk::KernelTable conv_kernels();
 sdk::KernelTable window_kernels();
 sdk::KernelTable attention_kernels();
+sdk::KernelTable group_attention_kernels();
+sdk::KernelTable multi_head_attention_kernels();
 sdk::KernelTable resize_kernels();
 sdk::KernelTable rotary_kernels();
 

@@ -3,8 +3,8 @@
 
     python worker.py
 
-Reads pickled requests (model bytes, feeds, number of runs, whether nodes may go to the CPU) from its standard input and answers each with the
-kernels of the nodes and the outputs, or with what went wrong.
+Reads pickled requests (model bytes, feeds of each run, whether nodes may go to the CPU) from its standard input and answers each with the kernels
+of the nodes and the outputs of each run, or with what went wrong.
 """
 
 import os
@@ -14,11 +14,9 @@ import sys
 import gantry
 
 
-def answer(model, feeds, runs, fallback):
+def answer(model, steps, fallback):
     session = gantry.Session(model, device="CUDA:0", config={"placement": {"fallback": "allow" if fallback else "error"}})
-    for _ in range(runs):
-        outputs = session.run(feeds)
-    return [node.kernel for node in session.placement.nodes], outputs
+    return [node.kernel for node in session.placement.nodes], [session.run(feeds) for feeds in steps]
 
 
 def main():

@@ -33,6 +33,11 @@ class ValueView {
   [[nodiscard]] int rank() const { return info_ ? info_->rank : -1; }
   /// Extent of an axis, -1 if it is not known before the run. Requires 0 <= axis < rank().
   [[nodiscard]] int64_t extent(int axis) const { return info_->shape[axis]; }
+  /// Name of an extent that is not known before the run: equal names are equal extents. Empty: it
+  /// has none. Requires 0 <= axis < rank().
+  [[nodiscard]] std::string_view symbol(int axis) const {
+    return info_->symbols ? to_view(info_->symbols[axis]) : std::string_view();
+  }
   [[nodiscard]] bool is_constant() const { return info_ && info_->constant; }
   /// The constant's tensor, or null if the value is no constant or no tensor. Data may start at any
   /// byte.
