@@ -25,6 +25,7 @@ std::vector<sdk::KernelTable> all_kernels() {
       multi_head_attention_kernels(),
       resize_kernels(),
       rotary_kernels(),
+      recurrent_kernels(),
   };
 }
 

@@ -28,5 +28,6 @@ sdk::KernelTable group_attention_kernels();
 sdk::KernelTable multi_head_attention_kernels();
 sdk::KernelTable resize_kernels();
 sdk::KernelTable rotary_kernels();
+sdk::KernelTable recurrent_kernels();
 
 }  // namespace gantry::cuda
