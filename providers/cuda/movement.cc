@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "kernel_texts.h"
 #include "kernels/copy.h"
@@ -19,6 +20,62 @@ bool can_widen(const Walk& walk, int64_t bytes, const Buffer& a, const Buffer& b
     return strides.back() == 1 && std::all_of(strides.begin(), strides.end() - 1,
                                               [](int64_t stride) { return stride % 2 == 0; });
   });
+}
+
+// From so many elements along both axes on tiles are worth their barriers.
+constexpr int64_t kLeastOfTile = 8;
+
+// The axes along which the source (`rows`) and the target (`columns`) lie dense, if they are two
+// and long enough.
+struct TileAxes {
+  size_t rows, columns;
+};
+std::optional<TileAxes> axes_of_tiles(const Walk& walk, int64_t element_bytes) {
+  const auto dense = [&](size_t tensor) {
+    const Extents& strides = walk.strides[tensor];
+    return static_cast<size_t>(std::find(strides.begin(), strides.end(), 1) - strides.begin());
+  };
+  const TileAxes axes = {dense(1), dense(0)};
+  const auto rank = static_cast<size_t>(walk.rank());
+  if (element_bytes > 8 || axes.rows == rank || axes.columns == rank || axes.rows == axes.columns ||
+      std::min(walk.extents[axes.rows], walk.extents[axes.columns]) < kLeastOfTile)
+    return std::nullopt;
+  return axes;
+}
+
+// False, and nothing is planned: there would be too many tiles.
+bool plan_tiles(Planner& planner, Walk walk, int64_t element_bytes, const TileAxes& axes,
+                const Buffer& target, const Buffer& source) {
+  const int64_t tile = element_bytes <= 2 ? 64 : 32;
+  TilesParameters parameters = {};
+  parameters.rows = walk.extents[axes.rows];
+  parameters.columns = walk.extents[axes.columns];
+  parameters.target_step = walk.strides[0][axes.rows];
+  parameters.source_step = walk.strides[1][axes.columns];
+  for (const size_t taken :
+       {std::max(axes.rows, axes.columns), std::min(axes.rows, axes.columns)}) {
+    walk.extents.erase(walk.extents.begin() + static_cast<std::ptrdiff_t>(taken));
+    for (Extents& strides : walk.strides)
+      strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(taken));
+  }
+  walk.simplify();
+  const int64_t across = (parameters.columns + tile - 1) / tile;
+  const int64_t tiles = across * ((parameters.rows + tile - 1) / tile);
+  if (tiles * walk.count() >= int64_t{1} << 31) return false;
+  parameters.tiles = static_cast<unsigned>(tiles);
+  parameters.tiles_across = static_cast<unsigned>(across);
+  walk.write_extents(parameters.extents);
+  walk.write_strides(0, parameters.target_strides);
+  walk.write_strides(1, parameters.source_strides);
+  const std::string body = "\ntypedef " + word_name(element_bytes) + " Word;\n#define TILE " +
+                           std::to_string(tile) + "\n#define PAD " +
+                           std::to_string(std::max<int64_t>(1, 4 / element_bytes)) +
+                           "\n#define RANK " + std::to_string(walk.rank()) + "\n" +
+                           std::string(kernel_text("copy_tiles.cu"));
+  planner.launch(kernel_source({"index.h", "index.cu", "copy.h"}, body), tiles * walk.count(),
+                 kThreads, parameters,
+                 {{&parameters.target, target}, {&parameters.source, source}});
+  return true;
 }
 
 }  // namespace
@@ -58,6 +115,8 @@ void plan_copy(Planner& planner, const Extents& shape, int64_t element_bytes, co
       for (size_t axis = 0; axis + 1 < strides.size(); ++axis) strides[axis] /= 2;
     }
   }
+  const std::optional<TileAxes> axes = axes_of_tiles(walk, element_bytes);
+  if (axes && plan_tiles(planner, walk, element_bytes, *axes, target, source)) return;
   CopyParameters parameters = {};
   parameters.count = walk.count();
   walk.write_extents(parameters.extents);

@@ -12,6 +12,19 @@ struct CopyParameters {
   long long source_strides[MOST_AXES];
 };
 
+// Rows lie dense in the source, columns in the target, by tiles.
+struct TilesParameters {
+  void* target;
+  const void* source;
+  long long rows, columns;
+  long long source_step;  // from a column to the next in the source
+  long long target_step;  // from a row to the next in the target
+  unsigned tiles, tiles_across;
+  Divisor extents[MOST_AXES];  // of the axes around
+  long long target_strides[MOST_AXES];
+  long long source_strides[MOST_AXES];
+};
+
 struct FillParameters {
   void* target;
   const void* value;  // one element on the device; null: `bits`
