@@ -1,72 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
-// A few rows times a matrix in blocks: a warp makes one column of ROWS rows, and its lanes take
-// WORDS words of the matrix in turn, 8 or 4 numbers each, which together cross no block. T of the
-// tensors, S of the scales, C computed with (float), ROWS, BITS, BLOCK_BITS (2 to which is the length
-// of a block), IS_WHOLE (words end where rows of x do): given.
+// A few rows times a matrix in blocks: a warp makes COLUMNS columns of ROWS rows, and its lanes take
+// WORDS words of each column in turn, 8 or 4 numbers a word, which together cross no block. T of the
+// tensors, S of the scales, C computed with (float), ROWS, COLUMNS, BITS, BLOCK_BITS (2 to which is the
+// length of a block), IS_WHOLE (words end where rows of x do): given.
 #define IN_WORD (32 / BITS)
 #define IN_PART (WORDS * IN_WORD)
+// Numbers of half a word stay where they are in it, each so many bits up, and x is divided for that:
+// once for all columns, where the numbers would have to be moved for each.
+#define IN_HALF (16 / BITS)
+#define UP(i) (1 << (i) % IN_HALF * BITS)
 
-// A number of a word less the zero point. As the low bits of 2^23 it is a float without a conversion,
-// of which a device does fewer than of sums.
-inline float centered(u32 bits, float zero) {
+// A number of half a word less the zero point, times UP(i). As the low bits of 2^23 it is a float
+// without a conversion, of which a device does fewer than of sums.
+inline float centered(u32 half, int i, float zero) {
+  const u32 bits = half & (((1u << BITS) - 1) * UP(i));
 #if ZEROS == 2
-  return float_of(0x4b000000u | bits) - 8388608.0f - zero;
+  return float_of(0x4b000000u | bits) - 8388608.0f - zero * UP(i);
 #else
-  return float_of(0x4b000000u | bits) - (8388608.0f + zero);
+  return float_of(0x4b000000u | bits) - (8388608.0f + zero * UP(i));
 #endif
+}
+
+// The numbers of x that meet a word, [ROWS][IN_WORD].
+inline void load_factors(const BlockProductParameters& p, i64 first, int from, float (&factors)[ROWS][IN_WORD]) {
+#pragma unroll
+  for (int r = 0; r < ROWS; ++r) {
+    const bool is_row = first + r < p.rows;
+    const T* x = (const T*)p.x + (first + (is_row ? r : 0)) * p.inner + from;
+#if IS_WHOLE
+    const bool is_there = is_row && from < (int)p.inner;
+    Pack<T, IN_WORD> pack;
+    if (is_there) pack = *(const Pack<T, IN_WORD>*)x;
+#pragma unroll
+    for (int i = 0; i < IN_WORD; ++i) factors[r][i] = is_there ? (float)load(pack.at[i]) * (1.0f / UP(i)) : 0.0f;
+#else
+    for (int i = 0; i < IN_WORD; ++i)
+      factors[r][i] = is_row && from + i < (int)p.inner ? (float)load(x[i]) * (1.0f / UP(i)) : 0.0f;
+#endif
+  }
 }
 
 KERNEL(BlockProductParameters) {
   typedef Pack<u32, WORDS> Part;
   const int lane = threadIdx.x % 32;
-  const i64 column = blockIdx.x % p.column_tiles * (blockDim.x / 32) + threadIdx.x / 32;
+  const i64 column = (blockIdx.x % p.column_tiles * (blockDim.x / 32) + threadIdx.x / 32) * COLUMNS;
   const i64 first = blockIdx.x / p.column_tiles * ROWS;
-  const bool is_column = column < p.columns;
-  const int inner = (int)p.inner;
-  const int parts = is_column ? (inner + IN_PART - 1) / IN_PART : 0;
-  const Part* row = (const Part*)p.weights + (is_column ? column : 0) * (p.blocks * p.block / IN_PART);
-  float sums[ROWS];
+  const int parts = column < p.columns ? ((int)p.inner + IN_PART - 1) / IN_PART : 0;
+  i64 columns[COLUMNS];  // one that is not there reads the last
 #pragma unroll
-  for (int r = 0; r < ROWS; ++r) sums[r] = 0;
+  for (int c = 0; c < COLUMNS; ++c) columns[c] = column + c < p.columns ? column + c : p.columns - 1;
+  float sums[COLUMNS][ROWS];
+#pragma unroll
+  for (int c = 0; c < COLUMNS; ++c)
+    for (int r = 0; r < ROWS; ++r) sums[c][r] = 0;
 #pragma unroll 2
   for (int w = lane; w < parts; w += 32) {
     const int at = w * IN_PART;
     const int block = at >> BLOCK_BITS;
-    const Part part = row[w];
-    const float scale = (float)load(((const S*)p.scales)[column * p.blocks + block]);
-    const float zero = (float)zero_of(p, column, block);
-    float own[ROWS];
+    Part words[COLUMNS];
+    float scale[COLUMNS], zero[COLUMNS], own[COLUMNS][ROWS];
 #pragma unroll
-    for (int r = 0; r < ROWS; ++r) own[r] = 0;
+    for (int c = 0; c < COLUMNS; ++c) {
+      words[c] = ((const Part*)p.weights)[columns[c] * (p.blocks * p.block / IN_PART) + w];
+      scale[c] = (float)load(((const S*)p.scales)[columns[c] * p.blocks + block]);
+      zero[c] = (float)zero_of(p, columns[c], block);
+      for (int r = 0; r < ROWS; ++r) own[c][r] = 0;
+    }
 #pragma unroll
     for (int u = 0; u < WORDS; ++u) {
-      float numbers[IN_WORD];
+      float factors[ROWS][IN_WORD];
+      load_factors(p, first, at + u * IN_WORD, factors);
 #pragma unroll
-      for (int i = 0; i < IN_WORD; ++i) numbers[i] = centered(part.at[u] >> (i * BITS) & ((1 << BITS) - 1), zero);
-      const int from = at + u * IN_WORD;
+      for (int c = 0; c < COLUMNS; ++c) {
 #pragma unroll
-      for (int r = 0; r < ROWS; ++r) {
-        if (first + r >= p.rows) break;
-        const T* x = (const T*)p.x + (first + r) * p.inner + from;
-#if IS_WHOLE
-        if (from >= inner) break;
-        const Pack<T, IN_WORD> pack = *(const Pack<T, IN_WORD>*)x;
+        for (int i = 0; i < IN_WORD; ++i) {
+          const float number = centered(i < IN_HALF ? words[c].at[u] : words[c].at[u] >> 16, i, zero[c]);
 #pragma unroll
-        for (int i = 0; i < IN_WORD; ++i) own[r] += numbers[i] * (float)load(pack.at[i]);
-#else
-        for (int i = 0; i < IN_WORD && from + i < inner; ++i) own[r] += numbers[i] * (float)load(x[i]);
-#endif
+          for (int r = 0; r < ROWS; ++r) own[c][r] += number * factors[r][i];
+        }
       }
     }
 #pragma unroll
-    for (int r = 0; r < ROWS; ++r) sums[r] += own[r] * scale;
+    for (int c = 0; c < COLUMNS; ++c)
+      for (int r = 0; r < ROWS; ++r) sums[c][r] += own[c][r] * scale[c];
   }
 #pragma unroll
-  for (int r = 0; r < ROWS; ++r) {
-    float sum = sums[r];
-    for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
-    if (lane != 0 || !is_column || first + r >= p.rows) continue;
-    if (p.bias) sum += (float)load(((const T*)p.bias)[column]);
-    ((T*)p.result)[(first + r) * p.columns + column] = store<T>(sum);
+  for (int c = 0; c < COLUMNS; ++c) {
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+      float sum = sums[c][r];
+      for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
+      if (lane != 0 || column + c >= p.columns || first + r >= p.rows) continue;
+      if (p.bias) sum += (float)load(((const T*)p.bias)[column + c]);
+      ((T*)p.result)[(first + r) * p.columns + column + c] = store<T>(sum);
+    }
   }
 }

@@ -90,11 +90,16 @@ class BlockProduct final : public Operation {
 
   void as_it_lies(Planner& planner, BlockProductParameters& parameters, const Buffer& y) const {
     const int64_t rows = std::min<int64_t>(parameters.rows, kMostRowsAtOnce);
-    parameters.column_tiles = (columns_ + kWarps - 1) / kWarps;
+    // Columns of a warp share what it reads of x: more of them for fewer rows, as long as every
+    // multiprocessor has a block.
+    int64_t columns = rows <= 2 ? 4 : rows <= 4 ? 2 : 1;
+    while (columns > 1 && columns_ < columns * kWarps * planner.multiprocessors) columns /= 2;
+    parameters.column_tiles = (columns_ + columns * kWarps - 1) / (columns * kWarps);
     // As many words at a time as lie in a block, at most 16 bytes.
     const int64_t words = std::min<int64_t>(4, block_ * bits_ / 32);
-    const std::string more = "#define ROWS " + std::to_string(rows) + "\n#define WORDS " +
-                             std::to_string(words) + "\n" + lengths();
+    const std::string more = "#define ROWS " + std::to_string(rows) + "\n#define COLUMNS " +
+                             std::to_string(columns) + "\n#define WORDS " + std::to_string(words) +
+                             "\n" + lengths();
     planner.launch(source_of(planner, "block_rows.cu", more),
                    parameters.column_tiles * ((parameters.rows + rows - 1) / rows), 32 * kWarps,
                    parameters, addresses_of(planner, parameters, y, true));

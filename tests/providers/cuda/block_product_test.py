@@ -39,6 +39,16 @@ def product(rows, inner, columns, block, bits, zeros, bias, dtype):
     return model, {"x": x}, (x.astype(np.float64) @ matrix.T + (b.astype(np.float64) if bias else 0)).astype(dtype)
 
 
+@pytest.mark.parametrize("rows", [(2,), (3,), (7,)])
+@pytest.mark.parametrize("columns", [64, 131])
+@pytest.mark.parametrize("bits, zeros", [(4, "packed"), (4, "float"), (8, "packed")])
+def test_columns_of_one_warp(cuda, rows, columns, bits, zeros):
+    """Where there are enough of them they share what is read of x; the last ones may be fewer."""
+    model, feeds, expected = product(rows, 160, columns, 32, bits, zeros, True, np.float32)
+    _, outputs = cuda.run(model, feeds)
+    compare(outputs["y"], expected, 1e-4, 1e-4)
+
+
 TOLERANCES = {np.float32: 1e-5, np.float16: 1e-2, ml_dtypes.bfloat16: 6e-2}
 
 
