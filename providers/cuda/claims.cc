@@ -12,6 +12,7 @@
 #include "elementwise_table.h"
 #include "pool.h"
 #include "product_chain.h"
+#include "product_group.h"
 
 namespace gantry::cuda {
 
@@ -81,8 +82,10 @@ void Claims::claim_sets() {
 }
 
 void Claims::claim_products(std::vector<bool>& is_elementwise) {
+  std::vector<uint32_t> alone;  // with nothing behind them
   for (uint32_t node = 0; node < index_.graph().node_count; ++node) {
     const ProductChain chain = product_chain(index_, node, is_elementwise);
+    if (chain.nodes.size() == 1 && may_be_grouped(index_.node(node))) alone.push_back(node);
     if (chain.nodes.size() < 2) continue;
     std::vector<gantry_port> inputs(index_.input_slots(chain.nodes).size(), gantry_port{});
     for (gantry_port& port : inputs) {
@@ -91,6 +94,19 @@ void Claims::claim_products(std::vector<bool>& is_elementwise) {
     }
     claim(chain.nodes, inputs, 0, kProductTag);
     claim_one_by_one({chain.nodes.begin() + 1, chain.nodes.end()}, is_elementwise);
+  }
+  claim_groups(alone);
+}
+
+// Each of their nodes is claimed by its row too.
+void Claims::claim_groups(const std::vector<uint32_t>& products) {
+  for (const std::vector<uint32_t>& nodes : product_groups(index_, products)) {
+    std::vector<gantry_port> inputs(index_.input_slots(nodes).size(), gantry_port{});
+    for (gantry_port& port : inputs) {
+      port.size = sizeof(port);
+      port.repeats = GANTRY_NONE;
+    }
+    claim(nodes, inputs, 0, kGroupTag);
   }
 }
 
@@ -158,10 +174,28 @@ void Claims::claim_set(const std::vector<uint32_t>& nodes) {
   claim(nodes, inputs, ports.overwrites, kSetTag);
 }
 
+// All outputs but those that are read inside of the set and nowhere else.
+uint32_t Claims::output_slots(const std::vector<uint32_t>& nodes) const {
+  uint32_t count = 0;
+  for (const uint32_t node : nodes) {
+    const gantry_node& raw = index_.raw(node);
+    for (uint32_t i = 0; i < raw.output_count; ++i) {
+      const uint32_t value = raw.outputs[i];
+      const std::vector<uint32_t> readers =
+          value == GANTRY_NONE ? std::vector<uint32_t>() : index_.readers(value);
+      const bool is_inner = !readers.empty() && !index_.is_output(value) &&
+                            std::all_of(readers.begin(), readers.end(), [&](uint32_t reader) {
+                              return std::find(nodes.begin(), nodes.end(), reader) != nodes.end();
+                            });
+      if (!is_inner) ++count;
+    }
+  }
+  return count;
+}
+
 void Claims::claim(const std::vector<uint32_t>& nodes, const std::vector<gantry_port>& inputs,
                    uint64_t overwrites, uint64_t tag, bool offers_channels_last) {
-  const gantry_node& last = index_.raw(nodes.back());
-  std::vector<gantry_port> outputs(last.output_count, gantry_port{});
+  std::vector<gantry_port> outputs(output_slots(nodes), gantry_port{});
   for (gantry_port& port : outputs) {
     port.size = sizeof(gantry_port);
     port.repeats = GANTRY_NONE;
@@ -229,6 +263,8 @@ std::unique_ptr<sdk::Kernel> compile_set(const gantry_host* host, const gantry_c
   std::sort(nodes.begin(), nodes.end());
   if (args.tag == kSetTag)
     return std::make_unique<PlannedKernel>(make_elementwise(index, nodes), 0);
+  if (args.tag == kGroupTag)
+    return std::make_unique<PlannedKernel>(make_product_group(nodes.size()), 0);
   if (args.tag == kConvTag) {
     // Of these nodes alone the chain is found again: what stands behind them is not to be taken.
     std::vector<bool> may_take(args.graph->node_count, false);

@@ -19,6 +19,9 @@ constexpr uint64_t kProductTag = uint64_t{1} << 33;
 /// Tag of claims of a convolution with what stands behind it.
 constexpr uint64_t kConvTag = uint64_t{1} << 34;
 
+/// Tag of claims of products with one left factor.
+constexpr uint64_t kGroupTag = uint64_t{1} << 36;
+
 /// Tag of claims of a pooling that takes tensors channels-last.
 constexpr uint64_t kPoolTag = uint64_t{1} << 35;
 
@@ -45,10 +48,12 @@ class Claims {
   void claim_products(std::vector<bool>& is_elementwise);
   void claim_convolutions(std::vector<bool>& is_elementwise);
   void claim_pools();
+  void claim_groups(const std::vector<uint32_t>& products);
   void claim_one_by_one(const std::vector<uint32_t>& nodes, std::vector<bool>& is_elementwise);
   void claim_set(const std::vector<uint32_t>& nodes);
   void claim(const std::vector<uint32_t>& nodes, const std::vector<gantry_port>& inputs,
              uint64_t overwrites, uint64_t tag, bool offers_channels_last = false);
+  [[nodiscard]] uint32_t output_slots(const std::vector<uint32_t>& nodes) const;
   void pass_on(const gantry_claim& row) const;
 
   const gantry_host* host_;

@@ -60,8 +60,7 @@ class CudaProvider final : public sdk::Provider {
   }
 
   [[nodiscard]] std::unique_ptr<sdk::Kernel> compile(const gantry_compile& args) const override {
-    const bool is_set = args.tag == kSetTag || args.tag == kProductTag || args.tag == kConvTag ||
-                        args.tag == kPoolTag;
+    const bool is_set = args.tag >= kSetTag;  // rows have smaller numbers
     std::unique_ptr<sdk::Kernel> kernel =
         is_set ? compile_set(host(), args) : Provider::compile(args);
     static_cast<PlannedKernel&>(*kernel).set_rounds_to_tf32(Options(args.options).tf32);

@@ -2,16 +2,17 @@
 // A few rows times a matrix [k, n] as it lies: LANES threads read VECTOR columns each, 16 bytes, and
 // groups of them take VECTOR rows of the matrix in turn. What a block leaves of `splits` > 1 is put
 // together by few_rows_join.cu. T of the tensors, C computed with (float), ROWS, VECTOR, LANES: given.
+// Block `block` of the product's:
 #define WARPS (MOST_THREADS / 32)
 #define COLUMNS (LANES * VECTOR)
 
-KERNEL(ProductParameters) {
+inline void multiply_few_rows(const ProductParameters& p, u32 block) {
   typedef Pack<T, VECTOR> Part;
   __shared__ C room[WARPS][ROWS][COLUMNS];
   const int groups = (int)blockDim.x / LANES;
   const int group = (int)threadIdx.x / LANES;
-  const i64 tile = blockIdx.x % p.tiles_n;
-  const i64 split = blockIdx.x / p.tiles_n;
+  const i64 tile = block % p.tiles_n;
+  const i64 split = block / p.tiles_n;
   const i64 column = tile * COLUMNS + threadIdx.x % LANES * VECTOR;
   const i64 parts = p.k / VECTOR;
   const i64 each = (parts + p.splits - 1) / p.splits;

@@ -25,4 +25,10 @@ struct ProductParameters {
   int splits;     // shares of the inner axis
   int has_relu;  // what is below 0 becomes 0
 };
+
+// Products with one left factor.
+#define MOST_PRODUCTS 4
+struct ProductGroupParameters {
+  struct ProductParameters products[MOST_PRODUCTS];  // of few rows, of tiles_n blocks each
+};
 #endif

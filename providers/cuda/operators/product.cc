@@ -15,8 +15,6 @@ namespace {
 
 using sdk::NodeView;
 
-constexpr int64_t kTile = 64;
-
 // One factor: its matrices and the axes before them.
 struct Factor {
   Extents batch;
@@ -74,8 +72,6 @@ struct Product {
     walk.write_extents(p.batch_extents);
     walk.write_strides(0, p.a_batch);
     walk.write_strides(1, p.b_batch);
-    p.tiles_m = static_cast<unsigned>((p.m + kTile - 1) / kTile);
-    p.tiles_n = static_cast<unsigned>((p.n + kTile - 1) / kTile);
     return p;
   }
 };

@@ -11,6 +11,7 @@ namespace {
 
 using Addresses = std::vector<std::pair<const void* const*, Buffer>>;
 
+constexpr int64_t kTile = 64;
 constexpr int64_t kMostFewRows = 8;
 constexpr int64_t kMostSplits = 16;
 
@@ -23,13 +24,15 @@ Addresses addresses_of(const ProductCall& call) {
   return addresses;
 }
 
-std::string source_of(const ProductCall& call, const std::string& defines, const char* file) {
-  return kernel_source(
-      {"index.h", "index.cu", "product.h"},
-      "\ntypedef " + type_name(call.a_dtype) + " A;\ntypedef " + type_name(call.b_dtype) +
-          " B;\ntypedef " + type_name(call.dtype) + " T;\ntypedef " + computed_name(call.dtype) +
-          " C;\n#define HAS_GELU " + (call.has_gelu ? "1\n" : "0\n") + defines +
-          std::string(kernel_text("product_result.cu")) + std::string(kernel_text(file)));
+std::string source_of(const ProductCall& call, const std::string& defines,
+                      std::initializer_list<const char*> files) {
+  std::string texts(kernel_text("product_result.cu"));
+  for (const char* file : files) texts += kernel_text(file);
+  return kernel_source({"index.h", "index.cu", "product.h"},
+                       "\ntypedef " + type_name(call.a_dtype) + " A;\ntypedef " +
+                           type_name(call.b_dtype) + " B;\ntypedef " + type_name(call.dtype) +
+                           " T;\ntypedef " + computed_name(call.dtype) + " C;\n#define HAS_GELU " +
+                           (call.has_gelu ? "1\n" : "0\n") + defines + texts);
 }
 
 std::string define(const char* name, int64_t value) {
@@ -49,13 +52,21 @@ void call_blas(Planner& planner, const ProductCall& call) {
 }
 
 void launch_tiles(Planner& planner, const ProductCall& call) {
-  const ProductParameters& p = call.parameters;
-  planner.launch(source_of(call, define("BATCH_RANK", call.walk.rank()), "product.cu"),
+  ProductParameters& p = call.parameters;
+  p.tiles_m = static_cast<unsigned>((p.m + kTile - 1) / kTile);
+  p.tiles_n = static_cast<unsigned>((p.n + kTile - 1) / kTile);
+  planner.launch(source_of(call, define("BATCH_RANK", call.walk.rank()), {"product.cu"}),
                  call.walk.count() * p.tiles_m * p.tiles_n, 256, p, addresses_of(call));
 }
 
 // Elements that are read as one, 16 bytes of them.
 int64_t vector_of(const ProductCall& call) { return 16 / bytes_of(call.dtype); }
+
+// Whether rows of the right factor lie dense and are whole vectors.
+bool lies_by_rows(const ProductCall& call) {
+  const ProductParameters& p = call.parameters;
+  return p.b_column == 1 && p.b_row == p.n && p.n % vector_of(call) == 0;
+}
 
 // Whether a few rows meet a matrix whose rows or columns lie dense and in whole vectors. Of a batch
 // the matrix must be the same for all.
@@ -70,44 +81,53 @@ bool is_of_few_rows(const ProductCall& call) {
                                      call.walk.strides[0][0] == p.m * p.k && p.c_row == 0);
   const bool is_dense = p.a_column == 1 && (p.m == 1 || p.a_row == p.k);
   const int64_t vector = vector_of(call);
-  const bool lies_by_rows = p.b_column == 1 && p.b_row == p.n && p.n % vector == 0;
   const bool lies_by_columns = p.b_row == 1 && p.b_column == p.k;
   return is_one && is_dense && p.m * batch <= kMostFewRows && p.k >= vector && p.k % vector == 0 &&
-         (lies_by_rows || lies_by_columns);
+         (lies_by_rows(call) || lies_by_columns);
 }
 
 void launch_by_columns(Planner& planner, const ProductCall& call, const ProductParameters& p,
                        const std::string& rows) {
   constexpr int64_t kWarps = 8;
   const int64_t columns = p.n >= 2 * 2 * kWarps * planner.multiprocessors ? 2 : 1;
-  planner.launch(source_of(call, rows + define("COLUMNS", columns), "few_rows_transposed.cu"),
+  planner.launch(source_of(call, rows + define("COLUMNS", columns), {"few_rows_transposed.cu"}),
                  (p.n + kWarps * columns - 1) / (kWarps * columns), 32 * kWarps, p,
                  addresses_of(call));
 }
 
+constexpr int64_t kBlock = 256;  // threads
+
+int64_t tiles_of(int64_t columns, int64_t width) { return (columns + width - 1) / width; }
+
+// Threads that share the columns of a block: fewer until there are two blocks for each
+// multiprocessor.
+int64_t lanes_for(const Planner& planner, int64_t columns, int64_t vector) {
+  int64_t lanes = 8;
+  while (lanes > 2 && tiles_of(columns, lanes * vector) < 2 * planner.multiprocessors) lanes /= 2;
+  return lanes;
+}
+
 void launch_by_rows(Planner& planner, const ProductCall& call, ProductParameters& p,
                     const std::string& rows) {
-  constexpr int64_t kBlock = 256;
   const int64_t vector = vector_of(call);
   const int64_t wanted = planner.multiprocessors;
-  // Fewer columns for each block until there are two blocks for each multiprocessor; then the inner
-  // axis is shared too.
-  int64_t lanes = 8;
-  const auto tiles = [&] { return (p.n + lanes * vector - 1) / (lanes * vector); };
-  while (lanes > 2 && tiles() < 2 * wanted) lanes /= 2;
+  const int64_t lanes = lanes_for(planner, p.n, vector);
+  const int64_t tiles = tiles_of(p.n, lanes * vector);
+  // With less than a block for each multiprocessor the inner axis is shared too.
   const int64_t rounds = p.k / vector / (kBlock / lanes);  // of a block's groups
-  p.tiles_n = static_cast<unsigned>(tiles());
-  p.splits = static_cast<int>(std::clamp<int64_t>(
-      std::min(wanted / std::max<int64_t>(tiles(), 1), rounds), 1, kMostSplits));
+  p.tiles_n = static_cast<unsigned>(tiles);
+  p.splits = static_cast<int>(
+      std::clamp<int64_t>(std::min(wanted / std::max<int64_t>(tiles, 1), rounds), 1, kMostSplits));
   Addresses addresses = addresses_of(call);
   if (p.splits > 1) {
     const Buffer partial = planner.scratch(static_cast<uint64_t>(p.splits * p.m * p.n * 4));
     addresses.emplace_back(&p.partial, partial);
   }
-  const std::string source = source_of(call, rows + define("LANES", lanes), "few_rows.cu");
-  planner.launch(source, tiles() * p.splits, kBlock, p, addresses);
+  const std::string source =
+      source_of(call, rows + define("LANES", lanes), {"few_rows.cu", "few_rows_alone.cu"});
+  planner.launch(source, tiles * p.splits, kBlock, p, addresses);
   if (p.splits > 1) {
-    planner.launch(source_of(call, "", "few_rows_join.cu"), blocks_for(planner, p.m * p.n),
+    planner.launch(source_of(call, "", {"few_rows_join.cu"}), blocks_for(planner, p.m * p.n),
                    kThreads, p, addresses);
   }
 }
@@ -116,14 +136,65 @@ void launch_few_rows(Planner& planner, const ProductCall& call) {
   ProductParameters& p = call.parameters;
   p.m *= call.walk.count();
   const std::string rows = define("ROWS", p.m) + define("VECTOR", vector_of(call));
-  if (p.b_column == 1 && p.b_row == p.n && p.n % vector_of(call) == 0) {
+  if (lies_by_rows(call)) {
     launch_by_rows(planner, call, p, rows);
   } else {
     launch_by_columns(planner, call, p, rows);
   }
 }
 
+// Several products of few rows in one launch.
+void launch_group(Planner& planner, const std::vector<ProductCall>& calls) {
+  const ProductCall& first = calls.front();
+  const int64_t vector = vector_of(first);
+  int64_t columns = 0;
+  for (const ProductCall& call : calls) columns += call.parameters.n;
+  const int64_t lanes = lanes_for(planner, columns, vector);
+  ProductGroupParameters group = {};
+  Addresses addresses;
+  int64_t blocks = 0;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    ProductParameters& p = group.products[i];
+    p = calls[i].parameters;
+    p.tiles_n = static_cast<unsigned>(tiles_of(p.n, lanes * vector));
+    p.splits = 1;
+    blocks += p.tiles_n;
+    addresses.emplace_back(&p.result, calls[i].y);
+    addresses.emplace_back(&p.a, calls[i].a);
+    addresses.emplace_back(&p.b, calls[i].b);
+  }
+  planner.launch(source_of(first,
+                           define("ROWS", first.parameters.m) + define("VECTOR", vector) +
+                               define("LANES", lanes),
+                           {"few_rows.cu", "few_rows_group.cu"}),
+                 blocks, kBlock, group, addresses);
+}
+
 }  // namespace
+
+void plan_products(Planner& planner, const std::vector<ProductCall>& calls) {
+  const bool is_few = calls.size() <= MOST_PRODUCTS &&
+                      std::all_of(calls.begin(), calls.end(), [](const auto& call) {
+                        return is_of_few_rows(call) && lies_by_rows(call);
+                      });
+  const auto one_by_one = [&] {
+    for (const ProductCall& call : calls) plan_product(planner, call);
+  };
+  if (!is_few) return one_by_one();
+  const bool has_blas = std::all_of(calls.begin(), calls.end(), [&](const auto& call) {
+    return call.blas && planner.supports(*call.blas);
+  });
+  if (!has_blas) return launch_group(planner, calls);
+  std::string text = "group of few rows 1";
+  planner.begin_way();
+  for (const ProductCall& call : calls) {
+    call_blas(planner, call);
+    text += "|" + call.blas->text();
+  }
+  planner.begin_way();
+  launch_group(planner, calls);
+  planner.end_choice(text);
+}
 
 void plan_product(Planner& planner, const ProductCall& call) {
   const bool has_blas = call.blas && planner.supports(*call.blas);

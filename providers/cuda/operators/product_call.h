@@ -30,4 +30,8 @@ struct ProductCall {
 /// reads the right factor once, whichever is faster; else by the provider's own kernel.
 void plan_product(Planner& planner, const ProductCall& call);
 
+/// The same for products of one left factor with nothing behind them, of which few rows are one
+/// launch.
+void plan_products(Planner& planner, const std::vector<ProductCall>& calls);
+
 }  // namespace gantry::cuda

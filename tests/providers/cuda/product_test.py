@@ -164,3 +164,30 @@ def test_what_stands_behind_few_rows(both, case, shape, dtype):
 def test_few_rows_of_a_batch(both, batch):
     """A right factor for all makes them rows of one product, as long as they are few."""
     compare_all(both, *small_graph("y = MatMul(a, b)", {"a": random(*batch, 32), "b": random(32, 24)}), rtol=1e-4, atol=1e-4)
+
+
+GROUPS = {
+    "row": ((1, 1, 64), (72, 16, 24)), "rows": ((2, 3, 32), (16, 40)), "more_than_one_group": ((2, 24), (8, 16, 24, 8, 32)), "many_rows": ((12, 32), (16, 24)),
+    "no_whole_vectors": ((2, 24), (8, 7)), "nothing": ((0, 8), (8, 16)),
+}
+
+
+@pytest.mark.parametrize("case", GROUPS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_one_left_factor(both, case, dtype):
+    """Products of it with several constant matrices are one claim, and of few rows one launch."""
+    shape, columns = GROUPS[case]
+    constants = {f"w{i}": random(shape[-1], n, dtype=dtype, seed=i) / np.asarray(4, dtype) for i, n in enumerate(columns)}
+    text = "\n".join(f"y{i} = MatMul(x, w{i})" for i in range(len(columns)))
+    tolerance = 3e-2 if dtype == np.float16 else 1e-4
+    kernels = compare_all(both, *small_graph(text, {"x": random(*shape, dtype=dtype)}, constants), rtol=tolerance, atol=tolerance)
+    first = "+".join(["MatMul"] * min(len(columns), 4))
+    assert kernels[:2] == [f"cuda.{first}"] * 2
+
+
+def test_one_left_factor_of_a_gated_layer(both):
+    """What is behind a product alone goes with it; the others are one."""
+    constants = {"g": random(16, 24), "u": random(16, 24, seed=1), "v": random(16, 8, seed=2), "b": random(8)}
+    text = "p = MatMul(x, g)\n s = Sigmoid(p)\n a = Mul(p, s)\n q = MatMul(x, u)\n y = Mul(a, q)\n m = MatMul(x, v)\n n = Add(m, b)\n z = Relu(n)"
+    kernels = compare_all(both, *small_graph(text, {"x": random(2, 16)}, constants), rtol=1e-4, atol=1e-4)
+    assert kernels.count("cuda.MatMul+MatMul") == 2 and kernels.count("cuda.MatMul+Add+Relu") == 3
