@@ -58,6 +58,7 @@ Claims::Claims(const gantry_host* host, const gantry_claim_request& request, boo
       has_dnn_(has_dnn),
       index_(host, *request.graph),
       is_claimed_(request.graph->node_count, false),
+      works_last_(request.graph->node_count, false),
       refusals_(request.graph->node_count) {}
 
 void Claims::claim_sets() {
@@ -72,8 +73,12 @@ void Claims::claim_sets() {
   claim_convolutions(is_elementwise);
   claim_pools();
   claim_products(is_elementwise);
-  for (const std::vector<uint32_t>& nodes : elementwise_sets(index_, is_elementwise)) {
-    claim_set(nodes);
+  const std::vector<std::vector<uint32_t>> sets = elementwise_sets(index_, is_elementwise);
+  const std::vector<bool> is_between = has_dnn_ ? sets_channels_last(index_, sets, works_last_)
+                                                : std::vector<bool>(sets.size(), false);
+  for (size_t i = 0; i < sets.size(); ++i) {
+    const std::vector<uint32_t>& nodes = sets[i];
+    claim_set(nodes, is_between[i]);
     if (nodes.size() > 1) {
       for (const uint32_t node : nodes) claim_set({node});
     }
@@ -116,6 +121,7 @@ void Claims::claim_convolutions(std::vector<bool>& is_elementwise) {
     if (chain.nodes.empty()) continue;
     const bool is_last = has_dnn_ && prefers_channels_last(index_.node(node));
     if (chain.nodes.size() < 2 && !is_last) continue;
+    for (const uint32_t one : chain.nodes) works_last_[one] = is_last;
     const std::vector<sdk::InputSlot> slots = index_.input_slots(chain.nodes);
     std::vector<gantry_port> inputs(slots.size(), gantry_port{});
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -148,6 +154,7 @@ void Claims::claim_pools() {
     input.size = sizeof(input);
     input.repeats = GANTRY_NONE;
     offer_channels_last(input);
+    works_last_[node] = true;
     claim({node}, {input}, 0, kPoolTag, is_window);
   }
 }
@@ -162,7 +169,8 @@ void Claims::claim_one_by_one(const std::vector<uint32_t>& nodes,
   }
 }
 
-void Claims::claim_set(const std::vector<uint32_t>& nodes) {
+void Claims::claim_set(const std::vector<uint32_t>& nodes, bool offers_last) {
+  const std::vector<sdk::InputSlot> slots = index_.input_slots(nodes);
   const ElementwisePorts ports = elementwise_ports(index_, nodes);
   std::vector<gantry_port> inputs(ports.is_inlined.size(), gantry_port{});
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -170,8 +178,11 @@ void Claims::claim_set(const std::vector<uint32_t>& nodes) {
     inputs[i].repeats = GANTRY_NONE;
     if (!ports.is_read[i]) inputs[i].flags |= GANTRY_PORT_SHAPE_ONLY;
     if (ports.is_inlined[i]) inputs[i].flags |= GANTRY_PORT_COMPILE_ONLY | GANTRY_PORT_UNALIGNED;
+    if (offers_last && ports.is_read[i] && !ports.is_inlined[i] &&
+        index_.value(slots[i].value).rank() == 4)
+      offer_channels_last(inputs[i]);
   }
-  claim(nodes, inputs, ports.overwrites, kSetTag);
+  claim(nodes, inputs, ports.overwrites, kSetTag, offers_last);
 }
 
 // All outputs but those that are read inside of the set and nowhere else.
@@ -261,8 +272,13 @@ std::unique_ptr<sdk::Kernel> compile_set(const gantry_host* host, const gantry_c
   const sdk::GraphIndex index(host, *args.graph);
   std::vector<uint32_t> nodes(args.nodes, args.nodes + args.node_count);
   std::sort(nodes.begin(), nodes.end());
-  if (args.tag == kSetTag)
-    return std::make_unique<PlannedKernel>(make_elementwise(index, nodes), 0);
+  if (args.tag == kSetTag) {
+    ElementwiseOrders orders;
+    for (size_t slot = 0; slot < index.input_slots(nodes).size(); ++slot)
+      orders.inputs.push_back(is_granted(args.input_formats, static_cast<int>(slot)));
+    orders.output = is_granted(args.output_formats, 0);
+    return std::make_unique<PlannedKernel>(make_elementwise(index, nodes, std::move(orders)), 0);
+  }
   if (args.tag == kGroupTag)
     return std::make_unique<PlannedKernel>(make_product_group(nodes.size()), 0);
   if (args.tag == kConvTag) {

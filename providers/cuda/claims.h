@@ -50,7 +50,7 @@ class Claims {
   void claim_pools();
   void claim_groups(const std::vector<uint32_t>& products);
   void claim_one_by_one(const std::vector<uint32_t>& nodes, std::vector<bool>& is_elementwise);
-  void claim_set(const std::vector<uint32_t>& nodes);
+  void claim_set(const std::vector<uint32_t>& nodes, bool offers_last = false);
   void claim(const std::vector<uint32_t>& nodes, const std::vector<gantry_port>& inputs,
              uint64_t overwrites, uint64_t tag, bool offers_channels_last = false);
   [[nodiscard]] uint32_t output_slots(const std::vector<uint32_t>& nodes) const;
@@ -61,6 +61,7 @@ class Claims {
   const bool has_dnn_;
   sdk::GraphIndex index_;
   std::vector<bool> is_claimed_;       // by node
+  std::vector<bool> works_last_;       // by node: it offers channels-last
   std::vector<std::string> refusals_;  // by node, of known operators
 };
 

@@ -81,7 +81,9 @@ struct Term {
 
 class Elementwise final : public Operation {
  public:
-  Elementwise(const sdk::GraphIndex& index, const std::vector<uint32_t>& nodes) {
+  Elementwise(const sdk::GraphIndex& index, const std::vector<uint32_t>& nodes,
+              ElementwiseOrders orders)
+      : orders_(std::move(orders)) {
     const std::vector<sdk::InputSlot> slots = index.input_slots(nodes);
     for (size_t i = 0; i < slots.size(); ++i)
       first_slot_.try_emplace(slots[i].value, static_cast<int>(i));
@@ -119,8 +121,9 @@ class Elementwise final : public Operation {
     walk.strides.push_back(dense_strides(shape));
     for (const Operand& one : operands_) {
       if (one.slot >= 0 && one.number.empty())
-        walk.strides.push_back(broadcast_strides(aligned_shape(planner, one, ranks), shape));
+        walk.strides.push_back(strides_of(one, aligned_shape(planner, one, ranks), shape));
     }
+    if (orders_.output) walk_channels_last(walk);
     const uint32_t dtype = terms_.back().dtype;
     const Buffer result = planner.output(0, dtype, shape);
     if (walk.count() == 0) return;
@@ -130,6 +133,26 @@ class Elementwise final : public Operation {
   }
 
  private:
+  // Strides of an operand as it lies.
+  [[nodiscard]] Extents strides_of(const Operand& one, const Extents& own,
+                                   const Extents& whole) const {
+    const bool is_last = orders_.inputs[static_cast<size_t>(one.slot)];
+    if (!is_last) return broadcast_strides(own, whole);
+    Extents strides = {own[1] * own[2] * own[3], 1, own[3] * own[1], own[1]};
+    for (size_t axis = 0; axis < 4; ++axis) {
+      if (own[axis] == 1) strides[axis] = 0;
+    }
+    return strides;
+  }
+
+  // In the order in which the result lies.
+  static void walk_channels_last(Walk& walk) {
+    const auto turn = [](Extents& axes) { axes = {axes[0], axes[2], axes[3], axes[1]}; };
+    turn(walk.extents);
+    for (Extents& strides : walk.strides) turn(strides);
+    walk.strides[0] = dense_strides(walk.extents);
+  }
+
   size_t operand(const sdk::ValueView& view, uint32_t value, int alignment) {
     Operand made;
     made.alignment = alignment;
@@ -196,6 +219,9 @@ class Elementwise final : public Operation {
       if (one.number.empty()) widest = std::max(widest, bytes_of(one.dtype));
     }
     int64_t width = std::min<int64_t>(8, 16 / widest);
+    for (const Extents& strides : walk.strides) {
+      if (strides.back() > 1) return 1;
+    }
     // What lies along the last axis lies there without gaps, so other strides are multiples of it.
     while (walk.extents.back() % width != 0) width /= 2;
     return static_cast<int>(width);
@@ -292,6 +318,7 @@ class Elementwise final : public Operation {
     return text;
   }
 
+  ElementwiseOrders orders_;
   std::map<uint32_t, int> first_slot_;  // by value
   std::vector<Operand> operands_;
   std::vector<Term> terms_;
@@ -337,8 +364,9 @@ ElementwisePorts elementwise_ports(const sdk::GraphIndex& index,
 }
 
 std::unique_ptr<Operation> make_elementwise(const sdk::GraphIndex& index,
-                                            const std::vector<uint32_t>& nodes) {
-  return std::make_unique<Elementwise>(index, nodes);
+                                            const std::vector<uint32_t>& nodes,
+                                            ElementwiseOrders orders) {
+  return std::make_unique<Elementwise>(index, nodes, std::move(orders));
 }
 
 }  // namespace gantry::cuda

@@ -23,8 +23,15 @@ struct ElementwisePorts {
 ElementwisePorts elementwise_ports(const sdk::GraphIndex& index,
                                    const std::vector<uint32_t>& nodes);
 
+/// Which tensors of four axes lie with the second innermost.
+struct ElementwiseOrders {
+  std::vector<bool> inputs;  ///< by slot
+  bool output = false;
+};
+
 /// The kernel of a set as elementwise_sets gives it.
 std::unique_ptr<Operation> make_elementwise(const sdk::GraphIndex& index,
-                                            const std::vector<uint32_t>& nodes);
+                                            const std::vector<uint32_t>& nodes,
+                                            ElementwiseOrders orders);
 
 }  // namespace gantry::cuda

@@ -86,4 +86,31 @@ std::vector<std::vector<uint32_t>> elementwise_sets(const sdk::GraphIndex& index
   return Collector(index, is_elementwise).run();
 }
 
+std::vector<bool> sets_channels_last(const sdk::GraphIndex& index,
+                                     const std::vector<std::vector<uint32_t>>& sets,
+                                     const std::vector<bool>& works_last) {
+  // By node: what it makes comes from one that works so. Sets stand behind those that they read.
+  std::vector<bool> is_behind = works_last;
+  for (const std::vector<uint32_t>& nodes : sets) {
+    if (index.node(nodes.back()).output(0).rank() != 4) continue;
+    const std::vector<sdk::InputSlot> slots = index.input_slots(nodes);
+    is_behind[nodes.back()] =
+        std::any_of(slots.begin(), slots.end(), [&](const sdk::InputSlot& slot) {
+          const uint32_t maker = index.producer(slot.value);
+          return maker != GANTRY_NONE && is_behind[maker];
+        });
+  }
+  // What reads it works so, or hands it on to one that does.
+  std::vector<bool> is_before = works_last;
+  std::vector<bool> is_between(sets.size(), false);
+  for (size_t i = sets.size(); i-- > 0;) {
+    const uint32_t last = sets[i].back();
+    const std::vector<uint32_t> readers = index.readers(index.raw(last).outputs[0]);
+    is_between[i] = is_behind[last] && std::any_of(readers.begin(), readers.end(),
+                                                   [&](uint32_t node) { return is_before[node]; });
+    for (const uint32_t node : sets[i]) is_before[node] = is_between[i];
+  }
+  return is_between;
+}
+
 }  // namespace gantry::cuda

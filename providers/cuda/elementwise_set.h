@@ -18,4 +18,10 @@ constexpr size_t kMostOperands = 12;
 std::vector<std::vector<uint32_t>> elementwise_sets(const sdk::GraphIndex& index,
                                                     const std::vector<bool>& is_elementwise);
 
+/// Which of the sets stand between nodes that work channels-last (`works_last`, by node), directly
+/// or with sets between: those may take that order for their tensors of four axes.
+std::vector<bool> sets_channels_last(const sdk::GraphIndex& index,
+                                     const std::vector<std::vector<uint32_t>>& sets,
+                                     const std::vector<bool>& works_last);
+
 }  // namespace gantry::cuda

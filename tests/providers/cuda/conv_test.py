@@ -180,3 +180,26 @@ def test_a_small_network(agrees):
                  "u": random(16, 16, 3, 3) / 8, "k": random(10, 16), "l": random(10)}
     kernels = agrees(*small_graph(text, {"x": random(2, 3, 17, 19)}, constants), rtol=1e-4, atol=1e-5)
     assert kernels[1] == kernels[2] == "cuda.BatchNormalization+Relu" and set(kernels[4:7]) == {"cuda.Conv+Add+Relu"}
+
+
+BETWEEN = {
+    "one": "a = Conv(x, w)\n s = HardSwish(a)\n y = Conv(s, v)",
+    "read_twice": "a = Conv(x, w)\n i = Sigmoid(a)\n s = Mul(a, i)\n y = Conv(s, v)\n z = Conv(s, v)",
+    "behind_each_other": "a = Conv(x, w)\n s = HardSwish(a)\n t = GlobalAveragePool(s)\n u = HardSigmoid(t)\n r = Mul(s, u)\n y = Conv(r, v)",
+    "by_channel": "a = Conv(x, w)\n s = Mul(a, b)\n t = Tanh(s)\n y = Conv(t, v)",
+    "two_orders": "a = Conv(x, w)\n s = Mul(a, d)\n t = Tanh(s)\n y = Conv(t, v)",
+    "also_read_dense": "a = Conv(x, w)\n s = HardSwish(a)\n y = Conv(s, v)\n z = ReduceMax<keepdims=0>(s)",
+    "on_one_side_alone": "a = Conv(x, w)\n y = HardSwish(a)",
+    "behind_a_relu": "a = Conv(x, w)\n r = Relu(a)\n s = HardSwish(r)\n y = Conv(s, v)",
+}
+
+
+@pytest.mark.parametrize("case", BETWEEN)
+@pytest.mark.parametrize("channels", [8, 5])
+def test_elementwise_nodes_between_convolutions(each, case, channels):
+    """They take the order of the convolutions' tensors, or read one order and write another."""
+    text = BETWEEN[case]
+    constants = {"w": random(channels, 6, 3, 3) / 8, "v": random(8, channels, 3, 3) / 8, "b": random(1, channels, 1, 1)}
+    used = {name: value.astype(np.float16) for name, value in constants.items() if f"{name})" in text}
+    feeds = {"x": random(2, 6, 9, 8, dtype=np.float16)} | ({"d": random(2, channels, 7, 6, dtype=np.float16)} if "d)" in text else {})
+    compare_all(each, *small_graph(text, feeds, used, opset=21), rtol=2e-2, atol=2e-2)
