@@ -92,5 +92,29 @@ TEST(CudaAttention, WritesACacheThatMightGrowInPlaceToo) {
   }
 }
 
+// What comes out of one node is the past of the next, and nobody else reads it.
+TEST(CudaAttention, WritesOverAPastThatNobodyReadsLater) {
+  const FakeCounters& counters = FakeRuntime::counters();
+  FakeRuntime runtime("devices=1");
+  Session session = runtime.session(
+      "<ir_version: 10, opset_import: [\"\" : 17, \"com.microsoft\" : 1]> "
+      "g (float[1, 1, 16] q, float[1, 1, room, 16] keys, float[1, 1, room, 16] values, int32[1] "
+      "last, int32[1] total) => (float[1, 1, 16] y, float[1, 1, room, 16] new_keys, float[1, 1, "
+      "room, 16] new_values) <float[1, 1, room, 16] more_keys, float[1, 1, room, 16] more_values> "
+      "{ x, more_keys, more_values = com.microsoft.GroupQueryAttention <num_heads = 1, "
+      "kv_num_heads = 1> (q, q, q, keys, values, last, total) "
+      "y, new_keys, new_values = com.microsoft.GroupQueryAttention <num_heads = 1, "
+      "kv_num_heads = 1> (x, q, x, more_keys, more_values, last, total) }");
+  const Tensor row(DType::kFloat, {1, 1, kWidth});
+  const Tensor cache(DType::kFloat, {1, 1, kRoom, kWidth});
+  Tensor last(DType::kInt32, {1});
+  Tensor total(DType::kInt32, {1});
+  last.elements<int32_t>()[0] = 3;
+  total.elements<int32_t>()[0] = 4;
+  const uint64_t copies = counters.copies;
+  session.run({{"q", row}, {"keys", cache}, {"values", cache}, {"last", last}, {"total", total}});
+  EXPECT_EQ(counters.copies - copies, 8U) << "five inputs there, three outputs back";
+}
+
 }  // namespace
 }  // namespace gantry::test
