@@ -101,6 +101,11 @@ void Claims::claim_products(std::vector<bool>& is_elementwise) {
     claim_one_by_one({chain.nodes.begin() + 1, chain.nodes.end()}, is_elementwise);
   }
   claim_groups(alone);
+  std::vector<uint32_t> of_blocks;
+  for (uint32_t node = 0; node < index_.graph().node_count; ++node) {
+    if (may_be_block_group(index_.node(node))) of_blocks.push_back(node);
+  }
+  claim_groups(of_blocks);
 }
 
 // Each of their nodes is claimed by its row too.
@@ -279,8 +284,14 @@ std::unique_ptr<sdk::Kernel> compile_set(const gantry_host* host, const gantry_c
     orders.output = is_granted(args.output_formats, 0);
     return std::make_unique<PlannedKernel>(make_elementwise(index, nodes, std::move(orders)), 0);
   }
-  if (args.tag == kGroupTag)
-    return std::make_unique<PlannedKernel>(make_product_group(nodes.size()), 0);
+  if (args.tag == kGroupTag) {
+    std::vector<sdk::NodeView> views;
+    for (const uint32_t node : nodes) views.push_back(index.node(node));
+    return std::make_unique<PlannedKernel>(views.front().op_type() == "MatMulNBits"
+                                               ? make_block_group(views)
+                                               : make_product_group(views.size()),
+                                           0);
+  }
   if (args.tag == kConvTag) {
     // Of these nodes alone the chain is found again: what stands behind them is not to be taken.
     std::vector<bool> may_take(args.graph->node_count, false);

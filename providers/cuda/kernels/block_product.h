@@ -21,4 +21,11 @@ struct BlockProductParameters {
   long long zero_bytes;    // of a column, of packed zeros
   Divisor words;           // of 32 bits in which numbers of a row are
 };
+
+// Products of the same rows.
+#define MOST_BLOCK_PRODUCTS 4
+struct BlockGroupParameters {
+  struct BlockProductParameters products[MOST_BLOCK_PRODUCTS];
+  unsigned blocks[MOST_BLOCK_PRODUCTS];  // of threads, that make each of them
+};
 #endif

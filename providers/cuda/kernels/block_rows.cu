@@ -40,11 +40,12 @@ inline void load_factors(const BlockProductParameters& p, i64 first, int from, f
   }
 }
 
-KERNEL(BlockProductParameters) {
+// Block `number` of the product's.
+inline void multiply_blocks(const BlockProductParameters& p, u32 number) {
   typedef Pack<u32, WORDS> Part;
   const int lane = threadIdx.x % 32;
-  const i64 column = (blockIdx.x % p.column_tiles * (blockDim.x / 32) + threadIdx.x / 32) * COLUMNS;
-  const i64 first = blockIdx.x / p.column_tiles * ROWS;
+  const i64 column = (number % p.column_tiles * (blockDim.x / 32) + threadIdx.x / 32) * COLUMNS;
+  const i64 first = number / p.column_tiles * ROWS;
   const int parts = column < p.columns ? ((int)p.inner + IN_PART - 1) / IN_PART : 0;
   i64 columns[COLUMNS];  // one that is not there reads the last
 #pragma unroll

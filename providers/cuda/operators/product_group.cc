@@ -11,6 +11,8 @@
 namespace gantry::cuda {
 namespace {
 
+static_assert(kMostGrouped <= MOST_PRODUCTS);
+
 constexpr sdk::DTypeSet kTypes = sdk::dtypes(GANTRY_FLOAT, GANTRY_FLOAT16, GANTRY_BFLOAT16);
 
 // Input slots are the left factor and the matrix of each node in turn.
@@ -96,7 +98,7 @@ std::vector<std::vector<uint32_t>> product_groups(const sdk::GraphIndex& index,
   for (const uint32_t node : products) {
     std::vector<uint32_t>& nodes = by_factor[index.raw(node).inputs[0]];
     nodes.push_back(node);
-    if (nodes.size() == MOST_PRODUCTS) end(nodes);
+    if (nodes.size() == kMostGrouped) end(nodes);
   }
   for (auto& [factor, nodes] : by_factor) end(nodes);
   return groups;

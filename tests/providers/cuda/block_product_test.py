@@ -16,14 +16,15 @@ def pack(numbers, bits):
     return (numbers[..., ::2] | numbers[..., 1::2] << 4).astype(np.uint8)
 
 
-def product(rows, inner, columns, block, bits, zeros, bias, dtype):
-    """A model of one node, its input and what it is to make."""
+def product(rows, inner, columns, block, bits, zeros, bias, dtype, x=None):
+    """A model of one node, its input (`x`, or any) and what it is to make."""
     rng = np.random.default_rng(inner + columns)
     blocks = -(-inner // block)
     numbers = rng.integers(0, 2**bits, (columns, blocks, block)).astype(np.uint8)
     scales = rng.uniform(0.01, 0.02, (columns, blocks)).astype(dtype)
     points = rng.integers(0, 2**bits, (columns, blocks)).astype(np.uint8) if zeros else np.full((columns, blocks), 2 ** (bits - 1), np.uint8)
-    x, b = rng.standard_normal((*rows, inner)).astype(dtype), rng.standard_normal(columns).astype(dtype)
+    x = rng.standard_normal((*rows, inner)).astype(dtype) if x is None else x
+    b = rng.standard_normal(columns).astype(dtype)
     constants = {"w": pack(numbers, bits), "s": scales.reshape(-1)}
     if zeros:
         constants["z"] = (pack(points, bits) if zeros == "packed" else points.astype(dtype)).reshape(-1)
@@ -47,6 +48,30 @@ def test_columns_of_one_warp(cuda, rows, columns, bits, zeros):
     model, feeds, expected = product(rows, 160, columns, 32, bits, zeros, True, np.float32)
     _, outputs = cuda.run(model, feeds)
     compare(outputs["y"], expected, 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize("rows", [1, 3, 12, 20])
+@pytest.mark.parametrize("kinds", ["alike", "another block", "a bias"])
+def test_matrices_that_meet_one_x(both, rows, kinds):
+    """They are one claim, and of a few rows, if all are of one kind, one launch."""
+    x = np.random.default_rng(rows).standard_normal((rows, 96)).astype(np.float32)
+    parts = [product((rows,), 96, columns, 16 if kinds == "another block" and columns == 7 else 32, 4, "packed", kinds == "a bias" and columns != 40,
+                     np.float32, x) for columns in (40, 7, 133)]
+    graph = helper.make_graph([], "g", parts[0][0].graph.input, [])
+    for number, (model, _, _) in enumerate(parts):
+        for tensor in model.graph.initializer:
+            graph.initializer.add().CopyFrom(tensor)
+            graph.initializer[-1].name = f"{tensor.name}{number}"
+        node = graph.node.add()
+        node.CopyFrom(model.graph.node[0])
+        node.input[:] = [f"{name}{number}" if name not in ("", "x") else name for name in node.input]
+        node.output[:] = [f"y{number}"]
+        graph.output.add().CopyFrom(helper.make_tensor_value_info(f"y{number}", TensorProto.FLOAT, None))
+    model = helper.make_model(graph, opset_imports=parts[0][0].opset_import, ir_version=10)
+    kernels, outputs = both.run(model, {"x": x}, runs=2)
+    assert kernels == ["cuda.MatMulNBits+MatMulNBits+MatMulNBits"] * 3
+    for number, (_, _, expected) in enumerate(parts):
+        compare(outputs[f"y{number}"], expected, 1e-4, 1e-4)
 
 
 TOLERANCES = {np.float32: 1e-5, np.float16: 1e-2, ml_dtypes.bfloat16: 6e-2}
