@@ -244,6 +244,13 @@ std::string is_supported(const NodeView& node) {
     if (node.input(slot).present() && node.input(slot).dtype() != node.input(kQuery).dtype())
       return "tensors of different element types are not supported";
   }
+  for (const int slot : {kLastKeys, kTotal}) {
+    if (node.input(slot).dtype() != GANTRY_INT32) return "numbers of keys are not of int32";
+  }
+  if (node.input(kAngles).present() && node.input(kAngles).dtype() != GANTRY_INT64)
+    return "position_ids are not of int64";
+  if (node.input(kPastKey).rank() == 4 && node.input(kPastKey).extent(3) > kMostWidth)
+    return "heads of more than " + std::to_string(kMostWidth) + " elements are not supported";
   return "";
 }
 

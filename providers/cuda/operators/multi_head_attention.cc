@@ -289,6 +289,13 @@ std::string is_known(const NodeView& node, int mask, int added) {
   return "";
 }
 
+// Heads that are `width` wide together.
+std::string is_narrow(const NodeView& node, int64_t width) {
+  return width > node.get_int("num_heads", 0) * kMostWidth
+             ? "heads of more than " + std::to_string(kMostWidth) + " elements are not supported"
+             : "";
+}
+
 std::string is_multi_head(const NodeView& node) {
   if (node.output(3).present()) return "the scores as an output are not supported";
   if (node.input(MultiHead::kPastLength).present() || node.input(MultiHead::kIndirection).present())
@@ -303,14 +310,22 @@ std::string is_multi_head(const NodeView& node) {
     if (node.input(slot).present() && node.input(slot).dtype() != node.input(0).dtype())
       return "tensors of different element types are not supported";
   }
-  return is_known(node, MultiHead::kMask, MultiHead::kAdded);
+  const sdk::ValueView query = node.input(MultiHead::kQuery);
+  const std::string reason = is_known(node, MultiHead::kMask, MultiHead::kAdded);
+  return reason.empty() && query.rank() == 3 ? is_narrow(node, query.extent(2)) : reason;
 }
 
 std::string is_joint(const NodeView& node) {
   if (node.input(JointAttention::kPastLength).present())
     return "a past in a longer buffer is not supported";
   if (node.get_int("do_rotary", 0) != 0) return "a rotation of heads is not supported";
-  return is_known(node, JointAttention::kMask, JointAttention::kAdded);
+  for (const int slot : {JointAttention::kWeights, JointAttention::kBias, JointAttention::kPast}) {
+    if (node.input(slot).present() && node.input(slot).dtype() != node.input(0).dtype())
+      return "tensors of different element types are not supported";
+  }
+  const sdk::ValueView weights = node.input(JointAttention::kWeights);
+  const std::string reason = is_known(node, JointAttention::kMask, JointAttention::kAdded);
+  return reason.empty() && weights.rank() == 2 ? is_narrow(node, weights.extent(1) / 3) : reason;
 }
 
 constexpr sdk::DTypeSet kTypes = sdk::dtypes(GANTRY_FLOAT, GANTRY_FLOAT16, GANTRY_BFLOAT16);

@@ -182,3 +182,9 @@ def test_what_is_refused(cuda):
     for reason, (model, feeds) in cases:
         with pytest.raises(RuntimeError, match=reason):
             cuda.run(model, feeds)
+
+
+def test_heads_that_are_too_wide_run_in_parts(cuda):
+    inputs = {"query": random(1, 2, 520), "key": random(1, 2, 520, seed=1), "value": random(1, 2, 520, seed=2)}
+    kernels = compare_all(cuda, *model_of("MultiHeadAttention", inputs, {"y": TensorProto.FLOAT}, num_heads=1), rtol=1e-4, atol=1e-4)
+    assert "MultiHeadAttention" not in kernels
