@@ -286,6 +286,7 @@ std::unique_ptr<sdk::Kernel> compile_set(const gantry_host* host, const gantry_c
   }
   if (args.tag == kGroupTag) {
     std::vector<sdk::NodeView> views;
+    views.reserve(nodes.size());
     for (const uint32_t node : nodes) views.push_back(index.node(node));
     return std::make_unique<PlannedKernel>(views.front().op_type() == "MatMulNBits"
                                                ? make_block_group(views)

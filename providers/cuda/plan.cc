@@ -7,8 +7,6 @@
 #include <iterator>
 #include <string>
 
-#include "device.h"
-
 namespace gantry::cuda {
 namespace {
 
@@ -23,11 +21,6 @@ std::vector<int64_t> widened(const void* data, int64_t count) {
 }
 
 }  // namespace
-
-KeptMemory::KeptMemory(Device& device, uint64_t size_bytes)
-    : device_(device), memory_(device.allocate(size_bytes)) {}
-
-KeptMemory::~KeptMemory() { device_.free(memory_); }
 
 std::vector<int64_t> Planner::host_integers(int slot) const {
   const InputFacts& facts = input(slot);

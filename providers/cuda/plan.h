@@ -6,7 +6,6 @@
 
 #include <gantry/sdk/kernel.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -19,33 +18,13 @@
 #include "blas.h"
 #include "dnn_graph.h"
 #include "driver.h"
+#include "kept_memory.h"
 #include "programs.h"
 
 namespace gantry::cuda {
 
 class Device;
 class Stream;
-
-/// Memory of a device that the first run fills and every later one reads: a constant in another
-/// order. Any thread.
-class KeptMemory {
- public:
-  /// OUT_OF_MEMORY.
-  KeptMemory(Device& device, uint64_t size_bytes);
-  ~KeptMemory();
-  KeptMemory(const KeptMemory&) = delete;
-  KeptMemory& operator=(const KeptMemory&) = delete;
-
-  [[nodiscard]] void* memory() const { return memory_; }
-  [[nodiscard]] bool is_filled() const { return is_filled_; }
-  /// To be called when a stream has done what fills it.
-  void set_filled() { is_filled_ = true; }
-
- private:
-  Device& device_;
-  void* const memory_;
-  std::atomic<bool> is_filled_{false};
-};
 
 /// Where memory of a run comes from.
 struct Buffer {

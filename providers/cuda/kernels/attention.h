@@ -10,9 +10,9 @@ struct HeadStrides {
 // Where new keys stand among all of a row: each row at its own place in a cache, or behind a past.
 struct CachePlaces {
   const int* last_keys;  // number of a row's last key, the new ones counted; null: `past` for all
-  const int* total;      // keys of the longest row; null: `is_prompt` says what would follow from it
-  int is_prompt;         // all keys are new and begin at place 0
-  int past;              // number of the first new key
+  const int* total;  // keys of the longest row; null: `is_prompt` says what would follow from it
+  int is_prompt;     // all keys are new and begin at place 0
+  int past;          // number of the first new key
 };
 
 // What a mask says.

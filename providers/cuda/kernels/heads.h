@@ -11,8 +11,8 @@ struct MovedHeads {
   void* target;
   HeadStrides from, to;
   int heads, width;
-  int is_turned;   // by the angles of their places
-  int is_placed;   // rows of the target are places in a cache, else tokens
+  int is_turned;  // by the angles of their places
+  int is_placed;  // rows of the target are places in a cache, else tokens
 };
 
 struct HeadsParameters {

@@ -23,7 +23,7 @@ struct ProductParameters {
   unsigned tiles_m, tiles_n;
   void* partial;  // of a few rows: what several blocks make of an element, [splits, m, n]
   int splits;     // shares of the inner axis
-  int has_relu;  // what is below 0 becomes 0
+  int has_relu;   // what is below 0 becomes 0
 };
 
 // Products with one left factor.

@@ -8,11 +8,11 @@ struct StepStrides {
 };
 
 struct RecurrentParameters {
-  const void* gates;       // what the input adds, [gates * hidden] by the strides
-  const void* recurrence;  // [directions, gates * hidden, hidden]
-  const void* bias;        // [directions, 2, gates * hidden], of both products; null: none
-  const void* peepholes;   // [directions, 3, hidden]; null: none
-  const int* lengths;      // steps of each row; null: all
+  const void* gates;        // what the input adds, [gates * hidden] by the strides
+  const void* recurrence;   // [directions, gates * hidden, hidden]
+  const void* bias;         // [directions, 2, gates * hidden], of both products; null: none
+  const void* peepholes;    // [directions, 3, hidden]; null: none
+  const int* lengths;       // steps of each row; null: all
   const void* first_state;  // null: 0
   const void* first_cell;   // likewise
   void* all;                // states after each step; null: nobody wants them
@@ -23,7 +23,7 @@ struct RecurrentParameters {
   void* reset;  // of C, of a GRU that resets before the product: likewise, twice
   struct StepStrides gates_at, all_at, ends_at;
   int hidden, rows, directions;
-  int steps;                // of the longest row
+  int steps;                 // of the longest row
   int first_step, end_step;  // of a launch
   int parts;                 // of a step, bits: what the reset needs (1), the rest (2)
   int unit_blocks;           // that share the units of a row; of more than one step 1

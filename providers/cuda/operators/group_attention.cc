@@ -125,9 +125,10 @@ class GroupAttention final : public Operation {
     }
     if (knows_room_) return {past, past, false};
     const int64_t total = planner.host_integers(kTotal)[0];
-    if (total < 0)
+    if (total < 0) {
       throw sdk::Error(GANTRY_INVALID_ARGUMENT,
                        "input 6 says " + std::to_string(total) + " keys, needs 0 or more");
+    }
     const int64_t capacity = std::max(past, total);
     // For a few queries the plan serves every number of keys.
     return {capacity, q.length >= kLeastQueriesOfProducts ? total : capacity, total == q.length};

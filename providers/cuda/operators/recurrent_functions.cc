@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <vector>
 
 #include "../types.h"
@@ -55,7 +56,7 @@ std::string recurrent_functions(const sdk::NodeView& node, int directions, int c
   const std::vector<std::string> names = node.get_strings("activations");
   const std::vector<float> alphas = node.get_floats("activation_alpha");
   const std::vector<float> betas = node.get_floats("activation_beta");
-  if (!names.empty() && names.size() < static_cast<size_t>(directions * count)) {
+  if (!names.empty() && std::ssize(names) < directions * count) {
     node.fail(GANTRY_INVALID_MODEL, "attribute activations has " + std::to_string(names.size()) +
                                         " names, needs " + std::to_string(directions * count));
   }

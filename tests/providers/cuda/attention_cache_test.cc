@@ -69,7 +69,9 @@ TEST(CudaAttention, WritesACacheOfOneLengthInPlaceAndIsCaptured) {
     const uint64_t graphs = counters.graph_launches;
     steps.run(step);
     EXPECT_EQ(counters.copies - copies, 6U) << "five small inputs there, y back";
-    if (step > 2) EXPECT_EQ(counters.graph_launches - graphs, 1U) << step;
+    if (step > 2) {
+      EXPECT_EQ(counters.graph_launches - graphs, 1U) << step;
+    }
   }
   EXPECT_EQ(counters.captures - captures, 1U) << "for all steps";
   Tensor found(DType::kFloat, {1, 1, kRoom, kWidth});
