@@ -76,9 +76,10 @@ TEST(CudaAttention, WritesACacheOfOneLengthInPlaceAndIsCaptured) {
   EXPECT_EQ(counters.captures - captures, 1U) << "for all steps";
   Tensor found(DType::kFloat, {1, 1, kRoom, kWidth});
   steps.session.copy(steps.values, found);
-  for (int64_t place = 0; place < kRoom; ++place)
+  for (int64_t place = 0; place < kRoom; ++place) {
     EXPECT_FLOAT_EQ(found.elements<float>()[static_cast<size_t>(place * kWidth)],
                     static_cast<float>(place + 1));
+  }
 }
 
 // Where the model says nothing of its length the number of keys is read on the host, which no
