@@ -5,7 +5,6 @@
 #include <bit>
 #include <cstring>
 #include <limits>
-#include <vector>
 
 #include "stream.h"
 #include "timing.h"
@@ -14,7 +13,6 @@ namespace gantry::cuda {
 namespace {
 
 constexpr int kMostAlgorithms = 8;
-constexpr int kMostVariants = 32;  // that are timed
 
 int type_of(uint32_t dtype) {
   switch (dtype) {
@@ -43,6 +41,25 @@ std::string ProductShape::text() const {
        {m, n, k, batch, a_batch_stride, b_batch_stride, y_batch_stride, a_row, b_row, y_row})
     text += "," + std::to_string(number);
   return text;
+}
+
+std::vector<std::string> ProductShape::families() const {
+  ProductShape family;
+  family.dtype = dtype;
+  family.result_dtype = result_dtype;
+  family.a_is_transposed = a_is_transposed;
+  family.b_is_transposed = b_is_transposed;
+  family.has_bias = has_bias;
+  family.activation = activation;
+  std::vector<std::string> families;
+  for (int64_t ProductShape::*const open : {&ProductShape::m, &ProductShape::n, &ProductShape::k}) {
+    family.m = m;
+    family.n = n;
+    family.k = k;
+    family.*open = 0;
+    families.push_back(family.text());
+  }
+  return families;
 }
 
 // What the library wants to know of a product. Its matrices have their columns one behind the
@@ -89,7 +106,7 @@ struct Blas::Operands {
 Blas::Blas(const Device& device, const LibrarySearch& search, std::string cache_folder)
     : device_(device),
       cache_(std::move(cache_folder)),
-      variants_(kMostVariants),
+      variants_(kMostProductVariants),
       reason_(load(search)) {}
 
 Blas::~Blas() {
@@ -144,7 +161,7 @@ Blas::Product& Blas::product_of(const ProductShape& shape) {
   auto product = std::make_unique<Product>(functions_);
   product->text = shape.text();
   product->key = key_of(shape);
-  product->is_worth_timing = is_worth_timing(shape);
+  product->is_worth_timing = variants_.is_one_of_the_first(shape.families());
   int status = describe(shape, *product);
   if (status == 0) status = find_algorithms(shape, *product);
   if (product->offered.empty()) {
@@ -236,25 +253,6 @@ int Blas::find_algorithms(const ProductShape& shape, Product& product) const {
     if (one.state == 0) product.offered.push_back(one.algorithm);
   }
   return product.offered.empty() ? kBlasUnsupported : 0;
-}
-
-bool Blas::is_worth_timing(const ProductShape& shape) {
-  ProductShape family;
-  family.dtype = shape.dtype;
-  family.result_dtype = shape.result_dtype;
-  family.a_is_transposed = shape.a_is_transposed;
-  family.b_is_transposed = shape.b_is_transposed;
-  family.has_bias = shape.has_bias;
-  family.activation = shape.activation;
-  bool is_worth = true;
-  for (int64_t ProductShape::*const open : {&ProductShape::m, &ProductShape::n, &ProductShape::k}) {
-    family.m = shape.m;
-    family.n = shape.n;
-    family.k = shape.k;
-    family.*open = 0;
-    is_worth = variants_.is_one_of_the_first(family.text()) && is_worth;
-  }
-  return is_worth;
 }
 
 void Blas::choose(Product& product, Stream& stream, const Operands& operands) {

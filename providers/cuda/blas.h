@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "blas_api.h"
 #include "code_cache.h"
@@ -45,6 +46,8 @@ struct ProductShape {
 
   /// Names the shape and all else that an algorithm is chosen by.
   [[nodiscard]] std::string text() const;
+  /// Names what it has in common with shapes of another m, of another n, and of another k.
+  [[nodiscard]] std::vector<std::string> families() const;
 };
 
 /// What the addresses of a product are multiples of; the library is told so.
@@ -84,7 +87,6 @@ class Blas {
   Product& product_of(const ProductShape& shape);
   int describe(const ProductShape& shape, Product& product) const;
   int find_algorithms(const ProductShape& shape, Product& product) const;
-  [[nodiscard]] bool is_worth_timing(const ProductShape& shape);
   void choose(Product& product, Stream& stream, const Operands& operands);
   [[nodiscard]] std::string key_of(const ProductShape& shape) const;
   int call(const Product& product, const BlasAlgorithm& algorithm, Stream& stream,

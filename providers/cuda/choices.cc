@@ -7,14 +7,17 @@ std::string Choices::key_of(const std::string& text) const {
   return CodeCache::key_of("choice-1|" + device_ + "|" + text);
 }
 
-int Choices::find(const std::string& text, int count) {
+int Choices::find(const std::string& text, const std::vector<std::string>& families, int count) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = known_.find(text);
   if (found != known_.end()) return found->second < count ? found->second : -1;
   std::string kept;
-  if (!cache_.load(key_of(text), kept) || kept.size() != 1) return -1;
-  const int chosen = kept[0] - '0';
-  if (chosen < 0 || chosen >= count) return -1;
+  int chosen = -1;
+  if (cache_.load(key_of(text), kept) && kept.size() == 1) chosen = kept[0] - '0';
+  if (chosen < 0 || chosen >= count) {
+    if (variants_.is_one_of_the_first(families)) return -1;
+    chosen = 0;
+  }
   known_[text] = chosen;
   return chosen;
 }

@@ -5,8 +5,10 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "code_cache.h"
+#include "variants.h"
 
 namespace gantry::cuda {
 
@@ -17,8 +19,10 @@ class Choices {
   Choices(std::string device, std::string folder)
       : device_(std::move(device)), cache_(std::move(folder)) {}
 
-  /// Number of the way that was chosen for what `text` names, of `count`; -1: none yet.
-  int find(const std::string& text, int count);
+  /// Number of the way that was chosen for what `text` names, of `count`, or the first where
+  /// nothing was and there have been many variants of one of its `families`; -1: they are to be
+  /// timed.
+  int find(const std::string& text, const std::vector<std::string>& families, int count);
   void keep(const std::string& text, int chosen);
 
  private:
@@ -28,6 +32,7 @@ class Choices {
   const CodeCache cache_;
   std::mutex mutex_;
   std::map<std::string, int> known_;  // by text
+  Variants variants_{kMostProductVariants};
 };
 
 }  // namespace gantry::cuda

@@ -202,7 +202,7 @@ class Runner {
   // The first run of a plan waits for the device; captures are of later ones.
   void choose(Step& step) {
     Choices& choices = stream_.device().choices();
-    step.chosen = choices.find(step.chosen_for, static_cast<int>(step.ways.size()));
+    step.chosen = choices.find(step.chosen_for, step.families, static_cast<int>(step.ways.size()));
     if (step.chosen >= 0) return;
     step.chosen = 0;
     float best = std::numeric_limits<float>::infinity();

@@ -95,10 +95,11 @@ void Planner::call(std::vector<Buffer> buffers,
   plan_.steps.push_back(std::move(step));
 }
 
-void Planner::end_choice(const std::string& text) {
+void Planner::end_choice(const std::string& text, std::vector<std::string> families) {
   Step choice;
   choice.kind = Step::Kind::kChoice;
   choice.chosen_for = text;
+  choice.families = std::move(families);
   choice.ways.resize(ways_begin_.size());
   for (size_t way = ways_begin_.size(); way-- > 0;) {
     const auto begin = plan_.steps.begin() + static_cast<std::ptrdiff_t>(ways_begin_[way]);

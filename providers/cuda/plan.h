@@ -70,8 +70,9 @@ struct Step {
   std::function<void(Stream& stream, void* const* addresses)> call;
   // kChoice: ways to the same, of which the first run times each and later ones take the fastest
   std::vector<std::vector<Step>> ways;
-  std::string chosen_for;  // names what is done, for all plans and processes
-  int chosen = -1;         // number of the way
+  std::string chosen_for;             // names what is done, for all plans and processes
+  std::vector<std::string> families;  // names of what it is a variant of
+  int chosen = -1;                    // number of the way
 };
 
 struct PlannedOutput {
@@ -153,9 +154,10 @@ class Planner {
   void call(std::vector<Buffer> buffers, std::function<void(Stream&, void* const*)> function);
 
   /// What is planned from here to the next `begin_way` or to `end_choice` is one way of doing what
-  /// the others do too. The fastest is taken; `text` names what they do.
+  /// the others do too. The fastest is taken, or the first way if there have been many variants of
+  /// one of `families`; `text` names what they do.
   void begin_way() { ways_begin_.push_back(plan_.steps.size()); }
-  void end_choice(const std::string& text);
+  void end_choice(const std::string& text, std::vector<std::string> families);
 
   Plan finish() && { return std::move(plan_); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a library's way of doing something takes on the device at hand: by it the fastest of
-// several is chosen.
+// How long a way of doing something, a library's or the provider's own, takes on the device at
+// hand: by it the fastest of several is chosen.
 #pragma once
 
 #include <functional>
@@ -9,11 +9,11 @@
 
 namespace gantry::cuda {
 
-/// Milliseconds of a run of `enqueue`, which gives work to the stream and returns the library's
-/// status, 0 for success; infinite: it fails, at once or on the device. One run before is not
-/// counted. Before each that is, as much memory is written as the device's cache holds, if there is
-/// that much: weights come from memory in a model's run too, and the host gets ahead of the device,
-/// so that no launch is waited for. Waits for the device. What `enqueue` throws is passed on.
+/// Milliseconds of a run of `enqueue`, which gives work to the stream and returns a status, 0 for
+/// success; infinite: it fails, at once or on the device. One run before is not counted. Before
+/// each that is, as much memory is written as the device's cache holds, if there is that much:
+/// weights come from memory in a model's run too, and the host gets ahead of the device, so that no
+/// launch is waited for. Waits for the device. What `enqueue` throws is passed on.
 float time_of(Stream& stream, const std::function<int()>& enqueue);
 
 }  // namespace gantry::cuda

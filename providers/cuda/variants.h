@@ -6,19 +6,29 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace gantry::cuda {
+
+/// How many variants of a product are timed.
+constexpr int kMostProductVariants = 32;
 
 class Variants {
  public:
   explicit Variants(int most) : most_(most) {}
 
-  /// Notes another variant of `family`; whether it is one of the first.
-  bool is_one_of_the_first(const std::string& family) {
-    int& count = counts_[family];
-    if (count == most_) return false;
-    ++count;
-    return true;
+  /// Notes another variant of each of `families`; whether it is one of the first of all.
+  bool is_one_of_the_first(const std::vector<std::string>& families) {
+    bool is_first = true;
+    for (const std::string& family : families) {
+      int& count = counts_[family];
+      if (count == most_) {
+        is_first = false;
+      } else {
+        ++count;
+      }
+    }
+    return is_first;
   }
 
  private:

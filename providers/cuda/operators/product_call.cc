@@ -193,7 +193,8 @@ void plan_products(Planner& planner, const std::vector<ProductCall>& calls) {
   }
   planner.begin_way();
   launch_group(planner, calls);
-  planner.end_choice(text);
+  // Constant matrices: there are as many variants of them as numbers of few rows.
+  planner.end_choice(text, {});
 }
 
 void plan_product(Planner& planner, const ProductCall& call) {
@@ -204,7 +205,7 @@ void plan_product(Planner& planner, const ProductCall& call) {
     call_blas(planner, call);
     planner.begin_way();
     launch_few_rows(planner, call);
-    return planner.end_choice("few rows 1|" + call.blas->text());
+    return planner.end_choice("few rows 1|" + call.blas->text(), call.blas->families());
   }
   if (has_blas) return call_blas(planner, call);
   if (is_few) return launch_few_rows(planner, call);

@@ -389,18 +389,20 @@ TEST(CudaSession, TimesTheLibrarysWaysWithAColdCache) {
 }
 
 // Of products whose factor is as long as a prompt, and convolutions of images of any size, some
-// variants are timed: five times each, by two algorithms, and by the one way that rounds no factor.
+// variants are timed: five times each, by two algorithms, then by the library and the provider's
+// kernel for few rows, and by the one way that rounds no factor.
 TEST(CudaSession, TimesAFewVariantsOfAProductOrConvolution) {
   const FakeCounters& counters = FakeRuntime::counters();
   const std::string fakes = std::string(GANTRY_FAKE_CUDA_FOLDER) + "_blas";
   FakeRuntime runtime("devices=1 latency_us=0",
                       R"({"cache": "off", "libraries": [")" + fakes + "\"]}");
-  const auto timed = [&](const std::string& model, const std::vector<int64_t>& lasting, int runs) {
+  const auto timed = [&](const std::string& model, const std::vector<int64_t>& lasting, int runs,
+                         int64_t step = 1) {
     Session session = runtime.session(model);
     const uint64_t before = counters.caches_written;
     for (int64_t length = 1; length <= runs; ++length) {
       std::vector<int64_t> shape = lasting;
-      shape.push_back(length);
+      shape.push_back(length * step);
       Tensor x(DType::kFloat, shape);
       std::ranges::fill(x.elements<float>(), 1.0F);
       const std::vector<Tensor> y = session.run({{"x", x}});
@@ -412,6 +414,10 @@ TEST(CudaSession, TimesAFewVariantsOfAProductOrConvolution) {
                   "{ y = MatMul(w, x) }",
                   {3}, 40),
             32U * 2 * 5);
+  EXPECT_EQ(timed("g (float[4, n] x) => (float[1, n] y) <float[1, 4] w = {1, 1, 1, 0}> "
+                  "{ y = MatMul(w, x) }",
+                  {4}, 40, 4),
+            32U * (2 + 2) * 5);
   EXPECT_EQ(timed("g (float[1, 3, 1, n] x) => (float[1, 1, 1, n] y) "
                   "<float[1, 3, 1, 1] w = {1, 1, 1}> { y = Conv(x, w) }",
                   {1, 3, 1}, 9),
