@@ -69,11 +69,23 @@ class Widener {
     });
   }
 
+  // A Cast of other floats that another one casts back: the model asks for the rounding itself.
+  [[nodiscard]] bool rounds(const Node& node) const {
+    const auto is_cast = [](const Node& other) {
+      return other.op_type == "Cast" || other.op_type == "CastLike";
+    };
+    if (!is_cast(node) || is_narrow(node.inputs[0])) return false;
+    const std::vector<Node*>& users = node.outputs[0]->users;
+    return std::any_of(users.begin(), users.end(), [&](const Node* user) {
+      return is_cast(*user) && user->inputs[0] == node.outputs[0];
+    });
+  }
+
   [[nodiscard]] bool takes_part(const Node& node) const {
     const auto is_narrow_here = [this](const GraphValue* value) { return is_narrow(value); };
     const bool has_any = std::any_of(node.inputs.begin(), node.inputs.end(), is_narrow_here) ||
                          std::any_of(node.outputs.begin(), node.outputs.end(), is_narrow_here);
-    return has_any && !reads_a_table(node) && !lengthens_a_cache(node) &&
+    return has_any && !reads_a_table(node) && !lengthens_a_cache(node) && !rounds(node) &&
            context_.is_computed_wider(node, narrow_);
   }
 

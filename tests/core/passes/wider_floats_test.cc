@@ -77,6 +77,19 @@ TEST(WiderFloats, TheModelsOwnCastsGoAlong) {
 )");
 }
 
+TEST(WiderFloats, AreRoundedWhereTheModelCastsThereAndBack) {
+  EXPECT_EQ(widened("g (float[N,4] x, float16[4,8] w) => (float[N,4] r, float[N,8] y) "
+                    "{ h = Cast <to = 10> (x) r = Cast <to = 1> (h) a = MatMul(h, w) "
+                    "y = Cast <to = 1> (a) }"),
+            R"(  %h = Cast-13(%x) {to = 10} : float16[N,4]
+  %r = Cast-13(%h) {to = 1} : float32[N,4]
+  %h_float32 = Cast-13(%h) {to = 1} : float32[N,4]
+  %w_float32 = Cast-13(%w) {to = 1} : float32[4,8]
+  %a = MatMul-13(%h_float32, %w_float32) : float32[N,8]
+  %y = Cast-13(%a) {to = 1} : float32[N,8]
+)");
+}
+
 TEST(WiderFloats, TablesAndCachesStay) {
   const std::string text = widened(
       "<ir_version: 10, opset_import: [\"\" : 17]> "
