@@ -54,6 +54,7 @@ GANTRY_DENSE void multiply(const DenseTile& tile) {
   const float* left = tile.left;
   const auto* panel = static_cast<const std::byte*>(tile.panel);
   const char* ahead = tile.ahead;
+  [[maybe_unused]] int steps_left = 1;
   [[maybe_unused]] float* widened = tile.widened;
   for (int64_t k = 0; k < tile.inner; ++k) {
     __m512 numbers[kVectors];
@@ -65,12 +66,18 @@ GANTRY_DENSE void multiply(const DenseTile& tile) {
       }
     }
     // What the same tile needs soon goes to the nearest cache, another panel to the next one.
-    if constexpr (kLinesAhead == 1) _mm_prefetch(ahead, _MM_HINT_T1);
+    if constexpr (kLinesAhead == 1) {
+      if (--steps_left == 0) {
+        _mm_prefetch(ahead, _MM_HINT_T1);
+        ahead += kBytesOfLine;
+        steps_left = tile.steps_ahead;
+      }
+    }
     if constexpr (kLinesAhead == 2) {
       _mm_prefetch(ahead, _MM_HINT_T0);
       _mm_prefetch(ahead + kBytesOfLine, _MM_HINT_T0);
+      ahead += 2 * kBytesOfLine;
     }
-    ahead += kLinesAhead * kBytesOfLine;
     panel += kVectors * kLanes * bytes_of(kNumbers);
     for (int r = 0; r < kRows; ++r) {
       const __m512 factor = _mm512_set1_ps(left[r]);

@@ -32,10 +32,12 @@ struct DenseTile {
   const float* bias = nullptr;     ///< [columns of the panel]; null: zeros
   float* target = nullptr;
   int64_t stride = 0;
-  /// Where the numbers stand that come next: one line of the cache is brought in for each index of
-  /// `inner`, or two, the second behind the first, if the panel is of floats. Null: none is.
+  /// Where the numbers stand that come next: one line of the cache is brought in for each
+  /// `steps_ahead` indices of `inner`, or two for each, the second behind the first, if the panel is
+  /// of floats. Null: none is.
   const char* ahead = nullptr;
   int lines_ahead = 1;
+  int steps_ahead = 1;  ///< 1 where there are two lines
 };
 
 /// Width of the panel whose first column is `column`, of `columns` in all.

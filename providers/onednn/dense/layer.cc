@@ -244,8 +244,13 @@ class DenseLayer::Run {
     tile.columns = std::min(width, layer_.columns_ - column);
     tile.stride = layer_.columns_;
     if (part.begin == 0 && !layer_.bias_.empty()) tile.bias = layer_.bias_.data() + column;
-    const bool is_alone = last_tile(stretch) - first_tile(stretch) == 1;
+    const int64_t tiles = last_tile(stretch) - first_tile(stretch);
+    const bool is_alone = tiles == 1;
     if (!is_alone && kind != PanelNumbers::kFloat) tile.widened = room_for(tile.inner * width);
+    // Memory gives so many lines at once that tiles which asked for all of theirs would wait.
+    if (!is_alone && lines > 0)
+      tile.steps_ahead = static_cast<int>(std::max<int64_t>(1, tiles / lines));
+    const int64_t share = divided_up(tile.inner, tile.steps_ahead) * kBytesOfLine;
     for (int64_t i = first_tile(stretch); i < last_tile(stretch); ++i) {
       const int64_t row = first_row(i);
       tile.rows = static_cast<int>(first_row(i + 1) - row);
@@ -255,14 +260,13 @@ class DenseLayer::Run {
       tile.initial = part.begin > 0       ? tile.target
                      : layer_.adds_first_ ? tensors_.addend + place
                                           : nullptr;
-      const int64_t number = i - first_tile(stretch);
+      const int64_t brought = (i - first_tile(stretch)) * share;
       tile.ahead = nullptr;
       if (is_alone && lines > 0) {  // panels stand one behind the other
         tile.ahead = reinterpret_cast<const char*>(panel) + kBytesAhead;
         tile.lines_ahead = static_cast<int>(lines);
-      } else if (next && number < lines) {  // each tile brings in its share
-        tile.ahead = reinterpret_cast<const char*>(next) + number * tile.inner * kBytesOfLine;
-        tile.lines_ahead = 1;
+      } else if (next && brought < lines * tile.inner * kBytesOfLine) {
+        tile.ahead = reinterpret_cast<const char*>(next) + brought;
       }
       dense_code()->multiply_tile(tile);
       if (!tile.widened) continue;
