@@ -2,7 +2,10 @@
 #include "attention/code.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <limits>
+#include <utility>
 
 #include "direct/instructions.h"
 
@@ -11,20 +14,25 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "attention/exponential-inl.h"
-#include "direct/vectors-inl.h"
+#include "direct/functions-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gantry::onednn::HWY_NAMESPACE {
 
 static_assert(kKeyBlock % kLanes == 0);
 
-constexpr int kRows = kHasManyRegisters ? 6 : 4;     // queries of a tile
-constexpr int kVectors = kHasManyRegisters ? 4 : 2;  // of keys, or of a value
+/// Queries of a tile. Their sums, a few vectors and a factor fill the registers; the more there
+/// are, the less often keys and values come from the second cache.
+constexpr int kMostRows = kHasManyRegisters ? 14 : 6;
+constexpr int kMostPlainRows = kHasManyRegisters ? 6 : 4;  // with four keys
+static_assert(kMostRows <= kMostQueries);
 
-/// scores[r][k] = query r * key k, of kWide vectors of packed keys.
+/// Vectors of keys, or of a value, of a tile of so many queries.
+constexpr int vectors_of(int rows) { return kHasManyRegisters && rows <= 6 ? 4 : 2; }
+
+/// scores[r][k] = query r * key k, of kWide vectors of packed keys. `queries`: [depth, kHigh].
 template <int kHigh, int kWide>
-HWY_INLINE void score_tile(const Head& h, const float* query, int64_t vector, float* scores,
+HWY_INLINE void score_tile(const Head& h, const float* queries, int64_t vector, float* scores,
                            int64_t stride) {
   const F32 d;
   const float* keys[kWide];
@@ -38,7 +46,7 @@ HWY_INLINE void score_tile(const Head& h, const float* query, int64_t vector, fl
     V32 row[kWide];
     for (int v = 0; v < kWide; ++v) row[v] = hn::LoadU(d, keys[v] + i * kKeyBlock);
     for (int r = 0; r < kHigh; ++r) {
-      const V32 x = hn::Set(d, query[r * h.query_stride + i]);
+      const V32 x = hn::Set(d, queries[i * kHigh + r]);
       for (int v = 0; v < kWide; ++v)
         sums[r * kWide + v] = hn::MulAdd(x, row[v], sums[r * kWide + v]);
     }
@@ -51,11 +59,16 @@ HWY_INLINE void score_tile(const Head& h, const float* query, int64_t vector, fl
 
 template <int kHigh>
 void score_packed(const Head& h, const float* query, float* scores, int64_t stride) {
+  float* queries = scores + kHigh * stride;  // so that a step reads them side by side
+  for (int64_t i = 0; i < h.depth; ++i) {
+    for (int r = 0; r < kHigh; ++r) queries[i * kHigh + r] = query[r * h.query_stride + i];
+  }
+  constexpr int kVectors = vectors_of(kHigh);
   const int64_t vectors = stride / kLanes;
   int64_t vector = 0;
   for (; vector + kVectors <= vectors; vector += kVectors)
-    score_tile<kHigh, kVectors>(h, query, vector, scores, stride);
-  for (; vector < vectors; ++vector) score_tile<kHigh, 1>(h, query, vector, scores, stride);
+    score_tile<kHigh, kVectors>(h, queries, vector, scores, stride);
+  for (; vector < vectors; ++vector) score_tile<kHigh, 1>(h, queries, vector, scores, stride);
 }
 
 #if HWY_TARGET == HWY_SCALAR
@@ -128,40 +141,91 @@ void score_plain(const Head& h, const float* query, float* scores, int64_t strid
   }
 }
 
-/// Scores of one query to weights, which add up to what is returned; NaN if one of them is none.
-/// What is behind the last key becomes 0. Weights of 0 that add up to 1 stand for a query from
-/// which all keys are hidden.
-float weigh(const Head& h, int64_t query, float* scores, int64_t padded) {
+/// The largest of scores, NaN if one of them is none.
+class Largest {
+ public:
+  HWY_INLINE Largest()
+      : largest_(hn::Set(F32(), -std::numeric_limits<float>::infinity())),
+        is_none_(hn::FirstN(F32(), 0)) {}
+
+  HWY_INLINE void add(V32 x) {
+    is_none_ = hn::Or(is_none_, hn::IsNaN(x));
+    largest_ = hn::Max(largest_, x);
+  }
+  HWY_INLINE void add(const Largest& other) {
+    is_none_ = hn::Or(is_none_, other.is_none_);
+    largest_ = hn::Max(largest_, other.largest_);
+  }
+  [[nodiscard]] HWY_INLINE float of_lanes() const {
+    const F32 d;
+    if (!hn::AllFalse(d, is_none_)) return std::numeric_limits<float>::quiet_NaN();
+    return hn::GetLane(hn::MaxOfLanes(d, largest_));
+  }
+
+ private:
+  V32 largest_;
+  hn::Mask<F32> is_none_;
+};
+
+/// Scales the scores of a query and adds what the mask has. Returns the largest.
+float mask_scores(const Head& h, int64_t query, float* scores) {
   const F32 d;
   const V32 scale = hn::Set(d, h.scale);
-  const float* mask = h.mask ? h.mask + query * h.mask_stride : nullptr;
   const V32 lowest = hn::Set(d, -std::numeric_limits<float>::infinity());
-  V32 largest = lowest;
-  hn::Mask<F32> is_none = hn::FirstN(d, 0);
-  for (int64_t key = 0; key < padded; key += kLanes) {
-    const auto exists = hn::FirstN(d, static_cast<size_t>(std::max<int64_t>(h.keys - key, 0)));
-    V32 x = hn::Mul(hn::LoadU(d, scores + key), scale);
-    if (mask) {
-      const V32 added = h.mask_step == 0 ? hn::Set(d, *mask) : load_lanes(exists, d, mask + key);
-      x = hn::Add(x, added);
-      if (h.hides) x = hn::IfThenElse(hn::Eq(added, lowest), lowest, x);
-    }
+  const float* mask = h.mask + query * h.mask_stride;
+  Largest largest;
+  for (int64_t key = 0; key < h.keys; key += kLanes) {
+    const auto exists = hn::FirstN(d, static_cast<size_t>(h.keys - key));
+    const V32 added = h.mask_step == 0 ? hn::Set(d, *mask) : load_lanes(exists, d, mask + key);
+    V32 x = hn::Add(hn::Mul(hn::LoadU(d, scores + key), scale), added);
+    if (h.hides) x = hn::IfThenElse(hn::Eq(added, lowest), lowest, x);
     x = hn::IfThenElse(exists, x, lowest);
-    is_none = hn::Or(is_none, hn::IsNaN(x));
-    largest = hn::Max(largest, x);
+    largest.add(x);
     hn::StoreU(x, d, scores + key);
   }
-  largest = hn::MaxOfLanes(d, largest);
-  const bool sees_nothing = hn::GetLane(largest) == -std::numeric_limits<float>::infinity();
-  if (!hn::AllFalse(d, is_none) || (sees_nothing && !h.hides))
-    return std::numeric_limits<float>::quiet_NaN();
-  if (sees_nothing) {
-    std::fill_n(scores, padded, 0.0F);
+  return largest.of_lanes();
+}
+
+/// The largest of the scaled scores of a query.
+float largest_score(const Head& h, const float* scores) {
+  const F32 d;
+  const V32 scale = hn::Set(d, h.scale);
+  constexpr int kTogether = 4;  // so that none waits for the one before it
+  Largest largest[kTogether];
+  int64_t key = 0;
+  for (; key + kTogether * kLanes <= h.keys; key += kTogether * kLanes) {
+    for (int i = 0; i < kTogether; ++i)
+      largest[i].add(hn::Mul(hn::LoadU(d, scores + key + i * kLanes), scale));
+  }
+  for (; key < h.keys; key += kLanes) {
+    const auto exists = hn::FirstN(d, static_cast<size_t>(h.keys - key));
+    const V32 lowest = hn::Set(d, -std::numeric_limits<float>::infinity());
+    largest[0].add(hn::IfThenElse(exists, hn::Mul(hn::LoadU(d, scores + key), scale), lowest));
+  }
+  for (int i = 1; i < kTogether; ++i) largest[0].add(largest[i]);
+  return largest[0].of_lanes();
+}
+
+/// Scores of one query to weights, which add up to what is returned; NaN if one of them is none.
+/// Weights of 0 that add up to 1 stand for a query from which all keys are hidden.
+float weigh(const Head& h, int64_t query, float* scores) {
+  const F32 d;
+  const float largest = h.mask ? mask_scores(h, query, scores) : largest_score(h, scores);
+  const bool sees_nothing = largest == -std::numeric_limits<float>::infinity();
+  if (sees_nothing && h.hides) {
+    std::fill_n(scores, h.keys, 0.0F);
     return 1;
   }
+  if (!std::isfinite(largest)) return std::numeric_limits<float>::quiet_NaN();
+  const V32 scale = hn::Set(d, h.mask ? 1.0F : h.scale);
+  const V32 top = hn::Set(d, largest);
+  const V32 least = hn::Set(d, -87.0F);  // less makes no normal number: it counts as nothing
   V32 sum = hn::Zero(d);
-  for (int64_t key = 0; key < padded; key += kLanes) {
-    const V32 weight = hn::Exp(d, hn::Sub(hn::LoadU(d, scores + key), largest));
+  for (int64_t key = 0; key < h.keys; key += kLanes) {
+    const V32 x = hn::MulSub(hn::LoadU(d, scores + key), scale, top);
+    const V32 power = bounded_exponential(x);
+    const auto exists = hn::FirstN(d, static_cast<size_t>(h.keys - key));
+    const V32 weight = hn::IfThenElseZero(hn::And(exists, hn::Ge(x, least)), power);
     sum = hn::Add(sum, weight);
     hn::StoreU(weight, d, scores + key);
   }
@@ -203,17 +267,18 @@ HWY_INLINE void mix_tile(const Head& h, int64_t query, int64_t column, const flo
 }
 
 /// The results of kHigh queries.
-template <int kHigh>
+template <bool kIsPacked, int kHigh>
 void attend_rows(const Head& h, int64_t query, float* scores) {
   const int64_t stride = padded_keys(h.keys);
   const float* from = h.query + query * h.query_stride;
-  if (h.packed_keys) {
+  if constexpr (kIsPacked) {
     score_packed<kHigh>(h, from, scores, stride);
   } else {
     score_plain<kHigh>(h, from, scores, stride);
   }
   float sums[kHigh];
-  for (int r = 0; r < kHigh; ++r) sums[r] = weigh(h, query + r, scores + r * stride, stride);
+  for (int r = 0; r < kHigh; ++r) sums[r] = weigh(h, query + r, scores + r * stride);
+  constexpr int kVectors = vectors_of(kHigh);
   int64_t column = 0;
   for (; column + kVectors * kLanes <= h.value_depth; column += kVectors * kLanes)
     mix_tile<kHigh, kVectors, false>(h, query, column, scores, stride, sums);
@@ -222,13 +287,28 @@ void attend_rows(const Head& h, int64_t query, float* scores) {
   if (column < h.value_depth) mix_tile<kHigh, 1, true>(h, query, column, scores, stride, sums);
 }
 
-void attend_here(const Head& h, int64_t begin, int64_t end, float* scratch) {
-  for (; begin + kRows <= end; begin += kRows) attend_rows<kRows>(h, begin, scratch);
-  if constexpr (kRows > 4) {
-    for (; begin + 4 <= end; begin += 4) attend_rows<4>(h, begin, scratch);
+using AttendRows = void (*)(const Head&, int64_t, float*);
+
+template <bool kIsPacked, int... kHigh>
+constexpr std::array<AttendRows, sizeof...(kHigh)> table_of(std::integer_sequence<int, kHigh...>) {
+  return {attend_rows<kIsPacked, kHigh + 1>...};
+}
+
+/// By tiles of the same height, or of one less.
+template <bool kIsPacked>
+void attend_tiles(const Head& h, int64_t begin, int64_t end, float* scratch) {
+  constexpr int kMost = kIsPacked ? kMostRows : kMostPlainRows;
+  static constexpr auto kTable = table_of<kIsPacked>(std::make_integer_sequence<int, kMost>());
+  for (int64_t tiles = (end - begin + kMost - 1) / kMost; tiles > 0; --tiles) {
+    const int64_t rows = (end - begin + tiles - 1) / tiles;
+    kTable[static_cast<size_t>(rows) - 1](h, begin, scratch);
+    begin += rows;
   }
-  for (; begin + 2 <= end; begin += 2) attend_rows<2>(h, begin, scratch);
-  for (; begin < end; ++begin) attend_rows<1>(h, begin, scratch);
+}
+
+void attend_here(const Head& h, int64_t begin, int64_t end, float* scratch) {
+  if (h.packed_keys) return attend_tiles<true>(h, begin, end, scratch);
+  attend_tiles<false>(h, begin, end, scratch);
 }
 
 }  // namespace gantry::onednn::HWY_NAMESPACE
@@ -239,9 +319,8 @@ namespace gantry::onednn {
 
 HWY_EXPORT(attend_here);
 
-int64_t attention_scratch(int64_t keys) {
-  constexpr int64_t kMostRows = 6;
-  return kMostRows * padded_keys(keys);
+int64_t attention_scratch(int64_t keys, int64_t depth) {
+  return kMostQueries * (padded_keys(keys) + depth);
 }
 
 void attend(const Head& head, int64_t begin, int64_t end, float* scratch) {

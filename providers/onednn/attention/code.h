@@ -14,6 +14,9 @@ constexpr int64_t padded_keys(int64_t keys) {
   return (keys + kKeyBlock - 1) / kKeyBlock * kKeyBlock;
 }
 
+/// Queries that meet the keys at once, at most.
+constexpr int64_t kMostQueries = 14;
+
 /// One head, or the same query of several heads that share keys and values. Strides are in
 /// elements, from row to row; elements of a row stand next to each other.
 struct Head {
@@ -38,8 +41,8 @@ struct Head {
   int64_t target_stride = 0;
 };
 
-/// Elements of scratch memory that attend() needs for one head.
-int64_t attention_scratch(int64_t keys);
+/// Elements of scratch memory that attend() needs for a head of queries of `depth`.
+int64_t attention_scratch(int64_t keys, int64_t depth);
 
 /// Results of queries [begin, end) of a head.
 void attend(const Head& head, int64_t begin, int64_t end, float* scratch);

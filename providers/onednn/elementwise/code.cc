@@ -41,15 +41,14 @@ HWY_INLINE V32 gelu(V32 x) {
 HWY_INLINE V32 gelu_erf(V32 x) {
   const F32 d;
   const V32 size = hn::Min(hn::Abs(x), hn::Set(d, 100.0F));  // infinity times 0 is no number
-  const V32 t =
-      hn::Div(hn::Set(d, 1.0F), hn::MulAdd(size, hn::Set(d, 0.23164189F), hn::Set(d, 1.0F)));
+  const V32 t = reciprocal(hn::MulAdd(size, hn::Set(d, 0.23164189F), hn::Set(d, 1.0F)));
   V32 p = hn::MulAdd(t, hn::Set(d, 1.061405429F), hn::Set(d, -1.453152027F));
   p = hn::MulAdd(t, p, hn::Set(d, 1.421413741F));
   p = hn::MulAdd(t, p, hn::Set(d, -0.284496736F));
   p = hn::MulAdd(t, p, hn::Set(d, 0.254829592F));
   const V32 power = hn::Max(hn::Set(d, -87.0F), hn::Mul(hn::Mul(size, size), hn::Set(d, -0.5F)));
   const V32 rest =
-      hn::Mul(hn::Mul(hn::Mul(t, p), hn::Mul(size, hn::Set(d, 0.5F))), hn::Exp(d, power));
+      hn::Mul(hn::Mul(hn::Mul(t, p), hn::Mul(size, hn::Set(d, 0.5F))), bounded_exponential(power));
   return keep_none(x, hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Neg(rest), hn::Sub(x, rest)));
 }
 

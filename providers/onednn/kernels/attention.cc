@@ -177,7 +177,7 @@ class AttentionKernel final : public sdk::Kernel {
         std::clamp<int64_t>((threads + heads - 1) / heads, 1, std::max<int64_t>(1, queries / 16));
     const bool packs = queries > kFewQueries || all.key.strides[2] != 1;
     const int64_t packed = packs ? padded_keys(all.keys) * depth : 0;
-    const int64_t scratch = attention_scratch(all.keys) + packed;
+    const int64_t scratch = attention_scratch(all.keys, depth) + packed;
     const int64_t tasks = heads * stretches;
     const int64_t products = std::max<int64_t>(1, queries * all.keys * depth * 2 / stretches);
     const int64_t grain = 1 + kProductsPerTask / products;

@@ -215,6 +215,25 @@ def test_what_is_not_a_number():
     assert not np.isnan(result[0, 0, 0]).any()
 
 
+@pytest.mark.parametrize("scale", [-2.0, 1e-3, 1e30, np.inf])
+@pytest.mark.parametrize("queries, keys", [(1, 19), (15, 19), (29, 75)])
+def test_scales(agrees, queries, keys, scale):
+    """Also where scores turn their order, are all the same, or only one of them counts."""
+    model, feeds = small_graph(PLAIN, heads(1, 2, queries, keys, 16, 16), {"scale": np.float32(scale)})
+    assert agrees(model, feeds) == ["onednn.attention"] * 5
+
+
+def test_infinities():
+    """As the standard's: a query that scores infinity is no number, a key of minus infinity counts nothing."""
+    feeds = heads(1, 1, 20, 35, 8, 8)
+    feeds["q"] = np.abs(feeds["q"])
+    feeds["k"][0, 0, 5] = -np.inf
+    model, _ = small_graph(PLAIN, feeds, SCALE)
+    compare(gantry.Session(model, device="CPU").run(feeds)["y"], run_oracle(model, feeds)[0], 1e-5, 1e-5)
+    feeds["k"][0, 0, 6, 2] = np.inf
+    assert np.isnan(gantry.Session(model, device="CPU").run(feeds)["y"]).all()
+
+
 def test_lengths_that_do_not_fit():
     inputs = {"q": (random(1, 2, 3, 8), [1, 2, 3, "a"]), "k": (random(1, 2, 5, 8), [1, 2, "m", "b"]), "v": (random(1, 2, 5, 8), [1, 2, "n", 8])}
     session = gantry.Session(small_graph(PLAIN, inputs, SCALE)[0], device="CPU")
