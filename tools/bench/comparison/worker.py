@@ -31,13 +31,15 @@ class Gantry:
 
     def load(self, model, feeds, threads):
         self._session = self._gantry.Session(model, device="CPU", config={"session": {"threads": threads}})
-        self._feeds = feeds
+        self._binding = self._gantry.Binding(self._session)
+        for name, array in feeds.items():
+            self._binding.input(name, array)
 
     def run(self):
-        self._results = self._session.run(self._feeds)
+        self._binding.run()
 
     def outputs(self):
-        return [self._results[output.name] for output in self._session.outputs]
+        return [self._binding.result(output.name) for output in self._session.outputs]
 
 
 class OnnxRuntime:
