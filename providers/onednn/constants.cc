@@ -28,6 +28,14 @@ std::optional<float> scalar_of(const sdk::ValueView& value) {
   return floats_of(value)[0];
 }
 
+std::optional<int64_t> integer_of(const sdk::ValueView& value) {
+  const gantry_tensor* tensor = value.constant();
+  if (!tensor || tensor->dtype != GANTRY_INT64 || element_count(value) != 1) return std::nullopt;
+  int64_t number = 0;
+  std::memcpy(&number, tensor->data, sizeof(number));
+  return number;
+}
+
 std::optional<std::vector<float>> along_axis(const sdk::ValueView& value, int rank, int axis,
                                              int64_t channels) {
   if (!is_constant_f32(value) || value.rank() > rank) return std::nullopt;

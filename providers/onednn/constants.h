@@ -18,6 +18,8 @@ int64_t element_count(const sdk::ValueView& value);
 std::vector<float> floats_of(const sdk::ValueView& value);
 /// The only element of a constant f32 tensor of any rank.
 std::optional<float> scalar_of(const sdk::ValueView& value);
+/// The only element of a constant tensor of 64-bit integers.
+std::optional<int64_t> integer_of(const sdk::ValueView& value);
 /// The numbers of a constant that is broadcast along all axes but `axis` of a tensor of rank
 /// `rank`: `channels` of them, or one that is repeated. Nothing if it is no such constant.
 std::optional<std::vector<float>> along_axis(const sdk::ValueView& value, int rank, int axis,

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "attention/picks.h"
 #include "attention/repeats.h"
 #include "constants.h"
 
@@ -27,12 +28,17 @@ class Finder {
     take(softmax);
     if (!find_scores(index_.raw(softmax).inputs[0]) || !find_result(index_.raw(softmax).outputs[0]))
       return std::nullopt;
+    look_through_picks();
     std::sort(found_.nodes.begin(), found_.nodes.end());
     return std::move(found_);
   }
 
  private:
   void take(uint32_t node) { found_.nodes.push_back(node); }
+  /// Of a node that may be taken for another tensor too.
+  void take_once(uint32_t node) {
+    if (std::find(found_.nodes.begin(), found_.nodes.end(), node) == found_.nodes.end()) take(node);
+  }
 
   [[nodiscard]] bool is(uint32_t node, std::string_view op) const {
     return node != GANTRY_NONE && index_.raw(node).domain.length == 0 && may_take_(node) &&
@@ -83,24 +89,17 @@ class Finder {
       node = own_producer(raw.inputs[score]);
     }
     if (is(node, "Div") || is(node, "Mul")) {
-      const gantry_node& raw = index_.raw(node);
-      const bool divides = index_.node(node).op_type() == "Div";
-      const int number = !divides && index_.value(raw.inputs[0]).is_constant() ? 0 : 1;
-      const std::optional<float> factor = index_.value(raw.inputs[number]).is_constant()
-                                              ? scalar_of(index_.value(raw.inputs[number]))
-                                              : std::nullopt;
-      if (!factor || index_.value(raw.inputs[number]).rank() > found_.rank) return false;
-      found_.scale = divides ? 1 / *factor : *factor;
-      take(node);
-      node = own_producer(raw.inputs[1 - number]);
+      const uint32_t scaled = scale_by(node);
+      if (scaled == GANTRY_NONE) return false;
+      node = own_producer(scaled);
     }
     if (!is(node, "MatMul")) return false;
     take(node);
     found_.query.value = index_.raw(node).inputs[0];
     found_.key.value = index_.raw(node).inputs[1];
     if (!is_tensor(found_.query.value) || !is_tensor(found_.key.value)) return false;
-    look_through(found_.query, true);
-    look_through(found_.key, false);
+    look_through(found_.query, true, true);
+    look_through(found_.key, false, true);
     look_through_repeats(found_.key, false);
     return true;
   }
@@ -112,7 +111,7 @@ class Finder {
     take(node);
     found_.value.value = index_.raw(node).inputs[1];
     if (!is_tensor(found_.value.value)) return false;
-    look_through(found_.value, true);
+    look_through(found_.value, true, false);
     look_through_repeats(found_.value, true);
     found_.target.value = index_.raw(node).outputs[0];
     const uint32_t behind = index_.only_reader(found_.target.value);
@@ -133,10 +132,31 @@ class Finder {
     return perm;
   }
 
-  /// Takes the Transposes before a view. `keeps_last`: those that leave the last axis where it is.
-  void look_through(View& view, bool keeps_last) {
+  /// Takes a multiplication or division by a number of what is returned; GANTRY_NONE: it is none.
+  uint32_t scale_by(uint32_t node) {
+    const gantry_node& raw = index_.raw(node);
+    const bool divides = index_.node(node).op_type() == "Div";
+    const int number = !divides && index_.value(raw.inputs[0]).is_constant() ? 0 : 1;
+    const std::optional<float> factor = index_.value(raw.inputs[number]).is_constant()
+                                            ? scalar_of(index_.value(raw.inputs[number]))
+                                            : std::nullopt;
+    if (!factor || index_.value(raw.inputs[number]).rank() > found_.rank) return GANTRY_NONE;
+    found_.scale *= divides ? 1 / *factor : *factor;
+    take(node);
+    return raw.inputs[1 - number];
+  }
+
+  /// Takes the Transposes before a view, and what scales it. `keeps_last`: those that leave the
+  /// last axis where it is. `scales`: of queries and keys, which scales their products.
+  void look_through(View& view, bool keeps_last, bool scales) {
     for (;;) {
       const uint32_t node = own_producer(view.value);
+      if (scales && (is(node, "Mul") || is(node, "Div"))) {
+        const uint32_t scaled = scale_by(node);
+        if (scaled == GANTRY_NONE) return;
+        view.value = scaled;
+        continue;
+      }
       if (!is(node, "Transpose") || !is_tensor(index_.raw(node).inputs[0])) return;
       const std::vector<int64_t> perm = permutation_of(node);
       if (perm.size() != kRank || (keeps_last && perm[kRank - 1] != kRank - 1)) return;
@@ -155,7 +175,55 @@ class Finder {
     for (const uint32_t node : repeats->nodes) take(node);
     view.value = repeats->source;
     view.group = repeats->count;
-    look_through(view, keeps_last);
+    look_through(view, keeps_last, false);
+  }
+
+  /// Reads queries, keys and values where they lie together, if the nodes that take them apart do
+  /// so for nobody else; then a Transpose before these too.
+  void look_through_picks() {
+    if (found_.rank != kRank) return;
+    struct Candidate {
+      View* view;
+      Pick pick;
+    };
+    std::vector<Candidate> candidates;
+    std::vector<uint32_t> nodes = found_.nodes;
+    for (View* view : {&found_.query, &found_.key, &found_.value}) {
+      const std::optional<Pick> pick = pick_of(index_, view->value, may_take_);
+      if (!pick || view->group != 1 || index_.value(pick->source).rank() != kRank + 1 ||
+          index_.value(pick->source).is_constant())
+        continue;
+      candidates.push_back({view, *pick});
+      nodes.insert(nodes.end(), pick->nodes.begin(), pick->nodes.end());
+    }
+    const auto is_for_others = [&](const Candidate& candidate) {
+      const std::vector<uint32_t>& choosing = candidate.pick.nodes;
+      return !std::all_of(choosing.begin(), choosing.end(),
+                          [&](uint32_t node) { return is_read_by_only(index_, node, nodes); });
+    };
+    candidates.erase(std::remove_if(candidates.begin(), candidates.end(), is_for_others),
+                     candidates.end());
+    for (const auto& [view, pick] : candidates) {
+      for (int& axis : view->order) axis += axis >= pick.axis ? 1 : 0;
+      view->value = pick.source;
+      view->picked = pick.axis;
+      view->index = pick.index;
+      for (const uint32_t node : pick.nodes) take_once(node);
+    }
+    for (const Candidate& candidate : candidates) look_through_shared(*candidate.view);
+  }
+
+  /// Takes a Transpose of five axes that only nodes which are taken read.
+  void look_through_shared(View& view) {
+    const uint32_t node = index_.producer(view.value);
+    if (!is(node, "Transpose") || !is_read_by_only(index_, node, found_.nodes)) return;
+    const std::vector<int64_t> perm = index_.node(node).get_ints("perm", {4, 3, 2, 1, 0});
+    const bool is_key = &view == &found_.key;
+    if (perm.size() != kRank + 1 || (!is_key && perm[kRank] != kRank)) return;
+    for (int& axis : view.order) axis = static_cast<int>(perm[static_cast<size_t>(axis)]);
+    view.picked = static_cast<int>(perm[static_cast<size_t>(view.picked)]);
+    view.value = index_.raw(node).inputs[0];
+    take_once(node);
   }
 
   const sdk::GraphIndex& index_;

@@ -13,12 +13,15 @@
 
 namespace gantry::onednn {
 
-/// A tensor of four axes as it is read: axis i of the view is axis order[i] of the value.
+/// A tensor of four axes as it is read: axis i of the view is axis order[i] of the value. Of one
+/// that holds several such tensors `index` along the axis `picked`, which is the fifth.
 struct View {
   uint32_t value = GANTRY_NONE;
   std::array<int, 4> order{0, 1, 2, 3};
   /// Heads that read one of the value's in succession: keys and values may have fewer.
   int64_t group = 1;
+  int picked = -1;  ///< -1: the value has four axes
+  int64_t index = 0;
 };
 
 struct Attention {

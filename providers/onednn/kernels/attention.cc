@@ -27,18 +27,18 @@ struct Strided {
   /// By the four axes of a view, of which a tensor of rank 3 lacks the first.
   Strided(const float* elements, const sdk::Shape& shape, const View& view)
       : data(elements), group(view.group) {
-    std::array<int64_t, kRank> wide{1, 1, 1, 1};
-    std::copy(shape.data, shape.data + shape.rank, wide.end() - shape.rank);
-    std::array<int64_t, kRank> dense{};
-    int64_t step = 1;
-    for (size_t axis = kRank; axis-- > 0;) {
-      dense[axis] = step;
-      step *= wide[axis];
-    }
+    const int lacking = std::max(0, kRank - shape.rank);
+    const auto step_along = [&](int axis) {
+      int64_t step = 1;
+      for (int i = shape.rank - 1; i > axis; --i) step *= shape[i];
+      return step;
+    };
     for (size_t i = 0; i < kRank; ++i) {
-      extents[i] = wide[static_cast<size_t>(view.order[i])];
-      strides[i] = dense[static_cast<size_t>(view.order[i])];
+      const int axis = view.order[i] - lacking;
+      extents[i] = axis < 0 ? 1 : shape[axis];
+      strides[i] = step_along(axis);
     }
+    if (view.picked >= 0) data += view.index * step_along(view.picked);
   }
   /// That it serves; 1: any number.
   [[nodiscard]] int64_t heads() const { return extents[1] * group; }
@@ -109,8 +109,15 @@ class AttentionKernel final : public sdk::Kernel {
     return static_cast<int>(args.slot_of(value));
   }
 
-  [[nodiscard]] static Strided read(sdk::Call& call, int slot, const View& view) {
-    return {call.data<float>(slot), call.shape(slot), view};
+  [[nodiscard]] Strided read(sdk::Call& call, int slot, const View& view) const {
+    const sdk::Shape shape = call.shape(slot);
+    if (view.picked >= 0 && view.index >= shape[view.picked]) {
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                       label_ + ": index " + std::to_string(view.index) + " along axis " +
+                           std::to_string(view.picked) + " is read, which has " +
+                           std::to_string(shape[view.picked]) + " elements");
+    }
+    return {call.data<float>(slot), shape, view};
   }
 
   /// What a query may see at most.
@@ -176,8 +183,13 @@ class AttentionKernel final : public sdk::Kernel {
     const int64_t stretches =
         std::clamp<int64_t>((threads + heads - 1) / heads, 1, std::max<int64_t>(1, queries / 16));
     const bool packs = queries > kFewQueries || all.key.strides[2] != 1;
-    const int64_t packed = packs ? padded_keys(all.keys) * depth : 0;
-    const int64_t scratch = attention_scratch(all.keys, depth) + packed;
+    // Values that lie apart are read again for each tile of queries, a page for each.
+    const int64_t value_depth = all.value.extents[3];
+    const bool packs_values =
+        packs && queries > 2 * kMostQueries && all.value.strides[2] != value_depth;
+    const int64_t packed_values = packs_values ? all.keys * value_depth : 0;
+    const int64_t packed_keys = packs ? padded_keys(all.keys) * depth : 0;
+    const int64_t scratch = attention_scratch(all.keys, depth) + packed_keys + packed_values;
     const int64_t tasks = heads * stretches;
     const int64_t products = std::max<int64_t>(1, queries * all.keys * depth * 2 / stretches);
     const int64_t grain = 1 + kProductsPerTask / products;
@@ -190,7 +202,9 @@ class AttentionKernel final : public sdk::Kernel {
         float* own = memory + p * scratch;
         const int64_t last = std::min((p + 1) * part, tasks);
         if (packs) {
-          attend_packed(all, stretches, p * part, last, own, own + packed);
+          float* values = own + packed_keys;
+          attend_packed(all, stretches, {p * part, last},
+                        {own, packs_values ? values : nullptr, values + packed_values});
         } else {
           attend_plain(all, p * part, last, own);
         }
@@ -198,21 +212,45 @@ class AttentionKernel final : public sdk::Kernel {
     });
   }
 
-  /// Stretches [begin, end) of all heads' queries. Keys are packed once for those heads that share
-  /// them and stand next to each other.
-  void attend_packed(const Operands& all, int64_t stretches, int64_t begin, int64_t end,
-                     float* packed, float* scratch) const {
+  struct Stretches {
+    int64_t begin;
+    int64_t end;
+  };
+  struct Memory {
+    float* keys;
+    float* values;  ///< null: values are read as they lie
+    float* scratch;
+  };
+
+  /// Some stretches of all heads' queries. Keys and values are packed once for those heads that
+  /// share them and stand next to each other.
+  void attend_packed(const Operands& all, int64_t stretches, Stretches some,
+                     const Memory& memory) const {
     const int64_t queries = all.query.extents[2];
     const int64_t heads = all.to.extents[1];
-    const float* last = nullptr;
-    for (int64_t task = begin; task < end; ++task) {
+    const float* last_key = nullptr;
+    const float* last_value = nullptr;
+    for (int64_t task = some.begin; task < some.end; ++task) {
       Head head = head_of(all, task / stretches / heads, task / stretches % heads);
-      if (head.key != last)
-        pack_keys(head.key, all.key.strides[3], all.key.strides[2], all.keys, head.depth, packed);
-      last = head.key;
-      head.packed_keys = packed;
+      if (head.key != last_key) {
+        pack_keys(head.key, all.key.strides[3], all.key.strides[2], all.keys, head.depth,
+                  memory.keys);
+      }
+      last_key = head.key;
+      head.packed_keys = memory.keys;
+      if (memory.values) {
+        if (head.value != last_value) {
+          for (int64_t key = 0; key < all.keys; ++key)
+            std::copy_n(head.value + key * head.value_stride, head.value_depth,
+                        memory.values + key * head.value_depth);
+        }
+        last_value = head.value;
+        head.value = memory.values;
+        head.value_stride = head.value_depth;
+      }
       const int64_t stretch = task % stretches;
-      attend(head, stretch * queries / stretches, (stretch + 1) * queries / stretches, scratch);
+      attend(head, stretch * queries / stretches, (stretch + 1) * queries / stretches,
+             memory.scratch);
     }
   }
 

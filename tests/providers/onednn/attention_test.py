@@ -82,6 +82,65 @@ def test_rank_3(agrees, queries, mask):
     assert agrees(model, feeds) == ["onednn.attention"] * (5 if mask else 4)
 
 
+BEHIND = """kt = Transpose<perm=[0,1,3,2]>(k)
+    s = MatMul({query}, kt)
+    p = Softmax<axis=-1>(s)
+    r = MatMul(p, v)
+    y = Transpose<perm=[0,2,1,3]>(r)"""
+WHICH = {"zero": np.int64(0), "one": np.int64(1), "two": np.int64(2), "root": np.float32(0.25)}
+GATHERS = """q = Gather<axis={axis}>({x}, zero)
+    k = Gather<axis={axis}>({x}, one)
+    v = Gather<axis={axis}>({x}, two)
+    qs = Mul(q, root)
+"""
+
+
+@pytest.mark.parametrize("queries", [1, 5, 50])
+@pytest.mark.parametrize("way", ["transposed", "behind", "split"])
+def test_what_one_product_made(agrees, way, queries):
+    """Queries, keys and values that lie together, taken apart as exporters write it, the queries scaled before."""
+    constants = {**WHICH, "axes": np.array([0])}
+    if way == "transposed":
+        text = "t = Transpose<perm=[2,0,3,1,4]>(x)\n" + GATHERS.format(axis=0, x="t") + BEHIND.format(query="qs")
+    elif way == "behind":
+        turned = GATHERS.format(axis=2, x="x").replace("q =", "qo =").replace("k =", "ko =").replace("v =", "vo =").replace("qs = Mul(q, root)", "")
+        turns = "".join(f"{name} = Transpose<perm=[0,2,1,3]>({name}o)\n" for name in "qkv")
+        text = turned + turns + "qs = Mul(q, root)\n" + BEHIND.format(query="qs")
+    else:
+        text = ("t = Transpose<perm=[2,0,3,1,4]>(x)\n q1, k1, v1 = Split<axis=0, num_outputs=3>(t)\n"
+                + "".join(f"{name} = Squeeze({name}1, axes)\n" for name in "qkv") + "qs = Div(q, root)\n" + BEHIND.format(query="qs"))
+    model, feeds = small_graph(text, {"x": (random(2, queries, 3, 4, 16), [2, "n", 3, 4, 16])}, constants)
+    kernels = agrees(model, feeds)
+    assert kernels == ["onednn.attention"] * len(kernels)
+
+
+def test_keys_and_values_that_one_product_made(agrees):
+    text = ("t = Transpose<perm=[2,0,3,1,4]>(x)\n k = Gather<axis=0>(t, one)\n v = Gather<axis=0>(t, zero)\n"
+            "q = Transpose<perm=[0,2,1,3]>(qo)\n" + BEHIND.format(query="q"))
+    model, feeds = small_graph(text, {"x": random(2, 37, 2, 4, 16), "qo": random(2, 60, 4, 16)}, WHICH)
+    kernels = agrees(model, feeds)
+    assert kernels == ["onednn.attention"] * len(kernels)
+
+
+def test_what_others_read_too_is_still_made(agrees):
+    text = "t = Transpose<perm=[2,0,3,1,4]>(x)\n" + GATHERS.format(axis=0, x="t") + BEHIND.format(query="qs")
+    x = {"x": random(2, 20, 3, 4, 16)}
+    assert agrees(*small_graph(text + "\n z = Neg(t)", x, WHICH)).count("onednn.attention") == 9
+    assert agrees(*small_graph(text + "\n z = Neg(v)", x, WHICH)).count("onednn.attention") == 8
+    parts = "t = Transpose<perm=[2,0,3,1,4]>(x)\n q1, k1, v1 = Split<axis=0, num_outputs=3>(t)\n"
+    parts += "".join(f"{name} = Squeeze({name}1, axes)\n" for name in "qkv")
+    text = parts + BEHIND.format(query="q") + "\n z = Neg(v1)"
+    assert agrees(*small_graph(text, x, {"axes": np.array([0])})).count("onednn.attention") == 5
+
+
+def test_an_index_that_is_not_there(agrees):
+    text = "t = Transpose<perm=[2,0,3,1,4]>(x)\n" + GATHERS.format(axis=0, x="t") + BEHIND.format(query="qs")
+    model, feeds = small_graph(text, {"x": (random(2, 20, 3, 4, 16), [2, 20, "n", 4, 16])}, WHICH)
+    agrees(model, feeds)
+    with pytest.raises(gantry.InvalidArgumentError, match="index 2 along axis 2 is read, which has 2 elements"):
+        gantry.Session(model, device="CPU").run({"x": random(2, 20, 2, 4, 16)})
+
+
 def test_keys_that_stand_transposed(agrees):
     for queries in (1, 12):
         model, feeds = small_graph("s = MatMul(q, k)\n p = Softmax(s)\n y = MatMul(p, v)",
