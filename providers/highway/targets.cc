@@ -5,7 +5,8 @@
 // (docs/decisions/0034-what-loading-waits-for.md).
 #include <atomic>
 #include <hwy/targets.h>
-#include <sys/platform/x86.h>
+
+#include "x86_features.h"
 
 namespace hwy {
 namespace {

@@ -6,8 +6,9 @@
 // sends the question through here, so that the instructions which the CPU has decide, and nobody's
 // environment is changed. Kernels that are never the answer are not linked.
 #include <string_view>
+
 #if defined(__x86_64__)
-#include <sys/platform/x86.h>
+#include "x86_features.h"
 #endif
 
 // NOLINTBEGIN(readability-identifier-naming): --wrap and the library make the names

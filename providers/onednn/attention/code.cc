@@ -123,9 +123,10 @@ void score_plain(const Head& h, const float* query, float* scores, int64_t strid
     for (int64_t i = 0; i < whole; i += kLanes) {
       for (int r = 0; r < kHigh; ++r) {
         const V32 x = hn::LoadU(d, query + r * h.query_stride + i);
-        for (int k = 0; k < kTogether; ++k)
-          sums[r * kTogether + k] =
-              hn::MulAdd(x, hn::LoadU(d, rows[k] + i), sums[r * kTogether + k]);
+        for (int k = 0; k < kTogether; ++k) {
+          V32& sum = sums[r * kTogether + k];
+          sum = hn::MulAdd(x, hn::LoadU(d, rows[k] + i), sum);
+        }
       }
     }
     if (whole < h.depth) {

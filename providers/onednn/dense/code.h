@@ -33,8 +33,8 @@ struct DenseTile {
   float* target = nullptr;
   int64_t stride = 0;
   /// Where the numbers stand that come next: one line of the cache is brought in for each
-  /// `steps_ahead` indices of `inner`, or two for each, the second behind the first, if the panel is
-  /// of floats. Null: none is.
+  /// `steps_ahead` indices of `inner`, or two for each, the second behind the first, if the panel
+  /// is of floats. Null: none is.
   const char* ahead = nullptr;
   int lines_ahead = 1;
   int steps_ahead = 1;  ///< 1 where there are two lines

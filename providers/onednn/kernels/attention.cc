@@ -240,9 +240,10 @@ class AttentionKernel final : public sdk::Kernel {
       head.packed_keys = memory.keys;
       if (memory.values) {
         if (head.value != last_value) {
-          for (int64_t key = 0; key < all.keys; ++key)
+          for (int64_t key = 0; key < all.keys; ++key) {
             std::copy_n(head.value + key * head.value_stride, head.value_depth,
                         memory.values + key * head.value_depth);
+          }
         }
         last_value = head.value;
         head.value = memory.values;
