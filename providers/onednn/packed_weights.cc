@@ -59,8 +59,10 @@ class Reorder {
 };
 
 Digest content_of(const PlainWeights& plain) {
-  const Digest numbers = digest_of(plain.data, plain.desc.get_size(),
-                                   text_of(plain.desc) + "+" + std::to_string(plain.offset));
+  const std::string form = text_of(plain.desc) + "+" + std::to_string(plain.offset) + "*" +
+                           std::to_string(static_cast<int>(plain.other_type)) +
+                           (plain.other_has_zero_point ? "-" : "");
+  const Digest numbers = digest_of(plain.data, plain.desc.get_size(), form);
   if (plain.scales.empty()) return numbers;
   return digest_of(plain.scales.data(), plain.scales.size() * sizeof(float),
                    {reinterpret_cast<const char*>(numbers.data()), sizeof(numbers)});

@@ -27,6 +27,10 @@ struct PlainWeights {
   std::vector<float> scales;
   int scaled_dimensions = 0;  ///< bit i: dimension i has a factor for each index
   uint8_t offset = 0;         ///< added to each byte, modulo 256; 0 unless the elements are bytes
+  /// Of the other factor, if it is of bytes: beside the weights the library keeps what it takes
+  /// away for signed ones and for a zero point, and no layout tells for which.
+  dnnl::memory::data_type other_type = dnnl::memory::data_type::undef;
+  bool other_has_zero_point = false;
 };
 
 class PackedWeights {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rescaling.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "epilogue.h"
@@ -24,6 +25,12 @@ void Rescaling::add_zero_point(int argument, int32_t number) {
   dnnl::memory memory(Desc({1}, Type::s32, Tag::a), engine());
   std::memcpy(memory.get_data_handle(), &number, sizeof(number));
   zero_points_.push_back({argument, memory});
+}
+
+bool Rescaling::has_source_zero_point() const {
+  return std::any_of(zero_points_.begin(), zero_points_.end(), [](const ZeroPoint& zero_point) {
+    return zero_point.argument == DNNL_ARG_SRC;
+  });
 }
 
 void Rescaling::describe(dnnl::primitive_attr& attr) const {

@@ -18,6 +18,7 @@ class Rescaling {
 
   void describe(dnnl::primitive_attr& attr) const;
   void bind(Launch& launch) const;
+  [[nodiscard]] bool has_source_zero_point() const;
   /// What the sums of products are multiplied by, for each channel.
   [[nodiscard]] const std::vector<float>& scales() const { return scales_; }
   /// The bias in the measure of the primitive's results.

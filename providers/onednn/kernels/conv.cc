@@ -239,7 +239,9 @@ class ConvKernel final : public sdk::Kernel {
                   index.value(unit_.weights).constant()->data,
                   unit_.chain.scale,
                   is_grouped ? 3 : 1,
-                  weight_offset(unit_)});
+                  weight_offset(unit_),
+                  unit_.is_quantized() ? unit_.sources[0].quantization->type : Type::undef,
+                  rescaling_.has_source_zero_point()});
     const std::vector<float> bias = rescaling_.bias_of(folded_bias(index, unit_, weights[0]));
     bias_ = dnnl::memory(desc_f32({weights[0]}, Tag::a), engine());
     std::memcpy(bias_.get_data_handle(), bias.data(), bias.size() * sizeof(float));

@@ -223,7 +223,9 @@ class IntegerProductKernel final : public sdk::Kernel {
                   matrix.constant()->data,
                   {},
                   0,
-                  weight_offset(unit_)});
+                  weight_offset(unit_),
+                  source_type_,
+                  has_zero_point()});
   }
 
   Unit unit_;

@@ -199,7 +199,9 @@ class ProductKernel final : public sdk::Kernel {
                   matrix.constant()->data,
                   std::move(scale),
                   2,
-                  weight_offset(unit_)});
+                  weight_offset(unit_),
+                  unit_.is_quantized() ? unit_.sources[0].quantization->type : Type::undef,
+                  rescaling_.has_source_zero_point()});
     if (!has_bias_) return;
     bias_ = dnnl::memory(desc_f32({1, columns_}, Tag::ab), engine());
     std::memcpy(bias_.get_data_handle(), bias.data(), bias.size() * sizeof(float));

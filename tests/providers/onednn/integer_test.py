@@ -132,3 +132,16 @@ def test_what_the_dynamic_quantizer_of_onnx_runtime_writes(tmp_path):
     kernels = [node.kernel for node in session.placement.nodes]
     assert kernels.count("onednn.integer_product+Cast+Mul+Add+Relu") == 5 and kernels.count("onednn.integer_product+Cast+Mul") == 3, kernels
     np.testing.assert_allclose(session.run(feeds)["y"], run_oracle(quantized, feeds)[0], rtol=1e-4, atol=1e-2)
+
+
+@pytest.mark.parametrize("source", [U8, S8])
+def test_a_matrix_that_products_with_and_without_a_zero_point_share(source):
+    """What the library keeps beside the matrix differs, and it is packed once for equal layouts only."""
+    a, b = random8(source, 5, 70), random8(S8, 70, 9)
+    text = "plain = MatMulInteger(a, b)\n moved = MatMulInteger(a, b, zero)\n other = MatMulInteger(o, b)"
+    model, feeds = small_graph(text, {"a": a, "o": random8(S8 if source == U8 else U8, 5, 70)}, {"b": b, "zero": source(3)})
+    plain, moved, other = run(model, feeds, ["onednn.integer_product"])
+    matrix = b.astype(np.int32)
+    np.testing.assert_array_equal(plain, a.astype(np.int32) @ matrix)
+    np.testing.assert_array_equal(moved, (a.astype(np.int32) - 3) @ matrix)
+    np.testing.assert_array_equal(other, feeds["o"].astype(np.int32) @ matrix)
