@@ -29,6 +29,13 @@ int type_of(uint32_t dtype) {
 
 }  // namespace
 
+std::vector<std::string> blas_libraries(const Driver& driver) {
+  std::vector<std::string> names;
+  for (int major = std::max(12, driver.version() / 1000); major >= 12; --major)
+    names.push_back("libcublasLt.so." + std::to_string(major));
+  return names;
+}
+
 std::string ProductShape::text() const {
   std::string text = std::to_string(dtype) + (a_is_transposed ? "T" : "N") +
                      (b_is_transposed ? "T" : "N") + (has_bias ? "b" : "") +
@@ -115,10 +122,7 @@ Blas::~Blas() {
 }
 
 std::string Blas::load(const LibrarySearch& search) {
-  std::vector<std::string> names;
-  for (int major = std::max(12, device_.driver.version() / 1000); major >= 12; --major)
-    names.push_back("libcublasLt.so." + std::to_string(major));
-  const SharedLibrary library = search.open(names);
+  const SharedLibrary library = search.open(blas_libraries(device_.driver));
   if (!library.is_open()) return "cuBLASLt cannot be opened: " + library.reason();
   if (const char* missing = functions_.find_in(library)) {
     return library.path() +

@@ -55,6 +55,9 @@ constexpr uint32_t kBlasAlignment = 16;
 /// Scratch memory that algorithms may use.
 constexpr uint64_t kBlasWorkspaceBytes = uint64_t{32} << 20;
 
+/// Names of the library for a driver, newest first.
+std::vector<std::string> blas_libraries(const Driver& driver);
+
 class Blas {
  public:
   /// The library for one device; the device's context is the thread's.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NVIDIA's run-time compiler, opened where it is found, and a folder in which what it made is kept:
-// CUDA C++ in, code for an architecture out. Any thread.
+// CUDA C++ in, code for an architecture out. Any number of threads at once: the library's functions
+// bear that as long as no two work on one program, and each call has its own.
 #pragma once
 
 #include <cstdint>

@@ -12,6 +12,9 @@ namespace {
 
 // The oldest architecture that the kernels are written for.
 constexpr int kOldestCapability = 80;
+// The first whose kernels may begin early, and the first driver whose graphs know of that.
+constexpr int kEarlyCapability = 90;
+constexpr int kEarlyVersion = 12030;
 
 // Results after which the driver answers nothing but errors in this process.
 bool is_fatal(int result) {
@@ -123,10 +126,21 @@ Device::Device(const Services& services, const DeviceFacts& known)
       facts(known),
       services_(services),
       limit_(services.options.pool_bytes),
-      choices_(known.name, services.options.cache) {
+      choices_(known.name, services.options.cache),
+      begins_early_(services.options.overlap && known.capability >= kEarlyCapability &&
+                    services.driver.version() >= kEarlyVersion) {
   require(driver.context_retain(&context_, facts.number), "making the context");
   try {
-    enter();
+    set_up(services.queue);
+  } catch (...) {
+    driver.context_release(facts.number);
+    throw;
+  }
+}
+
+void Device::set_up(CompileQueue& queue) {
+  const ContextScope inside(*this);
+  try {
     PoolProperties properties;
     properties.device = facts.number;
     require(driver.pool_create(&pool_, &properties), "making the pool of memory");
@@ -136,33 +150,41 @@ Device::Device(const Services& services, const DeviceFacts& known)
     require(driver.pool_set(pool_, kPoolReleaseThreshold, &threshold), "setting up the pool");
     require(driver.stream_create(&stream_, kNonBlockingStream), "making the pool's stream");
     staging_ = std::make_unique<Staging>(*this);
-    programs_ = std::make_unique<LoadedPrograms>(*this, services.compiler);
+    programs_ = std::make_unique<LoadedPrograms>(*this, queue);
   } catch (...) {
     if (stream_) driver.stream_destroy(stream_);
     if (pool_) driver.pool_destroy(pool_);
-    driver.context_release(facts.number);
     throw;
   }
 }
 
 Device::~Device() {
-  // Of a lost device the driver's answers tell nothing new, and destroying cannot fail.
-  if (driver.context_set_current(context_) == kDeinitialized) {
-    // The process ends and the driver has ended before it; libraries that are asked to give back
-    // what they hold on the device would fall over it.
-    leave(std::move(dnn_));
-    leave(std::move(blas_));
+  {
+    // Of a lost device the driver's answers tell nothing new, and destroying cannot fail.
+    const ContextScope inside(*this, std::nothrow);
+    if (inside.result() == kDeinitialized) {
+      // The process ends and the driver has ended before it; libraries that are asked to give back
+      // what they hold on the device would fall over it.
+      leave(std::move(dnn_));
+      leave(std::move(blas_));
+    }
+    dnn_.reset();
+    blas_.reset();
+    programs_.reset();
+    staging_.reset();
+    driver.stream_destroy(stream_);
+    driver.pool_destroy(pool_);
   }
-  dnn_.reset();
-  blas_.reset();
-  programs_.reset();
-  staging_.reset();
-  driver.stream_destroy(stream_);
-  driver.pool_destroy(pool_);
   driver.context_release(facts.number);
 }
 
-void Device::enter() const { require(driver.context_set_current(context_), "entering it"); }
+void Device::never_begin_early(int result) {
+  if (!begins_early_.exchange(false)) return;
+  const std::string text = name() +
+                           ": the driver launches no kernel before the one before has ended (" +
+                           driver.describe(result) + "), each waits for the end of the other";
+  host->log(GANTRY_LOG_WARNING, sdk::to_str(text));
+}
 
 void Device::require(int result, const char* what) const {
   if (result == kSuccess) return;
@@ -236,7 +258,7 @@ int Device::take(uint64_t size_bytes, Address& out_address) {
 
 void* Device::allocate(uint64_t size_bytes) {
   require_alive();
-  enter();
+  const ContextScope inside(*this);
   // Whole words: kernels change single bytes by the word in which they lie.
   size_bytes = (std::max<uint64_t>(size_bytes, 1) + 15) / 16 * 16;
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -271,7 +293,7 @@ void* Device::allocate(uint64_t size_bytes) {
 
 void Device::free(void* memory) noexcept {
   if (!memory) return;
-  make_current();
+  const ContextScope inside(*this, std::nothrow);
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = blocks_.find(memory);
   if (found == blocks_.end()) return;
@@ -282,7 +304,7 @@ void Device::free(void* memory) noexcept {
 
 void Device::settle() {
   require_alive();
-  enter();
+  const ContextScope inside(*this);
   require(driver.context_synchronize(), "waiting for all of its work");
 }
 

@@ -16,6 +16,7 @@
 
 #include "blas.h"
 #include "choices.h"
+#include "context_scope.h"
 #include "dnn.h"
 #include "driver.h"
 #include "options.h"
@@ -55,7 +56,7 @@ struct MemoryFigures {
 struct Services {
   const gantry_host* host;
   const Driver& driver;
-  const Compiler& compiler;
+  CompileQueue& queue;
   Programs& programs;
   const LibrarySearch& search;
   const Options& options;
@@ -72,15 +73,16 @@ class Device {
 
   [[nodiscard]] std::string name() const { return "CUDA:" + std::to_string(facts.id); }
 
-  /// Makes the context the calling thread's; to be called before any function of the driver that
-  /// works in one.
-  void enter() const;
-  /// The same for what cannot fail: destroying.
-  void make_current() const noexcept { driver.context_set_current(context_); }
   /// Throws what a result of the driver means: OUT_OF_MEMORY, DEVICE_LOST (nothing on the device
   /// can be trusted any more; from then on always) or DEVICE_ERROR. `what` was being done.
   void require(int result, const char* what) const;
   void require_alive() const;
+
+  /// Whether kernels may begin before the one before has ended: device and driver can do it, and it
+  /// is not turned off.
+  [[nodiscard]] bool begins_early() const { return begins_early_; }
+  /// The driver took no such launch, `result` is what it answered: no more of them. Says so once.
+  void never_begin_early(int result);
 
   /// Memory of the device, aligned to 256 bytes. OUT_OF_MEMORY: none, or beyond the limit.
   void* allocate(uint64_t size_bytes);
@@ -90,7 +92,7 @@ class Device {
   /// DEVICE_ERROR.
   void settle();
 
-  /// The driver's handle, for what names the contexts of two devices.
+  /// The driver's handle; see ContextScope.
   [[nodiscard]] ContextHandle context() const { return context_; }
   /// Lets this device read the memory of another directly, where both can; where they cannot, says
   /// so once: the driver then copies between them through host memory. Any time before a copy.
@@ -117,6 +119,7 @@ class Device {
   Dnn* dnn();
 
  private:
+  void set_up(CompileQueue& queue);
   [[nodiscard]] int take(uint64_t size_bytes, Address& out_address);
 
   const Services services_;
@@ -133,6 +136,7 @@ class Device {
   std::once_flag dnn_once_;
   std::unique_ptr<Dnn> dnn_;
   mutable std::atomic<bool> is_lost_{false};
+  std::atomic<bool> begins_early_;
   std::mutex reach_mutex_;
   std::set<uint32_t> reached_;  // ids of devices that reach() was called for
   mutable std::mutex mutex_;

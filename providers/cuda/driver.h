@@ -22,6 +22,7 @@ using FunctionHandle = struct CudaFunction*;
 using PoolHandle = struct CudaMemoryPool*;
 using GraphHandle = struct CudaGraph*;
 using GraphExecHandle = struct CudaGraphExec*;
+struct LaunchConfig;
 
 /// Results that the provider tells apart; the numbers are the driver's.
 enum DriverResult : int {
@@ -103,6 +104,7 @@ constexpr int kCaptureOfThread = 1;
   X(device_uuid, cuDeviceGetUuid_v2, int, (char*, DeviceNumber))                               \
   X(context_retain, cuDevicePrimaryCtxRetain, int, (ContextHandle*, DeviceNumber))             \
   X(context_release, cuDevicePrimaryCtxRelease_v2, int, (DeviceNumber))                        \
+  X(context_current, cuCtxGetCurrent, int, (ContextHandle*))                                   \
   X(context_set_current, cuCtxSetCurrent, int, (ContextHandle))                                \
   X(context_synchronize, cuCtxSynchronize, int, ())                                            \
   X(can_access_peer, cuDeviceCanAccessPeer, int, (int*, DeviceNumber, DeviceNumber))           \
@@ -143,9 +145,7 @@ constexpr int kCaptureOfThread = 1;
   X(module_load, cuModuleLoadData, int, (ModuleHandle*, const void*))                          \
   X(module_unload, cuModuleUnload, int, (ModuleHandle))                                        \
   X(module_function, cuModuleGetFunction, int, (FunctionHandle*, ModuleHandle, const char*))   \
-  X(launch, cuLaunchKernel, int,                                                               \
-    (FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,     \
-     StreamHandle, void**, void**))
+  X(launch, cuLaunchKernelEx, int, (const LaunchConfig*, FunctionHandle, void**, void**))
 
 /// The functions; each answers a DriverResult or another of the driver's numbers.
 struct DriverFunctions {

@@ -55,8 +55,6 @@ class PlanContext final : public sdk::KernelContext {
   std::list<BoundPlan> plans_;  // most recently used first
 };
 
-bool is_host(uint64_t host_inputs, int slot) { return slot < 64 && (host_inputs >> slot & 1) != 0; }
-
 void append_input(std::vector<int64_t>& key, const sdk::Call& call, int slot, bool is_host,
                   const Operation& operation) {
   if (!call.has_input(slot)) {
@@ -70,7 +68,7 @@ void append_input(std::vector<int64_t>& key, const sdk::Call& call, int slot, bo
   if (is_host && tensor.size_bytes > 0) operation.add_host_input(tensor, slot, call, key);
 }
 
-Planner planner_of(const sdk::Call& call, uint64_t host_inputs, bool rounds_to_tf32,
+Planner planner_of(const sdk::Call& call, const PlannedKernel& kernel, bool rounds_to_tf32,
                    Device& device) {
   std::vector<InputFacts> inputs(static_cast<size_t>(call.input_count()));
   for (int slot = 0; slot < call.input_count(); ++slot) {
@@ -80,7 +78,7 @@ Planner planner_of(const sdk::Call& call, uint64_t host_inputs, bool rounds_to_t
     facts.is_present = true;
     facts.dtype = tensor.dtype;
     facts.shape.assign(tensor.shape, tensor.shape + tensor.rank);
-    if (is_host(host_inputs, slot)) facts.host_data = tensor.data;
+    if (kernel.is_host_input(slot)) facts.host_data = tensor.data;
   }
   std::vector<uint8_t> wanted(static_cast<size_t>(call.output_count()));
   for (int slot = 0; slot < call.output_count(); ++slot)
@@ -225,10 +223,7 @@ class Runner {
       void* const address = address_of(buffer);
       std::memcpy(&step.parameters[place], &address, sizeof(address));
     }
-    void* parameters[] = {step.parameters.data()};
-    device.require(device.driver.launch(step.function, step.blocks, 1, 1, step.threads, 1, 1, 0,
-                                        stream_.handle(), parameters, nullptr),
-                   "launching a kernel");
+    stream_.launch(step.function, step.blocks, step.threads, step.parameters.data());
   }
 
   sdk::Call& call_;
@@ -253,19 +248,21 @@ std::unique_ptr<sdk::KernelContext> PlannedKernel::make_context() const {
 void PlannedKernel::run(sdk::Call& call) const {
   Stream& stream = *reinterpret_cast<Stream*>(call.stream());
   stream.device().require_alive();
-  stream.device().enter();
+  const ContextScope inside(stream.device());
   auto& context = static_cast<PlanContext&>(*call.context());
   context.key.clear();
   for (int slot = 0; slot < call.input_count(); ++slot)
-    append_input(context.key, call, slot, is_host(host_inputs_, slot), *operation_);
+    append_input(context.key, call, slot, is_host_input(slot), *operation_);
   for (int slot = 0; slot < call.output_count(); ++slot)
     context.key.push_back(call.wants(slot) ? 1 : 0);
   BoundPlan* bound = context.find();
   if (!bound) {
     const sdk::Span span = call.span("plan");
-    Planner planner = planner_of(call, host_inputs_, rounds_to_tf32_, stream.device());
+    Planner planner = planner_of(call, *this, rounds_to_tf32_, stream.device());
     operation_->plan(planner);
     bound = context.add(std::move(planner).finish());
+    for_each_program(bound->plan.steps,
+                     [&](const Program& program) { stream.device().programs().foresee(program); });
   }
   Runner(call, stream, *bound).run();
 }

@@ -46,6 +46,12 @@ class PlannedKernel final : public sdk::Kernel {
   /// NVIDIA's libraries may round factors of f32 to TF32. Before the first run.
   void set_rounds_to_tf32(bool rounds) { rounds_to_tf32_ = rounds; }
 
+  [[nodiscard]] const Operation& operation() const { return *operation_; }
+  /// Whether an input is in host memory, and its value counts.
+  [[nodiscard]] bool is_host_input(int slot) const {
+    return slot < 64 && (host_inputs_ >> slot & 1) != 0;
+  }
+
  private:
   std::unique_ptr<Operation> operation_;
   uint64_t host_inputs_;

@@ -26,6 +26,7 @@ Options::Options(gantry_str text) {
   libraries = given.value("libraries", libraries);
   pool_bytes = given.value("pool_bytes", pool_bytes);
   capture = given.value("capture", capture);
+  overlap = given.value("overlap", overlap);
   tf32 = given.value("precision", "f32") == "tf32";
   own_kernels = given.value("own_kernels", own_kernels);
   cache = given.contains("cache") ? given.value("cache", cache) : default_cache();

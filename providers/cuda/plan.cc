@@ -22,6 +22,14 @@ std::vector<int64_t> widened(const void* data, int64_t count) {
 
 }  // namespace
 
+void for_each_program(const std::vector<Step>& steps,
+                      const std::function<void(const Program&)>& use) {
+  for (const Step& step : steps) {
+    if (step.program) use(*step.program);
+    for (const std::vector<Step>& way : step.ways) for_each_program(way, use);
+  }
+}
+
 std::vector<int64_t> Planner::host_integers(int slot) const {
   const InputFacts& facts = input(slot);
   switch (facts.dtype) {
@@ -49,7 +57,7 @@ Buffer Planner::scratch(uint64_t size_bytes) {
 }
 
 Buffer Planner::begin_kept(std::shared_ptr<KeptMemory>& held, uint64_t size_bytes) {
-  if (!held) held = libraries_.keep(size_bytes);
+  if (!held && libraries_.keep) held = libraries_.keep(size_bytes);
   plan_.kept.push_back(held);
   kept_begin_ = plan_.steps.size();
   return {Buffer::Kind::kKept, static_cast<uint32_t>(plan_.kept.size() - 1), 0};

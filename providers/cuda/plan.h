@@ -89,11 +89,15 @@ struct Plan {
   std::vector<Step> steps;
 };
 
+/// Calls `use` for the kernel of each launch, those of every way of a choice too.
+void for_each_program(const std::vector<Step>& steps,
+                      const std::function<void(const Program&)>& use);
+
 /// What a plan may ask of NVIDIA's libraries of kernels; an empty one is not there.
 struct LibraryQuestions {
   std::function<bool(const ProductShape& shape)> supports_product;
   std::function<bool(const ConvShape& shape, uint64_t& out_workspace_bytes)> supports_conv;
-  /// Memory of the device.
+  /// Memory of the device; empty: the plan is made without one, and none is kept.
   std::function<std::shared_ptr<KeptMemory>(uint64_t size_bytes)> keep;
   /// They may round factors of f32 to TF32, as the session's precision says.
   bool rounds_to_tf32 = false;

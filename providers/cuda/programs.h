@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 
-#include "compiler.h"
+#include "compile_queue.h"
 #include "driver.h"
 
 namespace gantry::cuda {
@@ -32,24 +32,27 @@ class Programs {
 /// Programs loaded on one device.
 class LoadedPrograms {
  public:
-  LoadedPrograms(const Device& device, const Compiler& compiler)
-      : device_(device), compiler_(compiler) {}
+  LoadedPrograms(const Device& device, CompileQueue& queue) : device_(device), queue_(queue) {}
   ~LoadedPrograms();
   LoadedPrograms(const LoadedPrograms&) = delete;
   LoadedPrograms& operator=(const LoadedPrograms&) = delete;
 
+  /// Lets a kernel that will be asked for be compiled meanwhile.
+  void foresee(const Program& program);
   /// The kernel, compiled and loaded when it is first asked for. Requires the device's context to
   /// be the thread's. UNAVAILABLE, INTERNAL, DEVICE_ERROR, OUT_OF_MEMORY.
   FunctionHandle get(const Program& program);
 
  private:
+  FunctionHandle find(const Program& program);
+
   struct Loaded {
     ModuleHandle module = nullptr;
     FunctionHandle function = nullptr;
   };
 
   const Device& device_;
-  const Compiler& compiler_;
+  CompileQueue& queue_;
   std::mutex mutex_;
   std::map<const Program*, Loaded> loaded_;
 };

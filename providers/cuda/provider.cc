@@ -8,16 +8,22 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "claims.h"
+#include "compiler.h"
 #include "device.h"
+#include "early_plan.h"
 #include "operation.h"
 #include "options.h"
 #include "slots.h"
 
 namespace gantry::cuda {
 namespace {
+
+// Kernels that are compiled at a time.
+constexpr unsigned kMostCompilations = 16;
 
 class CudaProvider final : public sdk::Provider {
  public:
@@ -63,17 +69,34 @@ class CudaProvider final : public sdk::Provider {
     const bool is_set = args.tag >= kSetTag;  // rows have smaller numbers
     std::unique_ptr<sdk::Kernel> kernel =
         is_set ? compile_set(host(), args) : Provider::compile(args);
-    static_cast<PlannedKernel&>(*kernel).set_rounds_to_tf32(Options(args.options).tf32);
+    auto& planned = static_cast<PlannedKernel&>(*kernel);
+    planned.set_rounds_to_tf32(Options(args.options).tf32);
+    foresee(args, planned);
     return kernel;
   }
 
  private:
+  // What the claim's first run launches is compiled from now on.
+  void foresee(const gantry_compile& args, const PlannedKernel& kernel) const {
+    if (!queue_ || args.device >= devices_.size()) return;
+    const DeviceFacts& facts = devices_[args.device];
+    const EarlyDevice device = {facts.multiprocessors, has_blas(), has_dnn()};
+    for (const Program* program : foreseen_programs(host(), args, kernel, programs_, device))
+      queue_->ask(*program, facts.capability);
+  }
+
   // Whether its library opens: a device starts it, when there is one.
   [[nodiscard]] bool has_dnn() const {
     std::call_once(dnn_once_, [&] {
       has_dnn_ = !options_.own_kernels && search_.open({kDnnLibrary}).is_open();
     });
     return has_dnn_;
+  }
+  [[nodiscard]] bool has_blas() const {
+    std::call_once(blas_once_, [&] {
+      has_blas_ = !options_.own_kernels && search_.open(blas_libraries(*driver_)).is_open();
+    });
+    return has_blas_;
   }
 
   static CudaProvider& of(gantry_provider* self) {
@@ -86,6 +109,9 @@ class CudaProvider final : public sdk::Provider {
     devices_ = find_devices(*driver_);
     if (devices_.empty()) return;
     compiler_.emplace(search_, driver_->version(), options_.cache);
+    queue_.emplace([this](const std::string& source,
+                          int capability) { return compiler_->compile(source, capability); },
+                   std::min(std::thread::hardware_concurrency(), kMostCompilations));
     for (DeviceFacts& facts : devices_) {
       if (facts.reason.empty()) facts.reason = compiler_->reason();
     }
@@ -119,7 +145,7 @@ class CudaProvider final : public sdk::Provider {
       throw sdk::Error(GANTRY_UNAVAILABLE, "CUDA: asked to open device " + std::to_string(index) +
                                                ", which was not reported as ready");
     }
-    const Services services{host(), *driver_, *compiler_, programs_, search_, options_};
+    const Services services{host(), *driver_, *queue_, programs_, search_, options_};
     auto device = std::make_unique<Device>(services, devices_[index]);
     return reinterpret_cast<gantry_device*>(device.release());
   }
@@ -129,9 +155,12 @@ class CudaProvider final : public sdk::Provider {
   std::optional<Driver> driver_;
   std::optional<Compiler> compiler_;
   std::vector<DeviceFacts> devices_;
-  Programs programs_;
+  mutable Programs programs_;
+  mutable std::optional<CompileQueue> queue_;  // ends first, as it compiles what is above
   mutable std::once_flag dnn_once_;
   mutable bool has_dnn_ = false;
+  mutable std::once_flag blas_once_;
+  mutable bool has_blas_ = false;
 };
 
 }  // namespace

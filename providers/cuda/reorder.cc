@@ -43,17 +43,14 @@ void run_step(Stream& stream, Step& step, const std::byte* const (&data)[2]) {
     const uintptr_t address = address_of(buffer);
     std::memcpy(&step.parameters[place], &address, sizeof(address));
   }
-  void* parameters[] = {step.parameters.data()};
-  device.require(device.driver.launch(step.function, step.blocks, 1, 1, step.threads, 1, 1, 0,
-                                      stream.handle(), parameters, nullptr),
-                 "launching a kernel");
+  stream.launch(step.function, step.blocks, step.threads, step.parameters.data());
 }
 
 }  // namespace
 
 void Reorders::run(Stream& stream, const gantry_tensor& source, const gantry_tensor& target) {
   stream.device().require_alive();
-  stream.device().enter();
+  const ContextScope inside(stream.device());
   std::vector<int64_t> key = {static_cast<int64_t>(target.dtype)};
   key.insert(key.end(), target.shape, target.shape + target.rank);
   const Extents strides = strides_of(source);

@@ -121,7 +121,7 @@ void fill_capture_slots(gantry_provider_api& api) {
   };
   api.capture_destroy = [](gantry_capture* capture) {
     if (!capture) return;
-    from(capture)->device.make_current();
+    const ContextScope inside(from(capture)->device, std::nothrow);
     from(capture)->device.driver.graph_exec_destroy(from(capture)->graph);
     delete from(capture);
   };

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "launch.h"
+
 namespace gantry::cuda {
 namespace {
 
@@ -69,12 +71,12 @@ void Outbox::finish(uint64_t number) {
 Stream::Stream(Device& device)
     : device_(device), outbox_(std::make_shared<Outbox>(device.staging())) {
   device_.require_alive();
-  device_.enter();
+  const ContextScope inside(device_);
   device_.require(device_.driver.stream_create(&handle_, kNonBlockingStream), "making a stream");
 }
 
 Stream::~Stream() {
-  device_.make_current();
+  const ContextScope inside(device_, std::nothrow);
   // The driver destroys a stream without waiting for its work, and blocks of copies that nobody
   // fetched are given to others when the outbox ends.
   if (outbox_->has_until(outbox_->last())) device_.driver.stream_synchronize(handle_);
@@ -84,7 +86,7 @@ Stream::~Stream() {
 
 void Stream::copy(const gantry_copy& copy) {
   device_.require_alive();
-  device_.enter();
+  const ContextScope inside(device_);
   if (bytes_of(copy) == 0) return;
   switch (copy.kind) {
     case GANTRY_COPY_HOST_TO_DEVICE:
@@ -116,7 +118,7 @@ void Stream::copy_in(const gantry_copy& copy) {
     device_.staging().give(block);
     throw;
   }
-  device_.staging().give_after(block, handle_);
+  device_.staging().give_after(block, handle());
 }
 
 void Stream::copy_out(const gantry_copy& copy) {
@@ -145,13 +147,13 @@ void Stream::issue(const gantry_copy& copy) {
   const bool is_dense = copy.rows == 1 || (copy.source_pitch == copy.row_bytes &&
                                            copy.target_pitch == copy.row_bytes);
   if (is_dense && copy.kind == GANTRY_COPY_HOST_TO_DEVICE) {
-    device_.require(driver.copy_in(address(copy.target), copy.source, bytes, handle_),
+    device_.require(driver.copy_in(address(copy.target), copy.source, bytes, handle()),
                     "copying to the device");
   } else if (is_dense && copy.kind == GANTRY_COPY_DEVICE_TO_HOST) {
-    device_.require(driver.copy_out(copy.target, address(copy.source), bytes, handle_),
+    device_.require(driver.copy_out(copy.target, address(copy.source), bytes, handle()),
                     "copying from the device");
   } else if (is_dense) {
-    device_.require(driver.copy_within(address(copy.target), address(copy.source), bytes, handle_),
+    device_.require(driver.copy_within(address(copy.target), address(copy.source), bytes, handle()),
                     "copying on the device");
   } else {
     Copy2d rows;
@@ -167,7 +169,7 @@ void Stream::issue(const gantry_copy& copy) {
     rows.target_pitch = copy.target_pitch;
     rows.width_bytes = copy.row_bytes;
     rows.height = copy.rows;
-    device_.require(driver.copy_2d(&rows, handle_), "copying rows");
+    device_.require(driver.copy_2d(&rows, handle()), "copying rows");
   }
 }
 
@@ -178,41 +180,65 @@ void Stream::copy_from(Stream& source_stream, void* target, const void* source,
   other.require_alive();
   if (size_bytes == 0) return;
   const Driver& driver = device_.driver;
-  other.enter();
-  if (!source_stream.given_) {
-    other.require(driver.event_create(&source_stream.given_, kNoTiming), "making an event");
+  {
+    const ContextScope inside(other);
+    if (!source_stream.given_)
+      other.require(driver.event_create(&source_stream.given_, kNoTiming), "making an event");
+    other.require(driver.event_record(source_stream.given_, source_stream.handle()),
+                  "recording an event");
   }
-  other.require(driver.event_record(source_stream.given_, source_stream.handle_),
-                "recording an event");
-  device_.enter();
+  const ContextScope inside(device_);
   device_.reach(other);
   // Of an event that is recorded again the wait means what was recorded before it.
-  device_.require(driver.stream_wait(handle_, source_stream.given_, 0),
+  device_.require(driver.stream_wait(handle(), source_stream.given_, 0),
                   "letting a stream wait for another device");
   device_.require(driver.copy_between(reinterpret_cast<uintptr_t>(target), device_.context(),
                                       reinterpret_cast<uintptr_t>(source), other.context(),
-                                      size_bytes, handle_),
+                                      size_bytes, handle()),
                   "copying from another device");
 }
 
 void Stream::synchronize() {
-  device_.enter();
+  const ContextScope inside(device_);
   const uint64_t number = outbox_->last();
-  device_.require(device_.driver.stream_synchronize(handle_), "waiting for a stream");
+  device_.require(device_.driver.stream_synchronize(handle()), "waiting for a stream");
   outbox_->finish(number);
   device_.require_alive();
 }
 
+void Stream::launch(FunctionHandle function, unsigned blocks, unsigned threads, void* parameters) {
+  LaunchAttribute early;
+  early.id = kMayBeginEarly;
+  early.value[0] = 1;
+  LaunchConfig config;
+  config.blocks = blocks;
+  config.threads = threads;
+  config.stream = handle_;
+  config.attributes = &early;
+  config.attribute_count = is_behind_kernel_ && device_.begins_early() ? 1 : 0;
+  void* all[] = {parameters};
+  const auto launch = [&] { return device_.driver.launch(&config, function, all, nullptr); };
+  int result = launch();
+  if (result != kSuccess && config.attribute_count == 1) {
+    config.attribute_count = 0;
+    const int refusal = result;
+    result = launch();
+    if (result == kSuccess) device_.never_begin_early(refusal);
+  }
+  device_.require(result, "launching a kernel");
+  is_behind_kernel_ = true;
+}
+
 void Stream::capture_begin() {
   device_.require_alive();
-  device_.enter();
-  device_.require(device_.driver.capture_begin(handle_, kCaptureOfThread), "beginning a capture");
+  const ContextScope inside(device_);
+  device_.require(device_.driver.capture_begin(handle(), kCaptureOfThread), "beginning a capture");
 }
 
 GraphExecHandle Stream::capture_end() {
-  device_.enter();
+  const ContextScope inside(device_);
   GraphHandle graph = nullptr;
-  device_.require(device_.driver.capture_end(handle_, &graph), "ending a capture");
+  device_.require(device_.driver.capture_end(handle(), &graph), "ending a capture");
   GraphExecHandle executable = nullptr;
   const int result = device_.driver.graph_instantiate(&executable, graph, 0);
   device_.driver.graph_destroy(graph);
@@ -222,18 +248,18 @@ GraphExecHandle Stream::capture_end() {
 
 Event::Event(Device& device) : device_(device) {
   device_.require_alive();
-  device_.enter();
+  const ContextScope inside(device_);
   device_.require(device_.driver.event_create(&handle_, kNoTiming), "making an event");
 }
 
 Event::~Event() {
-  device_.make_current();
+  const ContextScope inside(device_, std::nothrow);
   device_.driver.event_destroy(handle_);
 }
 
 void Event::record(Stream& stream) {
   device_.require_alive();
-  device_.enter();
+  const ContextScope inside(device_);
   device_.require(device_.driver.event_record(handle_, stream.handle()), "recording an event");
   outbox_ = stream.outbox();
   number_ = outbox_->last();
@@ -244,21 +270,21 @@ void Event::wait(Stream& stream) {
   if (!outbox_) return;
   // What the device has copied is the host's only when somebody has fetched it.
   if (outbox_->has_until(number_)) synchronize();
-  device_.enter();
+  const ContextScope inside(device_);
   device_.require(device_.driver.stream_wait(stream.handle(), handle_, 0),
                   "letting a stream wait for an event");
 }
 
 void Event::synchronize() {
   if (!outbox_) return;
-  device_.enter();
+  const ContextScope inside(device_);
   device_.require(device_.driver.event_synchronize(handle_), "waiting for an event");
   finish();
 }
 
 bool Event::query() {
   if (!outbox_) return true;
-  device_.enter();
+  const ContextScope inside(device_);
   const int result = device_.driver.event_query(handle_);
   if (result == kNotReady) return false;
   device_.require(result, "asking for an event");
@@ -270,7 +296,7 @@ void Event::finish() { outbox_->finish(number_); }
 
 void Capture::launch(Stream& stream) const {
   device.require_alive();
-  device.enter();
+  const ContextScope inside(device);
   device.require(device.driver.graph_launch(graph, stream.handle()), "launching a graph");
 }
 

@@ -6,6 +6,7 @@
 
 #include <gantry/provider.h>
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -59,13 +60,22 @@ class Stream {
   /// that device, was given so far. Neither it nor the caller waits.
   void copy_from(Stream& source_stream, void* target, const void* source, uint64_t size_bytes);
   void synchronize();
+  /// One of the provider's kernels, whose only parameter is at `parameters`. It may begin before
+  /// the kernel before it has ended, if that is one of the provider's too: all of them wait for
+  /// that first of all (kernels/prelude.cu). Requires the device's context to be the thread's.
+  /// DEVICE_ERROR, DEVICE_LOST.
+  void launch(FunctionHandle function, unsigned blocks, unsigned threads, void* parameters);
 
   /// Capture: see gantry_provider_api.
   void capture_begin();
   GraphExecHandle capture_end();
 
   [[nodiscard]] Device& device() const { return device_; }
-  [[nodiscard]] StreamHandle handle() const { return handle_; }
+  /// For giving the stream work of another kind than kernels of the provider.
+  [[nodiscard]] StreamHandle handle() {
+    is_behind_kernel_ = false;
+    return handle_;
+  }
   [[nodiscard]] const std::shared_ptr<Outbox>& outbox() const { return outbox_; }
 
  private:
@@ -75,6 +85,8 @@ class Stream {
 
   Device& device_;
   StreamHandle handle_ = nullptr;
+  // What it was given last is a kernel of the provider.
+  std::atomic<bool> is_behind_kernel_{false};
   EventHandle given_ = nullptr;     // recorded where another device goes on; made on first use
   std::shared_ptr<Outbox> outbox_;  // shared with events, which may outlive the stream
 };

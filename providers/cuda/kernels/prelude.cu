@@ -16,9 +16,30 @@ typedef unsigned long long u64;
 #else
 #define MATH(name) name
 // MOST_THREADS stands before this text: with it no kernel wants more registers than a block has.
-#define KERNEL(Parameters) \
+#define ENTRY(Parameters) \
   extern "C" __global__ void __launch_bounds__(MOST_THREADS) kernel(const __grid_constant__ Parameters p)
 #endif
+
+// The next kernel's blocks may come as soon as all of this one have, and this one may be there
+// before the kernel before it has ended: nothing is read that it may still write, and nothing
+// written that it may still read, until it has. As it waits likewise, all before it have ended too.
+__forceinline__ void await_kernel_before() {
+#ifdef GANTRY_EMULATED
+  emulated_await();
+#elif __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// What stands before a kernel's body, whose parameters are `p`.
+#define KERNEL(Parameters)                                 \
+  __forceinline__ void kernel_body(const Parameters& p);   \
+  ENTRY(Parameters) {                                      \
+    await_kernel_before();                                 \
+    kernel_body(p);                                        \
+  }                                                        \
+  __forceinline__ void kernel_body(const Parameters& p)
 
 // 16-bit floats as they lie in memory; they are computed in float.
 struct f16 {

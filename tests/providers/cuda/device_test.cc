@@ -444,7 +444,7 @@ TEST(CudaMemory, ThatRunsOutIsAnErrorAfterTrimming) {
 }
 
 TEST(CudaFailure, OfTheDriverNamesTheFunctionAndTheResult) {
-  FakeRuntime runtime("devices=1 fail=cuLaunchKernel:1");
+  FakeRuntime runtime("devices=1 fail=cuLaunchKernelEx:1");
   Session session = runtime.session(kModel);
   expect_error(Code::kDeviceError, {"CUDA:0: launching a kernel", "CUDA_ERROR_INVALID_VALUE"},
                [&] { expect_runs(session, 9); });

@@ -10,6 +10,7 @@
 #include "../../../providers/cuda/blas_api.h"
 #include "../../../providers/cuda/compiler.h"
 #include "../../../providers/cuda/driver.h"
+#include "../../../providers/cuda/launch.h"
 
 namespace gantry::cuda {
 namespace {
@@ -56,6 +57,21 @@ static_assert(sizeof(Copy2d) == sizeof(CUDA_MEMCPY2D) &&
               offsetof(Copy2d, target_device) == offsetof(CUDA_MEMCPY2D, dstDevice) &&
               offsetof(Copy2d, target_pitch) == offsetof(CUDA_MEMCPY2D, dstPitch) &&
               offsetof(Copy2d, height) == offsetof(CUDA_MEMCPY2D, Height));
+
+static_assert(kMayBeginEarly == int{CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION} &&
+              sizeof(LaunchAttribute) == sizeof(CUlaunchAttribute) &&
+              offsetof(LaunchAttribute, value) == offsetof(CUlaunchAttribute, value) &&
+              offsetof(CUlaunchAttributeValue, programmaticStreamSerializationAllowed) == 0 &&
+              sizeof(CUlaunchAttributeValue::programmaticStreamSerializationAllowed) ==
+                  sizeof(LaunchAttribute().value[0]));
+static_assert(sizeof(LaunchConfig) == sizeof(CUlaunchConfig) &&
+              offsetof(LaunchConfig, blocks_y) == offsetof(CUlaunchConfig, gridDimY) &&
+              offsetof(LaunchConfig, threads) == offsetof(CUlaunchConfig, blockDimX) &&
+              offsetof(LaunchConfig, threads_z) == offsetof(CUlaunchConfig, blockDimZ) &&
+              offsetof(LaunchConfig, shared_bytes) == offsetof(CUlaunchConfig, sharedMemBytes) &&
+              offsetof(LaunchConfig, stream) == offsetof(CUlaunchConfig, hStream) &&
+              offsetof(LaunchConfig, attributes) == offsetof(CUlaunchConfig, attrs) &&
+              offsetof(LaunchConfig, attribute_count) == offsetof(CUlaunchConfig, numAttrs));
 
 // Parameters of the same number, and each passed in the same way: as many bytes, and as an address,
 // a whole number or a float alike.

@@ -13,6 +13,8 @@ extern "C" {
 __attribute__((visibility("default"))) EmulatedIndex threadIdx, blockIdx, blockDim, gridDim;
 // Returns when all threads of the block (0) or of the warp (1) have come there. Set by the machine.
 __attribute__((visibility("default"))) void (*emulated_barrier)(int is_warp);
+// Called where a thread waits for the kernel before in the stream. Set by the machine.
+__attribute__((visibility("default"))) void (*emulated_await)();
 // Called where memory is read or written at an address that its type is not aligned to, which a
 // device does not do. Set by the machine.
 __attribute__((visibility("default"))) void (*emulated_fault)();
@@ -29,7 +31,7 @@ __attribute__((visibility("hidden"))) void __ubsan_handle_type_mismatch_v1(void*
 #define __launch_bounds__(...)
 // One block runs at a time, so what it shares may be static.
 #define __shared__ static
-#define KERNEL(Parameters)                                                                  \
+#define ENTRY(Parameters)                                                                   \
   static void kernel_of_thread(const Parameters& p);                                        \
   extern "C" __attribute__((visibility("default"))) const unsigned kernel_parameter_bytes = \
       sizeof(Parameters);                                                                   \

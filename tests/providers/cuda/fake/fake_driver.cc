@@ -4,13 +4,14 @@
 // is and what goes wrong, read again by each cuInit:
 //
 //   GANTRY_FAKE_CUDA="devices=2 version=13000 capability=90 memory=67108864 latency_us=50
-//                     fail=cuMemHostAlloc:3 lost=5 pools=0 peers=0"
+//                     fail=cuMemHostAlloc:3 lost=5 pools=0 peers=0 early=0"
 //
 // `fail`: call N of a function answers that the value is invalid; `lost`: launch N breaks the
-// device; `pools=0`: it has no pools of memory; `peers=0`: no device reaches another's. It
-// is as strict as the driver may be: a thread without a context gets nowhere, a thread whose stream
-// records may not wait, ask or load, and a kernel that uses an address as its type may not lie
-// breaks the device.
+// device; `pools=0`: it has no pools of memory; `peers=0`: no device reaches another's;
+// `early=0`: no kernel is launched that may begin before the one before has ended. It is as strict
+// as the driver may be: a thread without a context gets nowhere, a thread whose stream records may
+// not wait, ask or load, and a kernel that uses an address as its type may not lie breaks the
+// device.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -31,8 +32,7 @@
 
 #include "../../../../providers/cuda/driver.h"
 #include "fake_event.h"
-#include "fake_world.h"
-#include "machine.h"
+#include "fake_stream.h"
 
 using namespace gantry::test;  // NOLINT(google-build-using-namespace): all of it is its own
 
@@ -41,17 +41,6 @@ namespace {
 struct Graph {
   std::vector<Work> works;
 };
-
-struct Function {
-  const Machine* machine;
-};
-struct Module {
-  Machine machine;
-  Function function;
-  explicit Module(const void* image) : machine(image), function{&machine} {}
-};
-
-int lost_or_ok() { return enter(""); }
 
 // Device memory begins and ends where a block does.
 bool is_on_device(uintptr_t address, uint64_t bytes) {
@@ -71,12 +60,6 @@ bool is_of(uintptr_t address, const void* context) {
   return after != w.blocks.begin() && std::prev(after)->second.context == context;
 }
 
-void break_device() {
-  World& w = world();
-  const std::lock_guard<std::mutex> lock(w.mutex);
-  w.is_lost = true;
-}
-
 int copy(Stream* stream, uintptr_t target, uintptr_t source, uint64_t bytes, bool to, bool from) {
   return stream->give([=] {
     if ((to && !is_on_device(target, bytes)) || (from && !is_on_device(source, bytes)))
@@ -87,14 +70,11 @@ int copy(Stream* stream, uintptr_t target, uintptr_t source, uint64_t bytes, boo
   });
 }
 
-Stream* of(void* stream) { return static_cast<Stream*>(stream); }
 Event* event_of(void* event) { return static_cast<Event*>(event); }
 
 }  // namespace
 
 // NOLINTBEGIN(readability-identifier-naming): the names are NVIDIA's
-#define EXPORT extern "C" __attribute__((visibility("default")))
-
 EXPORT const FakeCounters* gantry_fake_counters() { return &world().counters; }
 
 // For other stand-ins: work on a stream, which keeps its argument.
@@ -214,6 +194,10 @@ EXPORT int cuDevicePrimaryCtxRetain(void** context, int device) {
 EXPORT int cuDevicePrimaryCtxRelease_v2(int) {
   --world().counters.contexts;
   return kOk;
+}
+EXPORT int cuCtxGetCurrent(void** context) {
+  *context = current_context;
+  return lost_or_ok();
 }
 EXPORT int cuCtxSetCurrent(void* context) {
   current_context = context;
@@ -413,6 +397,7 @@ EXPORT int cuStreamBeginCapture_v2(void* stream, int) {
   if (of(stream)->recording) return kInvalid;
   of(stream)->recording = std::make_unique<std::vector<Work>>();
   of(stream)->is_spoilt = false;
+  of(stream)->is_behind_kernel = false;
   recording_stream = of(stream);
   return kOk;
 }
@@ -421,6 +406,7 @@ EXPORT int cuStreamEndCapture(void* stream, void** graph) {
   if (!of(stream)->recording) return kInvalid;
   const std::unique_ptr<std::vector<Work>> recorded = std::move(of(stream)->recording);
   recording_stream = nullptr;
+  of(stream)->is_behind_kernel = false;
   *graph = nullptr;
   if (of(stream)->is_spoilt) return kCaptureInvalidated;
   *graph = new Graph{std::move(*recorded)};
@@ -449,52 +435,5 @@ EXPORT int cuGraphExecDestroy(void* executable) {
   delete static_cast<Graph*>(executable);
   --world().counters.graphs;
   return kOk;
-}
-
-EXPORT int cuModuleLoadData(void** module, const void* image) {
-  ENTER_UNRECORDED("cuModuleLoadData");
-  try {
-    *module = new Module(image);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "fake driver: %s\n", error.what());
-    return kBadImage;
-  }
-  ++world().counters.modules;
-  return kOk;
-}
-EXPORT int cuModuleUnload(void* module) {
-  if (!current_context) return kNoContext;
-  delete static_cast<Module*>(module);
-  --world().counters.modules;
-  return kOk;
-}
-EXPORT int cuModuleGetFunction(void** function, void* module, const char* name) {
-  ENTER_CONTEXT("cuModuleGetFunction");
-  if (std::string(name) != "kernel") return kNotFound;
-  *function = &static_cast<Module*>(module)->function;
-  return kOk;
-}
-EXPORT int cuLaunchKernel(void* function, unsigned x, unsigned y, unsigned z, unsigned threads,
-                          unsigned threads_y, unsigned threads_z, unsigned, void* stream,
-                          void** parameters, void**) {
-  ENTER_CONTEXT("cuLaunchKernel");
-  if (x == 0 || y != 1 || z != 1 || threads == 0 || threads > 1024 || threads_y != 1 ||
-      threads_z != 1)
-    return kInvalid;
-  const Machine* machine = static_cast<Function*>(function)->machine;
-  // The parameters are the caller's again when this returns.
-  const char* given = static_cast<const char*>(parameters[0]);
-  const auto room = std::make_shared<std::vector<char>>(given, given + machine->parameter_bytes());
-  return of(stream)->give([=] {
-    if (lost_or_ok() != kOk) return;
-    if (static_cast<int>(++world().counters.launches) == world().settings.lost)
-      return break_device();
-    try {
-      machine->run(x, threads, room->data());
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "fake driver: %s\n", error.what());
-      break_device();
-    }
-  });
 }
 // NOLINTEND(readability-identifier-naming)

@@ -12,14 +12,15 @@ namespace gantry::test {
 constexpr int kCacheBytes = 1 << 20;
 
 struct FakeCounters {
-  std::atomic<int64_t> contexts{0};       ///< that exist
-  std::atomic<int64_t> streams{0};        ///< likewise
-  std::atomic<int64_t> events{0};         ///< likewise
-  std::atomic<int64_t> modules{0};        ///< likewise
-  std::atomic<int64_t> graphs{0};         ///< likewise, that can be launched
-  std::atomic<int64_t> pinned_blocks{0};  ///< likewise
-  std::atomic<uint64_t> device_bytes{0};  ///< of device memory that is handed out
-  std::atomic<uint64_t> launches{0};      ///< of kernels, those of graphs too
+  std::atomic<int64_t> contexts{0};         ///< that exist
+  std::atomic<int64_t> streams{0};          ///< likewise
+  std::atomic<int64_t> events{0};           ///< likewise
+  std::atomic<int64_t> modules{0};          ///< likewise
+  std::atomic<int64_t> graphs{0};           ///< likewise, that can be launched
+  std::atomic<int64_t> pinned_blocks{0};    ///< likewise
+  std::atomic<uint64_t> device_bytes{0};    ///< of device memory that is handed out
+  std::atomic<uint64_t> launches{0};        ///< of kernels, those of graphs too
+  std::atomic<uint64_t> early_launches{0};  ///< that may begin before the one before has ended
   std::atomic<uint64_t> copies{0};
   std::atomic<uint64_t> captures{0};
   std::atomic<uint64_t> graph_launches{0};

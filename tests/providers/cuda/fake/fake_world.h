@@ -1,29 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the stand-in for the driver is made of: the machine that the environment describes, and
-// streams that are threads. Any thread.
+// What the stand-in for the driver is made of: the machine that the environment describes. Any
+// thread.
 #pragma once
 
 #include <array>
-#include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
-#include <deque>
-#include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <set>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "fake_driver.h"
 
 namespace gantry::test {
-
-using Work = std::function<void()>;
 
 enum Result {
   kOk = 0,
@@ -51,6 +43,7 @@ struct Settings {
   int lost = 0;
   int pools = 1;
   int peers = 1;
+  int early = 1;
 
   static Settings read() {
     Settings settings;
@@ -67,6 +60,7 @@ struct Settings {
       if (name == "lost") settings.lost = std::stoi(value);
       if (name == "pools") settings.pools = std::stoi(value);
       if (name == "peers") settings.peers = std::stoi(value);
+      if (name == "early") settings.early = std::stoi(value);
       if (name == "fail") {
         settings.failing = value.substr(0, value.find(':'));
         settings.failing_number = std::stoi(value.substr(value.find(':') + 1));
@@ -114,88 +108,15 @@ inline int enter(const char* name) {
   if (w.settings.failing == name && ++w.calls[name] == w.settings.failing_number) return kInvalid;
   return w.is_lost ? kIllegalAddress : kOk;
 }
+inline int lost_or_ok() { return enter(""); }
+inline void break_device() {
+  World& w = world();
+  const std::lock_guard<std::mutex> lock(w.mutex);
+  w.is_lost = true;
+}
 #define ENTER(name) \
   if (const int entered = enter(name); entered != kOk) return entered
 
-// Of the calling thread: its context, and the stream that it lets record.
-inline thread_local void* current_context = nullptr;
-inline thread_local Stream* recording_stream = nullptr;
-
-struct Stream {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::deque<Work> queue;
-  bool is_busy = false;
-  bool is_ending = false;
-  std::unique_ptr<std::vector<Work>> recording;
-  bool is_spoilt = false;  // what it records, by a call that a recording does not bear
-  std::thread thread{[this] { serve(); }};
-
-  ~Stream() {
-    {
-      const std::lock_guard<std::mutex> lock(mutex);
-      is_ending = true;
-    }
-    changed.notify_all();
-    thread.join();
-  }
-  int give(Work work) {
-    const std::lock_guard<std::mutex> lock(mutex);
-    if (recording) {
-      recording->push_back(std::move(work));
-    } else {
-      queue.push_back(std::move(work));
-      changed.notify_all();
-    }
-    return kOk;
-  }
-  void wait() {
-    std::unique_lock<std::mutex> lock(mutex);
-    changed.wait(lock, [&] { return queue.empty() && !is_busy; });
-  }
-  void serve() {
-    std::unique_lock<std::mutex> lock(mutex);
-    for (;;) {
-      changed.wait(lock, [&] { return is_ending || !queue.empty(); });
-      if (queue.empty()) return;
-      const Work work = std::move(queue.front());
-      queue.pop_front();
-      is_busy = true;
-      lock.unlock();
-      std::this_thread::sleep_for(std::chrono::microseconds(world().settings.latency_us));
-      work();
-      lock.lock();
-      is_busy = false;
-      changed.notify_all();
-    }
-  }
-};
-
-// While no other thread destroys one.
-inline void wait_for_all_streams() {
-  std::set<Stream*> streams;
-  {
-    const std::lock_guard<std::mutex> lock(world().mutex);
-    streams = world().streams;
-  }
-  for (Stream* stream : streams) stream->wait();
-}
-
-// Of functions that work in a context.
-inline int enter_context(const char* name) {
-  const int entered = enter(name);
-  return entered == kOk && !current_context ? int{kNoContext} : entered;
-}
-#define ENTER_CONTEXT(name) \
-  if (const int entered = enter_context(name); entered != kOk) return entered
-
-// Of those that a thread may not call while a stream of its records.
-inline int enter_unrecorded(const char* name) {
-  if (!recording_stream) return enter_context(name);
-  recording_stream->is_spoilt = true;
-  return kCaptureUnsupported;
-}
-#define ENTER_UNRECORDED(name) \
-  if (const int entered = enter_unrecorded(name); entered != kOk) return entered
+#define EXPORT extern "C" __attribute__((visibility("default")))
 
 }  // namespace gantry::test

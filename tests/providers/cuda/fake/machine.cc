@@ -85,6 +85,11 @@ bool is_misaligned = false;
 
 void fault() { is_misaligned = true; }
 
+// Threads of the kernel that runs that have waited for the kernel before.
+uint64_t awaiting = 0;
+
+void await() { ++awaiting; }
+
 void run_fiber() {
   Block& all = block();
   all.kernel(all.parameters);
@@ -145,6 +150,7 @@ Machine::Machine(const void* bytes) {
   grid_extent_ = find<Index*>(library_, "gridDim");
   *find<void (**)(int)>(library_, "emulated_barrier") = barrier;
   *find<void (**)()>(library_, "emulated_fault") = fault;
+  *find<void (**)()>(library_, "emulated_await") = await;
 }
 
 Machine::~Machine() {
@@ -157,6 +163,7 @@ void Machine::run(unsigned blocks, unsigned threads, const void* parameters) con
   *block_extent_ = {threads, 1, 1};
   *grid_extent_ = {blocks, 1, 1};
   is_misaligned = false;
+  awaiting = 0;
   for (unsigned b = 0; b < blocks; ++b) {
     *block_ = {b, 0, 0};
     // Both directions, so that what depends on the order of threads shows.
@@ -172,6 +179,8 @@ void Machine::run(unsigned blocks, unsigned threads, const void* parameters) con
   }
   if (is_misaligned)
     throw std::runtime_error("a kernel uses an address that its type is not aligned to");
+  if (awaiting != uint64_t{blocks} * threads)
+    throw std::runtime_error("not every thread of a kernel waits, once, for the kernel before");
 }
 
 void Machine::run_block(unsigned threads, const void* parameters, bool is_backwards) const {

@@ -19,7 +19,8 @@ class Machine {
 
   /// Of the struct that the kernel takes.
   [[nodiscard]] unsigned parameter_bytes() const { return parameter_bytes_; }
-  /// Throws std::runtime_error if threads wait for each other for ever.
+  /// Throws std::runtime_error if threads wait for each other for ever, use an address that a type
+  /// may not lie at, or do not wait, each once, for the kernel before.
   void run(unsigned blocks, unsigned threads, const void* parameters) const;
 
  private:
