@@ -82,8 +82,8 @@ bool prefers_channels_last(const sdk::NodeView& anchor) {
 ConvChain conv_chain(const sdk::GraphIndex& index, uint32_t node,
                      const std::vector<bool>& may_take) {
   const sdk::NodeView anchor = index.node(node);
-  if (anchor.op_type() != "Conv" || !anchor.domain().empty() ||
-      !(sdk::dtype_bit(anchor.input(0).dtype()) & kTypes))
+  const bool is_conv = anchor.op_type() == "Conv" || anchor.op_type() == "ConvTranspose";
+  if (!is_conv || !anchor.domain().empty() || !(sdk::dtype_bit(anchor.input(0).dtype()) & kTypes))
     return {};
   ConvChain chain;
   chain.nodes.push_back(node);

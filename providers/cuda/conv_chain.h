@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A convolution with what can be done while its result is written: the addition of a tensor of its
-// shape and a Relu or a Clip from 0. Pure functions.
+// A convolution, transposed or not, with what can be done while its result is written: the addition
+// of a tensor of its shape and a Relu or a Clip from 0. Pure functions.
 #pragma once
 
 #include <gantry/sdk/graph_index.h>
@@ -37,7 +37,7 @@ struct ConvOrders {
   bool y = false;
 };
 
-/// The kernel of a chain. `anchor`: Conv.
+/// The kernel of a chain. `anchor`: Conv or ConvTranspose.
 std::unique_ptr<Operation> make_conv(const sdk::NodeView& anchor, const ConvEpilogue& epilogue,
                                      const ConvOrders& orders);
 

@@ -30,12 +30,17 @@ std::vector<int64_t> strides_of(const std::vector<int64_t>& extents, bool is_cha
 
 std::string ConvShape::text() const {
   std::string text = std::to_string(dtype) + (is_channels_last ? "L" : "F") +
-                     (has_bias ? "b" : "") + (has_addend ? "a" : "") +
+                     (is_transposed ? "T" : "") + (has_bias ? "b" : "") + (has_addend ? "a" : "") +
                      (has_relu ? "r" + std::to_string(std::bit_cast<uint32_t>(most)) : "") +
                      (rounds_to_tf32 ? "t" : "");
   for (const auto* list : {&x, &w, &strides, &dilations, &before, &after}) {
     text += "|";
     for (const int64_t number : *list) text.append(std::to_string(number)).append(",");
+  }
+  // It does not follow from the rest.
+  if (is_transposed) {
+    text += "|";
+    for (const int64_t number : y) text.append(std::to_string(number)).append(",");
   }
   return text;
 }
@@ -99,13 +104,15 @@ void ConvGraph::convolve() {
   const DnnDescriptor& x = tensor(kIdX, shape_.x);
   const DnnDescriptor& w = tensor(kIdW, shape_.w);
   const DnnDescriptor& y = result();
-  DnnDescriptor& made = parts_.emplace_back(functions_, kDnnConvolutionForward);
-  made.set(kForwardConvolution, how);
-  made.set(kForwardX, x);
-  made.set(kForwardW, w);
-  made.set(kForwardY, y);
-  made.set(kForwardAlpha, kDnnFloatType, 1.0F);
-  made.set(kForwardBeta, kDnnFloatType, 0.0F);
+  const bool is_back = shape_.is_transposed;  // the gradient by the input of a convolution
+  DnnDescriptor& made = parts_.emplace_back(
+      functions_, is_back ? kDnnConvolutionBackwardData : kDnnConvolutionForward);
+  made.set(is_back ? kBackwardConvolution : kForwardConvolution, how);
+  made.set(is_back ? kBackwardDy : kForwardX, x);
+  made.set(is_back ? kBackwardW : kForwardW, w);
+  made.set(is_back ? kBackwardDx : kForwardY, y);
+  made.set(is_back ? kBackwardAlpha : kForwardAlpha, kDnnFloatType, 1.0F);
+  made.set(is_back ? kBackwardBeta : kForwardBeta, kDnnFloatType, 0.0F);
   finish(made);
   operations_.push_back(made.handle());
   now_ = &y;

@@ -12,12 +12,14 @@ namespace gantry::cuda {
 
 /// y = activation(conv(x, w) + bias + addend). Extents and strides in the order of the axes, two
 /// spatial ones or three. x: [batch, channels, ...], w: [kernels, channels / groups, ...], bias:
-/// [kernels], y and the addend: [batch, kernels, ...].
+/// [kernels], y and the addend: [batch, kernels, ...]. Transposed, where y is what a convolution by
+/// w makes x of, w is [channels, kernels / groups, ...].
 struct ConvShape {
   uint32_t dtype = 0;                                      ///< of all: f32, f16 or bf16
   std::vector<int64_t> x, w, y;                            ///< extents
   std::vector<int64_t> strides, dilations, before, after;  ///< of spatial axes; paddings last
-  bool is_channels_last = false;                           ///< how x, w, y and the addend lie
+  bool is_transposed = false;
+  bool is_channels_last = false;  ///< how x, w, y and the addend lie
   bool has_bias = false;
   bool has_addend = false;
   bool has_relu = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv, by cuDNN where it is there and has a way, else by the provider's own kernels, and
-// ConvTranspose.
+// Conv and ConvTranspose, by cuDNN where it is there and has a way, else by the provider's own
+// kernels.
 #include <algorithm>
 #include <mutex>
 
@@ -56,9 +56,10 @@ void launch_own(Planner& planner, WindowParameters& parameters, uint32_t dtype,
 
 // The convolution alone, as cuDNN is told of it; it wants two spatial axes at least.
 ConvShape shape_for_library(const WindowParameters& p, uint32_t dtype, const Extents& w,
-                            size_t spatial) {
+                            size_t spatial, bool is_transposed) {
   const size_t axes = std::max<size_t>(spatial, 2);
   ConvShape shape;
+  shape.is_transposed = is_transposed;
   shape.dtype = dtype;
   shape.x = {p.batch, p.channels};
   shape.w = {w[0], w[1]};
@@ -126,6 +127,9 @@ class Conv final : public Operation {
   explicit Conv(const NodeView& node) : Conv(node, ConvEpilogue{}, ConvOrders{}) {}
   Conv(const NodeView& node, const ConvEpilogue& epilogue, const ConvOrders& orders)
       : window_(node),
+        is_transposed_(node.op_type() == "ConvTranspose"),
+        output_shape_(node.get_ints("output_shape")),
+        output_padding_(node.get_ints("output_padding")),
         group_(node.get_int("group", 1)),
         has_bias_(node.input(2).present()),
         has_constant_weights_(node.input(1).is_constant()),
@@ -135,11 +139,15 @@ class Conv final : public Operation {
   void plan(Planner& planner) const override {
     const InputFacts& x = planner.input(0);
     const Extents& w = planner.shape(1);
-    check_weights(x.shape, w, group_, false);
+    check_weights(x.shape, w, group_, is_transposed_);
     WindowParameters parameters = window_.parameters(x.shape, Extents(w.begin() + 2, w.end()));
     parameters.group = group_;
-    parameters.result_channels = w[0];
-    window_.slide(parameters);
+    parameters.result_channels = is_transposed_ ? w[1] * group_ : w[0];
+    if (is_transposed_) {
+      window_.spread(parameters, output_shape_, output_padding_, x.shape.size() - 2);
+    } else {
+      window_.slide(parameters);
+    }
     const Extents shape = shape_of(parameters, x.shape.size());
     parameters.count = count_of(shape);
     if (epilogue_.addend_slot >= 0 && planner.shape(epilogue_.addend_slot) != shape)
@@ -176,7 +184,7 @@ class Conv final : public Operation {
     if (parameters.count == 0) return;
     const InputFacts& x = planner.input(0);
     const Extents& w = planner.shape(1);
-    ConvShape plain = shape_for_library(parameters, x.dtype, w, x.shape.size() - 2);
+    ConvShape plain = shape_for_library(parameters, x.dtype, w, x.shape.size() - 2, is_transposed_);
     plain.rounds_to_tf32 = planner.rounds_to_tf32();
     // The order of most of what is read and written.
     plain.is_channels_last = orders.x || orders.y;
@@ -198,7 +206,7 @@ class Conv final : public Operation {
                              {&parameters.source, operands.x},
                              {&parameters.weights, operands.w}};
       if (has_bias_) addresses.emplace_back(&parameters.bias, Planner::in(2));
-      launch_own(planner, parameters, x.dtype, shape, addresses, false);
+      launch_own(planner, parameters, x.dtype, shape, addresses, is_transposed_);
     }
     if (!takes_whole) {
       finish(planner, parameters, x.dtype, operands, epilogue, takes_plain && has_bias_,
@@ -264,6 +272,9 @@ class Conv final : public Operation {
   }
 
   Window window_;
+  bool is_transposed_;
+  Extents output_shape_;    // of the transposed
+  Extents output_padding_;  // likewise
   int64_t group_;
   bool has_bias_;  // else slot 2 is another node's
   bool has_constant_weights_;
@@ -273,59 +284,9 @@ class Conv final : public Operation {
   mutable std::shared_ptr<KeptMemory> turned_;
 };
 
-class ConvTranspose final : public Operation {
- public:
-  explicit ConvTranspose(const NodeView& node)
-      : window_(node),
-        group_(node.get_int("group", 1)),
-        output_shape_(node.get_ints("output_shape")),
-        output_padding_(node.get_ints("output_padding")) {}
-  void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
-    const Extents& w = planner.shape(1);
-    check_weights(x.shape, w, group_, true);
-    WindowParameters parameters = window_.parameters(x.shape, Extents(w.begin() + 2, w.end()));
-    parameters.group = group_;
-    parameters.result_channels = w[1] * group_;
-    spread(parameters, x.shape.size() - 2);
-    const Extents shape = shape_of(parameters, x.shape.size());
-    parameters.count = count_of(shape);
-    Addresses addresses = {{&parameters.result, planner.output(0, x.dtype, shape)},
-                           {&parameters.source, Planner::in(0)},
-                           {&parameters.weights, Planner::in(1)}};
-    if (planner.has_input(2)) addresses.emplace_back(&parameters.bias, Planner::in(2));
-    launch_own(planner, parameters, x.dtype, shape, addresses, true);
-  }
-
- private:
-  // Extents of the result of a transposed convolution, and the padding that makes them.
-  void spread(WindowParameters& p, size_t spatial) const {
-    for (size_t i = 0; i < spatial; ++i) {
-      const size_t axis = 3 - spatial + i;
-      const int64_t added = output_padding_.empty() ? 0 : output_padding_.at(i);
-      const int64_t whole =
-          p.stride[axis] * (p.in[axis] - 1) + added + p.dilation[axis] * (p.kernel[axis] - 1) + 1;
-      const bool is_same = window_.auto_pad().rfind("SAME", 0) == 0;
-      if (output_shape_.empty() && !is_same) {
-        p.out[axis] = whole - p.begin[axis] - p.end[axis];
-        continue;
-      }
-      p.out[axis] = output_shape_.empty() ? p.in[axis] * p.stride[axis]
-                                          : output_shape_[output_shape_.size() - spatial + i];
-      const int64_t total = std::max<int64_t>(0, whole - p.out[axis]);
-      p.begin[axis] = window_.auto_pad() == "SAME_UPPER" ? total / 2 : total - total / 2;
-    }
-  }
-
-  Window window_;
-  int64_t group_;
-  Extents output_shape_;
-  Extents output_padding_;
-};
-
 constexpr sdk::KernelRow kRows[] = {
     {"Conv", 1, sdk::kLatest, sdk::kFloats, make<Conv>},
-    {"ConvTranspose", 1, sdk::kLatest, sdk::kFloats, make<ConvTranspose>},
+    {"ConvTranspose", 1, sdk::kLatest, sdk::kFloats, make<Conv>},
 };
 
 }  // namespace

@@ -67,6 +67,26 @@ void Window::slide(WindowParameters& p) const {
   }
 }
 
+void Window::spread(WindowParameters& p, const Extents& output_shape, const Extents& output_padding,
+                    size_t spatial) const {
+  for (size_t i = 0; i < spatial; ++i) {
+    const size_t axis = 3 - spatial + i;
+    const int64_t added = output_padding.empty() ? 0 : output_padding.at(i);
+    const int64_t whole =
+        p.stride[axis] * (p.in[axis] - 1) + added + p.dilation[axis] * (p.kernel[axis] - 1) + 1;
+    const bool is_same = auto_pad_.rfind("SAME", 0) == 0;
+    if (output_shape.empty() && !is_same) {
+      p.out[axis] = whole - p.begin[axis] - p.end[axis];
+      continue;
+    }
+    p.out[axis] = output_shape.empty() ? p.in[axis] * p.stride[axis]
+                                       : output_shape[output_shape.size() - spatial + i];
+    const int64_t total = std::max<int64_t>(0, whole - p.out[axis]);
+    p.begin[axis] = auto_pad_ == "SAME_UPPER" ? total / 2 : total - total / 2;
+    p.end[axis] = total - p.begin[axis];
+  }
+}
+
 Extents shape_of(const WindowParameters& p, size_t rank) {
   Extents shape = {p.batch, p.result_channels};
   shape.insert(shape.end(), p.out + 3 - (rank - 2), p.out + 3);

@@ -23,8 +23,11 @@ class Window {
   [[nodiscard]] WindowParameters parameters(const Extents& x, Extents kernel) const;
   /// Fills in the extents of the result of a window that goes over the source.
   void slide(WindowParameters& p) const;
-
-  [[nodiscard]] const std::string& auto_pad() const { return auto_pad_; }
+  /// The same, and the padding that makes it, of a window that each place of the source spreads
+  /// over. `output_shape`: wanted, [...,] spatial axes; `output_padding`: added behind. Both may be
+  /// empty.
+  void spread(WindowParameters& p, const Extents& output_shape, const Extents& output_padding,
+              size_t spatial) const;
 
  private:
   Extents kernel_;

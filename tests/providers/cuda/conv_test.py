@@ -158,10 +158,47 @@ def test_one_shape_after_another(cuda_blas):
         compare_all(cuda_blas, model, {"x": random(batch, 4, 7, 7)}, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("attributes", ["strides=[2,2]", "strides=[2,1], pads=[1,0,1,1], output_padding=[1,0]", "group=2", "dilations=[2,1]"])
-def test_conv_transpose(agrees, attributes):
-    agrees(*small_graph(f"y = ConvTranspose<{attributes}>(x, w, b)", {"x": random(2, 6, 7, 8)},
-                        {"w": random(6, 5, 3, 3), "b": random(10 if "group" in attributes else 5)}), rtol=1e-4, atol=1e-4)
+TRANSPOSED = {
+    "strided": ((2, 6, 7, 8), (6, 5, 3, 3), "strides=[2,2]"),
+    "padded": ((2, 6, 7, 8), (6, 5, 3, 3), "strides=[2,1], pads=[1,0,1,1], output_padding=[1,0]"),
+    "groups": ((2, 6, 7, 8), (6, 5, 3, 3), "group=2"),
+    "dilated": ((2, 6, 7, 8), (6, 5, 3, 3), "dilations=[2,1]"),
+    "a_shape": ((1, 6, 5, 5), (6, 4, 3, 3), "strides=[2,2], output_shape=[10,9]"),
+    "a_larger_shape": ((1, 6, 5, 5), (6, 4, 2, 2), "strides=[2,2], output_shape=[14,13]"),
+    "same": ((1, 6, 5, 5), (6, 4, 4, 3), 'strides=[2,2], auto_pad="SAME_LOWER"'),
+    "line": ((2, 6, 9), (6, 4, 4), "strides=[3]"),
+    "room": ((1, 4, 3, 4, 5), (4, 3, 2, 2, 3), "strides=[2,1,2], pads=[0,1,1,0,0,1]"),
+}
+
+
+@pytest.mark.parametrize("case", TRANSPOSED)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_conv_transpose(each, case, dtype):
+    x, w, attributes = TRANSPOSED[case]
+    channels = w[1] * (2 if "group" in attributes else 1)
+    constants = {"w": (random(*w, seed=1) / 4).astype(dtype), "b": random(channels, dtype=dtype, seed=2)}
+    text = f"y = ConvTranspose<{attributes}>(x, w, b)\n z = ConvTranspose<{attributes}>(x, w)"
+    compare_all(each, *small_graph(text, {"x": random(*x, dtype=dtype)}, constants), rtol=1e-2 if dtype == np.float16 else 1e-4, atol=1e-2 if dtype == np.float16 else 1e-4)
+
+
+@pytest.mark.parametrize("behind", BEHIND)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_what_stands_behind_a_transposed_one_goes_along(each, behind, dtype):
+    feeds = {"x": random(2, 6, 5, 6, dtype=dtype)} | ({"r": random(2, 8, 10, 12, dtype=dtype)} if "Add" in behind else {})
+    constants = {"w": (random(6, 8, 2, 2) / 4).astype(dtype), "b": random(8, dtype=dtype)}
+    constants |= {"low": np.array(0, dtype), "high": np.array(1.5, dtype)} if "Clip" in behind else {}
+    kernels = compare_all(each, *small_graph(f"c = ConvTranspose<strides=[2,2]>(x, w, b)\n {BEHIND[behind]}", feeds, constants),
+                          rtol=1e-2 if dtype == np.float16 else 1e-4, atol=1e-2 if dtype == np.float16 else 1e-4)
+    assert set(kernels) == {f"cuda.ConvTranspose+{behind}"}
+
+
+def test_a_transposed_one_between_convolutions(each):
+    """It takes their order."""
+    constants = {"w": random(8, 6, 1, 1) / 8, "t": random(8, 8, 2, 2) / 4, "v": random(4, 8, 3, 3) / 8}
+    model, feeds = small_graph("a = Conv(x, w)\n b = ConvTranspose<strides=[2,2]>(a, t)\n y = Conv(b, v)", {"x": random(1, 6, 7, 7, dtype=np.float16)},
+                               {name: value.astype(np.float16) for name, value in constants.items()})
+    kernels = compare_all(each, model, feeds, rtol=2e-2, atol=2e-2)
+    assert set(kernels) in ({"Conv", "ConvTranspose"}, {"cuda.Conv", "cuda.ConvTranspose"})
 
 
 def test_a_small_network(agrees):

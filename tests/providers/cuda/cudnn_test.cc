@@ -20,6 +20,8 @@ static_assert(kDnnPointwise == int{CUDNN_BACKEND_POINTWISE_DESCRIPTOR} &&
               kDnnPlan == int{CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR} &&
               kDnnConvolutionForward ==
                   int{CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR} &&
+              kDnnConvolutionBackwardData ==
+                  int{CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR} &&
               kDnnPointwiseOperation == int{CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR} &&
               kDnnGraph == int{CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR} &&
               kDnnVariantPack == int{CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR} &&
@@ -49,6 +51,12 @@ static_assert(kForwardAlpha == int{CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPH
               kForwardW == int{CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W} &&
               kForwardX == int{CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X} &&
               kForwardY == int{CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y} &&
+              kBackwardAlpha == int{CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA} &&
+              kBackwardBeta == int{CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA} &&
+              kBackwardConvolution == int{CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC} &&
+              kBackwardW == int{CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W} &&
+              kBackwardDx == int{CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX} &&
+              kBackwardDy == int{CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY} &&
               kOperationPointwise == int{CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR} &&
               kOperationX == int{CUDNN_ATTR_OPERATION_POINTWISE_XDESC} &&
               kOperationB == int{CUDNN_ATTR_OPERATION_POINTWISE_BDESC} &&
@@ -102,12 +110,21 @@ ConvShape shape_of(uint32_t dtype, bool is_channels_last) {
   return shape;
 }
 
+// 15 places are made of 29 or of 30.
+void transpose(ConvShape& shape) {
+  shape.is_transposed = true;
+  shape.x = {2, 32, 15, 15};
+  shape.w = {32, 64, 3, 3};
+  shape.y = {2, 64, 30, 29};
+}
+
 TEST(Cudnn, TakesTheOperationsOfConvolutions) {
   const Library cudnn;
   ASSERT_TRUE(cudnn.is_whole) << cudnn.library.reason();
   for (const uint32_t dtype : {GANTRY_FLOAT, GANTRY_FLOAT16, GANTRY_BFLOAT16}) {
-    for (int form = 0; form < 32; ++form) {
+    for (int form = 0; form < 64; ++form) {
       ConvShape shape = shape_of(dtype, (form & 1) != 0);
+      if ((form & 32) != 0) transpose(shape);
       shape.has_bias = (form & 2) != 0;
       shape.has_addend = (form & 4) != 0;
       shape.has_relu = (form & 8) != 0;
@@ -125,6 +142,9 @@ TEST(Cudnn, RefusesExtentsThatDoNotFit) {
   ASSERT_TRUE(cudnn.is_whole) << cudnn.library.reason();
   ConvShape shape = shape_of(GANTRY_FLOAT, false);
   shape.y = {2, 32, 16, 15};
+  EXPECT_NE(ConvGraph(cudnn.functions, shape, nullptr).status(), 0);
+  transpose(shape);
+  shape.y = {2, 64, 31, 29};
   EXPECT_NE(ConvGraph(cudnn.functions, shape, nullptr).status(), 0);
 }
 

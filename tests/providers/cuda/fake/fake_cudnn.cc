@@ -21,7 +21,15 @@ namespace {
 
 constexpr int kWinograd = 5;
 enum Status { kOk = 0, kBadParameter = 2000, kNotSupported = 3000 };
-enum Kind { kEngine = 2, kConfig = 3, kPlan = 5, kConvolution = 10, kPointwise = 13, kTensor = 17 };
+enum Kind {
+  kEngine = 2,
+  kConfig = 3,
+  kPlan = 5,
+  kConvolution = 10,
+  kBackward = 12,
+  kPointwise = 13,
+  kTensor = 17
+};
 
 struct Descriptor {
   int kind;
@@ -129,6 +137,7 @@ struct Work {
   void run() {
     for (const Descriptor* one : operations) {
       if (one->kind == kConvolution) convolve(*one);
+      if (one->kind == kBackward) spread(*one);
       if (one->kind == kPointwise) point(*one);
     }
   }
@@ -163,6 +172,43 @@ struct Work {
       } while (advance(in, window));
       y.put(at, sum);
     } while (advance(at, y.extents));
+  }
+
+  // What a convolution's result is made of, from that result.
+  void spread(const Descriptor& operation) {
+    const Descriptor& how = *operation.other(708);
+    const auto strides = how.all<int64_t>(103);
+    const auto dilations = how.all<int64_t>(102);
+    const auto before = how.all<int64_t>(105);
+    const Tensor dy = tensor(operation.other(711));
+    const Tensor w = tensor(operation.other(709));
+    const Tensor dx = tensor(operation.other(710));
+    const int64_t made = w.extents[1];  // of a group
+    const int64_t group_size = dy.extents[1] / (dx.extents[1] / made);
+    std::vector<double> sums(static_cast<size_t>(count_of(dx.extents)));
+    std::vector<int64_t> at(dy.extents.size());
+    const std::vector<int64_t> window(w.extents.begin() + 1, w.extents.end());
+    do {
+      std::vector<int64_t> in(window.size());
+      do {
+        std::vector<int64_t> weight = {at[1], in[0]};
+        int64_t number = at[0] * dx.extents[1] + at[1] / group_size * made + in[0];
+        bool is_inside = true;
+        for (size_t axis = 0; axis + 1 < window.size(); ++axis) {
+          const int64_t place =
+              at[2 + axis] * strides[axis] - before[axis] + in[1 + axis] * dilations[axis];
+          is_inside = is_inside && place >= 0 && place < dx.extents[2 + axis];
+          number = number * dx.extents[2 + axis] + place;
+          weight.push_back(in[1 + axis]);
+        }
+        if (is_inside) sums[static_cast<size_t>(number)] += dy.get(at) * w.get(weight);
+      } while (advance(in, window));
+    } while (advance(at, dy.extents));
+    std::vector<int64_t> to(dx.extents.size());
+    size_t number = 0;
+    do {
+      dx.put(to, sums[number++]);
+    } while (advance(to, dx.extents));
   }
 
   void point(const Descriptor& operation) {
