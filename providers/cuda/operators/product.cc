@@ -76,12 +76,52 @@ struct Product {
   }
 };
 
-// The product as cuBLASLt could take it; nothing: it does not. `walk`: the batch.
-std::optional<ProductShape> blas_shape(const Planner& planner, const Product& product,
-                                       const Walk& walk) {
+// Calls of the library for one product; with more of them the provider's own kernel has less to
+// wait for.
+constexpr int64_t kMostCalls = 64;
+
+// The batch as the library takes it, along one axis, which it is called for at each place of the
+// others.
+struct Batches {
+  int64_t count = 1;
+  int64_t a_stride = 0, b_stride = 0, y_stride = 0;  // in elements
+  std::vector<ProductOffsets> places;
+};
+
+// Nothing: there are too many places, or some are not aligned as the library wants them.
+std::optional<Batches> batches_of(const Walk& walk, int64_t y_size, int64_t element_bytes) {
+  const auto longest = std::max_element(walk.extents.begin(), walk.extents.end());
+  const auto along = static_cast<size_t>(longest - walk.extents.begin());
+  if (*longest > 0 && walk.count() / *longest > kMostCalls) return std::nullopt;
+  Extents y_strides = dense_strides(walk.extents);
+  for (int64_t& stride : y_strides) stride *= y_size;
+  Batches batches{
+      *longest, walk.strides[0][along], walk.strides[1][along], y_strides[along], {{0, 0, 0}}};
+  for (size_t axis = 0; axis < walk.extents.size(); ++axis) {
+    if (axis == along) continue;
+    const ProductOffsets step = {walk.strides[0][axis], walk.strides[1][axis], y_strides[axis]};
+    for (const int64_t offset : {step.a, step.b, step.y}) {
+      if (offset * element_bytes % kBlasAlignment != 0) return std::nullopt;
+    }
+    const size_t known = batches.places.size();
+    for (int64_t i = 1; i < walk.extents[axis]; ++i) {
+      for (size_t k = 0; k < known; ++k) {
+        const ProductOffsets& from = batches.places[k];
+        batches.places.push_back({from.a + i * step.a, from.b + i * step.b, from.y + i * step.y});
+      }
+    }
+  }
+  return batches;
+}
+
+// Tells `call` of the product as cuBLASLt could take it; says nothing if it does not.
+void offer_to_blas(const Planner& planner, const Product& product, ProductCall& call) {
   const uint32_t dtype = planner.input(0).dtype;
   const bool is_float = (sdk::dtype_bit(dtype) & sdk::kFloats) != 0;
-  if (!is_float || walk.rank() > 1 || product.a.columns == 0) return std::nullopt;
+  if (!is_float || product.a.columns == 0) return;
+  std::optional<Batches> batches =
+      batches_of(call.walk, product.a.rows * product.b.columns, bytes_of(dtype));
+  if (!batches) return;
   ProductShape shape;
   shape.dtype = dtype;
   shape.m = product.a.rows;
@@ -89,20 +129,23 @@ std::optional<ProductShape> blas_shape(const Planner& planner, const Product& pr
   shape.k = product.a.columns;
   shape.a_is_transposed = product.a.is_transposed;
   shape.b_is_transposed = product.b.is_transposed;
-  shape.batch = walk.count();
-  shape.a_batch_stride = walk.strides[0][0];
-  shape.b_batch_stride = walk.strides[1][0];
+  shape.batch = batches->count;
+  shape.a_batch_stride = batches->a_stride;
+  shape.b_batch_stride = batches->b_stride;
+  // Dense is told as 0.
+  if (batches->y_stride != shape.m * shape.n) shape.y_batch_stride = batches->y_stride;
   shape.alpha = product.alpha;
   shape.rounds_to_tf32 = planner.rounds_to_tf32();
-  if (shape.batch > 1 && shape.b_batch_stride == 0 && !shape.a_is_transposed &&
-      shape.a_batch_stride == shape.m * shape.k) {
+  if (shape.batch > 1 && shape.b_batch_stride == 0 && shape.y_batch_stride == 0 &&
+      !shape.a_is_transposed && shape.a_batch_stride == shape.m * shape.k) {
     // The same right factor for all: one product of many rows.
     shape.m *= shape.batch;
     shape.batch = 1;
   }
   const int64_t most = std::numeric_limits<int32_t>::max();
-  if (std::max({shape.m, shape.n, shape.k, shape.batch}) > most) return std::nullopt;
-  return shape;
+  if (std::max({shape.m, shape.n, shape.k, shape.batch}) > most) return;
+  call.blas = shape;
+  call.repeats = std::move(batches->places);
 }
 
 using Addresses = std::vector<std::pair<const void* const*, Buffer>>;
@@ -157,7 +200,7 @@ class MatMul final : public Operation {
                         {},
                         Planner::in(2),
                         Planner::in(addend)};
-    if (!is_integer_) call.blas = blas_shape(planner, product, walk);
+    if (!is_integer_) offer_to_blas(planner, product, call);
     if (call.blas) {
       call.blas->has_bias = epilogue_.has_bias;
       call.blas->activation = epilogue_.activation;
@@ -242,7 +285,7 @@ class Gemm final : public Operation {
     }
     if (count_of(shape) == 0) return;
     parameters.has_relu = activation_ == ProductActivation::kRelu ? 1 : 0;
-    call.blas = blas_shape(planner, product, walk);
+    offer_to_blas(planner, product, call);
     if (call.blas) {
       const bool is_whole = planner.has_input(2) && planner.shape(2) == shape;
       call.blas->activation = activation_;

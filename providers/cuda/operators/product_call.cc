@@ -41,14 +41,22 @@ std::string define(const char* name, int64_t value) {
 
 void call_blas(Planner& planner, const ProductCall& call) {
   const ProductShape shape = *call.blas;
-  std::vector<Buffer> buffers = {call.y, planner.scratch(kBlasWorkspaceBytes), call.a, call.b};
-  if (shape.has_bias) buffers.push_back(*call.bias);
-  if (shape.beta != 0) buffers.push_back(*call.added);
-  const size_t last = buffers.size() - 1;
-  planner.call(std::move(buffers), [shape, last](Stream& stream, void* const* at) {
-    stream.device().blas()->run(shape, stream, at[2], at[3], shape.beta != 0 ? at[last] : nullptr,
-                                shape.has_bias ? at[4] : nullptr, at[0], at[1]);
-  });
+  const auto bytes = static_cast<uint64_t>(bytes_of(call.dtype));
+  const auto at = [&](const Buffer& buffer, int64_t elements) {
+    return buffer.at(static_cast<uint64_t>(elements) * bytes);
+  };
+  const Buffer workspace = planner.scratch(kBlasWorkspaceBytes);
+  for (const ProductOffsets& from : call.repeats) {
+    std::vector<Buffer> buffers = {at(call.y, from.y), workspace, at(call.a, from.a),
+                                   at(call.b, from.b)};
+    if (shape.has_bias) buffers.push_back(*call.bias);
+    if (shape.beta != 0) buffers.push_back(at(*call.added, from.y));
+    const size_t last = buffers.size() - 1;
+    planner.call(std::move(buffers), [shape, last](Stream& stream, void* const* to) {
+      stream.device().blas()->run(shape, stream, to[2], to[3], shape.beta != 0 ? to[last] : nullptr,
+                                  shape.has_bias ? to[4] : nullptr, to[0], to[1]);
+    });
+  }
 }
 
 void launch_tiles(Planner& planner, const ProductCall& call) {

@@ -11,6 +11,11 @@
 
 namespace gantry::cuda {
 
+/// Elements from where the factors and the result begin, for one of several calls.
+struct ProductOffsets {
+  int64_t a = 0, b = 0, y = 0;  ///< y: of what is added too
+};
+
 /// Borrows the parameters and the walk through the batch.
 struct ProductCall {
   ProductParameters& parameters;  ///< all but addresses
@@ -24,6 +29,8 @@ struct ProductCall {
   /// The product as cuBLASLt could take it, with the bias and c that it names.
   std::optional<ProductShape> blas;
   std::optional<Buffer> bias, added;
+  /// Where that product is made, one call after the other; at the beginning alone if it is whole.
+  std::vector<ProductOffsets> repeats{1};
 };
 
 /// Adds the steps: by cuBLASLt where it is there and takes it, for a few rows by a kernel that

@@ -22,6 +22,10 @@ SHAPES = {
     "right_for_all": ((3, 5, 7), (7, 9)),
     "left_for_all": ((5, 7), (3, 7, 9)),
     "two_batches": ((2, 1, 5, 7), (1, 3, 7, 9)),
+    "two_batches_in_whole_words": ((2, 1, 4, 8), (1, 3, 8, 12)),
+    "two_batches_along_the_first": ((5, 1, 4, 8), (1, 2, 8, 12)),
+    "three_batches": ((2, 1, 3, 4, 8), (1, 4, 1, 8, 4)),
+    "more_batches_than_calls": ((66, 1, 2, 4), (1, 65, 4, 4)),
     "one": ((1, 1), (1, 1)),
     "nothing_to_add": ((4, 0), (0, 3)),
     "empty": ((0, 4), (4, 3)),
@@ -52,6 +56,13 @@ def test_gemm(both, added, transposed, factors):
     feeds = {"a": a, "b": b} | ({} if ADDED[added] is None else {"c": random(*ADDED[added])})
     text = f"y = Gemm<transA={transposed[0]}, transB={transposed[1]}, alpha={factors[0]:.1f}, beta={factors[1]:.1f}>({', '.join(feeds)})"
     compare_all(both, *small_graph(text, feeds), rtol=1e-4)
+
+
+@pytest.mark.parametrize("behind", ["n = Add(m, c)\n y = Relu(n)", "y = Add(m, d)"])
+def test_what_stands_behind_a_batch_that_is_broadcast_both_ways(both, behind):
+    feeds = {"a": random(2, 1, 4, 8), "b": random(1, 3, 8, 12, seed=1)} | ({"d": random(2, 3, 4, 12, seed=2)} if "d)" in behind else {})
+    constants = {"c": random(12, seed=3)} if "c)" in behind else {}
+    compare_all(both, *small_graph(f"m = MatMul(a, b)\n {behind}", feeds, constants), rtol=1e-4, atol=1e-4)
 
 
 def test_small_factors_are_told_apart(both):
