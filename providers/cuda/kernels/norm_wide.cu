@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows brought to mean 0 and variance 1, or to a mean square of 1, as norm.cu, of rows that are read
 // VECTOR elements at a time and stay in registers, PACKS of them a thread: memory is read once. Scale
-// and shift have one element for each of a row. T of the tensor, S of scale and shift, C computed
-// with, M of the mean, HAS_SKIP, HAS_BIAS; CENTERED or not: given.
+// and shift have one element for each of a row, or with BY_RUN one for p.run of them, a multiple of
+// VECTOR. T of the tensor, S of scale and shift, C computed with, M of the mean, HAS_SKIP, HAS_BIAS;
+// CENTERED or not: given.
 KERNEL(NormParameters) {
   typedef Pack<T, VECTOR> Part;
   typedef Pack<S, VECTOR> Scales;
@@ -58,8 +59,17 @@ KERNEL(NormParameters) {
       Part whole;
       Scales scale = {};
       Scales shift = {};
+#ifdef BY_RUN
+      const i64 number = row % p.groups * p.per_group + (i64)quotient((u32)(i * VECTOR), p.run);
+#pragma unroll
+      for (int j = 0; j < VECTOR; ++j) {
+        scale.at[j] = ((const S*)p.scale)[number];
+        shift.at[j] = ((const S*)p.shift)[number];
+      }
+#else
       if (p.scale) scale = ((const Scales*)p.scale)[i];
       if (p.shift) shift = ((const Scales*)p.shift)[i];
+#endif
 #pragma unroll
       for (int j = 0; j < VECTOR; ++j) {
         C value = (x[k][j] - mean) * deviation;

@@ -1,111 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions: an accumulator takes elements one by one and can take another one's content, so that
-// threads share the work. C is the type computed with.
-template <class C> struct Sum {
-  C sum;
-  void clear() { sum = 0; }
-  void add(C x, i64) { sum += x; }
-  void take(const Sum& other) { sum += other.sum; }
-  C result(i64) const { return sum; }
-};
-template <class C> struct Mean : Sum<C> {
-  C result(i64 count) const { return this->sum / (C)count; }
-};
-template <class C> struct L1 : Sum<C> {
-  void add(C x, i64) { this->sum += x < (C)0 ? -x : x; }
-};
-template <class C> struct SumSquare : Sum<C> {
-  void add(C x, i64) { this->sum += x * x; }
-};
-template <class C> struct L2 : SumSquare<C> {
-  C result(i64) const { return (C)sqrt_((typename Real<C>::type)this->sum); }
-};
-template <class C> struct LogSum : Sum<C> {
-  C result(i64) const { return (C)log_((typename Real<C>::type)this->sum); }
-};
-template <class C> struct Prod {
-  C product;
-  void clear() { product = 1; }
-  void add(C x, i64) { product *= x; }
-  void take(const Prod& other) { product *= other.product; }
-  C result(i64) const { return product; }
-};
-template <class C> struct Maximum {
-  C value;
-  void clear() { value = Limits<C>::below(); }
-  void add(C x, i64) { value = larger(value, x); }
-  void take(const Maximum& other) { value = larger(value, other.value); }
-  C result(i64) const { return value; }
-};
-template <class C> struct Minimum {
-  C value;
-  void clear() { value = Limits<C>::above(); }
-  void add(C x, i64) { value = smaller(value, x); }
-  void take(const Minimum& other) { value = smaller(value, other.value); }
-  C result(i64) const { return value; }
-};
-// Exponentials by the largest so far, so that none overflows.
-template <class C> struct LogSumExp {
-  typedef typename Real<C>::type R;
-  R most, sum;
-  void clear() {
-    most = Limits<R>::below();
-    sum = 0;
-  }
-  void add(C x, i64) { join((R)x, 1); }
-  void take(const LogSumExp& other) { join(other.most, other.sum); }
-  void join(R other_most, R other_sum) {
-    const R larger_one = larger(most, other_most);
-    if (larger_one == Limits<R>::below()) return;
-    if (larger_one == Limits<R>::above()) {
-      most = larger_one;
-      sum = 1;
-      return;
-    }
-    sum = sum * exp_(most - larger_one) + other_sum * exp_(other_most - larger_one);
-    most = larger_one;
-  }
-  C result(i64) const { return (C)(most + log_(sum)); }
-};
-// The number of the first, or the last, of the largest or smallest elements; NaN is more extreme
-// than all of them, wherever it stands.
-template <class C, bool kLargest, bool kLast> struct Arg {
-  C value;
-  i64 number;
-  void clear() { number = -1; }
-  void add(C x, i64 at) { join(x, at); }
-  void take(const Arg& other) {
-    if (other.number >= 0) join(other.value, other.number);
-  }
-  void join(C x, i64 at) {
-    const bool is_nan = x != x;
-    const bool was_nan = value != value;
-    const bool is_better = is_nan ? !was_nan : !was_nan && (kLargest ? x > value : x < value);
-    const bool is_equal = is_nan ? was_nan : x == value;
-    if (number < 0 || is_better || (is_equal && (kLast ? at > number : at < number))) {
-      value = x;
-      number = at;
-    }
-  }
-  i64 result(i64) const { return number; }
-};
+// Reductions by an Accumulator of accumulate.cu. Index, T, Result and how threads share the work:
+// given.
+#ifdef SPLIT
+// Which elements the block of a share has: those of number share % splits of as many parts.
+inline i64 begin_of(const ReduceParameters& p, i64 share) { return p.reduced_count * (share % p.splits) / p.splits; }
+inline i64 end_of(const ReduceParameters& p, i64 share) { return p.reduced_count * (share % p.splits + 1) / p.splits; }
+inline i64 shares(const ReduceParameters& p, i64 count) { return count * p.splits; }
+inline i64 owner_of(const ReduceParameters& p, i64 share) { return share / p.splits; }
+inline void put(const ReduceParameters& p, i64 kept, i64 share, const Accumulator& all) {
+  ((Accumulator*)p.partial)[kept * p.splits + share % p.splits] = all;
+}
+#else
+inline i64 begin_of(const ReduceParameters&, i64) { return 0; }
+inline i64 end_of(const ReduceParameters& p, i64) { return p.reduced_count; }
+inline i64 shares(const ReduceParameters&, i64 count) { return count; }
+inline i64 owner_of(const ReduceParameters&, i64 share) { return share; }
+inline void put(const ReduceParameters& p, i64 kept, i64, const Accumulator& all) {
+  ((Result*)p.result)[kept] = store<Result>(all.result(p.reduced_count));
+}
+#endif
 
 #ifdef BY_BLOCK
-// A block, of a power of 2 of threads, for each result.
+// A block, of a power of 2 of threads, for each result, or for a share of it.
 KERNEL(ReduceParameters) {
   __shared__ Accumulator room[MOST_THREADS];
-  for (i64 kept = blockIdx.x; kept < p.kept_count; kept += gridDim.x) {
+  for (i64 share = blockIdx.x; share < shares(p, p.kept_count); share += gridDim.x) {
+    const i64 kept = owner_of(p, share);
+    const i64 end = end_of(p, share);
     const T* source = (const T*)p.source + offset_of<KEPT_RANK>((Index)kept, p.kept_extents, p.kept_strides);
     Accumulator all;
     all.clear();
-    for (i64 i = threadIdx.x; i < p.reduced_count; i += blockDim.x)
+#pragma unroll 4
+    for (i64 i = begin_of(p, share) + threadIdx.x; i < end; i += blockDim.x)
       all.add(load(source[offset_of<REDUCED_RANK>((Index)i, p.reduced_extents, p.reduced_strides)]), i);
     room[threadIdx.x] = all;
     for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
       __syncthreads();
       if (threadIdx.x < half) room[threadIdx.x].take(room[threadIdx.x + half]);
     }
-    if (threadIdx.x == 0) ((Result*)p.result)[kept] = store<Result>(room[0].result(p.reduced_count));
+    if (threadIdx.x == 0) put(p, kept, share, room[0]);
     __syncthreads();
   }
 }
@@ -117,14 +50,16 @@ KERNEL(ReduceParameters) {
   const int column = threadIdx.x % COLUMNS;
   const int part = threadIdx.x / COLUMNS;
   const int parts = blockDim.x / COLUMNS;
-  for (i64 first = (i64)blockIdx.x * COLUMNS; first < p.kept_count; first += (i64)gridDim.x * COLUMNS) {
-    const i64 kept = first + column;
+  const i64 groups = (p.kept_count + COLUMNS - 1) / COLUMNS;
+  for (i64 share = blockIdx.x; share < shares(p, groups); share += gridDim.x) {
+    const i64 kept = owner_of(p, share) * COLUMNS + column;
+    const i64 end = end_of(p, share);
     Accumulator all;
     all.clear();
     if (kept < p.kept_count) {
       const T* source = (const T*)p.source + offset_of<KEPT_RANK>((Index)kept, p.kept_extents, p.kept_strides);
 #pragma unroll 4
-      for (i64 i = part; i < p.reduced_count; i += parts)
+      for (i64 i = begin_of(p, share) + part; i < end; i += parts)
         all.add(load(source[offset_of<REDUCED_RANK>((Index)i, p.reduced_extents, p.reduced_strides)]), i);
     }
     room[threadIdx.x] = all;
@@ -132,10 +67,25 @@ KERNEL(ReduceParameters) {
       __syncthreads();
       if (part < half) room[threadIdx.x].take(room[threadIdx.x + half * COLUMNS]);
     }
-    if (part == 0 && kept < p.kept_count)
-      ((Result*)p.result)[kept] = store<Result>(room[column].result(p.reduced_count));
+    if (part == 0 && kept < p.kept_count) put(p, kept, share, room[column]);
     __syncthreads();
   }
+}
+#elif defined(JOIN)
+// What blocks have found of each result: a block, of a power of 2 of threads, for each.
+KERNEL(ReduceParameters) {
+  __shared__ Accumulator room[MOST_THREADS];
+  const i64 kept = blockIdx.x;
+  const Accumulator* partial = (const Accumulator*)p.partial + kept * p.splits;
+  Accumulator all;
+  all.clear();
+  for (i64 i = threadIdx.x; i < p.splits; i += blockDim.x) all.take(partial[i]);
+  room[threadIdx.x] = all;
+  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) room[threadIdx.x].take(room[threadIdx.x + half]);
+  }
+  if (threadIdx.x == 0) put(p, kept, 0, room[0]);
 }
 #else
 // A thread for each result.
@@ -146,7 +96,7 @@ KERNEL(ReduceParameters) {
     all.clear();
     for (i64 i = 0; i < p.reduced_count; ++i)
       all.add(load(source[offset_of<REDUCED_RANK>((Index)i, p.reduced_extents, p.reduced_strides)]), i);
-    ((Result*)p.result)[kept] = store<Result>(all.result(p.reduced_count));
+    put(p, kept, 0, all);
   }
 }
 #endif

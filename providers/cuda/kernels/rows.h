@@ -31,6 +31,8 @@ struct NormParameters {
   long long per_group;
   Divisor run;
   long long skip_rows;  // rows of skip, which begin again behind the last
+  long long shares;     // blocks of a row
+  void* partial;        // mean and squares of each share, [rows, shares, 2]
   float epsilon;
 };
 #endif

@@ -24,46 +24,84 @@ struct Types {
 constexpr int64_t kMostThreadsOfRow = 512;
 constexpr int64_t kMostPacks = 8;  // of a thread, in registers
 
-// The kernel for rows that are whole words and have a scale and a shift for each element; false,
-// and nothing is planned: they are others.
+// Of the kernels for rows of any length.
+constexpr int64_t kThreadsOfShare = 256;
+constexpr int64_t kLeastPacksOfShare = 4 * kThreadsOfShare;
+constexpr int64_t kMostShares = 64;  // each block reads what all have found
+
+// Blocks for a row: more than one where there are fewer rows than multiprocessors, as long as each
+// has enough to do. `packs`: vectors of a row.
+int64_t shares_of(const Planner& planner, int64_t rows, int64_t packs) {
+  if (rows == 0 || 2 * rows > planner.multiprocessors) return 1;
+  const int64_t wanted = 2 * planner.multiprocessors / rows;
+  return std::clamp<int64_t>(std::min(wanted, packs / kLeastPacksOfShare), 1, kMostShares);
+}
+
+// Elements that are read at a time: 16 bytes, or fewer of a length that is no multiple.
+int64_t vector_of(int64_t length, uint32_t dtype) {
+  int64_t vector = 16 / bytes_of(dtype);
+  while (length % vector != 0) vector /= 2;
+  return vector;
+}
+
+std::string define(const char* name, int64_t value) {
+  return std::string("#define ") + name + " " + std::to_string(value) + "\n";
+}
+
+// The kernel for rows that are whole words and that a block holds in registers; false, and nothing
+// is planned: they are others.
 bool launch_wide(Planner& planner, const NormParameters& parameters, const Addresses& addresses,
                  const Types& types, const std::string& body) {
   const int64_t vector = 16 / bytes_of(types.tensor);
   const int64_t packs = parameters.length / vector;
   const int64_t threads = std::min((packs + 31) / 32 * 32, kMostThreadsOfRow);
-  if (parameters.length % vector != 0 || parameters.groups != 1 || parameters.run.divisor != 1 ||
-      packs > threads * kMostPacks)
+  const bool is_by_run = parameters.groups != 1 || parameters.run.divisor != 1;
+  if (parameters.length % vector != 0 || packs > threads * kMostPacks ||
+      (is_by_run && parameters.run.divisor % vector != 0))
     return false;
   const auto has = [&](const void* const* member) {
     return std::any_of(addresses.begin(), addresses.end(),
                        [&](const auto& address) { return address.first == member; });
   };
-  planner.launch(
-      kernel_source({"index.h", "rows.h", "block.cu"},
-                    body + "#define VECTOR " + std::to_string(vector) + "\n#define PACKS " +
-                        std::to_string((packs + threads - 1) / threads) + "\n#define HAS_SKIP " +
-                        (has(&parameters.skip) ? "1" : "0") + "\n#define HAS_BIAS " +
-                        (has(&parameters.bias) ? "1\n" : "0\n") +
-                        std::string(kernel_text("norm_wide.cu"))),
-      std::min<int64_t>(parameters.rows, int64_t{1} << 20), static_cast<int>(threads), parameters,
-      addresses);
+  planner.launch(kernel_source({"index.h", "index.cu", "rows.h", "block.cu"},
+                               body + define("VECTOR", vector) +
+                                   define("PACKS", (packs + threads - 1) / threads) +
+                                   (is_by_run ? "#define BY_RUN\n" : "") +
+                                   define("HAS_SKIP", has(&parameters.skip) ? 1 : 0) +
+                                   define("HAS_BIAS", has(&parameters.bias) ? 1 : 0) +
+                                   std::string(kernel_text("norm_wide.cu"))),
+                 std::min<int64_t>(parameters.rows, int64_t{1} << 20), static_cast<int>(threads),
+                 parameters, addresses);
   return true;
 }
 
-void launch_norm(Planner& planner, const NormParameters& parameters, const Addresses& addresses,
+void launch_norm(Planner& planner, NormParameters& parameters, const Addresses& addresses,
                  const Types& types) {
   if (parameters.length == 0) return;
-  const std::string body = "\ntypedef " + type_name(types.tensor) + " T;\ntypedef " +
-                           type_name(types.scale) + " S;\ntypedef " + type_name(types.mean) +
-                           " M;\ntypedef " + computed_name(types.tensor) + " C;\n" +
-                           (types.is_centered ? "#define CENTERED\n" : "");
-  if (launch_wide(planner, parameters, addresses, types, body)) return;
-  planner.launch(
-      kernel_source({"index.h", "index.cu", "rows.h", "block.cu"},
-                    body + "typedef " + index_type(parameters.length < int64_t{1} << 31) +
-                        " Index;\n" + std::string(kernel_text("norm.cu"))),
-      std::min<int64_t>(parameters.rows, int64_t{1} << 20), threads_for_row(parameters.length),
-      parameters, addresses);
+  std::string body = "\ntypedef " + type_name(types.tensor) + " T;\ntypedef " +
+                     type_name(types.scale) + " S;\ntypedef " + type_name(types.mean) +
+                     " M;\ntypedef " + computed_name(types.tensor) + " C;\n" +
+                     (types.is_centered ? "#define CENTERED\n" : "");
+  const int64_t vector = vector_of(parameters.length, types.tensor);
+  const int64_t packs = parameters.length / vector;
+  parameters.shares = shares_of(planner, parameters.rows, packs);
+  if (parameters.shares == 1 && launch_wide(planner, parameters, addresses, types, body)) return;
+  body += std::string("typedef ") + index_type(parameters.length < int64_t{1} << 31) + " Index;\n" +
+          define("VECTOR", vector);
+  Addresses all = addresses;
+  const auto launch = [&](const std::string& which, int threads) {
+    planner.launch(kernel_source({"index.h", "index.cu", "rows.h", "block.cu"},
+                                 body + which + std::string(kernel_text("norm.cu"))),
+                   std::min<int64_t>(parameters.rows * parameters.shares, int64_t{1} << 20),
+                   threads, parameters, all);
+  };
+  if (parameters.shares == 1) return launch("", threads_for_row(packs));
+  const int64_t bytes = types.tensor == GANTRY_DOUBLE ? 8 : 4;
+  all.emplace_back(
+      &parameters.partial,
+      planner.scratch(static_cast<uint64_t>(2 * bytes * parameters.rows * parameters.shares)));
+  launch("#define ONLY_PARTS\n", kThreadsOfShare);
+  launch("#define FROM_PARTS\n", kThreadsOfShare);
 }
 
 class LayerNorm final : public Operation {

@@ -14,6 +14,7 @@ namespace gantry::cuda {
 namespace {
 
 using sdk::NodeView;
+using Addresses = std::vector<std::pair<const void* const*, Buffer>>;
 
 // From so many elements on several threads work on each result.
 constexpr int64_t kSharedCount = 32;
@@ -25,6 +26,19 @@ Sharing sharing_of(const Walk& kept, const Walk& reduced) {
   if (reduced.count() < kSharedCount) return Sharing::kThread;
   const bool is_across = kept.strides[0].back() == 1 && reduced.strides[0].back() != 1;
   return is_across && kept.count() >= kColumns ? Sharing::kColumns : Sharing::kBlock;
+}
+
+// Of the accumulators none is larger.
+constexpr int64_t kAccumulatorBytes = 16;
+// Elements for each thread of a block that has a share of a result.
+constexpr int64_t kLeastOfShare = 8;
+
+// Blocks for a result where there are fewer than multiprocessors, as long as each thread has
+// enough to do. `blocks`: with one for each; `elements`: that all threads of a block take at once.
+int64_t splits_of(const Planner& planner, int64_t blocks, int64_t count, int64_t elements) {
+  if (2 * blocks > planner.multiprocessors) return 1;
+  const int64_t wanted = 2 * planner.multiprocessors / blocks;
+  return std::max<int64_t>(1, std::min(wanted, count / (kLeastOfShare * elements)));
 }
 
 // A power of 2, some elements for each.
@@ -56,34 +70,48 @@ void plan_reduction(Planner& planner, const Buffer& result, uint32_t result_dtyp
   reduced.write_extents(parameters.reduced_extents);
   reduced.write_strides(0, parameters.reduced_strides);
   const Sharing sharing = sharing_of(kept, reduced);
-  const std::string body =
-      std::string("\ntypedef ") + index_type(kept.is_small() && reduced.is_small()) +
-      " Index;\ntypedef " + type_name(x.dtype) + " T;\ntypedef " + computed_name(x.dtype) +
-      " C;\ntypedef " + type_name(result_dtype) + " Result;\n#define KEPT_RANK " +
-      std::to_string(kept.rank()) + "\n#define REDUCED_RANK " + std::to_string(reduced.rank()) +
-      "\n" +
-      (sharing == Sharing::kBlock ? "#define BY_BLOCK\n"
-       : sharing == Sharing::kColumns
-           ? "#define BY_COLUMNS\n#define COLUMNS " + std::to_string(kColumns) + "\n"
-           : "") +
-      std::string(kernel_text("real.cu")) + std::string(kernel_text("reduce.cu"));
-  // The accumulator's name is known behind the accumulators only.
-  std::string source = kernel_source({"index.h", "index.cu", "reduce.h"}, body);
-  const size_t place = source.find("#ifdef BY_BLOCK");
-  source.insert(place, "typedef " + accumulator + " Accumulator;\n");
   constexpr int64_t kMostBlocks = int64_t{1} << 20;
+  std::string defines;
   int64_t blocks = blocks_for(planner, parameters.kept_count);
   int threads = kThreads;
+  parameters.splits = 1;
   if (sharing == Sharing::kBlock) {
-    blocks = std::min<int64_t>(parameters.kept_count, kMostBlocks);
+    defines = "#define BY_BLOCK\n";
     threads = threads_of_block(parameters.reduced_count);
+    blocks = parameters.kept_count;
+    parameters.splits = splits_of(planner, blocks, parameters.reduced_count, threads);
   }
   if (sharing == Sharing::kColumns) {
-    blocks = std::min<int64_t>((parameters.kept_count + kColumns - 1) / kColumns, kMostBlocks);
+    defines = "#define BY_COLUMNS\n#define COLUMNS " + std::to_string(kColumns) + "\n";
     threads = threads_for_columns(parameters.reduced_count);
+    blocks = (parameters.kept_count + kColumns - 1) / kColumns;
+    parameters.splits = splits_of(planner, blocks, parameters.reduced_count, threads / kColumns);
   }
-  planner.launch(source, blocks, threads, parameters,
-                 {{&parameters.result, result}, {&parameters.source, Planner::in(0)}});
+  const auto source = [&](const std::string& which) {
+    const std::string body =
+        std::string("\ntypedef ") + index_type(kept.is_small() && reduced.is_small()) +
+        " Index;\ntypedef " + type_name(x.dtype) + " T;\ntypedef " + computed_name(x.dtype) +
+        " C;\ntypedef " + type_name(result_dtype) + " Result;\n#define KEPT_RANK " +
+        std::to_string(kept.rank()) + "\n#define REDUCED_RANK " + std::to_string(reduced.rank()) +
+        "\n" + which + std::string(kernel_text("real.cu"));
+    return kernel_source({"index.h", "index.cu", "reduce.h"},
+                         body + std::string(kernel_text("accumulate.cu")) + "typedef " +
+                             accumulator + " Accumulator;\n" +
+                             std::string(kernel_text("reduce.cu")));
+  };
+  Addresses addresses = {{&parameters.result, result}, {&parameters.source, Planner::in(0)}};
+  if (parameters.splits > 1) {
+    defines += "#define SPLIT\n";
+    addresses.emplace_back(&parameters.partial,
+                           planner.scratch(static_cast<uint64_t>(
+                               kAccumulatorBytes * parameters.kept_count * parameters.splits)));
+  }
+  planner.launch(source(defines), std::min<int64_t>(blocks * parameters.splits, kMostBlocks),
+                 threads, parameters, addresses);
+  if (parameters.splits == 1) return;
+  const auto joining = static_cast<int>(
+      std::clamp<uint64_t>(std::bit_ceil(static_cast<uint64_t>(parameters.splits)), 32, 256));
+  planner.launch(source("#define JOIN\n"), parameters.kept_count, joining, parameters, addresses);
 }
 
 class Reduce final : public Operation {

@@ -3,6 +3,8 @@
 #include "../kernels/rows.h"
 
 #include <algorithm>
+#include <bit>
+#include <optional>
 
 #include "../kernel_texts.h"
 #include "operators.h"
@@ -11,6 +13,40 @@ namespace gantry::cuda {
 namespace {
 
 using sdk::NodeView;
+
+// Of the kernel that holds rows in registers.
+constexpr int64_t kMostElements = 32;  // of a thread
+constexpr int64_t kMostThreads = 512;  // of a row
+constexpr int64_t kWarp = 32;
+
+// How the threads of a block hold rows.
+struct Held {
+  int64_t vector = 1;  // elements that are read at a time
+  int64_t packs = 1;   // of those, of a thread
+  int64_t lanes = 0;   // threads of a row that shares a block with others; 0: it has the block
+  int64_t threads = 0;
+};
+
+// Nothing: the rows are too long.
+std::optional<Held> held(int64_t length, uint32_t dtype) {
+  Held held;
+  held.vector = 16 / bytes_of(dtype);
+  while (length % held.vector != 0) held.vector /= 2;
+  const int64_t packs = length / held.vector;
+  const int64_t most = kMostElements / held.vector;
+  // A few for each thread, so that a short row is a part of a warp's.
+  const auto lanes = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>((packs + 1) / 2)));
+  if (packs <= kWarp * std::min<int64_t>(most, 8)) {
+    held.lanes = std::min(lanes, kWarp);
+    held.packs = (packs + held.lanes - 1) / held.lanes;
+    held.threads = 4 * kWarp;
+    return held;
+  }
+  if (packs > kMostThreads * most) return std::nullopt;
+  held.threads = std::min(((packs + 1) / 2 + kWarp - 1) / kWarp * kWarp, kMostThreads);
+  held.packs = (packs + held.threads - 1) / held.threads;
+  return held;
+}
 
 class AlongAxis final : public Operation {
  public:
@@ -37,6 +73,10 @@ class AlongAxis final : public Operation {
                               : op_type_ == "Hardmax"         ? "#define HARDMAX\n"
                               : op_type_ == "LpNormalization" ? "#define LP_NORM\n"
                                                               : "";
+    if (parameters.stride == 1 && (op_type_ == "Softmax" || op_type_ == "LogSoftmax")) {
+      if (const std::optional<Held> rows = held(parameters.length, x.dtype))
+        return launch_held(planner, parameters, y, which, *rows);
+    }
     // Where elements of a row lie apart and rows side by side, several rows are a block's.
     const bool is_across = parameters.stride >= kColumns;
     const int64_t at_once = is_across ? kColumns : 1;
@@ -53,6 +93,21 @@ class AlongAxis final : public Operation {
   }
 
  private:
+  static void launch_held(Planner& planner, const SoftmaxParameters& parameters, const Buffer& y,
+                          const std::string& which, const Held& rows) {
+    const uint32_t dtype = planner.input(0).dtype;
+    const int64_t at_once = rows.lanes == 0 ? 1 : rows.threads / rows.lanes;
+    const std::string body =
+        "\ntypedef " + type_name(dtype) + " T;\ntypedef " + computed_name(dtype) + " C;\n" + which +
+        (rows.lanes == 0 ? "" : "#define LANES " + std::to_string(rows.lanes) + "\n") +
+        "#define VECTOR " + std::to_string(rows.vector) + "\n#define PACKS " +
+        std::to_string(rows.packs) + "\n" + std::string(kernel_text("softmax_wide.cu"));
+    planner.launch(kernel_source({"index.h", "rows.h", "block.cu"}, body),
+                   std::min<int64_t>((parameters.rows + at_once - 1) / at_once, int64_t{1} << 20),
+                   static_cast<int>(rows.threads), parameters,
+                   {{&parameters.result, y}, {&parameters.source, Planner::in(0)}});
+  }
+
   std::string op_type_;
   bool is_flat_;
   int64_t axis_;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Normalisations of rows that are read in words, of one and of several words a thread, and of rows that are not; softmax and reductions along every axis."""
+"""Normalisations of rows that are read in words, of one and of several words a thread, of rows that are not, and of rows that several blocks share;
+softmax and reductions along every axis."""
 
 import ml_dtypes
 import numpy as np
@@ -26,6 +27,34 @@ def test_rows(cuda, text, length, dtype):
     compare_all(cuda, *small_graph(text, feeds, constants, opset=23), rtol=rtol, atol=atol)
 
 
+# As shapes of [batch, channels, ...] and groups: in registers, of more than that holds, of lengths that are no whole words, of channels that words do
+# not end with, and few and long enough for several blocks each.
+CHANNELS = [((2, 6, 8, 4), 3), ((6, 4, 150, 60), 2), ((3, 6, 5, 7), 3), ((2, 4, 9, 3), 1), ((1, 2, 160, 110), 2), ((1, 4, 75, 113), 1), ((1, 3, 4, 4), 3)]
+
+
+@pytest.mark.parametrize("shape, groups", CHANNELS)
+@pytest.mark.parametrize("dtype", list(TOLERANCES))
+@pytest.mark.parametrize("op", ["GroupNormalization", "InstanceNormalization"])
+def test_groups_of_channels(cuda, op, shape, groups, dtype):
+    rtol, atol = TOLERANCES[dtype]
+    # Far from 0, where a sum of squares would lose the variance.
+    x = (random(*shape, dtype=np.float32) + 30).astype(dtype)
+    constants = {name: random(shape[1], dtype=dtype, seed=seed) for seed, name in enumerate("gb", 1)}
+    attributes = f"<num_groups={groups}>" if op == "GroupNormalization" else ""
+    if dtype == ml_dtypes.bfloat16:
+        x, atol = (x.astype(np.float32) - 30).astype(dtype), 6e-2
+    constants["k"] = np.ones(1, dtype)  # tells the type, which nothing infers of GroupNormalization
+    compare_all(cuda, *small_graph(f"h = {op}{attributes}(x, g, b)\n y = Mul(k, h)", {"x": x}, constants, opset=22), rtol=rtol, atol=atol)
+
+
+@pytest.mark.parametrize("length", [16384, 40000, 17500])
+@pytest.mark.parametrize("text", ["y, m, d = LayerNormalization(x, g, b)", "y = RMSNormalization(x, g)"])
+def test_long_rows_are_shared(cuda, text, length):
+    feeds = {"x": random(1, length, dtype=np.float32)}
+    constants = {name: random(length, dtype=np.float32, seed=seed) for seed, name in enumerate("gb", 1) if f" {name}" in text}
+    compare_all(cuda, *small_graph(text, feeds, constants, opset=23), rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("length", [768, 13])
 @pytest.mark.parametrize("rows", [(2, 5), (1, 5)])
 def test_rows_with_a_skip_connection(cuda, length, rows):
@@ -39,7 +68,7 @@ def test_rows_with_a_skip_connection(cuda, length, rows):
 
 
 # Rows in one piece, and rows that lie side by side: as many as a block takes, more, and a part of what it takes.
-ACROSS = [((3, 40), 1), ((3, 700), 1), ((2, 21, 16), 1), ((2, 150, 37), 1), ((1, 600, 33), 1), ((5, 17), 0), ((70, 5), 0), ((3, 40, 9, 8), 1)]
+ACROSS = [((9, 3), 1), ((37, 64), 1), ((5, 520), 1), ((2, 20000), 1), ((3, 40), 1), ((3, 700), 1), ((2, 21, 16), 1), ((2, 150, 37), 1), ((1, 600, 33), 1), ((5, 17), 0), ((70, 5), 0), ((3, 40, 9, 8), 1)]
 
 
 @pytest.mark.parametrize("shape, axis", ACROSS)
@@ -55,7 +84,7 @@ def test_softmax_along_every_axis(cuda, shape, axis, dtype, op):
     assert compare_all(cuda, *small_graph(f"a = Add(x, x)\n y = {op}<axis={axis}>(a)", {"x": x}))[1] == op
 
 
-@pytest.mark.parametrize("shape, axis", [*ACROSS, ((2000, 18), 0), ((3, 9000), 1)])
+@pytest.mark.parametrize("shape, axis", [*ACROSS, ((2000, 18), 0), ((3, 9000), 1), ((1, 40000), 1), ((3000, 2, 5), 0), ((20, 700, 3), 1)])
 @pytest.mark.parametrize("dtype", [np.float32, np.int64])
 def test_reductions_along_every_axis(cuda, shape, axis, dtype):
     x = (random(*shape, dtype=np.float32) * 9).astype(dtype)
