@@ -227,6 +227,22 @@ struct Work {
 };
 
 Descriptor& of(void* descriptor) { return *static_cast<Descriptor*>(descriptor); }
+
+// Whether the extents of a convolution's operation are what its window makes of each other.
+bool fits(const Descriptor& operation) {
+  const bool is_back = operation.kind == kBackward;
+  const Descriptor& how = *operation.other(is_back ? 708 : 702);
+  const auto from = operation.other(is_back ? 710 : 704)->all<int64_t>(902);
+  const auto to = operation.other(is_back ? 711 : 705)->all<int64_t>(902);
+  const auto window = operation.other(is_back ? 709 : 703)->all<int64_t>(902);
+  for (size_t axis = 0; axis + 2 < from.size(); ++axis) {
+    const int64_t reach = how.all<int64_t>(102)[axis] * (window[2 + axis] - 1) + 1;
+    const int64_t room =
+        from[2 + axis] + how.all<int64_t>(105)[axis] + how.all<int64_t>(104)[axis] - reach;
+    if (room < 0 || room / how.all<int64_t>(103)[axis] + 1 != to[2 + axis]) return false;
+  }
+  return true;
+}
 void* streams = nullptr;
 int plans_made = 0;
 
@@ -278,6 +294,7 @@ EXPORT int cudnnBackendFinalize(void* descriptor) {
   Descriptor& made = of(descriptor);
   if (made.kind == kTensor && made.all<int64_t>(902).size() != made.all<int64_t>(903).size())
     return kBadParameter;
+  if ((made.kind == kConvolution || made.kind == kBackward) && !fits(made)) return kBadParameter;
   if (made.kind == kPlan) ++plans_made;
   made.is_finalized = true;
   return kOk;
