@@ -14,6 +14,7 @@ std::vector<sdk::KernelTable> all_kernels() {
       reduce_kernels(),
       row_kernels(),
       norm_kernels(),
+      channel_norm_kernels(),
       generate_kernels(),
       product_kernels(),
       block_product_kernels(),

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "channel_norm.h"
 #include "conv_chain.h"
 #include "elementwise.h"
 #include "elementwise_set.h"
@@ -72,6 +73,7 @@ void Claims::claim_sets() {
   }
   claim_convolutions(is_elementwise);
   claim_pools();
+  claim_norms();
   claim_products(is_elementwise);
   const std::vector<std::vector<uint32_t>> sets = elementwise_sets(index_, is_elementwise);
   const std::vector<bool> is_between = has_dnn_ ? sets_channels_last(index_, sets, works_last_)
@@ -161,6 +163,26 @@ void Claims::claim_pools() {
     offer_channels_last(input);
     works_last_[node] = true;
     claim({node}, {input}, 0, kPoolTag, is_window);
+  }
+}
+
+// Likewise.
+void Claims::claim_norms() {
+  for (uint32_t node = 0; has_dnn_ && node < index_.graph().node_count; ++node) {
+    const sdk::NodeView view = index_.node(node);
+    const bool is_norm =
+        view.op_type() == "GroupNormalization" || view.op_type() == "InstanceNormalization";
+    if (!is_norm || !view.domain().empty() || index_.raw(node).input_count != 3 ||
+        index_.raw(node).capture_count != 0 || !prefers_channels_last(view))
+      continue;
+    std::vector<gantry_port> inputs(3, gantry_port{});
+    for (gantry_port& port : inputs) {
+      port.size = sizeof(port);
+      port.repeats = GANTRY_NONE;
+    }
+    offer_channels_last(inputs[0]);
+    works_last_[node] = true;
+    claim({node}, inputs, 0, kNormTag, true);
   }
 }
 
@@ -303,6 +325,12 @@ std::unique_ptr<sdk::Kernel> compile_set(const gantry_host* host, const gantry_c
                   {is_granted(args.input_formats, 0),
                    is_granted(args.input_formats, chain.epilogue.addend_slot),
                    is_granted(args.output_formats, 0)}),
+        0);
+  }
+  if (args.tag == kNormTag) {
+    return std::make_unique<PlannedKernel>(
+        make_channel_norm(index.node(nodes.front()),
+                          {is_granted(args.input_formats, 0), is_granted(args.output_formats, 0)}),
         0);
   }
   if (args.tag == kPoolTag) {

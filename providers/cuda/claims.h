@@ -25,6 +25,9 @@ constexpr uint64_t kGroupTag = uint64_t{1} << 36;
 /// Tag of claims of a pooling that takes tensors channels-last.
 constexpr uint64_t kPoolTag = uint64_t{1} << 35;
 
+/// Tag of claims of a normalisation by channel that takes tensors channels-last.
+constexpr uint64_t kNormTag = uint64_t{1} << 37;
+
 /// The rows of all kernels that are not element-wise.
 std::vector<sdk::KernelTable> all_kernels();
 
@@ -48,6 +51,7 @@ class Claims {
   void claim_products(std::vector<bool>& is_elementwise);
   void claim_convolutions(std::vector<bool>& is_elementwise);
   void claim_pools();
+  void claim_norms();
   void claim_groups(const std::vector<uint32_t>& products);
   void claim_one_by_one(const std::vector<uint32_t>& nodes, std::vector<bool>& is_elementwise);
   void claim_set(const std::vector<uint32_t>& nodes, bool offers_last = false);

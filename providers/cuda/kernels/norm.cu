@@ -5,20 +5,6 @@
 // FROM_PARTS the one that puts those together and writes. T of the tensor, S of scale and shift, C
 // computed with, M of the mean, Index (u32, for rows of fewer than 2^31 elements, or u64); CENTERED
 // or not: given.
-struct Moments {
-  C count, mean, square;  // square: of distances from the mean, added
-  void take(C more, C other_mean, C other_square) {
-    const C together = count + more;
-#ifdef CENTERED
-    const C distance = other_mean - mean;
-    mean += distance * (more / together);
-    other_square += distance * distance * (count * more / together);
-#endif
-    square += other_square;
-    count = together;
-  }
-};
-
 // What is normalised of a row, VECTOR elements from number `pack` of them on.
 inline void read(const NormParameters& p, i64 row, i64 pack, C* x) {
   typedef Pack<T, VECTOR> Part;
@@ -53,13 +39,7 @@ inline Moments moments(const NormParameters& p, i64 row, i64 begin, i64 end, C* 
     for (int j = 0; j < VECTOR; ++j) square += (x[j] - mean) * (x[j] - mean);
     own.take((C)VECTOR, mean, square);
   }
-  Moments all = {(C)((end - begin) * VECTOR), 0, 0};
-#ifdef CENTERED
-  all.mean = block_sum(own.count * own.mean, room) / all.count;
-#endif
-  const C distance = own.mean - all.mean;
-  all.square = block_sum(own.square + own.count * distance * distance, room);
-  return all;
+  return joined(own, (C)((end - begin) * VECTOR), room);
 }
 
 inline void write(const NormParameters& p, i64 row, i64 begin, i64 end, C mean, C deviation) {

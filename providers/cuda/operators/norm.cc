@@ -1,25 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalisations of dense rows: LayerNormalization, RMSNormalization, InstanceNormalization,
-// GroupNormalization, and com.microsoft's with a skip connection.
+// Normalisations of dense rows: LayerNormalization, RMSNormalization, and com.microsoft's with a
+// skip connection.
 #include <algorithm>
 
 #include "../kernel_texts.h"
-#include "../kernels/rows.h"
-#include "operators.h"
+#include "norm_rows.h"
 
 namespace gantry::cuda {
 namespace {
 
 using sdk::NodeView;
 using Addresses = std::vector<std::pair<const void* const*, Buffer>>;
-
-// What the kernel's text is made with.
-struct Types {
-  uint32_t tensor;
-  uint32_t scale;
-  uint32_t mean;
-  bool is_centered;
-};
 
 constexpr int64_t kMostThreadsOfRow = 512;
 constexpr int64_t kMostPacks = 8;  // of a thread, in registers
@@ -51,7 +42,7 @@ std::string define(const char* name, int64_t value) {
 // The kernel for rows that are whole words and that a block holds in registers; false, and nothing
 // is planned: they are others.
 bool launch_wide(Planner& planner, const NormParameters& parameters, const Addresses& addresses,
-                 const Types& types, const std::string& body) {
+                 const NormTypes& types, const std::string& body) {
   const int64_t vector = 16 / bytes_of(types.tensor);
   const int64_t packs = parameters.length / vector;
   const int64_t threads = std::min((packs + 31) / 32 * 32, kMostThreadsOfRow);
@@ -73,35 +64,6 @@ bool launch_wide(Planner& planner, const NormParameters& parameters, const Addre
                  std::min<int64_t>(parameters.rows, int64_t{1} << 20), static_cast<int>(threads),
                  parameters, addresses);
   return true;
-}
-
-void launch_norm(Planner& planner, NormParameters& parameters, const Addresses& addresses,
-                 const Types& types) {
-  if (parameters.length == 0) return;
-  std::string body = "\ntypedef " + type_name(types.tensor) + " T;\ntypedef " +
-                     type_name(types.scale) + " S;\ntypedef " + type_name(types.mean) +
-                     " M;\ntypedef " + computed_name(types.tensor) + " C;\n" +
-                     (types.is_centered ? "#define CENTERED\n" : "");
-  const int64_t vector = vector_of(parameters.length, types.tensor);
-  const int64_t packs = parameters.length / vector;
-  parameters.shares = shares_of(planner, parameters.rows, packs);
-  if (parameters.shares == 1 && launch_wide(planner, parameters, addresses, types, body)) return;
-  body += std::string("typedef ") + index_type(parameters.length < int64_t{1} << 31) + " Index;\n" +
-          define("VECTOR", vector);
-  Addresses all = addresses;
-  const auto launch = [&](const std::string& which, int threads) {
-    planner.launch(kernel_source({"index.h", "index.cu", "rows.h", "block.cu"},
-                                 body + which + std::string(kernel_text("norm.cu"))),
-                   std::min<int64_t>(parameters.rows * parameters.shares, int64_t{1} << 20),
-                   threads, parameters, all);
-  };
-  if (parameters.shares == 1) return launch("", threads_for_row(packs));
-  const int64_t bytes = types.tensor == GANTRY_DOUBLE ? 8 : 4;
-  all.emplace_back(
-      &parameters.partial,
-      planner.scratch(static_cast<uint64_t>(2 * bytes * parameters.rows * parameters.shares)));
-  launch("#define ONLY_PARTS\n", kThreadsOfShare);
-  launch("#define FROM_PARTS\n", kThreadsOfShare);
 }
 
 class LayerNorm final : public Operation {
@@ -149,45 +111,6 @@ class LayerNorm final : public Operation {
   float epsilon_;
 };
 
-// Rows are groups of channels with all that lies in them.
-class ChannelNorm final : public Operation {
- public:
-  explicit ChannelNorm(const NodeView& node)
-      : groups_(node.op_type() == "GroupNormalization" ? node.get_int("num_groups", 1) : 0),
-        is_by_channel_(groups_ == 0 || node.since_version() >= 21),
-        epsilon_(node.get_float("epsilon", 1e-5F)) {}
-  void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
-    if (x.rank() < 2) throw sdk::Error(GANTRY_INVALID_ARGUMENT, "the input has no channels");
-    const int64_t channels = x.shape[1];
-    const int64_t groups = groups_ == 0 ? channels : groups_;
-    if (groups <= 0 || channels % groups != 0) {
-      throw sdk::Error(
-          GANTRY_INVALID_ARGUMENT,
-          std::to_string(channels) + " channels do not make " + std::to_string(groups) + " groups");
-    }
-    const int64_t inner = count_of(x.shape, 2, x.shape.size());
-    NormParameters parameters = {};
-    parameters.rows = x.shape[0] * groups;
-    parameters.length = channels / groups * inner;
-    parameters.groups = groups;
-    parameters.per_group = is_by_channel_ ? channels / groups : 1;
-    parameters.run = divisor_of(std::max<int64_t>(is_by_channel_ ? inner : parameters.length, 1));
-    parameters.epsilon = epsilon_;
-    const Addresses addresses = {{&parameters.result, planner.output(0, x.dtype, x.shape)},
-                                 {&parameters.source, Planner::in(0)},
-                                 {&parameters.scale, Planner::in(1)},
-                                 {&parameters.shift, Planner::in(2)}};
-    launch_norm(planner, parameters, addresses,
-                {x.dtype, planner.input(1).dtype, GANTRY_FLOAT, true});
-  }
-
- private:
-  int64_t groups_;
-  bool is_by_channel_;
-  float epsilon_;
-};
-
 // y = norm(x + skip + bias) * gamma + beta, and the sum as output 3.
 class SkipNorm final : public Operation {
  public:
@@ -232,8 +155,6 @@ std::string has_no_statistics(const NodeView& node) {
 constexpr const char* kMicrosoft = "com.microsoft";
 
 constexpr sdk::KernelRow kRows[] = {
-    {"GroupNormalization", 18, sdk::kLatest, sdk::kFloats, make<ChannelNorm>},
-    {"InstanceNormalization", 6, sdk::kLatest, sdk::kFloats, make<ChannelNorm>},
     {"LayerNormalization", 17, sdk::kLatest, sdk::kFloats, make<LayerNorm>},
     {"RMSNormalization", 23, sdk::kLatest, sdk::kFloats, make<LayerNorm>},
     {"SimplifiedLayerNormalization", 1, sdk::kLatest, sdk::kFloats, make<LayerNorm>},
@@ -256,6 +177,36 @@ constexpr sdk::KernelRow kRows[] = {
 };
 
 }  // namespace
+
+void launch_norm(Planner& planner, NormParameters& parameters, const Addresses& addresses,
+                 const NormTypes& types) {
+  if (parameters.length == 0) return;
+  std::string body = "\ntypedef " + type_name(types.tensor) + " T;\ntypedef " +
+                     type_name(types.scale) + " S;\ntypedef " + type_name(types.mean) +
+                     " M;\ntypedef " + computed_name(types.tensor) + " C;\n" +
+                     (types.is_centered ? "#define CENTERED\n" : "");
+  const int64_t vector = vector_of(parameters.length, types.tensor);
+  const int64_t packs = parameters.length / vector;
+  parameters.shares = shares_of(planner, parameters.rows, packs);
+  if (parameters.shares == 1 && launch_wide(planner, parameters, addresses, types, body)) return;
+  body += std::string("typedef ") + index_type(parameters.length < int64_t{1} << 31) + " Index;\n" +
+          define("VECTOR", vector);
+  Addresses all = addresses;
+  const auto launch = [&](const std::string& which, int threads) {
+    planner.launch(kernel_source({"index.h", "index.cu", "rows.h", "block.cu"},
+                                 body + which + std::string(kernel_text("moments.cu")) +
+                                     std::string(kernel_text("norm.cu"))),
+                   std::min<int64_t>(parameters.rows * parameters.shares, int64_t{1} << 20),
+                   threads, parameters, all);
+  };
+  if (parameters.shares == 1) return launch("", threads_for_row(packs));
+  const int64_t bytes = types.tensor == GANTRY_DOUBLE ? 8 : 4;
+  all.emplace_back(
+      &parameters.partial,
+      planner.scratch(static_cast<uint64_t>(2 * bytes * parameters.rows * parameters.shares)));
+  launch("#define ONLY_PARTS\n", kThreadsOfShare);
+  launch("#define FROM_PARTS\n", kThreadsOfShare);
+}
 
 sdk::KernelTable norm_kernels() { return sdk::table(kRows); }
 

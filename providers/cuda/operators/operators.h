@@ -17,6 +17,7 @@ sdk::KernelTable scatter_kernels();
 sdk::KernelTable reduce_kernels();
 sdk::KernelTable row_kernels();
 sdk::KernelTable norm_kernels();
+sdk::KernelTable channel_norm_kernels();
 sdk::KernelTable generate_kernels();
 sdk::KernelTable product_kernels();
 sdk::KernelTable block_product_kernels();

@@ -133,6 +133,25 @@ def test_pools_between_convolutions(each, pool, dtype):
         assert "cuda.GlobalAveragePool" in kernels and any(name in kernels for name in ("cuda.MaxPool", "cuda.AveragePool"))
 
 
+NORMS = {"groups": (16, "GroupNormalization<num_groups=4>"), "small_groups": (24, "GroupNormalization<num_groups=8>"), "odd_groups": (12, "GroupNormalization<num_groups=4>"),
+         "one": (10, "GroupNormalization<num_groups=1>"), "channels": (16, "InstanceNormalization"), "tiles": (144, "GroupNormalization<num_groups=9>")}
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("size", [7, 40])
+def test_norms_between_convolutions(each, norm, size):
+    """By channel, in the order of the convolutions' tensors."""
+    channels, text = NORMS[norm]
+    constants = {"w": random(channels, 6, 1, 1) / 3, "v": random(4, channels, 1, 1) / channels, "g": random(channels), "b": random(channels, seed=1)}
+    constants = {name: value.astype(np.float16) for name, value in constants.items()}
+    # The factor tells the type, which nothing infers of GroupNormalization.
+    model, feeds = small_graph(f"a = Conv(x, w)\n n = {text}(a, g, b)\n k = Mul(o, n)\n s = Sigmoid(k)\n m = Mul(k, s)\n y = Conv(m, v)",
+                               {"x": random(2, 6, size, size, dtype=np.float16), "o": np.ones(1, np.float16)}, constants)
+    kernels = compare_all(each, model, feeds, rtol=2e-2, atol=2e-2)
+    assert any(name.endswith(text.split("<")[0]) for name in kernels)
+    assert ("cuda.Conv" in kernels) == any(name.startswith(("cuda.Group", "cuda.Instance")) for name in kernels)
+
+
 def test_weights_that_are_no_constants(each):
     feeds = {"x": random(2, 6, 9, 9, dtype=np.float16), "w": random(8, 6, 3, 3, dtype=np.float16) / 8, "v": random(8, 8, 3, 3, dtype=np.float16) / 8}
     compare_all(each, *small_graph("a = Conv(x, w)\n y = Conv(a, v)", feeds), rtol=1e-2, atol=2e-2)
