@@ -61,11 +61,12 @@ std::vector<const Program*> foreseen_programs(const gantry_host* host, const gan
     wanted[slot] = args.outputs[slot] == GANTRY_NONE ? 0 : 1;
   LibraryQuestions libraries;
   if (device.has_blas) libraries.supports_product = [](const ProductShape&) { return true; };
-  if (device.has_dnn)
+  if (device.has_dnn) {
     libraries.supports_conv = [](const ConvShape&, uint64_t& out_workspace_bytes) {
       out_workspace_bytes = 0;
       return true;
     };
+  }
   std::vector<const Program*> found;
   try {
     Planner planner(programs, std::move(inputs->facts), std::move(wanted), device.multiprocessors,

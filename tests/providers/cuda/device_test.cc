@@ -2,8 +2,6 @@
 // The provider's devices over a stand-in for the driver: what is reported, memory, copies, streams,
 // captures, and what goes wrong.
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <numeric>
 #include <vector>
 
@@ -465,41 +463,6 @@ TEST(CudaFailure, OfAKernelLosesTheDevice) {
   expect_error(Code::kDeviceLost, {"CUDA:0", "CUDA_ERROR_ILLEGAL_ADDRESS"},
                [&] { expect_runs(session, 9); });
   EXPECT_EQ(cuda_devices(runtime)[0].state, "blocked");
-}
-
-TEST(CudaCache, HoldsWhatWasCompiledAndMendsWhatIsDamaged) {
-  test::TempFolder folder;
-  const std::string options = R"({"cache": ")" + folder.path("code") + R"("})";
-  const auto run = [&] {
-    FakeRuntime runtime("devices=1", options);
-    Session session = runtime.session(kModel);
-    expect_runs(session, 8);
-  };
-  const auto files = [&] {
-    std::vector<std::filesystem::path> found;
-    for (const auto& entry : std::filesystem::directory_iterator(folder.path("code")))
-      found.push_back(entry.path());
-    return found;
-  };
-  run();
-  ASSERT_EQ(files().size(), 1U);
-  const std::filesystem::path file = files()[0];
-  const auto written = std::filesystem::last_write_time(file);
-  run();
-  EXPECT_EQ(std::filesystem::last_write_time(file), written) << "it was compiled again";
-  const auto whole = std::filesystem::file_size(file);
-  std::filesystem::resize_file(file, whole / 2);
-  run();
-  EXPECT_EQ(std::filesystem::file_size(file), whole);
-  EXPECT_EQ(files().size(), 1U);
-}
-
-TEST(CudaCache, CanBeOffOrOutOfReach) {
-  for (const char* cache : {"off", "/dev/null/none"}) {
-    FakeRuntime runtime("devices=1", std::string(R"({"cache": ")") + cache + R"("})");
-    Session session = runtime.session(kModel);
-    expect_runs(session, 8);
-  }
 }
 
 }  // namespace
