@@ -226,23 +226,31 @@ void Stream::launch(FunctionHandle function, unsigned blocks, unsigned threads, 
     if (result == kSuccess) device_.never_begin_early(refusal);
   }
   device_.require(result, "launching a kernel");
+  has_early_ = has_early_ || config.attribute_count == 1;
   is_behind_kernel_ = true;
 }
 
 void Stream::capture_begin() {
   device_.require_alive();
   const ContextScope inside(device_);
+  has_early_ = false;
   device_.require(device_.driver.capture_begin(handle(), kCaptureOfThread), "beginning a capture");
 }
 
 GraphExecHandle Stream::capture_end() {
   const ContextScope inside(device_);
   GraphHandle graph = nullptr;
-  device_.require(device_.driver.capture_end(handle(), &graph), "ending a capture");
+  int result = device_.driver.capture_end(handle(), &graph);
+  const char* what = "ending a capture";
   GraphExecHandle executable = nullptr;
-  const int result = device_.driver.graph_instantiate(&executable, graph, 0);
-  device_.driver.graph_destroy(graph);
-  device_.require(result, "making a graph from a capture");
+  if (result == kSuccess) {
+    what = "making a graph from a capture";
+    result = device_.driver.graph_instantiate(&executable, graph, 0);
+    device_.driver.graph_destroy(graph);
+  }
+  // Graphs are worth more than kernels that begin early: the next are made without.
+  if (result != kSuccess && has_early_) device_.never_begin_early(result);
+  device_.require(result, what);
   return executable;
 }
 

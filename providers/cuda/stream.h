@@ -87,6 +87,7 @@ class Stream {
   StreamHandle handle_ = nullptr;
   // What it was given last is a kernel of the provider.
   std::atomic<bool> is_behind_kernel_{false};
+  bool has_early_ = false;          // a launch since a capture began may begin early
   EventHandle given_ = nullptr;     // recorded where another device goes on; made on first use
   std::shared_ptr<Outbox> outbox_;  // shared with events, which may outlive the stream
 };

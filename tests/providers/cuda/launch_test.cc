@@ -80,6 +80,19 @@ TEST(CudaLaunches, GoOnWhereTheDriverRefuses) {
   EXPECT_EQ(FakeRuntime::counters().early_launches, early);
 }
 
+TEST(CudaLaunches, BeginEarlyInNoGraphWhereTheDriverMakesNone) {
+  FakeRuntime runtime("devices=1 early=2");
+  const uint64_t graphs = FakeRuntime::counters().graph_launches;
+  {
+    Session session = runtime.session(kTwo);
+    expect_thirds(session, 4);
+  }
+  EXPECT_EQ(FakeRuntime::counters().graph_launches, graphs);
+  Session session = runtime.session(kTwo);
+  expect_thirds(session, 4);
+  EXPECT_GT(FakeRuntime::counters().graph_launches, graphs) << "the next recordings do without";
+}
+
 TEST(CudaContexts, AreTheCallersAgainBehindACall) {
   FakeRuntime runtime("devices=1");
   const auto set = FakeRuntime::driver_function<int (*)(void*)>("cuCtxSetCurrent");

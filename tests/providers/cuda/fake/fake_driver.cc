@@ -8,7 +8,8 @@
 //
 // `fail`: call N of a function answers that the value is invalid; `lost`: launch N breaks the
 // device; `pools=0`: it has no pools of memory; `peers=0`: no device reaches another's;
-// `early=0`: no kernel is launched that may begin before the one before has ended. It is as strict
+// `early=0`: no kernel is launched that may begin before the one before has ended, `early=2`: no
+// graph is made of such. It is as strict
 // as the driver may be: a thread without a context gets nowhere, a thread whose stream records may
 // not wait, ask or load, and a kernel that uses an address as its type may not lie breaks the
 // device.
@@ -40,6 +41,7 @@ namespace {
 
 struct Graph {
   std::vector<Work> works;
+  bool has_early = false;
 };
 
 // Device memory begins and ends where a block does.
@@ -397,6 +399,7 @@ EXPORT int cuStreamBeginCapture_v2(void* stream, int) {
   if (of(stream)->recording) return kInvalid;
   of(stream)->recording = std::make_unique<std::vector<Work>>();
   of(stream)->is_spoilt = false;
+  of(stream)->has_recorded_early = false;
   of(stream)->is_behind_kernel = false;
   recording_stream = of(stream);
   return kOk;
@@ -409,7 +412,7 @@ EXPORT int cuStreamEndCapture(void* stream, void** graph) {
   of(stream)->is_behind_kernel = false;
   *graph = nullptr;
   if (of(stream)->is_spoilt) return kCaptureInvalidated;
-  *graph = new Graph{std::move(*recorded)};
+  *graph = new Graph{std::move(*recorded), of(stream)->has_recorded_early};
   ++world().counters.captures;
   return kOk;
 }
@@ -419,6 +422,7 @@ EXPORT int cuGraphDestroy(void* graph) {
 }
 EXPORT int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
   ENTER_CONTEXT("cuGraphInstantiateWithFlags");
+  if (world().settings.early == 2 && static_cast<Graph*>(graph)->has_early) return kInvalid;
   *executable = new Graph(*static_cast<Graph*>(graph));
   ++world().counters.graphs;
   return kOk;

@@ -69,7 +69,10 @@ EXPORT int cuLaunchKernelEx(const gantry::cuda::LaunchConfig* config, void* func
   if (blocks == 0 || config->blocks_y != 1 || config->blocks_z != 1 || threads == 0 ||
       threads > 1024 || config->threads_y != 1 || config->threads_z != 1 || !takes(*config, stream))
     return kInvalid;
-  if (config->attribute_count > 0) ++world().counters.early_launches;
+  if (config->attribute_count > 0) {
+    ++world().counters.early_launches;
+    stream.has_recorded_early = true;
+  }
   const Machine* machine = static_cast<Function*>(function)->machine;
   // The parameters are the caller's again when this returns.
   const char* given = static_cast<const char*>(parameters[0]);

@@ -30,8 +30,9 @@ struct Stream {
   bool is_busy = false;
   bool is_ending = false;
   std::unique_ptr<std::vector<Work>> recording;
-  bool is_spoilt = false;         // what it records, by a call that a recording does not bear
-  bool is_behind_kernel = false;  // what it was given last is a kernel
+  bool is_spoilt = false;           // what it records, by a call that a recording does not bear
+  bool has_recorded_early = false;  // a kernel that may begin before the one before has ended
+  bool is_behind_kernel = false;    // what it was given last is a kernel
   std::thread thread{[this] { serve(); }};
 
   ~Stream() {
