@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows brought to mean 0 and variance 1, or to a mean square of 1, as norm.cu, of rows that are read
-// VECTOR elements at a time and stay in registers, PACKS of them a thread: memory is read once. Scale
-// and shift have one element for each of a row, or with BY_RUN one for p.run of them, a multiple of
-// VECTOR. T of the tensor, S of scale and shift, C computed with, M of the mean, HAS_SKIP, HAS_BIAS;
-// CENTERED or not: given.
+// VECTOR elements at a time and stay in registers, PACKS of them a thread, of threads that
+// row_team.cu tells of: memory is read once. Scale and shift have one element for each of a row, or
+// with BY_RUN one for p.run of them, a multiple of VECTOR. T of the tensor, S of scale and shift, C
+// computed with, M of the mean, HAS_SKIP, HAS_BIAS; CENTERED or not: given.
 KERNEL(NormParameters) {
   typedef Pack<T, VECTOR> Part;
   typedef Pack<S, VECTOR> Scales;
   __shared__ C room[32];
   const int packs = (int)(p.length / VECTOR);
-  for (i64 row = blockIdx.x; row < p.rows; row += gridDim.x) {
+  const int lane = (int)threadIdx.x % LANES;
+  const i64 at_once = blockDim.x / LANES;
+  for (i64 begin = blockIdx.x * at_once; begin < p.rows; begin += gridDim.x * at_once) {
+    const i64 row = begin + threadIdx.x / LANES;
+    // Threads of a row that is not there go along.
+    const int count = row < p.rows ? packs : 0;
     C x[PACKS][VECTOR];
     C sum = 0;
 #pragma unroll
     for (int k = 0; k < PACKS; ++k) {
-      const int i = (int)threadIdx.x + k * (int)blockDim.x;
-      const bool is_in = i < packs;
+      const int i = lane + k * LANES;
+      const bool is_in = i < count;
       Part source = {};
       if (is_in) source = ((const Part*)p.source)[row * packs + i];
 #if HAS_SKIP
@@ -41,20 +46,20 @@ KERNEL(NormParameters) {
     }
     C mean = 0;
 #ifdef CENTERED
-    mean = block_sum(sum, room) / (C)p.length;
+    mean = team_sum(sum, room) / (C)p.length;
 #endif
     C square = 0;
 #pragma unroll
     for (int k = 0; k < PACKS; ++k) {
-      if ((int)threadIdx.x + k * (int)blockDim.x >= packs) continue;
+      if (lane + k * LANES >= count) continue;
 #pragma unroll
       for (int j = 0; j < VECTOR; ++j) square += (x[k][j] - mean) * (x[k][j] - mean);
     }
-    const C deviation = (C)1 / sqrt_(block_sum(square, room) / (C)p.length + (C)p.epsilon);
+    const C deviation = (C)1 / sqrt_(team_sum(square, room) / (C)p.length + (C)p.epsilon);
 #pragma unroll
     for (int k = 0; k < PACKS; ++k) {
-      const int i = (int)threadIdx.x + k * (int)blockDim.x;
-      if (i >= packs) continue;
+      const int i = lane + k * LANES;
+      if (i >= count) continue;
       Part y;
       Part whole;
       Scales scale = {};
@@ -81,7 +86,7 @@ KERNEL(NormParameters) {
       ((Part*)p.result)[row * packs + i] = y;
       if (p.sum) ((Part*)p.sum)[row * packs + i] = whole;
     }
-    if (threadIdx.x == 0) {
+    if (lane == 0 && row < p.rows) {
       if (p.mean) ((M*)p.mean)[row] = store<M>(mean);
       if (p.deviation) ((M*)p.deviation)[row] = store<M>(deviation);
     }

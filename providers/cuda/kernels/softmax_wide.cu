@@ -1,24 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax and LogSoftmax of rows in one piece that are read VECTOR elements at a time and stay in
-// registers, PACKS of them a thread: memory is read once. With LANES, a power of 2 of at most a
-// warp, as many threads share a row and a block has several; else a block has a row at a time. T, C
+// registers, PACKS of them a thread, of threads that row_team.cu tells of: memory is read once. T, C
 // and which: given.
-#ifdef LANES
-inline C of_all(C value, C*, bool is_sum) {
-#pragma unroll
-  for (int step = LANES / 2; step > 0; step /= 2) {
-    const C other = __shfl_xor_sync(0xffffffffu, value, step);
-    value = is_sum ? value + other : larger(value, other);
-  }
-  return value;
-}
-#else
-#define LANES ((int)blockDim.x)
-inline C of_all(C value, C* room, bool is_sum) {
-  return is_sum ? block_sum(value, room) : block_largest(value, room);
-}
-#endif
-
 KERNEL(SoftmaxParameters) {
   typedef Pack<T, VECTOR> Part;
   __shared__ C room[32];
@@ -42,7 +25,7 @@ KERNEL(SoftmaxParameters) {
         most = larger(most, x[k][j]);
       }
     }
-    most = of_all(most, room, false);
+    most = team_largest(most, room);
     C sum = 0;
 #pragma unroll
     for (int k = 0; k < PACKS; ++k) {
@@ -58,7 +41,7 @@ KERNEL(SoftmaxParameters) {
 #endif
       }
     }
-    sum = of_all(sum, room, true);
+    sum = team_sum(sum, room);
 #ifdef LOG_SOFTMAX
     const C log_sum = log_(sum);
 #endif

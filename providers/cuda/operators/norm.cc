@@ -2,6 +2,7 @@
 // Normalisations of dense rows: LayerNormalization, RMSNormalization, and com.microsoft's with a
 // skip connection.
 #include <algorithm>
+#include <bit>
 
 #include "../kernel_texts.h"
 #include "norm_rows.h"
@@ -12,6 +13,8 @@ namespace {
 using sdk::NodeView;
 using Addresses = std::vector<std::pair<const void* const*, Buffer>>;
 
+constexpr int64_t kWarp = 32;
+constexpr int64_t kThreadsOfShortRows = 4 * kWarp;  // of which several are a block's
 constexpr int64_t kMostThreadsOfRow = 512;
 constexpr int64_t kMostPacks = 8;  // of a thread, in registers
 
@@ -45,24 +48,31 @@ bool launch_wide(Planner& planner, const NormParameters& parameters, const Addre
                  const NormTypes& types, const std::string& body) {
   const int64_t vector = 16 / bytes_of(types.tensor);
   const int64_t packs = parameters.length / vector;
-  const int64_t threads = std::min((packs + 31) / 32 * 32, kMostThreadsOfRow);
+  // Short rows have a part of a warp each.
+  const int64_t lanes =
+      packs > kWarp ? 0 : static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(packs)));
+  const int64_t team =
+      lanes > 0 ? lanes : std::min((packs + kWarp - 1) / kWarp * kWarp, kMostThreadsOfRow);
+  const int64_t threads = lanes > 0 ? kThreadsOfShortRows : team;
+  const int64_t at_once = threads / team;
   const bool is_by_run = parameters.groups != 1 || parameters.run.divisor != 1;
-  if (parameters.length % vector != 0 || packs > threads * kMostPacks ||
+  if (parameters.length % vector != 0 || packs > team * kMostPacks ||
       (is_by_run && parameters.run.divisor % vector != 0))
     return false;
   const auto has = [&](const void* const* member) {
     return std::any_of(addresses.begin(), addresses.end(),
                        [&](const auto& address) { return address.first == member; });
   };
-  planner.launch(kernel_source({"index.h", "index.cu", "rows.h", "block.cu"},
-                               body + define("VECTOR", vector) +
-                                   define("PACKS", (packs + threads - 1) / threads) +
-                                   (is_by_run ? "#define BY_RUN\n" : "") +
-                                   define("HAS_SKIP", has(&parameters.skip) ? 1 : 0) +
-                                   define("HAS_BIAS", has(&parameters.bias) ? 1 : 0) +
-                                   std::string(kernel_text("norm_wide.cu"))),
-                 std::min<int64_t>(parameters.rows, int64_t{1} << 20), static_cast<int>(threads),
-                 parameters, addresses);
+  planner.launch(
+      kernel_source(
+          {"index.h", "index.cu", "rows.h", "block.cu"},
+          body + define("VECTOR", vector) + define("PACKS", (packs + team - 1) / team) +
+              (lanes > 0 ? define("LANES", lanes) : "") + (is_by_run ? "#define BY_RUN\n" : "") +
+              define("HAS_SKIP", has(&parameters.skip) ? 1 : 0) +
+              define("HAS_BIAS", has(&parameters.bias) ? 1 : 0) +
+              std::string(kernel_text("row_team.cu")) + std::string(kernel_text("norm_wide.cu"))),
+      std::min<int64_t>((parameters.rows + at_once - 1) / at_once, int64_t{1} << 20),
+      static_cast<int>(threads), parameters, addresses);
   return true;
 }
 

@@ -101,7 +101,8 @@ class AlongAxis final : public Operation {
         "\ntypedef " + type_name(dtype) + " T;\ntypedef " + computed_name(dtype) + " C;\n" + which +
         (rows.lanes == 0 ? "" : "#define LANES " + std::to_string(rows.lanes) + "\n") +
         "#define VECTOR " + std::to_string(rows.vector) + "\n#define PACKS " +
-        std::to_string(rows.packs) + "\n" + std::string(kernel_text("softmax_wide.cu"));
+        std::to_string(rows.packs) + "\n" + std::string(kernel_text("row_team.cu")) +
+        std::string(kernel_text("softmax_wide.cu"));
     planner.launch(kernel_source({"index.h", "rows.h", "block.cu"}, body),
                    std::min<int64_t>((parameters.rows + at_once - 1) / at_once, int64_t{1} << 20),
                    static_cast<int>(rows.threads), parameters,

@@ -27,6 +27,17 @@ def test_rows(cuda, text, length, dtype):
     compare_all(cuda, *small_graph(text, feeds, constants, opset=23), rtol=rtol, atol=atol)
 
 
+@pytest.mark.parametrize("shape", [(19, 72), (5, 7, 64), (70, 16)])
+@pytest.mark.parametrize("dtype", list(TOLERANCES))
+def test_short_rows_share_a_block(cuda, shape, dtype):
+    """More rows than a block has, and a last block that is not full; the mean and the deviation of each."""
+    rtol, atol = TOLERANCES[dtype]
+    # Each row is another.
+    x = (random(*shape, dtype=np.float32) * np.arange(1, 1 + np.prod(shape[:-1])).reshape(*shape[:-1], 1) / 9 + 2).astype(dtype)
+    constants = {name: random(shape[-1], dtype=dtype, seed=seed) for seed, name in enumerate("gb", 1)}
+    compare_all(cuda, *small_graph("y, m, d = LayerNormalization(x, g, b)\n z = RMSNormalization(x, g)", {"x": x}, constants, opset=23), rtol=rtol, atol=atol)
+
+
 # As shapes of [batch, channels, ...] and groups: in registers, of more than that holds, of lengths that are no whole words, of channels that words do
 # not end with, and few and long enough for several blocks each.
 CHANNELS = [((2, 6, 8, 4), 3), ((6, 4, 150, 60), 2), ((3, 6, 5, 7), 3), ((2, 4, 9, 3), 1), ((1, 2, 160, 110), 2), ((1, 4, 75, 113), 1), ((1, 3, 4, 4), 3)]
