@@ -4,8 +4,9 @@
 #include <gantry/sdk/rows.h>
 
 #include <cmath>
-#include <cstring>
 #include <optional>
+
+#include "types.h"
 
 namespace gantry::cuda {
 namespace {
@@ -38,18 +39,8 @@ bool adds_alike(const sdk::GraphIndex& index, uint32_t node, uint32_t result) {
 std::optional<float> number_of(const sdk::ValueView& value) {
   const gantry_tensor* tensor = value.constant();
   if (!tensor || sdk::Shape(*tensor).element_count() != 1) return std::nullopt;
-  if (tensor->dtype == GANTRY_FLOAT) {
-    float number = 0;
-    std::memcpy(&number, tensor->data, sizeof(number));
-    return number;
-  }
-  if (tensor->dtype != GANTRY_FLOAT16) return std::nullopt;
-  uint16_t bits = 0;
-  std::memcpy(&bits, tensor->data, sizeof(bits));
-  const int exponent = bits >> 10 & 31;
-  if (exponent == 31 || (bits & 0x8000) != 0) return std::nullopt;  // no bound of a Relu
-  const auto fraction = static_cast<float>(bits & 1023);
-  return exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
+  if (tensor->dtype != GANTRY_FLOAT && tensor->dtype != GANTRY_FLOAT16) return std::nullopt;
+  return static_cast<float>(number_at(tensor->dtype, tensor->data));
 }
 
 // Whether the node is a Relu, or a Clip from 0 to a bound that is known.

@@ -7,6 +7,8 @@
 #include <iterator>
 #include <string>
 
+#include "types.h"
+
 namespace gantry::cuda {
 namespace {
 
@@ -44,6 +46,15 @@ std::vector<int64_t> Planner::host_integers(int slot) const {
                        "input " + std::to_string(slot) + " has the element type " +
                            std::to_string(facts.dtype) + ", expected integers");
   }
+}
+
+double Planner::host_number(int slot) const {
+  const InputFacts& facts = input(slot);
+  if (!facts.host_data || facts.element_count() < 1) {
+    throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                     "input " + std::to_string(slot) + " has no element, expected one");
+  }
+  return number_at(facts.dtype, facts.host_data);
 }
 
 Buffer Planner::output(int slot, uint32_t dtype, std::vector<int64_t> shape) {

@@ -124,6 +124,8 @@ class Planner {
   [[nodiscard]] const std::vector<int64_t>& shape(int slot) const { return input(slot).shape; }
   /// Elements of an input in host memory, of an integer type, as int64.
   [[nodiscard]] std::vector<int64_t> host_integers(int slot) const;
+  /// The first element of an input in host memory, of a type that number_at reads.
+  [[nodiscard]] double host_number(int slot) const;
   [[nodiscard]] bool wants(int slot) const {
     return static_cast<size_t>(slot) < wanted_.size() && wanted_[static_cast<size_t>(slot)] != 0;
   }

@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
+#include <limits>
 
 namespace gantry::cuda {
 
@@ -68,6 +71,43 @@ std::string literal(uint32_t dtype, double value) {
     std::snprintf(text.data(), text.size(), "%lluULL", static_cast<unsigned long long>(value));
   }
   return "(" + type + ")(" + text.data() + ")";
+}
+
+double number_at(uint32_t dtype, const void* address) {
+  const auto read = [address](auto zero) {
+    std::memcpy(&zero, address, sizeof(zero));
+    return zero;
+  };
+  switch (dtype) {
+    case GANTRY_FLOAT:
+      return static_cast<double>(read(0.0F));
+    case GANTRY_DOUBLE:
+      return read(0.0);
+    case GANTRY_FLOAT16: {
+      const uint16_t bits = read(uint16_t{0});
+      const int exponent = bits >> 10 & 31;
+      const double fraction = bits & 1023;
+      const double infinite = fraction == 0 ? std::numeric_limits<double>::infinity()
+                                            : std::numeric_limits<double>::quiet_NaN();
+      const double size = exponent == 31  ? infinite
+                          : exponent == 0 ? std::ldexp(fraction, -24)
+                                          : std::ldexp(1024 + fraction, exponent - 25);
+      return (bits & 0x8000) != 0 ? -size : size;
+    }
+    case GANTRY_BFLOAT16:
+      return static_cast<double>(
+          std::bit_cast<float>(static_cast<uint32_t>(read(uint16_t{0})) << 16));
+    case GANTRY_INT16:
+      return static_cast<double>(read(int16_t{0}));
+    case GANTRY_INT32:
+      return static_cast<double>(read(int32_t{0}));
+    case GANTRY_INT64:
+      return static_cast<double>(read(int64_t{0}));
+    default:
+      throw sdk::Error(GANTRY_UNSUPPORTED,
+                       "element type " + std::to_string(dtype) +
+                           " (ONNX TensorProto number) is not read as a number");
+  }
 }
 
 int64_t count_of(const Extents& shape) { return count_of(shape, 0, shape.size()); }

@@ -25,6 +25,10 @@ int64_t bytes_of(uint32_t dtype);
 /// A number as a literal of the type that `dtype` is computed in.
 std::string literal(uint32_t dtype, double value);
 
+/// The number that lies at an address of the host, which may be any: of a float type, or an integer
+/// of at least 16 bits.
+double number_at(uint32_t dtype, const void* address);
+
 int64_t count_of(const Extents& shape);
 /// Product of extents [first, last).
 int64_t count_of(const Extents& shape, size_t first, size_t last);

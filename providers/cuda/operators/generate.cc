@@ -27,26 +27,6 @@ void launch_generate(Planner& planner, const std::string& which, uint32_t dtype,
                  parameters, addresses);
 }
 
-// A scalar in host memory as a number.
-double host_number(const InputFacts& facts) {
-  const auto read = [&](auto zero) {
-    std::memcpy(&zero, facts.host_data, sizeof(zero));
-    return static_cast<double>(zero);
-  };
-  switch (facts.dtype) {
-    case GANTRY_FLOAT:
-      return read(0.0F);
-    case GANTRY_DOUBLE:
-      return read(0.0);
-    case GANTRY_INT16:
-      return read(int16_t{0});
-    case GANTRY_INT32:
-      return read(int32_t{0});
-    default:
-      return read(int64_t{0});
-  }
-}
-
 class Range final : public Operation {
  public:
   explicit Range(const NodeView&) {}
@@ -54,13 +34,13 @@ class Range final : public Operation {
     const uint32_t dtype = planner.input(0).dtype;
     GenerateParameters parameters = {};
     const bool is_float = dtype == GANTRY_FLOAT || dtype == GANTRY_DOUBLE;
-    parameters.start = host_number(planner.input(0));
-    parameters.step = host_number(planner.input(2));
+    parameters.start = planner.host_number(0);
+    parameters.step = planner.host_number(2);
     if (parameters.step == 0) throw sdk::Error(GANTRY_INVALID_ARGUMENT, "delta is 0");
     parameters.start_integer = static_cast<int64_t>(parameters.start);
     parameters.step_integer = static_cast<int64_t>(parameters.step);
-    parameters.count = static_cast<int64_t>(std::max(
-        0.0, std::ceil((host_number(planner.input(1)) - parameters.start) / parameters.step)));
+    parameters.count = static_cast<int64_t>(
+        std::max(0.0, std::ceil((planner.host_number(1) - parameters.start) / parameters.step)));
     const Buffer y = planner.output(0, dtype, {parameters.count});
     launch_generate(planner, std::string("RANGE\n#define IS_FLOAT ") + (is_float ? "1" : "0"),
                     dtype, parameters, parameters.count, {{&parameters.result, y}});
@@ -136,7 +116,7 @@ class OneHot final : public Operation {
     const uint32_t dtype = planner.input(2).dtype;
     const auto axis = static_cast<size_t>(checked_axis(axis_, indices.rank() + 1, "axis"));
     GenerateParameters parameters = {};
-    parameters.axis = static_cast<int64_t>(host_number(planner.input(1)));
+    parameters.axis = static_cast<int64_t>(planner.host_number(1));
     parameters.inner = std::max<int64_t>(1, count_of(indices.shape, axis, indices.shape.size()));
     Extents shape = indices.shape;
     shape.insert(shape.begin() + static_cast<int64_t>(axis), parameters.axis);
