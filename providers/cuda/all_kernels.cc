@@ -27,6 +27,8 @@ std::vector<sdk::KernelTable> all_kernels() {
       resize_kernels(),
       rotary_kernels(),
       recurrent_kernels(),
+      grid_kernels(),
+      roi_kernels(),
   };
 }
 

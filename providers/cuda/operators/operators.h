@@ -30,5 +30,7 @@ sdk::KernelTable multi_head_attention_kernels();
 sdk::KernelTable resize_kernels();
 sdk::KernelTable rotary_kernels();
 sdk::KernelTable recurrent_kernels();
+sdk::KernelTable grid_kernels();
+sdk::KernelTable roi_kernels();
 
 }  // namespace gantry::cuda
