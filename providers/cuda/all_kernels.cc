@@ -27,8 +27,10 @@ std::vector<sdk::KernelTable> all_kernels() {
       resize_kernels(),
       rotary_kernels(),
       recurrent_kernels(),
+      pad_kernels(),
       grid_kernels(),
       roi_kernels(),
+      unpool_kernels(),
   };
 }
 

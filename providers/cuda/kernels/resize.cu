@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resize: each element is a weighted sum over TAPS elements along each of RESIZED axes. Index, T, C,
-// RANK, TAPS (1: nearest, 2: linear, 4: cubic), TRANSFORM and NEAREST (numbers, see resize.cc): given.
+// RANK, TAPS (1: nearest, 2: linear, 4: cubic), TRANSFORM and NEAREST (numbers, see resize.cc), ROUNDS
+// (sums become integers): given.
 inline float source_coordinate(const ResizeParameters& p, int axis, float x) {
 #if TRANSFORM == 0
   return (x + 0.5f) / p.scale[axis] - 0.5f;
@@ -33,6 +34,8 @@ inline i64 taps_of(const ResizeParameters& p, int axis, float x, C* weights) {
   return (i64)floor_(x + 0.5f + slack);
 #elif NEAREST == 2
   return (i64)floor_(x);
+#elif NEAREST == 4
+  return (i64)(p.scale[axis] < 1 ? ceil_(x) : floor_(x));
 #else
   return (i64)ceil_(x);
 #endif
@@ -93,6 +96,13 @@ KERNEL(ResizeParameters) {
       sum += weight * (C)load(((const T*)p.source)[place]);
 #endif
     }
+#if ROUNDS
+    const C whole = rint_(sum);
+    ((T*)p.result)[i] = whole <= (C)Limits<T>::lowest()    ? Limits<T>::lowest()
+                        : whole >= (C)Limits<T>::highest() ? Limits<T>::highest()
+                                                           : (T)whole;
+#else
     ((T*)p.result)[i] = store<T>(sum);
+#endif
   }
 }

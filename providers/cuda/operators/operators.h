@@ -30,7 +30,9 @@ sdk::KernelTable multi_head_attention_kernels();
 sdk::KernelTable resize_kernels();
 sdk::KernelTable rotary_kernels();
 sdk::KernelTable recurrent_kernels();
+sdk::KernelTable pad_kernels();
 sdk::KernelTable grid_kernels();
 sdk::KernelTable roi_kernels();
+sdk::KernelTable unpool_kernels();
 
 }  // namespace gantry::cuda

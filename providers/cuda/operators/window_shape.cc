@@ -93,31 +93,26 @@ Extents shape_of(const WindowParameters& p, size_t rank) {
   return shape;
 }
 
-namespace {
-
-// The kernels count places along an axis, from the padding before to the padding behind, and what a
-// window reaches over, in 31 bits.
-void check_places(const WindowParameters& p, size_t axis) {
+void check_places(const WindowParameters& p) {
   constexpr int64_t kMost = int64_t{1} << 29;
-  const Offset reach = p.dilation[axis] * p.kernel[axis];
-  for (const Offset one : {p.in[axis], p.begin[axis], p.end[axis], p.stride[axis], reach}) {
-    if (one >= -kMost && one < kMost) continue;
-    throw sdk::Error(GANTRY_UNSUPPORTED,
-                     "a window, or what it goes over, has " + std::to_string(one) +
-                         " places along an axis, more than " + std::to_string(kMost));
+  for (size_t axis = 0; axis < 3; ++axis) {
+    const Offset reach = p.dilation[axis] * p.kernel[axis];
+    for (const Offset one : {p.in[axis], p.begin[axis], p.end[axis], p.stride[axis], reach}) {
+      if (one >= -kMost && one < kMost) continue;
+      throw sdk::Error(GANTRY_UNSUPPORTED,
+                       "a window, or what it goes over, has " + std::to_string(one) +
+                           " places along an axis, more than " + std::to_string(kMost));
+    }
   }
 }
-
-}  // namespace
 
 void launch_window(Planner& planner, WindowParameters& parameters, const char* file,
                    const std::string& define, uint32_t dtype,
                    const std::vector<std::pair<const void* const*, Buffer>>& addresses) {
   if (parameters.count == 0) return;
-  for (size_t axis = 0; axis < 3; ++axis) {
+  check_places(parameters);
+  for (size_t axis = 0; axis < 3; ++axis)
     parameters.out_extents[axis] = divisor_of(parameters.out[axis]);
-    check_places(parameters, axis);
-  }
   parameters.result_channel_extent = divisor_of(parameters.result_channels);
   const std::string body = std::string("\ntypedef ") +
                            index_type(parameters.count < int64_t{1} << 31) + " Index;\ntypedef " +

@@ -41,6 +41,10 @@ class Window {
 /// Shape of the result, of `rank` axes.
 Extents shape_of(const WindowParameters& p, size_t rank);
 
+/// The kernels count places along an axis, from the padding before to the padding behind, and what
+/// a window reaches over, in 31 bits. UNSUPPORTED: an axis of 2^29 places or more.
+void check_places(const WindowParameters& p);
+
 /// Plans the kernel in `file`, which has one thread for each result; there may be none.
 /// `parameters` are complete but for the divisors, and `addresses` are of their members. `define`:
 /// the macro that the kernel asks for, with its value. UNSUPPORTED: an axis of 2^29 places or
