@@ -31,6 +31,8 @@ std::vector<sdk::KernelTable> all_kernels() {
       grid_kernels(),
       roi_kernels(),
       unpool_kernels(),
+      lrn_kernels(),
+      mean_variance_kernels(),
   };
 }
 

@@ -20,6 +20,10 @@ template <class C> struct SumSquare : Sum<C> {
 template <class C> struct L2 : SumSquare<C> {
   C result(i64) const { return (C)sqrt_((typename Real<C>::type)this->sum); }
 };
+template <class C, int kOrder> struct Norm : Sum<C> {
+  void add(C x, i64) { this->sum += pow_(x < (C)0 ? -x : x, (C)kOrder); }
+  C result(i64) const { return pow_(this->sum, (C)1 / (C)kOrder); }
+};
 template <class C> struct LogSum : Sum<C> {
   C result(i64) const { return (C)log_((typename Real<C>::type)this->sum); }
 };

@@ -34,5 +34,7 @@ sdk::KernelTable pad_kernels();
 sdk::KernelTable grid_kernels();
 sdk::KernelTable roi_kernels();
 sdk::KernelTable unpool_kernels();
+sdk::KernelTable lrn_kernels();
+sdk::KernelTable mean_variance_kernels();
 
 }  // namespace gantry::cuda

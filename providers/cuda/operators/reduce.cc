@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions: Reduce*, ArgMax, ArgMin, GlobalAveragePool, GlobalMaxPool.
+// Reductions: Reduce*, ArgMax, ArgMin, GlobalAveragePool, GlobalLpPool, GlobalMaxPool.
 #include "../kernels/reduce.h"
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <numeric>
 
 #include "../kernel_texts.h"
@@ -182,11 +183,21 @@ class ArgExtreme final : public Operation {
   bool keeps_axis_;
 };
 
+constexpr double kMostOrder = 1 << 20;
+
+// Of GlobalLpPool; its first version has a float.
+double order_of(const NodeView& node) {
+  return node.since_version() == 1 ? static_cast<double>(node.get_float("p", 2))
+                                   : static_cast<double>(node.get_int("p", 2));
+}
+
 class GlobalPool final : public Operation {
  public:
   explicit GlobalPool(const NodeView& node) : GlobalPool(node, PoolOrders{}) {}
   GlobalPool(const NodeView& node, const PoolOrders& orders)
-      : accumulator_(node.op_type() == "GlobalMaxPool" ? "Maximum<C>" : "Mean<C>"),
+      : accumulator_(node.op_type() == "GlobalMaxPool"       ? "Maximum<C>"
+                     : node.op_type() == "GlobalAveragePool" ? "Mean<C>"
+                                                             : norm_of(order_of(node))),
         orders_(orders) {}
   void plan(Planner& planner) const override {
     const InputFacts& x = planner.input(0);
@@ -207,9 +218,21 @@ class GlobalPool final : public Operation {
   }
 
  private:
+  static std::string norm_of(double order) {
+    if (order == 1) return "L1<C>";
+    return order == 2 ? "L2<C>" : "Norm<C, " + std::to_string(static_cast<int64_t>(order)) + ">";
+  }
+
   std::string accumulator_;
   PoolOrders orders_;
 };
+
+std::string has_integer_order(const NodeView& node) {
+  const double order = order_of(node);
+  return order >= 1 && order <= kMostOrder && order == std::floor(order)
+             ? ""
+             : "norms of the order " + std::to_string(order) + " are not supported";
+}
 
 constexpr sdk::DTypeSet kReduced =
     sdk::kFloats | sdk::dtypes(GANTRY_INT32, GANTRY_INT64, GANTRY_UINT32, GANTRY_UINT64);
@@ -220,6 +243,7 @@ constexpr sdk::KernelRow kRows[] = {
     {"ArgMax", 1, sdk::kLatest, kOrdered, make<ArgExtreme>},
     {"ArgMin", 1, sdk::kLatest, kOrdered, make<ArgExtreme>},
     {"GlobalAveragePool", 1, sdk::kLatest, sdk::kFloats, make<GlobalPool>},
+    {"GlobalLpPool", 1, sdk::kLatest, sdk::kFloats, make<GlobalPool>, {}, has_integer_order},
     {"GlobalMaxPool", 1, sdk::kLatest, sdk::kFloats, make<GlobalPool>},
     {"ReduceL1", 1, sdk::kLatest, kReduced, make<Reduce, 2>, kAxes},
     {"ReduceL2", 1, sdk::kLatest, kReduced, make<Reduce, 2>, kAxes},
