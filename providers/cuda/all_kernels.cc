@@ -31,8 +31,11 @@ std::vector<sdk::KernelTable> all_kernels() {
       grid_kernels(),
       roi_kernels(),
       unpool_kernels(),
+      deform_conv_kernels(),
       lrn_kernels(),
       mean_variance_kernels(),
+      moments_kernels(),
+      einsum_kernels(),
   };
 }
 

@@ -34,7 +34,10 @@ sdk::KernelTable pad_kernels();
 sdk::KernelTable grid_kernels();
 sdk::KernelTable roi_kernels();
 sdk::KernelTable unpool_kernels();
+sdk::KernelTable deform_conv_kernels();
 sdk::KernelTable lrn_kernels();
 sdk::KernelTable mean_variance_kernels();
+sdk::KernelTable moments_kernels();
+sdk::KernelTable einsum_kernels();
 
 }  // namespace gantry::cuda

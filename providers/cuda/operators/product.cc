@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "../product_chain.h"
+#include "batched_product.h"
 #include "operators.h"
 #include "product_call.h"
 #include "rows_product.h"
@@ -320,9 +321,6 @@ std::string is_matrix_integer(const NodeView& node) {
   const uint32_t b = node.input(1).dtype();
   return b == GANTRY_INT8 || b == GANTRY_UINT8 ? "" : "the type of input 1 is not known";
 }
-
-constexpr sdk::DTypeSet kFactors =
-    sdk::kFloats | sdk::dtypes(GANTRY_INT32, GANTRY_INT64, GANTRY_UINT32, GANTRY_UINT64);
 
 constexpr sdk::KernelRow kRows[] = {
     {"Gemm", 7, sdk::kLatest, kFactors, make<Gemm>},
