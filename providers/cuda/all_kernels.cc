@@ -36,6 +36,8 @@ std::vector<sdk::KernelTable> all_kernels() {
       mean_variance_kernels(),
       moments_kernels(),
       einsum_kernels(),
+      fourier_kernels(),
+      filter_kernels(),
   };
 }
 
