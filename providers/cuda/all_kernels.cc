@@ -36,6 +36,7 @@ std::vector<sdk::KernelTable> all_kernels() {
       mean_variance_kernels(),
       moments_kernels(),
       einsum_kernels(),
+      det_kernels(),
       fourier_kernels(),
       filter_kernels(),
   };

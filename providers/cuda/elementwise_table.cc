@@ -217,6 +217,7 @@ constexpr Row kRows[] = {
     {"Sqrt", 6, kLatest, kFloats},
     {"Sub", 7, kLatest, kNumbers},
     {"Sum", 8, kLatest, kFloats, nullptr, sum},
+    {"SwiGLU", 28, kLatest, kFloats, "Swish({0}, {alpha:1}) * {1}"},
     {"Swish", 24, kLatest, kFloats, "Swish({0}, {alpha:1})"},
     {"Tan", 7, kLatest, kFloats},
     {"Tanh", 6, kLatest, kFloats},

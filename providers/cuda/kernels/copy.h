@@ -78,4 +78,16 @@ struct GatherNdParameters {
   long long extents[MOST_AXES];
   long long strides[MOST_AXES];
 };
+
+// Sequences in a tensor [times, batch, inner], or [batch, times, inner].
+struct ReverseParameters {
+  void* target;
+  const void* source;
+  const void* indices;  // length of each sequence
+  long long count;
+  Divisor inner;    // words of an element of a sequence
+  Divisor columns;  // extent of the second axis
+  long long times;
+  int is_time_first;
+};
 #endif

@@ -35,3 +35,19 @@ KERNEL(GatherNdParameters) {
   }
 }
 #endif
+#ifdef REVERSE
+KERNEL(ReverseParameters) {
+  FOR_EACH(i, p.count) {
+    const Index place = quotient(i, p.inner);
+    const Index inner = i - place * (Index)p.inner.divisor;
+    const i64 row = (i64)quotient(place, p.columns);
+    const i64 column = (i64)place - row * p.columns.divisor;
+    const i64 time = p.is_time_first ? row : column;
+    const i64 given = (i64)((const Number*)p.indices)[p.is_time_first ? column : row];
+    const i64 length = given < p.times ? given : p.times;
+    const i64 step = time < length ? length - 1 - 2 * time : 0;
+    const i64 from = (i64)place + step * (p.is_time_first ? (i64)p.columns.divisor : 1);
+    ((Word*)p.target)[i] = ((const Word*)p.source)[from * p.inner.divisor + inner];
+  }
+}
+#endif

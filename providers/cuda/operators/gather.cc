@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that read or write by number: Gather, GatherElements, GatherND, ScatterElements,
-// ScatterND. An index outside of its axis reads the nearest element and writes nothing: a device
-// cannot stop for it.
+// Operators that read or write by number: Gather, GatherElements, GatherND, ReverseSequence,
+// ScatterElements, ScatterND. An index outside of its axis reads the nearest element and writes
+// nothing: a device cannot stop for it.
 #include <algorithm>
 
 #include "../kernel_texts.h"
@@ -35,6 +35,15 @@ void launch_gather(Planner& planner, const std::string& which, const Parameters&
                   {&parameters.indices, Planner::in(1)}});
 }
 
+// Bytes of the words that rows of `inner` elements are moved in, and how many of them make a row.
+int64_t widened_bytes(int64_t element_bytes, int64_t& inner) {
+  while (element_bytes < 16 && inner > 0 && inner % 2 == 0) {
+    inner /= 2;
+    element_bytes *= 2;
+  }
+  return element_bytes;
+}
+
 void check_rank(size_t rank) {
   if (rank > MOST_AXES) {
     throw sdk::Error(GANTRY_UNSUPPORTED, "a tensor of " + std::to_string(rank) +
@@ -64,11 +73,7 @@ class Gather final : public Operation {
     const Buffer y = planner.output(0, x.dtype, shape);
     if (count_of(shape) == 0) return;
     int64_t inner = count_of(x.shape, axis + 1, x.shape.size());
-    int64_t bytes = bytes_of(x.dtype);
-    while (bytes < 16 && inner % 2 == 0) {
-      inner /= 2;
-      bytes *= 2;
-    }
+    const int64_t bytes = widened_bytes(bytes_of(x.dtype), inner);
     GatherParameters parameters = {};
     parameters.count = count_of(x.shape, 0, axis) * indices.element_count() * inner;
     parameters.inner = divisor_of(inner);
@@ -162,6 +167,35 @@ class GatherND final : public Operation {
   size_t batch_;
 };
 
+// The first elements of each sequence backwards; a length outside of the axis counts as its end.
+class ReverseSequence final : public Operation {
+ public:
+  explicit ReverseSequence(const NodeView& node)
+      : is_time_first_(node.get_int("time_axis", 0) == 0) {}
+  void plan(Planner& planner) const override {
+    const InputFacts& x = planner.input(0);
+    if (x.rank() < 2 || planner.shape(1) != Extents{x.shape[is_time_first_ ? 1 : 0]}) {
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT, "lengths of the shape " +
+                                                    text_of(planner.shape(1)) +
+                                                    " do not fit sequences of " + text_of(x.shape));
+    }
+    const Buffer y = planner.output(0, x.dtype, x.shape);
+    if (x.element_count() == 0) return;
+    int64_t inner = count_of(x.shape, 2, x.shape.size());
+    const int64_t bytes = widened_bytes(bytes_of(x.dtype), inner);
+    ReverseParameters parameters = {};
+    parameters.count = x.shape[0] * x.shape[1] * inner;
+    parameters.inner = divisor_of(inner);
+    parameters.columns = divisor_of(x.shape[1]);
+    parameters.times = x.shape[is_time_first_ ? 0 : 1];
+    parameters.is_time_first = is_time_first_ ? 1 : 0;
+    launch_gather(planner, "REVERSE", parameters, y, bytes);
+  }
+
+ private:
+  bool is_time_first_;
+};
+
 // The data, then the updates over them.
 class Scatter final : public Operation {
  public:
@@ -227,12 +261,21 @@ std::string has_known_reduction(const NodeView& node) {
   return "the reduction " + reduction + " is not known";
 }
 
+std::string has_first_axes(const NodeView& node) {
+  const int64_t time = node.get_int("time_axis", 0);
+  const int64_t batch = node.get_int("batch_axis", 1);
+  return (time == 0 && batch == 1) || (time == 1 && batch == 0)
+             ? ""
+             : "the axes of time and batch are not 0 and 1";
+}
+
 constexpr sdk::DTypeSet kMoved = sdk::kFixedSize;
 
 constexpr sdk::KernelRow kGather[] = {
     {"Gather", 1, sdk::kLatest, kMoved, make<Gather>, {}, has_integers},
     {"GatherElements", 11, sdk::kLatest, kMoved, make<GatherElements>, {}, has_integers},
     {"GatherND", 11, sdk::kLatest, kMoved, make<GatherND>, {}, has_integers},
+    {"ReverseSequence", 10, sdk::kLatest, kMoved, make<ReverseSequence>, {}, has_first_axes},
 };
 
 constexpr sdk::Marks overwriting() {

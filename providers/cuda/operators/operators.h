@@ -39,6 +39,7 @@ sdk::KernelTable lrn_kernels();
 sdk::KernelTable mean_variance_kernels();
 sdk::KernelTable moments_kernels();
 sdk::KernelTable einsum_kernels();
+sdk::KernelTable det_kernels();
 sdk::KernelTable fourier_kernels();
 sdk::KernelTable filter_kernels();
 
