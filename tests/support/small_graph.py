@@ -28,3 +28,11 @@ def small_graph(text, inputs, constants=None, opset=21):
     imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(domain, 1) for domain in sorted(domains))]
     model = helper.make_model(graph, opset_imports=imports, ir_version=10)
     return onnx.shape_inference.infer_shapes(model, data_prop=True), arrays
+
+
+def typed_outputs(model, dtype):
+    """The model with the element type of outputs of which shape inference has none, as for operators whose old versions it does not know."""
+    for info in model.graph.output:
+        if not info.type.tensor_type.elem_type:
+            info.type.tensor_type.elem_type = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    return model

@@ -8,7 +8,9 @@ import onnx
 from onnx.backend.test import BackendTest
 from onnx.backend.test.loader import load_model_tests
 
-TAKEN_AT_LEAST = 950  # cases whose every node runs on the device
+TAKEN_AT_LEAST = 1187  # cases whose every node runs on the device
+# Of sums of numbers up to 45 that cancel out, the case expects what the rounding of another algorithm leaves: 1.9e-7.
+ROUNDING_OF_SUMS = {"test_dft_inverse": 5e-7, "test_dft_inverse_opset19": 5e-7}
 
 
 def arrays(values):
@@ -21,7 +23,8 @@ def run_case(cuda, case):
         _, outputs = cuda.run(case.model, feeds)
         ours = [outputs[info.name] for info in case.model.graph.output]
         is_half = any(value.dtype == np.float16 for value in ours)  # rounded once here, after each step there
-        BackendTest.assert_similar_outputs(arrays(expected), ours, max(case.rtol, 2e-3 if is_half else 0), case.atol)
+        BackendTest.assert_similar_outputs(arrays(expected), ours, max(case.rtol, 2e-3 if is_half else 0),
+                                           ROUNDING_OF_SUMS.get(case.name, case.atol))
 
 
 def test_what_the_device_takes_is_right(cuda):
