@@ -35,7 +35,6 @@ using sdk::kIntegers;
 using sdk::kLatest;
 using sdk::kNumbers;
 using sdk::kSigned;
-using sdk::kUnsigned;
 
 // {0} op ({1} op ...), of two or more.
 std::string fold(const NodeView& node) {
@@ -87,11 +86,6 @@ std::string is_inf(const NodeView& node) {
 std::string modulo(const NodeView& node) {
   return node.get_int("fmod", 0) != 0 ? "Fmod({0}, {1})" : "Mod({0}, {1})";
 }
-std::string is_modulo(const NodeView& node) {
-  const bool is_float = (sdk::dtype_bit(node.input(0).dtype()) & kFloats) != 0;
-  return is_float && node.get_int("fmod", 0) == 0 ? "Mod of floats is taken with fmod only" : "";
-}
-
 std::string shift(const NodeView& node) {
   return node.get_string("direction", "") == "LEFT" ? "ShiftLeft({0}, {1})"
                                                     : "ShiftRight({0}, {1})";
@@ -159,7 +153,7 @@ constexpr Row kRows[] = {
     {"BatchNormalization", 9, kLatest, kFloats,
      "Normalize({0}, ({T}){1}, ({T}){2}, ({T}){3}, ({T}){4}, {epsilon:1e-5})", nullptr,
      is_inference},
-    {"BitShift", 11, kLatest, kUnsigned, nullptr, shift},
+    {"BitShift", 11, kLatest, kIntegers, nullptr, shift},
     {"BitwiseAnd", 18, kLatest, kIntegers},
     {"BitwiseNot", 18, kLatest, kIntegers},
     {"BitwiseOr", 18, kLatest, kIntegers},
@@ -194,7 +188,7 @@ constexpr Row kRows[] = {
     {"Mean", 8, kLatest, kFloats, nullptr, mean},
     {"Min", 8, kLatest, kNumbers, nullptr, fold},
     {"Mish", 18, kLatest, kFloats},
-    {"Mod", 10, kLatest, kNumbers, nullptr, modulo, is_modulo},
+    {"Mod", 10, kLatest, kNumbers, nullptr, modulo},
     {"Mul", 7, kLatest, kNumbers},
     {"Neg", 6, kLatest, kFloats | kSigned},
     {"Not", 1, kLatest, kBool},

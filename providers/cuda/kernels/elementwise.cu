@@ -84,6 +84,13 @@ template <class T> inline T Mod(T a, T b) {
   const T rest = (T)(a % b);
   return rest != (T)0 && (rest < (T)0) != (b < (T)0) ? (T)(rest + b) : rest;
 }
+template <class F> inline F float_mod(F a, F b) {
+  const F rest = fmod_(a, b);
+  if (rest == 0) return b < 0 ? -(F)0 : (F)0;
+  return (rest < 0) != (b < 0) ? rest + b : rest;
+}
+inline float Mod(float a, float b) { return float_mod(a, b); }
+inline double Mod(double a, double b) { return float_mod(a, b); }
 // It has the dividend's, as in C.
 template <class T> inline T Fmod(T a, T b) {
   return b == (T)0 || is_minus_one(b) ? (T)0 : (T)(a % b);
@@ -126,11 +133,12 @@ template <class T> inline T BitwiseAnd(T a, T b) { return (T)(a & b); }
 template <class T> inline T BitwiseOr(T a, T b) { return (T)(a | b); }
 template <class T> inline T BitwiseXor(T a, T b) { return (T)(a ^ b); }
 template <class T> inline T BitwiseNot(T a) { return (T)~a; }
+// By too many bits, or by a negative number of them, only what the sign fills in is left.
 template <class T> inline T ShiftLeft(T a, T b) {
-  return b >= (T)(sizeof(T) * 8) ? (T)0 : (T)(a << b);
+  return (u64)b >= sizeof(T) * 8 ? (T)0 : (T)((u64)a << b);
 }
 template <class T> inline T ShiftRight(T a, T b) {
-  return b >= (T)(sizeof(T) * 8) ? (T)0 : (T)(a >> b);
+  return (u64)b >= sizeof(T) * 8 ? (a < (T)0 ? (T)-1 : (T)0) : (T)(a >> b);
 }
 template <class T> inline T Where(bool condition, T a, T b) { return condition ? a : b; }
 template <class T> inline T Identity(T x) { return x; }

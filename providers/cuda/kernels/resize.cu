@@ -1,29 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resize: each element is a weighted sum over TAPS elements along each of RESIZED axes. Index, T, C,
-// RANK, TAPS (1: nearest, 2: linear, 4: cubic), TRANSFORM and NEAREST (numbers, see resize.cc), ROUNDS
-// (sums become integers): given.
-inline float source_coordinate(const ResizeParameters& p, int axis, float x) {
-#if TRANSFORM == 0
-  return (x + 0.5f) / p.scale[axis] - 0.5f;
-#elif TRANSFORM == 1
-  const float offset = (float)p.in[axis] / 2.0f * (1.0f - (float)p.out[axis] / p.exact_out[axis]);
-  return offset + (x + 0.5f) / p.scale[axis] - 0.5f;
-#elif TRANSFORM == 2
-  return p.out[axis] == 1 ? 0.0f : (x + 0.5f) / p.scale[axis] - 0.5f;
-#elif TRANSFORM == 3
-  return p.exact_out[axis] == 1.0f ? 0.0f : x * (float)(p.in[axis] - 1) / (p.exact_out[axis] - 1.0f);
-#else
-  return x / p.scale[axis];
-#endif
-}
-
-inline i64 clamped(float at, i64 extent) {
-  if (!(at > 0)) return 0;
-  return at >= (float)extent ? extent - 1 : (i64)at < extent ? (i64)at : extent - 1;
-}
+// Resize: each element is a weighted sum over TAPS elements along each of RESIZED axes. Index, RANK,
+// TAPS (1: nearest, 2: linear, 4: cubic), NEAREST (a number, see resize.cc) and what resize_place.cu
+// asks for: given.
 
 // Where the taps of an axis begin, and their weights.
-inline i64 taps_of(const ResizeParameters& p, int axis, float x, C* weights) {
+inline i64 taps_of(const ResizeParameters& p, const ResizeAxis& axis, float x, C* weights) {
 #if TAPS == 1
   // What is a half but for the rounding of the quotient counts as one.
   const float slack = fabs_(x) * 2.384185791015625e-07f;
@@ -35,7 +16,7 @@ inline i64 taps_of(const ResizeParameters& p, int axis, float x, C* weights) {
 #elif NEAREST == 2
   return (i64)floor_(x);
 #elif NEAREST == 4
-  return (i64)(p.scale[axis] < 1 ? ceil_(x) : floor_(x));
+  return (i64)(axis.scale < 1 ? ceil_(x) : floor_(x));
 #else
   return (i64)ceil_(x);
 #endif
@@ -64,30 +45,37 @@ KERNEL(ResizeParameters) {
     i64 offset = 0;
     i64 begin[RANK];
     C weights[RANK][TAPS];
+    bool is_beyond = false;
 #pragma unroll
     for (int axis = RANK - 1; axis >= 0; --axis) {
       const Index rest = axis > 0 ? quotient(n, p.extents[axis]) : 0;
       const i64 at = (i64)(axis > 0 ? n - rest * (Index)p.extents[axis].divisor : n);
       n = rest;
-      if (p.is_resized[axis]) {
-        begin[axis] = taps_of(p, axis, source_coordinate(p, axis, (float)at), weights[axis]);
+      if (p.axes[axis].is_resized) {
+        const float place = source_coordinate(p.axes[axis], (float)at);
+        is_beyond = is_beyond || is_outside(p.axes[axis], place);
+        begin[axis] = taps_of(p, p.axes[axis], place, weights[axis]);
       } else {
         offset += at * p.strides[axis];
       }
     }
+    if (is_beyond) {
+      ((T*)p.result)[i] = resized((C)p.outside);
+      continue;
+    }
     C sum = 0;
     int combinations = 1;
-    for (int axis = 0; axis < RANK; ++axis) combinations *= p.is_resized[axis] ? TAPS : 1;
+    for (int axis = 0; axis < RANK; ++axis) combinations *= p.axes[axis].is_resized ? TAPS : 1;
     for (int tap = 0; tap < combinations; ++tap) {
       int rest = tap;
       i64 place = offset;
       C weight = 1;
 #pragma unroll
       for (int axis = 0; axis < RANK; ++axis) {
-        if (!p.is_resized[axis]) continue;
+        if (!p.axes[axis].is_resized) continue;
         const int digit = rest % TAPS;
         rest /= TAPS;
-        place += clamped((float)(begin[axis] + digit), p.in[axis]) * p.strides[axis];
+        place += clamped((float)(begin[axis] + digit), p.axes[axis].in) * p.strides[axis];
         weight *= weights[axis][digit];
       }
 #if TAPS == 1
@@ -96,13 +84,6 @@ KERNEL(ResizeParameters) {
       sum += weight * (C)load(((const T*)p.source)[place]);
 #endif
     }
-#if ROUNDS
-    const C whole = rint_(sum);
-    ((T*)p.result)[i] = whole <= (C)Limits<T>::lowest()    ? Limits<T>::lowest()
-                        : whole >= (C)Limits<T>::highest() ? Limits<T>::highest()
-                                                           : (T)whole;
-#else
-    ((T*)p.result)[i] = store<T>(sum);
-#endif
+    ((T*)p.result)[i] = resized(sum);
   }
 }

@@ -3,17 +3,35 @@
 #ifndef GANTRY_CUDA_RESIZE
 #define GANTRY_CUDA_RESIZE
 #include "index.h"
+struct ResizeAxis {
+  long long in, out;
+  float scale;
+  float exact_out;  // the extent before it was rounded
+  float begin, end;  // of the part that is taken, if one is
+  int is_resized;
+};
+
 struct ResizeParameters {
   void* result;
   const void* source;
   long long count;
   Divisor extents[MOST_AXES];    // of the result
   long long strides[MOST_AXES];  // of the source
-  long long in[MOST_AXES];
-  long long out[MOST_AXES];
-  float scale[MOST_AXES];
-  float exact_out[MOST_AXES];  // the extent before it was rounded
-  int is_resized[MOST_AXES];
+  struct ResizeAxis axes[MOST_AXES];
   float cubic_a;
+  double outside;  // where the part that is taken goes beyond the source
+};
+
+// Along one axis: [outer, in, inner] to [outer, out, inner].
+struct ResizePassParameters {
+  void* result;
+  const void* source;
+  long long count;  // of results
+  Divisor out, inner;
+  struct ResizeAxis axis;
+  long long taps;
+  float cubic_a;
+  double stretch;  // of distances, as the weights see them: at most 1
+  double outside;
 };
 #endif

@@ -4,25 +4,28 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "../kernel_texts.h"
 #include "operators.h"
+#include "resize_axes.h"
 
 namespace gantry::cuda {
 namespace {
 
 using sdk::NodeView;
 
-// By their numbers in the kernel's text.
-constexpr const char* kTransforms[] = {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
-                                       "align_corners", "asymmetric"};
+// By their numbers in the kernel's text. Upsample rounds down, as the first version of Resize does
+// where it enlarges.
 constexpr const char* kNearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+constexpr int kFloor = 2;
+constexpr int kFloorIfEnlarged = 4;
 
-template <size_t N>
-int number_of(const char* const (&names)[N], const std::string& name) {
-  const auto* const found = std::find(std::begin(names), std::end(names), name);
-  return found == std::end(names) ? -1 : static_cast<int>(found - std::begin(names));
+int nearest_of(const NodeView& node) {
+  if (node.op_type() == "Upsample") return kFloor;
+  if (node.since_version() <= 10) return kFloorIfEnlarged;
+  const std::string name = node.get_string("nearest_mode", "round_prefer_floor");
+  const auto* const found = std::find(std::begin(kNearest), std::end(kNearest), name);
+  return found == std::end(kNearest) ? -1 : static_cast<int>(found - std::begin(kNearest));
 }
 
 // By its number of elements along an axis; 0: there is none.
@@ -32,139 +35,161 @@ int taps_of(const std::string& mode) {
   return mode == "cubic" ? 4 : 0;
 }
 
-// Upsample, and the first version of Resize, begin at the outer edge and round down, which Resize
-// does where it enlarges only.
-constexpr int kAsymmetric = 4;
-constexpr int kFloor = 2;
-constexpr int kFloorIfEnlarged = 4;
+std::string define(const char* name, int64_t value) {
+  return std::string("#define ") + name + " " + std::to_string(value) + "\n";
+}
 
 class Resize final : public Operation {
  public:
   explicit Resize(const NodeView& node)
-      : taps_(taps_of(node.get_string("mode", "nearest"))),
-        transform_(kAsymmetric),
-        nearest_(node.op_type() == "Upsample" ? kFloor : kFloorIfEnlarged),
+      : rule_(node),
+        taps_(taps_of(node.get_string("mode", "nearest"))),
+        nearest_(nearest_of(node)),
         cubic_a_(node.get_float("cubic_coeff_a", -0.75F)),
-        axes_(node.get_ints("axes")),
-        scales_(node.get_floats("scales")),
-        scales_slot_(node.since_version() > 10 ? 2 : 1) {
-    if (node.since_version() == 1)
-      scales_ = {1, 1, node.get_float("height_scale", 1), node.get_float("width_scale", 1)};
-    if (node.since_version() > 10) {
-      transform_ =
-          number_of(kTransforms, node.get_string("coordinate_transformation_mode", "half_pixel"));
-      nearest_ = number_of(kNearest, node.get_string("nearest_mode", "round_prefer_floor"));
-    }
-  }
+        outside_(node.get_float("extrapolation_value", 0)),
+        antialiases_(taps_ > 1 && node.get_int("antialias", 0) != 0),
+        excludes_outside_(taps_ > 1 && node.get_int("exclude_outside", 0) != 0) {}
 
   void plan(Planner& planner) const override {
     const InputFacts& x = planner.input(0);
     if (x.shape.empty() || x.shape.size() > MOST_AXES)
       throw sdk::Error(GANTRY_UNSUPPORTED, "resizing of the shape " + text_of(x.shape));
+    const std::vector<ResizeAxis> axes = rule_.axes(planner);
+    Extents shape;
+    for (const ResizeAxis& axis : axes) shape.push_back(axis.out);
+    const Buffer y = planner.output(0, x.dtype, shape);
+    if (count_of(shape) == 0) return;
+    if (x.element_count() == 0)
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT, "an input without elements cannot be enlarged");
+    const bool is_changed = std::any_of(axes.begin(), axes.end(),
+                                        [](const auto& axis) { return axis.is_resized != 0; });
+    if ((antialiases_ || excludes_outside_) && is_changed) {
+      plan_passes(planner, axes, y);
+    } else {
+      plan_whole(planner, axes, shape, y);
+    }
+  }
+
+ private:
+  [[nodiscard]] bool is_float(const Planner& planner) const {
+    return (sdk::dtype_bit(planner.input(0).dtype) & sdk::kFloats) != 0;
+  }
+  // What is computed with: a float that holds the elements, where they are interpolated.
+  [[nodiscard]] std::string computed(const Planner& planner) const {
+    const uint32_t dtype = planner.input(0).dtype;
+    if (taps_ == 1 || is_float(planner)) return computed_name(dtype);
+    return bytes_of(dtype) < 4 ? "float" : "double";
+  }
+  [[nodiscard]] double outside(const Planner& planner) const {
+    return is_float(planner) ? outside_ : std::nearbyint(outside_);
+  }
+  // What both kernels are given, with results of the type `result`.
+  [[nodiscard]] std::string body(const Planner& planner, int64_t count, const std::string& result,
+                                 bool rounds) const {
+    return std::string("\ntypedef ") + index_type(count < int64_t{1} << 31) + " Index;\ntypedef " +
+           result + " T;\ntypedef " + computed(planner) + " C;\n" +
+           define("TRANSFORM", rule_.transform()) + define("ROUNDS", rounds ? 1 : 0) +
+           std::string(kernel_text("resize_place.cu"));
+  }
+
+  // All axes at once: as many elements as there are combinations.
+  void plan_whole(Planner& planner, const std::vector<ResizeAxis>& axes, const Extents& shape,
+                  const Buffer& y) const {
+    const InputFacts& x = planner.input(0);
     ResizeParameters p = {};
-    const Extents shape = measure(planner, p);
     p.count = count_of(shape);
     p.cubic_a = cubic_a_;
-    const Buffer y = planner.output(0, x.dtype, shape);
-    if (p.count == 0) return;
+    p.outside = outside(planner);
+    std::copy(axes.begin(), axes.end(), p.axes);
     Walk walk{shape, {dense_strides(x.shape)}};
     walk.write_extents(p.extents);
     walk.write_strides(0, p.strides);
-    const bool is_float = (sdk::dtype_bit(x.dtype) & sdk::kFloats) != 0;
-    // Integers that a float holds are computed in it.
-    const std::string computed = taps_ == 1 || is_float  ? computed_name(x.dtype)
-                                 : bytes_of(x.dtype) < 4 ? "float"
-                                                         : "double";
-    const std::string body =
-        std::string("\ntypedef ") + index_type(walk.is_small()) + " Index;\ntypedef " +
-        type_name(x.dtype) + " T;\ntypedef " + computed + " C;\n#define RANK " +
-        std::to_string(shape.size()) + "\n#define TAPS " + std::to_string(taps_) +
-        "\n#define TRANSFORM " + std::to_string(transform_) + "\n#define NEAREST " +
-        std::to_string(nearest_) + "\n#define ROUNDS " + (taps_ > 1 && !is_float ? "1\n" : "0\n") +
-        std::string(kernel_text("resize.cu"));
-    planner.launch(kernel_source({"index.h", "index.cu", "resize.h"}, body),
+    const std::string text =
+        body(planner, p.count, type_name(x.dtype), taps_ > 1 && !is_float(planner)) +
+        define("RANK", static_cast<int64_t>(shape.size())) + define("TAPS", taps_) +
+        define("NEAREST", nearest_) + std::string(kernel_text("resize.cu"));
+    planner.launch(kernel_source({"index.h", "index.cu", "resize.h"}, text),
                    blocks_for(planner, p.count), kThreads, p,
                    {{&p.result, y}, {&p.source, Planner::in(0)}});
   }
 
- private:
-  // The result's shape, and the scales.
-  [[nodiscard]] Extents measure(const Planner& planner, ResizeParameters& p) const {
+  // One axis after the other, first those that become smaller; what is between is not rounded.
+  void plan_passes(Planner& planner, const std::vector<ResizeAxis>& axes, const Buffer& y) const {
     const InputFacts& x = planner.input(0);
-    Extents axes = axes_;
-    if (axes.empty()) {
-      axes.resize(x.shape.size());
-      std::iota(axes.begin(), axes.end(), 0);
+    std::vector<size_t> order;
+    for (size_t axis = 0; axis < axes.size(); ++axis) {
+      if (axes[axis].is_resized) order.push_back(axis);
     }
-    const std::vector<float> scales = scales_of(planner);
-    const bool by_scale = !scales.empty();
-    const auto given = by_scale               ? scales.size()
-                       : planner.has_input(3) ? planner.host_integers(3).size()
-                                              : size_t{0};
-    if (given != axes.size()) {
-      throw sdk::Error(GANTRY_INVALID_ARGUMENT, std::to_string(given) + " scales or sizes for " +
-                                                    std::to_string(axes.size()) + " axes");
-    }
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return axes[a].out * axes[b].in < axes[b].out * axes[a].in;
+    });
     Extents shape = x.shape;
-    for (size_t axis = 0; axis < shape.size(); ++axis) {
-      p.in[axis] = p.out[axis] = shape[axis];
-      p.scale[axis] = 1;
+    Buffer from = Planner::in(0);
+    for (const size_t axis : order) {
+      shape[axis] = axes[axis].out;
+      const bool is_last = axis == order.back();
+      const auto bytes = static_cast<uint64_t>(count_of(shape)) * sizeof(double);
+      const Buffer to = is_last ? y : planner.scratch(bytes);
+      plan_pass(planner, axes[axis], {shape, axis, axis == order.front(), is_last}, from, to);
+      from = to;
     }
-    for (size_t i = 0; i < axes.size(); ++i) {
-      const auto axis = static_cast<size_t>(checked_axis(axes[i], x.rank(), "an axis"));
-      const auto extent = static_cast<float>(shape[axis]);
-      if (by_scale) {
-        p.scale[axis] = scales[i];
-        p.exact_out[axis] = extent * p.scale[axis];
-        shape[axis] = static_cast<int64_t>(std::floor(p.exact_out[axis]));
-      } else {
-        shape[axis] = planner.host_integers(3)[i];
-        p.exact_out[axis] = static_cast<float>(shape[axis]);
-        p.scale[axis] = extent == 0 ? 1 : p.exact_out[axis] / extent;
-      }
-      p.out[axis] = shape[axis];
-      p.is_resized[axis] = p.in[axis] != p.out[axis] || p.scale[axis] != 1 ? 1 : 0;
-    }
-    return shape;
   }
 
-  // Those of the attribute, or of the input; none: sizes are given.
-  [[nodiscard]] std::vector<float> scales_of(const Planner& planner) const {
-    if (!scales_.empty() || !planner.has_input(scales_slot_)) return scales_;
-    const InputFacts& input = planner.input(scales_slot_);
-    const auto* scales = static_cast<const float*>(input.host_data);
-    return {scales, scales + input.element_count()};
+  struct Pass {
+    Extents shape;  // of the result
+    size_t axis;
+    bool is_first;
+    bool is_last;
+  };
+
+  void plan_pass(Planner& planner, const ResizeAxis& axis, const Pass& pass, const Buffer& from,
+                 const Buffer& to) const {
+    ResizePassParameters p = {};
+    p.count = count_of(pass.shape);
+    p.out = divisor_of(axis.out);
+    p.inner = divisor_of(count_of(pass.shape, pass.axis + 1, pass.shape.size()));
+    p.axis = axis;
+    p.cubic_a = cubic_a_;
+    p.outside = outside(planner);
+    p.stretch = antialiases_ ? std::min(1.0, static_cast<double>(axis.scale)) : 1.0;
+    p.taps = 2 - 2 * (static_cast<int64_t>(std::floor(-taps_ / 2 / p.stretch)) + 1);
+    const std::string dtype = type_name(planner.input(0).dtype);
+    const std::string between = computed(planner);
+    const std::string text =
+        body(planner, p.count, pass.is_last ? dtype : between, pass.is_last && !is_float(planner)) +
+        "typedef " + (pass.is_first ? dtype : between) + " S;\n" +
+        define("CUBIC", taps_ == 4 ? 1 : 0) +
+        define("EXCLUDES_OUTSIDE", excludes_outside_ ? 1 : 0) +
+        std::string(kernel_text("resize_pass.cu"));
+    planner.launch(kernel_source({"index.h", "index.cu", "copy.h", "copy.cu", "resize.h"}, text),
+                   blocks_for(planner, p.count), kThreads, p, {{&p.result, to}, {&p.source, from}});
   }
 
+  ResizeRule rule_;
   int taps_;
-  int transform_;
   int nearest_;
   float cubic_a_;
-  Extents axes_;
-  std::vector<float> scales_;  // of the attribute; empty: they are an input
-  int scales_slot_;
+  double outside_;
+  bool antialiases_;
+  bool excludes_outside_;
 };
 
-std::string is_supported(const NodeView& node) {
+std::string is_known(const NodeView& node) {
   const std::string mode = node.get_string("mode", "nearest");
   if (taps_of(mode) == 0) return "the mode " + mode + " is not known";
-  const std::string transform = node.get_string("coordinate_transformation_mode", "half_pixel");
-  if (number_of(kTransforms, transform) < 0)
-    return "the coordinate transformation " + transform + " is not supported";
-  if (number_of(kNearest, node.get_string("nearest_mode", "round_prefer_floor")) < 0)
-    return "the nearest mode is not known";
-  if (node.get_int("antialias", 0) != 0 || node.get_int("exclude_outside", 0) != 0)
-    return "antialiasing and weights without what is outside are not supported";
-  if (node.get_string("keep_aspect_ratio_policy", "stretch") != "stretch")
-    return "sizes that keep the aspect ratio are not supported";
-  return "";
+  if (ResizeRule(node).transform() < 0) return "the coordinate transformation is not known";
+  if (nearest_of(node) < 0) return "the nearest mode is not known";
+  const std::string policy = node.get_string("keep_aspect_ratio_policy", "stretch");
+  return policy == "stretch" || policy == "not_larger" || policy == "not_smaller"
+             ? ""
+             : "the policy " + policy + " is not known";
 }
 
 constexpr sdk::KernelRow kRows[] = {
-    {"Resize", 10, 10, sdk::kNumbers, make<Resize, 2>, host_marks(2), is_supported},
-    {"Resize", 11, sdk::kLatest, sdk::kNumbers, make<Resize, 14>, host_marks(14), is_supported},
-    {"Upsample", 1, 8, sdk::kNumbers, make<Resize>, {}, is_supported},
-    {"Upsample", 9, 10, sdk::kNumbers, make<Resize, 2>, host_marks(2), is_supported},
+    {"Resize", 10, 10, sdk::kNumbers, make<Resize, 2>, host_marks(2), is_known},
+    {"Resize", 11, sdk::kLatest, sdk::kNumbers, make<Resize, 14>, host_marks(14), is_known},
+    {"Upsample", 1, 8, sdk::kNumbers, make<Resize>, {}, is_known},
+    {"Upsample", 9, 10, sdk::kNumbers, make<Resize, 2>, host_marks(2), is_known},
 };
 
 }  // namespace

@@ -98,3 +98,19 @@ def test_the_largest_unsigned_number_divides_like_others(agrees, dtype):
     a = np.array([most, most - 1, 200, 5, 0], dtype)
     b = np.full(5, most, dtype)
     agrees(*small_graph("y = Div(a, b)\n z = Mod(a, b)\n w = Mod<fmod=1>(a, b)", {"a": a, "b": b}))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
+def test_remainders_of_floats(agrees, dtype):
+    a = np.array([5.5, -5.5, 5.5, -5.5, 6, -6, 0, 7, np.inf, 3, 3], dtype)
+    b = np.array([2, 2, -2, -2, 3, -3, -2, 0, 2, np.inf, -np.inf], dtype)
+    agrees(*small_graph("y = Mod(a, b)", {"a": a, "b": b}, opset=28))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint64])
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+def test_shifts(agrees, dtype, direction):
+    bits = 8 * np.dtype(dtype).itemsize
+    amounts = np.array([0, 1, 3, bits - 1, bits, 100, *([-1, -bits] if np.dtype(dtype).kind == "i" else [])]).astype(dtype)
+    numbers = np.array([[0], [1], [77], [-1], [-128], [np.iinfo(dtype).max]]).astype(dtype)
+    agrees(*small_graph(f'y = BitShift<direction="{direction}">(a, b)', {"a": np.broadcast_to(numbers, (6, amounts.size)).copy(), "b": amounts}, opset=28))

@@ -213,6 +213,48 @@ def test_resize_of_the_first_version(cuda):
             check(cuda, f'y = Resize<mode="{mode}">(x, s)', {"x": random(2, 2, 7, 9)}, {"s": np.array(scales, np.float32)}, opset=10)
 
 
+SCALES = [[1, 1, 2.5, 3], [1, 1, 0.4, 0.3], [1, 1, 0.15, 2.2], [1, 0.7, 1, 0.6]]
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize("attributes", ["antialias=1", "exclude_outside=1", "antialias=1, exclude_outside=1"])
+@pytest.mark.parametrize("scales", SCALES)
+def test_filters(cuda, mode, attributes, scales):
+    check(cuda, f'y = Resize<mode="{mode}", {attributes}>(x, , s)', {"x": random(2, 5, 19, 23)}, {"s": np.array(scales, np.float32)})
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.uint8, np.int32])
+def test_filters_of_types(cuda, dtype):
+    feeds = {"x": (random(1, 2, 19, 23) * 50).astype(dtype)}
+    check(cuda, 'y = Resize<mode="linear", antialias=1>(x, , s)', feeds, {"s": np.array([1, 1, 0.4, 0.3], np.float32)}, tolerance="f16" if dtype == np.float16 else "f32")
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("region", [[0, 0, 0.1, 0.2, 1, 1, 0.8, 0.9], [0, 0, -0.3, 0.5, 1, 1, 0.6, 1.4], [0, 0, 0, 0, 1, 1, 1, 1]])
+@pytest.mark.parametrize("size", [[2, 3, 7, 6], [2, 3, 1, 9], [2, 3, 5, 4]])
+def test_parts_that_are_resized(cuda, mode, region, size):
+    text = f'y = Resize<mode="{mode}", coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=7.5>(x, r, , s)'
+    check(cuda, text, {"x": random(2, 3, 5, 4)}, {"r": np.array(region, np.float32), "s": np.array(size)})
+
+
+def test_a_part_by_a_filter(cuda):
+    text = 'y = Resize<mode="linear", coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=-2.5, antialias=1, axes=[3, 2]>(x, r, , s)'
+    check(cuda, text, {"x": random(1, 2, 30, 40)}, {"r": np.array([-0.2, 0.1, 0.9, 1.2], np.float16), "s": np.array([9, 7])})
+
+
+@pytest.mark.parametrize("policy", ["stretch", "not_larger", "not_smaller"])
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_sizes_that_keep_the_aspect_ratio(cuda, policy, mode):
+    text = f'y = Resize<mode="{mode}", keep_aspect_ratio_policy="{policy}", axes=[2, 3]>(x, , , s)'
+    check(cuda, text, {"x": random(1, 2, 9, 14)}, {"s": np.array([7, 21])})
+
+
+def test_half_pixels_of_an_earlier_version(cuda):
+    text = 'y = Resize<mode="nearest", coordinate_transformation_mode="tf_half_pixel_for_nn", nearest_mode="floor">(x, r, s)'
+    constants = {"r": np.zeros(0, np.float32), "s": np.array([1, 1, 2.3, 0.6], np.float32)}
+    check(cuda, text, {"x": random(1, 2, 9, 14)}, constants, opset=11)
+
+
 @pytest.mark.parametrize("axes, shape", [("", [4, 9, 3]), ("<axes=[0, -1]>", [3, 4]), ("<axes=[1]>", [0])])
 @pytest.mark.parametrize("dtype", [np.float32, np.uint8, np.int64, np.bool_, np.float16])
 def test_center_crop_pad(cuda, axes, shape, dtype):
