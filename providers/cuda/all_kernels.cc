@@ -34,7 +34,6 @@ std::vector<sdk::KernelTable> all_kernels() {
       deform_conv_kernels(),
       lrn_kernels(),
       mean_variance_kernels(),
-      moments_kernels(),
       einsum_kernels(),
       det_kernels(),
       fourier_kernels(),

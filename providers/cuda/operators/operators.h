@@ -37,7 +37,6 @@ sdk::KernelTable unpool_kernels();
 sdk::KernelTable deform_conv_kernels();
 sdk::KernelTable lrn_kernels();
 sdk::KernelTable mean_variance_kernels();
-sdk::KernelTable moments_kernels();
 sdk::KernelTable einsum_kernels();
 sdk::KernelTable det_kernels();
 sdk::KernelTable fourier_kernels();

@@ -112,5 +112,5 @@ def test_remainders_of_floats(agrees, dtype):
 def test_shifts(agrees, dtype, direction):
     bits = 8 * np.dtype(dtype).itemsize
     amounts = np.array([0, 1, 3, bits - 1, bits, 100, *([-1, -bits] if np.dtype(dtype).kind == "i" else [])]).astype(dtype)
-    numbers = np.array([[0], [1], [77], [-1], [-128], [np.iinfo(dtype).max]]).astype(dtype)
+    numbers = np.array([[0], [1], [77], [-1], [-128], [2**63 - 1]]).astype(dtype)
     agrees(*small_graph(f'y = BitShift<direction="{direction}">(a, b)', {"a": np.broadcast_to(numbers, (6, amounts.size)).copy(), "b": amounts}, opset=28))
