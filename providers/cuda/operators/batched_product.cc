@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "product_call.h"
 
@@ -31,10 +32,13 @@ void plan_batched_product(Planner& planner, const BatchedProduct& product, const
   p.m = product.m;
   p.n = product.n;
   p.k = product.k;
-  p.a_row = product.a_is_transposed ? 1 : product.k;
-  p.a_column = product.a_is_transposed ? product.m : 1;
-  p.b_row = product.b_is_transposed ? 1 : product.n;
-  p.b_column = product.b_is_transposed ? product.k : 1;
+  const int64_t a_dense = product.a_is_transposed ? product.m : product.k;
+  const int64_t b_dense = product.b_is_transposed ? product.k : product.n;
+  p.a_row = product.a_row != 0 ? product.a_row : a_dense;
+  p.b_row = product.b_row != 0 ? product.b_row : b_dense;
+  p.a_column = p.b_column = 1;
+  if (product.a_is_transposed) std::swap(p.a_row, p.a_column);
+  if (product.b_is_transposed) std::swap(p.b_row, p.b_column);
   p.alpha = 1;
   walk.write_extents(p.batch_extents);
   walk.write_strides(0, p.a_batch);
@@ -49,6 +53,8 @@ void plan_batched_product(Planner& planner, const BatchedProduct& product, const
     shape.k = product.k;
     shape.a_is_transposed = product.a_is_transposed;
     shape.b_is_transposed = product.b_is_transposed;
+    shape.a_row = product.a_row == a_dense ? 0 : product.a_row;
+    shape.b_row = product.b_row == b_dense ? 0 : product.b_row;
     shape.batch = walk.count();
     shape.a_batch_stride = walk.strides[0][0];
     shape.b_batch_stride = walk.strides[1][0];

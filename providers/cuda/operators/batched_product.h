@@ -6,12 +6,15 @@
 
 namespace gantry::cuda {
 
-/// y = a b for each of a batch; a: [m, k], b: [k, n], y: [m, n], dense, one y behind the other.
+/// y = a b for each of a batch; a: [m, k], b: [k, n], y: [m, n], dense, one behind the other.
 struct BatchedProduct {
   uint32_t dtype = 0;  ///< of all of them; f32, f16, bf16, f64 or an integer of 32 or 64 bits
   int64_t m = 0, n = 0, k = 0;
   bool a_is_transposed = false;  ///< lies in memory as [k, m]
   bool b_is_transposed = false;  ///< lies in memory as [n, k]
+  /// Elements from a row as it lies in memory to the next, 0: dense. Those of a row lie side by
+  /// side.
+  int64_t a_row = 0, b_row = 0;
   Extents batch;                 ///< none: one product
   Extents a_strides, b_strides;  ///< in elements, of the axes of the batch
 };

@@ -200,12 +200,20 @@ class Joiner {
   struct Matrices {
     Buffer buffer;
     bool is_transposed = false;
+    int64_t row = 0;  // elements from a row as it lies to the next
     Extents batch_strides;
   };
 
   void multiply(const View& a, const View& b, const ProductLabels& labels, const Buffer& y) const {
-    const Matrices left = matrices(a, labels.batch, labels.rows, labels.inner);
-    const Matrices right = matrices(b, labels.batch, labels.inner, labels.columns);
+    Matrices left = matrices(a, labels.batch, labels.rows, labels.inner);
+    Matrices right = matrices(b, labels.batch, labels.inner, labels.columns);
+    Walk batch{extents_of(labels.batch), {left.batch_strides, right.batch_strides}};
+    batch.simplify();
+    if (batch.rank() > 1) {  // the library takes one stride for the batch
+      if (is_all_there(a, labels.batch)) left = copied(a, labels.batch, labels.rows, labels.inner);
+      if (is_all_there(b, labels.batch))
+        right = copied(b, labels.batch, labels.inner, labels.columns);
+    }
     BatchedProduct product;
     product.dtype = dtype_;
     product.m = count_of_labels(labels.rows);
@@ -213,10 +221,19 @@ class Joiner {
     product.k = count_of_labels(labels.inner);
     product.a_is_transposed = left.is_transposed;
     product.b_is_transposed = right.is_transposed;
+    product.a_row = left.row;
+    product.b_row = right.row;
     product.batch = extents_of(labels.batch);
     product.a_strides = left.batch_strides;
     product.b_strides = right.batch_strides;
     plan_batched_product(planner_, product, left.buffer, right.buffer, y);
+  }
+
+  // Whether the view has numbers of its own for each of the labels.
+  [[nodiscard]] bool is_all_there(const View& view, const std::string& labels) const {
+    return std::all_of(labels.begin(), labels.end(), [&](char label) {
+      return extents_.at(label) == 1 || view.stride(label) != 0;
+    });
   }
 
   // The stride with which the labels are walked as one axis, in their order; nothing: they are not.
@@ -237,22 +254,37 @@ class Joiner {
     return stride.value_or(0);
   }
 
-  // As they lie, if that is dense along rows or columns; else copied.
+  // As they lie, if the elements of their rows or columns lie side by side; else copied.
   [[nodiscard]] Matrices matrices(const View& view, const std::string& batch,
                                   const std::string& rows, const std::string& columns) const {
     const int64_t row_count = count_of_labels(rows);
     const int64_t column_count = count_of_labels(columns);
     const std::optional<int64_t> row = stride_of(view, rows);
     const std::optional<int64_t> column = stride_of(view, columns);
-    const auto lies = [](int64_t count, const std::optional<int64_t>& stride, int64_t wanted) {
-      return count == 1 || (stride && *stride == wanted);
+    const auto lies_dense = [](int64_t count, const std::optional<int64_t>& stride) {
+      return count == 1 || (stride && *stride == 1);
     };
-    const bool is_plain = lies(column_count, column, 1) && lies(row_count, row, column_count);
-    const bool is_turned = lies(row_count, row, 1) && lies(column_count, column, row_count);
-    if (is_plain || is_turned) return {view.buffer, !is_plain, view.strides_of(batch)};
+    // From one to the next; 0: they lie in no such way.
+    const auto step = [](int64_t count, const std::optional<int64_t>& stride, int64_t least) {
+      if (count == 1) return least;
+      return stride && *stride >= least ? *stride : 0;
+    };
+    if (lies_dense(column_count, column)) {
+      const int64_t next = step(row_count, row, column_count);
+      if (next > 0) return {view.buffer, false, next, view.strides_of(batch)};
+    }
+    if (lies_dense(row_count, row)) {
+      const int64_t next = step(column_count, column, row_count);
+      if (next > 0) return {view.buffer, true, next, view.strides_of(batch)};
+    }
+    return copied(view, batch, rows, columns);
+  }
+
+  [[nodiscard]] Matrices copied(const View& view, const std::string& batch, const std::string& rows,
+                                const std::string& columns) const {
     const View dense = scratch_view(batch + rows + columns);
     copy(view, dense.labels, dense.buffer);
-    return {dense.buffer, false, dense.strides_of(batch)};
+    return {dense.buffer, false, 0, dense.strides_of(batch)};
   }
 
   // Sums over the labels that are not in `kept`, of products with `b` if there is one.
