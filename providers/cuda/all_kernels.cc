@@ -38,6 +38,8 @@ std::vector<sdk::KernelTable> all_kernels() {
       det_kernels(),
       fourier_kernels(),
       filter_kernels(),
+      causal_conv_kernels(),
+      linear_attention_kernels(),
   };
 }
 

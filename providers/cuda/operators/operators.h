@@ -41,5 +41,7 @@ sdk::KernelTable einsum_kernels();
 sdk::KernelTable det_kernels();
 sdk::KernelTable fourier_kernels();
 sdk::KernelTable filter_kernels();
+sdk::KernelTable causal_conv_kernels();
+sdk::KernelTable linear_attention_kernels();
 
 }  // namespace gantry::cuda
