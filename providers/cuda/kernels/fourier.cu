@@ -40,17 +40,19 @@ KERNEL(FourierParameters) {
     const Index rest = quotient(i, p.inner);
     const i64 inner = (i64)(i - rest * (Index)p.inner.divisor);
     const i64 outer = (i64)quotient(rest, p.kept);
-    const i64 place = (i64)rest - outer * p.kept.divisor;
-    const i64 k = place / p.step;
-    const i64 s = place - k * p.step;
-    const i64 turn = k * p.step;  // of each further number
-    i64 at = 0;
+    const u32 place = (u32)((i64)rest - outer * p.kept.divisor);
+    const u32 step = p.step.divisor, points = (u32)p.points;
+    const u32 k = quotient(place, p.step);
+    const u32 s = place - k * step;
+    const u32 turn = k * step;  // of each further number
+    const u32 first = (k - quotient(k, p.done) * p.done.divisor) * (step * (u32)p.radix) + s;
+    u32 at = 0;
     Complex sum = {0, 0};
-    for (i64 t = 0; t < p.radix; ++t) {
+    for (u32 t = 0; t < (u32)p.radix; ++t) {
 #if IS_FIRST
-      const Complex x = point_of(p, outer, inner, s + p.step * t);
+      const Complex x = point_of(p, outer, inner, (i64)(s + step * t));
 #else
-      const i64 from = k % p.done * (p.points / p.done) + s + p.step * t;
+      const i64 from = (i64)(first + step * t);
       const Complex x = ((const Complex*)p.source)[(outer * p.points + from) * p.inner.divisor + inner];
 #endif
       const Complex w = turns[at];
@@ -58,7 +60,7 @@ KERNEL(FourierParameters) {
       sum.real += x.real * w.real - x.imaginary * sine;
       sum.imaginary += x.real * sine + x.imaginary * w.real;
       at += turn;
-      if (at >= p.points) at -= p.points;
+      if (at >= points) at -= points;
     }
 #if IS_LAST
     const C scale = IS_INVERSE ? (C)1 / (C)p.points : (C)1;

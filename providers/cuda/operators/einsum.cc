@@ -338,6 +338,7 @@ class Einsum final : public Operation {
 
   void plan(Planner& planner) const override {
     std::vector<size_t> ranks;
+    ranks.reserve(static_cast<size_t>(planner.input_count()));
     for (int slot = 0; slot < planner.input_count(); ++slot)
       ranks.push_back(planner.shape(slot).size());
     Joiner(planner, einsum_terms(equation_, ranks)).run();

@@ -50,6 +50,10 @@ std::string define(const char* name, int64_t value) {
 }
 
 void plan_transform(Planner& planner, const Transform& t, const Buffer& y) {
+  if (t.points >= int64_t{1} << 31) {
+    throw sdk::Error(GANTRY_UNSUPPORTED, "a transform of " + std::to_string(t.points) +
+                                             " points, expected fewer than 2^31");
+  }
   const uint32_t dtype = planner.input(0).dtype;
   const bool is_double = dtype == GANTRY_DOUBLE;
   const uint64_t number_bytes = is_double ? 16 : 8;
@@ -69,18 +73,19 @@ void plan_transform(Planner& planner, const Transform& t, const Buffer& y) {
   p.batch_step = t.batch_step;
   p.inner = divisor_of(t.inner);
   p.frames = divisor_of(t.frames);
-  p.done = 1;
   const Extents radices = radices_of(t.points);
   const auto bytes = static_cast<uint64_t>(t.outer * t.points * t.inner) * number_bytes;
   Buffer from = Planner::in(0);
   Buffer spare;
+  int64_t done = 1;  // product of the radices so far
   for (size_t pass = 0; pass < radices.size(); ++pass) {
     const bool is_first = pass == 0;
     const bool is_last = pass + 1 == radices.size();
     // Two buffers in turn, once there is something in the first.
     const Buffer to = is_last ? y : pass < 2 ? planner.scratch(bytes) : spare;
     p.radix = radices[pass];
-    p.step = t.points / p.done / p.radix;
+    p.done = divisor_of(done);
+    p.step = divisor_of(t.points / done / p.radix);
     const int64_t kept = is_last ? t.kept : t.points;
     p.kept = divisor_of(kept);
     p.count = t.outer * kept * t.inner;
@@ -98,13 +103,8 @@ void plan_transform(Planner& planner, const Transform& t, const Buffer& y) {
                    blocks_for(planner, p.count), kThreads, p, addresses);
     spare = from;
     from = to;
-    p.done *= p.radix;
+    done *= p.radix;
   }
-}
-
-[[noreturn]] void fail_length(int64_t points) {
-  throw sdk::Error(GANTRY_INVALID_ARGUMENT,
-                   "a transform of the length " + std::to_string(points) + " cannot be made");
 }
 
 // Version 17 has the axis as an attribute, version 20 as an input.
@@ -135,7 +135,10 @@ class Dft final : public Operation {
     t.points = planner.has_input(1) ? planner.host_integers(1).at(0)
                : t.is_half          ? 2 * (t.given - 1)
                                     : t.given;
-    if (t.points < 1) fail_length(t.points);
+    if (t.points < 1) {
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                       "a transform of " + std::to_string(t.points) + " points cannot be made");
+    }
     t.kept = is_onesided_ && !is_inverse_ ? t.points / 2 + 1 : t.points;
     t.outer = count_of(x.shape, 0, axis);
     t.inner = count_of(x.shape, axis + 1, x.shape.size() - 1);

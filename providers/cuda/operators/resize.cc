@@ -152,7 +152,8 @@ class Resize final : public Operation {
     p.cubic_a = cubic_a_;
     p.outside = outside(planner);
     p.stretch = antialiases_ ? std::min(1.0, static_cast<double>(axis.scale)) : 1.0;
-    p.taps = 2 - 2 * (static_cast<int64_t>(std::floor(-taps_ / 2 / p.stretch)) + 1);
+    const double radius = taps_ == 2 ? 1 : 2;
+    p.taps = 2 - 2 * (static_cast<int64_t>(std::floor(-radius / p.stretch)) + 1);
     const std::string dtype = type_name(planner.input(0).dtype);
     const std::string between = computed(planner);
     const std::string text =

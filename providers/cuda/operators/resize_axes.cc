@@ -120,9 +120,11 @@ std::vector<ResizeAxis> ResizeRule::axes(const Planner& planner) const {
     std::iota(numbers.begin(), numbers.end(), 0);
   }
   std::vector<ResizeAxis*> named;
-  for (const int64_t axis : numbers)
-    named.push_back(&all[static_cast<size_t>(
-        checked_axis(axis, static_cast<int64_t>(shape.size()), "an axis"))]);
+  named.reserve(numbers.size());
+  for (const int64_t axis : numbers) {
+    const int64_t number = checked_axis(axis, static_cast<int64_t>(shape.size()), "an axis");
+    named.push_back(&all[static_cast<size_t>(number)]);
+  }
   const std::vector<float> scales = scales_of(planner);
   const Extents sizes =
       scales.empty() && planner.has_input(3) ? planner.host_integers(3) : Extents();

@@ -51,6 +51,11 @@ def test_lengths_that_are_given(cuda, points):
     check(cuda, "y = DFT(x, n)", {"x": random(2, 13, 2)}, {"n": np.array(points)})
 
 
+def test_lengths_that_are_none(cuda):
+    with pytest.raises(RuntimeError, match="a transform of 0 points cannot be made"):
+        cuda.run(*small_graph("y = DFT(x, n)", {"x": random(1, 3, 2), "n": np.array(0)}, opset=20))
+
+
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("window", [True, False])
 @pytest.mark.parametrize("onesided, parts", [(1, 1), (0, 1), (0, 2)])
