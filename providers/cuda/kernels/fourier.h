@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of the passes of a discrete Fourier transform. Lines of `points` numbers, fewer than 2^31,
-// lie as [outer, points, inner].
+// Parameters of the passes of a discrete Fourier transform. Lines of `points` numbers, fewer than
+// 2^31, lie as [outer, points, inner].
 #ifndef GANTRY_CUDA_FOURIER
 #define GANTRY_CUDA_FOURIER
 #include "index.h"
 struct FourierParameters {
   void* result;
   const void* source;
-  const void* window;    // by the point, multiplied first; null: 1
-  const void* turns;     // cosine and sine of each part of a turn
-  long long count;       // of threads: [outer, kept, inner]
+  const void* window;  // by the point, multiplied first; null: 1
+  const void* turns;   // cosine and sine of each part of a turn
+  long long count;     // of threads: [outer, kept, inner]
   long long points;
   long long radix;       // of this pass
   long long given;       // points that the source has; the others are 0

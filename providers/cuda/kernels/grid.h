@@ -4,13 +4,13 @@
 #define GANTRY_CUDA_GRID
 #include "index.h"
 struct GridSampleParameters {
-  void* result;         // [batch, channels, points]
-  const void* source;   // [batch, channels, in]
-  const void* grid;     // [batch, points, axes], the innermost axis first
-  long long count;      // of threads: [batch, groups, points]
+  void* result;        // [batch, channels, points]
+  const void* source;  // [batch, channels, in]
+  const void* grid;    // [batch, points, axes], the innermost axis first
+  long long count;     // of threads: [batch, groups, points]
   long long channels;
-  long long each;       // channels of a group, of which the last may have fewer
-  long long plane;      // elements of a channel
+  long long each;   // channels of a group, of which the last may have fewer
+  long long plane;  // elements of a channel
   long long in[MOST_AXES];
   Divisor points, groups;
 };

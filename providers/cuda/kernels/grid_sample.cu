@@ -46,11 +46,8 @@ inline AxisTaps taps_along(C coordinate, i64 extent) {
   if (!(x > -far)) x = -far;
   if (x > far) x = far;
   if (TAPS == 1) x = rint_(x);
-  // Cubic interpolation treats each of its elements by itself.
-  if (TAPS != 4 && (x < begin_of() || x > end_of(extent))) {
-    if (PADDING == 1) x = x < 0 ? (C)0 : x > wide - 1 ? wide - 1 : x;
-    if (PADDING == 2) x = reflected(x, extent);
-  }
+  // Cubic interpolation treats each of its elements by itself; at a border each does so.
+  if (TAPS != 4 && PADDING == 2 && (x < begin_of() || x > end_of(extent))) x = reflected(x, extent);
   const C whole = TAPS == 1 ? x : floor_(x);
   const C t = x - whole;
   const i64 first = (i64)whole;

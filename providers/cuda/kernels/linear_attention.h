@@ -3,15 +3,15 @@
 #ifndef GANTRY_CUDA_LINEAR_ATTENTION
 #define GANTRY_CUDA_LINEAR_ATTENTION
 struct LinearAttentionParameters {
-  void* result;        // [batch, steps, heads * shared, values]
-  void* present;       // [batch, heads, keys, values]; null: not wanted
-  const void* query;   // [batch, steps, heads * shared, keys]
-  const void* key;     // [batch, steps, heads, keys]
-  const void* value;   // [batch, steps, heads, values]
-  const void* past;    // as present; null: 0
-  const void* decay;   // [batch, steps, heads, keys or 1]
-  const void* beta;    // [batch, steps, heads or 1]
-  long long blocks;    // of work: [batch, heads, tiles]
+  void* result;       // [batch, steps, heads * shared, values]
+  void* present;      // [batch, heads, keys, values]; null: not wanted
+  const void* query;  // [batch, steps, heads * shared, keys]
+  const void* key;    // [batch, steps, heads, keys]
+  const void* value;  // [batch, steps, heads, values]
+  const void* past;   // as present; null: 0
+  const void* decay;  // [batch, steps, heads, keys or 1]
+  const void* beta;   // [batch, steps, heads or 1]
+  long long blocks;   // of work: [batch, heads, tiles]
   long long steps, heads, keys, values;
   long long shared;         // queries of a head
   long long tiles;          // of 32 values

@@ -6,7 +6,7 @@
 struct ResizeAxis {
   long long in, out;
   float scale;
-  float exact_out;  // the extent before it was rounded
+  float exact_out;   // the extent before it was rounded
   float begin, end;  // of the part that is taken, if one is
   int is_resized;
 };

@@ -4,11 +4,11 @@
 #define GANTRY_CUDA_ROI
 #include "index.h"
 struct RoiParameters {
-  void* result;              // [regions, channels, rows, columns]
-  const void* source;        // [batch, channels, height, width]
-  const void* regions;       // [regions, 4]: left, top, right, bottom; of MaxRoiPool the image first
-  const long long* images;   // of each region
-  long long count;           // of results
+  void* result;             // [regions, channels, rows, columns]
+  const void* source;       // [batch, channels, height, width]
+  const void* regions;      // [regions, 4]: left, top, right, bottom; of MaxRoiPool the image first
+  const long long* images;  // of each region
+  long long count;          // of results
   long long batch, height, width;
   long long samples;  // of a bin along an axis; 0: as many as it has pixels
   double scale;       // from the regions' units to pixels

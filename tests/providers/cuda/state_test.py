@@ -35,7 +35,7 @@ def linear_attention(rule, batch=2, steps=5, queries=4, heads=2, keys=24, values
 RULES = ["linear", "gated", "delta", "gated_delta"]
 FORMS = {
     "plain": {}, "no_past": {"has_past": False}, "by_key": {"per_key": True}, "one_beta": {"one_beta": True}, "one_head": {"queries": 1, "heads": 1},
-    "one_of_many": {"queries": 8, "heads": 1}, "one_step": {"steps": 1}, "many_keys": {"keys": 130, "values": 33}, "most_keys": {"keys": 512, "values": 3},
+    "one_of_many": {"queries": 8, "heads": 1}, "one_step": {"steps": 1}, "many_keys": {"keys": 130, "values": 33}, "many_keys_by_key": {"keys": 130, "per_key": True}, "most_keys": {"keys": 512, "values": 3},
     "few": {"keys": 1, "values": 1}, "scale": {"attributes": "scale=0.3"},
 }
 
