@@ -19,7 +19,7 @@ from small_graph import small_graph
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
-from gpubench import models  # noqa: E402: the folder of the tools is no package
+from gpubench import models, small  # noqa: E402: the folder of the tools is no package
 
 
 @pytest.fixture(name="tool", scope="module")
@@ -84,12 +84,13 @@ def test_results_are_read_without_numpy(tool, tmp_path):
         assert tool.read_floats(tmp_path / "v.npy") == values.reshape(-1).tolist()
 
 
-@pytest.mark.parametrize("name", ["small_mobilenet_f16", "small_llama_int4_f16"])
+@pytest.mark.parametrize("name", ["small_mobilenet_f16", "small_llama_int4_f16", "small_llama_int4_rows_f16", "small_llama_int4_prefill_f16", "small_int8_f32",
+                                  *(f"small_{name}_f16" for name in small.OPERATORS)])
 def test_the_small_models_agree(tool, fakes, tmp_path, name):
     folder = tmp_path / "models"
     folder.mkdir()
     subprocess.run([sys.executable, "-c", tool.WRITE_SMALL_MODELS, ROOT / "tools", folder], check=True)
-    assert len(list(folder.glob("small_*.onnx"))) == 11
+    assert len(list(folder.glob("small_*.onnx"))) == 26
     assert tool.compare_model(BUILD, folder / f"{name}.onnx") == {"status": 0, "failed": {}}
 
 
@@ -157,7 +158,7 @@ def test_the_folder_that_travels(tool, tmp_path, capsys, monkeypatch):
         done = subprocess.run([sys.executable, folder / script, "--out", tmp_path / "out"], env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 3 and "CUDA:0 is absent: NVIDIA's driver library" in done.stdout, done.stdout + done.stderr
     assert len(list(tool.unpack_cases(folder, tmp_path).iterdir())) > 1800
-    assert len(list((folder / "models").glob("*.onnx"))) == 11 and len(list((folder / "outlines").glob("*.onnx"))) == len(models.ROWS)
+    assert len(list((folder / "models").glob("*.onnx"))) == 26 and len(list((folder / "outlines").glob("*.onnx"))) == len(models.ROWS)
 
 
 def test_shares_have_every_case_once(tool, tmp_path):

@@ -278,39 +278,6 @@ ROWS = {
 }
 
 
-# Of the same operators, small enough to travel and to be compared with the CPU.
-SMALL = {
-    "resnet": (resnet50, {"size": 64, "blocks": (1, 1)}),
-    "mobilenet": (mobilenet_v2, {"size": 64, "repeats": 0.3}),
-    "bert": (bert, {"length": 40, "width": 128, "heads": 4, "layers": 2, "words": 500}),
-    "vit": (vit, {"size": 64, "width": 128, "heads": 4, "layers": 2}),
-    "gpt2": (gpt2, {"past": 300, "width": 128, "heads": 4, "layers": 2, "words": 500}),
-    "llama_decode": (llama, {"past": 300, "width": 256, "heads": 4, "kv_heads": 2, "layers": 2, "inner": 512, "words": 500}),
-    "llama_prefill": (llama, {"past": 0, "length": 40, "width": 256, "heads": 4, "kv_heads": 2, "layers": 2, "inner": 512, "words": 500}),
-    "llama_int4": (llama, {"past": 300, "width": 256, "heads": 4, "kv_heads": 2, "layers": 2, "inner": 512, "words": 500, "int4": True}),
-}
-
-
-def small_models():
-    """(name, model) of each in f16, and of some in f32."""
-    for name, (make, more) in SMALL.items():
-        for dtype in ("f16", "f32") if name in ("resnet", "bert", "gpt2") else ("f16",):
-            yield f"small_{name}_{dtype}", make(**{**more, "dtype": dtype})
-
-
-def open_model(width=64):
-    """Rows "n" of any number through what plans by shape: a product, a convolution over the rows, norms, a softmax, sums."""
-    b = Builder("f32")
-    x = b.input("x", ["n", width])
-    x = b.op("Gelu", b.op("MatMul", x, b.constant(np.eye(width, dtype=np.float32))))
-    x = b.op("LayerNormalization", x, b.constant(np.ones(width, np.float32)), axis=-1, epsilon=1e-5)
-    image = b.op("Reshape", x, b.integers(1, 1, -1, width))
-    image = b.op("Conv", image, b.constant(np.full((4, 1, 3, 3), 0.1, np.float32)), pads=[1, 1, 1, 1], kernel_shape=[3, 3])
-    sums = b.op("ReduceMax", b.op("Softmax", image, axis=-1), b.integers(2, 3), keepdims=0)
-    b.output(sums, "y")
-    return b.model()
-
-
 def outline_of(make, **more):
     """The model without its weights, and the list of these (gpubench.outline)."""
     Builder.weights = outline.Weights()
