@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "byte_unit.h"
 #include "channel_norm.h"
 #include "conv_chain.h"
 #include "elementwise.h"
@@ -71,13 +72,13 @@ void Claims::claim_sets() {
     is_elementwise[node] = reason.empty();
     if (is_known) refusals_[node] = reason;
   }
+  claim_bytes(is_elementwise);
   claim_convolutions(is_elementwise);
   claim_pools();
   claim_norms();
   claim_products(is_elementwise);
   const std::vector<std::vector<uint32_t>> sets = elementwise_sets(index_, is_elementwise);
-  const std::vector<bool> is_between = has_dnn_ ? sets_channels_last(index_, sets, works_last_)
-                                                : std::vector<bool>(sets.size(), false);
+  const std::vector<bool> is_between = sets_channels_last(index_, sets, works_last_);
   for (size_t i = 0; i < sets.size(); ++i) {
     const std::vector<uint32_t>& nodes = sets[i];
     claim_set(nodes, is_between[i]);
@@ -85,6 +86,31 @@ void Claims::claim_sets() {
       for (const uint32_t node : nodes) claim_set({node});
     }
     for (const uint32_t node : nodes) is_claimed_[node] = true;
+  }
+}
+
+// What is taken along is claimed by itself too, and the anchor by its row.
+void Claims::claim_bytes(std::vector<bool>& is_elementwise) {
+  for (uint32_t node = 0; node < index_.graph().node_count; ++node) {
+    const ByteUnit unit = byte_unit(index_, node, is_elementwise);
+    if (unit.nodes.empty()) continue;
+    const std::vector<sdk::InputSlot> slots = index_.input_slots(unit.nodes);
+    const bool is_last = makes_channels_last(index_, unit);
+    const bool reads_last = reads_channels_last(index_, unit);
+    std::vector<gantry_port> inputs(slots.size(), gantry_port{});
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      inputs[i].size = sizeof(gantry_port);
+      inputs[i].repeats = GANTRY_NONE;
+      // The bounds of a Clip.
+      if (index_.node(slots[i].node).op_type() == "Clip")
+        inputs[i].flags |= GANTRY_PORT_COMPILE_ONLY | GANTRY_PORT_UNALIGNED;
+      if (reads_last && slots[i].value == unit.roles.x) offer_channels_last(inputs[i]);
+    }
+    for (const uint32_t one : unit.nodes) works_last_[one] = is_last;
+    claim(unit.nodes, inputs, 0, kByteTag, is_last);
+    std::vector<uint32_t> others = unit.nodes;
+    others.erase(std::find(others.begin(), others.end(), node));
+    claim_one_by_one(others, is_elementwise);
   }
 }
 
@@ -313,6 +339,22 @@ std::unique_ptr<sdk::Kernel> compile_set(const gantry_host* host, const gantry_c
     return std::make_unique<PlannedKernel>(views.front().op_type() == "MatMulNBits"
                                                ? make_block_group(views)
                                                : make_product_group(views.size()),
+                                           0);
+  }
+  if (args.tag == kByteTag) {
+    std::vector<bool> may_take(args.graph->node_count, false);
+    for (const uint32_t node : nodes) may_take[node] = true;
+    const auto is_anchor = [&](uint32_t node) {
+      return !byte_unit(index, node, may_take).nodes.empty();
+    };
+    const ByteUnit unit =
+        byte_unit(index, *std::find_if(nodes.begin(), nodes.end(), is_anchor), may_take);
+    const ByteConvOrders orders = {
+        is_granted(args.input_formats, slot_in(index, unit, unit.roles.x)),
+        is_granted(args.output_formats, 0)};
+    return std::make_unique<PlannedKernel>(index.node(unit.anchor).op_type() == "Conv"
+                                               ? make_byte_conv(index, unit, orders)
+                                               : make_byte_product(index, unit),
                                            0);
   }
   if (args.tag == kConvTag) {

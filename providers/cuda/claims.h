@@ -28,6 +28,9 @@ constexpr uint64_t kPoolTag = uint64_t{1} << 35;
 /// Tag of claims of a normalisation by channel that takes tensors channels-last.
 constexpr uint64_t kNormTag = uint64_t{1} << 37;
 
+/// Tag of claims of products and convolutions of 8-bit numbers with what says so around them.
+constexpr uint64_t kByteTag = uint64_t{1} << 38;
+
 /// The rows of all kernels that are not element-wise.
 std::vector<sdk::KernelTable> all_kernels();
 
@@ -48,6 +51,7 @@ class Claims {
   [[nodiscard]] gantry_claim_sink sink_of_rest();
 
  private:
+  void claim_bytes(std::vector<bool>& is_elementwise);
   void claim_products(std::vector<bool>& is_elementwise);
   void claim_convolutions(std::vector<bool>& is_elementwise);
   void claim_pools();

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block makes a tile of 64 x 64, a thread 4 x 4 of it, from strips of 16 in shared memory. A, B:
-// types of the factors; T of the result, C computed with; BATCH_RANK: given.
+// A block makes a tile of 64 x 64, a thread 4 x 4 of it, from strips of 16 in shared memory. T of the
+// tensors, C computed with; BATCH_RANK: given.
 #define TILE 64
 #define STRIP 16
-
-template <class F>
-inline C factor(const void* data, i64 at, const void* zero, i64 zero_at) {
-  C value = (C)load(((const F*)data)[at]);
-  if (zero) value -= (C)load(((const F*)zero)[zero_at]);
-  return value;
-}
 
 KERNEL(ProductParameters) {
   __shared__ C left[STRIP][TILE + 1];
@@ -33,14 +26,12 @@ KERNEL(ProductParameters) {
       const int ak = p.a_column == 1 ? e % STRIP : e / TILE;
       const int am = p.a_column == 1 ? e / STRIP : e % TILE;
       left[ak][am] = row + am < p.m && k + ak < p.k
-                         ? factor<A>(p.a, a_first + (row + am) * p.a_row + (k + ak) * p.a_column,
-                                     p.a_zero, (row + am) * p.a_zero_row)
+                         ? (C)load(((const T*)p.a)[a_first + (row + am) * p.a_row + (k + ak) * p.a_column])
                          : (C)0;
       const int bk = p.b_row == 1 ? e % STRIP : e / TILE;
       const int bn = p.b_row == 1 ? e / STRIP : e % TILE;
       right[bk][bn] = column + bn < p.n && k + bk < p.k
-                          ? factor<B>(p.b, b_first + (k + bk) * p.b_row + (column + bn) * p.b_column,
-                                      p.b_zero, (column + bn) * p.b_zero_column)
+                          ? (C)load(((const T*)p.b)[b_first + (k + bk) * p.b_row + (column + bn) * p.b_column])
                           : (C)0;
     }
     __syncthreads();

@@ -7,15 +7,12 @@ struct ProductParameters {
   void* result;
   const void* a;
   const void* b;
-  const void* c;       // null: none
-  const void* added;   // of the result's shape; null: none
-  const void* a_zero;  // of integers: subtracted first; null: 0
-  const void* b_zero;
+  const void* c;      // null: none
+  const void* added;  // of the result's shape; null: none
   long long m, n, k;
   long long a_row, a_column;  // strides
   long long b_row, b_column;
   long long c_row, c_column;
-  long long a_zero_row, b_zero_column;  // strides: 0 of a single one
   double alpha, beta;
   Divisor batch_extents[MOST_AXES];
   long long a_batch[MOST_AXES];

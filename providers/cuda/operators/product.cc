@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of matrices, by cuBLASLt where it is there and has an algorithm, else by the provider's
-// own kernel: MatMul, Gemm, MatMulInteger, com.microsoft's FusedMatMul.
+// own kernel: MatMul, Gemm, com.microsoft's FusedMatMul.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -149,15 +149,12 @@ void offer_to_blas(const Planner& planner, const Product& product, ProductCall& 
   call.repeats = std::move(batches->places);
 }
 
-using Addresses = std::vector<std::pair<const void* const*, Buffer>>;
-
 class MatMul final : public Operation {
  public:
   explicit MatMul(const NodeView& node) : MatMul(node, ProductEpilogue{}) {}
   /// `epilogue`: a bias is input 2, an addend the last.
   MatMul(const NodeView& node, const ProductEpilogue& epilogue)
       : epilogue_(epilogue),
-        is_integer_(node.op_type() == "MatMulInteger"),
         transposes_a_(node.get_int("transA", 0) != 0),
         transposes_b_(node.get_int("transB", 0) != 0),
         alpha_(node.get_float("alpha", 1)) {}
@@ -176,7 +173,7 @@ class MatMul final : public Operation {
     Extents shape = product.batch;
     if (!is_row) shape.push_back(product.a.rows);
     if (!is_column) shape.push_back(product.b.columns);
-    const uint32_t dtype = is_integer_ ? uint32_t{GANTRY_INT32} : planner.input(0).dtype;
+    const uint32_t dtype = planner.input(0).dtype;
     const Buffer y = planner.output(0, dtype, shape);
     const int addend = epilogue_.has_bias ? 3 : 2;
     if (epilogue_.has_addend && planner.shape(addend) != shape) {
@@ -191,8 +188,6 @@ class MatMul final : public Operation {
     ProductCall call = {parameters,
                         walk,
                         dtype,
-                        planner.input(0).dtype,
-                        planner.input(1).dtype,
                         y,
                         Planner::in(0),
                         Planner::in(1),
@@ -201,7 +196,7 @@ class MatMul final : public Operation {
                         {},
                         Planner::in(2),
                         Planner::in(addend)};
-    if (!is_integer_) offer_to_blas(planner, product, call);
+    offer_to_blas(planner, product, call);
     if (call.blas) {
       call.blas->has_bias = epilogue_.has_bias;
       call.blas->activation = epilogue_.activation;
@@ -214,25 +209,11 @@ class MatMul final : public Operation {
       call.more.emplace_back(&parameters.c, Planner::in(2));
     }
     if (epilogue_.has_addend) call.more.emplace_back(&parameters.added, Planner::in(addend));
-    if (is_integer_) add_zeros(planner, parameters, call.more);
     plan_product(planner, call);
   }
 
  private:
-  static void add_zeros(const Planner& planner, ProductParameters& parameters,
-                        Addresses& addresses) {
-    if (planner.has_input(2)) {
-      addresses.emplace_back(&parameters.a_zero, Planner::in(2));
-      parameters.a_zero_row = planner.input(2).element_count() == 1 ? 0 : 1;
-    }
-    if (planner.has_input(3)) {
-      addresses.emplace_back(&parameters.b_zero, Planner::in(3));
-      parameters.b_zero_column = planner.input(3).element_count() == 1 ? 0 : 1;
-    }
-  }
-
   ProductEpilogue epilogue_;
-  bool is_integer_;
   bool transposes_a_;
   bool transposes_b_;
   double alpha_;
@@ -262,8 +243,6 @@ class Gemm final : public Operation {
     ProductCall call = {parameters,
                         walk,
                         dtype,
-                        dtype,
-                        planner.input(1).dtype,
                         y,
                         Planner::in(0),
                         Planner::in(1),
@@ -313,25 +292,10 @@ std::string is_plain(const NodeView& node) {
              : "";
 }
 
-std::string is_matrix_integer(const NodeView& node) {
-  for (int i = 2; i < 4; ++i) {
-    if (node.input(i).present() && node.input(i).rank() > 1)
-      return "zero points by row of a batch are not supported";
-  }
-  const uint32_t b = node.input(1).dtype();
-  return b == GANTRY_INT8 || b == GANTRY_UINT8 ? "" : "the type of input 1 is not known";
-}
 
 constexpr sdk::KernelRow kRows[] = {
     {"Gemm", 7, sdk::kLatest, kFactors, make<Gemm>},
     {"MatMul", 1, sdk::kLatest, kFactors, make<MatMul>},
-    {"MatMulInteger",
-     10,
-     sdk::kLatest,
-     sdk::dtypes(GANTRY_INT8, GANTRY_UINT8),
-     make<MatMul>,
-     {},
-     is_matrix_integer},
     {"FusedMatMul", 1, sdk::kLatest, kFactors, make<MatMul>, {}, is_plain, "com.microsoft"},
 };
 
@@ -354,7 +318,7 @@ void plan_rows_product(Planner& planner, const RowsProduct& product, const Buffe
   Walk walk;
   ProductParameters parameters = whole.parameters(walk);
   const uint32_t dtype = product.dtype;
-  ProductCall call = {parameters, walk, dtype, dtype, dtype, y, a, b, {}, false, shape, {}, {}};
+  ProductCall call = {parameters, walk, dtype, y, a, b, {}, false, shape, {}, {}};
   if (bias) {
     parameters.c_column = 1;
     parameters.beta = 1;

@@ -29,9 +29,8 @@ std::string source_of(const ProductCall& call, const std::string& defines,
   std::string texts(kernel_text("product_result.cu"));
   for (const char* file : files) texts += kernel_text(file);
   return kernel_source({"index.h", "index.cu", "product.h"},
-                       "\ntypedef " + type_name(call.a_dtype) + " A;\ntypedef " +
-                           type_name(call.b_dtype) + " B;\ntypedef " + type_name(call.dtype) +
-                           " T;\ntypedef " + computed_name(call.dtype) + " C;\n#define HAS_GELU " +
+                       "\ntypedef " + type_name(call.dtype) + " T;\ntypedef " +
+                           computed_name(call.dtype) + " C;\n#define HAS_GELU " +
                            (call.has_gelu ? "1\n" : "0\n") + defines + texts);
 }
 
@@ -81,9 +80,7 @@ bool lies_by_rows(const ProductCall& call) {
 bool is_of_few_rows(const ProductCall& call) {
   const ProductParameters& p = call.parameters;
   constexpr sdk::DTypeSet kTypes = sdk::dtypes(GANTRY_FLOAT, GANTRY_FLOAT16, GANTRY_BFLOAT16);
-  if (!(sdk::dtype_bit(call.dtype) & kTypes) || call.a_dtype != call.dtype ||
-      call.b_dtype != call.dtype)
-    return false;
+  if (!(sdk::dtype_bit(call.dtype) & kTypes)) return false;
   const int64_t batch = call.walk.count();
   const bool is_one = batch == 1 || (call.walk.rank() == 1 && call.walk.strides[1][0] == 0 &&
                                      call.walk.strides[0][0] == p.m * p.k && p.c_row == 0);

@@ -20,8 +20,7 @@ struct ProductOffsets {
 struct ProductCall {
   ProductParameters& parameters;  ///< all but addresses
   const Walk& walk;
-  uint32_t dtype;             ///< of the result and what is added
-  uint32_t a_dtype, b_dtype;  ///< of the factors
+  uint32_t dtype;  ///< of all tensors
   Buffer y, a, b;
   /// Members of the parameters that are of what is added or subtracted.
   std::vector<std::pair<const void* const*, Buffer>> more;

@@ -44,19 +44,8 @@ class ProductGroup final : public Operation {
       p.alpha = 1;
       const Buffer y = planner.output(i, a.dtype, shape);
       if (count_of(shape) == 0) continue;
-      calls.push_back({p,
-                       walk,
-                       a.dtype,
-                       a.dtype,
-                       a.dtype,
-                       y,
-                       Planner::in(2 * i),
-                       Planner::in(2 * i + 1),
-                       {},
-                       false,
-                       {},
-                       {},
-                       {}});
+      calls.push_back(
+          {p, walk, a.dtype, y, Planner::in(2 * i), Planner::in(2 * i + 1), {}, false, {}, {}, {}});
       if (p.k > 0) calls.back().blas = blas_shape(planner, a.dtype, p);
     }
     if (!calls.empty()) plan_products(planner, calls);

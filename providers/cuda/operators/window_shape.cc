@@ -106,14 +106,18 @@ void check_places(const WindowParameters& p) {
   }
 }
 
-void launch_window(Planner& planner, WindowParameters& parameters, const char* file,
-                   const std::string& define, uint32_t dtype,
-                   const std::vector<std::pair<const void* const*, Buffer>>& addresses) {
-  if (parameters.count == 0) return;
+void settle_window(WindowParameters& parameters) {
   check_places(parameters);
   for (size_t axis = 0; axis < 3; ++axis)
     parameters.out_extents[axis] = divisor_of(parameters.out[axis]);
   parameters.result_channel_extent = divisor_of(parameters.result_channels);
+}
+
+void launch_window(Planner& planner, WindowParameters& parameters, const char* file,
+                   const std::string& define, uint32_t dtype,
+                   const std::vector<std::pair<const void* const*, Buffer>>& addresses) {
+  if (parameters.count == 0) return;
+  settle_window(parameters);
   const std::string body = std::string("\ntypedef ") +
                            index_type(parameters.count < int64_t{1} << 31) + " Index;\ntypedef " +
                            type_name(dtype) + " T;\ntypedef " + computed_name(dtype) +

@@ -44,6 +44,9 @@ Extents shape_of(const WindowParameters& p, size_t rank);
 /// The kernels count places along an axis, from the padding before to the padding behind, and what
 /// a window reaches over, in 31 bits. UNSUPPORTED: an axis of 2^29 places or more.
 void check_places(const WindowParameters& p);
+/// Fills in the divisors, for a kernel with a thread for each result. UNSUPPORTED: an axis of 2^29
+/// places or more.
+void settle_window(WindowParameters& parameters);
 
 /// Plans the kernel in `file`, which has one thread for each result; there may be none.
 /// `parameters` are complete but for the divisors, and `addresses` are of their members. `define`:

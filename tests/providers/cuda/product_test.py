@@ -74,14 +74,6 @@ def test_small_factors_are_told_apart(both):
         np.testing.assert_allclose(outputs[name], factor * (feeds["a"] @ feeds["b"]), rtol=1e-4)
 
 
-@pytest.mark.parametrize("types", [(np.uint8, np.int8), (np.int8, np.int8), (np.uint8, np.uint8)])
-def test_integers(cuda, types):
-    rng = np.random.default_rng(1)
-    a, b = (rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, dtype) for dtype, shape in zip(types, ((2, 5, 70), (70, 9))))
-    zeros = {"p": np.array(3, types[0]), "q": rng.integers(0, 9, 9).astype(types[1])}
-    compare_all(cuda, *small_graph("y = MatMulInteger(a, b)\n z = MatMulInteger(a, b, p, q)", {"a": a, "b": b}, zeros))
-
-
 EPILOGUES = {
     "bias": ("m = MatMul(a, b)\n y = Add(m, c)", "MatMul+Add"),
     "bias_first": ("m = MatMul(a, b)\n y = Add(c, m)", "MatMul+Add"),

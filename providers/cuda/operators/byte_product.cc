@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of matrices of 8-bit numbers: MatMulInteger, QLinearMatMul, and MatMul and Gemm between
+// nodes that quantise.
+#include <algorithm>
+
+#include "../kernel_texts.h"
+#include "byte_call.h"
+
+namespace gantry::cuda {
+namespace {
+
+using sdk::NodeView;
+
+constexpr int64_t kVector = 16;  // numbers that are read as one
+
+class ByteProduct final : public Operation {
+ public:
+  explicit ByteProduct(const NodeView& node) : work_(byte_work(node)) {}
+  ByteProduct(const NodeView& node, const ByteWork& work)
+      : work_(work),
+        transposes_a_(node.get_int("transA", 0) != 0),
+        transposes_b_(node.get_int("transB", 0) != 0) {}
+
+  void plan(Planner& planner) const override {
+    Extents a = planner.shape(work_.slots.x);
+    Extents b = planner.shape(work_.slots.w);
+    if (a.empty() || b.empty())
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT, "a factor has no axis, needs at least one");
+    const bool is_row = a.size() == 1;
+    const bool is_column = b.size() == 1;
+    if (is_row) a.insert(a.begin(), 1);
+    if (is_column) b.push_back(1);
+    if (transposes_a_) std::swap(a[a.size() - 2], a.back());
+    if (transposes_b_) std::swap(b[b.size() - 2], b.back());
+    Call call;
+    ByteProductParameters& p = call.parameters;
+    p.m = a[a.size() - 2];
+    p.k = a.back();
+    p.n = b.back();
+    if (b[b.size() - 2] != p.k) {
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                       "input " + std::to_string(work_.slots.w) + " has " +
+                           std::to_string(b[b.size() - 2]) + " rows, needs " + std::to_string(p.k) +
+                           " as input " + std::to_string(work_.slots.x) + " has columns");
+    }
+    call.a_batch.assign(a.begin(), a.end() - 2);
+    call.b_batch.assign(b.begin(), b.end() - 2);
+    const Extents batch = broadcast(call.a_batch, call.b_batch);
+    Extents shape = batch;
+    if (!is_row) shape.push_back(p.m);
+    if (!is_column) shape.push_back(p.n);
+    const Buffer y = planner.output(0, work_.dtype, shape);
+    if (count_of(shape) == 0) return;
+    place_factors(planner, call);
+    call.walk.extents = batch;
+    call.walk.strides = {broadcast_strides(call.a_batch, batch),
+                         broadcast_strides(call.b_batch, batch)};
+    for (int64_t& stride : call.walk.strides[0]) stride *= p.m * p.k;
+    for (int64_t& stride : call.walk.strides[1]) stride *= call.b_numbers;
+    call.walk.simplify();
+    launch(planner, call, y);
+  }
+
+ private:
+  struct Call {
+    ByteProductParameters parameters = {};
+    Extents a_batch, b_batch;
+    Walk walk;
+    Buffer b;
+    int64_t b_numbers = 0;  // of a matrix as it lies
+    bool is_b_turned = false;
+  };
+
+  // How both lie. A right factor that is constant is turned round, so that it lies along the inner
+  // axis in whole vectors.
+  void place_factors(Planner& planner, Call& call) const {
+    ByteProductParameters& p = call.parameters;
+    p.a_row = transposes_a_ ? 1 : p.k;
+    p.a_inner = transposes_a_ ? p.m : 1;
+    p.b_column = transposes_b_ ? p.k : 1;
+    p.b_inner = transposes_b_ ? 1 : p.n;
+    call.b = Planner::in(work_.slots.w);
+    call.b_numbers = p.k * p.n;
+    if (!work_.has_constant_w || transposes_b_ || call.b_numbers == 0) return;
+    const ByteTurn turn = {count_of(call.b_batch), 1, p.k, p.n,
+                           (p.k + kVector - 1) / kVector * kVector};
+    call.b = turned_.plan(planner, turn, work_);
+    call.is_b_turned = true;
+    call.b_numbers = p.n * turn.lies;
+    p.b_column = turn.lies;
+    p.b_inner = 1;
+  }
+
+  void launch(Planner& planner, Call& call, const Buffer& y) const {
+    ByteProductParameters& p = call.parameters;
+    call.walk.write_extents(p.batch_extents);
+    call.walk.write_strides(0, p.a_batch);
+    call.walk.write_strides(1, p.b_batch);
+    p.out.depth = p.k;
+    ByteAddresses addresses = {{&p.a, Planner::in(work_.slots.x)}, {&p.b, call.b}};
+    add_result(planner, work_, false, p.m, p.n, y, p.out, addresses);
+    const ByteTile tile = tile_for(planner, p.m, p.n, call.walk.count());
+    p.tiles_m = static_cast<unsigned>((p.m + tile.rows - 1) / tile.rows);
+    p.tiles_n = static_cast<unsigned>((p.n + tile.columns - 1) / tile.columns);
+    const int64_t batch = call.walk.count();
+    const ByteTiles tiles = {batch * p.tiles_m * p.tiles_n, p.k, p.m, p.n, batch * p.m * p.n};
+    const int64_t shares = plan_shares(planner, tiles, p.out, addresses);
+    const auto is_along = [](int64_t inner) { return inner == 1 ? "true" : "false"; };
+    const auto is_vector = [](int64_t inner, int64_t row) {
+      return inner == 1 && row % kVector == 0 ? "true" : "false";
+    };
+    const uint32_t b_dtype =
+        call.is_b_turned ? uint32_t{GANTRY_INT8} : planner.input(work_.slots.w).dtype;
+    const std::string body = join(
+        {text_of_result(planner, work_, false, shares > 1),
+         text_of_tile(tile, !work_.is_w_centred, !work_.is_x_centred), "#define BATCH_RANK ",
+         std::to_string(call.walk.rank()), "\n#define A_ALONG ", is_along(p.a_inner),
+         "\n#define B_ALONG ", is_along(p.b_inner), "\n#define A_VECTOR ",
+         is_vector(p.a_inner, p.a_row), "\n#define B_VECTOR ", is_vector(p.b_inner, p.b_column),
+         "\n#define A_FLIP ", flip_of(planner.input(work_.slots.x).dtype), "\n#define B_FLIP ",
+         flip_of(b_dtype), "\n", kernel_text("byte_product.cu")});
+    planner.launch(
+        kernel_source({"index.h", "index.cu", "byte_result.h", "byte_product.h", "elementwise.cu"},
+                      body),
+        tiles.blocks * shares, kThreads, p, addresses);
+    if (shares > 1) plan_join(planner, tiles, work_, false, p.out, addresses);
+  }
+
+  ByteWork work_;
+  bool transposes_a_ = false;
+  bool transposes_b_ = false;
+  TurnedWeights turned_;
+};
+
+constexpr sdk::DTypeSet kBytes = sdk::dtypes(GANTRY_INT8, GANTRY_UINT8);
+
+std::string is_of_matrices(const NodeView& node) {
+  const bool is_linear = node.op_type() == "QLinearMatMul";
+  const int right = is_linear ? 3 : 1;
+  if (!(sdk::dtype_bit(node.input(right).dtype()) & kBytes))
+    return "the type of the right factor is not known to have 8 bits";
+  for (int slot = 1; slot < node.input_count(); ++slot) {
+    const bool is_scale = is_linear && (slot == 1 || slot == 4 || slot == 6);
+    if (is_scale && node.input(slot).dtype() != GANTRY_FLOAT)
+      return "only scales of 32 bits are supported";
+    if (slot != right && node.input(slot).rank() > 1)
+      return "scales and zero points by row or column of each of a batch are not supported";
+  }
+  return "";
+}
+
+constexpr sdk::KernelRow kRows[] = {
+    {"MatMulInteger", 10, sdk::kLatest, kBytes, make<ByteProduct>, {}, is_of_matrices},
+    {"QLinearMatMul", 10, sdk::kLatest, kBytes, make<ByteProduct>, {}, is_of_matrices},
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_byte_product(const sdk::GraphIndex& index, const ByteUnit& unit) {
+  return std::make_unique<ByteProduct>(index.node(unit.anchor), byte_work(index, unit));
+}
+
+sdk::KernelTable byte_product_kernels() { return sdk::table(kRows); }
+
+}  // namespace gantry::cuda
