@@ -16,6 +16,7 @@ std::vector<sdk::KernelTable> all_kernels() {
       norm_kernels(),
       channel_norm_kernels(),
       generate_kernels(),
+      random_kernels(),
       product_kernels(),
       block_product_kernels(),
       byte_product_kernels(),

@@ -9,8 +9,8 @@ namespace gantry::cuda {
 
 class Device;
 
-/// Memory of a device that the first run fills and every later one reads: a constant in another
-/// order. Any thread.
+/// Memory of a device that the first run fills and every later one reads, as a constant in another
+/// order, or goes on with, as a count of runs. Any thread.
 class KeptMemory {
  public:
   /// OUT_OF_MEMORY.

@@ -32,6 +32,7 @@ sdk::KernelTable group_attention_kernels();
 sdk::KernelTable multi_head_attention_kernels();
 sdk::KernelTable resize_kernels();
 sdk::KernelTable rotary_kernels();
+sdk::KernelTable random_kernels();
 sdk::KernelTable recurrent_kernels();
 sdk::KernelTable pad_kernels();
 sdk::KernelTable grid_kernels();
