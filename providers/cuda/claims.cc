@@ -173,15 +173,19 @@ void Claims::claim_convolutions(std::vector<bool>& is_elementwise) {
 
 // Between convolutions they take the order that those work in; alone they have their rows.
 void Claims::claim_pools() {
-  for (uint32_t node = 0; has_dnn_ && node < index_.graph().node_count; ++node) {
+  for (uint32_t node = 0; node < index_.graph().node_count; ++node) {
     const sdk::NodeView view = index_.node(node);
     const std::string_view op_type = view.op_type();
+    constexpr sdk::DTypeSet kBytes = sdk::dtypes(GANTRY_INT8, GANTRY_UINT8);
+    const bool is_bytes = op_type == "MaxPool" && view.input(0).rank() == 4 &&
+                          (sdk::dtype_bit(view.input(0).dtype()) & kBytes) != 0;
+    const bool is_of_dnn = has_dnn_ && prefers_channels_last(view);
     const bool is_global = op_type == "GlobalAveragePool" || op_type == "GlobalMaxPool";
     const bool is_window = (op_type == "MaxPool" && !view.output(1).present()) ||
                            (op_type == "AveragePool" && view.since_version() >= 7);
     // What has other inputs than the operator is left to its row, which says so.
     if ((!is_global && !is_window) || !view.domain().empty() || index_.raw(node).input_count != 1 ||
-        index_.raw(node).capture_count != 0 || !prefers_channels_last(view))
+        index_.raw(node).capture_count != 0 || (!is_bytes && !is_of_dnn))
       continue;
     gantry_port input = {};
     input.size = sizeof(input);
