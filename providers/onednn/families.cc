@@ -11,9 +11,10 @@ namespace {
 bool is_not_first(const GraphIndex&, uint32_t, uint32_t position) { return position > 0; }
 bool is_third(const GraphIndex&, uint32_t, uint32_t position) { return position == 2; }
 bool is_never(const GraphIndex&, uint32_t, uint32_t) { return false; }
-// The number that scores are multiplied by, and no mask.
+// The number that scores are multiplied by; no mask, the operator's own neither.
 bool is_attention_parameter(const GraphIndex& index, uint32_t node, uint32_t) {
-  return index.node(node).op_type() != "Add";
+  const std::string_view op_type = index.node(node).op_type();
+  return op_type != "Add" && op_type != "Attention";
 }
 
 }  // namespace

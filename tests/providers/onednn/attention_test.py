@@ -53,6 +53,12 @@ def test_masks_that_are_constant(agrees, mask):
     assert agrees(model, feeds) == ["onednn.attention"] * 6
 
 
+def test_a_constant_mask_of_the_operator(agrees):
+    """It is read in each run, as others are."""
+    model, feeds = small_graph("y = Attention(q, k, v, m)", heads(2, 3, 20, 20, 16, 16), {"m": random(2, 1, 1, 20)}, opset=23)
+    assert agrees(model, feeds) == ["onednn.attention"]
+
+
 @pytest.mark.parametrize("queries", [2, 19])
 @pytest.mark.parametrize("key", ["ka = Transpose<perm=[0,2,1,3]>(k)\n t = Transpose<perm=[0,1,3,2]>(ka)", "t = Transpose<perm=[0,2,3,1]>(k)"])
 def test_axes_are_exchanged(agrees, key, queries):
