@@ -240,6 +240,8 @@ std::string has_known_output(const NodeView& node) {
 // What a seed names are the numbers of NumPy's generator, of which each follows from the one
 // before.
 std::string may_drop(const NodeView& node) {
+  if (node.since_version() < 7 && node.get_int("is_test", 0) == 0)
+    return "training, which is_test has to end in this version, is not supported";
   if (node.since_version() < 12) return "";
   const sdk::ValueView ratio = node.input(1);
   if (ratio.present() && ratio.dtype() != GANTRY_FLOAT && ratio.dtype() != GANTRY_DOUBLE)
@@ -272,7 +274,7 @@ constexpr sdk::Marks kOverFirst = [] {
 
 constexpr sdk::KernelRow kRows[] = {
     {"Bernoulli", 15, sdk::kLatest, sdk::kFloats, make<Bernoulli>, {}, has_known_output},
-    {"Dropout", 7, 11, sdk::kFloats, make<Dropout>, kOverFirst},
+    {"Dropout", 1, 11, sdk::kFloats, make<Dropout>, kOverFirst, may_drop},
     {"Dropout", 12, sdk::kLatest, sdk::kFloats, make<Dropout, 6>, kDropoutMarks, may_drop},
     {"Multinomial", 7, sdk::kLatest, sdk::kFloats, make<Multinomial>, {}, has_known_output},
     random_row("RandomNormal", make<RandomTensor>, 0),

@@ -22,14 +22,11 @@ class Repeat : public Operation {
     }
     const Buffer y = planner.output(0, dtype(x.dtype), shape);
     planner.copy(y, Planner::in(0), static_cast<uint64_t>(x.element_count() * bytes_of(x.dtype)));
-    plan_more(planner);
   }
 
  protected:
   [[nodiscard]] virtual Extents result(const Planner& planner) const = 0;
   [[nodiscard]] virtual uint32_t dtype(uint32_t of_input) const { return of_input; }
-  // Of further outputs.
-  virtual void plan_more(Planner&) const {}
 };
 
 class Reshape final : public Repeat {
@@ -133,21 +130,6 @@ class BitCast final : public Repeat {
   uint32_t to_;
 };
 
-// Outside of training, where nothing is dropped.
-class Dropout final : public Repeat {
- public:
-  explicit Dropout(const NodeView&) {}
-
- protected:
-  [[nodiscard]] Extents result(const Planner& planner) const override { return planner.shape(0); }
-  void plan_more(Planner& planner) const override {
-    if (!planner.wants(1)) return;
-    const InputFacts& x = planner.input(0);
-    planner.fill(planner.output(1, GANTRY_BOOL, x.shape), static_cast<uint64_t>(x.element_count()),
-                 1);
-  }
-};
-
 // The extents of axes [start, end), in host memory.
 class Shape final : public Operation {
  public:
@@ -189,18 +171,6 @@ std::string is_of_one_size(const NodeView& node) {
              : "elements of the one type are not known to have as many bytes as those of the other";
 }
 
-std::string drops_nothing(const NodeView& node) {
-  if (node.since_version() < 7 && node.get_int("is_test", 0) == 0)
-    return "training is not supported";
-  if (node.since_version() < 10 && node.output(1).present())
-    return "a mask that is not of bools is not supported";
-  if (!node.input(2).present()) return "";
-  const gantry_tensor* training = node.input(2).constant();
-  return training && training->size_bytes == 1 && *static_cast<const uint8_t*>(training->data) == 0
-             ? ""
-             : "it is not known to be outside of training";
-}
-
 // The type and the shape alone count; the result is in host memory, which claims.cc says.
 constexpr sdk::Marks kShapeOnly = [] {
   sdk::Marks marks;
@@ -216,7 +186,6 @@ constexpr sdk::Marks repeating(uint64_t host_inputs) {
 
 constexpr sdk::KernelRow kRows[] = {
     {"BitCast", 26, sdk::kLatest, sdk::kFixedSize, make<BitCast>, repeating(0), is_of_one_size},
-    {"Dropout", 1, sdk::kLatest, sdk::kFloats, make<Dropout>, repeating(0), drops_nothing},
     {"Flatten", 1, sdk::kLatest, sdk::kFixedSize, make<Flatten>, repeating(0)},
     {"Reshape", 5, sdk::kLatest, sdk::kFixedSize, make<Reshape, 2>, repeating(2)},
     {"Shape", 1, sdk::kLatest, sdk::kFixedSize | sdk::kPacked, make<Shape>, kShapeOnly},

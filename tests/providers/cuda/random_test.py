@@ -141,6 +141,14 @@ def test_dropout_that_drops_nothing(cuda, text, constants):
     np.testing.assert_array_equal(outputs["m"], np.ones((3, 5), np.bool_))
 
 
+def test_training_of_old_versions_is_refused(cuda):
+    x = np.random.default_rng(1).standard_normal((3, 5)).astype(np.float32)
+    (outputs,) = cuda.run_steps(small_graph("y = Dropout<is_test=1>(x)", {"x": x}, opset=6)[0], [{"x": x}])
+    np.testing.assert_array_equal(outputs["y"], x)
+    with pytest.raises(RuntimeError, match="which is_test has to end"):
+        cuda.run(*small_graph("y = Dropout(x)", {"x": x}, opset=6))
+
+
 def test_numpys_numbers_are_refused(cuda):
     model, feeds = small_graph("y, m = Dropout<seed=1>(x, r, t)", {"x": np.ones(9, np.float32)}, {"r": np.float32(0.5), "t": np.array(True)})
     with pytest.raises(RuntimeError, match="the numbers that a seed names in training are not supported"):

@@ -70,14 +70,3 @@ def test_gates(cuda, dtype):
 @pytest.mark.parametrize("dtype, to", [(np.float32, TensorProto.INT32), (np.int16, TensorProto.FLOAT16), (np.uint8, TensorProto.INT8), (np.float64, TensorProto.UINT64)])
 def test_bits_as_another_type(cuda, dtype, to):
     assert compare_all(cuda, *small_graph(f"y = BitCast<to={to}>(x)", {"x": (random(3, 5) * 9).astype(dtype)}, opset=26)) == ["BitCast"]
-
-
-@pytest.mark.parametrize("dtype", list(TOLERANCES))
-def test_dropout_with_a_mask(cuda, dtype):
-    assert compare_all(cuda, *small_graph("y, m = Dropout(x)", {"x": random(3, 5, dtype=dtype)}, opset=22)) == ["Dropout"]
-
-
-def test_dropout_that_may_train(cuda):
-    feeds = {"x": random(3, 5), "r": np.array(0.3, np.float32), "t": np.array(True)}
-    with pytest.raises(RuntimeError, match="it is not known to be outside of training"):
-        cuda.run(*small_graph("y, m = Dropout(x, r, t)", feeds, opset=22))
