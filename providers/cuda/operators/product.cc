@@ -292,7 +292,6 @@ std::string is_plain(const NodeView& node) {
              : "";
 }
 
-
 constexpr sdk::KernelRow kRows[] = {
     {"Gemm", 7, sdk::kLatest, kFactors, make<Gemm>},
     {"MatMul", 1, sdk::kLatest, kFactors, make<MatMul>},
