@@ -39,6 +39,14 @@ def with_fakes(monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(BUILD / "tests" / "fake_cuda_cache"))
 
 
+@pytest.fixture(name="gpu")
+def with_gpu(tool):
+    """This machine's own."""
+    gpu = tool.gpu_of(BUILD)
+    if gpu["state"] != "ready":
+        pytest.skip(f"CUDA:0 is {gpu['state']}: {gpu.get('reason', 'no reason is given')}")
+
+
 def test_without_a_gpu_it_says_why(tool, tmp_path, capsys, monkeypatch):
     monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
     if tool.gpu_of(BUILD)["state"] == "ready":
@@ -92,6 +100,19 @@ def test_the_small_models_agree(tool, fakes, tmp_path, name):
     subprocess.run([sys.executable, "-c", tool.WRITE_SMALL_MODELS, ROOT / "tools", folder], check=True)
     assert len(list(folder.glob("small_*.onnx"))) == 26
     assert tool.compare_model(BUILD, folder / f"{name}.onnx") == {"status": 0, "failed": {}}
+
+
+@pytest.mark.parametrize("name", [*small.SMALL, *small.OPERATORS])
+def test_the_small_models_agree_on_a_gpu(gpu, tool, tmp_path, name):
+    wanted = f"small_{name}_f16"
+    (model,) = [model for known, model in small.small_models() if known == wanted]
+    (tmp_path / f"{wanted}.onnx").write_bytes(model.SerializeToString())
+    assert tool.compare_model(BUILD, tmp_path / f"{wanted}.onnx") == {"status": 0, "failed": {}}
+
+
+def test_a_gpu_does_its_duties(gpu, tool):
+    result = tool.duties(BUILD, {}, "--level", "2")
+    assert (result["status"], result["failed"], result["crashed"]) == (0, {}, 0), result
 
 
 def test_models_are_compared_with_the_cpu(tool, fakes, tmp_path, monkeypatch):
