@@ -261,7 +261,13 @@ TEST(CudaSharing, TakesTensorsOfOtherLibraries) {
   using CopyIn = int (*)(unsigned long long, const void*, size_t, void*);
   FakeRuntime runtime("devices=1 latency_us=20000");
   const auto copy_in = FakeRuntime::driver_function<CopyIn>("cuMemcpyHtoDAsync_v2");
+  const auto retain =
+      FakeRuntime::driver_function<int (*)(void**, int)>("cuDevicePrimaryCtxRetain");
+  const auto set = FakeRuntime::driver_function<int (*)(void*)>("cuCtxSetCurrent");
   Session session = runtime.session(kModel);
+  void* context = nullptr;
+  ASSERT_EQ(retain(&context, 0), 0);
+  ASSERT_EQ(set(context), 0);  // of the other library, as calls of ours leave none behind
   const Tensor x = counting(64);
   Tensor theirs = session.allocate_on("CUDA:0", DType::kFloat, {100});
   Session::copy(Tensor(DType::kFloat, {100}), theirs);
@@ -290,6 +296,7 @@ TEST(CudaSharing, TakesTensorsOfOtherLibraries) {
     return ForeignMemory{DType::kFloat, {0}, nullptr, nullptr};
   });
   EXPECT_EQ(none.element_count(), 0);
+  set(nullptr);
 }
 
 TEST(CudaFailure, OfACopyBetweenDevicesNamesIt) {
