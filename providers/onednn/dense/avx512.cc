@@ -158,7 +158,8 @@ GANTRY_DENSE inline void transpose(__m512 (&m)[kLanes]) {
   std::copy_n(t, kLanes, m);
 }
 
-GANTRY_DENSE void lay_rows(const float* source, int rows, int64_t inner, float* target) {
+GANTRY_DENSE void lay_rows(const float* source, int64_t stride, int rows, int64_t inner,
+                           float* target) {
   const auto lanes_of_rows = static_cast<__mmask16>((1U << static_cast<unsigned>(rows)) - 1U);
   for (int64_t k = 0; k < inner; k += kLanes) {
     const auto count = static_cast<int>(inner - k < kLanes ? inner - k : kLanes);
@@ -166,7 +167,7 @@ GANTRY_DENSE void lay_rows(const float* source, int rows, int64_t inner, float* 
     __m512 square[kLanes];
     for (int r = 0; r < kLanes; ++r) {
       square[r] =
-          r < rows ? _mm512_maskz_loadu_ps(lanes, source + r * inner + k) : _mm512_setzero_ps();
+          r < rows ? _mm512_maskz_loadu_ps(lanes, source + r * stride + k) : _mm512_setzero_ps();
     }
     transpose(square);
     for (int i = 0; i < count; ++i) {

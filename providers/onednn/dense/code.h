@@ -47,8 +47,8 @@ constexpr int64_t panel_width(int64_t columns, int64_t column) {
 
 /// The functions of one instruction set. [any]
 struct DenseCode {
-  /// `source`: [rows, inner], rows up to kMostTileRows; `target`: [inner, rows].
-  void (*lay_rows)(const float* source, int rows, int64_t inner, float* target);
+  /// `source`: [rows, inner], rows up to kMostTileRows and `stride` apart; `target`: [inner, rows].
+  void (*lay_rows)(const float* source, int64_t stride, int rows, int64_t inner, float* target);
   void (*multiply_tile)(const DenseTile& tile);
 };
 

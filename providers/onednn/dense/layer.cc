@@ -18,8 +18,6 @@ constexpr int64_t kMostTilesOfStretch = 16;
 /// Fewer rows would have to wait for the matrix, which every stretch reads anew.
 constexpr int64_t kLeastTilesOfStretch = 5;
 constexpr int64_t kProductsPerTask = 1 << 18;
-/// More would take as much memory again as they have; their products are long enough.
-constexpr int64_t kMostRowsAtOnce = 2048;
 constexpr int64_t kFloat = sizeof(float);
 constexpr int64_t kBytesOfLine = 64;
 
@@ -122,7 +120,10 @@ void DenseLayer::pack(const gantry_host* host, sdk::Choices& choices,
 }
 
 /// A run's rows as tiles, its tiles as stretches, and the panels as groups. What a stretch makes
-/// with a group stays in the second cache until its steps are done.
+/// with a group stays in the second cache until its steps are done. Where there are as many
+/// stretches as threads, each is one task that brings its own rows into order, a part of the inner
+/// extent at a time, in the second cache; of fewer stretches a task has one group, and the rows are
+/// brought into order before, for all of them.
 class DenseLayer::Run {
  public:
   struct Tensors {
@@ -137,38 +138,30 @@ class DenseLayer::Run {
         rows_(rows),
         tiles_(divided_up(rows, kMostTileRows)),
         stretches_(divided_up(tiles_, most_tiles(layer.inner_))),
-        tiles_of_stretch_(divided_up(tiles_, stretches_)),
-        panels_(divided_up(layer.columns_, kPanelColumns)),
-        panels_of_group_(
-            std::clamp<int64_t>(panels_ * stretches_ / (2 * threads), 1, kMostPanelsOfGroup)),
-        groups_(divided_up(panels_, panels_of_group_)) {}
-
-  /// Brings the rows of each tile next to each other, into `laid`, unless there is only one.
-  void lay(sdk::Call& call, float* laid) {
-    left_ = tensors_.source;
-    if (rows_ == 1) return;
-    const int64_t grain = std::max<int64_t>(1, (1 << 15) / (first_row(1) * layer_.inner_));
-    call.parallel_for(tiles_, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t tile = begin; tile < end; ++tile) {
-        const int64_t first = first_row(tile);
-        const int64_t place = first * layer_.inner_;
-        dense_code()->lay_rows(tensors_.source + place,
-                               static_cast<int>(first_row(tile + 1) - first), layer_.inner_,
-                               laid + place);
-      }
-    });
-    left_ = laid;
+        lays_own_(stretches_ >= threads) {
+    if (lays_own_) stretches_ = std::min(divided_up(stretches_, threads) * threads, tiles_);
+    tiles_of_stretch_ = divided_up(tiles_, stretches_);
+    stretches_ = divided_up(tiles_, tiles_of_stretch_);
+    panels_ = divided_up(layer.columns_, kPanelColumns);
+    panels_of_group_ =
+        std::clamp<int64_t>(panels_ * stretches_ / (2 * threads), 1, kMostPanelsOfGroup);
+    groups_ = divided_up(panels_, panels_of_group_);
   }
 
-  void multiply(sdk::Call& call) const {
+  void multiply(sdk::Call& call) {
+    if (!lays_own_ && rows_ > 1) lay_all(call);
     const int64_t rows = std::min(rows_, tiles_of_stretch_ * kMostTileRows);
-    const int64_t products = rows * panels_of_group_ * kPanelColumns * layer_.inner_;
-    call.parallel_for(stretches_ * groups_, std::max<int64_t>(1, kProductsPerTask / products),
+    const int64_t groups = lays_own_ ? groups_ : 1;  // of a task
+    const int64_t products = rows * groups * panels_of_group_ * kPanelColumns * layer_.inner_;
+    const int64_t tasks_of_stretch = groups_ / groups;
+    call.parallel_for(stretches_ * tasks_of_stretch,
+                      std::max<int64_t>(1, kProductsPerTask / products),
                       [&](int64_t begin, int64_t end) {
                         const FlushDenormals flush;
                         for (int64_t task = begin; task < end; ++task) {
-                          const bool has_next = task + 1 < end && (task + 1) % groups_ != 0;
-                          run_group(task / groups_, task % groups_, has_next);
+                          const int64_t first = task % tasks_of_stretch * groups;
+                          const bool has_next = task + 1 < end && first + groups < groups_;
+                          run_groups(task / tasks_of_stretch, {first, first + groups}, has_next);
                         }
                       });
   }
@@ -176,33 +169,84 @@ class DenseLayer::Run {
  private:
   static constexpr int64_t kMostColumns = kMostPanelsOfGroup * kPanelColumns;
 
-  /// Panels and part of the inner extent that are multiplied at once.
-  struct Part {
-    int64_t panel;
+  struct Groups {
     int64_t begin;
     int64_t end;
   };
+  /// Of the inner extent, multiplied at once.
+  struct Part {
+    int64_t begin;
+    int64_t end;
+  };
+  /// Rows in the order of tiles: those of `tile` behind those before it, [inner, rows of the tile].
+  struct Laid {
+    const float* rows;
+    int64_t first_row;  ///< of the first
+    int64_t inner;      ///< all of it, or a part
+    int64_t begin;      ///< which of these is multiplied first
+  };
 
   [[nodiscard]] int64_t first_row(int64_t tile) const { return tile * rows_ / tiles_; }
+  [[nodiscard]] int64_t first_tile(int64_t stretch) const { return stretch * tiles_of_stretch_; }
+  [[nodiscard]] int64_t last_tile(int64_t stretch) const {
+    return std::min(first_tile(stretch) + tiles_of_stretch_, tiles_);
+  }
 
-  void run_group(int64_t stretch, int64_t group, bool has_next) const {
-    const int64_t first_panel = group * panels_of_group_;
-    const int64_t last_panel = std::min(first_panel + panels_of_group_, panels_);
+  /// Brings `part` of the rows of a tile next to each other.
+  void lay(int64_t tile, const Part& part, float* to) const {
+    const int64_t first = first_row(tile);
+    dense_code()->lay_rows(tensors_.source + first * layer_.inner_ + part.begin, layer_.inner_,
+                           static_cast<int>(first_row(tile + 1) - first), part.end - part.begin,
+                           to);
+  }
+
+  void lay_all(sdk::Call& call) {
+    auto* laid = call.scratch<float>(rows_ * layer_.inner_);
+    const int64_t grain = std::max<int64_t>(1, (1 << 15) / (first_row(1) * layer_.inner_));
+    call.parallel_for(tiles_, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t tile = begin; tile < end; ++tile)
+        lay(tile, {0, layer_.inner_}, laid + first_row(tile) * layer_.inner_);
+    });
+    laid_ = laid;
+  }
+
+  /// The rows of a stretch: as they stand if there is only one.
+  [[nodiscard]] Laid laid_rows(int64_t stretch, const Part& part) const {
+    if (rows_ == 1) return {tensors_.source, 0, layer_.inner_, part.begin};
+    if (!lays_own_) return {laid_, 0, layer_.inner_, part.begin};
+    const int64_t begin = first_row(first_tile(stretch));
+    const int64_t inner = part.end - part.begin;
+    float* own = room_for(Room::kRows, (first_row(last_tile(stretch)) - begin) * inner);
+    for (int64_t tile = first_tile(stretch); tile < last_tile(stretch); ++tile)
+      lay(tile, part, own + (first_row(tile) - begin) * inner);
+    return {own, begin, inner, 0};
+  }
+
+  void run_groups(int64_t stretch, const Groups& groups, bool has_next) const {
+    const int64_t first_panel = groups.begin * panels_of_group_;
+    const int64_t last_panel = std::min(groups.end * panels_of_group_, panels_);
     for (int64_t k = 0; k < layer_.inner_; k += most_inner()) {
-      const int64_t end = std::min(k + most_inner(), layer_.inner_);
+      const Part part{k, std::min(k + most_inner(), layer_.inner_)};
+      const bool is_last = part.end == layer_.inner_;
+      const Laid left = laid_rows(stretch, part);
       for (int64_t panel = first_panel; panel < last_panel; ++panel) {
         const std::byte* next = nullptr;
         if (panel + 1 < last_panel) {
           next = numbers(panel + 1, k);
-        } else if (end < layer_.inner_) {
-          next = numbers(first_panel, end);
+        } else if (!is_last) {
+          next = numbers(first_panel, part.end);
         } else if (has_next) {
           next = numbers(last_panel, 0);
         }
-        multiply_panel(stretch, {panel, k, end}, next);
+        multiply_panel(stretch, panel, part, left, next);
+        const bool ends_group = panel + 1 == last_panel || (panel + 1) % panels_of_group_ == 0;
+        if (is_last && ends_group && !layer_.steps_.empty())
+          finish_panels(stretch, panel / panels_of_group_ * panels_of_group_, panel + 1);
       }
     }
-    if (layer_.steps_.empty()) return;
+  }
+
+  void finish_panels(int64_t stretch, int64_t first_panel, int64_t last_panel) const {
     const int64_t first_column = first_panel * kPanelColumns;
     const int64_t count = std::min(last_panel * kPanelColumns, layer_.columns_) - first_column;
     for (int64_t row = first_row(first_tile(stretch)); row < first_row(last_tile(stretch)); ++row)
@@ -212,32 +256,31 @@ class DenseLayer::Run {
   [[nodiscard]] const std::byte* numbers(int64_t panel, int64_t inner) const {
     return layer_.weights_.panel(panel * kPanelColumns, inner);
   }
-  [[nodiscard]] int64_t first_tile(int64_t stretch) const { return stretch * tiles_of_stretch_; }
-  [[nodiscard]] int64_t last_tile(int64_t stretch) const {
-    return std::min(first_tile(stretch) + tiles_of_stretch_, tiles_);
-  }
 
-  /// Room for a part of a panel as floats: of the thread, until it is asked for again.
-  static float* room_for(int64_t count) {
+  enum class Room : uint8_t { kPanel, kRows };
+  /// Room for floats: of the thread, until it asks for the same again.
+  static float* room_for(Room room, int64_t count) {
     struct alignas(kBytesOfLine) Line {  // a vector that lies across two takes twice as long
       float floats[kBytesOfLine / kFloat];
     };
-    static thread_local std::vector<Line> lines;
+    static thread_local std::array<std::vector<Line>, 2> rooms;
+    std::vector<Line>& lines = rooms[static_cast<size_t>(room)];
     const auto wanted = static_cast<size_t>(divided_up(count * kFloat, kBytesOfLine));
     if (lines.size() < wanted) lines.resize(wanted);
     return lines.data()->floats;
   }
 
   /// `next`: what is multiplied after it, null: nothing that is known.
-  void multiply_panel(int64_t stretch, const Part& part, const std::byte* next) const {
+  void multiply_panel(int64_t stretch, int64_t index, const Part& part, const Laid& left,
+                      const std::byte* next) const {
     constexpr int64_t kBytesAhead = 2048;
-    const int64_t column = part.panel * kPanelColumns;
+    const int64_t column = index * kPanelColumns;
     const int64_t width = panel_width(layer_.columns_, column);
     const PanelNumbers kind = layer_.weights_.numbers();
     // Of each index of the inner extent; of narrow numbers of half a panel not a whole one.
     const int64_t lines = width * bytes_of(kind) / kBytesOfLine;
     DenseTile tile;
-    const std::byte* panel = numbers(part.panel, part.begin);
+    const std::byte* panel = numbers(index, part.begin);
     tile.panel = panel;
     tile.numbers = kind;
     tile.inner = part.end - part.begin;
@@ -246,7 +289,8 @@ class DenseLayer::Run {
     if (part.begin == 0 && !layer_.bias_.empty()) tile.bias = layer_.bias_.data() + column;
     const int64_t tiles = last_tile(stretch) - first_tile(stretch);
     const bool is_alone = tiles == 1;
-    if (!is_alone && kind != PanelNumbers::kFloat) tile.widened = room_for(tile.inner * width);
+    if (!is_alone && kind != PanelNumbers::kFloat)
+      tile.widened = room_for(Room::kPanel, tile.inner * width);
     // Memory gives so many lines at once that tiles which asked for all of theirs would wait.
     if (!is_alone && lines > 0)
       tile.steps_ahead = static_cast<int>(std::max<int64_t>(1, tiles / lines));
@@ -254,7 +298,7 @@ class DenseLayer::Run {
     for (int64_t i = first_tile(stretch); i < last_tile(stretch); ++i) {
       const int64_t row = first_row(i);
       tile.rows = static_cast<int>(first_row(i + 1) - row);
-      tile.left = left_ + row * layer_.inner_ + part.begin * tile.rows;
+      tile.left = left.rows + (row - left.first_row) * left.inner + left.begin * tile.rows;
       const int64_t place = row * layer_.columns_ + column;
       tile.target = tensors_.target + place;
       tile.initial = part.begin > 0       ? tile.target
@@ -300,11 +344,12 @@ class DenseLayer::Run {
   int64_t rows_;
   int64_t tiles_;
   int64_t stretches_;
-  int64_t tiles_of_stretch_;
-  int64_t panels_;
-  int64_t panels_of_group_;
-  int64_t groups_;
-  const float* left_ = nullptr;  // of tile i: [inner, rows of it], one tile behind the other
+  bool lays_own_;
+  int64_t tiles_of_stretch_ = 0;
+  int64_t panels_ = 0;
+  int64_t panels_of_group_ = 0;
+  int64_t groups_ = 0;
+  const float* laid_ = nullptr;  // all rows, if lay_all() was called
 };
 
 void DenseLayer::run(sdk::Call& call, int64_t rows, const float* source, const float* addend,
@@ -314,15 +359,7 @@ void DenseLayer::run(sdk::Call& call, int64_t rows, const float* source, const f
     std::copy_n(addend, rows * columns_, kept);
     addend = kept;
   }
-  const int64_t most = std::min(rows, kMostRowsAtOnce);
-  float* laid = rows > 1 ? call.scratch<float>(most * inner_) : nullptr;
-  for (int64_t first = 0; first < rows; first += most) {
-    const int64_t place = first * columns_;
-    Run run(*this, std::min(most, rows - first), call.thread_count(),
-            {source + first * inner_, addend ? addend + place : nullptr, target + place});
-    run.lay(call, laid);
-    run.multiply(call);
-  }
+  Run(*this, rows, call.thread_count(), {source, addend, target}).multiply(call);
 }
 
 }  // namespace gantry::onednn

@@ -100,10 +100,20 @@ def test_any_number_of_threads(threads):
     np.testing.assert_allclose(one, many, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("rows", [2048, 2049, 4500])
-def test_many_rows_go_in_parts(agrees, rows):
-    feeds = {"x": random(rows, 20), "r": random(rows, 33)}
-    agrees(*small_graph("a = MatMul(x, w)\n t = Tanh(a)\n y = Add(t, r)", feeds, {"w": matrix(20, 33)}))
+@pytest.mark.parametrize("text", ["a = MatMul(x, w)\n t = Tanh(a)\n y = Add(t, r)", "a = MatMul(x, w)\n y = Add(a, r)"])
+@pytest.mark.parametrize("columns", [70, 300])
+@pytest.mark.parametrize("inner", [40, 2500])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_stretches_of_many_rows(threads, inner, columns, text):
+    """Of as many stretches as threads each brings its own rows into order, a part of the inner extent at a time; of fewer all do it before."""
+    shapes = {"x": (random(5, inner), ["n", inner]), "r": (random(5, columns), ["n", columns])}  # known rows of a small matrix are the library's
+    model, _ = small_graph(text, shapes, {"w": matrix(inner, columns)})
+    session = gantry.Session(model, device="CPU", config={"session": {"threads": threads}})
+    for rows in (1, 2, 15, 230, 500, 1200):
+        x, r = random(rows, inner), random(rows, columns)
+        sums = x.astype(np.float64) @ matrix(inner, columns)
+        expected = (np.tanh(sums) if "Tanh" in text else sums) + r
+        np.testing.assert_allclose(session.run({"x": x, "r": r})["y"], expected, rtol=1e-4, atol=1e-4)
 
 
 def test_rows_change_from_run_to_run(agrees):
