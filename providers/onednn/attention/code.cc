@@ -14,6 +14,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "attention/lay-inl.h"
 #include "direct/functions-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -60,9 +61,7 @@ HWY_INLINE void score_tile(const Head& h, const float* queries, int64_t vector, 
 template <int kHigh>
 void score_packed(const Head& h, const float* query, float* scores, int64_t stride) {
   float* queries = scores + kHigh * stride;  // so that a step reads them side by side
-  for (int64_t i = 0; i < h.depth; ++i) {
-    for (int r = 0; r < kHigh; ++r) queries[i * kHigh + r] = query[r * h.query_stride + i];
-  }
+  lay_rows(query, h.query_stride, kHigh, h.depth, queries, kHigh);
   constexpr int kVectors = vectors_of(kHigh);
   const int64_t vectors = stride / kLanes;
   int64_t vector = 0;
@@ -218,15 +217,24 @@ float weigh(const Head& h, int64_t query, float* scores) {
     return 1;
   }
   if (!std::isfinite(largest)) return std::numeric_limits<float>::quiet_NaN();
-  const V32 scale = hn::Set(d, h.mask ? 1.0F : h.scale);
-  const V32 top = hn::Set(d, largest);
-  const V32 least = hn::Set(d, -87.0F);  // less makes no normal number: it counts as nothing
-  V32 sum = hn::Zero(d);
-  for (int64_t key = 0; key < h.keys; key += kLanes) {
+  const float factor = kLog2OfE * (h.mask ? 1.0F : h.scale);
+  const V32 scale = hn::Set(d, factor);
+  const V32 top = hn::Set(d, kLog2OfE * largest);
+  const auto weight_of = [&](int64_t key) HWY_ATTR {
     const V32 x = hn::MulSub(hn::LoadU(d, scores + key), scale, top);
-    const V32 power = bounded_exponential(x);
-    const auto exists = hn::FirstN(d, static_cast<size_t>(h.keys - key));
-    const V32 weight = hn::IfThenElseZero(hn::And(exists, hn::Ge(x, least)), power);
+    // What makes no normal number counts as nothing.
+    return hn::IfThenElseZero(hn::Ge(x, hn::Set(d, kLeastPower)), power_of_two(x));
+  };
+  V32 sum = hn::Zero(d);
+  int64_t key = 0;
+  for (; key + kLanes <= h.keys; key += kLanes) {
+    const V32 weight = weight_of(key);
+    sum = hn::Add(sum, weight);
+    hn::StoreU(weight, d, scores + key);
+  }
+  if (key < h.keys) {
+    const V32 weight =
+        hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(h.keys - key)), weight_of(key));
     sum = hn::Add(sum, weight);
     hn::StoreU(weight, d, scores + key);
   }
@@ -307,6 +315,22 @@ void attend_tiles(const Head& h, int64_t begin, int64_t end, float* scratch) {
   }
 }
 
+void pack_keys_here(const float* source, int64_t row, int64_t step, int64_t keys, int64_t depth,
+                    float* target) {
+  for (int64_t first = 0; first < keys; first += kKeyBlock, target += depth * kKeyBlock) {
+    const int64_t count = std::min(kKeyBlock, keys - first);
+    const float* from = source + first * row;
+    if (count < kKeyBlock) std::fill_n(target, depth * kKeyBlock, 0.0F);
+    if (step == 1) {
+      lay_rows(from, row, count, depth, target, kKeyBlock);
+      continue;
+    }
+    for (int64_t i = 0; i < depth; ++i) {
+      for (int64_t k = 0; k < count; ++k) target[i * kKeyBlock + k] = from[k * row + i * step];
+    }
+  }
+}
+
 void attend_here(const Head& h, int64_t begin, int64_t end, float* scratch) {
   if (h.packed_keys) return attend_tiles<true>(h, begin, end, scratch);
   attend_tiles<false>(h, begin, end, scratch);
@@ -319,6 +343,7 @@ HWY_AFTER_NAMESPACE();
 namespace gantry::onednn {
 
 HWY_EXPORT(attend_here);
+HWY_EXPORT(pack_keys_here);
 
 int64_t attention_scratch(int64_t keys, int64_t depth) {
   return kMostQueries * (padded_keys(keys) + depth);
@@ -331,14 +356,8 @@ void attend(const Head& head, int64_t begin, int64_t end, float* scratch) {
 
 void pack_keys(const float* source, int64_t row, int64_t step, int64_t keys, int64_t depth,
                float* target) {
-  for (int64_t first = 0; first < keys; first += kKeyBlock) {
-    const int64_t count = std::min(kKeyBlock, keys - first);
-    for (int64_t i = 0; i < depth; ++i, target += kKeyBlock) {
-      const float* from = source + first * row + i * step;
-      for (int64_t k = 0; k < count; ++k) target[k] = from[k * row];
-      for (int64_t k = count; k < kKeyBlock; ++k) target[k] = 0;
-    }
-  }
+  keep_to_allowed_instructions();
+  HWY_DYNAMIC_DISPATCH(pack_keys_here)(source, row, step, keys, depth, target);
 }
 
 }  // namespace gantry::onednn

@@ -13,7 +13,7 @@
 namespace gantry::onednn {
 namespace {
 
-constexpr int64_t kMostPanelsOfGroup = 4;
+constexpr int64_t kMostPanelsOfGroup = 8;
 constexpr int64_t kMostTilesOfStretch = 16;
 /// Fewer rows would have to wait for the matrix, which every stretch reads anew.
 constexpr int64_t kLeastTilesOfStretch = 5;

@@ -16,21 +16,24 @@ namespace gantry::onednn::HWY_NAMESPACE {
 
 HWY_INLINE V32 keep_none(V32 x, V32 result) { return hn::IfThenElse(hn::IsNaN(x), x, result); }
 
-/// e^x of what is between -87 and 87: 2^n * e^r with |r| <= ln(2) / 2, by the polynomial of Cephes'
-/// expf. Half the instructions of Highway's function, which knows what is beyond.
-HWY_INLINE V32 bounded_exponential(V32 x) {
+constexpr float kLog2OfE = 1.44269504F;
+constexpr float kLeastPower = -126.0F;  // of two, that is a normal number
+
+/// 2^x of what is between kLeastPower and 127: 2^n * 2^r with |r| <= 1 / 2, by a polynomial whose
+/// relative error is below 8e-8. Half the instructions of Highway's e^x, which knows what is
+/// beyond.
+HWY_INLINE V32 power_of_two(V32 x) {
   const F32 d;
   const hn::RebindToSigned<F32> integers;
-  const V32 n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504F)));
-  V32 r = hn::NegMulAdd(n, hn::Set(d, 0.693359375F), x);  // ln(2) in two parts
-  r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4F), r);
-  V32 p = hn::MulAdd(r, hn::Set(d, 1.9875691500e-4F), hn::Set(d, 1.3981999507e-3F));
-  p = hn::MulAdd(r, p, hn::Set(d, 8.3334519073e-3F));
-  p = hn::MulAdd(r, p, hn::Set(d, 4.1665795894e-2F));
-  p = hn::MulAdd(r, p, hn::Set(d, 1.6666665459e-1F));
-  p = hn::MulAdd(r, p, hn::Set(d, 5.0000001201e-1F));
-  p = hn::MulAdd(hn::Mul(r, r), p, hn::Add(r, hn::Set(d, 1.0F)));
-  const auto exponent = hn::ShiftLeft<23>(hn::ConvertTo(integers, n));
+  const V32 shift = hn::Set(d, 12582912.0F);  // 3 * 2^22: leaves n in the last bits
+  const V32 shifted = hn::Add(x, shift);
+  const V32 r = hn::Sub(x, hn::Sub(shifted, shift));
+  V32 p = hn::MulAdd(r, hn::Set(d, 1.327647129e-3F), hn::Set(d, 9.675540961e-3F));
+  p = hn::MulAdd(r, p, hn::Set(d, 5.550713092e-2F));
+  p = hn::MulAdd(r, p, hn::Set(d, 2.402212024e-1F));
+  p = hn::MulAdd(r, p, hn::Set(d, 6.931469440e-1F));
+  p = hn::MulAdd(r, p, hn::Set(d, 1.0F));
+  const auto exponent = hn::ShiftLeft<23>(hn::BitCast(integers, shifted));
   return hn::BitCast(d, hn::Add(hn::BitCast(integers, p), exponent));
 }
 
@@ -46,9 +49,10 @@ HWY_INLINE V32 reciprocal(V32 x) {
 /// Of what is a number; the bounds keep the result a normal one.
 HWY_INLINE V32 sigmoid_of_number(V32 x) {
   const F32 d;
-  const V32 bound = hn::Set(d, 87.0F);
-  const V32 bounded = hn::Max(hn::Neg(bound), hn::Min(bound, hn::Neg(x)));
-  return reciprocal(hn::Add(hn::Set(d, 1.0F), bounded_exponential(bounded)));
+  const V32 bound = hn::Set(d, -kLeastPower);
+  const V32 power = hn::Mul(x, hn::Set(d, -kLog2OfE));
+  const V32 bounded = hn::Max(hn::Neg(bound), hn::Min(bound, power));
+  return reciprocal(hn::Add(hn::Set(d, 1.0F), power_of_two(bounded)));
 }
 HWY_INLINE V32 sigmoid(V32 x) { return keep_none(x, sigmoid_of_number(x)); }
 HWY_INLINE V32 hyperbolic_tangent(V32 x) { return keep_none(x, hn::Tanh(F32(), x)); }
