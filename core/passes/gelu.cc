@@ -110,7 +110,8 @@ bool raise_gelu(Graph& graph, const PassContext& context) {
     const GeluMatch match = gelu_of(*node);
     if (!match.x || !has_gelu(match.x->type.dtype)) continue;
     GraphValue* result = result_of(node->outputs[0], match.x);
-    if (result && !are_taken_together(context, *node, *result->producer))
+    if (result && have_one_rank(match.x, result) &&
+        !are_taken_together(context, *node, *result->producer))
       found.emplace_back(result, match);
   }
   for (const auto& [result, match] : found) {

@@ -55,14 +55,17 @@ HardSigmoidMatch hard_sigmoid_of(const Node& clip) {
 }  // namespace
 
 bool raise_hard_sigmoid(Graph& graph, const PassContext& context) {
-  std::vector<HardSigmoidMatch> found;
+  std::vector<const Node*> clips;
   for (const auto& node : graph.nodes()) {
-    const HardSigmoidMatch match = hard_sigmoid_of(*node);
-    if (match.result && !are_taken_together(context, *node, *match.result->producer))
-      found.push_back(match);
+    if (is_clip(*node)) clips.push_back(node.get());
   }
   bool has_changed = false;
-  for (const HardSigmoidMatch& match : found) {
+  for (const Node* clip : clips) {
+    // Looked for one by one: what one makes may be what the next one reads.
+    const HardSigmoidMatch match = hard_sigmoid_of(*clip);
+    if (!match.result || !have_one_rank(match.x, match.result) ||
+        are_taken_together(context, *clip, *match.result->producer))
+      continue;
     // The product itself is what was divided.
     if (match.product && !try_replace(graph, match.result, match.product)) continue;
     GraphValue* made = match.product ? match.clipped : match.result;

@@ -98,7 +98,8 @@ bool raise_layer_normalization(Graph& graph, const PassContext& context) {
   std::vector<NormMatch> found;
   for (const auto& node : graph.nodes()) {
     const NormMatch match = norm_of(*node);
-    if (match.result && !are_taken_together(context, *node, *match.result->producer))
+    if (match.result && have_one_rank(match.x, match.result) &&
+        !are_taken_together(context, *node, *match.result->producer))
       found.push_back(match);
   }
   for (const NormMatch& match : found) {

@@ -44,6 +44,10 @@ GraphValue* other_operand(const Node& node, const GraphValue* value) {
   return node.inputs[1] == value ? node.inputs[0] : nullptr;
 }
 
+bool have_one_rank(const GraphValue* a, const GraphValue* b) {
+  return a->type.has_rank && b->type.has_rank && a->type.shape.size() == b->type.shape.size();
+}
+
 std::optional<double> number_of(const GraphValue* value) {
   if (!value || !value->constant || value->constant->kind != GANTRY_KIND_TENSOR)
     return std::nullopt;

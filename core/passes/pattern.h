@@ -25,6 +25,10 @@ Node* only_user(const GraphValue* value, std::string_view op_type, size_t inputs
 /// Of two operands the one that is not `value`; null: neither is, or both are.
 GraphValue* other_operand(const Node& node, const GraphValue* value);
 
+/// True if both ranks are known and equal. Of what element-wise nodes make of a value and of
+/// numbers: then it has that value's shape, which a number of more dimensions would have added to.
+bool have_one_rank(const GraphValue* a, const GraphValue* b);
+
 /// The number of a constant f32 or f64 of one element and any rank.
 std::optional<double> number_of(const GraphValue* value);
 

@@ -3,6 +3,7 @@
 // looks like it stays.
 #include <gtest/gtest.h>
 #include <string>
+#include <utility>
 
 #include "pass_test.h"
 
@@ -132,6 +133,15 @@ INSTANTIATE_TEST_SUITE_P(
                     "a = Add(x, c) b = Clip(a, o, s) d = Mul(z, b) y = Div(d, s)",
                     "a = Add(x, c) b = Clip(a, o, s) d = Div(b, s) y = Add(b, d)"));
 
+TEST(HardSigmoid, IsFoundWhereItReadsWhatAnotherOneMakes) {
+  const std::string text =
+      after("hard_sigmoid", hard("a = Add(x, c) b = Clip(a, o, s) d = Mul(b, x) e = Div(d, s) "
+                                 "j = Add(e, c) k = Clip(j, o, s) y = Div(k, s)"));
+  EXPECT_EQ(text.find("Div"), std::string::npos) << text;
+  EXPECT_NE(text.find("%d = Mul-14(%b, %x)"), std::string::npos) << text;
+  EXPECT_NE(text.find("%y = HardSigmoid-6(%d)"), std::string::npos) << text;
+}
+
 std::string normalization(const std::string& nodes) {
   return "<ir_version: 10, opset_import: [\"\" : 17]> g (float[N, 3] x) => (float[N, 3] y) "
          "<float two = {2}, float eps = {0.00001}, float[3] g = {1, 2, 3}, float[3] b = {4, 5, 6}, "
@@ -170,6 +180,31 @@ TEST(LayerNormalization, StaysWhereItIsAnother) {
     EXPECT_FALSE(test::run_pass("layer_normalization", *graph)) << nodes;
   }
 }
+
+// A number of rank 3 makes a result of rank 3 of x, which one operator on x would not.
+class RankOfANumber : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(RankOfANumber, IsKept) {
+  const auto& [pass, nodes] = GetParam();
+  const auto graph = test::graph_of(
+      "<ir_version: 10, opset_import: [\"\" : 17]> g (float[N, 3] x) => (float[1, N, 3] y) "
+      "<float r = {1.4142135}, float l = {1}, float[1,1,1] h = {0.5}, float o = {0}, "
+      "float[1,1,1] c = {3}, float s = {6}, float two = {2}, float[1,1,1] eps = {0.00001}, "
+      "float[3] g = {1, 2, 3}> { " +
+      std::string(nodes) + " }");
+  EXPECT_FALSE(test::run_pass(pass, *graph));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Raise, RankOfANumber,
+    testing::Values(
+        std::pair{"gelu", "a = Div(x, r) b = Erf(a) n = Add(b, l) m = Mul(x, n) y = Mul(m, h)"},
+        std::pair{"hard_sigmoid", "a = Add(x, c) b = Clip(a, o, s) y = Div(b, s)"},
+        std::pair{"hard_sigmoid", "a = Add(x, c) b = Clip(a, o, s) d = Mul(x, b) y = Div(d, s)"},
+        std::pair{"layer_normalization",
+                  "m = ReduceMean <axes = [-1]> (x) d = Sub(x, m) q = Pow(d, two) "
+                  "v = ReduceMean <axes = [1]> (q) e = Add(v, eps) w = Sqrt(e) n = Div(d, w) "
+                  "y = Mul(n, g)"}));
 
 }  // namespace
 }  // namespace gantry
