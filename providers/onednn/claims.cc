@@ -252,6 +252,14 @@ class Claimer {
     return port;
   }
 
+  /// True of what the unit reads in each run as quantized numbers, be it a constant.
+  static bool is_tensor(const Unit& unit, uint32_t value) {
+    return (unit.addend.quantization && unit.addend.value == value) ||
+           std::any_of(unit.sources.begin(), unit.sources.end(), [&](const Port& source) {
+             return source.quantization && source.value == value;
+           });
+  }
+
   void claim(const Family& family, const Unit& unit, bool leaves_channels_last) {
     const std::vector<InputSlot> slots = index_.input_slots(unit.nodes);
     const std::vector<uint32_t> results = index_.output_slots(unit.nodes);
@@ -264,9 +272,10 @@ class Claimer {
       const bool is_constant = index_.value(slots[i].value).is_constant();
       gantry_port& port =
           inputs.emplace_back(port_of(slots[i].value, family.has_channels && !is_constant));
-      // What stands around an anchor takes constants only.
-      if (is_constant && ((slots[i].node != unit.anchor && !family.is_set) ||
-                          family.is_parameter(index_, slots[i].node, slots[i].position)))
+      // What stands around an anchor takes constants only, but for the tensors that it dequantizes.
+      if (is_constant && !is_tensor(unit, slots[i].value) &&
+          ((slots[i].node != unit.anchor && !family.is_set) ||
+           family.is_parameter(index_, slots[i].node, slots[i].position)))
         port.flags = GANTRY_PORT_COMPILE_ONLY | GANTRY_PORT_UNALIGNED;
       // Not where the anchor reads the same value, which it does until its last element is made.
       const auto is_addend = [&](const InputSlot& slot) {
