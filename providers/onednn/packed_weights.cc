@@ -15,7 +15,9 @@ namespace {
 /// What brings weights into a layout.
 class Reorder {
  public:
-  Reorder(const PlainWeights& plain, const Desc& to) {
+  /// `owned`: the memory of `plain`, if it is to live as long.
+  Reorder(const PlainWeights& plain, const Desc& to, std::unique_ptr<uint8_t[]> owned = {})
+      : owned_(std::move(owned)) {
     dnnl::primitive_attr attr;
     if (!plain.scales.empty()) {
       attr.set_scales_mask(DNNL_ARG_SRC, plain.scaled_dimensions);
@@ -52,11 +54,33 @@ class Reorder {
     return copy_.get();
   }
 
+  std::unique_ptr<uint8_t[]> owned_;
   std::unique_ptr<uint8_t[]> copy_;
   dnnl::memory from_;
   dnnl::memory scales_;
   dnnl::reorder primitive_;
 };
+
+/// True if nothing is kept beside the weights.
+bool is_plain(const WeightsLayout& layout) {
+  return dnnl::memory::data_type_size(layout.desc.get_data_type()) > 1 ||
+         !layout_name(layout.desc).empty();
+}
+
+/// Of weights that are packed already.
+Reorder between_layouts(const dnnl::memory& from, const Desc& to) {
+  const Desc packed = from.get_desc();
+  const PlainWeights source{packed, from.get_data_handle(), {}, 0, 0};
+  if (dnnl::memory::data_type_size(packed.get_data_type()) > 1) return {source, to};
+  // What it keeps beside bytes, for signed ones and for a zero point, the library makes of the
+  // dense order only: from another one it refuses, or makes something else.
+  const Desc dense_order(packed.get_dims(), packed.get_data_type(),
+                         dense(packed.get_dims().size()));
+  auto numbers = std::make_unique<uint8_t[]>(dense_order.get_size());
+  Reorder(source, dense_order)(dnnl::memory(dense_order, engine(), numbers.get()));
+  const PlainWeights plain{dense_order, numbers.get(), {}, 0, 0};
+  return {plain, to, std::move(numbers)};
+}
 
 Digest content_of(const PlainWeights& plain) {
   const std::string form = text_of(plain.desc) + "+" + std::to_string(plain.offset) + "*" +
@@ -71,8 +95,11 @@ Digest content_of(const PlainWeights& plain) {
 }  // namespace
 
 template <class MakeReorder>
-const dnnl::memory& PackedWeights::add(const Desc& desc, const MakeReorder& make_reorder) const {
-  const Digest form = digest_of(content_.data(), sizeof(content_), text_of(desc) + build());
+const dnnl::memory& PackedWeights::add(const WeightsLayout& layout,
+                                       const MakeReorder& make_reorder) const {
+  const Desc& desc = layout.desc;
+  const Digest form =
+      digest_of(content_.data(), sizeof(content_), text_of(desc) + layout.reader + build());
   std::shared_ptr<const void> share =
       share_packed(host_, {content_, form}, desc.get_size(),
                    [&](void* target) { make_reorder()(dnnl::memory(desc, engine(), target)); });
@@ -82,19 +109,20 @@ const dnnl::memory& PackedWeights::add(const Desc& desc, const MakeReorder& make
 }
 
 void PackedWeights::pack(const gantry_host* host, sdk::Choices& choices,
-                         const std::function<Desc()>& choose, const PlainWeights& plain) {
+                         const std::function<WeightsLayout()>& choose, const PlainWeights& plain) {
   host_ = host;
   content_ = kept_digest(choices, "content", [&] { return content_of(plain); });
   const std::string* kept = choices.find("layout");
-  Desc desc = kept ? Desc() : choose();
+  WeightsLayout layout = kept ? WeightsLayout() : choose();
   // A layout without a name is chosen anew by each start.
-  const std::string name = kept ? *kept : layout_name(desc);
+  const std::string name = kept ? *kept : layout_name(layout.desc);
   if (!name.empty()) {
     choices.set("layout", name);
     // Also now: equal layouts may be described in two ways, and the weights are found by one.
-    desc = layout_of(name, plain.desc.get_dims());
+    layout = layout_of(name, plain.desc.get_dims());
   }
-  add(desc, [&] { return Reorder(plain, desc); });
+  if (is_plain(layout)) layout.reader.clear();
+  add(layout, [&] { return Reorder(plain, layout.desc); });
 }
 
 Desc PackedWeights::desc() const {
@@ -102,15 +130,15 @@ Desc PackedWeights::desc() const {
   return layouts_.front().memory.get_desc();
 }
 
-const dnnl::memory& PackedWeights::in(const Desc& desc) const {
+const dnnl::memory& PackedWeights::in(const WeightsLayout& wanted) const {
   const std::lock_guard lock(mutex_);
   for (const Layout& layout : layouts_) {
-    if (layout.memory.get_desc() == desc) return layout.memory;
+    if (layout.memory.get_desc() == wanted.desc) return layout.memory;
   }
   const dnnl::memory& first = layouts_.front().memory;
-  return add(desc, [&] {
-    return Reorder({first.get_desc(), first.get_data_handle(), {}, 0, 0}, desc);
-  });
+  WeightsLayout layout = wanted;
+  if (is_plain(layout)) layout.reader.clear();
+  return add(layout, [&] { return between_layouts(first, layout.desc); });
 }
 
 }  // namespace gantry::onednn

@@ -33,27 +33,45 @@ struct PlainWeights {
   bool other_has_zero_point = false;
 };
 
+/// The layout that a primitive wants of its weights.
+struct WeightsLayout {
+  WeightsLayout() = default;
+  WeightsLayout(Desc layout) : desc(std::move(layout)) {}  // NOLINT(google-explicit-constructor)
+  /// Of a description of a convolution or a product.
+  template <class Primitive>
+  static WeightsLayout of(const Primitive& primitive) {
+    WeightsLayout layout(primitive.weights_desc());
+    layout.reader = primitive.impl_info_str();
+    return layout;
+  }
+
+  Desc desc;
+  /// The implementation that reads them. What the library keeps beside bytes is part of `desc`, but
+  /// only the library sees it there: of bytes that are shared the reader says it.
+  std::string reader;
+};
+
 class PackedWeights {
  public:
   /// Packs `plain`, whose data need not outlive the call, into the layout that `choose()` returns,
   /// on all cores. Layout and digest are kept in `choices`; where they stand there already, and
   /// another start packed the weights, nothing is chosen and nothing of the data read.
-  void pack(const gantry_host* host, sdk::Choices& choices, const std::function<Desc()>& choose,
-            const PlainWeights& plain);
+  void pack(const gantry_host* host, sdk::Choices& choices,
+            const std::function<WeightsLayout()>& choose, const PlainWeights& plain);
   /// The layout that they were packed in. [any]
   [[nodiscard]] Desc desc() const;
   /// The weights in a layout; the first time that another one than desc() is asked for they are
   /// brought into it and kept. [any]
-  const dnnl::memory& in(const Desc& desc) const;
+  const dnnl::memory& in(const WeightsLayout& layout) const;
 
  private:
   struct Layout {
     dnnl::memory memory;
     std::shared_ptr<const void> share;  // of what the memory shows
   };
-  /// The share of `desc`, filled by the reorder that `make_reorder()` returns if nobody has it.
+  /// The share of `layout`, filled by the reorder that `make_reorder()` returns if nobody has it.
   template <class MakeReorder>
-  const dnnl::memory& add(const Desc& desc, const MakeReorder& make_reorder) const;
+  const dnnl::memory& add(const WeightsLayout& layout, const MakeReorder& make_reorder) const;
 
   const gantry_host* host_ = nullptr;
   std::array<uint64_t, 2> content_{};  // digest of the plain weights and their scales

@@ -194,7 +194,7 @@ class ConvKernel final : public sdk::Kernel {
     fused.scratchpad = Scratchpad(described.primitive.scratchpad_desc());
     fused.launch = Launch(dnnl::convolution_forward(described.primitive),
                           {{DNNL_ARG_SRC, fused.source.memory()},
-                           {DNNL_ARG_WEIGHTS, packed_.in(described.primitive.weights_desc())},
+                           {DNNL_ARG_WEIGHTS, packed_.in(WeightsLayout::of(described.primitive))},
                            {DNNL_ARG_BIAS, bias_},
                            {DNNL_ARG_DST, fused.target.memory()},
                            {DNNL_ARG_SCRATCHPAD, fused.scratchpad.memory()}});
@@ -231,7 +231,7 @@ class ConvKernel final : public sdk::Kernel {
       with_threads(threads, [&] {
         likely_ = {input, threads, choose(cut(input), cut(output), any_, placed, false)};
       });
-      return likely_->described.primitive.weights_desc();
+      return WeightsLayout::of(likely_->described.primitive);
     };
     const bool is_grouped = dims.size() > cut(weights).size();
     packed_.pack(index.host(), args.choices, layout,

@@ -165,7 +165,7 @@ class IntegerProductKernel final : public sdk::Kernel {
     plan.target = Operand::output(pd.dst_desc(), pd.dst_desc());
     plan.scratchpad = Scratchpad(pd.scratchpad_desc());
     plan.launch = Launch(dnnl::matmul(pd), {{DNNL_ARG_SRC, plan.source.memory()},
-                                            {DNNL_ARG_WEIGHTS, packed_.in(pd.weights_desc())},
+                                            {DNNL_ARG_WEIGHTS, packed_.in(WeightsLayout::of(pd))},
                                             {DNNL_ARG_DST, plan.target.memory()},
                                             {DNNL_ARG_SCRATCHPAD, plan.scratchpad.memory()}});
     const auto copy = [](const Desc& desc, const void* data) {
@@ -212,9 +212,9 @@ class IntegerProductKernel final : public sdk::Kernel {
     for (int i = 0; i + 1 < left.rank(); ++i) rows *= std::max<int64_t>(left.extent(i), -1);
     if (rows <= 0) rows = kGuessedRows;
     const auto layout = [&] {
-      Desc chosen;
+      WeightsLayout chosen;
       with_threads(args.threads(), [&] {
-        chosen = describe(rows, {{inner_, columns_}, Type::s8, Tag::any}).weights_desc();
+        chosen = WeightsLayout::of(describe(rows, {{inner_, columns_}, Type::s8, Tag::any}));
       });
       return chosen;
     };

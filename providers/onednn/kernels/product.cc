@@ -139,7 +139,7 @@ class ProductKernel final : public sdk::Kernel {
     fused.scratchpad = Scratchpad(described.primitive.scratchpad_desc());
     fused.launch = Launch(dnnl::matmul(described.primitive),
                           {{DNNL_ARG_SRC, fused.source.memory()},
-                           {DNNL_ARG_WEIGHTS, packed_.in(described.primitive.weights_desc())},
+                           {DNNL_ARG_WEIGHTS, packed_.in(WeightsLayout::of(described.primitive))},
                            {DNNL_ARG_DST, fused.target.memory()},
                            {DNNL_ARG_SCRATCHPAD, fused.scratchpad.memory()}});
     if (has_bias_) fused.launch.add(DNNL_ARG_BIAS, bias_);
@@ -189,9 +189,9 @@ class ProductKernel final : public sdk::Kernel {
     const Type plain = unit_.weight_quantization ? Type::s8 : Type::f32;
     any_ = {{inner_, columns_}, unit_.weights_type(), Tag::any};
     const auto layout = [&] {
-      Desc chosen;
+      WeightsLayout chosen;
       with_threads(args.threads(),
-                   [&] { chosen = describe(rows, any_, false).primitive.weights_desc(); });
+                   [&] { chosen = WeightsLayout::of(describe(rows, any_, false).primitive); });
       return chosen;
     };
     packed_.pack(index.host(), args.choices, layout,

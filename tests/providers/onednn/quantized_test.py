@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -257,6 +258,48 @@ def test_product_of_a_batch():
     constants = {"sx": np.float32(0.02), "zx": zero(U8, 128), "w": random8(S8, 40, 33), "sw": np.float32(0.004)}
     check("x = DequantizeLinear(q, sx, zx)\n wf = DequantizeLinear(w, sw)\n y = MatMul(x, wf)", {"q": random8(U8, 2, 5, 40)}, constants,
           ["onednn.product.int8"], 2e-4)
+
+
+@pytest.mark.parametrize("source, source_zero", [(U8, 0), (U8, 9), (S8, 0), (S8, 9)])
+def test_products_of_many_numbers_of_rows(source, source_zero):
+    """The library multiplies few rows by weights in another layout than many."""
+    constants = {"sx": np.float32(0.02), "zx": zero(source, source_zero), "w": generator(5).integers(-80, 80, (64, 33)).astype(S8), "sw": np.float32(0.004),
+                 "zw": zero(S8, 0), "sy": np.float32(0.0625), "zy": zero(S8, 0)}
+    model, _ = small_graph("y = QLinearMatMul(q, sx, zx, w, sw, zw, sy, zy)", {"q": (random8(source, 2, 64), ["n", 64])}, constants)
+    session = gantry.Session(model, device="CPU", config={"session": {"threads": 1}})
+    assert [node.kernel for node in session.placement.nodes] == ["onednn.product.int8"]
+    for rows in (1, 2, 5, 8, 17, 64, 200, 1):
+        feeds = {"q": random8(source, rows, 64)}
+        np.testing.assert_array_equal(session.run(feeds)["y"], run_oracle(model, feeds)[0])
+
+
+@pytest.mark.parametrize("text, kernel", [
+    ("f = DequantizeLinear<axis=1>(w, sw)\n c = MatMul(a, f)\n y = Add(c, x)", "onednn.product.int8+Add"),
+    ("d = DequantizeLinear(q, sa, za)\n c = Add(a, d)\n y = QuantizeLinear(c, sa, za)", "onednn.pointwise.int8"),
+    ("d = DequantizeLinear(q, sa, za)\n f = DequantizeLinear(w4, sw1)\n c = Conv(d, f)\n e = QuantizeLinear(c, sa, za)\n g = DequantizeLinear(e, sa, za)\n"
+     "h = Concat<axis=1>(g, a)\n y = QuantizeLinear(h, sy, za)", "onednn.concat.int8"),
+    ("d = DequantizeLinear(q, sa, za)\n f = DequantizeLinear(w4, sw1)\n c = Conv(d, f)\n e = Add(c, a)\n y = QuantizeLinear(e, sa, za)", "onednn.conv.int8+Add"),
+], ids=["source", "addition", "concatenation", "addend"])
+def test_quantized_tensors_that_are_constant(text, kernel):
+    """Left behind when the nodes before them are folded."""
+    values = generator(7)
+    constants = {"k": values.integers(-128, 128, (2, 8, 4, 8)).astype(S8), "sa": np.float32(0.03125), "za": zero(S8, 2), "w": values.integers(-80, 80, (8, 8)).astype(S8),
+                 "sw": np.full(8, 0.0078125, np.float32), "w4": values.integers(-80, 80, (8, 8, 1, 1)).astype(S8), "sw1": np.float32(0.0078125), "sy": np.float32(0.0625)}
+    text = f"a = DequantizeLinear(k, sa, za)\n {text}"
+    inputs = {"x": np.ones((2, 8, 4, 8), np.float32)} if "Add(c, x)" in text else {"q": random8(S8, 2, 8, 4, 8)}
+    model, feeds = small_graph(text, inputs, {name: value for name, value in constants.items() if re.search(rf"\b{name}\b", text)})
+    session = gantry.Session(model, device="CPU", config={"session": {"threads": 1}})
+    assert kernel in {node.kernel for node in session.placement.nodes}
+    np.testing.assert_allclose(session.run(feeds)["y"], run_oracle(model, feeds)[0], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(2, 24, 5, 7), (1, 16, 9), (1, 3, 4, 1, 6)])
+def test_a_function_whose_result_stands_in_another_order(shape):
+    """Its source is channels-last, as the convolution left it; its result leaves the graph."""
+    text, inputs, constants = conv_case(channels=(shape[1], 40), kernel=1, behind="e = QuantizeLinear(c, sy, zy)\n f = DequantizeLinear(e, sy, zy)\n d = Sigmoid(f)")
+    text = text.replace("QuantizeLinear(d, sy, zy)", "QuantizeLinear(d, sd, zd)")
+    constants |= {"sd": np.float32(1 / 256), "zd": zero(U8, 0), "w": constants["w"].reshape(40, shape[1], *[1] * (len(shape) - 2))}
+    check(text, {"q": random8(U8, *shape)}, constants, ["onednn.conv.int8", "onednn.pointwise.int8"], 1)
 
 
 @pytest.mark.parametrize("operator, kernel", [
