@@ -10,16 +10,17 @@
 namespace gantry::onednn {
 namespace {
 
-bool is_of_tag(const Desc& layout, dnnl_format_tag_t tag) {
+/// `is_exact`: the steps along dimensions of one place, which mean nothing, are equal too. Some
+/// implementations ask for them.
+bool is_of_tag(const Desc& layout, dnnl_format_tag_t tag, bool is_exact) {
   const Dims dims = layout.get_dims();
   dnnl_memory_desc_t made = nullptr;
   const dnnl_status_t status =
       dnnl_memory_desc_create_with_tag(&made, static_cast<int>(dims.size()), dims.data(),
                                        static_cast<dnnl_data_type_t>(layout.get_data_type()), tag);
   if (status != dnnl_success) return false;
-  const bool is_equal = dnnl_memory_desc_equal(made, layout.get()) != 0;
-  dnnl_memory_desc_destroy(made);
-  return is_equal;
+  const Desc of_tag(made);
+  return of_tag == layout && (!is_exact || of_tag.get_strides() == layout.get_strides());
 }
 
 // Those that were found before are tried first: a model has few layouts, the library many.
@@ -36,8 +37,12 @@ std::string layout_name(const Desc& layout) {
   static std::mutex mutex;
   static auto& order = *new std::vector<dnnl_format_tag_t>(tags());
   const std::lock_guard lock(mutex);
-  const auto found = std::find_if(order.begin(), order.end(),
-                                  [&](dnnl_format_tag_t tag) { return is_of_tag(layout, tag); });
+  const auto find = [&](bool is_exact) {
+    return std::find_if(order.begin(), order.end(),
+                        [&](dnnl_format_tag_t tag) { return is_of_tag(layout, tag, is_exact); });
+  };
+  auto found = find(true);
+  if (found == order.end()) found = find(false);
   if (found == order.end()) return {};
   const std::string name = std::to_string(static_cast<int>(*found)) + " " +
                            std::to_string(static_cast<int>(layout.get_data_type()));

@@ -32,6 +32,7 @@ MODELS = {
     "image": ("y = Conv<strides=[2, 2], pads=[3, 3, 3, 3]>(x, w)", (1, 3, 32, 32), {"w": random(64, 3, 7, 7)}),
     "groups": ("y = Conv<group=4>(x, w)", (2, 32, 9, 9), {"w": random(32, 8, 3, 3)}),
     "depthwise": ("y = Conv<group=32, pads=[1, 1, 1, 1]>(x, w)", (1, 32, 14, 14), {"w": random(32, 1, 3, 3)}),
+    "depthwise pixels": ("y = Conv<group=64, strides=[2, 2]>(x, w, b)", (1, 64, 4, 4), {"w": random(64, 1, 1, 1), "b": random(64)}),
     "timed": ("y = Conv<pads=[1, 1, 1, 1]>(x, w)", (1, 64, 28, 28), {"w": random(64, 64, 3, 3)}),
     "points": ("y = Conv(x, w)", (1, 24, 14, 14), {"w": random(144, 24, 1, 1)}),
     "narrow": ("y = Conv(x, w)", (1, 96, 14, 14), {"w": random(24, 96, 1, 1)}),
