@@ -146,9 +146,12 @@ class ConvKernel final : public sdk::Kernel {
     return plan;
   }
 
-  /// What the weights were packed for, or a description of its own.
+  /// What the weights were packed for, or a description of its own. Told their layout the library
+  /// may know a faster way than the slow one for which it chose that, and always takes it: equal
+  /// results, whether this start chose the layout or an earlier one.
   [[nodiscard]] Described described_for(const Plan& plan, int threads, bool in_place) const {
     if (likely_ && !in_place && likely_->threads == threads && likely_->input == plan.input &&
+        is_fast(likely_->described.primitive) &&
         likely_->described.primitive.weights_desc() == packed_.desc())
       return likely_->described;
     return describe_with(packed_, any_, [&](const Desc& weights) {
@@ -264,6 +267,11 @@ class ConvKernel final : public sdk::Kernel {
 std::string conv_refusal(const GraphIndex& index, const Unit& unit) {
   const ConvShape shape(index, unit);
   if (!shape.fault.empty() || !unit.is_quantized()) return shape.fault;
+  // What it keeps beside eight such groups of eight weights is wrong.
+  const bool is_depthwise = shape.groups > 1 && shape.weights[0] == shape.groups;
+  if (is_depthwise && shape.weights[1] == 1 && shape.spatial_rank() == 3 &&
+      is_library_exact(shape.products()))
+    return "the library packs weights of 8 bits of one channel for each group and three axes wrong";
   return inexactness_of(unit, shape.products());
 }
 

@@ -98,6 +98,14 @@ def test_convolution(options):
     check(text, inputs, constants, [f"onednn.conv.int8{extra}"], 1)
 
 
+@pytest.mark.parametrize("source, source_zero", [(U8, 114), (S8, 0), (S8, 7)])
+def test_a_channel_for_each_group_over_three_axes(source, source_zero):
+    """Eight weights in each of eight groups: what the library's sums are corrected by is wrong then."""
+    constants = {"sx": np.float32(0.03125), "zx": zero(source, source_zero), "w": generator(6).integers(-80, 80, (8, 1, 2, 2, 2)).astype(S8), "sw": np.float32(0.0078125)}
+    model, feeds = small_graph("x = DequantizeLinear(q, sx, zx)\n f = DequantizeLinear(w, sw)\n y = Conv<group=8>(x, f)", {"q": random8(source, 1, 8, 6, 6, 6)}, constants)
+    np.testing.assert_allclose(gantry.Session(model, device="CPU").run(feeds)["y"], run_oracle(model, feeds)[0], rtol=1e-5, atol=1e-5)
+
+
 def test_a_convolution_whose_result_stays_in_floats():
     text, inputs, constants = conv_case()
     check(text.rsplit("\n", 2)[0], inputs, {name: constants[name] for name in constants if name not in ("sy", "zy")},
@@ -339,6 +347,13 @@ def test_largest_numbers(operator):
     session = check(f"x = DequantizeLinear(q, s, z)\n d = {operator}(x)\n y = QuantizeLinear(d, s, z)", {"q": random8(U8, 2, 20, 9, 9)},
                     constants, ["onednn.pool" if "kernel" in operator else "onednn.pool.int8"], 0)
     assert len(session.placement.nodes) == (1 if "kernel" in operator else 3)
+
+
+@pytest.mark.parametrize("mode", ["NOTSET", "SAME_UPPER"])
+def test_gaps_in_a_window_of_one_place(mode):
+    constants = {"s": np.float32(0.0625), "z": zero(U8, 72), "sy": np.float32(0.015625), "zy": zero(U8, 110)}
+    check(f"x = DequantizeLinear(q, s, z)\n c = AveragePool<auto_pad=\"{mode}\", kernel_shape=[1], dilations=[2]>(x)\n y = QuantizeLinear(c, sy, zy)",
+          {"q": random8(U8, 1, 12, 1)}, constants, ["onednn.pool.int8"], 0)
 
 
 def test_a_network_stays_in_8_bits():
