@@ -39,6 +39,10 @@ std::string Window::read(const sdk::NodeView& node, size_t spatial_rank) {
         all(pads_begin, 0, "pads"), all(pads_end, 0, "pads")}) {
     if (!fault.empty()) return fault;
   }
+  // One place has no gaps between its places, which the library would look for.
+  for (size_t i = 0; i < kernel.size(); ++i) {
+    if (kernel[i] == 1) dilations[i] = 1;
+  }
   return {};
 }
 
