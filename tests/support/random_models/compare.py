@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random models by gantry, in several ways, and by ONNX Runtime as they are written.
+
+As a program: `compare.py --seeds FIRST END [--keep FOLDER]` writes a line for each number before and behind it, so that a crash and a hang are seen (watch() below), and
+keeps the models on which the two disagree. Judged are, for each model: two runs on one thread, which must be equal bit for bit; two threads; `cpu` alone; the graph as it is
+written; a start from an artefact, equal bit for bit to the one that made it; other extents where some are open, and the first ones again; the model in float16 and bfloat16.
+"""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+
+import ml_dtypes
+import numpy as np
+import onnx
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+
+import gantry  # noqa: E402
+from oracle import run_ort  # noqa: E402
+from random_models.generate import generate, narrowed  # noqa: E402
+
+LARGEST_DIFFERENCE = 1e-4  # of the largest value of an output, for f32
+LEAST = 1e-20  # what is smaller than that may as well be 0
+JUMPS = {"QuantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "QLinearAdd", "Greater", "Less", "GreaterOrEqual", "Equal", "TopK", "If", "Loop", "ThresholdedRelu", "Cast", "Resize"}
+
+
+class Disagreement(AssertionError):
+    pass
+
+
+def _nodes(model):
+    waiting = [*model.graph.node, *(node for function in model.functions for node in function.node)]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(inner for attribute in node.attribute for inner in attribute.g.node)
+
+
+class Expected:
+    """ONNX Runtime's results, and how much they change if the inputs do so in their last digits."""
+
+    def __init__(self, model, feeds, share=LARGEST_DIFFERENCE, seed=0):
+        self.results = run_ort(model, feeds)
+        self.names = [output.name for output in model.graph.output]
+        self.share = share
+        self.jumps = any(node.op_type in JUMPS for node in _nodes(model))
+        self.limits = [share * _largest(result) + LEAST for result in self.results]
+        rng = np.random.default_rng(seed)
+        for size in (share / 100, share / 30):
+            moved = run_ort(model, {name: _moved(array, rng, size) for name, array in feeds.items()})
+            for i, (one, other) in enumerate(zip(self.results, moved, strict=True)):
+                if one.shape == other.shape and one.dtype.kind == "f":
+                    self.limits[i] = max(self.limits[i], 30 * _largest(one - other))
+
+    def check(self, found):
+        if list(found) != self.names:
+            raise Disagreement(f"outputs {list(found)}, expected {self.names}")
+        for name, wanted, limit in zip(self.names, self.results, self.limits, strict=True):
+            self._check_one(name, found[name], wanted, limit)
+
+    def _check_one(self, name, actual, wanted, limit):
+        if actual.shape != wanted.shape:
+            raise Disagreement(f"{name}: shape {actual.shape}, expected {wanted.shape}")
+        if wanted.dtype.kind != "f":
+            if actual.dtype != wanted.dtype:
+                raise Disagreement(f"{name}: type {actual.dtype}, expected {wanted.dtype}")
+            if not self.jumps and not np.array_equal(actual, wanted):
+                raise Disagreement(f"{name}: {actual.ravel()[:8]}, expected {wanted.ravel()[:8]}")
+            return
+        difference = np.abs(actual.astype(np.float64) - wanted)
+        if not np.isfinite(difference).all():
+            raise Disagreement(f"{name}: not all values are finite")
+        if difference.max(initial=0) <= limit:
+            return
+        largest = _largest(wanted)
+        # A step of a rounding more or less, in few places, or what came of it.
+        if self.jumps and difference.mean() <= 0.004 * largest and difference.max() <= 0.1 * largest:
+            return
+        raise Disagreement(f"{name}: largest difference {difference.max():.3g}, allowed {limit:.3g}, mean {difference.mean():.3g}, of {largest:.3g}, {(difference > limit).sum()} of {difference.size}")
+
+
+def _largest(array):
+    return float(np.abs(array.astype(np.float64)).max(initial=0))
+
+
+def _moved(array, rng, size):
+    return array if array.dtype.kind != "f" else (array * (1 + size * rng.standard_normal(array.shape))).astype(array.dtype)
+
+
+def _session(model, threads=1, **config):
+    return gantry.Session(model, device="CPU", config={**config, "session": {"threads": threads, **config.get("session", {})}})
+
+
+def _same(one, other, what):
+    for name in one:
+        if one[name].tobytes() != other[name].tobytes() or one[name].shape != other[name].shape:
+            raise Disagreement(f"{what}: {name} differs by {np.abs(one[name].astype(np.float64) - other[name]).max() if one[name].shape == other[name].shape else one[name].shape}")
+
+
+def _twice(model, feeds, expected):
+    session = _session(model)
+    first = session.run(feeds)
+    expected.check(first)
+    _same(first, session.run(feeds), "second run")
+
+
+def _threads(model, feeds, expected):
+    session = _session(model, 2)
+    expected.check(session.run(feeds))
+    expected.check(session.run(feeds))
+
+
+def _alone(model, feeds, expected):
+    expected.check(_session(model, providers={"disable": ["onednn"]}).run(feeds))
+
+
+def _as_written(model, feeds, expected):
+    expected.check(_session(model, session={"optimization": "none"}).run(feeds))
+
+
+def _artefact(model, feeds, expected):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "model.onnx")
+        onnx.save(model, path)
+        config = {"session": {"artefact_cache": str(pathlib.Path(folder, "cache"))}}
+        cold = _session(str(path), **config).run(feeds)
+        expected.check(cold)
+        _same(cold, _session(str(path), **config).run(feeds), "artefact")
+
+
+def _other_extents(model, feeds, expected):
+    places = {}
+    for value in model.graph.input:
+        for i, dim in enumerate(value.type.tensor_type.shape.dim):
+            if dim.dim_param:
+                places.setdefault(dim.dim_param, []).append((value.name, i))
+    if not places:
+        return
+    session = _session(model)
+    first = session.run(feeds)
+    for more in (1, 3):
+        other = dict(feeds)
+        for where in places.values():
+            for name, i in where:
+                other[name] = np.concatenate([other[name]] + [other[name].take([0] if other[name].shape[i] else [], axis=i) * 0.5] * more, axis=i).astype(other[name].dtype)
+        try:
+            wanted = Expected(model, other)
+        except Exception:  # the model is for these extents only
+            continue
+        wanted.check(session.run(other))
+    _same(first, session.run(feeds), "the first extents again")
+
+
+def _narrow(dtype, share):
+    def run(model, feeds, expected):
+        if expected.jumps or any(node.op_type in ("Resize", "MatMulInteger", "DequantizeLinear", "DynamicQuantizeLinear") for node in _nodes(model)):
+            return
+        narrow, given, wide, wide_feeds = narrowed(model, feeds, dtype)
+        wanted = Expected(wide, wide_feeds, share)
+        try:
+            onnx.checker.check_model(narrow, full_check=True)
+        except Exception:  # an operator that has not the type
+            return
+        wanted.check({name: array.astype(np.float32) if array.dtype == dtype else array for name, array in _session(narrow).run(given).items()})
+    return run
+
+
+WAYS = {"default": _twice, "threads": _threads, "cpu alone": _alone, "as written": _as_written, "artefact": _artefact, "other extents": _other_extents,
+        "float16": _narrow(np.float16, 1e-2), "bfloat16": _narrow(ml_dtypes.bfloat16, 6e-2)}
+
+
+def check(model, feeds, ways=WAYS):
+    """What disagrees, by the way in which the model was run."""
+    try:
+        expected = Expected(model, feeds)
+    except Exception as error:
+        return {"oracle": str(error)[:300]}
+    found = {}
+    for name in ways:
+        try:
+            WAYS[name](model, feeds, expected)
+        except (Disagreement, gantry.Error) as error:
+            found[name] = f"{type(error).__name__}: {error}"
+    return found
+
+
+def save(model, feeds, folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    onnx.save(model, folder / "model.onnx")
+    np.savez(folder / "feeds.npz", **feeds)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, nargs=2, required=True, metavar=("FIRST", "END"))
+    parser.add_argument("--keep", type=pathlib.Path, help="folder for the models on which there was a disagreement")
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    given = parser.parse_args()
+    for seed in range(*given.seeds):
+        print(seed, "begins", flush=True)
+        made = generate(seed)
+        if made is None:
+            print(seed, "nothing", flush=True)
+            continue
+        model, feeds, kind = made
+        found = check(model, feeds, given.ways)
+        if found and given.keep:
+            save(model, feeds, given.keep / str(seed))
+        for way, message in found.items():
+            print(seed, f"{way} [{kind}]: {message}".replace("\n", " "), flush=True)
+        if not found:
+            print(seed, "ok", flush=True)
+
+
+if __name__ == "__main__":
+    main()
