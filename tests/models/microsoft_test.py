@@ -3,6 +3,7 @@
 
 import logging
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime
@@ -84,7 +85,7 @@ def test_parts_side_by_side():
     check(model, {"a": a, "b": b}, step=1)
 
 
-@pytest.mark.parametrize("op_type, second", [("Gelu", False), ("BiasGelu", True), ("FastGelu", False), ("QuickGelu", False)])
+@pytest.mark.parametrize("op_type, second", [("Gelu", False), ("BiasGelu", True), ("FastGelu", False), ("FastGelu", True), ("QuickGelu", False)])
 def test_functions_of_optimizers(op_type, second):
     x = np.random.default_rng(0).standard_normal((4, 16)).astype(np.float32)
     constants = {"b": np.random.default_rng(1).standard_normal(16).astype(np.float32)} if second else {}
@@ -93,6 +94,31 @@ def test_functions_of_optimizers(op_type, second):
     if "Quick" not in op_type:
         kinds = [node.op_type for node in gantry.Session(model, device="CPU").placement.nodes]
         assert kinds[-1] == "Gelu", kinds  # one node again
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("op_type, second", [("Gelu", False), ("BiasGelu", True), ("FastGelu", True), ("QuickGelu", False)])
+def test_functions_of_optimizers_in_16_bits(op_type, second, dtype):
+    values = {name: np.random.default_rng(seed).standard_normal(shape).astype(dtype) for seed, (name, shape) in enumerate({"x": (4, 16), **({"b": (16,)} if second else {})}.items())}
+    constants = {"b": values["b"]} if second else {}
+    model = model_of(op_type, {"x": values["x"]}, constants, output=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+    wide = model_of(op_type, {"x": values["x"].astype(np.float32)}, {name: value.astype(np.float32) for name, value in constants.items()})
+    found = gantry.Session(model, device="CPU").run({"x": values["x"]})["y"]
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found.astype(np.float32), oracle(wide, {"x": values["x"].astype(np.float32)}), rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_blocks_of_few_bits_as_their_body_says_in_the_oldest_opset(dtype):
+    rng = np.random.default_rng(5)
+    constants = {"w": rng.integers(0, 256, (7, 2, 16)).astype(U8), "s": rng.uniform(0.01, 0.02, (7, 2)).astype(dtype)}
+    x = rng.standard_normal((3, 64)).astype(dtype)
+    attributes = {"K": 64, "N": 7, "bits": 4, "block_size": 32}
+    model = model_of("MatMulNBits", {"x": x}, constants, attributes, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), opset=13)
+    found = gantry.Session(model, device="CPU", config={"providers": {"disable": ["onednn"]}}).run({"x": x})["y"]
+    wide = model_of("MatMulNBits", {"x": x.astype(np.float32)}, {**constants, "s": constants["s"].astype(np.float32)}, attributes)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found.astype(np.float32), oracle(wide, {"x": x.astype(np.float32)}), rtol=1e-2, atol=1e-2)
 
 
 @pytest.mark.parametrize("bias", [False, True])

@@ -26,15 +26,21 @@ class Body {
   explicit Body(onnx::FunctionProto& body) : builder_(body) {}
 
   void add(const std::string& text) { builder_.Add(text.c_str()); }
+  void byte(const char* name, int value) {
+    onnx::TensorProto tensor;
+    tensor.set_data_type(onnx::TensorProto::UINT8);
+    tensor.add_int32_data(value);
+    builder_.Add((std::string(name) + " = Constant()").c_str(), "value", tensor);
+  }
   void extents(const char* name, const std::vector<int64_t>& values) {
     builder_.Const(name, values);
   }
   /// Two numbers of 4 bits from each byte of `packed`, the low half first, as [rows, count] floats.
   void unpack(const std::string& packed, int64_t rows, int64_t count, const std::string& to) {
     const std::string p = to + "_";
-    add(p + "high = Div(" + packed + ", sixteen)");
-    add(p + "rest = Mul(" + p + "high, sixteen)");
-    add(p + "low = Sub(" + packed + ", " + p + "rest)");
+    // Divisions of bytes came with opset 14.
+    add(p + "high = BitShift<direction = \"RIGHT\">(" + packed + ", four)");
+    add(p + "low = Mod(" + packed + ", sixteen)");
     extents((p + "single").c_str(), {rows, -1, 1});
     add(p + "a = Reshape(" + p + "low, " + p + "single)");
     add(p + "b = Reshape(" + p + "high, " + p + "single)");
@@ -62,10 +68,8 @@ bool build(const onnx::FunctionBodyBuildContext& context, const onnx::OpSchema& 
   if (context.hasInput(kOrder)) return false;
   const int64_t blocks = (inner + block - 1) / block;
   Body body(function);
-  onnx::TensorProto sixteen;
-  sixteen.set_data_type(onnx::TensorProto::UINT8);
-  sixteen.add_int32_data(16);
-  onnx::FunctionBuilder(function).Add("sixteen = Constant()", "value", sixteen);
+  body.byte("four", 4);
+  body.byte("sixteen", 16);
   body.extents("rows_of_bytes", {rows, -1});
   body.add("packed = Reshape(B, rows_of_bytes)");
   if (bits == 4) {
@@ -101,7 +105,9 @@ bool build(const onnx::FunctionBodyBuildContext& context, const onnx::OpSchema& 
   body.extents("axis", {1});
   body.add("matrix = Slice(padded, first, last, axis)");
   body.add("turned = Transpose<perm = [1, 0]>(matrix)");
-  body.add("factor = CastLike(turned, A)");
+  const onnx::TypeProto* left = context.getInputType(0);
+  const int type = left ? left->tensor_type().elem_type() : onnx::TensorProto::FLOAT;
+  body.add("factor = Cast<to = " + std::to_string(type) + ">(turned)");
   if (context.hasInput(kBiasInput)) {
     body.add("product = MatMul(A, factor)");
     body.add("Y = Add(product, bias)");

@@ -25,7 +25,9 @@ namespace {
 /// What is known of the output before the body stands there.
 enum class Result { kLikeFirst, kOfFirstType, kFloat, kFloatLikeFirst, kBytesLikeFirst };
 
-/// An operator whose body is always the same. Inputs named ..._zero_point and bias may be absent.
+/// An operator whose body is the same but for what is absent and for the type of its numbers, which
+/// is that of the first input. Inputs named ..._zero_point, bias (added to the result) and addend
+/// (which the body's first node adds) may be absent.
 struct MicrosoftOperator {
   const char* text;  // a function as ONNX writes them
   Result result;
@@ -120,7 +122,8 @@ constexpr std::array<MicrosoftOperator, 8> kMicrosoftOperators = {{
       Y = com.microsoft.Gelu(X)
     })",
      Result::kLikeFirst},
-    {R"(FastGelu (X) => (Y) {
+    {R"(FastGelu (A, addend) => (Y) {
+      X = Add(A, addend)
       half = Constant<value_float = 0.5>()
       one = Constant<value_float = 1.0>()
       factor = Constant<value_float = 0.79788456>()
@@ -156,7 +159,7 @@ onnx::FunctionProto parse_function(const std::string& text) {
 
 bool may_be_absent(const std::string& input) {
   const std::string_view suffix = "_zero_point";
-  return input == "bias" ||
+  return input == "bias" || input == "addend" ||
          (input.size() > suffix.size() &&
           input.compare(input.size() - suffix.size(), suffix.size(), suffix) == 0);
 }
@@ -208,13 +211,50 @@ void settle_attributes(const onnx::FunctionProto& function,
   }
 }
 
+// A number in the body becomes one of `type`.
+void settle_number(const onnx::NodeProto& number, int type, onnx::FunctionProto& body) {
+  onnx::NodeProto& constant = *body.add_node();
+  constant = number;
+  const std::string name = number.output(0);
+  constant.set_output(0, name + "_in_floats");
+  onnx::NodeProto& cast = *body.add_node();
+  cast.set_op_type("Cast");
+  cast.add_input(constant.output(0));
+  cast.add_output(name);
+  onnx::AttributeProto& to = *cast.add_attribute();
+  to.set_name("to");
+  to.set_type(onnx::AttributeProto::INT);
+  to.set_i(type);
+}
+
+// The type of the first input; 0: it is not known.
+int type_of_first(const onnx::FunctionBodyBuildContext& context) {
+  const onnx::TypeProto* type = context.hasInput(0) ? context.getInputType(0) : nullptr;
+  return type ? type->tensor_type().elem_type() : 0;
+}
+
 // The body for a node; false: there is none for it.
 bool build(const onnx::FunctionProto& function, const onnx::FunctionBodyBuildContext& context,
            onnx::FunctionProto& body) {
   const onnx::AttributeProto* last = context.getAttribute("channels_last");
   if (last && last->i() != 0) return false;  // ONNX has no such order
   body = function;
-  for (onnx::NodeProto& node : *body.mutable_node()) settle_attributes(function, context, node);
+  body.clear_node();
+  const int type = type_of_first(context);
+  const bool is_narrow = type != 0 && type != onnx::TensorProto::FLOAT;
+  for (onnx::NodeProto node : function.node()) {
+    settle_attributes(function, context, node);
+    const bool is_addition = node.input_size() == 2 && node.input(1) == "addend";
+    if (is_addition && !context.hasInput(1)) {
+      node.set_op_type("Identity");
+      node.mutable_input()->RemoveLast();
+    }
+    if (is_narrow && node.op_type() == "Constant") {
+      settle_number(node, type, body);
+    } else {
+      *body.add_node() = node;
+    }
+  }
   body.clear_attribute_proto();
   for (const onnx::AttributeProto& attribute : function.attribute_proto())
     body.add_attribute(attribute.name());
