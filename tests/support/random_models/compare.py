@@ -25,7 +25,7 @@ from random_models.generate import generate, narrowed  # noqa: E402
 
 LARGEST_DIFFERENCE = 1e-4  # of the largest value of an output, for f32
 LEAST = 1e-20  # what is smaller than that may as well be 0
-JUMPS = {"QuantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "QLinearAdd", "Greater", "Less", "GreaterOrEqual", "Equal", "TopK", "If", "Loop", "ThresholdedRelu", "Cast", "Resize"}
+JUMPS = {"QuantizeLinear", "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "QLinearAdd", "MatMulNBits", "ArgMax", "Greater", "Less", "GreaterOrEqual", "Equal", "TopK", "If", "Loop", "ThresholdedRelu", "Cast", "Resize"}
 
 
 class Disagreement(AssertionError):

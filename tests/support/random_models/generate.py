@@ -4,10 +4,11 @@
 import numpy as np
 import onnx
 
-from random_models import control, elementwise, functions, images, movement, quantized, sequences
+from random_models import control, elementwise, functions, images, integers, movement, quantized, sequences, transformers
 from random_models.builder import Builder, Unusable, finish
 
-FAMILIES = {"elementwise": elementwise.STEPS, "movement": movement.STEPS, "images": images.STEPS, "sequences": sequences.STEPS, "quantized": quantized.STEPS, "control": control.STEPS}
+FAMILIES = {"elementwise": elementwise.STEPS, "movement": movement.STEPS, "images": images.STEPS, "sequences": sequences.STEPS, "quantized": quantized.STEPS, "control": control.STEPS,
+            "transformers": transformers.STEPS, "integers": integers.STEPS}
 
 # How much of each family a model of a kind has.
 KINDS = {
@@ -15,9 +16,10 @@ KINDS = {
     "sequences": {"sequences": 6, "elementwise": 2, "movement": 2},
     "quantized images": {"quantized": 6, "images": 1, "elementwise": 0.5},
     "quantized sequences": {"quantized": 5, "sequences": 2, "elementwise": 0.5},
-    "movement": {"movement": 5, "elementwise": 4},
-    "control": {"control": 4, "elementwise": 3, "movement": 1, "sequences": 1},
-    "all": {"images": 1, "sequences": 1, "quantized": 1, "elementwise": 1, "movement": 1, "control": 0.5},
+    "transformers": {"transformers": 5, "sequences": 3, "elementwise": 1, "quantized": 0.5},
+    "movement": {"movement": 5, "elementwise": 4, "integers": 1},
+    "control": {"control": 4, "elementwise": 3, "movement": 1, "sequences": 1, "integers": 1},
+    "all": {"images": 1, "sequences": 1, "quantized": 1, "elementwise": 1, "movement": 1, "control": 0.5, "integers": 0.5},
 }
 
 
@@ -30,11 +32,12 @@ def _drawn(rng, weights):
 def generate(seed):
     """The model of a number and what to feed it, and the kind of model it is; None: nothing came of it."""
     rng = np.random.default_rng(seed)
-    kind = _drawn(rng, {"images": 4, "sequences": 3, "quantized images": 3, "quantized sequences": 1.5, "movement": 2, "control": 1, "all": 1})
-    b = Builder(rng, int(rng.choice([11, 13, 13, 17, 17, 18, 20, 21, 22])))
+    kind = _drawn(rng, {"images": 4, "sequences": 3, "quantized images": 3, "quantized sequences": 1.5, "transformers": 2, "movement": 2, "control": 1, "all": 1})
+    # Bodies of com.microsoft's operators are written for opset 13 and newer.
+    b = Builder(rng, int(rng.choice([13 if kind == "transformers" else 11, 13, 13, 17, 17, 18, 20, 21, 22, 23])))
     if "images" in kind:
         images.image(b)
-    elif "sequences" in kind:
+    elif "sequences" in kind or kind == "transformers":
         sequences.rows(b)
     else:
         shape = b.one_of((2, 3, 4, 5), (1, 16, 8, 8), (2, 6, 12), (3, 8), (1, 4, 1, 7), (33,), (2, 0, 3), (1, 24, 24), (4, 4), ())

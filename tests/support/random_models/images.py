@@ -10,7 +10,7 @@ CHANNELS = (1, 2, 3, 4, 5, 7, 8, 8, 12, 16, 16, 17, 24, 32, 32, 33, 48, 64)
 
 
 def is_image(value):
-    return 3 <= value.rank <= 5 and 0 < value.array.size < 1 << 16
+    return 3 <= value.rank <= 5 and 0 < value.array.size < 1 << 18
 
 
 def image(b):
@@ -18,6 +18,8 @@ def image(b):
     found = [value for value in b.values if value.is_float and is_image(value)]
     if found and b.chance(0.9):
         return b.pick(is_image)
+    if b.chance(0.08):  # of several blocks of every kernel
+        return b.input(b.numbers(1, b.one_of(3, 40, 64, 96, 128), *[b.one_of(28, 33, 40)] * 2))
     extents = [b.one_of(1, 2, 3, 5, 7, 8, 9, 13, 16, 20) for _ in range(b.one_of(2, 2, 2, 2, 1, 3))]
     if len(extents) == 3:
         extents = [min(extent, 6) for extent in extents]
