@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "onnx/bodies/attention_operators.h"
+#include "onnx/bodies/fused_operators.h"
 #include "onnx/bodies/matmul_nbits.h"
 #include "onnx/bodies/norm_operators.h"
 #include "onnx/bodies/quantized_operators.h"
@@ -308,6 +309,8 @@ std::vector<onnx::OpSchema> microsoft_schemas() {
   schemas.push_back(qgemm_schema());
   schemas.push_back(qlinear_concat_schema());
   schemas.push_back(qlinear_softmax_schema());
+  schemas.push_back(dynamic_quantize_lstm_schema());
+  for (onnx::OpSchema& schema : fused_schemas()) schemas.push_back(std::move(schema));
   return schemas;
 }
 

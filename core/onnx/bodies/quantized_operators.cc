@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "onnx/bodies/body_text.h"
+
 namespace gantry {
 namespace {
 
@@ -98,6 +100,44 @@ bool build_softmax(const onnx::FunctionBodyBuildContext& context, const onnx::Op
   return true;
 }
 
+// Inputs of DynamicQuantizeLSTM that tell of its matrices.
+constexpr int kInputScale = 8;
+constexpr int kStateScale = 10;
+
+// A matrix in floats and as LSTM has it: [directions, in, 4 * hidden], of which a scale is one of a
+// direction or of each column, becomes [directions, 4 * hidden, in].
+bool add_layer_matrix(BodyText& body, const std::string& matrix, int scale_rank) {
+  if (scale_rank != 1 && scale_rank != 2) return false;
+  const std::vector<int64_t> of_matrix =
+      scale_rank == 1 ? std::vector<int64_t>{-1, 1, 1} : std::vector<int64_t>{0, 1, -1};
+  body.add(matrix + "_numbers = Cast<to = 1>(" + matrix + ")");
+  body.add(matrix + "_zeros = Cast<to = 1>(" + matrix + "_zero_point)");
+  body.reshape(matrix + "_zero", matrix + "_zeros", of_matrix);
+  body.reshape(matrix + "_step", matrix + "_scale", of_matrix);
+  body.add(matrix + "_moved = Sub(" + matrix + "_numbers, " + matrix + "_zero)");
+  body.add(matrix + "_floats = Mul(" + matrix + "_moved, " + matrix + "_step)");
+  body.add(matrix + "_turned = Transpose<perm = [0, 2, 1]>(" + matrix + "_floats)");
+  return true;
+}
+
+bool build_layer(const BodyContext& context, const onnx::OpSchema& schema,
+                 onnx::FunctionProto& function) {
+  BodyText body(function);
+  if (!add_layer_matrix(body, "W", rank_of(context, kInputScale)) ||
+      !add_layer_matrix(body, "R", rank_of(context, kStateScale))) {
+    return false;
+  }
+  body.add("Y, Y_h, Y_c = LSTM(X, W_turned, R_turned, B, sequence_lens, initial_h, initial_c, P)");
+  onnx::NodeProto& layer = *function.mutable_node(function.node_size() - 1);
+  for (const char* name : {"activation_alpha", "activation_beta", "activations", "clip",
+                           "direction", "hidden_size", "input_forget"}) {
+    if (const onnx::AttributeProto* given = context.getAttribute(name))
+      *layer.add_attribute() = *given;
+  }
+  schema.BuildFunction(function);
+  return true;
+}
+
 constexpr auto kOptional = onnx::OpSchema::Optional;
 
 }  // namespace
@@ -161,6 +201,30 @@ onnx::OpSchema qlinear_softmax_schema() {
       .AllowUncheckedAttributes()
       .TypeAndShapeInferenceFunction(onnx::propagateShapeAndTypeFromFirstInput)
       .SetContextDependentFunctionBodyBuilder(build_softmax);
+  return schema;
+}
+
+onnx::OpSchema dynamic_quantize_lstm_schema() {
+  onnx::OpSchema schema = microsoft_schema("DynamicQuantizeLSTM",
+                                           {{"X", false},
+                                            {"W", false},
+                                            {"R", false},
+                                            {"B", true},
+                                            {"sequence_lens", true},
+                                            {"initial_h", true},
+                                            {"initial_c", true},
+                                            {"P", true},
+                                            {"W_scale", false},
+                                            {"W_zero_point", false},
+                                            {"R_scale", false},
+                                            {"R_zero_point", false}},
+                                           {{"Y", true}, {"Y_h", true}, {"Y_c", true}});
+  schema
+      .TypeAndShapeInferenceFunction([](onnx::InferenceContext& context) {
+        for (size_t i = 0; i < context.getNumOutputs(); ++i)
+          onnx::updateOutputElemType(context, i, onnx::TensorProto::FLOAT);
+      })
+      .SetContextDependentFunctionBodyBuilder(build_layer);
   return schema;
 }
 

@@ -21,4 +21,8 @@ onnx::OpSchema qlinear_concat_schema();
 /// take all axes from theirs on as one.
 onnx::OpSchema qlinear_softmax_schema();
 
+/// DynamicQuantizeLSTM: an LSTM whose matrices are of 8 bits. What they are multiplied by stays in
+/// floats, where ONNX Runtime rounds it to 8 bits in each run.
+onnx::OpSchema dynamic_quantize_lstm_schema();
+
 }  // namespace gantry

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/bodies/fused_operators.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <onnx/defs/shape_inference.h>
+#include <string>
+#include <utility>
+
+#include "onnx/bodies/body_text.h"
+
+namespace gantry {
+namespace {
+
+/// An activation and which of its numbers, in the order in which a node lists them, it has.
+struct Activation {
+  const char* op_type;
+  std::vector<const char*> numbers;
+};
+
+const Activation* find_activation(const std::string& name) {
+  static const std::vector<Activation> kActivations = {{"Relu", {}},
+                                                       {"Sigmoid", {}},
+                                                       {"Tanh", {}},
+                                                       {"Softplus", {}},
+                                                       {"Softsign", {}},
+                                                       {"LeakyRelu", {"alpha"}},
+                                                       {"ThresholdedRelu", {"alpha"}},
+                                                       {"Elu", {"alpha"}},
+                                                       {"HardSigmoid", {"alpha", "beta"}},
+                                                       {"Clip", {"min", "max"}}};
+  const auto found =
+      std::find_if(kActivations.begin(), kActivations.end(),
+                   [&](const Activation& activation) { return activation.op_type == name; });
+  return found == kActivations.end() ? nullptr : &*found;
+}
+
+std::string activation_of(const BodyContext& context) {
+  const onnx::AttributeProto* given = context.getAttribute("activation");
+  return given ? given->s() : "";
+}
+
+onnx::NodeProto& last_node(onnx::FunctionProto& function) {
+  return *function.mutable_node(function.node_size() - 1);
+}
+
+void copy_attributes(const BodyContext& context, std::initializer_list<const char*> names,
+                     onnx::NodeProto& node) {
+  for (const char* name : names) {
+    if (const onnx::AttributeProto* given = context.getAttribute(name))
+      *node.add_attribute() = *given;
+  }
+}
+
+/// Y of y. False: ONNX has no such activation.
+bool add_activation(const BodyContext& context, const std::vector<float>& numbers, BodyText& body,
+                    onnx::FunctionProto& function) {
+  constexpr int64_t kClipTakesInputs = 11;  // opset
+  const std::string name = activation_of(context);
+  if (name.empty()) {
+    body.add("Y = Identity(y)");
+    return true;
+  }
+  const Activation* activation = find_activation(name);
+  if (!activation) return false;
+  const size_t count = std::min(numbers.size(), activation->numbers.size());
+  if (name == "Clip" && onnx_opset_of(context) >= kClipTakesInputs) {
+    std::string line = "Y = Clip(y";
+    for (size_t i = 0; i < count; ++i) {
+      const std::string limit = activation->numbers[i];
+      body.number(limit + "_float", numbers[i]);
+      body.add(limit + " = Cast<to = " + std::to_string(type_of(context, 0)) + ">(" + limit +
+               "_float)");
+      line += ", " + limit;
+    }
+    body.add(line + ")");
+    return true;
+  }
+  body.add("Y = " + name + "(y)");
+  for (size_t i = 0; i < count; ++i) {
+    onnx::AttributeProto& number = *last_node(function).add_attribute();
+    number.set_name(activation->numbers[i]);
+    number.set_type(onnx::AttributeProto::FLOAT);
+    number.set_f(numbers[i]);
+  }
+  return true;
+}
+
+bool build_conv(const BodyContext& context, const onnx::OpSchema& schema,
+                onnx::FunctionProto& function) {
+  constexpr int kAdded = 3;
+  BodyText body(function);
+  const bool has_added = context.hasInput(kAdded);
+  body.add(has_added ? "products = Conv(X, W, B)" : "y = Conv(X, W, B)");
+  copy_attributes(context, {"auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"},
+                  last_node(function));
+  if (has_added) body.sum("y", "products", "Z");
+  const onnx::AttributeProto* given = context.getAttribute("activation_params");
+  std::vector<float> numbers;
+  if (given) numbers.assign(given->floats().begin(), given->floats().end());
+  if (!add_activation(context, numbers, body, function)) return false;
+  schema.BuildFunction(function);
+  return true;
+}
+
+bool build_gemm(const BodyContext& context, const onnx::OpSchema& schema,
+                onnx::FunctionProto& function) {
+  BodyText body(function);
+  body.add("y = Gemm(A, B, C)");
+  copy_attributes(context, {"alpha", "beta", "transA", "transB"}, last_node(function));
+  std::vector<float> numbers;
+  for (const char* name : {"activation_alpha", "activation_beta"}) {
+    if (!context.getAttribute(name)) break;
+    numbers.push_back(float_of(context, name, 0));
+  }
+  if (!add_activation(context, numbers, body, function)) return false;
+  schema.BuildFunction(function);
+  return true;
+}
+
+/// The operand with its last two axes in the other order, if the node wants that. False: nobody
+/// knows how many axes it has.
+bool add_turned(const BodyContext& context, BodyText& body, int slot, const char* wish,
+                std::string& operand) {
+  const int rank = rank_of(context, slot);
+  if (int_of(context, wish, 0) == 0 || rank == 1) return true;
+  if (rank < 1) return false;
+  std::string order;
+  for (int axis = 0; axis < rank; ++axis) {
+    const int from = axis == rank - 2 ? rank - 1 : axis == rank - 1 ? rank - 2 : axis;
+    order += (order.empty() ? "" : ", ") + std::to_string(from);
+  }
+  body.add(operand + "_turned = Transpose<perm = [" + order + "]>(" + operand + ")");
+  operand += "_turned";
+  return true;
+}
+
+bool build_matmul(const BodyContext& context, const onnx::OpSchema& schema,
+                  onnx::FunctionProto& function) {
+  if (int_of(context, "transBatchA", 0) != 0 || int_of(context, "transBatchB", 0) != 0)
+    return false;
+  BodyText body(function);
+  std::string a = "A";
+  std::string b = "B";
+  if (!add_turned(context, body, 0, "transA", a) || !add_turned(context, body, 1, "transB", b))
+    return false;
+  const float alpha = float_of(context, "alpha", 1);
+  const std::string product = "MatMul(" + a + ", " + b + ")";
+  if (alpha == 1) {
+    body.add("Y = " + product);
+  } else {
+    body.add("product = " + product);
+    body.number("alpha_float", alpha);
+    body.add("alpha = Cast<to = " + std::to_string(type_of(context, 0)) + ">(alpha_float)");
+    body.add("Y = Mul(product, alpha)");
+  }
+  schema.BuildFunction(function);
+  return true;
+}
+
+void add_inference_and_body(onnx::OpSchema& schema,
+                            bool (*build)(const BodyContext&, const onnx::OpSchema&,
+                                          onnx::FunctionProto&)) {
+  schema
+      .TypeAndShapeInferenceFunction([](onnx::InferenceContext& context) {
+        onnx::propagateElemTypeFromInputToOutput(context, 0, 0);
+      })
+      .SetContextDependentFunctionBodyBuilder(build);
+}
+
+}  // namespace
+
+std::vector<onnx::OpSchema> fused_schemas() {
+  std::vector<onnx::OpSchema> schemas;
+  schemas.push_back(microsoft_schema(
+      "FusedConv", {{"X", false}, {"W", false}, {"B", true}, {"Z", true}}, {{"Y", false}}));
+  add_inference_and_body(schemas.back(), build_conv);
+  schemas.push_back(
+      microsoft_schema("FusedGemm", {{"A", false}, {"B", false}, {"C", true}}, {{"Y", false}}));
+  add_inference_and_body(schemas.back(), build_gemm);
+  schemas.push_back(microsoft_schema("FusedMatMul", {{"A", false}, {"B", false}}, {{"Y", false}}));
+  add_inference_and_body(schemas.back(), build_matmul);
+  return schemas;
+}
+
+}  // namespace gantry

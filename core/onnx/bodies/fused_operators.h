@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ONNX Runtime's optimizer makes of several nodes and writes when it saves an optimized model:
+// FusedConv, FusedGemm and FusedMatMul of com.microsoft.
+#pragma once
+
+#include <onnx/defs/schema.h>
+#include <vector>
+
+#include "onnx/proto.h"
+
+namespace gantry {
+
+/// Each with a body of the nodes that it stands for. None has one if it names an activation that
+/// ONNX has no operator for; FusedMatMul, if it turns axes of a batch, or axes of a tensor whose
+/// rank is not known.
+std::vector<onnx::OpSchema> fused_schemas();
+
+}  // namespace gantry
