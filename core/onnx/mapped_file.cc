@@ -62,7 +62,10 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
   }
   struct stat status = {};
   if (fstat(file.number, &status) != 0 || !S_ISREG(status.st_mode)) {
-    throw Error(Code::kInvalidModel, "a regular file was expected").in(path.string());
+    throw Error(Code::kInvalidModel,
+                std::string("a regular file was expected, found ") +
+                    (S_ISDIR(status.st_mode) ? "a folder" : "a device, a pipe or the like"))
+        .in(path.string());
   }
   if (status.st_size == 0) throw Error(Code::kInvalidModel, "the file is empty").in(path.string());
   const auto size = static_cast<size_t>(status.st_size);

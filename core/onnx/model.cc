@@ -10,6 +10,7 @@
 #include "onnx/check_attributes.h"
 #include "onnx/exporter.h"
 #include "onnx/external_data.h"
+#include "onnx/foreign_file.h"
 #include "onnx/functions.h"
 #include "onnx/importer.h"
 #include "onnx/infer_types.h"
@@ -65,9 +66,15 @@ class OnnxModel::Impl {
 
   void load(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
             const std::filesystem::path& folder) {
-    StrippedModel stripped = strip_model(bytes, std::move(owner));
-    payloads = std::move(stripped.payloads);
-    proto = parse_model(stripped.bytes);
+    try {
+      StrippedModel stripped = strip_model(bytes, std::move(owner));
+      payloads = std::move(stripped.payloads);
+      proto = parse_model(stripped.bytes);
+    } catch (const Error& error) {
+      const std::string found = foreign_format(bytes);
+      if (error.code() != Code::kInvalidModel || found.empty()) throw;
+      throw Error(Code::kInvalidModel, "not an ONNX model: it is " + found);
+    }
     ir_version = proto.ir_version();
     for (auto& file : map_external_data(proto, folder, payloads)) files.push_back(std::move(file));
     normalize_domains(proto);

@@ -2,6 +2,7 @@
 #include <gantry/files.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <limits>
 #include <onnx/onnx-data.pb.h>
@@ -220,10 +221,18 @@ void write_value(const std::filesystem::path& file, const Value& value, const st
     const Format format = format_of(file);
     if (!value.handle()) throw Error(Code::kInvalidArgument, "there is no value to write");
     const std::string bytes = to_bytes(*value.handle(), format, name);
+    errno = 0;
     std::ofstream stream(file, std::ios::binary | std::ios::trunc);
     stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     stream.flush();
-    if (!stream) throw Error(Code::kUnavailable, "the file cannot be written");
+    if (!stream) {
+      const int reason = errno;
+      stream.close();
+      std::error_code ignored;  // half a file is nobody's
+      if (std::filesystem::is_regular_file(file, ignored)) std::filesystem::remove(file, ignored);
+      throw Error(Code::kUnavailable,
+                  "the file cannot be written: " + std::generic_category().message(reason));
+    }
   } catch (const Error& error) {
     throw error.in(file.string());
   }

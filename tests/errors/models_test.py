@@ -34,6 +34,26 @@ def test_broken_model(name, tmp_path):
     assert gantry.Session(add_model()).placement.compatible  # nothing was left behind
 
 
+@pytest.mark.parametrize(("content", "words"), [
+    (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 3\n", ["a Git LFS pointer", "git lfs pull"]),
+    (b"\n<!DOCTYPE html><html><body>Not found</body></html>", ["an HTML page"]),
+    (b"PK\x03\x04" + bytes(60), ["a ZIP archive", "PyTorch"]),
+    (b"\x1f\x8b\x08" + bytes(60), ["a gzip file; unpack it"]),
+    (b"\x18\x00\x00\x00ORTM" + bytes(60), ["ONNX Runtime's own format"]),
+    (b"\x80\x02}q\x00." + bytes(60), ["a Python pickle"]),
+    (b'\x40\x00\x00\x00\x00\x00\x00\x00{"__metadata__":{}}', ["a safetensors file"]),
+    (b'<ir_version: 8, opset_import: ["" : 18]> g (float[2] x) => (float[2] y) { y = Relu(x) }', ["a model as text", "onnx.save"]),
+    (b'{"model": 1}', ["JSON"]),
+])
+def test_another_kind_of_file(content, words, tmp_path):
+    file = tmp_path / "model.onnx"
+    file.write_bytes(content)
+    for model in (file, content):
+        with pytest.raises(gantry.InvalidModelError) as raised:
+            gantry.Session(model)
+        say_all(str(raised.value), ["not an ONNX model: it is", *words])
+
+
 @pytest.mark.parametrize("cut", range(0, len(add_model().SerializeToString()), 7))
 def test_cut_anywhere(cut):
     with pytest.raises(gantry.InvalidModelError):
@@ -52,7 +72,7 @@ def test_check_tells_the_reason(tmp_path):
 
 @pytest.mark.parametrize(
     ("model", "parts"),
-    [("gone.onnx", ["gone.onnx", "No such file"]), (".", ["a regular file was expected"])],
+    [("gone.onnx", ["gone.onnx", "No such file"]), (".", ["a regular file was expected, found a folder"])],
 )
 def test_no_model(model, parts, tmp_path):
     with pytest.raises(gantry.Error) as raised:
