@@ -83,7 +83,10 @@ void ProviderRegistry::consider(const ManifestFile& file, Machine& machine) {
     row.state = "not opened";
   } catch (const Error& error) {
     if (row.state != "shadowed") candidate->reject(error);
-    log_->write(LogLevel::kInfo, row.stage, error.message());
+    // What a variable names and nobody finds is a slip in the variable. Of the configuration's,
+    // whoever checks that tells.
+    const bool is_slip = !file.problem.empty() && file.place == ManifestFile::Place::kEnvironment;
+    log_->write(is_slip ? LogLevel::kWarning : LogLevel::kInfo, row.stage, error.message());
   } catch (const std::exception& error) {
     candidate->reject(Error(Code::kInternal, file.path + ": " + error.what()));
     log_->write(LogLevel::kWarning, row.stage, row.message);
@@ -264,8 +267,11 @@ LoaderReport ProviderRegistry::make_report() const {
   return report;
 }
 
-void ProviderRegistry::write_report_file() const {
-  if (!environment_.report_file.empty()) write_report(make_report(), environment_.report_file);
+// Where it fails it would fail each time: once is enough to be told of.
+void ProviderRegistry::write_report_file() {
+  if (environment_.report_file.empty() || write_report(make_report(), environment_.report_file))
+    return;
+  environment_.report_file.clear();
 }
 
 std::vector<KnownProvider> ProviderRegistry::known() {

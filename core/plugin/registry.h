@@ -106,7 +106,7 @@ class ProviderRegistry {
   [[nodiscard]] std::vector<std::string> known_types() const;
   [[nodiscard]] std::string unread_manifests() const;
   [[nodiscard]] LoaderReport make_report() const;
-  void write_report_file() const;
+  void write_report_file();
   [[noreturn]] void fail_unknown_type(const Device& device) const;
   [[noreturn]] static void fail_not_ready(const Device& device,
                                           const std::vector<ProviderCandidate*>& candidates);

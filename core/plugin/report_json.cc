@@ -3,9 +3,11 @@
 
 #include <gantry/error.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -48,17 +50,26 @@ std::string to_json(const LoaderReport& report) {
   return document.dump(2, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-void write_report(const LoaderReport& report, const std::string& file) noexcept {
+bool write_report(const LoaderReport& report, const std::string& file) noexcept {
+  const std::string draft = file + "." + std::to_string(getpid());
+  const auto fail = [&](const std::string& reason) {
+    log(LogLevel::kWarning,
+        "GANTRY_LOADER_REPORT: " + file + ": the report cannot be written there: " + reason);
+    std::error_code ignored;
+    std::filesystem::remove(draft, ignored);
+    return false;
+  };
   try {
-    const std::string draft = file + "." + std::to_string(getpid());
+    errno = 0;
     std::ofstream stream(draft, std::ios::binary);
     stream << to_json(report) << '\n';
     stream.close();
-    if (!stream)
-      throw Error(Code::kUnavailable, file + ": the provider report cannot be written there");
-    std::filesystem::rename(draft, file);
+    if (!stream) return fail(std::generic_category().message(errno));
+    std::error_code error;
+    std::filesystem::rename(draft, file, error);
+    return error ? fail(error.message()) : true;
   } catch (const std::exception& error) {
-    log(LogLevel::kWarning, std::string("GANTRY_LOADER_REPORT: ") + error.what());
+    return fail(error.what());
   }
 }
 

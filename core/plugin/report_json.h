@@ -21,7 +21,8 @@ struct LoaderReport {
 /// A JSON object, indented.
 std::string to_json(const LoaderReport& report);
 
-/// Replaces the file at once, so that a reader sees one report or the other. A failure is logged.
-void write_report(const LoaderReport& report, const std::string& file) noexcept;
+/// Replaces the file at once, so that a reader sees one report or the other. False: it failed, and
+/// why is logged.
+bool write_report(const LoaderReport& report, const std::string& file) noexcept;
 
 }  // namespace gantry

@@ -2,10 +2,13 @@
 #include "session/config.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sys/auxv.h>
+#include <system_error>
 #include <utility>
 
 #include "base/log.h"
@@ -182,13 +185,16 @@ Config::Document Config::of_environment(bool is_elevated) {
         "not steer; give the configuration in code or with --config");
     return document;
   }
-  std::ifstream stream(path, std::ios::binary);
-  document.text.assign(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
-  if (document.text.empty()) {
+  const auto fail = [&](const std::string& reason) {
     throw Error(Code::kNotFound, std::string("GANTRY_CONFIG names ") + path +
-                                     ", which is missing, empty or cannot be read; expected a JSON "
-                                     "file");
-  }
+                                     ", which cannot be read: " + reason +
+                                     "; expected a JSON file");
+  };
+  if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) fail("it is a folder");
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) fail(std::generic_category().message(errno));
+  document.text.assign(std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>());
+  if (document.text.empty()) fail("it is empty");
   document.file = path;
   return document;
 }

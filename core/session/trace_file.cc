@@ -4,11 +4,13 @@
 #include <gantry/dtype.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <system_error>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
@@ -77,7 +79,13 @@ class Writer {
     write_records();
     stream_ << "\n]}\n";
     stream_.close();
-    if (!stream_) throw Error(Code::kUnavailable, file_.string() + ": the trace cannot be written");
+    if (!stream_) {
+      const int reason = errno;
+      std::error_code ignored;
+      std::filesystem::remove(file_, ignored);  // half a trace looks like one
+      throw Error(Code::kUnavailable, file_.string() + ": the trace cannot be written: " +
+                                          std::generic_category().message(reason));
+    }
   }
 
  private:
@@ -243,9 +251,9 @@ std::filesystem::path claim_trace_file(const std::string& wanted) {
     }
   }
   if (!std::ofstream(file, std::ios::binary | std::ios::app)) {
-    throw Error(Code::kUnavailable, "session.profile: " + file.string() +
-                                        " cannot be written; expected a file in a folder that is "
-                                        "there");
+    throw Error(Code::kUnavailable, "session.profile: " + file.string() + " cannot be written (" +
+                                        std::generic_category().message(errno) +
+                                        "); expected a file in a folder that is there");
   }
   return file;
 }

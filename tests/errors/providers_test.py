@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from broken_models import add_model
-from command_line import BINARY, NO, complaint, facts, gantry
+from command_line import BINARY, GOOD, NO, complaint, facts, gantry
 
 from gantry import _core
 
@@ -118,6 +118,9 @@ def test_doctor_tells_what_became_of_variables(tmp_path):
     ("GANTRY_STRICT", "yes", ["is ignored", "0 or 1"]),
     ("GANTRY_PROBE_CACHE", "here", ["is ignored", "an absolute path, or off"]),
     ("GANTRY_LOADER_LOG", "wrning", ["is ignored", '"wrning"']),
+    ("GANTRY_PROVIDER_DISABLE", "cpu", ["is ignored", "no such variable. Did you mean GANTRY_PROVIDERS_DISABLE?"]),
+    ("GANTRY_LOGLEVEL", "info", ["is ignored", "Did you mean GANTRY_LOG?"]),
+    ("GANTRY_LOADER_REPORT", "/none/report.json", ["/none/report.json: the report cannot be written there: No such file or directory"]),
 ])
 def test_a_slip_in_a_variable_is_warned_of(name, value, words):
     _, error = gantry("devices", env={name: value})
@@ -125,8 +128,20 @@ def test_a_slip_in_a_variable_is_warned_of(name, value, words):
     assert [word for word in words if word not in error] == [], error
 
 
+@pytest.mark.parametrize("name", ["GANTRY_PROVIDER_FILES", "GANTRY_ADD_PROVIDER_FILES"])
+def test_manifests_that_are_not_there_are_warned_of(name, tmp_path):
+    _, error = gantry("devices", status=GOOD if "ADD" in name else NO, env={name: str(tmp_path / "vendor.json")})
+    assert error == f"gantry warning: {tmp_path}/vendor.json: {name} names it and it is not there: No such file or directory\n"
+
+
+def test_a_report_over_a_folder_is_told_of_once(tmp_path):
+    _, error = gantry("devices", env={"GANTRY_LOADER_REPORT": str(tmp_path)})
+    assert error == f"gantry warning: GANTRY_LOADER_REPORT: {tmp_path}: the report cannot be written there: Is a directory\n"
+    assert not list(tmp_path.parent.glob(tmp_path.name + ".*"))  # nor is a draft left behind
+
+
 def test_variables_that_are_right_are_no_news():
-    env = {"GANTRY_ISOLATION": "sim=process,cpu=none", "GANTRY_STRICT": "0", "GANTRY_PROBE_CACHE": "off"}
+    env = {"GANTRY_ISOLATION": "sim=process,cpu=none", "GANTRY_STRICT": "0", "GANTRY_PROBE_CACHE": "off", "GANTRY_BUILD_HOST": "of somebody else"}
     assert gantry("devices", env=env)[1] == ""
 
 

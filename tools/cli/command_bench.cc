@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // gantry bench: latency percentiles, load time, memory; a trace.
 #include <algorithm>
+#include <filesystem>
 #include <fmt/core.h>
 #include <numeric>
 #include <sched.h>
+#include <system_error>
 #include <tuple>
 
 #include "command.h"
@@ -162,9 +164,17 @@ void take_trace(Runtime& runtime, const BenchOptions& options) {
   constexpr int kRuns = 20;
   BenchOptions traced = options;
   traced.profile = options.trace_file;
-  Session session(runtime, options.model, session_options(traced));
-  Runner runner(session, make_input_sets(session.inputs(), options.inputs, options.vary));
-  for (int i = 0; i < kRuns; ++i) runner.run();
+  {
+    Session session(runtime, options.model, session_options(traced));
+    Runner runner(session, make_input_sets(session.inputs(), options.inputs, options.vary));
+    for (int i = 0; i < kRuns; ++i) runner.run();
+  }
+  // A session writes when it ends, and has nobody left to whom it could fail.
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(options.trace_file, ignored)) {
+    throw Error(Code::kUnavailable, "the trace was not written; the log says why")
+        .in(options.trace_file);
+  }
 }
 
 // Threads that a run may use: as asked for, or every core that this process may use.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "options.h"
 
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 namespace gantry::cli {
 void add_common_options(CLI::App& command, CommonOptions& options) {
@@ -27,10 +29,12 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
 }
 
 std::string read_config(const std::string& file) {
+  const auto fail = [&](const std::string& reason) {
+    throw Error(Code::kNotFound, "the configuration file cannot be opened: " + reason).in(file);
+  };
+  if (std::error_code ignored; std::filesystem::is_directory(file, ignored)) fail("it is a folder");
   std::ifstream stream(file, std::ios::binary);
-  if (!stream || std::filesystem::is_directory(file)) {
-    throw Error(Code::kNotFound, "the configuration file cannot be opened").in(file);
-  }
+  if (!stream) fail(std::generic_category().message(errno));
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 

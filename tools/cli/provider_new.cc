@@ -4,6 +4,7 @@
 #include <gantry/error.h>
 
 #include <cctype>
+#include <cerrno>
 #include <filesystem>
 #include <fmt/core.h>
 #include <fstream>
@@ -80,7 +81,10 @@ std::string renamed(std::string_view text, const std::string& name) {
 void write_file(const fs::path& file, const std::string& text) {
   std::ofstream stream(file, std::ios::binary);
   stream << text << std::flush;
-  if (!stream) throw Error(Code::kUnavailable, file.string() + ": the file cannot be written");
+  if (!stream) {
+    throw Error(Code::kUnavailable, file.string() + ": the file cannot be written: " +
+                                        std::generic_category().message(errno));
+  }
 }
 
 void make_folder(const fs::path& folder) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cerrno>
 #include <fstream>
 #include <string_view>
+#include <system_error>
 
 #include "explanation.h"
 #include "page.h"
@@ -39,7 +41,11 @@ void write_page(const std::filesystem::path& file, const Explanation& explanatio
   put("/*SCRIPT*/", kPageScript);
   stream << rest;
   stream.close();
-  if (!stream) throw Error(Code::kUnavailable, "the page cannot be written").in(file.string());
+  if (!stream) {
+    throw Error(Code::kUnavailable,
+                "the page cannot be written: " + std::generic_category().message(errno))
+        .in(file.string());
+  }
 }
 
 }  // namespace gantry::cli

@@ -5,7 +5,9 @@
 #include <string_view>
 #include <sys/auxv.h>
 #include <system_error>
+#include <unistd.h>
 
+#include "base/names.h"
 #include "plugin/discovery/discovery.h"
 #include "plugin/discovery/machine.h"
 
@@ -49,7 +51,29 @@ class Variables {
     rows_.back().state = "ignored";
     rows_.back().reason = reason;
   }
-  // The same of a value that is none of this variable's: somebody meant something by it.
+  // Of a name that is none of ours and nearly one: whoever wrote it believes that it has an effect.
+  void find_misspelt(const char* const* environment) {
+    constexpr std::string_view kPrefix = "GANTRY_";
+    std::vector<std::string> known = {"LOG"};  // the log reads it
+    for (const EnvironmentVariable& row : rows_) {
+      if (row.name.starts_with(kPrefix)) known.push_back(row.name.substr(kPrefix.size()));
+    }
+    for (; *environment; ++environment) {
+      const std::string_view entry = *environment;
+      const size_t end = entry.find('=');
+      if (!entry.starts_with(kPrefix) || end == std::string_view::npos) continue;
+      const auto name = std::string(entry.substr(kPrefix.size(), end - kPrefix.size()));
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      const std::string nearest = nearest_name(name, known);
+      if (nearest.empty()) continue;
+      const std::string reason =
+          "gantry has no such variable. Did you mean GANTRY_" + nearest + "?";
+      rows_.push_back({std::string(entry.substr(0, end)), std::string(entry.substr(end + 1)),
+                       "ignored", reason});
+      slips_.push_back(rows_.back().name + " is ignored: " + reason);
+    }
+  }
+  // Ignores what was read last, of which somebody meant something that it does not say.
   void refuse(const std::string& reason) {
     ignore(reason);
     slips_.push_back(rows_.back().name + "=" + rows_.back().value + " is ignored: " + reason);
@@ -167,6 +191,7 @@ SearchEnvironment SearchEnvironment::of_process() {
     add_folder(environment.site, base);
   }
   environment.policy_file = std::string(GANTRY_SYSCONFDIR) + "/gantry/policy.json";
+  if (!environment.is_elevated) variables.find_misspelt(environ);
   // Beside the core's library, wherever it was installed or built.
   const std::string own = fs::path(own_library()).parent_path().string();
   add_folder(environment.bundled, own);

@@ -44,7 +44,6 @@ bool is_private_group(const fs::path& path, const struct stat& facts) {
 }
 
 [[noreturn]] void refuse_path(const std::string& message) {
-  log(LogLevel::kWarning, message);  // an attempt, perhaps: never only in a report
   throw Error(Code::kUnavailable, message);
 }
 
@@ -56,7 +55,8 @@ void check_one(const fs::path& path, bool may_be_shared, bool is_elevated) {
     refuse_path(path.string() + ": expected the owner root" +
                 (is_elevated || geteuid() == 0 ? "" : " or user " + std::to_string(geteuid())) +
                 ", found user " + std::to_string(facts.st_uid) +
-                ", who could replace what this process runs; chown " + path.string());
+                ", who could replace what this process runs; chown " +
+                std::to_string(is_elevated ? 0 : geteuid()) + " " + path.string());
   }
   if (S_ISLNK(facts.st_mode)) return;  // nobody writes a link: it is made anew, in its folder
   const bool by_all = (facts.st_mode & S_IWOTH) != 0;
@@ -72,8 +72,14 @@ void check_one(const fs::path& path, bool may_be_shared, bool is_elevated) {
 
 void check_trusted(const std::string& path, bool is_elevated) {
   const fs::path file = path;
-  check_one(file, false, is_elevated);
-  check_trusted_folder(file.parent_path().string(), is_elevated);
+  try {
+    check_one(file, false, is_elevated);
+    check_trusted_folder(file.parent_path().string(), is_elevated);
+  } catch (const Error& error) {
+    // An attempt, perhaps: never only in a report.
+    if (error.code() == Code::kUnavailable) log(LogLevel::kWarning, error.message());
+    throw;
+  }
 }
 
 void check_trusted_folder(const std::string& path, bool is_elevated) {

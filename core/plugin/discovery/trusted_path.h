@@ -10,9 +10,10 @@ namespace gantry {
 
 /// Checks `path` (absolute, links resolved) and every folder above it. UNAVAILABLE: somebody else
 /// than root, the running user and the owner of gantry's own library could replace it; names the
-/// offending path. With raised privileges only root may.
+/// offending path and writes it to the log. With raised privileges only root may.
 void check_trusted(const std::string& path, bool is_elevated);
-/// The same of a folder as the place of files that are not there yet, and every folder above it.
+/// The same of a folder as the place of files that are not there yet, and every folder above it;
+/// the log is left to the caller.
 void check_trusted_folder(const std::string& path, bool is_elevated);
 
 }  // namespace gantry
