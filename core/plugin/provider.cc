@@ -207,6 +207,7 @@ void PluginProvider::add_device(const gantry_device_info& info) {
   device.info.state = state_name(info.state);
   device.info.reason = text_of(info.reason);
   device.info.memory_bytes = info.memory_bytes;
+  device.info.is_stand_in = manifest_.is_stand_in;
   const std::string label = "device " + device.info.device.to_string();
   const auto& types = manifest_.devices;
   if (std::find(types.begin(), types.end(), device.info.device.type) == types.end()) {

@@ -30,7 +30,8 @@ Json device_to_json(const DeviceInfo& device, bool is_isolated) {
           {"uid", device.uid},
           {"state", device.state},
           {"reason", device.reason},
-          {"memory_bytes", device.memory_bytes}};
+          {"memory_bytes", device.memory_bytes},
+          {"stand_in", device.is_stand_in}};
 }
 
 void print(const std::vector<DeviceInfo>& devices, const std::set<std::string>& isolated) {

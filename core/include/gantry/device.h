@@ -34,6 +34,8 @@ struct DeviceInfo {
   std::string state;          ///< "ready", "absent" or "blocked"
   std::string reason;         ///< of a state other than ready
   uint64_t memory_bytes = 0;  ///< 0: unknown
+  bool is_stand_in = false;   ///< stands in for another device in tests (the manifest's /stand_in):
+                              ///< nothing to choose for speed
 };
 
 }  // namespace gantry

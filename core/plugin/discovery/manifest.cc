@@ -145,7 +145,7 @@ class Reader {
 const std::vector<std::string> kMembers = {
     "manifest_version", "name",     "vendor",       "version", "library", "abi",      "devices",
     "priority",         "requires", "options",      "threads", "unload",  "critical", "sha256",
-    "variants",         "probe",    "device_files", "parts",   "widens"};
+    "variants",         "probe",    "device_files", "parts",   "widens",  "stand_in"};
 
 void check_version(const Reader& reader, const json& root) {
   const json& version = reader.need("/manifest_version", std::to_string(kManifestVersion));
@@ -298,6 +298,13 @@ void read_widens(const Reader& reader, Manifest& manifest) {
   }
 }
 
+void read_stand_in(const Reader& reader, Manifest& manifest) {
+  const json* given = reader.find("/stand_in");
+  if (!given) return;
+  if (!given->is_boolean()) reader.fail("/stand_in", "true or false", describe_json(*given));
+  manifest.is_stand_in = given->get<bool>();
+}
+
 void read_rest(const Reader& reader, Manifest& manifest) {
   if (const json* priority = reader.find("/priority")) {
     if (!priority->is_number_integer())
@@ -317,6 +324,7 @@ void read_rest(const Reader& reader, Manifest& manifest) {
   read_builds(reader, manifest);
   read_device_files(reader, manifest);
   read_widens(reader, manifest);
+  read_stand_in(reader, manifest);
   manifest.parts = reader.libraries("/parts", manifest.library_hints);
   read_probe(reader, manifest);
 }

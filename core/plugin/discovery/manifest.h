@@ -51,6 +51,7 @@ struct Manifest {
   std::vector<std::string> device_files;
   /// types of 16-bit floats whose nodes it computes in float32: it may be given them in float32
   std::vector<DType> widens;
+  bool is_stand_in = false;           ///< its devices stand in for others in tests
   std::string options_schema;         ///< JSON Schema of the options, as text
   std::string text;                   ///< the whole manifest
   std::vector<std::string> warnings;  ///< one for each member that is not known
