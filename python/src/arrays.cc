@@ -14,6 +14,7 @@
 #include "dlpack.h"
 #include "dtypes.h"
 #include "errors.h"
+#include "interpreter_lock.h"
 
 namespace gantry::python {
 namespace {
@@ -48,7 +49,7 @@ class BufferHold {
   explicit BufferHold(const Py_buffer& buffer) : buffer_(buffer) {}
   ~BufferHold() {
     if (!Py_IsInitialized()) return;
-    const nb::gil_scoped_acquire lock;
+    const Locked lock;
     PyBuffer_Release(&buffer_);
   }
   BufferHold(const BufferHold&) = delete;
@@ -445,7 +446,7 @@ nb::object array_of(const Tensor& tensor) {
   if (tensor.is_on_host()) return to_array(tensor);
   std::optional<Tensor> host;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     host.emplace(tensor.dtype(), tensor.shape());
     Session::copy(tensor, *host);
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bindings.h"
+#include "interpreter_lock.h"
 #include "model_source.h"
 
 namespace gantry::python {
@@ -42,6 +43,8 @@ void bind_devices(nb::module_& module) {
       .def_ro("state", &DeviceInfo::state, "\"ready\", \"absent\" or \"blocked\".")
       .def_ro("reason", &DeviceInfo::reason, "Of a state other than ready.")
       .def_ro("memory_bytes", &DeviceInfo::memory_bytes, "0: not known.")
+      .def_ro("stand_in", &DeviceInfo::is_stand_in,
+              "It stands in for another device in tests: nothing to choose for speed.")
       .def("__str__", [](const DeviceInfo& row) { return row.device.to_string(); })
       .def("__repr__", [](nb::handle row) {
         return repr(row, {"type", "id", "provider", "name", "state", "reason"});
@@ -50,7 +53,7 @@ void bind_devices(nb::module_& module) {
       "devices",
       [](nb::handle config) {
         const GivenConfig given = given_config(config);
-        const nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         if (given.json.empty() && given.file.empty()) return runtime().devices();
         return Runtime({given.json, given.file}).devices();
       },
@@ -64,7 +67,7 @@ void bind_devices(nb::module_& module) {
   module.def(
       "supports_device",
       [](const std::string& device) {
-        const nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         return runtime().supports_device(device);
       },
       nb::arg("device"),
@@ -103,7 +106,7 @@ void bind_report(nb::module_& module) {
   module.def(
       "report",
       [](bool open) {
-        const nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         return runtime().report(open);
       },
       nb::arg("open") = true,

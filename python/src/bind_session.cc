@@ -137,7 +137,7 @@ void bind_session(nb::module_& module) {
       .def(
           "__exit__", [](ArrayMemory& self, const nb::args&) { self.exit(); },
           nb::sig("def __exit__(self, *args: typing.Any) -> None"));
-  nb::class_<PySession>(module, "Session", kSessionDoc)
+  nb::class_<PySession>(module, "Session", nb::is_weak_referenceable(), kSessionDoc)
       .def(
           "__init__",
           [](PySession* self, nb::handle model, const std::optional<std::string>& device,
@@ -223,7 +223,7 @@ void bind_session(nb::module_& module) {
       .def("reset_profile", &PySession::reset_profile, "Starts the times anew.")
       .def("run", &PySession::run, nb::arg("inputs").none(), nb::arg("outputs") = nb::none(),
            nb::kw_only(), nb::arg("timeout") = nb::none(), nb::arg("cancel") = nb::none(),
-           nb::sig("def run(self, inputs: dict[str, typing.Any], outputs: "
+           nb::sig("def run(self, inputs: collections.abc.Mapping[str, typing.Any], outputs: "
                    "collections.abc.Sequence[str] | None = None, *, timeout: float | None = None, "
                    "cancel: CancelToken | None = None) -> dict[str, typing.Any]"),
            kRunDoc)

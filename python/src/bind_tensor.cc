@@ -15,6 +15,7 @@
 #include "dlpack.h"
 #include "dtypes.h"
 #include "errors.h"
+#include "interpreter_lock.h"
 #include "model_source.h"
 
 namespace gantry::python {
@@ -60,7 +61,7 @@ void bind_tensor(nb::module_& module) {
       .def(
           "copy_from",
           [](Tensor& tensor, const Tensor& source) {
-            const nb::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             Session::copy(source, tensor);
           },
           nb::arg("source"))
@@ -72,7 +73,7 @@ void bind_tensor(nb::module_& module) {
             info.kind = Kind::kTensor;
             info.dtype = tensor.dtype();
             const Tensor host = to_host_tensor(source, info);
-            const nb::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             Session::copy(host, tensor);
           },
           nb::arg("source"), nb::sig("def copy_from(self, source: typing.Any) -> None"),
@@ -106,7 +107,7 @@ void bind_tensor(nb::module_& module) {
       "allocate_on",
       [](const std::string& device, nb::handle dtype, std::vector<int64_t> shape) {
         const DType type = given_dtype(dtype);
-        const nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         return runtime().allocate_on(device, type, std::move(shape));
       },
       nb::arg("device"), nb::arg("dtype"), nb::arg("shape"),

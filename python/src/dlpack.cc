@@ -13,6 +13,7 @@
 
 #include "arrays.h"
 #include "errors.h"
+#include "interpreter_lock.h"
 
 namespace gantry::python {
 namespace {
@@ -72,7 +73,7 @@ class Hold {
       (void)array_.release();  // the interpreter that would free it is gone
       return;
     }
-    const nb::gil_scoped_acquire lock;
+    const Locked lock;
     array_.reset();
   }
   Hold(const Hold&) = delete;
@@ -202,13 +203,13 @@ template <class A>
 Tensor adopted(nb::handle object, const std::string& subject, const Session& session,
                DlpackDevice device, const void*& address) {
   const auto ask = [&](uintptr_t stream) {
-    const nb::gil_scoped_acquire lock;
+    const Locked lock;
     ForeignMemory memory = hand_over<A>(object, subject, stream);
     address = memory.data;
     return memory;
   };
   try {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return session.adopt(device, ask);
   } catch (const Error& error) {
     throw error.message().rfind(subject, 0) == 0 ? error : error.in(subject);
@@ -341,7 +342,7 @@ nb::object dlpack_capsule(const Tensor& tensor, nb::handle stream, nb::handle ma
   auto kept = std::make_unique<Tensor>(tensor);
   void* data = kept->data();
   const nb::capsule owner(kept.get(), [](void* held) noexcept {
-    const nb::gil_scoped_release unlocked;  // what was lent waits for the device
+    const Unlocked unlocked;  // what was lent waits for the device
     delete static_cast<Tensor*>(held);
   });
   kept.release();

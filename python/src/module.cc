@@ -19,6 +19,20 @@ std::string repr(nb::handle object, const std::vector<const char*>& attributes) 
   return text + ")";
 }
 
+namespace {
+
+// Daemon threads, which the end of the program leaves behind, keep what they have: nanobind would
+// call it leaks.
+void expect_threads_left_behind() {
+  const nb::object threading = nb::module_::import_("sys").attr("modules").attr("get")("threading");
+  if (threading.is_none()) return;
+  for (const nb::handle thread : threading.attr("enumerate")()) {
+    if (nb::cast<bool>(thread.attr("daemon"))) nb::set_leak_warnings(false);
+  }
+}
+
+}  // namespace
+
 NB_MODULE(_core, module) {
   module.doc() = "The C++ part of gantry; import gantry instead.";
   module.attr("version") = GANTRY_VERSION;
@@ -29,6 +43,7 @@ NB_MODULE(_core, module) {
   bind_tensor(module);
   bind_session(module);
   bind_binding(module);
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(expect_threads_left_behind));
 }
 
 }  // namespace gantry::python

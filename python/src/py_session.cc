@@ -9,6 +9,7 @@
 #include "dlpack.h"
 #include "dtypes.h"
 #include "errors.h"
+#include "interpreter_lock.h"
 #include "interrupt.h"
 
 namespace gantry::python {
@@ -40,6 +41,18 @@ std::vector<int64_t> extents_of(nb::handle shape) {
               "shape: expected a sequence of numbers, found " + described(shape));
 }
 
+/// The dict, or one with what another mapping has: tokenizers, for one, give a UserDict.
+nb::dict dict_given(nb::handle inputs) {
+  if (PyDict_Check(inputs.ptr())) return nb::borrow<nb::dict>(inputs);
+  if (!nb::isinstance(inputs, nb::module_::import_("collections.abc").attr("Mapping"))) {
+    throw Error(Code::kInvalidArgument,
+                "inputs: expected a dict from input names to arrays, found " + described(inputs));
+  }
+  nb::dict dict;
+  dict.update(inputs);
+  return dict;
+}
+
 std::string names_of(const std::vector<ValueInfo>& infos) {
   std::string names;
   for (const ValueInfo& info : infos) names += (names.empty() ? "\"" : ", \"") + info.name + "\"";
@@ -61,7 +74,7 @@ void run_interruptibly(RunOptions& options, CancelToken* token, const std::funct
   const bool was_cancelled = used.cancelled();
   try {
     const bool is_main = is_main_thread();
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     const InterruptScope scope(is_main, used.flag());
     run();
   } catch (const Error& error) {
@@ -80,7 +93,7 @@ PySession::PySession(nb::handle model, const std::optional<std::string>& device,
     : given_(given_model(model)), has_profile_(profile) {
   SessionSetup setup = session_setup(device, config);
   setup.options.profile = profile;
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   session_.emplace(runtime_.emplace(setup).get(), given_.source, setup.options);
 }
 
@@ -112,7 +125,7 @@ nb::object PySession::empty(const std::string& name, nb::handle shape) const {
 Tensor PySession::allocate_on(const std::string& device, nb::handle dtype, nb::handle shape) const {
   const DType type = given_dtype(dtype);
   std::vector<int64_t> extents = extents_of(shape);
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return session_->allocate_on(device, type, std::move(extents));
 }
 
@@ -123,7 +136,7 @@ Tensor PySession::borrow_on(const std::string& device, nb::handle dtype, nb::han
     PyObject* const object = owner.release().ptr();
     kept = std::shared_ptr<const void>(object, [](const void* held) {
       if (!Py_IsInitialized()) return;
-      const nb::gil_scoped_acquire lock;
+      const Locked lock;
       Py_DECREF(static_cast<PyObject*>(const_cast<void*>(held)));
     });
   }
@@ -153,12 +166,8 @@ std::vector<NodeTime> PySession::profile() const {
 void PySession::reset_profile() { session_->reset_profile(); }
 
 Inputs PySession::to_inputs(nb::handle inputs) const {
-  if (!PyDict_Check(inputs.ptr())) {
-    throw Error(Code::kInvalidArgument,
-                "inputs: expected a dict from input names to arrays, found " + described(inputs));
-  }
   Inputs values;
-  for (const auto& [key, object] : nb::borrow<nb::dict>(inputs)) {
+  for (const auto& [key, object] : dict_given(inputs)) {
     if (!PyUnicode_Check(key.ptr())) {
       throw Error(Code::kInvalidArgument,
                   "inputs: the keys must be names of inputs (str), found " + described(key));

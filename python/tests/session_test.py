@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """gantry.Session from Python: models and values of every kind in and out, threads, interrupts."""
 
+import collections
 import gc
 import os
 import signal
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 import weakref
 
 import ml_dtypes
@@ -404,6 +406,44 @@ def test_process_ends_cleanly():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "[-1.0, -1.0]\n", "")
+
+
+def test_a_process_ends_while_threads_of_it_run():
+    """Daemon threads come back from a run to an interpreter that is gone."""
+    code = (
+        "import atexit, gantry, numpy as np, onnx, threading, time\n"
+        "from onnx import helper\n"
+        "info = lambda n: helper.make_tensor_value_info(n, 1, [200, 200])\n"
+        "graph = helper.make_graph([helper.make_node('MatMul', ['x', 'x'], ['y'])], 'g', [info('x')], [info('y')])\n"
+        "session = gantry.Session(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 21)], ir_version=10))\n"
+        "x = np.zeros((200, 200), np.float32)\n"
+        "def work():\n"
+        "    while True: session.run({'x': x})\n"
+        "for _ in range(3): threading.Thread(target=work, daemon=True).start()\n"
+        "time.sleep(0.3)\n"
+        "atexit.register(lambda: print(session.run({'x': x})['y'].shape))\n"
+    )
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "(200, 200)\n", "")
+
+
+def test_inputs_may_be_any_mapping():
+    session = gantry.Session(make_model([helper.make_node("Neg", ["x"], ["y"])], [value("x", shape=(2,))], [value("y", shape=(2,))]))
+    x = np.ones(2, np.float32)
+    for mapping in (collections.UserDict(x=x), types.MappingProxyType({"x": x}), collections.ChainMap({"x": x})):
+        np.testing.assert_array_equal(session.run(mapping)["y"], -x)
+    with pytest.raises(gantry.InvalidArgumentError, match="expected a dict from input names to arrays, found a list"):
+        session.run([x])
+
+
+def test_sessions_may_be_in_caches_that_let_them_go():
+    session = gantry.Session(make_model([helper.make_node("Neg", ["x"], ["y"])], [value("x", shape=(2,))], [value("y", shape=(2,))]))
+    cache = weakref.WeakValueDictionary(neg=session)
+    assert cache["neg"] is session
+    del session
+    gc.collect()
+    assert "neg" not in cache
 
 
 def test_types_that_numpy_lacks_are_imported_when_they_are_met(tmp_path):

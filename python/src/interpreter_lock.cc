@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpreter_lock.h"
+
+#include <cxxabi.h>
+#include <unistd.h>
+
+namespace gantry::python {
+namespace {
+
+/// Calls take(). If the interpreter ends the thread for it, does not return.
+template <class F>
+void or_stay(F take) noexcept {
+  try {
+    take();
+  } catch (const abi::__forced_unwind&) {
+    for (;;) pause();
+  }
+}
+
+}  // namespace
+
+Unlocked::~Unlocked() {
+  or_stay([this] { PyEval_RestoreThread(state_); });
+}
+
+Locked::Locked() noexcept {
+  or_stay([this] { state_ = PyGILState_Ensure(); });
+}
+
+}  // namespace gantry::python
