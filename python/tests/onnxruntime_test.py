@@ -260,6 +260,73 @@ def test_missing_providers_are_warned_of(ort):
     assert session.get_providers() == CPU
 
 
+def test_settings_are_imported_from_the_module_below(ort):
+    """As onnxtr and nudenet do."""
+    below = ort.capi._pybind_state
+    assert below.get_available_providers() == ort.get_available_providers()
+    assert below.get_device() == ort.get_device() and below.get_version_string() == ort.get_version_string()
+    assert below.set_default_logger_severity and below.InvalidArgument is ort.capi.onnxruntime_pybind11_state.InvalidArgument
+
+
+def test_providers_are_set_anew(ort):
+    session = ort.InferenceSession(add_model().SerializeToString(), providers=CPU, disabled_optimizers=[])
+    session.disable_fallback()
+    session.set_providers(["CPUExecutionProvider"], provider_options=[{}])
+    session.enable_fallback()
+    assert session.get_providers() == CPU
+    np.testing.assert_array_equal(session.run(None, {"x": ONES, "y": ONES})[0], 2 * ONES)
+
+
+def test_the_providers_that_there_are_can_be_handed_on(ort):
+    """A common way to say "the best there is", which a device for tests is not."""
+    session = ort.InferenceSession(add_model().SerializeToString(), providers=ort.get_available_providers())
+    assert "SIMExecutionProvider" not in session.get_providers()
+    np.testing.assert_array_equal(session.run(None, {"x": ONES, "y": ONES})[0], 2 * ONES)
+
+
+def test_numbers_of_threads_below_one_are_the_default(ort):
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = -1
+    session = ort.InferenceSession(add_model().SerializeToString(), options, providers=CPU)
+    np.testing.assert_array_equal(session.run(None, {"x": ONES, "y": ONES})[0], 2 * ONES)
+
+
+def test_open_dimensions_are_given_extents(ort):
+    options = ort.SessionOptions()
+    options.add_free_dimension_override_by_name("rows", 4)
+    model = make_model([helper.make_node("Neg", ["x"], ["y"])], [value("x", shape=("rows", 3))], [value("y", shape=("rows", 3))])
+    session = ort.InferenceSession(model.SerializeToString(), options, providers=CPU)
+    assert (session.get_inputs()[0].shape, session.get_outputs()[0].shape) == ([4, 3], [4, 3])
+    assert session.run(None, {"x": np.ones((4, 3), np.float32)})[0].shape == (4, 3)
+
+
+def test_bits_of_types_that_numpy_lacks(ort):
+    bits = np.array([0x3F80, 0x4000], np.uint16)
+    held = ort.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, TensorProto.BFLOAT16)
+    assert (held.shape(), held.data_type(), held.element_type()) == ([2], "tensor(bfloat16)", TensorProto.BFLOAT16)
+    assert held.data_ptr() == bits.ctypes.data
+
+
+def test_who_wants_to_hear_of_errors_only_hears_no_warnings():
+    options = gantry.onnxruntime.SessionOptions()
+    options.enable_cpu_mem_arena = False
+    providers = [("CPUExecutionProvider", {"arena_extend_strategy": "kSameAsRequested"})]
+    with pytest.warns(UserWarning, match="enable_cpu_mem_arena=False") as told:
+        gantry.onnxruntime.InferenceSession(add_model(), options, providers)
+    assert [row.filename for row in told] == [__file__] * 2
+    level = gantry.log_level()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        options.log_severity_level = 3
+        gantry.onnxruntime.InferenceSession(add_model(), options, providers)
+        options.log_severity_level = -1
+        try:
+            gantry.onnxruntime.set_default_logger_severity(4)
+            gantry.onnxruntime.InferenceSession(add_model(), options, providers)
+        finally:
+            gantry.set_log_level(level)
+
+
 def test_gantrys_devices_are_providers():
     if not gantry.supports_device("SIM:1"):
         pytest.skip("no simulated device is ready")
@@ -282,6 +349,13 @@ def test_what_cannot_be_obeyed_is_said():
     options.optimized_model_filepath = "out.onnx"
     with pytest.raises(gantry.UnsupportedError, match="optimized_model_filepath"):
         gantry.onnxruntime.InferenceSession(add_model(), options)
+    options = gantry.onnxruntime.SessionOptions()
+    with pytest.raises(gantry.UnsupportedError, match="custom_ops.so is a library for ONNX Runtime.*gantry provider new"):
+        options.register_custom_ops_library("custom_ops.so")
+    with pytest.raises(gantry.UnsupportedError, match='initializer "w" from the model'):
+        options.add_initializer("w", gantry.onnxruntime.OrtValue(ONES))
+    with pytest.raises(gantry.UnsupportedError, match="initializers \\(w\\) from the model"):
+        options.add_external_initializers(["w"], [gantry.onnxruntime.OrtValue(ONES)])
     with pytest.raises(AttributeError):
         options.intra_op_threads = 2
     with pytest.raises(gantry.InvalidArgumentError, match='"y": expected a device with memory of its own that the session uses \\(none\\), found CUDA:0'):

@@ -4,6 +4,7 @@
 import enum
 from typing import Any
 
+import gantry
 from gantry import CancelToken
 from gantry.errors import NotFoundError, UnsupportedError
 
@@ -36,7 +37,6 @@ _NOT_OBEYED = {
     "enable_mem_reuse": True,
     "execution_mode": ExecutionMode.ORT_SEQUENTIAL,
     "inter_op_num_threads": 0,
-    "log_severity_level": -1,
     "log_verbosity_level": 0,
     "logid": "",
     "use_deterministic_compute": False,
@@ -47,18 +47,22 @@ _NOT_OBEYED = {
 class SessionOptions:
     """What an InferenceSession is made with.
 
-    intra_op_num_threads: threads of a run; 0: one for each core. graph_optimization_level: a GraphOptimizationLevel. enable_profiling:
-    take the time of each node; end_profiling() writes it to a file whose name starts with profile_file_prefix. Another attribute that is
-    not at its default is not obeyed, and InferenceSession warns of it; optimized_model_filepath is an error.
+    intra_op_num_threads: threads of a run; 0 and less: one for each core. graph_optimization_level: a GraphOptimizationLevel.
+    enable_profiling: take the time of each node; end_profiling() writes it to a file whose name starts with profile_file_prefix.
+    log_severity_level: from 3 (error) on, InferenceSession warns of no option that has no effect; -1: as set_default_logger_severity says.
+    Another attribute that is not at its default is not obeyed, and InferenceSession warns of it. What would change results is an error:
+    optimized_model_filepath, initializers from code, libraries of operators.
 
     >>> options = SessionOptions(); options.intra_op_num_threads = 2
     """
 
     __slots__ = (
         "_entries",
+        "_free_dimensions",
         "enable_profiling",
         "graph_optimization_level",
         "intra_op_num_threads",
+        "log_severity_level",
         "optimized_model_filepath",
         "profile_file_prefix",
         *_NOT_OBEYED,
@@ -66,9 +70,11 @@ class SessionOptions:
 
     def __init__(self) -> None:
         self._entries: dict[str, str] = {}
+        self._free_dimensions: dict[str, int] = {}
         self.enable_profiling = False
         self.graph_optimization_level = GraphOptimizationLevel.ORT_ENABLE_ALL
         self.intra_op_num_threads = 0
+        self.log_severity_level = -1
         self.optimized_model_filepath = ""
         self.profile_file_prefix = "onnxruntime_profile_"
         for name, value in _NOT_OBEYED.items():
@@ -84,12 +90,38 @@ class SessionOptions:
             raise NotFoundError(f'session config entry "{key}": it was not added')
         return self._entries[key]
 
+    def add_free_dimension_override_by_name(self, dim_name: str, dim_value: int) -> None:
+        """get_inputs and get_outputs show the value where the model has the name. Runs may still give another one."""
+        self._free_dimensions[dim_name] = dim_value
+
+    def add_initializer(self, name: str, ort_value: Any) -> None:
+        """UnsupportedError."""
+        raise UnsupportedError(f'add_initializer: gantry takes the initializer "{name}" from the model; write it there with the package onnx')
+
+    def add_external_initializers(self, names: list[str], ort_values: list[Any]) -> None:
+        """UnsupportedError."""
+        raise UnsupportedError(f"add_external_initializers: gantry takes initializers ({', '.join(names)}) from the model and its files alone; "
+                               "write them there with the package onnx")
+
+    def register_custom_ops_library(self, path: Any) -> None:
+        """UnsupportedError: such a library is built against ONNX Runtime. A provider is how gantry gets operators (docs/write-a-provider.md)."""
+        raise UnsupportedError(f"register_custom_ops_library: {path} is a library for ONNX Runtime, which gantry cannot open; operators of other "
+                               "domains come from a provider (gantry provider new)")
+
+    def free_dimensions(self) -> dict[Any, int]:
+        """What add_free_dimension_override_by_name was given."""
+        return self._free_dimensions
+
+    def is_quiet(self) -> bool:
+        """Whether the program wants to hear of errors only."""
+        return self.log_severity_level >= 3 or (self.log_severity_level < 0 and gantry.log_level() == "error")
+
     def config(self) -> dict[str, Any]:
         """gantry's configuration for what is obeyed. UnsupportedError: an option whose effect would be missed."""
         if self.optimized_model_filepath:
             raise UnsupportedError("optimized_model_filepath: gantry does not write models")
         session: dict[str, Any] = {"optimization": _OPTIMIZATION.get(GraphOptimizationLevel(self.graph_optimization_level), "all")}
-        if self.intra_op_num_threads:
+        if self.intra_op_num_threads > 0:
             session["threads"] = self.intra_op_num_threads
         return {"session": session}
 

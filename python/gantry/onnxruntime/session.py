@@ -4,10 +4,11 @@
 import dataclasses
 import json
 import os
+import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import gantry
@@ -46,8 +47,9 @@ class ModelMetadata:
 
 
 def get_available_providers() -> list[str]:
-    """A name for each type of device that is ready, "CPUExecutionProvider" last."""
-    types = dict.fromkeys(device.type for device in gantry.devices() if device.state == "ready")
+    """A name for each type of device that is ready, "CPUExecutionProvider" last. Not of devices that stand in for others in tests, as SIM:
+    programs hand the list on as it is. Who names "SIMExecutionProvider" gets it."""
+    types = dict.fromkeys(device.type for device in gantry.devices() if device.state == "ready" and not device.stand_in)
     names = [kind + _SUFFIX for kind in types]
     return sorted(names, key=lambda name: name == _HOST)
 
@@ -58,7 +60,11 @@ def get_device() -> str:
 
 
 def _warn(text: str) -> None:
-    warnings.warn(f"gantry.onnxruntime: {text}", UserWarning, stacklevel=4)
+    """Of the line of the program that called gantry.onnxruntime, however deep in it this is."""
+    depth = 2
+    while sys._getframe(depth - 1).f_globals.get("__name__", "").startswith("gantry.onnxruntime."):
+        depth += 1
+    warnings.warn(f"gantry.onnxruntime: {text}", UserWarning, stacklevel=depth)
 
 
 def _provider_rows(providers: Any, provider_options: Any) -> list[tuple[str, dict[str, Any]]]:
@@ -79,10 +85,10 @@ def _provider_rows(providers: Any, provider_options: Any) -> list[tuple[str, dic
     return rows
 
 
-def _device(name: str, options: Mapping[str, Any]) -> str | None:
+def _device(name: str, options: Mapping[str, Any], is_quiet: bool) -> str | None:
     """The device of a provider, as "TYPE:id"; None, and a warning, if there is none."""
     ignored = sorted(set(options) - {"device_id"})
-    if ignored:
+    if ignored and not is_quiet:
         _warn(f"{name}: no effect of the options {', '.join(ignored)}; gantry's own go into the configuration")
     device = f"{name.removesuffix(_SUFFIX)}:{options.get('device_id', 0)}"
     if name.endswith(_SUFFIX) and gantry.supports_device(device):
@@ -96,7 +102,7 @@ class InferenceSession:
 
     path_or_bytes: a path, the bytes of a model, or an onnx.ModelProto. sess_options: see SessionOptions. providers: names, or
     (name, options) with the option "device_id", most preferred first; nodes that one refuses go to the next, and to the CPU last. A
-    provider that is not there is warned of and left out.
+    provider that is not there is warned of and left out. disabled_optimizers, enable_fallback: no effect.
 
     Raises gantry.Error, whose classes gantry.onnxruntime.capi.onnxruntime_pybind11_state has under ONNX Runtime's names.
 
@@ -109,20 +115,43 @@ class InferenceSession:
         sess_options: SessionOptions | None = None,
         providers: Sequence[Any] | None = None,
         provider_options: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        disabled_optimizers: Iterable[str] | None = None,
+        enable_fallback: int = 1,
     ) -> None:
         self._options = sess_options if sess_options is not None else SessionOptions()
-        config = self._options.config()
-        if not_obeyed := self._options.not_obeyed():
+        self._model = path_or_bytes
+        not_obeyed = self._options.not_obeyed()
+        if disabled_optimizers:
+            not_obeyed.append(f"disabled_optimizers={sorted(disabled_optimizers)}")
+        if not_obeyed and not self._options.is_quiet():
             _warn(f"no effect of the session options {', '.join(not_obeyed)}")
+        self._load(providers, provider_options)
+
+    def set_providers(self, providers: Sequence[Any] | None = None, provider_options: Sequence[Mapping[str, Any]] | None = None) -> None:
+        """Loads the model once more, for these providers. An io_binding() made before stays with what was loaded before.
+
+        >>> session.set_providers([("CUDAExecutionProvider", {"device_id": 1})])
+        """
+        self._load(providers, provider_options)
+
+    def _load(self, providers: Any, provider_options: Any) -> None:
+        is_quiet = self._options.is_quiet()
+        config = self._options.config()
         rows = _provider_rows(providers, provider_options)
-        devices = {name: device for name, options in rows if (device := _device(name, options))}
+        devices = {name: device for name, options in rows if (device := _device(name, options, is_quiet))}
         devices.setdefault(_HOST, "CPU:0")
+        config["placement"] = {"prefer": list(devices.values()), "fallback": "allow"}
+        self._session = gantry.Session(self._model, config=config, profile=self._options.enable_profiling)
         self._providers = list(devices)
         self._provider_options = {name: {"device_id": device.split(":")[1]} for name, device in devices.items()}
-        config["placement"] = {"prefer": list(devices.values()), "fallback": "allow"}
-        self._model = path_or_bytes
-        self._session = gantry.Session(path_or_bytes, config=config, profile=self._options.enable_profiling)
         self._started = time.time_ns()
+
+    def enable_fallback(self) -> None:
+        """Has no effect: a run that a device fails is not tried again on another one."""
+
+    def disable_fallback(self) -> None:
+        """Has no effect: it is always so."""
 
     def run(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None
@@ -183,15 +212,18 @@ class InferenceSession:
         return self._input_args(required=True)
 
     def get_outputs(self) -> list[NodeArg]:
-        return [NodeArg(info.name, type_name(info.kind, info.dtype), info.shape or []) for info in self._session.outputs]
+        return self._node_args(self._session.outputs)
 
     def get_overridable_initializers(self) -> list[NodeArg]:
         """Initializers that the model lists as inputs too, from IR version 4 on: a run may give them other values."""
         return self._input_args(required=False)
 
     def _input_args(self, required: bool) -> list[NodeArg]:
-        return [NodeArg(info.name, type_name(info.kind, info.dtype), info.shape or [])
-                for info in self._session.inputs if info.required == required]
+        return self._node_args([info for info in self._session.inputs if info.required == required])
+
+    def _node_args(self, infos: Iterable[gantry.ValueInfo]) -> list[NodeArg]:
+        fixed = self._options.free_dimensions()
+        return [NodeArg(info.name, type_name(info.kind, info.dtype), [fixed.get(extent, extent) for extent in info.shape or []]) for info in infos]
 
     def get_providers(self) -> list[str]:
         """Those in use, most preferred first; the CPU is always among them."""

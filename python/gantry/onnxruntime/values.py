@@ -67,6 +67,19 @@ class OrtValue:
         return cls(tensor)
 
     @classmethod
+    def ortvalue_from_numpy_with_onnx_type(cls, data: np.ndarray[Any, Any], onnx_element_type: int) -> "OrtValue":
+        """Of an array whose elements are the bits of that type, a number of onnx.TensorProto: of uint16 for bfloat16. Shares its memory.
+
+        InvalidArgumentError: elements of another size.
+
+        >>> OrtValue.ortvalue_from_numpy_with_onnx_type(bits, onnx.TensorProto.BFLOAT16)
+        """
+        dtype = element_dtype(onnx_element_type)
+        if data.dtype.itemsize != dtype.itemsize:
+            raise InvalidArgumentError(f"onnx_element_type: elements of {dtype} have {dtype.itemsize} bytes, found an array of {data.dtype}")
+        return cls.ortvalue_from_numpy(data.view(dtype))
+
+    @classmethod
     def ortvalue_from_shape_and_type(
         cls, shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0
     ) -> "OrtValue":
