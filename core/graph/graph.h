@@ -30,6 +30,8 @@ struct TypeInfo {
   bool has_rank = false;
   std::vector<int64_t> shape;        ///< -1: unknown extent
   std::vector<std::string> symbols;  ///< as long as `shape`; "": no name
+  /// of an output that nothing reads: nobody knows that the model says its shape rightly
+  bool is_declared_only = false;
 };
 
 /// A value: produced once (by a node, as input or capture of its graph, or constant), read any

@@ -105,6 +105,7 @@ class ImageWriter {
       write(static_cast<uint8_t>(value->type.kind));
       write(static_cast<int32_t>(value->type.dtype));
       write(static_cast<uint8_t>(value->type.has_rank));
+      write(static_cast<uint8_t>(value->type.is_declared_only));
       write(value->type.shape);
       write(value->type.symbols);
       add(value->constant);
@@ -261,6 +262,7 @@ class ImageReader {
     type.kind = static_cast<Kind>(read<uint8_t>());
     type.dtype = static_cast<DType>(read<int32_t>());
     type.has_rank = read<uint8_t>() != 0;
+    type.is_declared_only = read<uint8_t>() != 0;
     type.shape = read<std::vector<int64_t>>();
     type.symbols = read<std::vector<std::string>>();
     GraphValue* value = graph.add_value(std::move(name), std::move(type));

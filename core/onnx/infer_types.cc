@@ -150,17 +150,63 @@ std::optional<std::string> try_infer(onnx::ModelProto& model, bool propagate_dat
   return std::nullopt;
 }
 
+// What the model's outputs that no node reads declare, without which their shapes are inferred.
+class DeclaredOutputs {
+ public:
+  explicit DeclaredOutputs(onnx::ModelProto& model) : graph_(*model.mutable_graph()) {
+    std::unordered_set<std::string_view> read;
+    onnx::for_each_graph(graph_, [&](const onnx::GraphProto& graph) {
+      for (const auto& node : graph.node()) read.insert(node.input().begin(), node.input().end());
+      if (&graph == &graph_) return;
+      for (const auto& output : graph.output()) read.insert(output.name());
+    });
+    for (auto& output : *graph_.mutable_output()) {
+      const bool is_taken = output.type().has_tensor_type() &&
+                            output.type().tensor_type().has_shape() &&
+                            !read.contains(output.name());
+      types_.push_back(is_taken ? output.type() : onnx::TypeProto());
+      if (is_taken) drop_shape(output);
+    }
+  }
+
+  // Puts them back, with what was inferred; of what contradicts it nothing. Names of those of which
+  // nothing was.
+  std::vector<std::string> restore() {
+    std::vector<std::string> unknown;
+    for (int i = 0; i < graph_.output_size(); ++i) {
+      onnx::TypeProto& declared = types_[static_cast<size_t>(i)];
+      if (!declared.has_tensor_type()) continue;
+      onnx::ValueInfoProto& output = *graph_.mutable_output(i);
+      if (!output.type().tensor_type().has_shape()) unknown.push_back(output.name());
+      try {
+        onnx::shape_inference::checkShapesAndTypes(output.type(), declared);
+        onnx::shape_inference::mergeShapesAndTypes(output.type(), &declared);
+      } catch (const std::exception&) {
+        continue;
+      }
+      output.mutable_type()->Swap(&declared);
+    }
+    return unknown;
+  }
+
+ private:
+  onnx::GraphProto& graph_;
+  std::vector<onnx::TypeProto> types_;  // by output; of others not set
+};
+
 }  // namespace
 
-void infer_types(onnx::ModelProto& model) {
+std::vector<std::string> infer_types(onnx::ModelProto& model) {
   const bool propagate_data = names_are_unique(model);
   if (propagate_data) drop_made_up_symbols(model);
+  DeclaredOutputs declared(model);
   std::optional<std::string> problem = try_infer(model, propagate_data);
   if (problem && problem->find("existing shape") != std::string::npos) {
     drop_declared_shapes(model);
     problem = try_infer(model, propagate_data);
   }
   if (problem) reject_model("type inference", *problem);
+  return declared.restore();
 }
 
 }  // namespace gantry

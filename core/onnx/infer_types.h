@@ -3,6 +3,9 @@
 // Any thread, one for a model.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "onnx/proto.h"
 
 namespace gantry {
@@ -11,6 +14,8 @@ namespace gantry {
 /// INVALID_MODEL: types or shapes that contradict each other. Declared shapes of inner values and
 /// outputs that contradict the inferred ones are dropped: exporters often leave stale ones behind,
 /// and they are hints.
-void infer_types(onnx::ModelProto& model);
+/// Returns the names of the model's outputs that no node reads and of whose shape nothing is known
+/// but what the model declares, which only a run can find wrong.
+std::vector<std::string> infer_types(onnx::ModelProto& model);
 
 }  // namespace gantry

@@ -3,6 +3,7 @@
 
 #include <gantry/error.h>
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -100,14 +101,15 @@ class OnnxModel::Impl {
     check_attributes(proto);
     normalize_model(proto, defaults);
     add_default_attributes(proto);
-    infer_types(proto);
+    guessed_outputs = infer_types(proto);
   }
 
   std::string label;
   std::vector<std::shared_ptr<const MappedFile>> files;
   std::vector<Payload> payloads;
   onnx::ModelProto proto;
-  std::vector<onnx::TensorProto> defaults;  // of inputs
+  std::vector<onnx::TensorProto> defaults;   // of inputs
+  std::vector<std::string> guessed_outputs;  // of which nothing but the model's word is known
   int64_t ir_version = 0;
   std::map<std::string, int> opsets;
   std::map<std::string, std::string> metadata;
@@ -118,7 +120,12 @@ OnnxModel::~OnnxModel() = default;
 
 std::unique_ptr<Graph> OnnxModel::to_graph() const {
   try {
-    return import_graph(impl_->proto, impl_->defaults, impl_->opsets, impl_->payloads);
+    auto graph = import_graph(impl_->proto, impl_->defaults, impl_->opsets, impl_->payloads);
+    const std::vector<std::string>& guessed = impl_->guessed_outputs;
+    for (GraphValue* output : graph->outputs())
+      output->type.is_declared_only =
+          std::find(guessed.begin(), guessed.end(), output->name) != guessed.end();
+    return graph;
   } catch (const Error& error) {
     throw error.in(impl_->label);
   }

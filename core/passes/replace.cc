@@ -4,6 +4,20 @@
 #include <utility>
 
 namespace gantry {
+namespace {
+
+/// What `to` learns of its type from `from`, whose maker reads it: not a shape that may be wrong,
+/// if others read it too.
+TypeInfo type_for(const GraphValue& to, const GraphValue& from) {
+  TypeInfo type = from.type;
+  if (!type.is_declared_only || to.users.size() <= 1) return type;
+  type.has_rank = type.is_declared_only = false;
+  type.shape.clear();
+  type.symbols.clear();
+  return type;
+}
+
+}  // namespace
 
 bool try_replace(Graph& graph, GraphValue* from, GraphValue* to) {
   if (from->is_output()) {
@@ -11,7 +25,7 @@ bool try_replace(Graph& graph, GraphValue* from, GraphValue* to) {
     std::swap(from->name, to->name);
   }
   if (to->type.kind == Kind::kUnknown || (from->type.has_rank && !to->type.has_rank))
-    to->type = from->type;
+    to->type = type_for(*to, *from);
   graph.replace_uses(from, to);
   return true;
 }

@@ -122,6 +122,7 @@ class ExecutionContext {
   std::vector<ValueRef> bound_outputs;      ///< by graph output; null: made by the run
   const MakeOutput* make_output = nullptr;  ///< of a run; null: make_tensor
   std::span<const uint8_t> left_outputs;    ///< of a run: see Executor::run
+  bool has_told_of_rank = false;            ///< a rank that the model says wrongly is news once
   bool has_made_left = false;               ///< one of `bound_outputs` was made by the run for it
   /// True if the run leaves that output on its device.
   [[nodiscard]] bool leaves(uint32_t output) const {

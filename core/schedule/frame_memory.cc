@@ -2,7 +2,9 @@
 // What the steps of a frame ask for: memory from the plan, over an input, or from a pool, and the
 // plan that is made from what the first run of a signature asked for.
 #include <algorithm>
+#include <utility>
 
+#include "base/log.h"
 #include "plugin/isolation/shared_tensor.h"
 #include "schedule/execution_context.h"
 #include "schedule/formats.h"
@@ -139,9 +141,14 @@ gantry_tensor* Frame::request_slow(StepCall& call, uint32_t index, uint32_t slot
                                             std::string(to_string(info.type->dtype)));
   }
   if (info.type->kind == Kind::kTensor && info.type->has_rank && info.type->shape.size() != rank) {
-    throw Error(Code::kInvalidArgument, where() + " was asked for with rank " +
-                                            std::to_string(rank) + ", the model says " +
-                                            std::to_string(info.type->shape.size()));
+    const std::string model_says = ", the model says " + std::to_string(info.type->shape.size());
+    if (!info.type->is_declared_only) {
+      throw Error(Code::kInvalidArgument,
+                  where() + " was asked for with rank " + std::to_string(rank) + model_says);
+    }
+    if (!std::exchange(context_.has_told_of_rank, true))
+      log(LogLevel::kWarning, where() + " has rank " + std::to_string(rank) + model_says +
+                                  ", which is wrong; it is handed out as it is");
   }
   Slot& slot = slots_[slot_index];
   if (slot.is_set) throw Error(Code::kInvalidArgument, where() + " was asked for twice in one run");

@@ -56,6 +56,7 @@ gantry_error* output_value(gantry_run* run, uint32_t index, const gantry_value* 
     const bool differs = kind == Kind::kTensor && info.type->dtype != DType::kUndefined &&
                          info.type->dtype != value->dtype;
     const bool has_other_rank = kind == Kind::kTensor && info.type->has_rank &&
+                                !info.type->is_declared_only &&
                                 info.type->shape.size() != value->shape.size();
     if (info.type->kind == Kind::kTensor && (differs || has_other_rank)) {
       throw Error(Code::kInvalidArgument, step_of(run).label + ": output \"" + info.name +

@@ -5,8 +5,9 @@ wrong, and the process goes on."""
 import numpy as np
 import onnx
 import pytest
-from broken_models import BROKEN, add_model, external_weight, filling_model, weighted_model
+from broken_models import BROKEN, add_model, external_weight, filling_model, make_model, value, weighted_model
 from command_line import complaint
+from onnx import TensorProto, helper
 
 import gantry
 
@@ -128,6 +129,35 @@ def test_absurd_extents_of_a_run(shape, error):
         with pytest.raises(error, match='ConstantOfShape "fill"'):
             session.run({"shape": np.array(shape, np.int64)})
     assert session.run({"shape": np.array([2, 3], np.int64)})["z"].shape == (2, 3)  # the session goes on
+
+
+def reshaping_model(wrong):
+    """y of a rank that only the run knows and that the model declares wrongly, if `wrong`; z reads it or not."""
+    nodes = [helper.make_node("Relu", ["x"], ["a"]), helper.make_node("Reshape", ["a", "shape"], ["y"], name="turn")]
+    model = make_model(nodes, [value("x", shape=(2, 3)), value("shape", TensorProto.INT64, ("r",))], [value("y", shape=(1, "width") if wrong else (1, 1, "width"))])
+    return model
+
+
+def test_an_output_whose_rank_the_model_says_wrongly(capfd):
+    """As exporters leave it: nobody reads the output, so nothing was made for the rank that it does not have."""
+    feed = {"x": np.ones((2, 3), np.float32), "shape": np.array([1, 1, 6])}
+    session = gantry.Session(reshaping_model(wrong=True))
+    assert session.outputs[0].shape == [1, "width"]
+    for _ in range(3):
+        np.testing.assert_array_equal(session.run(feed)["y"], np.ones((1, 1, 6), np.float32))
+    said = capfd.readouterr().err
+    assert said == 'gantry warning: Reshape "turn": output "y" has rank 3, the model says 2, which is wrong; it is handed out as it is\n'
+    assert gantry.Session(reshaping_model(wrong=False)).run(feed)["y"].shape == (1, 1, 6)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_rank_that_other_nodes_rely_on_must_be_right():
+    model = reshaping_model(wrong=True)
+    model.graph.node.append(helper.make_node("Transpose", ["y"], ["z"], perm=[1, 0]))
+    model.graph.output.append(value("z", shape=("a", "b")))
+    feed = {"x": np.ones((2, 3), np.float32), "shape": np.array([1, 1, 6])}
+    with pytest.raises(gantry.InvalidArgumentError, match="rank 3, the model says 2"):
+        gantry.Session(model).run(feed)
 
 
 def test_a_function_body_that_needs_a_rank():
