@@ -28,7 +28,7 @@ int type_of(const BodyContext& context, int input) {
 
 onnx::OpSchema microsoft_schema(const char* name, const std::vector<Formal>& inputs,
                                 const std::vector<Formal>& outputs) {
-  onnx::OpSchema schema(name, __FILE__, __LINE__);
+  onnx::OpSchema schema(name, "gantry", 0);
   schema.SetDomain("com.microsoft").SinceVersion(1).AllowUncheckedAttributes();
   const auto describe = [&](const std::vector<Formal>& formals, bool is_output) {
     for (size_t i = 0; i < formals.size(); ++i) {

@@ -133,7 +133,7 @@ void infer(onnx::InferenceContext& context) {
 }  // namespace
 
 onnx::OpSchema matmul_nbits_schema() {
-  onnx::OpSchema schema("MatMulNBits", __FILE__, __LINE__);
+  onnx::OpSchema schema("MatMulNBits", "gantry", 0);
   schema.SetDomain("com.microsoft").SinceVersion(1);
   const std::vector<std::string> floats = {"tensor(float)", "tensor(float16)", "tensor(bfloat16)"};
   schema.Input(0, "A", "", "T1")

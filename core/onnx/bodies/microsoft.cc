@@ -275,7 +275,7 @@ bool build(const onnx::FunctionProto& function, const onnx::FunctionBodyBuildCon
 
 onnx::OpSchema schema_of(const std::string& text, Result result) {
   const onnx::FunctionProto function = parse_function(text);
-  onnx::OpSchema schema(function.name(), __FILE__, __LINE__);
+  onnx::OpSchema schema(function.name(), "gantry", 0);
   schema.SetDomain(kMicrosoftDomain).SinceVersion(1);
   for (int i = 0; i < function.input_size(); ++i) {
     const std::string type = "T" + std::to_string(i);

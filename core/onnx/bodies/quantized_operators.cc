@@ -143,7 +143,7 @@ constexpr auto kOptional = onnx::OpSchema::Optional;
 }  // namespace
 
 onnx::OpSchema qgemm_schema() {
-  onnx::OpSchema schema("QGemm", __FILE__, __LINE__);
+  onnx::OpSchema schema("QGemm", "gantry", 0);
   schema.SetDomain("com.microsoft").SinceVersion(1);
   const std::vector<std::string> bytes = {"tensor(uint8)", "tensor(int8)"};
   schema.Input(0, "A", "", "TA")
@@ -169,7 +169,7 @@ onnx::OpSchema qgemm_schema() {
 }
 
 onnx::OpSchema qlinear_concat_schema() {
-  onnx::OpSchema schema("QLinearConcat", __FILE__, __LINE__);
+  onnx::OpSchema schema("QLinearConcat", "gantry", 0);
   schema.SetDomain("com.microsoft").SinceVersion(1);
   const std::vector<std::string> bytes = {"tensor(uint8)", "tensor(int8)"};
   schema.Input(0, "Y_scale", "", "TF")
@@ -188,7 +188,7 @@ onnx::OpSchema qlinear_concat_schema() {
 }
 
 onnx::OpSchema qlinear_softmax_schema() {
-  onnx::OpSchema schema("QLinearSoftmax", __FILE__, __LINE__);
+  onnx::OpSchema schema("QLinearSoftmax", "gantry", 0);
   schema.SetDomain("com.microsoft").SinceVersion(1);
   schema.Input(0, "X", "", "T")
       .Input(1, "X_scale", "", "TF")

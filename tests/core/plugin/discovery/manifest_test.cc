@@ -48,6 +48,15 @@ TEST(Manifest, ReadsDeviceFiles) {
   EXPECT_TRUE(manifest.warnings.empty());
 }
 
+TEST(Manifest, MaySayThatItsDevicesStandInForOthers) {
+  json with = good();
+  EXPECT_FALSE(parse_manifest(with.dump(), "cuda.json").is_stand_in);
+  with["stand_in"] = true;
+  const Manifest manifest = parse_manifest(with.dump(), "cuda.json");
+  EXPECT_TRUE(manifest.is_stand_in);
+  EXPECT_TRUE(manifest.warnings.empty());
+}
+
 TEST(Manifest, ReadsParts) {
   json with = good();
   with["parts"] = {"a.so", {{"name", "b.so"}, {"hint", "texts need it"}}};
@@ -119,6 +128,7 @@ TEST(Manifest, RefusesWrongMembers) {
       {"/device_files", json{"/dev/dri/../sda"}, Code::kInvalidArgument, {"/device_files/0"}},
       {"/device_files", json{"/dev/m*"}, Code::kInvalidArgument, {"/device_files/0", "memory"}},
       {"/widens", "float16", Code::kInvalidArgument, {"/widens", "the string"}},
+      {"/stand_in", "yes", Code::kInvalidArgument, {"/stand_in", "true or false"}},
       {"/widens", json{"float16", "float64"}, Code::kInvalidArgument, {"/widens/1", "\"float64\""}},
       {"/priority", 1.5, Code::kInvalidArgument, {"/priority"}},
       {"/requires", "x", Code::kInvalidArgument, {"/requires", "an object"}},

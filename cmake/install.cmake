@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+# What programs in C++ are built against and run with, in one prefix that may be moved (docs/cpp.md):
+#
+#   cmake --install BUILD --component gantry --prefix PREFIX
+#
+# the core with its headers and the CMake package `gantry`, the bundled providers with their manifests, and the command. Laid out as
+# the build tree is, so that each file finds the others from where it lies. The SDK for providers is a component of its own.
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+get_property(providers GLOBAL PROPERTY GANTRY_PROVIDERS)
+get_property(parts GLOBAL PROPERTY GANTRY_PROVIDER_PARTS)
+get_property(manifests GLOBAL PROPERTY GANTRY_MANIFESTS)
+get_property(beside GLOBAL PROPERTY GANTRY_BESIDE_PROVIDERS)
+get_property(licences GLOBAL PROPERTY GANTRY_LICENCES)
+
+set(beside_core ${CMAKE_INSTALL_LIBDIR}/gantry)
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/gantry)
+
+# The same before and after installation, as that of providers (gantry_provider_library).
+set_target_properties(gantry PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/../lib;$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+set_target_properties(gantry_probe gantry_worker PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/..")
+
+install(TARGETS gantry_core EXPORT gantry LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT gantry)
+install(DIRECTORY core/include/gantry DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT gantry FILES_MATCHING PATTERN "*.h")
+install(TARGETS gantry RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT gantry)
+install(TARGETS gantry_probe gantry_worker RUNTIME DESTINATION ${beside_core} COMPONENT gantry)
+install(TARGETS gantry_digest LIBRARY DESTINATION ${beside_core} COMPONENT gantry)
+install(TARGETS ${providers} ${parts} LIBRARY DESTINATION ${beside_core}/providers.d COMPONENT gantry)
+install(PROGRAMS ${beside} DESTINATION ${beside_core}/providers.d COMPONENT gantry)
+install(FILES ${manifests} DESTINATION ${beside_core}/providers.d COMPONENT gantry)
+install(FILES ${licences} DESTINATION ${CMAKE_INSTALL_DATADIR}/gantry/licences COMPONENT gantry)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/gantry COMPONENT gantry)
+
+install(EXPORT gantry NAMESPACE gantry:: FILE gantryTargets.cmake DESTINATION ${package} COMPONENT gantry)
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/gantryConfig.cmake.in gantryConfig.cmake
+  INSTALL_DESTINATION ${package} NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+# Until 1.0 another minor version may have another interface.
+write_basic_package_version_file(gantryConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/gantryConfig.cmake ${PROJECT_BINARY_DIR}/gantryConfigVersion.cmake DESTINATION ${package}
+  COMPONENT gantry)
