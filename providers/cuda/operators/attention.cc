@@ -43,9 +43,10 @@ class Attention final : public Operation {
     const JoinedHeads keys = joined_heads(planner, dtype, k.heads, kPastK, 1);
     const JoinedHeads values = joined_heads(planner, dtype, v.heads, kPastV, 2);
     const int64_t past = keys.past ? keys.past->heads.length : 0;
-    // A few queries read the past where it lies, if nobody wants all in one piece.
+    // Kernels that make no scores read the past where it lies, if nobody wants all in one piece.
     const bool is_apart = past > 0 && values.past && !keys.present && !values.present &&
-                          q.length < kLeastQueriesOfProducts;
+                          (q.length < kLeastQueriesOfProducts ||
+                           takes_tiles(dtype, attention_of(q, k.heads, v.heads, scale_)));
     const PlacedHeads all_keys = is_apart ? k : plan_joined(planner, dtype, k, keys);
     const PlacedHeads all_values = is_apart ? v : plan_joined(planner, dtype, v, values);
     if (count_of(shape) == 0) return;

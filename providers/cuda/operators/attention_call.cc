@@ -14,6 +14,7 @@ using Addresses = std::vector<std::pair<const void* const*, Buffer>>;
 constexpr int kStrip = 128;
 constexpr int64_t kMostSplits = 64;
 constexpr int64_t kMostScoreBytes = int64_t{1} << 30;
+constexpr int64_t kMostTileWidth = 128;  // of heads whose sums a warp's registers hold
 
 std::string define(const char* name, int value) {
   return std::string("#define ") + name + " " + std::to_string(value) + "\n";
@@ -47,17 +48,17 @@ Buffer dense(Planner& planner, uint32_t dtype, const Buffer& source, const HeadS
 // Elements that are read as one, 16 bytes of them.
 int vector_of(uint32_t dtype) { return static_cast<int>(16 / bytes_of(dtype)); }
 
+bool is_wide(const HeadStrides& strides, int64_t vector) {
+  return strides.batch % vector == 0 && strides.head % vector == 0 && strides.row % vector == 0;
+}
+
 // Whether every row of keys and values begins at a multiple of 16 bytes and is one long.
 bool is_wide(const AttentionCall& call) {
   const AttentionParameters& p = call.parameters;
   const int64_t vector = vector_of(call.dtype);
-  if (call.dtype == GANTRY_DOUBLE || p.width < 1 || p.v_width < 1 || p.width % vector != 0 ||
-      p.v_width % vector != 0)
-    return false;
-  for (const HeadStrides* one : {&p.k, &p.v, &p.past_k, &p.past_v}) {
-    if (one->batch % vector != 0 || one->head % vector != 0 || one->row % vector != 0) return false;
-  }
-  return true;
+  return call.dtype != GANTRY_DOUBLE && p.width >= 1 && p.v_width >= 1 && p.width % vector == 0 &&
+         p.v_width % vector == 0 && is_wide(p.k, vector) && is_wide(p.v, vector) &&
+         is_wide(p.past_k, vector) && is_wide(p.past_v, vector);
 }
 
 std::string strips_source(const AttentionCall& call) {
@@ -185,6 +186,46 @@ void plan_by_strips(Planner& planner, const AttentionCall& call) {
                  {{&p.partial, partial}, {&p.result, call.result}});
 }
 
+// How the warps of a block share its queries and keys. The fewer blocks there are, the more of them
+// have the same queries.
+struct TileWarps {
+  int64_t queries;  // groups of 16
+  int64_t keys;
+  int64_t strip;  // keys at a time
+
+  TileWarps(const AttentionParameters& p, int64_t multiprocessors)
+      : queries(4), keys(1), strip(64) {
+    while (queries > 1 && blocks(p) < multiprocessors) {
+      queries /= 2;
+      keys *= 2;
+    }
+    if (queries == 1 && std::max(p.width, p.v_width) <= kMostTileWidth / 2) strip = 128;
+  }
+  [[nodiscard]] int64_t blocks(const AttentionParameters& p) const {
+    return p.batch * p.q_heads * ((p.q_length + 16 * queries - 1) / (16 * queries));
+  }
+};
+
+// False, and nothing is planned: there are few queries, or tensor cores do not take the heads.
+bool plan_by_tiles(Planner& planner, const AttentionCall& call) {
+  const AttentionParameters& p = call.parameters;
+  if (!takes_tiles(call.dtype, p)) return false;
+  const TileWarps warps(p, planner.multiprocessors);
+  Addresses addresses = call.more;
+  addresses.emplace_back(&p.queries, call.queries);
+  addresses.emplace_back(&p.keys, call.keys);
+  addresses.emplace_back(&p.values, call.values);
+  addresses.emplace_back(&p.result, call.result);
+  const std::string defines = define("STRIP", static_cast<int>(warps.strip)) +
+                              define("WIDTH", p.width) + define("V_WIDTH", p.v_width) +
+                              define("QUERY_WARPS", static_cast<int>(warps.queries)) +
+                              define("KEY_WARPS", static_cast<int>(warps.keys));
+  planner.launch(
+      source_of(call, defines, {"attention_range.cu", "tensor_cores.cu", "attention_tiles.cu"}),
+      warps.blocks(p), static_cast<int>(warps.queries * warps.keys) * 32, p, addresses);
+  return true;
+}
+
 // False, and nothing is planned: cuBLASLt is not there, the scores are too few or too many, or the
 // past lies by itself.
 bool plan_by_products(Planner& planner, const AttentionCall& call) {
@@ -223,6 +264,15 @@ bool plan_by_products(Planner& planner, const AttentionCall& call) {
 
 }  // namespace
 
+bool takes_tiles(uint32_t dtype, const AttentionParameters& p) {
+  constexpr int64_t kVector = 8;
+  return (dtype == GANTRY_FLOAT16 || dtype == GANTRY_BFLOAT16) &&
+         p.q_length >= kLeastQueriesOfProducts && p.width >= 1 && p.v_width >= 1 &&
+         std::max(p.width, p.v_width) <= kMostTileWidth && p.width % kVector == 0 &&
+         p.v_width % kVector == 0 && is_wide(p.q, kVector) && is_wide(p.k, kVector) &&
+         is_wide(p.v, kVector) && is_wide(p.y, 2);
+}
+
 void AttentionCall::read_past(const PlacedHeads& past_keys, const PlacedHeads& past_values) {
   AttentionParameters& p = parameters;
   p.k_past = static_cast<int>(past_keys.heads.length);
@@ -246,7 +296,8 @@ void AttentionCall::add_to_scores(const Planner& planner, int slot) {
 }
 
 void plan_attention(Planner& planner, AttentionCall& call) {
-  if (!plan_by_products(planner, call)) plan_by_strips(planner, call);
+  if (plan_by_tiles(planner, call) || plan_by_products(planner, call)) return;
+  plan_by_strips(planner, call);
 }
 
 }  // namespace gantry::cuda

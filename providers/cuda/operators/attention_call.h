@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of one shape, and the two ways of it.
+// Attention of one shape, and the ways of it.
 #pragma once
 
 #include <utility>
@@ -31,9 +31,13 @@ struct AttentionCall {
   void read_past(const PlacedHeads& past_keys, const PlacedHeads& past_values);
 };
 
-/// Adds the steps, in the way that is fastest: for few queries a kernel that makes no matrix of
-/// scores, whose past may lie by itself; for many, where cuBLASLt is there, two products and a
-/// softmax in between.
+/// Whether there are many queries of 16-bit floats whose heads tensor cores take as they lie. A
+/// past that lies by itself is of dense heads as wide.
+bool takes_tiles(uint32_t dtype, const AttentionParameters& parameters);
+
+/// Adds the steps, in the way that is fastest: for few queries, and for many of 16-bit floats on
+/// tensor cores, a kernel that makes no matrix of scores, whose past may lie by itself; for many
+/// others, where cuBLASLt is there, two products and a softmax in between.
 void plan_attention(Planner& planner, AttentionCall& call);
 
 }  // namespace gantry::cuda

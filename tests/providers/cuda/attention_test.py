@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention of more keys than a strip and of wide heads, which ONNX's cases do not have."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 from cuda_worker import compare_all
@@ -92,3 +93,45 @@ def test_heads_that_are_no_whole_words(both, width):
     """They are read element by element."""
     feeds = qkv(1, 2, 1, 3, 300, width, width + 3, dtype=np.float16)
     compare_all(both, *small_graph("y = Attention<is_causal=1>(q, k, v)", feeds, opset=23), rtol=1e-2, atol=5e-3)
+
+
+# Many queries of 16-bit floats, by tensor cores: few heads of few queries share keys among warps.
+TILES = {
+    "of_all_queries": ("", qkv(2, 4, 2, 70, 150, 32), None),
+    "of_half_of_them": ("<is_causal=1>", qkv(1, 2, 2, 40, 100, 64), None),
+    "of_a_quarter": ("", qkv(1, 1, 1, 20, 300, 64), None),
+    "of_a_quarter_of_wide_heads": ("<is_causal=1>", qkv(1, 1, 1, 20, 150, 128, 72), None),
+    "of_no_whole_fragments": ("", qkv(1, 2, 1, 70, 70, 8, 40), None),
+    "fewer_keys_than_warps": ("", qkv(1, 1, 1, 20, 3, 16), None),
+    "window": ("<is_causal=1, left_window_size=37>", qkv(1, 2, 1, 140, 140, 80, 16), None),
+    "softcap": ("<softcap=2.0>", qkv(1, 4, 2, 33, 60, 16), None),
+    "nothing_seen": ("", qkv(1, 1, 1, 20, 200, 16), np.arange(20)[:, None] * 10 > np.arange(200)[None] + 20),
+    "added": ("", qkv(2, 2, 2, 20, 140, 16), random(2, 1, 20, 140)),
+}
+
+
+@pytest.mark.parametrize("case", TILES)
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_tiles(both, case, dtype):
+    attributes, tensors, mask = TILES[case]
+    feeds = {name: value.astype(dtype) for name, value in tensors.items()}
+    if mask is not None:
+        feeds["m"] = mask if mask.dtype == bool else mask.astype(dtype)
+    tolerance = 1e-2 if dtype == np.float16 else 5e-2
+    compare_all(both, *small_graph(f"y = Attention{attributes}({', '.join(feeds)})", feeds, opset=26 if "window" in attributes else 23), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("past", [5, 130])
+def test_tiles_read_a_past_where_it_lies(both, past):
+    feeds = {"q": random(2, 20, 32, dtype=np.float16), "k": random(2, 20, 16, dtype=np.float16, seed=1), "v": random(2, 20, 32, dtype=np.float16, seed=2),
+             "pk": random(2, 2, past, 8, dtype=np.float16, seed=3), "pv": random(2, 2, past, 16, dtype=np.float16, seed=4)}
+    compare_all(both, *small_graph("y = Attention<q_num_heads=4, kv_num_heads=2, is_causal=1>(q, k, v, , pk, pv)", feeds, opset=23), rtol=1e-2, atol=1e-2)
+
+
+def test_tiles_read_no_more_keys_than_there_are(both):
+    """What lies behind them may be no number."""
+    half = np.float16
+    feeds = {"q": random(2, 2, 20, 16, dtype=half), "k": random(2, 2, 300, 16, dtype=half, seed=1), "v": random(2, 2, 300, 16, dtype=half, seed=2),
+             "n": np.array([300, 40], np.int64)}
+    feeds["k"][1, :, 40:] = feeds["v"][1, :, 40:] = np.nan
+    compare_all(both, *small_graph("y = Attention<is_causal=1>(q, k, v, , , , n)", feeds, opset=24), rtol=1e-2, atol=1e-2)

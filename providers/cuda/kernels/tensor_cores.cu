@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tensor cores take and give of 16-bit floats, for kernels that bring tiles of T (f16 or bf16)
+// into shared memory by copies that go on meanwhile. Everything here is done by whole warps.
+//
+// A row of a tile is CHUNKS (4, 8 or 16) chunks of 8 numbers, 16 bytes each. A chunk lies not at its
+// own place but where eight rows that are read at once meet all banks.
+template <int CHUNKS>
+inline int chunk_place(int row, int chunk) {
+  return row * CHUNKS + (chunk ^ (CHUNKS == 4 ? row / 2 % 4 : row % 8));
+}
+
+struct alignas(16) Chunk {
+  T at[8];
+};
+
+#ifdef GANTRY_EMULATED
+// Copies that are under way, of each thread. They are made when they are waited for; until then
+// what they write is no number.
+struct EmulatedFetch {
+  Chunk* to;
+  const void* from;
+  int group;
+};
+static EmulatedFetch emulated_fetches[1024][64];
+static int emulated_fetch_count[1024], emulated_group[1024];
+#endif
+
+// Begins to copy a chunk of the device's memory; zeros if there is nothing there.
+inline void fetch(Chunk* to, const T* from, bool is_there) {
+#ifdef GANTRY_EMULATED
+  __builtin_memset(to, 0xff, 16);
+  emulated_fetches[threadIdx.x][emulated_fetch_count[threadIdx.x]++] = {to, is_there ? (const void*)from : nullptr,
+                                                                       emulated_group[threadIdx.x]};
+#else
+  const u32 address = (u32)__cvta_generic_to_shared(to);
+  const int bytes = is_there ? 16 : 0;
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(bytes) : "memory");
+#endif
+}
+// What was begun since the last call is a group, which may be empty.
+inline void end_group() {
+#ifdef GANTRY_EMULATED
+  ++emulated_group[threadIdx.x];
+#else
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+// Waits for all groups of this thread but the newest LEFT. Others see them behind a barrier.
+template <int LEFT>
+inline void await_groups() {
+#ifdef GANTRY_EMULATED
+  int kept = 0;
+  for (int i = 0; i < emulated_fetch_count[threadIdx.x]; ++i) {
+    const EmulatedFetch one = emulated_fetches[threadIdx.x][i];
+    if (one.group >= emulated_group[threadIdx.x] - LEFT) {
+      emulated_fetches[threadIdx.x][kept++] = one;
+    } else if (one.from) {
+      *one.to = *(const Chunk*)one.from;
+    } else {
+      __builtin_memset(one.to, 0, 16);
+    }
+  }
+  emulated_fetch_count[threadIdx.x] = kept;
+#else
+  asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
+#endif
+}
+
+// Four matrices of 8 x 8 numbers: thread 8 i + r says where row r of matrix i lies. Thread 4 g + t
+// gets elements 2 t and 2 t + 1 of row g of each, or, TURNED, of column g.
+template <bool TURNED>
+inline void load_matrices(u32* matrices, const Chunk* row) {
+#ifdef GANTRY_EMULATED
+  static const T* rows[1024];
+  const int first = (int)threadIdx.x & ~31;
+  const int g = (int)threadIdx.x % 32 / 4, t = (int)threadIdx.x % 4;
+  rows[threadIdx.x] = row->at;
+  __syncwarp();
+  for (int i = 0; i < 4; ++i) {
+    const T* const* matrix = rows + first + 8 * i;
+    const T low = TURNED ? matrix[2 * t][g] : matrix[g][2 * t];
+    const T high = TURNED ? matrix[2 * t + 1][g] : matrix[g][2 * t + 1];
+    matrices[i] = (u32)low.bits | (u32)high.bits << 16;
+  }
+  __syncwarp();
+#else
+  const u32 address = (u32)__cvta_generic_to_shared(row);
+  if (TURNED) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(matrices[0]), "=r"(matrices[1]), "=r"(matrices[2]), "=r"(matrices[3])
+                 : "r"(address)
+                 : "memory");
+  } else {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(matrices[0]), "=r"(matrices[1]), "=r"(matrices[2]), "=r"(matrices[3])
+                 : "r"(address)
+                 : "memory");
+  }
+#endif
+}
+
+// Two numbers as they go into a product, the first in the lower half.
+inline u32 pair_of(float low, float high) { return (u32)store<T>(low).bits | (u32)store<T>(high).bits << 16; }
+
+#ifndef GANTRY_EMULATED
+inline void multiply_add_of(f16, float* c, const u32* a, const u32* b) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+inline void multiply_add_of(bf16, float* c, const u32* a, const u32* b) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+#endif
+
+// c += a b of 16 x 16 and 16 x 8 numbers, spread over a warp as the instruction has them: thread
+// 4 g + t has of a the pairs of columns 2 t and 2 t + 8 of rows g and g + 8 (rows first), of b the
+// pairs of rows 2 t and 2 t + 8 of column g, of c elements 2 t and 2 t + 1 of rows g and g + 8.
+inline void multiply_add(float* c, const u32* a, const u32* b) {
+#ifdef GANTRY_EMULATED
+  static u32 left[1024][4], right[1024][2];
+  const int first = (int)threadIdx.x & ~31;
+  const int lane = (int)threadIdx.x & 31;
+  for (int i = 0; i < 4; ++i) left[threadIdx.x][i] = a[i];
+  for (int i = 0; i < 2; ++i) right[threadIdx.x][i] = b[i];
+  __syncwarp();
+  for (int i = 0; i < 4; ++i) {
+    const int column = lane % 4 * 2 + i % 2;
+    for (int k = 0; k < 16; ++k) {
+      const u32 x = left[first + lane / 4 * 4 + k % 8 / 2][i / 2 + k / 8 * 2];
+      const u32 y = right[first + column * 4 + k % 8 / 2][k / 8];
+      T factors[2];
+      factors[0].bits = (u16)(x >> k % 2 * 16);
+      factors[1].bits = (u16)(y >> k % 2 * 16);
+      c[i] += load(factors[0]) * load(factors[1]);
+    }
+  }
+  __syncwarp();
+#else
+  multiply_add_of(T(), c, a, b);
+#endif
+}
