@@ -22,8 +22,9 @@ namespace gantry::cuda {
 class Device;
 class Stream;
 
-/// What is done to a product's elements last.
-enum class ProductActivation : uint8_t { kNone, kRelu, kGeluTanh };
+/// What is done to a product's elements last; all but kGelu (by the error function) the library can
+/// do.
+enum class ProductActivation : uint8_t { kNone, kRelu, kGeluTanh, kGelu };
 
 /// y = activation(alpha a b + beta c + bias) of matrices whose rows lie one behind the other, for
 /// each of a batch. a: [m, k], b: [k, n], c and y: [m, n], bias: [n].

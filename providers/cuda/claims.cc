@@ -115,37 +115,38 @@ void Claims::claim_bytes(std::vector<bool>& is_elementwise) {
 }
 
 void Claims::claim_products(std::vector<bool>& is_elementwise) {
-  std::vector<uint32_t> alone;  // with nothing behind them
+  std::vector<ProductChain> chains;
+  std::vector<ProductChain> alike;      // with nothing but a bias behind them
+  std::vector<ProductChain> of_blocks;  // of one node each
   for (uint32_t node = 0; node < index_.graph().node_count; ++node) {
-    const ProductChain chain = product_chain(index_, node, is_elementwise);
-    if (chain.nodes.size() == 1 && may_be_grouped(index_.node(node))) alone.push_back(node);
+    ProductChain chain = product_chain(index_, node, is_elementwise);
+    if (may_be_block_group(index_.node(node))) of_blocks.push_back({{node}});
+    if (may_be_grouped(index_, chain)) alike.push_back(chain);
     if (chain.nodes.size() < 2) continue;
-    std::vector<gantry_port> inputs(index_.input_slots(chain.nodes).size(), gantry_port{});
-    for (gantry_port& port : inputs) {
-      port.size = sizeof(port);
-      port.repeats = GANTRY_NONE;
-    }
-    claim(chain.nodes, inputs, 0, kProductTag);
+    // What one chain takes no other does.
+    for (size_t i = 1; i < chain.nodes.size(); ++i) is_elementwise[chain.nodes[i]] = false;
+    chains.push_back(std::move(chain));
+  }
+  // Of claims of the same nodes the first is preferred.
+  claim_groups(alike);
+  claim_groups(of_blocks);
+  for (const ProductChain& chain : chains) {
+    claim(chain.nodes, plain_ports(chain.nodes), 0, kProductTag);
     claim_one_by_one({chain.nodes.begin() + 1, chain.nodes.end()}, is_elementwise);
   }
-  claim_groups(alone);
-  std::vector<uint32_t> of_blocks;
-  for (uint32_t node = 0; node < index_.graph().node_count; ++node) {
-    if (may_be_block_group(index_.node(node))) of_blocks.push_back(node);
-  }
-  claim_groups(of_blocks);
 }
 
-// Each of their nodes is claimed by its row too.
-void Claims::claim_groups(const std::vector<uint32_t>& products) {
-  for (const std::vector<uint32_t>& nodes : product_groups(index_, products)) {
-    std::vector<gantry_port> inputs(index_.input_slots(nodes).size(), gantry_port{});
-    for (gantry_port& port : inputs) {
-      port.size = sizeof(port);
-      port.repeats = GANTRY_NONE;
-    }
-    claim(nodes, inputs, 0, kGroupTag);
-  }
+std::vector<gantry_port> Claims::plain_ports(const std::vector<uint32_t>& nodes) const {
+  gantry_port plain = {};
+  plain.size = sizeof(plain);
+  plain.repeats = GANTRY_NONE;
+  return std::vector<gantry_port>(index_.input_slots(nodes).size(), plain);
+}
+
+// Their parts are claimed too.
+void Claims::claim_groups(const std::vector<ProductChain>& products) {
+  for (const std::vector<uint32_t>& nodes : product_groups(index_, products))
+    claim(nodes, plain_ports(nodes), 0, kGroupTag);
 }
 
 void Claims::claim_convolutions(std::vector<bool>& is_elementwise) {
@@ -337,13 +338,12 @@ std::unique_ptr<sdk::Kernel> compile_set(const gantry_host* host, const gantry_c
     return std::make_unique<PlannedKernel>(make_elementwise(index, nodes, std::move(orders)), 0);
   }
   if (args.tag == kGroupTag) {
+    if (index.node(nodes.front()).op_type() != "MatMulNBits")
+      return std::make_unique<PlannedKernel>(make_product_group(index, nodes), 0);
     std::vector<sdk::NodeView> views;
     views.reserve(nodes.size());
     for (const uint32_t node : nodes) views.push_back(index.node(node));
-    return std::make_unique<PlannedKernel>(views.front().op_type() == "MatMulNBits"
-                                               ? make_block_group(views)
-                                               : make_product_group(views.size()),
-                                           0);
+    return std::make_unique<PlannedKernel>(make_block_group(views), 0);
   }
   if (args.tag == kByteTag) {
     std::vector<bool> may_take(args.graph->node_count, false);

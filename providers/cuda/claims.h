@@ -9,6 +9,8 @@
 #include <memory>
 #include <vector>
 
+#include "product_chain.h"
+
 namespace gantry::cuda {
 
 /// Tag of claims of element-wise sets; rows have their numbers.
@@ -56,7 +58,8 @@ class Claims {
   void claim_convolutions(std::vector<bool>& is_elementwise);
   void claim_pools();
   void claim_norms();
-  void claim_groups(const std::vector<uint32_t>& products);
+  void claim_groups(const std::vector<ProductChain>& products);
+  [[nodiscard]] std::vector<gantry_port> plain_ports(const std::vector<uint32_t>& nodes) const;
   void claim_one_by_one(const std::vector<uint32_t>& nodes, std::vector<bool>& is_elementwise);
   void claim_set(const std::vector<uint32_t>& nodes, bool offers_last = false);
   void claim(const std::vector<uint32_t>& nodes, const std::vector<gantry_port>& inputs,

@@ -48,13 +48,14 @@ bool adds_alike(const sdk::GraphIndex& index, uint32_t node, uint32_t result) {
 
 ProductActivation activation_of(const sdk::NodeView& node) {
   if (node.op_type() == "Relu") return ProductActivation::kRelu;
-  // Of the two forms only that by the hyperbolic tangent is the library's, and as exact as 16 bits.
+  // Of 16-bit floats alone: the library's is exact enough for them, and so is tensor cores' work.
   const uint32_t dtype = node.input(0).dtype();
   if (dtype != GANTRY_FLOAT16 && dtype != GANTRY_BFLOAT16) return ProductActivation::kNone;
-  const bool is_tanh =
-      (node.op_type() == "Gelu" && node.get_string("approximate", "none") == "tanh") ||
-      (node.op_type() == "FastGelu" && !node.input(1).present());
-  return is_tanh ? ProductActivation::kGeluTanh : ProductActivation::kNone;
+  if (node.op_type() == "FastGelu" && !node.input(1).present()) return ProductActivation::kGeluTanh;
+  if (node.op_type() != "Gelu") return ProductActivation::kNone;
+  return node.domain().empty() && node.get_string("approximate", "none") == "tanh"
+             ? ProductActivation::kGeluTanh
+             : ProductActivation::kGelu;
 }
 
 }  // namespace

@@ -8,25 +8,27 @@
 #include <memory>
 #include <vector>
 
-#include "operation.h"
+#include "product_chain.h"
 
 namespace gantry::cuda {
 
 /// Most products of a group.
 constexpr size_t kMostGrouped = 4;
 
-/// Whether a MatMul may be one of them, as far as it alone tells.
-bool may_be_grouped(const sdk::NodeView& node);
+/// Whether a chain is a MatMul that may be one of them, as far as it alone tells, by itself or with
+/// a constant bias.
+bool may_be_grouped(const sdk::GraphIndex& index, const ProductChain& chain);
 /// The same of a MatMulNBits, which is grouped with such.
 bool may_be_block_group(const sdk::NodeView& node);
 
-/// Nodes of `products`, which may be grouped, that read one left factor: two to kMostGrouped,
-/// ascending.
+/// Nodes of those of `products`, which may be grouped, that read one left factor: of two to
+/// kMostGrouped products, ascending.
 std::vector<std::vector<uint32_t>> product_groups(const sdk::GraphIndex& index,
-                                                  const std::vector<uint32_t>& products);
+                                                  const std::vector<ProductChain>& products);
 
-/// The kernel of a group of `count` MatMul nodes.
-std::unique_ptr<Operation> make_product_group(size_t count);
+/// The kernel of a group of MatMul nodes with their biases. `nodes` ascending, of `index`.
+std::unique_ptr<Operation> make_product_group(const sdk::GraphIndex& index,
+                                              const std::vector<uint32_t>& nodes);
 /// The kernel of a group of MatMulNBits nodes.
 std::unique_ptr<Operation> make_block_group(const std::vector<sdk::NodeView>& nodes);
 

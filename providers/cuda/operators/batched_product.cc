@@ -44,7 +44,7 @@ void plan_batched_product(Planner& planner, const BatchedProduct& product, const
   walk.write_strides(0, p.a_batch);
   walk.write_strides(1, p.b_batch);
   const uint32_t dtype = product.dtype;
-  ProductCall call = {p, walk, dtype, y, a, b, {}, false, {}, {}, {}};
+  ProductCall call = {p, walk, dtype, y, a, b, {}, {}, {}, {}, {}};
   if (may_be_of_blas(product, walk, {a, b, y})) {
     ProductShape shape;
     shape.dtype = dtype;

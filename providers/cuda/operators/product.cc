@@ -149,6 +149,10 @@ void offer_to_blas(const Planner& planner, const Product& product, ProductCall& 
   call.repeats = std::move(batches->places);
 }
 
+ProductActivation library_activation(ProductActivation activation) {
+  return activation == ProductActivation::kGelu ? ProductActivation::kNone : activation;
+}
+
 class MatMul final : public Operation {
  public:
   explicit MatMul(const NodeView& node) : MatMul(node, ProductEpilogue{}) {}
@@ -192,14 +196,19 @@ class MatMul final : public Operation {
                         Planner::in(0),
                         Planner::in(1),
                         {},
-                        epilogue_.activation == ProductActivation::kGeluTanh,
+                        epilogue_.activation,
                         {},
                         Planner::in(2),
                         Planner::in(addend)};
     offer_to_blas(planner, product, call);
     if (call.blas) {
+      if (call.repeats.size() == 1 && call.blas->m == parameters.m * walk.count()) {
+        // One product of many rows for our kernels too.
+        parameters.m *= walk.count();
+        walk = {{1}, {{0}, {0}}};
+      }
       call.blas->has_bias = epilogue_.has_bias;
-      call.blas->activation = epilogue_.activation;
+      call.blas->activation = library_activation(epilogue_.activation);
       call.blas->beta = epilogue_.has_addend ? 1 : 0;
     }
     parameters.has_relu = epilogue_.activation == ProductActivation::kRelu ? 1 : 0;
@@ -240,16 +249,8 @@ class Gemm final : public Operation {
     const Buffer y = planner.output(0, dtype, shape);
     Walk walk;
     ProductParameters parameters = product.parameters(walk);
-    ProductCall call = {parameters,
-                        walk,
-                        dtype,
-                        y,
-                        Planner::in(0),
-                        Planner::in(1),
-                        {},
-                        activation_ == ProductActivation::kGeluTanh,
-                        {},
-                        Planner::in(2),
+    ProductCall call = {parameters,     walk, dtype,       y,  Planner::in(0),
+                        Planner::in(1), {},   activation_, {}, Planner::in(2),
                         Planner::in(2)};
     if (planner.has_input(2)) {
       if (broadcast(planner.shape(2), shape) != shape) {
@@ -268,7 +269,7 @@ class Gemm final : public Operation {
     offer_to_blas(planner, product, call);
     if (call.blas) {
       const bool is_whole = planner.has_input(2) && planner.shape(2) == shape;
-      call.blas->activation = activation_;
+      call.blas->activation = library_activation(activation_);
       if (is_whole) call.blas->beta = beta_;
       // One number for each column; of one column that is one number, whatever its shape.
       call.blas->has_bias = planner.has_input(2) && !is_whole && parameters.c_row == 0 &&
@@ -317,7 +318,7 @@ void plan_rows_product(Planner& planner, const RowsProduct& product, const Buffe
   Walk walk;
   ProductParameters parameters = whole.parameters(walk);
   const uint32_t dtype = product.dtype;
-  ProductCall call = {parameters, walk, dtype, y, a, b, {}, false, shape, {}, {}};
+  ProductCall call = {parameters, walk, dtype, y, a, b, {}, {}, shape, {}, {}};
   if (bias) {
     parameters.c_column = 1;
     parameters.beta = 1;

@@ -2,9 +2,11 @@
 #include "product_call.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "../kernel_texts.h"
 #include "../stream.h"
+#include "product_tiles.h"
 
 namespace gantry::cuda {
 namespace {
@@ -14,25 +16,6 @@ using Addresses = std::vector<std::pair<const void* const*, Buffer>>;
 constexpr int64_t kTile = 64;
 constexpr int64_t kMostFewRows = 8;
 constexpr int64_t kMostSplits = 16;
-
-Addresses addresses_of(const ProductCall& call) {
-  const ProductParameters& p = call.parameters;
-  Addresses addresses = call.more;
-  addresses.emplace_back(&p.result, call.y);
-  addresses.emplace_back(&p.a, call.a);
-  addresses.emplace_back(&p.b, call.b);
-  return addresses;
-}
-
-std::string source_of(const ProductCall& call, const std::string& defines,
-                      std::initializer_list<const char*> files) {
-  std::string texts(kernel_text("product_result.cu"));
-  for (const char* file : files) texts += kernel_text(file);
-  return kernel_source({"index.h", "index.cu", "product.h"},
-                       "\ntypedef " + type_name(call.dtype) + " T;\ntypedef " +
-                           computed_name(call.dtype) + " C;\n#define HAS_GELU " +
-                           (call.has_gelu ? "1\n" : "0\n") + defines + texts);
-}
 
 std::string define(const char* name, int64_t value) {
   return std::string("#define ") + name + " " + std::to_string(value) + "\n";
@@ -56,14 +39,21 @@ void call_blas(Planner& planner, const ProductCall& call) {
                                   shape.has_bias ? to[4] : nullptr, to[0], to[1]);
     });
   }
+  if (call.activation == shape.activation) return;
+  ProductParameters whole = {};
+  whole.m = call.parameters.m * call.walk.count();
+  whole.n = call.parameters.n;
+  planner.launch(product_source(call, "", {"product_activated.cu"}),
+                 blocks_for(planner, (whole.m * whole.n + 7) / 8), kThreads, whole,
+                 {{&whole.result, call.y}});
 }
 
-void launch_tiles(Planner& planner, const ProductCall& call) {
+void launch_simple(Planner& planner, const ProductCall& call) {
   ProductParameters& p = call.parameters;
   p.tiles_m = static_cast<unsigned>((p.m + kTile - 1) / kTile);
   p.tiles_n = static_cast<unsigned>((p.n + kTile - 1) / kTile);
-  planner.launch(source_of(call, define("BATCH_RANK", call.walk.rank()), {"product.cu"}),
-                 call.walk.count() * p.tiles_m * p.tiles_n, 256, p, addresses_of(call));
+  planner.launch(product_source(call, define("BATCH_RANK", call.walk.rank()), {"product.cu"}),
+                 call.walk.count() * p.tiles_m * p.tiles_n, 256, p, product_addresses(call));
 }
 
 // Elements that are read as one, 16 bytes of them.
@@ -95,9 +85,9 @@ void launch_by_columns(Planner& planner, const ProductCall& call, const ProductP
                        const std::string& rows) {
   constexpr int64_t kWarps = 8;
   const int64_t columns = p.n >= 2 * 2 * kWarps * planner.multiprocessors ? 2 : 1;
-  planner.launch(source_of(call, rows + define("COLUMNS", columns), {"few_rows_transposed.cu"}),
-                 (p.n + kWarps * columns - 1) / (kWarps * columns), 32 * kWarps, p,
-                 addresses_of(call));
+  planner.launch(
+      product_source(call, rows + define("COLUMNS", columns), {"few_rows_transposed.cu"}),
+      (p.n + kWarps * columns - 1) / (kWarps * columns), 32 * kWarps, p, product_addresses(call));
 }
 
 constexpr int64_t kBlock = 256;  // threads
@@ -123,16 +113,16 @@ void launch_by_rows(Planner& planner, const ProductCall& call, ProductParameters
   p.tiles_n = static_cast<unsigned>(tiles);
   p.splits = static_cast<int>(
       std::clamp<int64_t>(std::min(wanted / std::max<int64_t>(tiles, 1), rounds), 1, kMostSplits));
-  Addresses addresses = addresses_of(call);
+  Addresses addresses = product_addresses(call);
   if (p.splits > 1) {
     const Buffer partial = planner.scratch(static_cast<uint64_t>(p.splits * p.m * p.n * 4));
     addresses.emplace_back(&p.partial, partial);
   }
   const std::string source =
-      source_of(call, rows + define("LANES", lanes), {"few_rows.cu", "few_rows_alone.cu"});
+      product_source(call, rows + define("LANES", lanes), {"few_rows.cu", "few_rows_alone.cu"});
   planner.launch(source, tiles * p.splits, kBlock, p, addresses);
   if (p.splits > 1) {
-    planner.launch(source_of(call, "", {"few_rows_join.cu"}), blocks_for(planner, p.m * p.n),
+    planner.launch(product_source(call, "", {"few_rows_join.cu"}), blocks_for(planner, p.m * p.n),
                    kThreads, p, addresses);
   }
 }
@@ -167,54 +157,95 @@ void launch_group(Planner& planner, const std::vector<ProductCall>& calls) {
     addresses.emplace_back(&p.result, calls[i].y);
     addresses.emplace_back(&p.a, calls[i].a);
     addresses.emplace_back(&p.b, calls[i].b);
+    if (calls[i].bias) addresses.emplace_back(&p.c, *calls[i].bias);
   }
-  planner.launch(source_of(first,
-                           define("ROWS", first.parameters.m) + define("VECTOR", vector) +
-                               define("LANES", lanes),
-                           {"few_rows.cu", "few_rows_group.cu"}),
+  planner.launch(product_source(first,
+                                define("ROWS", first.parameters.m) + define("VECTOR", vector) +
+                                    define("LANES", lanes),
+                                {"few_rows.cu", "few_rows_group.cu"}),
                  blocks, kBlock, group, addresses);
+}
+
+using Ways = std::vector<std::function<void()>>;
+
+// The library's is the first if `has_blas`; without it nothing is timed, and the last is taken.
+void plan_ways(Planner& planner, const Ways& ways, bool has_blas, const std::string& text,
+               std::vector<std::string> families) {
+  if (ways.size() == 1 || !has_blas) return ways.back()();
+  for (const auto& way : ways) {
+    planner.begin_way();
+    way();
+  }
+  planner.end_choice(text, std::move(families));
 }
 
 }  // namespace
 
+Addresses product_addresses(const ProductCall& call) {
+  const ProductParameters& p = call.parameters;
+  Addresses addresses = call.more;
+  addresses.emplace_back(&p.result, call.y);
+  addresses.emplace_back(&p.a, call.a);
+  addresses.emplace_back(&p.b, call.b);
+  return addresses;
+}
+
+std::string product_source(const ProductCall& call, const std::string& defines,
+                           std::initializer_list<const char*> files) {
+  const char* const gelu = call.activation == ProductActivation::kGeluTanh ? "1\n"
+                           : call.activation == ProductActivation::kGelu   ? "2\n"
+                                                                           : "0\n";
+  std::string texts(kernel_text("product_result.cu"));
+  for (const char* file : files) texts += kernel_text(file);
+  return kernel_source({"index.h", "index.cu", "product.h"},
+                       "\ntypedef " + type_name(call.dtype) + " T;\ntypedef " +
+                           computed_name(call.dtype) + " C;\n#define GELU " + gelu + defines +
+                           texts);
+}
+
 void plan_products(Planner& planner, const std::vector<ProductCall>& calls) {
-  const bool is_few = calls.size() <= MOST_PRODUCTS &&
-                      std::all_of(calls.begin(), calls.end(), [](const auto& call) {
-                        return is_of_few_rows(call) && lies_by_rows(call);
-                      });
-  const auto one_by_one = [&] {
-    for (const ProductCall& call : calls) plan_product(planner, call);
+  const auto all = [&](const auto& holds) {
+    return calls.size() <= MOST_PRODUCTS && std::all_of(calls.begin(), calls.end(), holds);
   };
-  if (!is_few) return one_by_one();
-  const bool has_blas = std::all_of(calls.begin(), calls.end(), [&](const auto& call) {
-    return call.blas && planner.supports(*call.blas);
-  });
-  if (!has_blas) return launch_group(planner, calls);
-  std::string text = "group of few rows 1";
-  planner.begin_way();
-  for (const ProductCall& call : calls) {
-    call_blas(planner, call);
-    text += "|" + call.blas->text();
+  const bool is_few =
+      all([](const auto& call) { return is_of_few_rows(call) && lies_by_rows(call); });
+  const bool is_tiles = !is_few && all(takes_product_tiles);
+  if (!is_few && !is_tiles) {
+    for (const ProductCall& call : calls) plan_product(planner, call);
+    return;
   }
-  planner.begin_way();
-  launch_group(planner, calls);
-  // Constant matrices: there are as many variants of them as numbers of few rows.
-  planner.end_choice(text, {});
+  const bool has_blas =
+      all([&](const auto& call) { return call.blas && planner.supports(*call.blas); });
+  std::string text = is_few ? "group of few rows 1" : "group of tiles 1";
+  Ways ways;
+  if (has_blas) {
+    ways.emplace_back([&] {
+      for (const ProductCall& call : calls) call_blas(planner, call);
+    });
+    for (const ProductCall& call : calls) text += "|" + call.blas->text();
+  }
+  ways.emplace_back(
+      [&] { is_few ? launch_group(planner, calls) : launch_product_tiles(planner, calls); });
+  // Constant matrices: of few rows there are as many variants of them as numbers of these.
+  plan_ways(planner, ways, has_blas, text,
+            is_few || !has_blas ? std::vector<std::string>() : calls.front().blas->families());
 }
 
 void plan_product(Planner& planner, const ProductCall& call) {
   const bool has_blas = call.blas && planner.supports(*call.blas);
   const bool is_few = is_of_few_rows(call);
-  if (has_blas && is_few) {
-    planner.begin_way();
-    call_blas(planner, call);
-    planner.begin_way();
-    launch_few_rows(planner, call);
-    return planner.end_choice("few rows 1|" + call.blas->text(), call.blas->families());
+  Ways ways;
+  if (has_blas) ways.emplace_back([&] { call_blas(planner, call); });
+  if (is_few) ways.emplace_back([&] { launch_few_rows(planner, call); });
+  if (!is_few && takes_product_tiles(call)) {
+    ways.emplace_back([&] { launch_product_tiles(planner, {call}); });
+    if (shares_inner_axis(planner, call))
+      ways.emplace_back([&] { launch_shared_product_tiles(planner, call); });
   }
-  if (has_blas) return call_blas(planner, call);
-  if (is_few) return launch_few_rows(planner, call);
-  launch_tiles(planner, call);
+  if (ways.empty()) return launch_simple(planner, call);
+  plan_ways(planner, ways, has_blas,
+            has_blas ? (is_few ? "few rows 1|" : "tiles 1|") + call.blas->text() : "",
+            has_blas ? call.blas->families() : std::vector<std::string>());
 }
 
 }  // namespace gantry::cuda
