@@ -80,6 +80,15 @@ bool plan_tiles(Planner& planner, Walk walk, int64_t element_bytes, const TileAx
 
 }  // namespace
 
+int foreseen_bytes(const Planner& planner, int64_t blocks, int64_t bytes_of_block) {
+  constexpr int64_t kForeseenBytes = int64_t{16} << 20;
+  constexpr int64_t kMostAtOnce = 8;  // blocks of a multiprocessor
+  constexpr int64_t kPiece = 32;
+  const int64_t at_once =
+      std::clamp<int64_t>(blocks, 1, kMostAtOnce * std::max(planner.multiprocessors, 1));
+  return static_cast<int>(std::min(bytes_of_block, kForeseenBytes / at_once) / kPiece * kPiece);
+}
+
 int64_t blocks_for(const Planner& planner, int64_t count) {
   return std::min<int64_t>((count + kThreads - 1) / kThreads,
                            int64_t{32} * planner.multiprocessors);

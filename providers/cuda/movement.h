@@ -12,6 +12,10 @@ constexpr int kThreads = 256;
 /// Blocks of kThreads for `count` pieces of work, which each kernel goes through in steps.
 int64_t blocks_for(const Planner& planner, int64_t count);
 
+/// Bytes of a matrix that each of `blocks` blocks, which reads as many as `bytes_of_block`, asks
+/// for before the kernel before has ended: the device's cache holds what all of them ask for.
+int foreseen_bytes(const Planner& planner, int64_t blocks, int64_t bytes_of_block);
+
 /// Threads of a block that works on a row: whole warps.
 int threads_for_row(int64_t length);
 

@@ -3,6 +3,8 @@
 
 #include <gantry/sdk/rows.h>
 
+#include "product_group.h"
+
 namespace gantry::cuda {
 namespace {
 
@@ -65,7 +67,8 @@ ProductEpilogue epilogue_of(const sdk::GraphIndex& index, const std::vector<uint
   for (size_t i = 1; i < nodes.size(); ++i) {
     const sdk::NodeView node = index.node(nodes[i]);
     if (node.op_type() == "Add") {
-      const bool is_bias = i == 1 && adds_bias(index, nodes[1], nodes[0]);
+      const bool is_bias = i == 1 && index.node(nodes[0]).op_type() == "MatMul" &&
+                           adds_bias(index, nodes[1], nodes[0]);
       (is_bias ? epilogue.has_bias : epilogue.has_addend) = true;
     } else {
       epilogue.activation = activation_of(node);
@@ -80,6 +83,11 @@ ProductChain product_chain(const sdk::GraphIndex& index, uint32_t node,
   const bool is_matmul = anchor.op_type() == "MatMul" && anchor.domain().empty();
   const bool is_gemm =
       anchor.op_type() == "Gemm" && anchor.domain().empty() && anchor.since_version() >= 7;
+  if (may_be_block_group(anchor)) {
+    const uint32_t reader = only_reader(index, node, may_take);
+    if (reader == GANTRY_NONE || !adds_alike(index, reader, index.raw(node).outputs[0])) return {};
+    return {{node, reader}};
+  }
   const bool is_float = (sdk::dtype_bit(anchor.input(0).dtype()) & sdk::kFloats) != 0;
   if ((!is_matmul && !is_gemm) || !is_float) return {};
   // Of a vector the result has an axis less, and a bias is along another one.

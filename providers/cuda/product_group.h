@@ -29,6 +29,8 @@ std::vector<std::vector<uint32_t>> product_groups(const sdk::GraphIndex& index,
 /// The kernel of a group of MatMul nodes with their biases. `nodes` ascending, of `index`.
 std::unique_ptr<Operation> make_product_group(const sdk::GraphIndex& index,
                                               const std::vector<uint32_t>& nodes);
+/// The kernel of a MatMulNBits node; `has_addend`: of the result's shape, the last input slot.
+std::unique_ptr<Operation> make_block_product(const sdk::NodeView& node, bool has_addend);
 /// The kernel of a group of MatMulNBits nodes.
 std::unique_ptr<Operation> make_block_group(const std::vector<sdk::NodeView>& nodes);
 

@@ -12,6 +12,7 @@ struct BlockProductParameters {
   const void* scales;   // [columns, blocks]
   const void* zeros;    // null: the middle; packed like the matrix, or of the type Z
   const void* bias;     // null: none
+  const void* added;    // of the result's shape; null: none
   long long rows;
   long long columns;
   long long inner;
@@ -19,6 +20,7 @@ struct BlockProductParameters {
   long long block;
   long long column_tiles;  // blocks of threads that make all columns of some rows
   long long zero_bytes;    // of a column, of packed zeros
+  int foreseen;            // bytes of the matrix that a warp asks for early
   Divisor words;           // of 32 bits in which numbers of a row are
 };
 

@@ -40,6 +40,17 @@ inline void load_factors(const BlockProductParameters& p, i64 first, int from, f
   }
 }
 
+// Before the kernel before has ended: of the first rows' blocks alone, as all read the same.
+inline void foresee_blocks(const BlockProductParameters& p, u32 number) {
+  const i64 column = (number % p.column_tiles * (blockDim.x / 32) + threadIdx.x / 32) * COLUMNS;
+  const i64 bytes = p.blocks * p.block * BITS / 8;  // of a column
+  if (number >= p.column_tiles) return;
+  for (int i = (int)threadIdx.x % 32 * 32; i < p.foreseen; i += 32 * 32) {
+    const i64 at = column * bytes + i;
+    if (at < p.columns * bytes) foresee((const u8*)p.weights + at);
+  }
+}
+
 // Block `number` of the product's.
 inline void multiply_blocks(const BlockProductParameters& p, u32 number) {
   typedef Pack<u32, WORDS> Part;
@@ -92,8 +103,10 @@ inline void multiply_blocks(const BlockProductParameters& p, u32 number) {
       float sum = sums[c][r];
       for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
       if (lane != 0 || column + c >= p.columns || first + r >= p.rows) continue;
+      const i64 place = (first + r) * p.columns + column + c;
       if (p.bias) sum += (float)load(((const T*)p.bias)[column + c]);
-      ((T*)p.result)[(first + r) * p.columns + column + c] = store<T>(sum);
+      if (p.added) sum += (float)load(((const T*)p.added)[place]);
+      ((T*)p.result)[place] = store<T>(sum);
     }
   }
 }

@@ -6,6 +6,17 @@
 #define WARPS (MOST_THREADS / 32)
 #define COLUMNS (LANES * VECTOR)
 
+inline void foresee_few_rows(const ProductParameters& p, u32 block) {
+  const i64 column = block % p.tiles_n * COLUMNS;
+  const i64 parts = p.k / VECTOR;
+  const i64 first = block / p.tiles_n * ((parts + p.splits - 1) / p.splits) * VECTOR;
+  for (int i = (int)threadIdx.x * 32; i < p.foreseen; i += (int)blockDim.x * 32) {
+    const i64 row = first + i / (LANES * 16);
+    const i64 at = column + i % (LANES * 16) / (int)sizeof(T);
+    if (row < p.k && at < p.n) foresee((const T*)p.b + row * p.n + at);
+  }
+}
+
 inline void multiply_few_rows(const ProductParameters& p, u32 block) {
   typedef Pack<T, VECTOR> Part;
   __shared__ C room[WARPS][ROWS][COLUMNS];

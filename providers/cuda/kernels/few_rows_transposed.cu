@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // A few rows times a matrix that lies as [n, k]: a warp makes COLUMNS columns, and its lanes take 16
 // bytes of them in turn. T of the tensors, C computed with (float), ROWS, VECTOR, COLUMNS: given.
-KERNEL(ProductParameters) {
+inline void foresee_columns(const ProductParameters& p) {
+  const i64 first = (blockIdx.x * (i64)(blockDim.x / 32) + threadIdx.x / 32) * COLUMNS;
+  const int each = p.foreseen / ((int)blockDim.x / 32 * COLUMNS);
+#pragma unroll
+  for (int c = 0; c < COLUMNS; ++c) {
+    for (int i = (int)threadIdx.x % 32 * 32; i < each && first + c < p.n; i += 32 * 32)
+      foresee((const char*)((const T*)p.b + (first + c) * p.k) + i);
+  }
+}
+
+FORESEEING_KERNEL(ProductParameters, foresee_columns(p)) {
   typedef Pack<T, VECTOR> Part;
   const int lane = threadIdx.x % 32;
   const i64 first = (blockIdx.x * (i64)(blockDim.x / 32) + threadIdx.x / 32) * COLUMNS;

@@ -20,22 +20,39 @@ typedef unsigned long long u64;
   extern "C" __global__ void __launch_bounds__(MOST_THREADS) kernel(const __grid_constant__ Parameters p)
 #endif
 
-// The next kernel's blocks may come as soon as all of this one have, and this one may be there
-// before the kernel before it has ended: nothing is read that it may still write, and nothing
-// written that it may still read, until it has. As it waits likewise, all before it have ended too.
+// The next kernel's blocks may come as soon as all of this one have.
+__forceinline__ void let_next_come() {
+#if !defined(GANTRY_EMULATED) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+// This kernel may be there before the kernel before it has ended: nothing is read that it may still
+// write, and nothing written that it may still read, until it has. As it waits likewise, all before
+// it have ended too.
 __forceinline__ void await_kernel_before() {
 #ifdef GANTRY_EMULATED
   emulated_await();
 #elif __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;");
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
-// What stands before a kernel's body, whose parameters are `p`.
-#define KERNEL(Parameters)                                 \
+// Asks the device to bring what lies at an address, and 31 bytes behind it, nearer. Nothing is read,
+// so that it may be asked before the kernel before has ended.
+__forceinline__ void foresee(const void* address) {
+#if !defined(GANTRY_EMULATED) && __CUDA_ARCH__ >= 900
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+#endif
+}
+
+// What stands before a kernel's body, whose parameters are `p`; of the second form with what is done
+// before the kernel before has ended, which is to foresee and nothing else.
+#define KERNEL(Parameters) FORESEEING_KERNEL(Parameters, )
+#define FORESEEING_KERNEL(Parameters, before)              \
   __forceinline__ void kernel_body(const Parameters& p);   \
   ENTRY(Parameters) {                                      \
+    let_next_come();                                       \
+    before;                                                \
     await_kernel_before();                                 \
     kernel_body(p);                                        \
   }                                                        \

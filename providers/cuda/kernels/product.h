@@ -21,6 +21,7 @@ struct ProductParameters {
   void* partial;  // of a few rows: what several blocks make of an element, [splits, m, n]
   int splits;     // shares of the inner axis
   int has_relu;   // what is below 0 becomes 0
+  int foreseen;   // bytes of b that a block asks for before the kernel before has ended
 };
 
 // Products with one left factor.

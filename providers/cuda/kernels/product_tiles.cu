@@ -80,6 +80,23 @@ inline void leave_sums(const ProductParameters& p, i64 batch, i64 split, i64 row
   to[1] = ((const Pack<float, 4>*)sums)[1];
 }
 
+// Of blocks that read the same columns the first asks for them.
+inline void foresee_tiles(const ProductParameters& p, u32 block) {
+  const u32 tiles = p.tiles_m * p.tiles_n;
+  if (block % tiles % p.tiles_m != 0 || block / tiles >= (u32)p.splits) return;
+  const i64 column = (i64)(block % tiles / p.tiles_m) * TILE_N;
+  const i64 each = ((p.k + TILE_K - 1) / TILE_K + p.splits - 1) / p.splits * TILE_K;
+  const i64 first = block / tiles * each;
+  const i64 depth = p.k - first < each ? p.k - first : each;
+  const int pieces = B_ALONG ? (int)((depth + 15) / 16) : TILE_N / 16;  // of 32 bytes, of a row as it lies
+  for (int i = (int)threadIdx.x; i * 32 < p.foreseen; i += THREADS) {
+    const i64 row = i / pieces, piece = i % pieces * 16;
+    const i64 inner = first + (B_ALONG ? piece : row), n = column + (B_ALONG ? row : piece);
+    if (inner < first + depth && n < p.n && (!B_ALONG || row < TILE_N))
+      foresee((const T*)p.b + inner * p.b_row + n * p.b_column);
+  }
+}
+
 // Block `block` of the product's.
 inline void multiply_tiles(const ProductParameters& p, u32 block) {
   __shared__ Chunk room[STAGES * (A_STRIP + B_STRIP)];

@@ -11,7 +11,8 @@ namespace {
 
 using Addresses = std::vector<std::pair<const void* const*, Buffer>>;
 
-constexpr int kStrip = 128;
+constexpr int kStrip = 128;        // keys at a time, at least
+constexpr int kWidestStrip = 512;  // of few queries, which then need no second launch
 constexpr int64_t kMostSplits = 64;
 constexpr int64_t kMostScoreBytes = int64_t{1} << 30;
 constexpr int64_t kMostTileWidth = 128;  // of heads whose sums a warp's registers hold
@@ -61,9 +62,9 @@ bool is_wide(const AttentionCall& call) {
          is_wide(p.past_k, vector) && is_wide(p.past_v, vector);
 }
 
-std::string strips_source(const AttentionCall& call) {
+std::string strips_source(const AttentionCall& call, int strip) {
   const AttentionParameters& p = call.parameters;
-  const std::string defines = define("STRIP", kStrip) + define("SPLITS", p.splits > 1 ? 1 : 0);
+  const std::string defines = define("STRIP", strip) + define("SPLITS", p.splits > 1 ? 1 : 0);
   if (is_wide(call)) {
     return source_of(call,
                      defines + define("VECTOR", vector_of(call.dtype)) + define("WIDTH", p.width) +
@@ -164,9 +165,14 @@ Operands operands_of(Planner& planner, const AttentionCall& call, bool lies_well
 void plan_by_strips(Planner& planner, const AttentionCall& call) {
   AttentionParameters& p = call.parameters;
   const int64_t queries = p.batch * p.q_heads * p.q_length;
-  // As many blocks as keep the device busy, each with a strip of keys at least.
+  // As many blocks as keep the device busy, each with a strip of keys at least. What a block reads
+  // at once needs no second launch.
   const int64_t wanted = (2 * planner.multiprocessors + queries - 1) / queries;
-  const int64_t strips = (p.k_length + kStrip - 1) / kStrip;
+  int strip = kStrip;
+  if (wanted > 1 && p.k_length <= kWidestStrip && is_wide(call)) {
+    while (strip < p.k_length) strip *= 2;
+  }
+  const int64_t strips = (p.k_length + strip - 1) / strip;
   p.splits = static_cast<int>(std::max<int64_t>(1, std::min({wanted, strips, kMostSplits})));
   Addresses addresses = call.more;
   addresses.emplace_back(&p.queries, call.queries);
@@ -180,7 +186,7 @@ void plan_by_strips(Planner& planner, const AttentionCall& call) {
   } else {
     addresses.emplace_back(&p.result, call.result);
   }
-  planner.launch(strips_source(call), queries * p.splits, kStrip, p, addresses);
+  planner.launch(strips_source(call, strip), queries * p.splits, strip, p, addresses);
   if (p.splits == 1) return;
   planner.launch(source_of(call, "", {"attention_join.cu"}), queries, kStrip, p,
                  {{&p.partial, partial}, {&p.result, call.result}});

@@ -33,14 +33,17 @@ std::string source_of(const std::string& defines, std::initializer_list<const ch
 // A node: what it says, and where its slots begin.
 class BlockProduct {
  public:
-  BlockProduct(const NodeView& node, int first, int output)
+  BlockProduct(const NodeView& node, int first, int output, bool has_addend = false)
       : first_(first),
         output_(output),
+        has_addend_(has_addend),
         slots_(node.input_count()),
         inner_(node.get_int("K", 0)),
         columns_(node.get_int("N", 0)),
         bits_(node.get_int("bits", 4)),
         block_(node.get_int("block_size", 0)) {}
+
+  [[nodiscard]] int64_t bits() const { return bits_; }
 
   [[nodiscard]] Buffer plan_output(Planner& planner) const {
     const InputFacts& x = planner.input(first_ + kX);
@@ -51,6 +54,12 @@ class BlockProduct {
                                                     std::to_string(inner_));
     }
     shape.back() = columns_;
+    if (has_addend_ && planner.shape(first_ + slots_) != shape) {
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT, "what is added has the shape " +
+                                                    text_of(planner.shape(first_ + slots_)) +
+                                                    ", expected that of the product, " +
+                                                    text_of(shape) + ", as the model says");
+    }
     return planner.output(output_, x.dtype, shape);
   }
 
@@ -80,8 +89,10 @@ class BlockProduct {
                    blocks_for(planner, words), kThreads, parameters,
                    addresses_of(planner, parameters, matrix, false));
     const Buffer bias = Planner::in(first_ + kBias);
+    const Buffer added = addend();
     plan_rows_product(planner, {dtype, parameters.rows, columns_, inner_}, Planner::in(first_ + kX),
-                      matrix, has(planner, kBias) ? &bias : nullptr, y);
+                      matrix, has(planner, kBias) ? &bias : nullptr, y,
+                      has_addend_ ? &added : nullptr);
   }
 
   // What the text of a kernel for rows as they lie depends on, with `columns` for each warp.
@@ -102,10 +113,13 @@ class BlockProduct {
     if (!is_product) return addresses;
     addresses.emplace_back(&p.x, Planner::in(first_ + kX));
     if (has(planner, kBias)) addresses.emplace_back(&p.bias, Planner::in(first_ + kBias));
+    if (has_addend_) addresses.emplace_back(&p.added, addend());
     return addresses;
   }
 
  private:
+  [[nodiscard]] Buffer addend() const { return Planner::in(first_ + slots_); }
+
   [[nodiscard]] bool has(const Planner& planner, int slot) const {
     return slot < slots_ && planner.has_input(first_ + slot);
   }
@@ -147,6 +161,7 @@ class BlockProduct {
 
   int first_;
   int output_;
+  bool has_addend_;  // behind the node's slots
   int slots_;
   int64_t inner_;
   int64_t columns_;
@@ -157,7 +172,9 @@ class BlockProduct {
 // One node, or several that read the same x.
 class BlockProducts final : public Operation {
  public:
-  explicit BlockProducts(const NodeView& node) { products_.emplace_back(node, 0, 0); }
+  explicit BlockProducts(const NodeView& node, bool has_addend = false) {
+    products_.emplace_back(node, 0, 0, has_addend);
+  }
   explicit BlockProducts(const std::vector<NodeView>& nodes) {
     int first = 0;
     for (const NodeView& node : nodes) {
@@ -194,7 +211,7 @@ class BlockProducts final : public Operation {
     for (size_t i = 0; i < products_.size(); ++i) {
       BlockProductParameters& p = parameters[i];
       const int64_t own = columns_of_warp(planner, at_once, p.columns);
-      const int64_t blocks = spread(p, {at_once, own});
+      const int64_t blocks = spread(planner, p, {at_once, own}, products_[i].bits());
       planner.launch(source_of(products_[i].text_of_rows(planner, at_once, own),
                                {"block_rows.cu", "block_rows_alone.cu"}),
                      blocks, 32 * kWarps, p,
@@ -217,8 +234,11 @@ class BlockProducts final : public Operation {
   }
 
   // Blocks of threads that make a product.
-  static int64_t spread(BlockProductParameters& p, const Share& share) {
+  static int64_t spread(const Planner& planner, BlockProductParameters& p, const Share& share,
+                        int64_t bits) {
     p.column_tiles = (p.columns + share.columns * kWarps - 1) / (share.columns * kWarps);
+    const int64_t of_block = share.columns * kWarps * p.blocks * p.block * bits / 8;
+    p.foreseen = foreseen_bytes(planner, p.column_tiles, of_block) / kWarps;
     return p.column_tiles * ((p.rows + share.rows - 1) / share.rows);
   }
 
@@ -231,7 +251,7 @@ class BlockProducts final : public Operation {
     for (size_t i = 0; i < products_.size(); ++i) {
       BlockProductParameters& p = group.products[i];
       p = parameters[i];
-      group.blocks[i] = static_cast<unsigned>(spread(p, share));
+      group.blocks[i] = static_cast<unsigned>(spread(planner, p, share, products_[i].bits()));
       blocks += group.blocks[i];
       const Addresses own = products_[i].addresses_of(planner, p, results[i], true);
       addresses.insert(addresses.end(), own.begin(), own.end());
@@ -278,6 +298,10 @@ bool may_be_block_group(const NodeView& node) {
     if (node.input(slot).present() && !node.input(slot).is_constant()) return false;
   }
   return true;
+}
+
+std::unique_ptr<Operation> make_block_product(const NodeView& node, bool has_addend) {
+  return std::make_unique<BlockProducts>(node, has_addend);
 }
 
 std::unique_ptr<Operation> make_block_group(const std::vector<NodeView>& nodes) {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "../product_chain.h"
+#include "../product_group.h"
 #include "batched_product.h"
 #include "operators.h"
 #include "product_call.h"
@@ -302,7 +303,7 @@ constexpr sdk::KernelRow kRows[] = {
 }  // namespace
 
 void plan_rows_product(Planner& planner, const RowsProduct& product, const Buffer& a,
-                       const Buffer& b, const Buffer* bias, const Buffer& y) {
+                       const Buffer& b, const Buffer* bias, const Buffer& y, const Buffer* added) {
   ProductShape shape;
   shape.dtype = product.dtype;
   shape.m = product.m;
@@ -310,6 +311,7 @@ void plan_rows_product(Planner& planner, const RowsProduct& product, const Buffe
   shape.k = product.k;
   shape.b_is_transposed = product.b_is_transposed;
   shape.has_bias = bias != nullptr;
+  shape.beta = added ? 1 : 0;
   shape.rounds_to_tf32 = planner.rounds_to_tf32();
   const Extents b_shape =
       product.b_is_transposed ? Extents{product.n, product.k} : Extents{product.k, product.n};
@@ -325,11 +327,16 @@ void plan_rows_product(Planner& planner, const RowsProduct& product, const Buffe
     call.more.emplace_back(&parameters.c, *bias);
     call.bias = *bias;
   }
+  if (added) {
+    call.more.emplace_back(&parameters.added, *added);
+    call.added = *added;
+  }
   plan_product(planner, call);
 }
 
 std::unique_ptr<Operation> make_product(const NodeView& anchor, const ProductEpilogue& epilogue) {
   if (anchor.op_type() == "Gemm") return std::make_unique<Gemm>(anchor, epilogue);
+  if (anchor.op_type() == "MatMulNBits") return make_block_product(anchor, epilogue.has_addend);
   return std::make_unique<MatMul>(anchor, epilogue);
 }
 

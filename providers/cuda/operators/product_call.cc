@@ -81,16 +81,20 @@ bool is_of_few_rows(const ProductCall& call) {
          (lies_by_rows(call) || lies_by_columns);
 }
 
-void launch_by_columns(Planner& planner, const ProductCall& call, const ProductParameters& p,
+void launch_by_columns(Planner& planner, const ProductCall& call, ProductParameters& p,
                        const std::string& rows) {
   constexpr int64_t kWarps = 8;
   const int64_t columns = p.n >= 2 * 2 * kWarps * planner.multiprocessors ? 2 : 1;
+  const int64_t blocks = (p.n + kWarps * columns - 1) / (kWarps * columns);
+  p.foreseen = foreseen_bytes(planner, blocks, kWarps * columns * p.k * bytes_of(call.dtype));
   planner.launch(
-      product_source(call, rows + define("COLUMNS", columns), {"few_rows_transposed.cu"}),
-      (p.n + kWarps * columns - 1) / (kWarps * columns), 32 * kWarps, p, product_addresses(call));
+      product_source(call, rows + define("COLUMNS", columns), {"few_rows_transposed.cu"}), blocks,
+      32 * kWarps, p, product_addresses(call));
 }
 
 constexpr int64_t kBlock = 256;  // threads
+constexpr int64_t kMostThreads = 1024;
+constexpr int64_t kMostRowsOfLargeBlocks = 2;  // whose sums leave registers for as many threads
 
 int64_t tiles_of(int64_t columns, int64_t width) { return (columns + width - 1) / width; }
 
@@ -105,14 +109,21 @@ int64_t lanes_for(const Planner& planner, int64_t columns, int64_t vector) {
 void launch_by_rows(Planner& planner, const ProductCall& call, ProductParameters& p,
                     const std::string& rows) {
   const int64_t vector = vector_of(call);
-  const int64_t wanted = planner.multiprocessors;
   const int64_t lanes = lanes_for(planner, p.n, vector);
   const int64_t tiles = tiles_of(p.n, lanes * vector);
-  // With less than a block for each multiprocessor the inner axis is shared too.
-  const int64_t rounds = p.k / vector / (kBlock / lanes);  // of a block's groups
+  // With less than a block for each multiprocessor there are more threads in each, as far as there
+  // is work and room for them, and then the inner axis is shared too.
+  const auto rounds = [&](int64_t threads) { return p.k / vector / (threads / lanes); };
+  const int64_t wanted = planner.multiprocessors * kBlock;  // threads
+  int64_t threads = kBlock;
+  while (p.m <= kMostRowsOfLargeBlocks && threads < kMostThreads && tiles * threads < wanted &&
+         rounds(2 * threads) > 0)
+    threads *= 2;
   p.tiles_n = static_cast<unsigned>(tiles);
-  p.splits = static_cast<int>(
-      std::clamp<int64_t>(std::min(wanted / std::max<int64_t>(tiles, 1), rounds), 1, kMostSplits));
+  p.splits = static_cast<int>(std::clamp<int64_t>(
+      std::min<int64_t>(wanted / std::max<int64_t>(tiles * threads, 1), rounds(threads)), 1,
+      kMostSplits));
+  p.foreseen = foreseen_bytes(planner, tiles * p.splits, lanes * 16 * p.k / p.splits);
   Addresses addresses = product_addresses(call);
   if (p.splits > 1) {
     const Buffer partial = planner.scratch(static_cast<uint64_t>(p.splits * p.m * p.n * 4));
@@ -120,7 +131,7 @@ void launch_by_rows(Planner& planner, const ProductCall& call, ProductParameters
   }
   const std::string source =
       product_source(call, rows + define("LANES", lanes), {"few_rows.cu", "few_rows_alone.cu"});
-  planner.launch(source, tiles * p.splits, kBlock, p, addresses);
+  planner.launch(source, tiles * p.splits, static_cast<int>(threads), p, addresses);
   if (p.splits > 1) {
     planner.launch(product_source(call, "", {"few_rows_join.cu"}), blocks_for(planner, p.m * p.n),
                    kThreads, p, addresses);
@@ -153,6 +164,7 @@ void launch_group(Planner& planner, const std::vector<ProductCall>& calls) {
     p = calls[i].parameters;
     p.tiles_n = static_cast<unsigned>(tiles_of(p.n, lanes * vector));
     p.splits = 1;
+    p.foreseen = foreseen_bytes(planner, tiles_of(columns, lanes * vector), lanes * 16 * p.k);
     blocks += p.tiles_n;
     addresses.emplace_back(&p.result, calls[i].y);
     addresses.emplace_back(&p.a, calls[i].a);

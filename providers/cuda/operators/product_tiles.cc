@@ -68,10 +68,12 @@ std::string source_of(const ProductCall& call, const TileSize& size, const char*
                         {"tensor_cores.cu", "product_eight.cu", "product_tiles.cu", last});
 }
 
-void set_tiles(ProductParameters& p, const ProductCall& call, const TileSize& size) {
+void set_tiles(const Planner& planner, ProductParameters& p, const ProductCall& call,
+               const TileSize& size, int64_t shares = 1) {
   p.tiles_m = static_cast<unsigned>(size.down(call));
   p.tiles_n = static_cast<unsigned>(size.across(call));
-  p.splits = 1;
+  p.splits = static_cast<int>(shares);
+  p.foreseen = foreseen_bytes(planner, size.across(call) * shares, size.n * p.k * 2 / shares);
 }
 
 bool is_whole(int64_t elements) { return elements % kChunk == 0; }
@@ -98,7 +100,7 @@ void launch_product_tiles(Planner& planner, const std::vector<ProductCall>& call
   const TileSize& size = size_for(planner, calls);
   const auto threads = static_cast<int>(size.threads());
   if (calls.size() == 1) {
-    set_tiles(first.parameters, first, size);
+    set_tiles(planner, first.parameters, first, size);
     planner.launch(source_of(first, size, "product_tiles_alone.cu"), size.blocks(first), threads,
                    first.parameters, product_addresses(first));
     return;
@@ -109,7 +111,7 @@ void launch_product_tiles(Planner& planner, const std::vector<ProductCall>& call
   for (size_t i = 0; i < calls.size(); ++i) {
     ProductParameters& p = group.products[i];
     p = calls[i].parameters;
-    set_tiles(p, calls[i], size);
+    set_tiles(planner, p, calls[i], size);
     blocks += size.blocks(calls[i]);
     const ProductCall moved = {
         p, calls[i].walk, calls[i].dtype, calls[i].y, calls[i].a, calls[i].b, {}, {}, {}, {}, {}};
@@ -126,8 +128,7 @@ bool shares_inner_axis(const Planner& planner, const ProductCall& call) {
 
 void launch_shared_product_tiles(Planner& planner, const ProductCall& call) {
   ProductParameters& p = call.parameters;
-  set_tiles(p, call, kSharedSize);
-  p.splits = static_cast<int>(shares_of(planner, call));
+  set_tiles(planner, p, call, kSharedSize, shares_of(planner, call));
   auto addresses = product_addresses(call);
   addresses.emplace_back(
       &p.partial, planner.scratch(static_cast<uint64_t>(p.splits * p.m * p.n) * sizeof(float)));

@@ -33,6 +33,8 @@ CASES = {
     "all_masked": ("", qkv(1, 2, 2, 3, 140, 8), {"m": np.arange(3)[:, None] * 70 > np.arange(140)[None]}),
     "added": ("", qkv(2, 2, 2, 3, 140, 8), {"m": random(2, 1, 3, 140)}),
     "one_query": ("", qkv(1, 2, 1, 1, 700, 16), {}),
+    "one_query_at_once": ("", qkv(1, 2, 1, 1, 260, 16), {}),
+    "one_query_at_once_in_a_window": ("<is_causal=1, left_window_size=150>", qkv(1, 1, 1, 2, 400, 16), {}),
     "one_query_in_a_window": ("<left_window_size=300>", qkv(1, 1, 1, 1, 700, 8), {}),
     "one_query_masked": ("", qkv(1, 1, 1, 1, 400, 8), {"m": np.arange(400)[None] < 130}),
     "nothing_seen": ("", qkv(1, 1, 1, 1, 400, 8), {"m": np.zeros((1, 400), bool)}),

@@ -74,6 +74,22 @@ def test_matrices_that_meet_one_x(both, rows, kinds):
         compare(outputs[f"y{number}"], expected, 1e-4, 1e-4)
 
 
+@pytest.mark.parametrize("rows", [(1,), (2, 5), (20,)])
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("order", [0, 1])
+def test_what_is_added(both, rows, bias, order):
+    """A tensor of the result's shape goes along, in the kernel for a few rows as in the product of many."""
+    model, feeds, expected = product(rows, 96, 40, 32, 4, "packed", bias, np.float32)
+    added = np.random.default_rng(5).standard_normal((*rows, 40)).astype(np.float32)
+    node = model.graph.node[0]
+    node.output[0] = "m"
+    model.graph.node.append(helper.make_node("Add", ["m", "d"] if order == 0 else ["d", "m"], ["y"]))
+    model.graph.input.append(helper.make_tensor_value_info("d", TensorProto.FLOAT, added.shape))
+    kernels, outputs = both.run(model, {**feeds, "d": added}, runs=3)
+    assert kernels == ["cuda.MatMulNBits+Add"] * 2
+    compare(outputs["y"], expected + added, 1e-4, 1e-4)
+
+
 TOLERANCES = {np.float32: 1e-5, np.float16: 1e-2, ml_dtypes.bfloat16: 6e-2}
 
 

@@ -132,7 +132,7 @@ def test_a_precision_that_the_device_does_not_take(tmp_path):
     worker.close()
 
 
-FEW = {"row": (1, 64, 72), "rows": (3, 256, 40), "most": (8, 96, 24), "shared_inner": (2, 2048, 16), "narrow": (1, 16, 8), "no_whole_tile": (5, 128, 200)}
+FEW = {"row": (1, 64, 72), "rows": (3, 256, 40), "most": (8, 96, 24), "shared_inner": (2, 2048, 16), "shared_inner_of_more_rows": (3, 2048, 16), "longer_inner": (1, 8192, 16), "narrow": (1, 16, 8), "no_whole_tile": (5, 128, 200)}
 
 
 @pytest.mark.parametrize("shape", FEW)
