@@ -54,10 +54,12 @@ double estimated_ns(const sdk::NodeView& node, uint32_t) {
   return kLaunchNs + std::max(work.operations / kOperationsPerNs, work.bytes / kBytesPerNs);
 }
 
-Claims::Claims(const gantry_host* host, const gantry_claim_request& request, bool has_dnn)
+Claims::Claims(const gantry_host* host, const gantry_claim_request& request, bool has_dnn,
+               bool rounds_to_tf32)
     : host_(host),
       request_(request),
       has_dnn_(has_dnn),
+      rounds_to_tf32_(rounds_to_tf32),
       index_(host, *request.graph),
       is_claimed_(request.graph->node_count, false),
       works_last_(request.graph->node_count, false),
@@ -153,7 +155,7 @@ void Claims::claim_convolutions(std::vector<bool>& is_elementwise) {
   for (uint32_t node = 0; node < index_.graph().node_count; ++node) {
     const ConvChain chain = conv_chain(index_, node, is_elementwise);
     if (chain.nodes.empty()) continue;
-    const bool is_last = has_dnn_ && prefers_channels_last(index_.node(node));
+    const bool is_last = has_dnn_ && prefers_channels_last(index_.node(node), rounds_to_tf32_);
     if (chain.nodes.size() < 2 && !is_last) continue;
     for (const uint32_t one : chain.nodes) works_last_[one] = is_last;
     const std::vector<sdk::InputSlot> slots = index_.input_slots(chain.nodes);
@@ -180,7 +182,7 @@ void Claims::claim_pools() {
     constexpr sdk::DTypeSet kBytes = sdk::dtypes(GANTRY_INT8, GANTRY_UINT8);
     const bool is_bytes = op_type == "MaxPool" && view.input(0).rank() == 4 &&
                           (sdk::dtype_bit(view.input(0).dtype()) & kBytes) != 0;
-    const bool is_of_dnn = has_dnn_ && prefers_channels_last(view);
+    const bool is_of_dnn = has_dnn_ && prefers_channels_last(view, rounds_to_tf32_);
     const bool is_global = op_type == "GlobalAveragePool" || op_type == "GlobalMaxPool";
     const bool is_window = (op_type == "MaxPool" && !view.output(1).present()) ||
                            (op_type == "AveragePool" && view.since_version() >= 7);
@@ -204,7 +206,7 @@ void Claims::claim_norms() {
     const bool is_norm =
         view.op_type() == "GroupNormalization" || view.op_type() == "InstanceNormalization";
     if (!is_norm || !view.domain().empty() || index_.raw(node).input_count != 3 ||
-        index_.raw(node).capture_count != 0 || !prefers_channels_last(view))
+        index_.raw(node).capture_count != 0 || !prefers_channels_last(view, rounds_to_tf32_))
       continue;
     std::vector<gantry_port> inputs(3, gantry_port{});
     for (gantry_port& port : inputs) {

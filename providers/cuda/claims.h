@@ -42,8 +42,10 @@ double estimated_ns(const sdk::NodeView& node, uint32_t device);
 /// One claim question. Borrows the request.
 class Claims {
  public:
-  /// `has_dnn`: cuDNN is there, so that convolutions are worth a format of their own.
-  Claims(const gantry_host* host, const gantry_claim_request& request, bool has_dnn);
+  /// `has_dnn`: cuDNN is there, so that convolutions are worth a format of their own;
+  /// `rounds_to_tf32`: those of f32 too.
+  Claims(const gantry_host* host, const gantry_claim_request& request, bool has_dnn,
+         bool rounds_to_tf32);
 
   /// Claims products and element-wise nodes in sets, and their nodes one by one too, for when a set
   /// is not granted.
@@ -70,6 +72,7 @@ class Claims {
   const gantry_host* host_;
   const gantry_claim_request& request_;
   const bool has_dnn_;
+  const bool rounds_to_tf32_;
   sdk::GraphIndex index_;
   std::vector<bool> is_claimed_;       // by node
   std::vector<bool> works_last_;       // by node: it offers channels-last

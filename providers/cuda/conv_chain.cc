@@ -65,9 +65,11 @@ bool rectifies(const sdk::GraphIndex& index, uint32_t node, ConvEpilogue& epilog
 
 }  // namespace
 
-bool prefers_channels_last(const sdk::NodeView& anchor) {
+bool prefers_channels_last(const sdk::NodeView& anchor, bool rounds_to_tf32) {
   const uint32_t dtype = anchor.input(0).dtype();
-  return (dtype == GANTRY_FLOAT16 || dtype == GANTRY_BFLOAT16) && anchor.input(0).rank() == 4;
+  return (dtype == GANTRY_FLOAT16 || dtype == GANTRY_BFLOAT16 ||
+          (dtype == GANTRY_FLOAT && rounds_to_tf32)) &&
+         anchor.input(0).rank() == 4;
 }
 
 ConvChain conv_chain(const sdk::GraphIndex& index, uint32_t node,

@@ -41,7 +41,8 @@ struct ConvOrders {
 std::unique_ptr<Operation> make_conv(const sdk::NodeView& anchor, const ConvEpilogue& epilogue,
                                      const ConvOrders& orders);
 
-/// Whether a convolution is faster channels-last: of 16-bit floats over two axes.
-bool prefers_channels_last(const sdk::NodeView& anchor);
+/// Whether a convolution is faster channels-last, as those on tensor cores are: of 16-bit floats,
+/// or of f32 whose factors may be rounded to TF32, over two axes.
+bool prefers_channels_last(const sdk::NodeView& anchor, bool rounds_to_tf32);
 
 }  // namespace gantry::cuda

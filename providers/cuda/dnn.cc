@@ -89,10 +89,7 @@ Dnn::Convolution& Dnn::convolution_of(const ConvShape& shape) {
       convolution->is_chosen = !convolution->plans.empty();
     }
     if (convolution->plans.empty()) {
-      ConvShape family = shape;
-      family.x = {0, shape.x[1]};
-      family.y = {0, shape.y[1]};
-      if (!variants_.is_one_of_the_first({family.text()})) convolution->most_ways = 1;
+      if (!variants_.is_one_of_the_first({shape.family()})) convolution->most_ways = 1;
       find_ways(*convolution, kAnyWay);
     }
   }

@@ -45,6 +45,13 @@ std::string ConvShape::text() const {
   return text;
 }
 
+std::string ConvShape::family() const {
+  ConvShape open = *this;
+  open.x = {0, x[1]};
+  open.y = {0, y[1]};
+  return open.text();
+}
+
 ConvGraph::ConvGraph(const DnnFunctions& functions, const ConvShape& shape, void* handle)
     : functions_(functions),
       shape_(shape),

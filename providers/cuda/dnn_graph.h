@@ -28,6 +28,8 @@ struct ConvShape {
 
   /// Names the shape and all else that a way is chosen by.
   [[nodiscard]] std::string text() const;
+  /// Names what it is a variant of, by batch and extents.
+  [[nodiscard]] std::string family() const;
 };
 
 /// Numbers by which tensors are named when addresses are given.

@@ -56,7 +56,7 @@ class CudaProvider final : public sdk::Provider {
   }
 
   void claim(const gantry_claim_request& request) const override {
-    Claims claims(host(), request, has_dnn());
+    Claims claims(host(), request, has_dnn(), Options(request.options).tf32);
     claims.claim_sets();
     // The rest as the rows say it.
     const gantry_claim_sink rest = claims.sink_of_rest();

@@ -8,6 +8,7 @@
 #include "../kernel_texts.h"
 #include "../kernels/epilogue.h"
 #include "../stream.h"
+#include "depthwise.h"
 #include "operators.h"
 #include "window_shape.h"
 
@@ -197,20 +198,33 @@ class Conv final : public Operation {
     const bool is_known = x.dtype != GANTRY_DOUBLE;
     const bool takes_whole = is_known && planner.supports(whole, workspace_bytes);
     const bool takes_plain = takes_whole || (is_known && planner.supports(plain, workspace_bytes));
-    const bool works_last = takes_plain && plain.is_channels_last;
+    const bool is_depthwise = plain.is_channels_last && !is_transposed_ && has_constant_weights_ &&
+                              takes_depthwise(parameters, x.dtype, x.shape.size() - 2);
+    const bool works_last = is_depthwise || (takes_plain && plain.is_channels_last);
     const Operands operands = operands_of(planner, shape, y, epilogue, orders, works_last);
-    if (takes_plain) {
+    const auto by_library = [&] {
       call_library(planner, takes_whole ? whole : plain, workspace_bytes, operands);
+      if (!takes_whole)
+        finish(planner, parameters, x.dtype, operands, epilogue, has_bias_, works_last);
+    };
+    if (is_depthwise) {
+      const Buffer weights = depthwise_weights(planner);
+      if (takes_plain) planner.begin_way();
+      make_depthwise(planner, parameters, epilogue, operands, weights);
+      if (takes_plain) {
+        planner.begin_way();
+        by_library();
+        planner.end_choice("depthwise 1|" + whole.text(), {whole.family()});
+      }
+    } else if (takes_plain) {
+      by_library();
     } else {
       Addresses addresses = {{&parameters.result, operands.y},
                              {&parameters.source, operands.x},
                              {&parameters.weights, operands.w}};
       if (has_bias_) addresses.emplace_back(&parameters.bias, Planner::in(2));
       launch_own(planner, parameters, x.dtype, shape, addresses, is_transposed_);
-    }
-    if (!takes_whole) {
-      finish(planner, parameters, x.dtype, operands, epilogue, takes_plain && has_bias_,
-             works_last);
+      finish(planner, parameters, x.dtype, operands, epilogue, false, works_last);
     }
     if (orders.y != works_last) {
       plan_copy(planner, shape, bytes_of(x.dtype), y, strides_of(shape, orders.y), operands.y,
@@ -249,6 +263,29 @@ class Conv final : public Operation {
     return kept;
   }
 
+  // [window's height, window's width, channels], brought into that order once.
+  [[nodiscard]] Buffer depthwise_weights(Planner& planner) const {
+    const InputFacts& w = planner.input(1);
+    const int64_t window = w.shape[2] * w.shape[3];
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const Buffer kept = planner.begin_kept(
+        depthwise_, static_cast<uint64_t>(count_of(w.shape) * bytes_of(w.dtype)));
+    plan_copy(planner, {w.shape[0], window}, bytes_of(w.dtype), kept, {1, w.shape[0]},
+              Planner::in(1), {window, 1});
+    planner.end_kept(kept);
+    return kept;
+  }
+
+  void make_depthwise(Planner& planner, const WindowParameters& parameters,
+                      const ConvEpilogue& epilogue, const Operands& operands,
+                      const Buffer& weights) const {
+    const Buffer bias = Planner::in(2);
+    DepthwiseBuffers buffers = {operands.x, weights, operands.y};
+    if (has_bias_) buffers.bias = &bias;
+    if (epilogue.addend_slot >= 0) buffers.added = &operands.addend;
+    plan_depthwise(planner, parameters, planner.input(0).dtype, epilogue, buffers);
+  }
+
   // What the convolution before did not do.
   void finish(Planner& planner, const WindowParameters& done, uint32_t dtype,
               const Operands& operands, const ConvEpilogue& epilogue, bool adds_bias,
@@ -282,6 +319,7 @@ class Conv final : public Operation {
   ConvOrders orders_;
   mutable std::mutex mutex_;
   mutable std::shared_ptr<KeptMemory> turned_;
+  mutable std::shared_ptr<KeptMemory> depthwise_;
 };
 
 constexpr sdk::KernelRow kRows[] = {

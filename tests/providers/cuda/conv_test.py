@@ -40,6 +40,50 @@ CASES = {
 }
 
 
+# Of each channel by itself, with whole vectors of channels, of which a kernel of the provider's makes them channels-last.
+DEPTHWISE = {
+    "plain": ((2, 16, 9, 11), (16, 1, 3, 3), "group=16"),
+    "padded": ((1, 24, 9, 8), (24, 1, 3, 5), "group=24, pads=[1,2,0,1]"),
+    "strided": ((1, 8, 19, 18), (8, 1, 3, 3), "group=8, strides=[2,3], pads=[1,1,1,1]"),
+    "dilated": ((1, 8, 19, 18), (8, 1, 3, 3), "group=8, dilations=[2,3]"),
+    "channels_that_are_no_whole_vectors": ((1, 12, 9, 9), (12, 1, 3, 3), "group=12, pads=[1,1,1,1]"),
+    "two_results_of_a_channel": ((1, 8, 9, 9), (16, 1, 3, 3), "group=8"),
+}
+
+
+@pytest.fixture(scope="module")
+def cuda_tf32(cuda, tmp_path_factory):
+    worker = Worker(tmp_path_factory.mktemp("cuda_tf32"), BUILD / "tests" / "fake_cuda_blas", own_kernels=False, precision="tf32")
+    yield worker
+    worker.close()
+
+
+@pytest.mark.parametrize("case", DEPTHWISE)
+@pytest.mark.parametrize("behind", ["", "Clip", "Add+Relu"])
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_depthwise(each, case, behind, dtype):
+    """Between convolutions of one pixel, so that tensors come and go channels-last."""
+    check_depthwise(each, case, behind, dtype, {np.float16: 2e-2}.get(dtype, 0.15))
+
+
+@pytest.mark.parametrize("case", DEPTHWISE)
+@pytest.mark.parametrize("behind", ["", "Clip", "Add+Relu"])
+def test_depthwise_tf32(cuda_tf32, case, behind):
+    """Of f32 they are channels-last where tensor cores may round."""
+    check_depthwise(cuda_tf32, case, behind, np.float32, 2e-2)
+
+
+def check_depthwise(worker, case, behind, dtype, tolerance):
+    x, w, attributes = DEPTHWISE[case]
+    constants = {"u": random(x[1], 4, 1, 1, dtype=dtype) / np.asarray(4, dtype), "w": (random(*w, seed=1) / 4).astype(dtype),
+                 "b": random(w[0], dtype=dtype, seed=2), "v": random(5, w[0], 1, 1, dtype=dtype, seed=3) / np.asarray(4, dtype)}
+    if behind == "Clip":
+        constants |= {"low": np.zeros((), dtype), "high": np.asarray(0.75, dtype)}
+    made = {"": "d = Identity(c)", "Clip": "d = Clip(c, low, high)", "Add+Relu": "r = Conv<" + attributes + ">(q, w)\n s = Add(c, r)\n d = Relu(s)"}[behind]
+    text = f"p = Conv(x, u)\n q = Relu(p)\n c = Conv<{attributes}>(q, w, b)\n {made}\n y = Conv(d, v)"
+    compare_all(worker, *small_graph(text, {"x": random(x[0], 4, *x[2:], dtype=dtype)}, constants, opset=22), rtol=tolerance, atol=tolerance)
+
+
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
 def test_conv(each, case, dtype):
