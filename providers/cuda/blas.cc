@@ -267,7 +267,7 @@ void Blas::choose(Product& product, Stream& stream, const Operands& operands) {
     product.is_chosen = call(product, product.algorithm, stream, operands) == 0;
     if (product.is_chosen) return;
   }
-  float best = std::numeric_limits<float>::infinity();
+  std::vector<float> times;
   for (const BlasAlgorithm& one : product.offered) {
     if (!product.is_worth_timing) {
       product.algorithm = one;
@@ -275,17 +275,17 @@ void Blas::choose(Product& product, Stream& stream, const Operands& operands) {
       if (product.is_chosen) return;
       continue;
     }
-    const float time = time_of(stream, [&] { return call(product, one, stream, operands); });
-    if (time >= best) continue;
-    best = time;
-    product.algorithm = one;
+    times.push_back(time_of(stream, [&] { return call(product, one, stream, operands); }));
   }
-  if (best == std::numeric_limits<float>::infinity()) {
+  const auto best = std::min_element(times.begin(), times.end());
+  if (best != times.end()) tell_times(device_, "cuBLASLt's " + product.text, times);
+  if (best == times.end() || *best == std::numeric_limits<float>::infinity()) {
     throw sdk::Error(GANTRY_DEVICE_ERROR, device_.name() + ": none of cuBLASLt's " +
                                               std::to_string(product.offered.size()) +
                                               " algorithms runs for the product " + product.text +
                                               "; the provider's option own_kernels avoids them");
   }
+  product.algorithm = product.offered[static_cast<size_t>(best - times.begin())];
   product.is_chosen = true;
   const char* bytes = reinterpret_cast<const char*>(&product.algorithm);
   cache_.store(product.key, std::string(bytes, sizeof(product.algorithm)));

@@ -174,14 +174,13 @@ void Dnn::choose(Convolution& convolution, Stream& stream, const ConvOperands& o
     convolution.is_chosen = true;
     return;
   }
-  float best = std::numeric_limits<float>::infinity();
-  for (size_t way = 0; way < count; ++way) {
-    const float time = time_of(stream, [&] { return call(convolution, way, stream, operands); });
-    if (time >= best) continue;
-    best = time;
-    convolution.chosen = way;
-  }
-  if (best == std::numeric_limits<float>::infinity()) {
+  std::vector<float> times;
+  for (size_t way = 0; way < count; ++way)
+    times.push_back(time_of(stream, [&] { return call(convolution, way, stream, operands); }));
+  const auto best = std::min_element(times.begin(), times.end());
+  convolution.chosen = static_cast<size_t>(best - times.begin());
+  tell_times(device_, "cuDNN's " + convolution.shape.text(), times);
+  if (*best == std::numeric_limits<float>::infinity()) {
     throw sdk::Error(GANTRY_DEVICE_ERROR, device_.name() + ": none of cuDNN's " +
                                               std::to_string(count) + " ways runs for " +
                                               convolution.shape.text() +

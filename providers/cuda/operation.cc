@@ -203,16 +203,15 @@ class Runner {
     step.chosen = choices.find(step.chosen_for, step.families, static_cast<int>(step.ways.size()));
     if (step.chosen >= 0) return;
     step.chosen = 0;
-    float best = std::numeric_limits<float>::infinity();
-    for (size_t way = 0; way < step.ways.size(); ++way) {
-      const float time = time_of(stream_, [&] {
-        for (Step& one : step.ways[way]) run_step(one);
+    std::vector<float> times;
+    for (std::vector<Step>& way : step.ways) {
+      times.push_back(time_of(stream_, [&] {
+        for (Step& one : way) run_step(one);
         return 0;
-      });
-      if (time >= best) continue;
-      best = time;
-      step.chosen = static_cast<int>(way);
+      }));
     }
+    step.chosen = static_cast<int>(std::min_element(times.begin(), times.end()) - times.begin());
+    tell_times(stream_.device(), step.chosen_for, times);
     choices.keep(step.chosen_for, step.chosen);
   }
 

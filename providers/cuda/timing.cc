@@ -93,4 +93,13 @@ float time_of(Stream& stream, const std::function<int()>& enqueue) {
   return times.at(kTimedRuns / 2);
 }
 
+void tell_times(const Device& device, const std::string& what, const std::vector<float>& times_ms) {
+  const auto best = std::min_element(times_ms.begin(), times_ms.end()) - times_ms.begin();
+  std::string text = device.name() + ": the fastest of " + std::to_string(times_ms.size()) +
+                     " for " + what + " is number " + std::to_string(best) + ", of";
+  for (const float time : times_ms)
+    text += " " + (time == kFails ? std::string("none") : std::to_string(time * 1000));
+  device.host->log(GANTRY_LOG_INFO, sdk::to_str(text + " us"));
+}
+
 }  // namespace gantry::cuda

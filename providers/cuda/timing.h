@@ -4,6 +4,8 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "stream.h"
 
@@ -15,5 +17,9 @@ namespace gantry::cuda {
 /// weights come from memory in a model's run too, and the host gets ahead of the device, so that no
 /// launch is waited for. Waits for the device. What `enqueue` throws is passed on.
 float time_of(Stream& stream, const std::function<int()>& enqueue);
+
+/// Tells the log, as information, what was timed: the number of the fastest and all times, in the
+/// order in which they were tried. `what` names what they all do.
+void tell_times(const Device& device, const std::string& what, const std::vector<float>& times_ms);
 
 }  // namespace gantry::cuda

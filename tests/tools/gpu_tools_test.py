@@ -98,7 +98,7 @@ def test_the_small_models_agree(tool, fakes, tmp_path, name):
     folder = tmp_path / "models"
     folder.mkdir()
     subprocess.run([sys.executable, "-c", tool.WRITE_SMALL_MODELS, ROOT / "tools", folder], check=True)
-    assert len(list(folder.glob("small_*.onnx"))) == 26
+    assert len(list(folder.glob("small_*.onnx"))) == 30
     assert tool.compare_model(BUILD, folder / f"{name}.onnx") == {"status": 0, "failed": {}}
 
 
@@ -179,7 +179,7 @@ def test_the_folder_that_travels(tool, tmp_path, capsys, monkeypatch):
         done = subprocess.run([sys.executable, folder / script, "--out", tmp_path / "out"], env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 3 and "CUDA:0 is absent: NVIDIA's driver library" in done.stdout, done.stdout + done.stderr
     assert len(list(tool.unpack_cases(folder, tmp_path).iterdir())) > 1800
-    assert len(list((folder / "models").glob("*.onnx"))) == 26 and len(list((folder / "outlines").glob("*.onnx"))) == len(models.ROWS)
+    assert len(list((folder / "models").glob("*.onnx"))) == 30 and len(list((folder / "outlines").glob("*.onnx"))) == len(models.ROWS)
 
 
 def test_shares_have_every_case_once(tool, tmp_path):

@@ -134,6 +134,27 @@ def test_gantry_is_timed_by_its_command(tmp_path, monkeypatch):
     assert ways.run(way, 120)["load_ms"] > 0
 
 
+def test_what_was_timed_is_told(tmp_path, monkeypatch):
+    """So that a report of a machine that is gone says which of the ways was taken for what, and how long the others took."""
+    fakes = BUILD / "tests" / "fake_cuda_blas"
+    if not (fakes / "libcublasLt.so.13").exists():
+        pytest.skip(f"{fakes} is not built (-DGANTRY_BUILD_TESTS=ON)")
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(fakes))
+    rng = np.random.default_rng(0)
+    model, feeds = small_graph("y = MatMul(a, b)", {"a": rng.random((20, 64)).astype(np.float16), "b": rng.random((64, 24)).astype(np.float16)})
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    np.savez(tmp_path / "feeds.npz", **feeds)
+    way = ways.Way([sys.executable, ROOT / "tools" / "gpubench" / "peer_gantry.py", tmp_path / "m.onnx", tmp_path / "feeds.npz", "0.1", BUILD,
+                    json.dumps({"cache": str(tmp_path / "cache")})])
+    bench = report.Report("a GPU", "abc", tmp_path)
+    ways.compare("row", {"gantry": way}, 2, 120, bench)
+    told = json.loads((tmp_path / "gpu-bench.json").read_text())["rows"]["row"]["told"]["gantry"]
+    assert any("CUDA:0: the fastest of 2 for tiles 1|" in line and line.endswith(" us") for line in told), told
+    assert any("for cuBLASLt's " in line for line in told)
+    assert peer_gantry.told_in("gantry warning: one\ngantry info: other\ngantry info: cuda: the fastest of 2\n") == ["warning: one", "cuda: the fastest of 2"]
+
+
 def test_loading_is_measured_with_empty_caches(tmp_path, monkeypatch):
     if not (FAKE / "libcuda.so.1").exists():
         pytest.skip(f"{FAKE} is not built (-DGANTRY_BUILD_TESTS=ON)")

@@ -6,12 +6,15 @@ FOLDER is one that tools/gpu-test --pack made. With - for FEEDS.npz, inputs are 
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from gpubench import machine  # noqa: E402: the folder of the tools is no package
+
+MOST_TOLD = 400  # lines of a log
 
 
 def command(folder, model, seconds, config, feeds):
@@ -23,6 +26,12 @@ def times_of(text: str) -> dict:
     """The median in ms, and how long the first results took, of what `gantry bench --json` prints."""
     told = json.loads(text[text.index("{"):])
     return {"times_ms": [told["latency_us"]["p50"] / 1e3], "load_ms": told["load_ms"], "first_run_ms": told["first_run_ms"]}
+
+
+def told_in(log: str) -> list:
+    """What the provider tells of times by which it chose, and all warnings and errors."""
+    found = re.findall(r"^gantry (?:info: (?=.*: the fastest of )|(?=warning: |error: ))(.*)$", log, re.MULTILINE)
+    return list(dict.fromkeys(found))[:MOST_TOLD]
 
 
 def files_of(feeds: str, room: pathlib.Path) -> dict:
@@ -45,11 +54,11 @@ def main() -> int:
         config.write_text(json.dumps({"providers": {"options": {"cuda": json.loads(options)}}, "placement": {"fallback": "allow"}, "session": session}),
                           encoding="utf-8")
         done = subprocess.run(command(folder, model, seconds, config, files_of(feeds, pathlib.Path(room))), capture_output=True, text=True, check=False,
-                              env=machine.environment_of(folder))
+                              env={**machine.environment_of(folder), "GANTRY_LOG": "info"})
     if done.returncode != 0:
         sys.exit((done.stderr.strip() or done.stdout.strip())[-400:])
     floats = "may be TF32" if json.loads(options).get("precision") == "tf32" else "strict"
-    print(json.dumps({**times_of(done.stdout), "precision": f"f32 {floats}, products summed in f32"}))
+    print(json.dumps({**times_of(done.stdout), "precision": f"f32 {floats}, products summed in f32", "told": told_in(done.stderr)}))
     return 0
 
 

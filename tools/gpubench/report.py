@@ -27,11 +27,11 @@ class Report:
             if (before["gpu"], before["commit"]) == (gpu, commit):
                 self.rows, self.loads = before["rows"], before["loads"]
 
-    def add(self, row: str, times: dict, missing: dict, precision: dict, starts: dict) -> None:
+    def add(self, row: str, times: dict, missing: dict, precision: dict, starts: dict, told: dict = None) -> None:
         """`times`: by way, the medians of its turns in ms; `starts`: likewise, of those that tell it, [loading, first run] in ms of each turn, of which
-        the first may have had nothing in the caches."""
+        the first may have had nothing in the caches; `told`: lines that a way told of what it chose, for who asks later why it took as long."""
         medians = {way: round(statistics.median(turns), 4) for way, turns in times.items() if turns}
-        self.rows[row] = {"median_ms": medians, "turns_ms": times, "missing": missing, "precision": precision, "starts_ms": starts}
+        self.rows[row] = {"median_ms": medians, "turns_ms": times, "missing": missing, "precision": precision, "starts_ms": starts, "told": told or {}}
 
     def add_load(self, row: str, loads: dict) -> None:
         """`loads`: [loading, first run] in ms, "cold" with empty caches and then "warm"; or "missing": why there are none."""

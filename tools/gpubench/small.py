@@ -88,6 +88,29 @@ def few_rows(dtype="f16", inner=256):
     return b.model()
 
 
+def tiles(dtype="f16"):
+    """Products of many rows, of such extents that a device of some 130 multiprocessors makes them by tiles of each size, and one whose inner axis is shared."""
+    b = models.Builder(dtype)
+    for number, (rows, inner, made) in enumerate([(1500, 40, 1544), (1100, 72, 1104), (700, 72, 800), (500, 72, 560), (40, 2048, 72)]):
+        x = b.input(f"x{number}", [rows, inner])
+        y = b.op("Add", b.op("MatMul", x, b.weight(inner, made, fan_in=inner)), b.vector(made))
+        b.output(b.op("Gelu", y), f"y{number}")
+    b.output(b.op("Gemm", y, b.weight(200, 72, fan_in=72), b.vector(200), transB=1), "turned")
+    return b.model()
+
+
+def attention_tiles(dtype="f16", heads=16):
+    """Heads of many queries, so many that a block has all of a warp's keys, and so few that warps share them; some behind a past."""
+    b = models.Builder(dtype)
+    for number, (length, size, kv_heads, past) in enumerate([(260, 64, heads, 0), (140, 128, 4, 0), (50, 64, 4, 30)]):
+        q = b.input(f"q{number}", [2, length, heads * size])
+        k, v = (b.input(f"{which}{number}", [2, length, kv_heads * size]) for which in "kv")
+        cache = [b.weight(2, kv_heads, past, size, fan_in=4) for _ in range(2)] if past else None
+        y = models.attention(b, q, k, v, heads, kv_heads, cache, causal=number % 2)
+        b.output(y[0] if past else y, f"y{number}")
+    return b.model()
+
+
 def transposes(dtype="f16"):
     """Axes exchanged in tiles, whole and broken ones, and parts that are copied together."""
     b = models.Builder(dtype)
@@ -162,7 +185,8 @@ def int8(dtype="f32"):
     return b.model()
 
 
-OPERATORS = {"group_attention": group_attention, "multi_head_attention": multi_head_attention, "recurrent": recurrent, "few_rows": few_rows, "transposes": transposes,
+OPERATORS = {"group_attention": group_attention, "multi_head_attention": multi_head_attention, "recurrent": recurrent, "few_rows": few_rows, "tiles": tiles,
+             "attention_tiles": attention_tiles, "transposes": transposes,
              "channels_last": channels_last}
 
 

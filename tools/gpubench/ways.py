@@ -35,7 +35,7 @@ def run(way: Way, limit_s: float) -> dict:
 
 def compare(row: str, all_ways: dict, rounds: int, limit_s: float, report) -> None:
     """Turns of all ways one after the other, `rounds` times or as long as there is time; what fails once is left out from then on."""
-    times, missing, precision, starts = {}, {}, {}, {}
+    times, missing, precision, starts, told = {}, {}, {}, {}, {}
     end = time.monotonic() + limit_s
     for round_number in range(rounds):
         for number, (name, way) in enumerate(all_ways.items()):
@@ -53,9 +53,11 @@ def compare(row: str, all_ways: dict, rounds: int, limit_s: float, report) -> No
                 continue
             times.setdefault(name, []).append(median)
             precision[name] = result.get("precision", "")
+            if result.get("told"):
+                told.setdefault(name, result["told"])  # the first turn, which has nothing in its caches, has most to tell
             if "load_ms" in result:
                 starts.setdefault(name, []).append([result["load_ms"], result["first_run_ms"]])
-    report.add(row, times, missing, precision, starts)
+    report.add(row, times, missing, precision, starts, told)
     report.write()
 
 
