@@ -208,10 +208,13 @@ def _main(first, end):
         print(f"{number} {run(number)}", flush=True)
 
 
-def watch(first, end, limit_s=5):
-    """Runs models in child processes. (number, what became of it) for each: run()'s answer, "hung", or how its process ended."""
+def watch(first, end, limit_s=5, program=None):
+    """Runs models in child processes. (number, what became of it) for each: run()'s answer, "hung", or how its process ended.
+
+    `program`: the path and options of another one than this that takes two numbers and writes such lines.
+    """
     while first < end:
-        child = subprocess.Popen([sys.executable, __file__, str(first), str(end)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        child = subprocess.Popen([sys.executable, *map(str, program or [__file__]), str(first), str(end)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                  env=with_largest_allocation(2 * MOST_BYTES))
         number, is_hung = None, False
 
@@ -240,7 +243,7 @@ def watch(first, end, limit_s=5):
         reader.join()
         if number is None:
             if child.returncode:
-                raise RuntimeError(f"{pathlib.Path(__file__).name} ended with {child.returncode}: {errors[0][-2000:]}")
+                raise RuntimeError(f"{pathlib.Path((program or [__file__])[0]).name} ended with {child.returncode}: {errors[0][-2000:]}")
             return
         yield number, "hung" if is_hung else f"ended with {child.returncode}: {errors[0][-1500:]}"
         first = number + 1

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random models by gantry, in several ways, and by ONNX Runtime as they are written.
 
-As a program: `compare.py --seeds FIRST END [--keep FOLDER]` writes a line for each number before and behind it, so that a crash and a hang are seen (watch() below), and
-keeps the models on which the two disagree. Judged are, for each model: two runs on one thread, which must be equal bit for bit; two threads; `cpu` alone; the graph as it is
+As a program: `compare.py --seeds FIRST END [--keep FOLDER]` writes a line for each number before and behind it, so that a crash and a hang are seen (by operator_fuzz.watch), and
+keeps the models on which the two disagree, for shrink.py. Judged are, for each model: two runs on one thread, which must be equal bit for bit; two threads; `cpu` alone; the graph as it is
 written; a start from an artefact, equal bit for bit to the one that made it; other extents where some are open, and the first ones again; the model in float16 and bfloat16.
 """
 
@@ -65,9 +65,9 @@ class Expected:
     def _check_one(self, name, actual, wanted, limit):
         if actual.shape != wanted.shape:
             raise Disagreement(f"{name}: shape {actual.shape}, expected {wanted.shape}")
+        if actual.dtype != wanted.dtype:
+            raise Disagreement(f"{name}: type {actual.dtype}, expected {wanted.dtype}")
         if wanted.dtype.kind != "f":
-            if actual.dtype != wanted.dtype:
-                raise Disagreement(f"{name}: type {actual.dtype}, expected {wanted.dtype}")
             if not self.jumps and not np.array_equal(actual, wanted):
                 raise Disagreement(f"{name}: {actual.ravel()[:8]}, expected {wanted.ravel()[:8]}")
             return
@@ -165,7 +165,13 @@ def _narrow(dtype, share):
             onnx.checker.check_model(narrow, full_check=True)
         except Exception:  # an operator that has not the type
             return
-        wanted.check({name: array.astype(np.float32) if array.dtype == dtype else array for name, array in _session(narrow).run(given).items()})
+        try:
+            session = _session(narrow)
+        except gantry.InvalidModelError as error:
+            if "unsupported type" in str(error):  # of an operator behind one of another domain, where ONNX's checker sees no types
+                return
+            raise
+        wanted.check({name: array.astype(np.float32) if array.dtype == dtype else array for name, array in session.run(given).items()})
     return run
 
 
@@ -177,8 +183,8 @@ def check(model, feeds, ways=WAYS):
     """What disagrees, by the way in which the model was run."""
     try:
         expected = Expected(model, feeds)
-    except Exception as error:
-        return {"oracle": str(error)[:300]}
+    except Exception:  # ONNX Runtime refuses what it ran node by node: there is nothing to compare with
+        return {}
     found = {}
     for name in ways:
         try:
