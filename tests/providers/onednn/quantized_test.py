@@ -279,6 +279,11 @@ def test_products_of_many_numbers_of_rows(source, source_zero):
     for rows in (1, 2, 5, 8, 17, 64, 200, 1):
         feeds = {"q": random8(source, rows, 64)}
         np.testing.assert_array_equal(session.run(feeds)["y"], run_oracle(model, feeds)[0])
+    kept = []  # so that the weights are shared
+    for rows in (200, 1):
+        model, feeds = small_graph("y = QLinearMatMul(q, sx, zx, w, sw, zw, sy, zy)", {"q": random8(source, rows, 64)}, constants)
+        kept.append(gantry.Session(model, device="CPU", config={"session": {"threads": 1}}))
+        np.testing.assert_array_equal(kept[-1].run(feeds)["y"], run_oracle(model, feeds)[0])
 
 
 @pytest.mark.parametrize("text, kernel", [
