@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -90,10 +91,24 @@ class ConvKernel final : public sdk::Kernel {
     Dims dilations = shape_.window.dilations;
     for (int64_t& dilation : dilations) --dilation;  // the library counts the gaps
     const Desc bias = desc_f32({shape_.output_channels()}, Tag::a);
-    return {{engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
-             source, weights, bias, target, cut(shape_.window.strides), cut(dilations),
-             cut(placed.pads_begin), cut(placed.pads_end), attr},
-            epilogue.addend_argument};
+    dnnl::convolution_forward::primitive_desc primitive(
+        engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, source,
+        weights, bias, target, cut(shape_.window.strides), cut(dilations), cut(placed.pads_begin),
+        cut(placed.pads_end), attr);
+    while (is_wrong(primitive, placed)) {
+      if (!primitive.next_impl())
+        throw dnnl::error(dnnl_unimplemented, "could not find code for a convolution");
+    }
+    return {std::move(primitive), epilogue.addend_argument};
+  }
+
+  /// True of the library's code for AMX over three axes if there is padding before or behind the
+  /// planes and a zero point: it corrects those sums by what stands beyond its table.
+  [[nodiscard]] bool is_wrong(const dnnl::convolution_forward::primitive_desc& primitive,
+                              const Window::Placed& placed) const {
+    const bool is_padded = placed.pads_begin[0] > 0 || placed.pads_end[0] > 0;
+    return shape_.spatial_rank() == 3 && is_padded && rescaling_.has_source_zero_point() &&
+           std::string_view(primitive.impl_info_str()) == "jit:avx512_core_amx";
   }
 
   [[nodiscard]] Desc addend_desc(const Dims& seen) const {

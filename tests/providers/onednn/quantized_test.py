@@ -106,6 +106,15 @@ def test_a_channel_for_each_group_over_three_axes(source, source_zero):
     np.testing.assert_allclose(gantry.Session(model, device="CPU").run(feeds)["y"], run_oracle(model, feeds)[0], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("source, source_zero", [(U8, 126), (S8, 9), (U8, 0)])
+@pytest.mark.parametrize("pads", [[1, 1, 0, 1, 1, 0], [0, 0, 0, 1, 0, 0], [1, 0, 0, 0, 0, 0], [0, 1, 0, 0, 1, 0]], ids=str)
+def test_padding_before_and_behind_planes(source, source_zero, pads):
+    constants = {"sx": np.float32(0.03125), "zx": zero(source, source_zero), "w": generator(6).integers(-80, 80, (64, 128, 2, 2, 1)).astype(S8), "sw": np.float32(0.0078125)}
+    model, feeds = small_graph(f"x = DequantizeLinear(q, sx, zx)\n f = DequantizeLinear(w, sw)\n y = Conv<pads={pads}>(x, f)", {"q": random8(source, 1, 128, 3, 6, 32)}, constants)
+    expected = run_oracle(model, feeds)[0]
+    np.testing.assert_allclose(gantry.Session(model, device="CPU").run(feeds)["y"], expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+
+
 def test_a_convolution_whose_result_stays_in_floats():
     text, inputs, constants = conv_case()
     check(text.rsplit("\n", 2)[0], inputs, {name: constants[name] for name in constants if name not in ("sy", "zy")},

@@ -11,7 +11,7 @@ from onnx import helper, numpy_helper
 onnxruntime.set_default_logger_severity(4)
 
 LARGEST = 1e3  # of values that later nodes may read
-MOST_ELEMENTS = 1 << 18
+MOST_ELEMENTS = 1 << 20
 
 
 class Unusable(Exception):

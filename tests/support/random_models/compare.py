@@ -3,10 +3,11 @@
 
 As a program: `compare.py --seeds FIRST END [--keep FOLDER]` writes a line for each number before and behind it, so that a crash and a hang are seen (by operator_fuzz.watch), and
 keeps the models on which the two disagree, for shrink.py. Judged are, for each model: two runs on one thread, which must be equal bit for bit; two threads; `cpu` alone; the graph as it is
-written; a start from an artefact, equal bit for bit to the one that made it; other extents where some are open, and the first ones again; the model in float16 and bfloat16.
+written; several runs at once, equal bit for bit to one alone; a start from an artefact, equal bit for bit to the one that made it; other extents where some are open, and the first ones again; the model in float16 and bfloat16.
 """
 
 import argparse
+import concurrent.futures
 import pathlib
 import subprocess
 import sys
@@ -43,13 +44,15 @@ def _nodes(model):
 class Expected:
     """ONNX Runtime's results, and how much they change if the inputs do so in their last digits."""
 
-    def __init__(self, model, feeds, share=LARGEST_DIFFERENCE, seed=0):
+    def __init__(self, model, feeds, share=LARGEST_DIFFERENCE, least=LEAST):
         self.results = run_ort(model, feeds)
         self.names = [output.name for output in model.graph.output]
         self.share = share
         self.jumps = any(node.op_type in JUMPS for node in _nodes(model))
-        self.limits = [share * _largest(result) + LEAST for result in self.results]
-        rng = np.random.default_rng(seed)
+        # Of weights of few bits ONNX Runtime may round the other matrix, row by row.
+        self.mean_share = 0.015 if any(node.op_type == "MatMulNBits" for node in _nodes(model)) else 0.004
+        self.limits = [share * _largest(result) + least for result in self.results]
+        rng = np.random.default_rng(0)
         for size in (share / 100, share / 30):
             moved = run_ort(model, {name: _moved(array, rng, size) for name, array in feeds.items()})
             for i, (one, other) in enumerate(zip(self.results, moved, strict=True)):
@@ -78,7 +81,7 @@ class Expected:
             return
         largest = _largest(wanted)
         # A step of a rounding more or less, in few places, or what came of it.
-        if self.jumps and difference.mean() <= 0.004 * largest and difference.max() <= 0.1 * largest:
+        if self.jumps and difference.mean() <= self.mean_share * largest and (difference.max() <= 0.1 * largest or (difference > limit).mean() < 0.001):
             return
         raise Disagreement(f"{name}: largest difference {difference.max():.3g}, allowed {limit:.3g}, mean {difference.mean():.3g}, of {largest:.3g}, {(difference > limit).sum()} of {difference.size}")
 
@@ -122,6 +125,14 @@ def _as_written(model, feeds, expected):
     expected.check(_session(model, session={"optimization": "none"}).run(feeds))
 
 
+def _at_once(model, feeds, expected):
+    session = _session(model)
+    first = session.run(feeds)
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        for other in pool.map(lambda _: session.run(feeds), range(6)):
+            _same(first, other, "a run beside others")
+
+
 def _artefact(model, feeds, expected):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, "model.onnx")
@@ -160,7 +171,7 @@ def _narrow(dtype, share):
         if expected.jumps or any(node.op_type in ("Resize", "MatMulInteger", "DequantizeLinear", "DynamicQuantizeLinear") for node in _nodes(model)):
             return
         narrow, given, wide, wide_feeds = narrowed(model, feeds, dtype)
-        wanted = Expected(wide, wide_feeds, share)
+        wanted = Expected(wide, wide_feeds, share, least=1e-6)  # float16 has no smaller numbers
         try:
             onnx.checker.check_model(narrow, full_check=True)
         except Exception:  # an operator that has not the type
@@ -175,7 +186,7 @@ def _narrow(dtype, share):
     return run
 
 
-WAYS = {"default": _twice, "threads": _threads, "cpu alone": _alone, "as written": _as_written, "artefact": _artefact, "other extents": _other_extents,
+WAYS = {"default": _twice, "threads": _threads, "cpu alone": _alone, "as written": _as_written, "at once": _at_once, "artefact": _artefact, "other extents": _other_extents,
         "float16": _narrow(np.float16, 1e-2), "bfloat16": _narrow(ml_dtypes.bfloat16, 6e-2)}
 
 

@@ -149,6 +149,44 @@ def mobile_block(b):
     return activation(b, y) if b.chance(0.4) else y
 
 
+def large_mobile_block(b):
+    """So large between its convolutions that it is one kernel, with what stands behind each and is read elsewhere now and then."""
+    extent = b.one_of(57, 64, 81)
+    x = b.input(b.numbers(1, b.one_of(16, 24, 33), extent, b.one_of(extent, 48)))
+    size = b.one_of(3, 3, 5)
+    step = b.one_of(1, 1, 2)
+    y = convolution(b, x, b.one_of(96, 144), 1, {"kernel_shape": [1, 1]}) if b.chance(0.7) else b.input(b.numbers(1, 96, 60, 57))
+    for _ in range(b.one_of(0, 1, 1, 2)):
+        y = batch_normalization(b, y) if b.chance(0.3) else activation(b, y)
+    around = b.one_of([size // 2] * 4, [size // 2] * 4, [0, 1, 1, 0], [0] * 4)
+    y = convolution(b, y, y.shape[1], y.shape[1], {"kernel_shape": [size, size], "pads": around, "strides": [step, step]})
+    if b.chance(0.8):
+        y = activation(b, y)
+    if b.chance(0.8):
+        y = convolution(b, y, b.one_of(x.shape[1], 24, 40), 1, {"kernel_shape": [1, 1]})
+        if y.shape == x.shape:
+            y = b.add("Add", [x, y] if b.chance(0.5) else [y, x])
+        if b.chance(0.3):
+            y = activation(b, y)
+    return y
+
+
+def wide_transposed_convolution(b):
+    x = b.input(b.numbers(b.one_of(1, 2), b.one_of(16, 24, 40), *[b.one_of(1, 3, 8, 13) for _ in range(b.one_of(2, 2, 1, 3))]))
+    rank = x.rank - 2
+    made, size, step = b.one_of(16, 20, 32), b.one_of(1, 2, 3, 4), b.one_of(1, 2, 2, 3)
+    given = {"strides": [step] * rank, "pads": [int(b.rng.integers(0, max(1, size // 2 + 1))) for _ in range(2 * rank)], "dilations": [b.one_of(1, 1, 1, 2)] * rank}
+    if step > 1 and b.chance(0.4):
+        given["output_padding"] = [int(b.rng.integers(0, step)) for _ in range(rank)]
+    if b.chance(0.2):
+        given.pop("pads")
+        given["auto_pad"] = b.one_of("SAME_UPPER", "SAME_LOWER", "VALID")
+    y = b.add("ConvTranspose", [x, b.constant(b.numbers(x.shape[1], made, *[size] * rank, scale=(x.shape[1] * size) ** -0.5))] + ([b.constant(b.numbers(made))] if b.chance(0.6) else []), **given)
+    for _ in range(b.one_of(0, 1, 2)):
+        y = b.one_of(activation, batch_normalization, by_channel)(b, y)
+    return y
+
+
 def squeeze_and_excite(b, x=None):
     x = x or image(b)
     rank = x.rank - 2
@@ -247,4 +285,4 @@ def batch_and_activation_of(b, x):
     return activation(b, batch_normalization(b, x))
 
 
-STEPS = {convolution: 2, block: 4, residual_block: 2, mobile_block: 2, squeeze_and_excite: 1, transposed_convolution: 1, pool: 2, resize: 1, normalization: 1, batch_and_activation: 1, dense_block: 1}
+STEPS = {convolution: 2, block: 4, residual_block: 2, mobile_block: 2, large_mobile_block: 0.4, wide_transposed_convolution: 0.7, squeeze_and_excite: 1, transposed_convolution: 1, pool: 2, resize: 1, normalization: 1, batch_and_activation: 1, dense_block: 1}

@@ -161,7 +161,7 @@ def quantized_unary(b):
 
 def integer_forms(b):
     """QLinear and Integer operators, and products whose rows are quantized as they come."""
-    how = b.one_of("QLinearConv", "QLinearMatMul", "MatMulInteger", "ConvInteger", "dynamic", "QLinearAdd")
+    how = b.one_of("QLinearConv", "QLinearMatMul", "MatMulInteger", "ConvInteger", "dynamic", "dynamic", "dynamic", "QLinearAdd")
     if how in ("QLinearConv", "ConvInteger"):
         x = images.image(b)
         q, scale, zero = quantized(b, x)
@@ -188,8 +188,8 @@ def integer_forms(b):
         return b.add("DequantizeLinear", [b.add(how, [q, scale, zero, q, scale, zero, *out], keep=False, domain="com.microsoft"), *out])
     if how == "dynamic":
         q, scale, zero = b.add("DynamicQuantizeLinear", [x], outputs=3, keep=False)
-        w = b.constant(b.rng.integers(-80, 80, (width, made)).astype(b.one_of(np.int8, np.uint8)))
-        inputs = [q, w, zero] + ([b.constant(np.array(b.one_of(0, 5), w.array.dtype))] if b.chance(0.5) else [])
+        w = b.constant(b.rng.integers(-80, 80, (width, made)).astype(b.one_of(np.int8, np.int8, np.uint8)))
+        inputs = [q, w, zero] + ([b.constant(np.array(b.one_of(0, 0, 5), w.array.dtype))] if b.chance(0.5) else [])
         y = b.add("Cast", [b.add("MatMulInteger", inputs, keep=False)], keep=False, to=1)
         factor = b.add("Mul", [scale, b.constant(b.one_of(np.full(made, 0.01, np.float32), np.float32(0.01)))], keep=False)
         y = b.add("Mul", [y, factor])

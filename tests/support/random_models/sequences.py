@@ -217,6 +217,21 @@ def two_tensors(b):
     return b.add("Mul", [z, b.scalar(0.1)]) if b.chance(0.7) else z
 
 
+def large_products(b):
+    """Of two values, as large as those of attention without what makes it one."""
+    outer = b.one_of((), (2,), (1, 4), (2, 3))
+    rows_, inner, columns = b.one_of(64, 100, 130), b.one_of(64, 65), b.one_of(96, 128)
+    x = b.input(b.numbers(*outer, rows_, inner))
+    y = b.input(b.numbers(*(outer if b.chance(0.7) else outer[1:]), inner, columns, scale=inner ** -0.5))
+    if not outer and b.chance(0.4):
+        z = b.add("Gemm", [x, y, b.constant(b.numbers(columns))])
+    else:
+        z = b.add("MatMul", [x, y])
+    for _ in range(b.one_of(0, 1, 2)):
+        z = activation(b, z) if b.chance(0.5) else b.add("Add", [z, operand_for(b, z)])
+    return b.add("Softmax", [z], axis=-1) if b.chance(0.3) else z
+
+
 def einsum(b):
     x = b.pick(lambda value: value.rank == 3 and 0 < value.array.size < 5000)
     n, s, d = x.shape
@@ -251,7 +266,8 @@ def running(b):
 
 
 def recurrent(b):
-    x = b.pick(lambda value: value.rank == 3 and 0 < value.array.size < 4000)
+    fits = lambda value: value.rank == 3 and 0 < value.array.size < 4000
+    x = b.pick(fits) if b.chance(0.5) else b.input(b.numbers(b.one_of(1, 2, 7, 20), b.one_of(1, 1, 3), b.one_of(1, 8, 17, 40)))
     op_type = b.one_of("LSTM", "GRU", "RNN")
     gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[op_type]
     steps, batch, width = x.shape
@@ -283,5 +299,5 @@ def recurrent(b):
     return b.add("Reshape", [y, b.ints(0, 0, -1)])
 
 
-STEPS = {product: 2, product_block: 4, products_of_one: 1.5, gated: 1, layer_normalization: 2, root_mean_square: 1, softmax: 1.5, attention: 3, two_tensors: 1, einsum: 0.7, reduction: 1.5,
-         running: 0.7, recurrent: 1.5}
+STEPS = {product: 2, product_block: 4, products_of_one: 1.5, gated: 1, layer_normalization: 2, root_mean_square: 1, softmax: 1.5, attention: 3, two_tensors: 1, large_products: 0.5, einsum: 0.7, reduction: 1.5,
+         running: 0.7, recurrent: 2.5}
