@@ -273,6 +273,7 @@ def test_profile_and_memory():
 
 def test_devices_and_report():
     assert "CPU:0" in [str(device) for device in gantry.devices() if device.state == "ready"]
+    assert {device.type: device.stand_in for device in gantry.devices() if device.type in ("CPU", "SIM")} == {"CPU": False, "SIM": True}
     rows = {row.name: row for row in gantry.report()}
     assert (rows["cpu"].state, rows["cpu"].code, rows["cpu"].message) == ("ready", "OK", "")
     assert gantry.supports_device("CPU")
