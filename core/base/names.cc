@@ -48,6 +48,7 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kLongestCompared) continue;
     size_t distance = edit_distance(name, candidate);
+    if (distance >= std::max(name.size(), candidate.size())) continue;  // not a letter in common
     if (is_part_of(name, candidate) || is_part_of(candidate, name))
       distance = std::min(distance, limit);
     if (distance < best) {

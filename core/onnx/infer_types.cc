@@ -116,7 +116,6 @@ void drop_declared_shapes(onnx::ModelProto& model) {
 // model was saved with: a declared name stays, also where values tell which extent it is. Names
 // that inputs of the model have are no such names.
 void drop_made_up_symbols(onnx::ModelProto& model) {
-  constexpr std::string_view kMadeUp = "unk__";
   std::unordered_set<std::string> given;
   const auto each_symbol = [](auto& info, const auto& take) {
     if (!info.type().has_tensor_type() || !info.type().tensor_type().has_shape()) return;
@@ -126,7 +125,7 @@ void drop_made_up_symbols(onnx::ModelProto& model) {
   for (auto& input : *model.mutable_graph()->mutable_input())
     each_symbol(input, [&](auto& dim) { given.insert(dim.dim_param()); });
   const auto forget = [&](auto& dim) {
-    if (dim.dim_param().starts_with(kMadeUp) && !given.contains(dim.dim_param()))
+    if (dim.dim_param().starts_with(kMadeUpSymbol) && !given.contains(dim.dim_param()))
       dim.clear_dim_param();
   };
   onnx::for_each_graph(model, [&](onnx::GraphProto& graph) {

@@ -4,11 +4,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "onnx/proto.h"
 
 namespace gantry {
+
+/// How names begin that inference makes up for extents that it does not know.
+inline constexpr std::string_view kMadeUpSymbol = "unk__";
 
 /// Writes inferred types into the value_info of every graph and body. Requires a normalized model.
 /// INVALID_MODEL: types or shapes that contradict each other. Declared shapes of inner values and

@@ -39,8 +39,8 @@ ModelSummary summarise(const ModelSource& source) {
   summary.ir_version = model.ir_version();
   summary.opsets = model.opsets();
   summary.metadata = model.metadata();
-  summary.inputs = infos_of(graph->inputs);
-  summary.outputs = infos_of(graph->outputs());
+  summary.inputs = input_infos(*graph);
+  summary.outputs = output_infos(*graph);
   std::map<OperatorKey, uint64_t> operators;
   count(*graph, summary, operators);
   for (const auto& [key, times] : operators) {

@@ -14,7 +14,10 @@ namespace gantry {
 /// How messages name a model: its path, or "model in memory".
 std::string subject_of(const ModelSource& source);
 
-/// Inputs or outputs of a model as users see them.
-std::vector<ValueInfo> infos_of(const std::vector<GraphValue*>& values);
+/// Inputs of a model as users see them.
+std::vector<ValueInfo> input_infos(const Graph& graph);
+/// The same of its outputs: without the names that inference made up for extents that it did not
+/// know, which the model does not have.
+std::vector<ValueInfo> output_infos(const Graph& graph);
 
 }  // namespace gantry

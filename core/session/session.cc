@@ -98,9 +98,9 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
           plan_model(shared.registry, config, preference, std::move(model), true, trace_.get());
     }
     require_complete(planned_, preference);
-    inputs = infos_of(planned_.graph->inputs);
+    inputs = input_infos(*planned_.graph);
     for (const GraphValue* input : planned_.graph->inputs) initial.push_back(input->initial);
-    outputs = infos_of(planned_.graph->outputs());
+    outputs = output_infos(*planned_.graph);
     const TraceSpan compiling(trace_.get(), "load", "compile");
     BuildOptions build;
     build.threads = threads;

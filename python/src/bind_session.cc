@@ -227,6 +227,15 @@ void bind_session(nb::module_& module) {
                    "collections.abc.Sequence[str] | None = None, *, timeout: float | None = None, "
                    "cancel: CancelToken | None = None) -> dict[str, typing.Any]"),
            kRunDoc)
+      .def(
+          "__reduce__",
+          [](const PySession&) -> nb::object {
+            throw nb::type_error(
+                "a gantry.Session cannot be pickled or copied: its devices and threads are this "
+                "process's; hand on the model, and make a session of it there");
+          },
+          nb::sig("def __reduce__(self) -> str | tuple[typing.Any, ...]"),
+          "Raises TypeError: a session belongs to its process.")
       .def("__repr__", [](const PySession& self) {
         const Placement& placement = self.session().placement();
         return "<gantry.Session: " + std::to_string(self.session().inputs().size()) + " inputs, " +

@@ -2,8 +2,10 @@
 """gantry.Session from Python: models and values of every kind in and out, threads, interrupts."""
 
 import collections
+import copy
 import gc
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -436,6 +438,23 @@ def test_inputs_may_be_any_mapping():
         np.testing.assert_array_equal(session.run(mapping)["y"], -x)
     with pytest.raises(gantry.InvalidArgumentError, match="expected a dict from input names to arrays, found a list"):
         session.run([x])
+
+
+def test_sessions_stay_in_their_process():
+    session = gantry.Session(make_model([helper.make_node("Neg", ["x"], ["y"])], [value("x", shape=(2,))], [value("y", shape=(2,))]))
+    for hand_on in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="cannot be pickled or copied: .*; hand on the model, and make a session of it there"):
+            hand_on(session)
+
+
+def test_extents_that_nobody_names_have_no_names():
+    """Inference makes names up where it knows nothing."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"]), helper.make_node("NonZero", ["x"], ["z"])]
+    outputs = [value("y", shape=(None, 2)), value("z", TensorProto.INT64, (2, None))]
+    session = gantry.Session(make_model(nodes, [value("x", shape=(None, 4)), value("w", shape=(4, 2))], outputs))
+    assert [info.shape for info in session.outputs] == [[None, 2], [2, None]]
+    named = gantry.Session(make_model(nodes[:1], [value("x", shape=("unk__7", 4)), value("w", shape=(4, 2))], [value("y", shape=("unk__7", 2))]))
+    assert named.outputs[0].shape == ["unk__7", 2]
 
 
 def test_sessions_may_be_in_caches_that_let_them_go():

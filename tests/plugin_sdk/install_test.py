@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import xml.etree.ElementTree
@@ -55,6 +56,20 @@ def test_the_sdk_is_a_project_of_its_own(tmp_path):
     run("cmake", "-S", tmp_path / "plugin_sdk", "-B", tmp_path / "build")
     run("cmake", "--install", tmp_path / "build", "--prefix", tmp_path / "sdk")
     assert (tmp_path / "sdk" / "include" / "gantry" / "provider.h").is_file()
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++-14"])
+def test_a_provider_needs_no_cmake(sdk, tmp_path, compiler):
+    """The command of docs/write-a-provider.md."""
+    page = (ROOT / "docs" / "write-a-provider.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^```\nc\+\+ (.*?)\n```", page, re.M | re.S)
+    gantry("provider", "new", "my-npu", "--dir", tmp_path / "my-npu")
+    (tmp_path / "sdk").symlink_to(sdk)
+    run(compiler, "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror", *command.split(), folder=tmp_path)
+    report = facts("provider", "lint", tmp_path / "my-npu" / "my-npu.json")
+    assert report["good"] and report["findings"] == []
+    env = {"GANTRY_ADD_PROVIDER_FILES": str(tmp_path / "my-npu" / "my-npu.json")}
+    assert facts("check", relu(tmp_path / "relu.onnx"), "--device", "MY_NPU", env=env)["compatible"]
 
 
 def test_a_new_provider_builds_loads_and_runs(sdk, tmp_path):

@@ -30,6 +30,7 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string>& 
   size_t least = 1 + name.size() / 3;
   for (const std::string& candidate : candidates) {
     const size_t distance = edit_distance(name, candidate);
+    if (distance >= std::max(name.size(), candidate.size())) continue;  // not a letter in common
     if (distance < least || (distance == least && !nearest)) {
       nearest = &candidate;
       least = distance;

@@ -150,7 +150,8 @@ const std::vector<LibraryRule>& library_rules() {
       {"exports",
        "any other symbol is visible to debuggers and tools as if it were part of the boundary, and "
        "binds to another library's of that name where somebody opens the provider globally",
-       "build with gantry_provider_library of the SDK, or link with a version script that makes "
+       "build with gantry_provider_library of the SDK, or link with its version script, "
+       "lib/cmake/gantry_sdk/provider_exports.map, that makes "
        "everything but gantry_provider_v1 local",
        false, check_exports},
       {"unique-symbols",

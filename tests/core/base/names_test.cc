@@ -16,6 +16,8 @@ TEST(Names, NearestIsAFewLettersAway) {
   EXPECT_EQ(nearest_name("ism_", {"cpu", "sim"}), "sim");
   EXPECT_EQ(nearest_name("ims", {"cpu", "sim"}), "");
   EXPECT_EQ(nearest_name("xyz", names), "");
+  EXPECT_EQ(nearest_name("q", {"x", "y"}), "");
+  EXPECT_EQ(nearest_name("X", {"y", "x"}), "x");
   EXPECT_EQ(nearest_name("", names), "");
   EXPECT_EQ(nearest_name(std::string(100000, 'a'), names), "");
   EXPECT_EQ(did_you_mean("placment", names), " Did you mean \"placement\"?");
