@@ -11,6 +11,7 @@ from onnx import helper, numpy_helper
 onnxruntime.set_default_logger_severity(4)
 
 LARGEST = 1e3  # of values that later nodes may read
+LARGEST_BETWEEN = 1e9  # of those that only the same step reads
 MOST_ELEMENTS = 1 << 20
 
 
@@ -111,7 +112,7 @@ class Builder:
         for array in arrays:
             if array.size > MOST_ELEMENTS or (not array.size and op_type.endswith(("Conv", "Pool"))):  # the window is larger than the image
                 raise Unusable("too large, or nothing")
-            if array.dtype.kind == "f" and not np.all(np.abs(array) < LARGEST):
+            if array.dtype.kind == "f" and not np.all(np.abs(array) < (LARGEST if keep else LARGEST_BETWEEN)):
                 raise Unusable("not finite")
         self.nodes.append(node)
         values = [Value(name, array) for name, array in zip(made, arrays, strict=True)]

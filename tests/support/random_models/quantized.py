@@ -191,7 +191,7 @@ def integer_forms(b):
         w = b.constant(b.rng.integers(-80, 80, (width, made)).astype(b.one_of(np.int8, np.int8, np.uint8)))
         inputs = [q, w, zero] + ([b.constant(np.array(b.one_of(0, 0, 5), w.array.dtype))] if b.chance(0.5) else [])
         y = b.add("Cast", [b.add("MatMulInteger", inputs, keep=False)], keep=False, to=1)
-        factor = b.add("Mul", [scale, b.constant(b.one_of(np.full(made, 0.01, np.float32), np.float32(0.01)))], keep=False)
+        factor = b.add("Mul", [scale, b.constant(b.one_of(np.full(made, 0.001, np.float32), np.float32(0.001)))], keep=False)
         y = b.add("Mul", [y, factor])
         return b.add("Add", [y, b.constant(b.numbers(made))]) if b.chance(0.6) else y
     q, scale, zero = quantized(b, x)

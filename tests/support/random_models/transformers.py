@@ -91,7 +91,7 @@ def few_bits(b):
         inputs.append(b.constant(b.rng.integers(0, 256, (made, -(-blocks * bits // 8))).astype(np.uint8)))
     if b.chance(0.3):
         inputs += [None] * (5 - len(inputs)) + [b.constant(b.numbers(made))]
-    return b.add("MatMulNBits", inputs, domain="com.microsoft", K=width, N=made, bits=bits, block_size=block, accuracy_level=b.one_of(None, 1, 4))
+    return b.add("MatMulNBits", inputs, domain="com.microsoft", K=width, N=made, bits=bits, block_size=block, accuracy_level=b.one_of(None, 1, 4) if made > 8 else 1)
 
 
 def normalization_with_addition(b):
