@@ -296,7 +296,7 @@ def test_products_of_many_numbers_of_rows(source, source_zero):
 
 
 @pytest.mark.parametrize("text, kernel", [
-    ("f = DequantizeLinear<axis=1>(w, sw)\n c = MatMul(a, f)\n y = Add(c, x)", "onednn.product.int8+Add"),
+    pytest.param("f = DequantizeLinear<axis=1>(w, sw)\n c = MatMul(a, f)\n y = Add(c, x)", "onednn.product.int8+Add", marks=needs_vnni),
     ("d = DequantizeLinear(q, sa, za)\n c = Add(a, d)\n y = QuantizeLinear(c, sa, za)", "onednn.pointwise.int8"),
     ("d = DequantizeLinear(q, sa, za)\n f = DequantizeLinear(w4, sw1)\n c = Conv(d, f)\n e = QuantizeLinear(c, sa, za)\n g = DequantizeLinear(e, sa, za)\n"
      "h = Concat<axis=1>(g, a)\n y = QuantizeLinear(h, sy, za)", "onednn.concat.int8"),
