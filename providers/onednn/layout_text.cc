@@ -44,8 +44,8 @@ std::string layout_name(const Desc& layout) {
   auto found = find(true);
   if (found == order.end()) found = find(false);
   if (found == order.end()) return {};
-  const std::string name = std::to_string(static_cast<int>(*found)) + " " +
-                           std::to_string(static_cast<int>(layout.get_data_type()));
+  std::string name = std::to_string(static_cast<int>(*found)) + " " +
+                     std::to_string(static_cast<int>(layout.get_data_type()));
   std::rotate(order.begin(), found, found + 1);
   return name;
 }
