@@ -216,7 +216,7 @@ void settle_attributes(const onnx::FunctionProto& function,
 void settle_number(const onnx::NodeProto& number, int type, onnx::FunctionProto& body) {
   onnx::NodeProto& constant = *body.add_node();
   constant = number;
-  const std::string name = number.output(0);
+  const std::string& name = number.output(0);
   constant.set_output(0, name + "_in_floats");
   onnx::NodeProto& cast = *body.add_node();
   cast.set_op_type("Cast");
