@@ -77,8 +77,9 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
   }
   std::error_code error;  // without a working folder the path stays as it was given
   std::filesystem::path place = std::filesystem::absolute(path, error);
+  if (error) place = path;
   return std::shared_ptr<const MappedFile>(
-      new MappedFile(error ? path : std::move(place), {static_cast<const std::byte*>(memory), size},
+      new MappedFile(std::move(place), {static_cast<const std::byte*>(memory), size},
                      std::exchange(file.number, -1), state_of(status)));
 }
 

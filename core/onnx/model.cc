@@ -122,9 +122,10 @@ std::unique_ptr<Graph> OnnxModel::to_graph() const {
   try {
     auto graph = import_graph(impl_->proto, impl_->defaults, impl_->opsets, impl_->payloads);
     const std::vector<std::string>& guessed = impl_->guessed_outputs;
-    for (GraphValue* output : graph->outputs())
+    for (GraphValue* output : graph->outputs()) {
       output->type.is_declared_only =
           std::find(guessed.begin(), guessed.end(), output->name) != guessed.end();
+    }
     return graph;
   } catch (const Error& error) {
     throw error.in(impl_->label);

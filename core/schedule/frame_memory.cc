@@ -146,9 +146,10 @@ gantry_tensor* Frame::request_slow(StepCall& call, uint32_t index, uint32_t slot
       throw Error(Code::kInvalidArgument,
                   where() + " was asked for with rank " + std::to_string(rank) + model_says);
     }
-    if (!std::exchange(context_.has_told_of_rank, true))
+    if (!std::exchange(context_.has_told_of_rank, true)) {
       log(LogLevel::kWarning, where() + " has rank " + std::to_string(rank) + model_says +
                                   ", which is wrong; it is handed out as it is");
+    }
   }
   Slot& slot = slots_[slot_index];
   if (slot.is_set) throw Error(Code::kInvalidArgument, where() + " was asked for twice in one run");

@@ -65,15 +65,16 @@ bool add_activation(const BodyContext& context, const std::vector<float>& number
   if (!activation) return false;
   const size_t count = std::min(numbers.size(), activation->numbers.size());
   if (name == "Clip" && onnx_opset_of(context) >= kClipTakesInputs) {
-    std::string line = "Y = Clip(y";
+    const std::string cast = " = Cast<to = " + std::to_string(type_of(context, 0)) + ">(";
+    std::string inputs = "y";
     for (size_t i = 0; i < count; ++i) {
       const std::string limit = activation->numbers[i];
       body.number(limit + "_float", numbers[i]);
-      body.add(limit + " = Cast<to = " + std::to_string(type_of(context, 0)) + ">(" + limit +
-               "_float)");
-      line += ", " + limit;
+      std::string line = limit;
+      body.add(line.append(cast).append(limit).append("_float)"));
+      inputs.append(", ").append(limit);
     }
-    body.add(line + ")");
+    body.add("Y = Clip(" + inputs + ")");
     return true;
   }
   body.add("Y = " + name + "(y)");
