@@ -6,11 +6,11 @@
 struct DepthwiseParameters {
   void* result;
   const void* source;
-  const void* weights;  // [places of the window, channels]
-  const void* bias;     // null: none
-  const void* added;    // of the result's shape; null: nothing
-  unsigned count;       // of vectors of results
-  Divisor parts;        // vectors of a place
+  const void* weights;    // [places of the window, channels]
+  const void* bias;       // null: none
+  const void* added;      // of the result's shape; null: nothing
+  unsigned count;         // of vectors of results
+  Divisor parts;          // vectors of a place
   Divisor width, height;  // of the result
   int in_width, in_height;
   int stride_x, stride_y;
