@@ -18,17 +18,22 @@ struct MovingOperator {
   bool moves_all_inputs;  // else the first alone
 };
 
-constexpr std::array<MovingOperator, 12> kMovingOperators = {{
+constexpr std::array<MovingOperator, 17> kMovingOperators = {{
     {"Concat", 4, true},
     {"DepthToSpace", 1, false},
+    {"Expand", 8, false},
     {"Flatten", 9, false},
     {"Gather", 1, false},
+    {"GatherElements", 11, false},
+    {"GatherND", 11, false},
     {"MaxPool", 12, false},
     {"Reshape", 5, false},
+    {"Resize", 10, false},
     {"Slice", 1, false},
     {"SpaceToDepth", 1, false},
     {"Split", 2, false},
     {"Squeeze", 1, false},
+    {"Tile", 6, false},
     {"Transpose", 1, false},
     {"Unsqueeze", 1, false},
 }};
@@ -56,9 +61,20 @@ bool is_quantized_as(const GraphValue* value, const TensorQuantization& wanted) 
   });
 }
 
-// MaxPool's second output, of the places of the largest elements, is not moved.
-bool has_one_kind_of_output(const Node& node) {
-  return node.op_type != "MaxPool" || node.outputs.size() == 1 || !node.outputs[1];
+bool has_text(const Node& node, std::string_view attribute, std::string_view text) {
+  const Attribute* found = node.find(attribute);
+  const auto* value = found ? std::get_if<std::string>(&found->value) : nullptr;
+  return value && *value == text;
+}
+
+// MaxPool's second output, of the places of the largest elements, is not moved. Resize moves
+// elements where it takes the nearest ones, which is what it does if nothing is said, and makes
+// none beyond the edge.
+bool only_moves(const Node& node) {
+  if (node.op_type == "MaxPool") return node.outputs.size() == 1 || !node.outputs[1];
+  if (node.op_type != "Resize") return true;
+  return (!node.find("mode") || has_text(node, "mode", "nearest")) &&
+         !has_text(node, "coordinate_transformation_mode", "tf_crop_and_resize");
 }
 
 bool move(Graph& graph, Node& node, size_t moved_inputs) {
@@ -98,7 +114,7 @@ bool move_quantized(Graph& graph, const PassContext&) {
   bool changed = false;
   for (const auto& node : graph.nodes()) {
     const MovingOperator* found = operator_of(*node);
-    if (!found || node->inputs.empty() || !has_one_kind_of_output(*node)) continue;
+    if (!found || node->inputs.empty() || !only_moves(*node)) continue;
     changed |= move(graph, *node, found->moves_all_inputs ? node->inputs.size() : 1);
   }
   if (changed) graph.sweep();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "attention/pattern.h"
+#include "bytes/function.h"
 #include "direct/depthwise_block.h"
 #include "elementwise/program.h"
 #include "families.h"
@@ -49,6 +50,14 @@ class Claimer {
 
   void run() {
     const uint32_t count = request_.graph->node_count;
+    std::vector<ByteFunction> functions(count);  // by their last node
+    for (uint32_t node = count; node-- > 0;) {   // the largest first
+      auto found =
+          byte_function_at(index_, node, [this](uint32_t other) { return !is_taken_[other]; });
+      if (!found) continue;
+      for (const uint32_t n : found->nodes) is_taken_[n] = true;
+      functions[node] = std::move(*found);
+    }
     // What reads numbers of 8 bits takes nodes that stand before it.
     std::vector<Unit> quantized(count);
     for (uint32_t node = 0; node < count; ++node) {
@@ -63,6 +72,8 @@ class Claimer {
     for (uint32_t node = 0; node < count; ++node) {
       if (!quantized[node].nodes.empty()) {
         claim_unit(quantized[node]);
+      } else if (!functions[node].nodes.empty()) {
+        claim_function(functions[node]);
       } else if (!is_taken_[node]) {
         take(node);
       }
@@ -184,6 +195,14 @@ class Claimer {
     const Unit whole = block->whole();
     claim(kFamilies[kDepthwiseBlock], whole, true);
     for (const uint32_t n : whole.nodes) is_in_block_[n] = true;
+  }
+
+  void claim_function(const ByteFunction& function) {
+    Unit unit = unit_of_one(index_, function.nodes.front());
+    unit.nodes = function.nodes;
+    unit.target.value = function.target;
+    claim(kFamilies[kByteFunction], unit, is_channels_last_[function.source]);
+    is_channels_last_[function.target] = is_channels_last_[function.source];
   }
 
   /// Products that are no part of an attention, which has been looked for now.

@@ -10,6 +10,7 @@ namespace {
 
 bool is_not_first(const GraphIndex&, uint32_t, uint32_t position) { return position > 0; }
 bool is_third(const GraphIndex&, uint32_t, uint32_t position) { return position == 2; }
+bool is_always(const GraphIndex&, uint32_t, uint32_t) { return true; }
 bool is_never(const GraphIndex&, uint32_t, uint32_t) { return false; }
 // The number that scores are multiplied by; no mask, the operator's own neither.
 bool is_attention_parameter(const GraphIndex& index, uint32_t node, uint32_t) {
@@ -84,6 +85,10 @@ constinit const std::array<Family, kFamilyCount> kFamilies = {{
      .is_parameter = is_not_first,
      .has_channels = true,
      .starts_format = true,
+     .is_set = true},
+    {.kernel = "onednn.byte_function",
+     .is_parameter = is_always,
+     .has_channels = true,
      .is_set = true},
 }};
 

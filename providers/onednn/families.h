@@ -29,6 +29,7 @@ enum FamilyIndex : size_t {
   kTensorProduct,
   kDeconv,
   kDepthwiseBlock,
+  kByteFunction,
   kFamilyCount
 };
 

@@ -10,6 +10,7 @@
 
 #include "ahead.h"
 #include "attention/pattern.h"
+#include "bytes/function.h"
 #include "claims.h"
 #include "families.h"
 #include "fingerprint.h"
@@ -72,6 +73,20 @@ std::unique_ptr<sdk::Kernel> compile_depthwise_block(const GraphIndex& index,
   return make_depthwise_block({index, args, block->whole(), none}, *block);
 }
 
+std::unique_ptr<sdk::Kernel> compile_byte_function(const GraphIndex& index,
+                                                   const gantry_compile& args,
+                                                   const std::vector<uint32_t>& nodes) {
+  const auto function = byte_function_at(index, nodes.back(), [&](uint32_t node) {
+    return std::binary_search(nodes.begin(), nodes.end(), node);
+  });
+  if (!function || function->nodes != nodes) {
+    throw sdk::Error(GANTRY_INTERNAL,
+                     "onednn: the nodes of a claim are no function of numbers of 8 bits any more");
+  }
+  sdk::Choices none;
+  return make_byte_function({index, args, unit_of_one(index, nodes.front()), none}, *function);
+}
+
 class OnednnProvider final : public sdk::Provider {
  public:
   explicit OnednnProvider(const gantry_offer& offer) : Provider(offer, "onednn", {}) {
@@ -121,6 +136,7 @@ class OnednnProvider final : public sdk::Provider {
     if (args.tag == kAttention) return compile_attention(index, args, nodes);
     if (args.tag == kElementwise) return compile_elementwise(index, args, nodes);
     if (args.tag == kDepthwiseBlock) return compile_depthwise_block(index, args, nodes);
+    if (args.tag == kByteFunction) return compile_byte_function(index, args, nodes);
     const uint32_t anchor = anchor_of(index, nodes);
     sdk::Choices choices(args.blob, args.blob_bytes, fingerprint_of(index, args));
     if (!choices.refusal().empty()) {

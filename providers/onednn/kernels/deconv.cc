@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConvTranspose (ai.onnx 1, 11, 22) of f32 with constant weights and one group, channels innermost,
-// with what follows it, as a convolution has it.
+// ConvTranspose (ai.onnx 1, 11, 22) of f32 or 8 bits with constant weights and one group, channels
+// innermost, with what follows it, as a convolution has it.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
+#include <numeric>
 #include <vector>
 
+#include "bytes/word_layer.h"
 #include "constants.h"
 #include "epilogue.h"
 #include "kernels/conv_shape.h"
 #include "kernels/kernels.h"
 #include "packed_weights.h"
+#include "rescaling.h"
 
 namespace gantry::onednn {
 namespace {
@@ -65,6 +69,11 @@ struct DeconvShape {
     }
     return output;
   }
+  /// At most, of one result.
+  [[nodiscard]] int64_t products() const {
+    return std::accumulate(window.kernel.begin(), window.kernel.end(), weights[0],
+                           std::multiplies<>());
+  }
   [[nodiscard]] int64_t pad_end(size_t axis) const {
     return window.pads_end[axis] - output_padding[axis];
   }
@@ -85,7 +94,8 @@ class DeconvKernel final : public sdk::Kernel {
       : unit_(args.unit),
         shape_(args.index, unit_.anchor),
         label_(args.index.node(unit_.anchor).label()),
-        slots_(args) {
+        slots_(args),
+        rescaling_(unit_, 1) {
     pack(args);
   }
 
@@ -107,7 +117,7 @@ class DeconvKernel final : public sdk::Kernel {
     cache.key.push_back(threads);
     Plan& plan = cache.get([&] { return make_plan({input.data, input.data + input.rank}); });
     const sdk::Shape output(plan.output.data(), static_cast<int>(plan.output.size()));
-    gantry_tensor& target = call.output(slots_.target, GANTRY_FLOAT, output);
+    gantry_tensor& target = call.output(slots_.target, dtype_of(unit_.target.type()), output);
     if (plan.is_empty) return;
     const void* addend = slots_.addend >= 0 ? call.input(slots_.addend).data : nullptr;
     if (addend && call.shape(slots_.addend) != output) {
@@ -128,16 +138,19 @@ class DeconvKernel final : public sdk::Kernel {
   };
 
   [[nodiscard]] Described describe(const Dims& input, const Desc& weights, bool in_place) const {
-    const Desc target = desc_of(shape_.output_of(input), true);
-    const Epilogue epilogue(unit_, target, in_place);
+    const Dims output = shape_.output_of(input);
+    const Epilogue epilogue(unit_, desc_of(output, true, unit_.addend.type()), in_place);
+    dnnl::primitive_attr attr = attributes(epilogue.ops);
+    rescaling_.describe(attr);
     const Window& window = shape_.window;
     Dims dilations = window.dilations;
     for (int64_t& dilation : dilations) --dilation;  // the library counts the gaps
     Dims pads_end;
     for (size_t i = 0; i < shape_.spatial_rank(); ++i) pads_end.push_back(shape_.pad_end(i));
     return {{engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct,
-             desc_of(input, true), weights, desc_f32({shape_.weights[1]}, Tag::a), target,
-             window.strides, dilations, window.pads_begin, pads_end, attributes(epilogue.ops)},
+             desc_of(input, true, unit_.sources[0].type()), weights,
+             desc_f32({shape_.weights[1]}, Tag::a), desc_of(output, true, unit_.target.type()),
+             window.strides, dilations, window.pads_begin, pads_end, attr},
             epilogue.addend_argument};
   }
 
@@ -156,20 +169,25 @@ class DeconvKernel final : public sdk::Kernel {
     const Described described = describe_with(packed_, any(), [&](const Desc& weights) {
       return describe(plan.input, weights, in_place);
     });
-    const Desc target = desc_of(plan.output, true);
+    const Type target = unit_.target.type();
     FusedPrimitive fused;
-    fused.source = Operand::input(desc_of(plan.input, slots_.source_is_formatted),
-                                  described.primitive.src_desc());
-    fused.target = Operand::output(desc_of(plan.output, slots_.target_is_formatted), target);
+    fused.source =
+        Operand::input(desc_of(plan.input, slots_.source_is_formatted, unit_.sources[0].type()),
+                       described.primitive.src_desc());
+    fused.target = Operand::output(desc_of(plan.output, slots_.target_is_formatted, target),
+                                   desc_of(plan.output, true, target));
     fused.scratchpad = Scratchpad(described.primitive.scratchpad_desc());
     fused.launch = Launch(dnnl::deconvolution_forward(described.primitive),
                           {{DNNL_ARG_SRC, fused.source.memory()},
-                           {DNNL_ARG_WEIGHTS, packed_.in(described.primitive.weights_desc())},
+                           {DNNL_ARG_WEIGHTS, packed_.in(WeightsLayout::of(described.primitive))},
                            {DNNL_ARG_BIAS, bias_},
                            {DNNL_ARG_DST, fused.target.memory()},
                            {DNNL_ARG_SCRATCHPAD, fused.scratchpad.memory()}});
+    rescaling_.bind(fused.launch);
     if (described.addend_argument != 0) {
-      fused.addend = Operand::input(desc_of(plan.output, slots_.addend_is_formatted), target);
+      const Type addend = unit_.addend.type();
+      fused.addend = Operand::input(desc_of(plan.output, slots_.addend_is_formatted, addend),
+                                    desc_of(plan.output, true, addend));
       fused.launch.add(described.addend_argument, fused.addend.memory());
     }
     return fused;
@@ -181,7 +199,7 @@ class DeconvKernel final : public sdk::Kernel {
     std::swap(dims[0], dims[1]);
     return dims;
   }
-  [[nodiscard]] Desc any() const { return desc_f32(weight_dims(), Tag::any); }
+  [[nodiscard]] Desc any() const { return {weight_dims(), unit_.weights_type(), Tag::any}; }
 
   void pack(const KernelArgs& args) {
     const sdk::ValueView source = args.index.value(unit_.sources[0].value);
@@ -191,16 +209,22 @@ class DeconvKernel final : public sdk::Kernel {
       input.push_back(source.extent(i) > 0 ? source.extent(i) : guess);
     }
     const auto layout = [&] {
-      Desc chosen;
+      WeightsLayout chosen;
       with_threads(args.threads(),
-                   [&] { chosen = describe(input, any(), false).primitive.weights_desc(); });
+                   [&] { chosen = WeightsLayout::of(describe(input, any(), false).primitive); });
       return chosen;
     };
     constexpr std::array kTags = {Tag::bac, Tag::bacd, Tag::bacde};
     packed_.pack(args.index.host(), args.choices, layout,
-                 {desc_f32(weight_dims(), kTags.at(shape_.spatial_rank() - 1)),
-                  args.index.value(unit_.weights).constant()->data, unit_.chain.scale, 1, 0});
-    const std::vector<float> bias = folded_bias(args.index, unit_, shape_.weights[1]);
+                 {{weight_dims(), unit_.weights_type(), kTags.at(shape_.spatial_rank() - 1)},
+                  args.index.value(unit_.weights).constant()->data,
+                  unit_.chain.scale,
+                  1,
+                  weight_offset(unit_),
+                  unit_.is_quantized() ? unit_.sources[0].quantization->type : Type::undef,
+                  rescaling_.has_source_zero_point()});
+    const std::vector<float> bias =
+        rescaling_.bias_of(folded_bias(args.index, unit_, shape_.weights[1]));
     bias_ = dnnl::memory(desc_f32({shape_.weights[1]}, Tag::a), engine());
     std::memcpy(bias_.get_data_handle(), bias.data(), bias.size() * sizeof(float));
   }
@@ -209,6 +233,7 @@ class DeconvKernel final : public sdk::Kernel {
   DeconvShape shape_;
   std::string label_;
   ConvSlots slots_;
+  Rescaling rescaling_;
   PackedWeights packed_;
   dnnl::memory bias_;
 };
@@ -220,11 +245,12 @@ std::string deconv_refusal(const GraphIndex& index, const Unit& unit) {
   constexpr auto kWanted = static_cast<unsigned>(dnnl::cpu_isa::avx2);
   if ((static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kWanted) != kWanted)
     return "the library has no code for it on this CPU";
-  if (unit.is_quantized() || index.node(unit.anchor).input(0).dtype() != GANTRY_FLOAT)
-    return "only float32 is taken";
+  if (index.node(unit.anchor).input(0).dtype() != GANTRY_FLOAT) return "only float32 is taken";
   const DeconvShape shape(index, unit.anchor);
   if (!shape.fault.empty()) return shape.fault;
   if (!has_constant_weights(index, unit)) return "the weights are not constant";
+  if (unit.is_quantized() && !is_library_exact(shape.products()))
+    return "the library's sums of its products of 8 bits would not be exact on this CPU";
   if (!bias_of(index, unit, shape.weights[1])) return "the bias is not constant";
   if (shape.weights[0] < kFewChannels || shape.weights[1] < kFewChannels)
     return "the library is slow at few channels";

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "bytes/function.h"
 #include "unit.h"
 
 namespace gantry::onednn {
@@ -105,8 +106,9 @@ std::string pointwise_refusal(const GraphIndex& index, const Unit& unit);
 bool is_pointwise_parameter(const GraphIndex& index, uint32_t node, uint32_t position);
 AnchorTraits pointwise_traits(const GraphIndex& index, uint32_t node);
 std::unique_ptr<sdk::Kernel> make_pointwise(const KernelArgs& args);
-/// A pointwise unit of one tensor in and out, both in 8 bits: a table of all results.
-std::unique_ptr<sdk::Kernel> make_lookup(const KernelArgs& args);
+/// A function of one tensor in 8 bits: a table of all results.
+std::unique_ptr<sdk::Kernel> make_byte_function(const KernelArgs& args,
+                                                const ByteFunction& function);
 
 /// LSTM and GRU with constant weights and their default functions, all sequences of one length; a
 /// GRU that resets behind the product.

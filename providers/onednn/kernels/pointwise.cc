@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that work element by element on f32: activations; Add, Sub, Mul, Div, Max, Min of two
 // tensors, one of which may be broadcast; BatchNormalization with constant parameters. Taken where
-// their inputs stand channels-last, so that the order is kept. Add and Sub in 8 bits too.
+// their inputs stand channels-last, so that the order is kept. Of 8 bits see
+// byte_pairs.cc and byte_scaling.cc.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 
 #include "constants.h"
 #include "epilogue.h"
-#include "kernels/kernels.h"
+#include "kernels/byte_tensor.h"
 
 namespace gantry::onednn {
 namespace {
@@ -49,9 +50,7 @@ class PointwiseKernel final : public sdk::Kernel {
     const gantry_node& raw = args.index.raw(unit_.anchor);
     const Chain& chain = unit_.chain;
     const auto take = [&](int position) {
-      const auto source = static_cast<size_t>(position);
-      const auto slot =
-          args.slot_of(unit_.is_quantized() ? unit_.sources[source].value : raw.inputs[position]);
+      const auto slot = args.slot_of(raw.inputs[position]);
       slots_.push_back(static_cast<int>(slot));
       is_formatted_.push_back(args.is_input_formatted(slot));
     };
@@ -150,10 +149,6 @@ class PointwiseKernel final : public sdk::Kernel {
     plan.output = broadcast(first, second);
     plan.is_empty = std::find(plan.output.begin(), plan.output.end(), 0) != plan.output.end();
     if (plan.is_empty) return plan;
-    if (unit_.is_quantized()) {
-      add_quantized(plan, first, second);
-      return plan;
-    }
     const Tag last = channels_last(first.size());
     const Desc target = desc_f32(plan.output, last);
     plan.first = Operand::input(desc_of(first, is_formatted_[0]), desc_f32(first, last));
@@ -191,59 +186,6 @@ class PointwiseKernel final : public sdk::Kernel {
     return plan;
   }
 
-  /// Add or Sub of numbers of 8 bits: the primitive scales them, what follows shifts the result by
-  /// the zero points and brings it to the output's numbers.
-  void add_quantized(Plan& plan, const Dims& first, const Dims& second) const {
-    const Quantization& a = *unit_.sources[0].quantization;
-    const Quantization& b = *unit_.sources[1].quantization;
-    const Quantization& to = *unit_.target.quantization;
-    const float sign = algorithm_ == dnnl::algorithm::binary_add ? 1.0F : -1.0F;
-    Epilogue epilogue;
-    epilogue.append_linear(1, -(a.scale * static_cast<float>(a.zero_point) +
-                                sign * b.scale * static_cast<float>(b.zero_point)));
-    for (const EpilogueStep& step : unit_.chain.steps) epilogue.append_activation(*step.activation);
-    epilogue.append_linear(1 / to.scale, static_cast<float>(to.zero_point));
-    epilogue.flush();
-    // In one order all through, it does not matter which.
-    const bool is_plain = first == second && is_formatted_[0] == is_formatted_[1] &&
-                          is_formatted_[0] == is_target_formatted_;
-    const auto flat = [&](const Dims& dims) {
-      int64_t count = 1;
-      for (const int64_t extent : dims) count *= extent;
-      return is_plain ? Dims{count} : dims;
-    };
-    const auto given = [&](const Dims& dims, bool is_formatted, Type type) {
-      return is_plain ? Desc(flat(dims), type, Tag::a) : desc_of(dims, is_formatted, type);
-    };
-    const auto wanted = [&](const Dims& dims, Type type) {
-      return Desc(flat(dims), type, is_plain ? Tag::a : channels_last(dims.size()));
-    };
-    plan.first = Operand::input(given(first, is_formatted_[0], a.type), wanted(first, a.type));
-    plan.second = Operand::input(given(second, is_formatted_[1], b.type), wanted(second, b.type));
-    plan.target = Operand::output(given(plan.output, is_target_formatted_, to.type),
-                                  wanted(plan.output, to.type));
-    dnnl::primitive_attr attr = attributes(epilogue.ops);
-    attr.set_scales_mask(DNNL_ARG_SRC_0, 0);
-    attr.set_scales_mask(DNNL_ARG_SRC_1, 0);
-    const dnnl::binary::primitive_desc pd(engine(), algorithm_, plan.first.memory().get_desc(),
-                                          plan.second.memory().get_desc(),
-                                          plan.target.memory().get_desc(), attr);
-    plan.scratchpad = Scratchpad(pd.scratchpad_desc());
-    plan.launch =
-        Launch(dnnl::binary(pd), {{DNNL_ARG_SRC_0, plan.first.memory()},
-                                  {DNNL_ARG_SRC_1, plan.second.memory()},
-                                  {DNNL_ARG_DST, plan.target.memory()},
-                                  {DNNL_ARG_SCRATCHPAD, plan.scratchpad.memory()},
-                                  {DNNL_ARG_ATTR_SCALES | DNNL_ARG_SRC_0, scalar(a.scale)},
-                                  {DNNL_ARG_ATTR_SCALES | DNNL_ARG_SRC_1, scalar(b.scale)}});
-  }
-
-  static dnnl::memory scalar(float number) {
-    dnnl::memory memory(desc_f32({1}, Tag::a), engine());
-    std::memcpy(memory.get_data_handle(), &number, sizeof(number));
-    return memory;
-  }
-
   Unit unit_;
   std::string label_;
   size_t output_slot_;
@@ -259,25 +201,13 @@ class PointwiseKernel final : public sdk::Kernel {
 
 }  // namespace
 
-namespace {
-
-std::string quantized_refusal(const sdk::NodeView& view, const Unit& unit) {
-  if (!unit.target.quantization) return "the result is not quantized";
-  if (activation_of(view)) return {};
-  const auto algorithm = arithmetic_of(view);
-  if (unit.sources.size() != 2 ||
-      (algorithm != dnnl::algorithm::binary_add && algorithm != dnnl::algorithm::binary_sub))
-    return "no kernel for this operator in 8 bits";
-  const int rank = view.input(0).rank();
-  if (rank != view.input(1).rank()) return "its inputs differ in rank";
-  return rank < 3 || rank > 5 ? "only inputs of rank 3 to 5 are taken" : "";
-}
-
-}  // namespace
-
 std::string pointwise_refusal(const GraphIndex& index, const Unit& unit) {
   const sdk::NodeView view = index.node(unit.anchor);
-  if (unit.is_quantized()) return quantized_refusal(view, unit);
+  if (unit.is_quantized()) {
+    if (!unit.target.quantization) return "the result is not quantized";
+    return unit.sources.size() == 1 ? byte_scaling_refusal(index, unit)
+                                    : byte_pairs_refusal(index, unit);
+  }
   const auto check = [&](int i) -> std::string {
     const sdk::ValueView value = view.input(i);
     if (value.dtype() != GANTRY_FLOAT) return "only float32 is taken";
@@ -321,7 +251,8 @@ AnchorTraits pointwise_traits(const GraphIndex& index, uint32_t node) {
 }
 
 std::unique_ptr<sdk::Kernel> make_pointwise(const KernelArgs& args) {
-  if (args.unit.is_quantized() && args.unit.sources.size() == 1) return make_lookup(args);
+  if (args.unit.is_quantized())
+    return args.unit.sources.size() == 1 ? make_byte_scaling(args) : make_byte_pairs(args);
   return std::make_unique<PointwiseKernel>(args);
 }
 

@@ -10,10 +10,10 @@ namespace gantry {
 namespace {
 
 // A model over uint8 q of [2, 3] with scale s, zero point z and another zero point v.
-std::string model(const std::string& nodes, const std::string& outputs) {
+std::string model(const std::string& nodes, const std::string& outputs,
+                  const std::string& constants = "int64[1] shape = {6}") {
   return "<ir_version: 10, opset_import: [\"\" : 21]> g (uint8[2, 3] q) => (" + outputs +
-         ") <float s = {0.5}, uint8 z = {3}, uint8 v = {4}, int64[1] shape = {6}> { " + nodes +
-         " }";
+         ") <float s = {0.5}, uint8 z = {3}, uint8 v = {4}, " + constants + "> { " + nodes + " }";
 }
 
 TEST(QuantizedMovement, StaysInQuantizedNumbers) {
@@ -50,6 +50,33 @@ TEST(QuantizedMovement, NeedsTheSameQuantizationBehindAsBefore) {
         "y = QuantizeLinear(b, s, z)"}) {
     const auto graph = test::graph_of(model(nodes, "uint8[6] y"));
     EXPECT_FALSE(test::run_pass("quantized_movement", *graph)) << nodes;
+  }
+}
+
+TEST(QuantizedMovement, OfResizesThatTakeTheNearestElements) {
+  const auto moves = [](const std::string& attributes) {
+    const auto graph =
+        test::graph_of(model("a = DequantizeLinear(q, s, z) b = Resize" + attributes +
+                                 "(a, , scales) y = QuantizeLinear(b, s, z)",
+                             "uint8[N, M] y", "float[2] scales = {2, 2}"));
+    return test::run_pass("quantized_movement", *graph);
+  };
+  EXPECT_TRUE(moves(""));
+  EXPECT_TRUE(moves(" <mode = \"nearest\", coordinate_transformation_mode = \"asymmetric\"> "));
+  EXPECT_FALSE(moves(" <mode = \"linear\"> "));
+  EXPECT_FALSE(moves(" <mode = \"cubic\"> "));
+  // Beyond the edge stands a number that is not quantized.
+  EXPECT_FALSE(moves(" <coordinate_transformation_mode = \"tf_crop_and_resize\"> "));
+}
+
+TEST(QuantizedMovement, OfElementsThatAreRepeatedOrPicked) {
+  for (const char* node : {"Expand(a, wide)", "Tile(a, wide)", "GatherND(a, places)"}) {
+    const auto graph = test::graph_of(model(
+        "a = DequantizeLinear(q, s, z) b = " + std::string(node) + " y = QuantizeLinear(b, s, z)",
+        "uint8[N, M] y", "int64[2] wide = {2, 3}, int64[1, 1] places = {1}"));
+    EXPECT_TRUE(test::run_pass("quantized_movement", *graph)) << node;
+    EXPECT_TRUE(test::run_pass("dead_code", *graph)) << node;
+    EXPECT_EQ(test::inner_text(*graph).find("Linear"), std::string::npos) << node;
   }
 }
 

@@ -175,3 +175,28 @@ def decoder(new, past, layers=4, width=1024, heads=16, groups=4, hidden=2816, vo
     graph.node("MatMul", [norm(y), graph.normal((width, vocabulary), 0.03)], ["logits"])
     graph.output("logits", [1, new, vocabulary])
     return graph.model()
+
+
+def minilm(batch=1, tokens=64, layers=6, width=384, heads=12, vocabulary=8192):
+    """A small encoder of sentences. input_ids, attention_mask: int64 [batch, tokens] -> states: [batch, tokens, width]."""
+    graph, head = GraphWriter("minilm"), width // heads
+    words, mask = (graph.input(name, TensorProto.INT64, [batch, tokens]) for name in ("input_ids", "attention_mask"))
+    x = graph.node("Add", [graph.node("Gather", [graph.normal((vocabulary, width), 0.5), words]), graph.normal((1, tokens, width), 0.5)])
+    x = layer_norm(graph, x, width)
+    mask = graph.node("Cast", [graph.node("Unsqueeze", [mask, ints(graph, 1, 2)])], to=TensorProto.FLOAT)
+    mask = graph.node("Mul", [graph.node("Sub", [scalar(graph, 1), mask]), scalar(graph, -10000)])
+
+    def heads_of(x):
+        return graph.node("Transpose", [graph.node("Reshape", [linear(graph, x, width, width), ints(graph, batch, -1, heads, head)])], perm=[0, 2, 1, 3])
+
+    for _ in range(layers):
+        query, key, value = heads_of(x), heads_of(x), heads_of(x)
+        scores = graph.node("MatMul", [query, graph.node("Transpose", [key], perm=[0, 1, 3, 2])])
+        scores = graph.node("Add", [graph.node("Div", [scores, scalar(graph, np.sqrt(head))]), mask])
+        mixed = graph.node("Transpose", [graph.node("MatMul", [graph.node("Softmax", [scores], axis=-1), value])], perm=[0, 2, 1, 3])
+        y = linear(graph, graph.node("Reshape", [mixed, ints(graph, batch, -1, width)]), width, width)
+        x = layer_norm(graph, graph.node("Add", [y, x]), width)
+        x = layer_norm(graph, graph.node("Add", [perceptron(graph, x, width), x]), width)
+    graph.node("Identity", [x], ["states"])
+    graph.output("states", [batch, tokens, width])
+    return graph.model()

@@ -283,3 +283,48 @@ def swin_t():
     graph.node("Gemm", [mean, graph.normal((1000, channels), 0.05), graph.uniform((1000,), -0.1, 0.1)], ["scores"], transB=1)
     graph.output("scores", [1, 1000])
     return graph.model()
+
+
+def resnet_50_like(groups=1, excites=False):
+    """ResNet-50 with twice as wide convolutions in groups (ResNeXt's 32), or with gates by channel at the end of each block."""
+    graph, shape, channels = GraphWriter("resnet_50_like"), (1, 3, 224, 224), 64
+    y = convolution(graph, picture(graph, *shape), 3, 64, 7, 2, activation=relu)
+    y = graph.node("MaxPool", [y], kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    for width, depth in ((256, 3), (512, 4), (1024, 6), (2048, 3)):
+        inner = width // (4 if groups == 1 else 2)
+        for i in range(depth):
+            stride = 2 if i == 0 and width > 256 else 1
+            z = convolution(graph, convolution(graph, y, channels, inner, activation=relu), inner, inner, 3, stride, groups, relu)
+            z = convolution(graph, z, inner, width)
+            if excites:
+                z = squeeze_and_excite(graph, z, width, width // 16, relu, "Sigmoid")
+            y = graph.node("Relu", [graph.node("Add", [convolution(graph, y, channels, width, stride=stride) if i == 0 else y, z])])
+            channels = width
+    return classified(graph, pooled(graph, y), channels, shape)
+
+
+def dcgan():
+    """A generator of transposed convolutions. x: [1, 100, 1, 1] -> y: [1, 3, 64, 64]."""
+    graph, channels = GraphWriter("dcgan"), 100
+    y = picture(graph, 1, 100, 1, 1)
+    for width, stride, pad in ((512, 1, 0), (256, 2, 1), (128, 2, 1), (64, 2, 1), (3, 2, 1)):
+        weight = graph.normal((channels, width, 4, 4), np.sqrt(1 / channels / 4))
+        y = graph.node("ConvTranspose", [y, weight, graph.uniform((width,), -0.1, 0.1)], kernel_shape=[4, 4], strides=[stride] * 2, pads=[pad] * 4)
+        y, channels = graph.node("Relu" if width > 3 else "Tanh", [y]), width
+    graph.node("Identity", [y], ["y"])
+    graph.output("y", [1, 3, 64, 64])
+    return graph.model()
+
+
+def keyword_spotter():
+    """A depthwise network on 49 frames of 10 numbers. x: [1, 1, 49, 10] -> scores: [1, 12]."""
+    graph = GraphWriter("keyword_spotter")
+    y = graph.node("Conv", [picture(graph, 1, 1, 49, 10), graph.normal((64, 1, 10, 4), 0.2), graph.uniform((64,), -0.1, 0.1)], kernel_shape=[10, 4],
+                   strides=[2, 2], pads=[4, 1, 5, 2])
+    y = relu(graph, y)
+    for _ in range(4):
+        y = convolution(graph, convolution(graph, y, 64, 64, 3, groups=64, activation=relu), 64, 64, activation=relu)
+    flat = graph.node("Flatten", [pooled(graph, y)], axis=1)
+    graph.node("Gemm", [flat, graph.normal((12, 64), 0.1), graph.uniform((12,), -0.1, 0.1)], ["scores"], transB=1)
+    graph.output("scores", [1, 12])
+    return graph.model()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""int8 models by ONNX Runtime's own static quantiser: QDQ, weights of 8 bits per channel, activations of 8 bits."""
+"""int8 models by ONNX Runtime's own quantisers, static (QDQ, weights and activations of 8 bits) and dynamic."""
 
 import logging
 import pathlib
@@ -15,12 +15,12 @@ SAMPLES = 4  # of noise, to find the ranges of activations
 OPSET = 17   # scales per channel need 13
 
 
-class Noise(CalibrationDataReader):
-    """Seeded pictures of normal noise for the model's one input."""
+class Samples(CalibrationDataReader):
+    """Seeded inputs, as `feeds` makes them of a generator."""
 
-    def __init__(self, name, shape):
+    def __init__(self, feeds):
         generator = np.random.default_rng(7)
-        self._samples = iter([{name: generator.standard_normal(shape, np.float32)} for _ in range(SAMPLES)])
+        self._samples = iter([feeds(generator) for _ in range(SAMPLES)])
 
     def get_next(self):
         return next(self._samples, None)
@@ -44,27 +44,25 @@ def without_softmax(model):
     return model
 
 
-def quantized(model):
-    """The model, whose one input is a picture and whose one output scores classes, in int8."""
+def quantized(model, feeds, is_plain=False):
+    """The model in int8: unsigned activations and weights per channel, or `is_plain`, as who says nothing gets it, signed ones and weights per tensor."""
     model = without_softmax(model)
     if model.opset_import[0].version < OPSET:
         model = version_converter.convert_version(model, OPSET)
-    image = model.graph.input[0]
-    shape = [extent.dim_value for extent in image.type.tensor_type.shape.dim]
     with tempfile.TemporaryDirectory() as folder:
         folded, result = pathlib.Path(folder) / "folded.onnx", pathlib.Path(folder) / "int8.onnx"
         fold(model, folded)
         logging.getLogger().setLevel(logging.ERROR)  # it advises what fold() did
-        quantize_static(folded, result, Noise(image.name, shape), quant_format=QuantFormat.QDQ, per_channel=True,
-                        activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8)
+        quantize_static(folded, result, Samples(feeds), quant_format=QuantFormat.QDQ, per_channel=not is_plain,
+                        activation_type=QuantType.QInt8 if is_plain else QuantType.QUInt8, weight_type=QuantType.QInt8)
         return onnx.load(result)
 
 
-def dynamic(model):
-    """The model with its products' weights in 8 bits and activations quantized as it runs."""
+def dynamic(model, op_type="MatMul"):
+    """The model with the weights of one operator in 8 bits and what these are multiplied with quantized as it runs."""
     with tempfile.TemporaryDirectory() as folder:
         source, result = pathlib.Path(folder) / "f32.onnx", pathlib.Path(folder) / "int8.onnx"
         onnx.save(model, source)
         logging.getLogger().setLevel(logging.ERROR)
-        quantize_dynamic(source, result, weight_type=QuantType.QInt8, per_channel=True, op_types_to_quantize=["MatMul"])
+        quantize_dynamic(source, result, weight_type=QuantType.QInt8, per_channel=True, op_types_to_quantize=[op_type])
         return onnx.load(result)
