@@ -264,7 +264,7 @@ def test_a_function_whose_result_stands_in_another_order(shape):
     text, inputs, constants = conv_case(channels=(shape[1], 40), kernel=1, behind="e = QuantizeLinear(c, sy, zy)\n f = DequantizeLinear(e, sy, zy)\n d = Sigmoid(f)")
     text = text.replace("QuantizeLinear(d, sy, zy)", "QuantizeLinear(d, sd, zd)")
     constants |= {"sd": np.float32(1 / 256), "zd": zero(U8, 0), "w": constants["w"].reshape(40, shape[1], *[1] * (len(shape) - 2))}
-    check(text, {"q": random8(U8, *shape)}, constants, ["onednn.conv.int8", "onednn.pointwise.int8"], 1)
+    check(text, {"q": random8(U8, *shape)}, constants, ["onednn.conv.int8", "onednn.byte_function"], 1)
 
 
 @pytest.mark.parametrize("operator, kernel", [
