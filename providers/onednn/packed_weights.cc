@@ -119,7 +119,7 @@ void PackedWeights::pack(const gantry_host* host, sdk::Choices& choices,
   if (!name.empty()) {
     choices.set("layout", name);
     // Also now: equal layouts may be described in two ways, and the weights are found by one.
-    layout = layout_of(name, plain.desc.get_dims());
+    layout = WeightsLayout(layout_of(name, plain.desc.get_dims()));
   }
   if (is_plain(layout)) layout.reader.clear();
   add(layout, [&] { return Reorder(plain, layout.desc); });

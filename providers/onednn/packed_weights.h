@@ -36,7 +36,7 @@ struct PlainWeights {
 /// The layout that a primitive wants of its weights.
 struct WeightsLayout {
   WeightsLayout() = default;
-  WeightsLayout(Desc layout) : desc(std::move(layout)) {}  // NOLINT(google-explicit-constructor)
+  explicit WeightsLayout(Desc layout) : desc(std::move(layout)) {}
   /// Of a description of a convolution or a product.
   template <class Primitive>
   static WeightsLayout of(const Primitive& primitive) {

@@ -168,12 +168,12 @@ class RecurrentKernel final : public sdk::Kernel {
       made.source = Operand::input(primitive.src_desc(), primitive.src_desc());
       made.target = Operand::output(primitive.dst_desc(), primitive.dst_desc());
       made.scratchpad = Scratchpad(primitive.scratchpad_desc());
-      made.launch =
-          Launch(dnnl::matmul(primitive), {{DNNL_ARG_SRC, made.source.memory()},
-                                           {DNNL_ARG_WEIGHTS, packed_.in(primitive.weights_desc())},
-                                           {DNNL_ARG_BIAS, bias_},
-                                           {DNNL_ARG_DST, made.target.memory()},
-                                           {DNNL_ARG_SCRATCHPAD, made.scratchpad.memory()}});
+      made.launch = Launch(dnnl::matmul(primitive),
+                           {{DNNL_ARG_SRC, made.source.memory()},
+                            {DNNL_ARG_WEIGHTS, packed_.in(WeightsLayout(primitive.weights_desc()))},
+                            {DNNL_ARG_BIAS, bias_},
+                            {DNNL_ARG_DST, made.target.memory()},
+                            {DNNL_ARG_SCRATCHPAD, made.scratchpad.memory()}});
       return made;
     };
     cache.get([] { return FusedVariants(); })
@@ -313,7 +313,7 @@ class RecurrentKernel final : public sdk::Kernel {
     const auto layout = [&] {
       Desc chosen;
       with_threads(args.threads(), [&] { chosen = describe(rows, any_).weights_desc(); });
-      return chosen;
+      return WeightsLayout(chosen);
     };
     packed_.pack(index.host(), args.choices, layout,
                  {desc_f32({form_.input, columns}, Tag::ba), node.input(kW).constant()->data, {}});
