@@ -17,6 +17,9 @@ ONNX = BUILD / "deps" / "onnx"
 ONEDNN = BUILD / "deps" / "onednn"
 RELEASE = BUILD / "release"
 
+# The compiler cache serves every checkout of the same sources: paths within this one are hashed as seen from the build folder.
+COMPILER_CACHE = {"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}
+
 LOG_LINES_SHOWN = 30
 
 
@@ -66,7 +69,7 @@ def build(*options: str, preset: str = "release") -> None:
     start = time.monotonic()
     run("configure", ["cmake", "--preset", preset, *options])
     say(f"build: compiling into build/{preset}")
-    run("build", ["cmake", "--build", "--preset", preset, "--parallel", jobs()], show=True)
+    run("build", ["cmake", "--build", "--preset", preset, "--parallel", jobs()], show=True, env=COMPILER_CACHE)
     say(f"build: done in {duration(time.monotonic() - start)}")
 
 

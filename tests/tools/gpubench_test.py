@@ -155,6 +155,11 @@ def test_what_was_timed_is_told(tmp_path, monkeypatch):
     assert peer_gantry.told_in("gantry warning: one\ngantry info: other\ngantry info: cuda: the fastest of 2\n") == ["warning: one", "cuda: the fastest of 2"]
 
 
+def files_under(folders) -> dict:
+    """Bytes of each file, by path."""
+    return {path: path.read_bytes() for folder in folders for path in folder.rglob("*") if path.is_file()}
+
+
 def test_loading_is_measured_with_empty_caches(tmp_path, monkeypatch):
     if not (FAKE / "libcuda.so.1").exists():
         pytest.skip(f"{FAKE} is not built (-DGANTRY_BUILD_TESTS=ON)")
@@ -165,9 +170,21 @@ def test_loading_is_measured_with_empty_caches(tmp_path, monkeypatch):
     monkeypatch.setenv("LD_LIBRARY_PATH", str(FAKE))
     model, _ = small_graph("y = Softmax(x)", {"x": np.ones((3, 5), np.float32)})
     (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    run, seen = ways.run, []
+
+    def watched_run(way, limit_s):
+        folders = [pathlib.Path(value) for text in way.command[-2:] for value in json.loads(text).values()]
+        before = files_under(folders)
+        result = run(way, limit_s)
+        seen.append((before, files_under(folders)))
+        return result
+
+    monkeypatch.setattr(ways, "run", watched_run)
     found = tool.loads_of(BUILD, tmp_path / "m.onnx", "-", 120)
-    # The first compiles the kernel, the second finds it: in the stand-in that is the host's compiler.
-    assert found.keys() == {"cold", "warm"} and sum(found["cold"]) > 2 * sum(found["warm"]) > 0
+    assert found.keys() == {"cold", "warm"} and all(time > 0 for times in found.values() for time in times)
+    # The first compiles the kernel and the plan, the second finds both and makes nothing.
+    (empty, after_cold), (before_warm, after_warm) = seen
+    assert empty == {} and len({path.parent for path in after_cold}) >= 2 and after_cold == before_warm == after_warm
     assert "no such file" in tool.loads_of(BUILD, tmp_path / "none.onnx", "-", 60)["missing"].lower()
 
 
