@@ -15,6 +15,9 @@ import pytest
 from broken_models import make_model, value
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+from workspace import COMPILER_CACHE  # noqa: E402: the folder of the tools is no package
+
 LIGHT = ROOT / "build" / "models" / "onnx" / "light" / "light_squeezenet.onnx"
 
 SCRIPT = """
@@ -50,7 +53,7 @@ def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     cache = (ROOT / "build" / "release" / "CMakeCache.txt").read_text(encoding="utf-8")
     found = dict(re.findall(r"^(CMAKE_\w+):\w+=(.*)$", cache, re.M))
-    environment = dict(os.environ, CMAKE_EXECUTABLE=found["CMAKE_COMMAND"], CXX=found["CMAKE_CXX_COMPILER"], CC=found["CMAKE_C_COMPILER"])
+    environment = {**os.environ, **COMPILER_CACHE, "CMAKE_EXECUTABLE": found["CMAKE_COMMAND"], "CXX": found["CMAKE_CXX_COMPILER"], "CC": found["CMAKE_C_COMPILER"]}
     run([sys.executable, "-m", "pip", "wheel", ".", "--no-deps", "--no-build-isolation", "--quiet", "--wheel-dir", folder], cwd=ROOT,
         env=environment)
     (file,) = folder.iterdir()
@@ -70,12 +73,13 @@ def environment(wheel, tmp_path_factory):
     return folder
 
 
-def clean_variables():
-    return {name: text for name, text in os.environ.items() if not name.startswith(("PYTHON", "GANTRY", "LD_"))}
+def clean_variables(home):
+    """A user's environment: nothing in it is of this checkout."""
+    return {**{name: text for name, text in os.environ.items() if not name.startswith(("PYTHON", "GANTRY", "LD_"))}, "HOME": str(home)}
 
 
 def test_runs_a_model(environment, tmp_path):
-    said = run([environment / "bin" / "python", "-c", SCRIPT, LIGHT], cwd=tmp_path, env=clean_variables())
+    said = run([environment / "bin" / "python", "-c", SCRIPT, LIGHT], cwd=tmp_path, env=clean_variables(tmp_path))
     assert said.startswith(str(environment))
     assert "('softmaxout_1', (1, 1000, 1, 1))" in said
 
@@ -85,19 +89,19 @@ def test_finds_the_libraries_for_texts(environment, tmp_path):
     node = onnx.helper.make_node("RegexFullMatch", ["x"], ["y"], pattern="a+b")
     model = make_model([node], [value("x", onnx.TensorProto.STRING, (2,))], [value("y", onnx.TensorProto.BOOL, (2,))])
     onnx.save(model, tmp_path / "texts.onnx")
-    assert run([environment / "bin" / "python", "-c", TEXTS, "texts.onnx"], cwd=tmp_path, env=clean_variables()) == "[True, False]\n"
+    assert run([environment / "bin" / "python", "-c", TEXTS, "texts.onnx"], cwd=tmp_path, env=clean_variables(tmp_path)) == "[True, False]\n"
 
 
 def test_finds_the_library_for_digests(environment, tmp_path):
     """It is opened with the first digest: here of a provider that is tried in a process of its own, to remember the verdict by."""
     (tmp_path / "gantry.json").write_text('{"providers": {"probe": "always"}}')
-    variables = {**clean_variables(), "GANTRY_CONFIG": str(tmp_path / "gantry.json"), "GANTRY_PROBE_CACHE": str(tmp_path / "cache")}
+    variables = {**clean_variables(tmp_path), "GANTRY_CONFIG": str(tmp_path / "gantry.json"), "GANTRY_PROBE_CACHE": str(tmp_path / "cache")}
     assert "('cpu', 'ready')" in run([environment / "bin" / "python", "-c", DIGESTS], cwd=tmp_path, env=variables)
     assert any(re.fullmatch(r"[0-9a-f]{64}\.json", file.name) for file in (tmp_path / "cache" / "probes").iterdir())
 
 
 def test_the_command(environment, tmp_path):
-    variables = clean_variables()
+    variables = clean_variables(tmp_path)
     assert "CPU:0" in run([environment / "bin" / "gantry", "devices"], cwd=tmp_path, env=variables)
     report = run([environment / "bin" / "gantry", "doctor"], cwd=tmp_path, env=variables)
     assert str(environment) in report
@@ -105,14 +109,14 @@ def test_the_command(environment, tmp_path):
     assert subprocess.run([environment / "bin" / "gantry", "nonsense"], env=variables, capture_output=True, check=False).returncode == 2
 
 
-def test_carries_what_it_needs(environment):
+def test_carries_what_it_needs(environment, tmp_path):
     """Every shared library but the C and C++ run-time is found inside the package, by what the package itself has built."""
     (package,) = environment.glob("lib/python3*/site-packages/gantry")
     system = re.compile(r"^(linux-vdso|libc|libm|libdl|librt|libpthread|libstdc\+\+|libgcc_s)[-.]")
     files = [*package.glob("_core*.so"), *package.rglob("libgantry*.so"), package / "bin" / "gantry"]
     assert len(files) >= 5
     for file in files:
-        for name, path in re.findall(r"^\s*(\S+) => (.*?) \(0x", run(["ldd", file], env=clean_variables()), re.M):
+        for name, path in re.findall(r"^\s*(\S+) => (.*?) \(0x", run(["ldd", file], env=clean_variables(tmp_path)), re.M):
             assert system.match(name) or path.startswith(str(package)), f"{file.name} takes {name} from {path}"
     licences = {file.name for file in (package / "lib" / "licences").iterdir()}
     assert {"libtbb12", "libopenblas-serial-dev"} <= licences
