@@ -95,6 +95,7 @@ void Artefact::keep(const std::string& claim, const std::string& label,
     if (!sink.given.empty()) old_forms_.emplace(claim, sink.given);
     return;
   }
+  const MutexLock lock(mutex_);
   // Of a form that was refused the blocks are missing too: that is the consequence.
   if (file_ && (fault_.empty() || fault_ == kBlocksMissing)) {
     fault_ = sink.given.empty() ? label + " was not in it"
@@ -110,7 +111,7 @@ std::shared_ptr<const void> Artefact::find(const PackedKey& key, uint64_t size_b
 }
 
 void Artefact::note(const PackedBlock& block) {
-  const std::lock_guard<std::mutex> lock(noting_);
+  const MutexLock lock(mutex_);
   if (!blocks_.emplace(block.key, block).second || !file_ || !fault_.empty()) return;
   if (!file_->find(name_of(block.key))) fault_ = kBlocksMissing;
 }
@@ -119,6 +120,7 @@ void Artefact::restart() {
   claims_.clear();
   forms_.clear();
   old_forms_.clear();
+  const MutexLock lock(mutex_);
   blocks_.clear();
 }
 
@@ -126,6 +128,7 @@ std::vector<ArtefactPart> Artefact::parts() const {
   std::vector<ArtefactPart> parts;
   for (const auto& [name, form] : forms_) parts.push_back({name, form});
   for (const auto& [name, form] : old_forms_) parts.push_back({name, form});
+  const MutexLock lock(mutex_);
   for (const auto& [key, block] : blocks_) {
     parts.push_back(
         {name_of(key), {static_cast<const std::byte*>(block.memory.get()), block.size_bytes}});

@@ -8,12 +8,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "artefact/artefact_file.h"
+#include "base/mutex.h"
 #include "plugin/error.h"
 #include "plugin/packed.h"
 
@@ -38,7 +38,10 @@ class Artefact final : public PackedLedger {
   /// Forgets what was left so far: the compilation begins again.
   void restart();
   /// Why the file has to be written anew; empty: it had everything, and all of it was taken.
-  [[nodiscard]] const std::string& fault() const { return fault_; }
+  [[nodiscard]] std::string fault() const {
+    const MutexLock lock(mutex_);
+    return fault_;
+  }
   /// Everything that is to be kept; valid as long as this.
   [[nodiscard]] std::vector<ArtefactPart> parts() const;
 
@@ -47,9 +50,9 @@ class Artefact final : public PackedLedger {
   std::map<std::string, uint64_t> claims_;  // by description: how many there were
   std::map<std::string, std::vector<std::byte>> forms_;
   std::map<std::string, std::span<const std::byte>> old_forms_;  // in the file, still good
-  std::mutex noting_;
-  std::map<PackedKey, PackedBlock> blocks_;
-  std::string fault_;
+  mutable Mutex mutex_;
+  std::map<PackedKey, PackedBlock> blocks_ GANTRY_GUARDED_BY(mutex_);
+  std::string fault_ GANTRY_GUARDED_BY(mutex_);
 };
 
 }  // namespace gantry

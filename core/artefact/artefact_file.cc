@@ -170,10 +170,11 @@ void ArtefactFile::read() {
   const std::span index = bytes_.subspan(header.index_offset);
   if (sum_of(index) != header.index_sum) damaged("its index is damaged");
   data_ = bytes_.subspan(kDataOffset, header.index_offset - kDataOffset);
-  sums_.resize((data_.size() + kSumChunk - 1) / kSumChunk);
-  if (index.size() - header.json_bytes != sums_.size() * sizeof(uint64_t))
-    damaged("its index is damaged");
-  std::memcpy(sums_.data(), index.data() + header.json_bytes, sums_.size() * sizeof(uint64_t));
+  const uint64_t sums = (data_.size() + kSumChunk - 1) / kSumChunk;
+  if (index.size() - header.json_bytes != sums * sizeof(uint64_t)) damaged("its index is damaged");
+  sums_.resize(sums);
+  if (sums > 0)  // of none there is no address
+    std::memcpy(sums_.data(), index.data() + header.json_bytes, sums * sizeof(uint64_t));
   try {
     const auto* text = reinterpret_cast<const char*>(index.data());
     const json root = json::parse(text, text + header.json_bytes);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "artefact/content_sum.h"
+#include "base/folder.h"
 #include "plugin/discovery/trusted_path.h"
 
 namespace gantry {
@@ -81,11 +82,11 @@ void ArtefactFolder::touch(const fs::path& file) noexcept {
 std::vector<ArtefactEntry> ArtefactFolder::list() const {
   std::vector<ArtefactEntry> entries;
   std::error_code error;
-  for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
+  for (const fs::path& file : list_folder(folder_, error)) {
     struct stat facts = {};
-    if (at->path().extension() != kArtefactSuffix || !is_regular(at->path(), facts)) continue;
+    if (file.extension() != kArtefactSuffix || !is_regular(file, facts)) continue;
     entries.push_back(
-        {at->path(), static_cast<uint64_t>(facts.st_size), static_cast<int64_t>(facts.st_mtime)});
+        {file, static_cast<uint64_t>(facts.st_size), static_cast<int64_t>(facts.st_mtime)});
   }
   std::sort(entries.begin(), entries.end(),
             [](const auto& a, const auto& b) { return a.used_s > b.used_s; });
@@ -100,13 +101,11 @@ void ArtefactFolder::make_room(uint64_t limit_bytes, uint64_t coming_bytes,
                     std::to_string(limit_bytes) + "; raise session.artefact_cache_limit_bytes");
   }
   std::error_code error;
-  for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
+  for (const fs::path& file : list_folder(folder_, error)) {
     struct stat facts = {};
-    const bool is_draft =
-        at->path().stem().extension() == kArtefactSuffix && is_regular(at->path(), facts);
-    const bool is_notes = at->path().filename().string().ends_with(kNotesSuffix);
-    if (is_draft && !is_notes && now_s() - facts.st_mtime > kDraftSeconds)
-      remove_with_notes(at->path());
+    const bool is_draft = file.stem().extension() == kArtefactSuffix && is_regular(file, facts);
+    const bool is_notes = file.filename().string().ends_with(kNotesSuffix);
+    if (is_draft && !is_notes && now_s() - facts.st_mtime > kDraftSeconds) remove_with_notes(file);
   }
   uint64_t total = coming_bytes;
   for (const ArtefactEntry& entry : list()) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace gantry {
 namespace {
@@ -16,7 +17,7 @@ void store_packed(void* data, size_t index, uint32_t bits, uint8_t code) {
   fill_packed(data, index, bits, code);
 }
 
-// Eight packed elements fill whole bytes; what is left of a stretch goes one by one.
+// Eight packed elements fill whole bytes; what is left of a segment goes one by one.
 void copy_packed(const void* from, size_t source, void* to, size_t target, size_t length,
                  uint32_t bits) {
   size_t done = 0;
@@ -51,6 +52,46 @@ void copy_elements(const gantry_value& from, Stretches source, gantry_value& to,
           static_cast<uint64_t>(length) * size);
     }
   }
+}
+
+bool are_plain_bools(const void* data, uint64_t size_bytes) noexcept {
+  const auto* bytes = static_cast<const uint8_t*>(data);
+  uint8_t bits = 0;
+  for (uint64_t i = 0; i < size_bytes; ++i) bits = static_cast<uint8_t>(bits | bytes[i]);
+  return bits <= 1;
+}
+
+void make_plain_bools(void* data, uint64_t size_bytes) noexcept {
+  auto* bytes = static_cast<uint8_t*>(data);
+  for (uint64_t i = 0; i < size_bytes; ++i) bytes[i] = bytes[i] != 0 ? 1 : 0;
+}
+
+ValueRef with_plain_bools(ValueRef value) {
+  if (!value) return value;
+  if (value->kind == GANTRY_KIND_TENSOR) {
+    const bool is_plain = value->dtype != DType::kBool || value->home ||
+                          are_plain_bools(value->view.data, value->view.size_bytes);
+    if (is_plain) return value;
+    ValueRef copy = copy_tensor(*value);
+    make_plain_bools(copy->view.data, copy->view.size_bytes);
+    return copy;
+  }
+  // Rows of a table are no bools.
+  if (value->rows || (value->dtype != DType::kBool && value->dtype != DType::kUndefined))
+    return value;
+  std::shared_ptr<gantry_value> changed;
+  for (size_t i = 0; i < value->items.size(); ++i) {
+    ValueRef item = with_plain_bools(value->items[i]);
+    if (item == value->items[i]) continue;
+    if (!changed) {
+      changed = std::make_shared<gantry_value>();
+      changed->kind = value->kind;
+      changed->dtype = value->dtype;
+      changed->items = value->items;
+    }
+    changed->items[i] = std::move(item);
+  }
+  return changed ? changed : value;
 }
 
 }  // namespace gantry

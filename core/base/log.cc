@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/names.h"
+#include "base/process_state.h"
 #include "gantry/error.h"
 
 namespace gantry {
@@ -71,6 +72,8 @@ spdlog::sink_ptr standard_error() {
 }
 
 struct Log {
+  static constexpr ProcessState kState = ProcessState::kLog;
+
   std::shared_ptr<spdlog::sinks::dist_sink_mt> target;  // holds the sink in use, and a lock for it
   spdlog::logger logger;
 
@@ -85,11 +88,7 @@ struct Log {
   }
 };
 
-// Never destroyed: providers may log while the process ends.
-Log& the_log() {
-  static auto* const instance = new Log();
-  return *instance;
-}
+Log& the_log() { return process_state<Log>(); }
 
 }  // namespace
 

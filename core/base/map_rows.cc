@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/map_rows.h"
-
+// How a table of values is read as the maps of a sequence.
 #include <gantry/error.h>
 
 #include <memory>
+#include <mutex>
 #include <utility>
+
+#include "base/value.h"
 
 namespace gantry {
 

@@ -59,6 +59,14 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
   return nearest;
 }
 
+std::string nearest_device_type(std::string_view name, const std::vector<std::string>& types) {
+  if (edit_distance(name, "GPU") > 0) return nearest_name(name, types);  // as they are typed
+  for (const char* type : {"CUDA", "ROCM", "HIP", "SYCL", "XPU", "OPENCL", "VULKAN", "WEBGPU"}) {
+    if (std::find(types.begin(), types.end(), type) != types.end()) return type;
+  }
+  return {};
+}
+
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates) {
   const std::string nearest = nearest_name(name, candidates);
   return nearest.empty() ? std::string() : " Did you mean \"" + nearest + "\"?";

@@ -13,6 +13,10 @@ namespace gantry {
 /// if none is near.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates);
 
+/// The same of device types: for "GPU" the type that a maker's library gives its GPUs, and never
+/// "CPU".
+std::string nearest_device_type(std::string_view name, const std::vector<std::string>& types);
+
 /// ` Did you mean "x"?` for the nearest candidate, or nothing.
 std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates);
 

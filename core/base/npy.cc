@@ -193,6 +193,7 @@ std::string parse_string(const char* item, const NpyHeader& header) {
     text.resize(text.find_last_not_of('\0') + 1);
     return text;
   }
+  if (header.item_count == 0) return text;
   std::vector<uint32_t> points(header.item_count);
   std::memcpy(points.data(), item, 4 * points.size());
   while (!points.empty() && points.back() == 0) points.pop_back();
@@ -313,6 +314,12 @@ ValueRef parse_npy(std::span<const std::byte> file, DType expected) {
     fail_npy("the .npy file announces " + describe(dtype, header.shape) + ", " +
              std::to_string(count) + " elements of " + std::to_string(item_bytes) +
              " bytes; found " + std::to_string(available) + " bytes");
+  }
+  // Strings of no characters take no bytes of the file, and memory all the same.
+  constexpr uint64_t kMostEmpty = uint64_t{1} << 20;
+  if (item_bytes == 0 && count > kMostEmpty) {
+    fail_npy("the .npy file announces " + std::to_string(count) +
+             " strings of 0 characters; at most " + std::to_string(kMostEmpty) + " are read");
   }
   const char* items = reinterpret_cast<const char*>(file.data()) + header.data_offset;
   const FileOrder order(header);

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/map_rows.h"
 #include "base/value.h"
 
 namespace gantry {

@@ -66,7 +66,7 @@ Trace::Buffer& Trace::buffer() noexcept {
   if (known_trace == id_) [[likely]]
     return *known;
   const auto thread = static_cast<uint32_t>(gettid());
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   auto found = std::find_if(buffers_.begin(), buffers_.end(),
                             [&](const auto& buffer) { return buffer->thread == thread; });
   if (found == buffers_.end()) {
@@ -153,20 +153,20 @@ void Trace::close() noexcept {
 }
 
 uint32_t Trace::add_track(TraceTrack track) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   tracks_.push_back(std::move(track));
   return static_cast<uint32_t>(tracks_.size() - 1);
 }
 
 std::vector<TraceTrack> Trace::tracks() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return tracks_;
 }
 
 void Trace::read(const std::function<void(uint32_t thread, const TraceRecord&)>& take) const {
   std::vector<const Buffer*> buffers;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& buffer : buffers_) buffers.push_back(buffer.get());
   }
   for (const Buffer* buffer : buffers) {
@@ -184,7 +184,7 @@ void Trace::read(const std::function<void(uint32_t thread, const TraceRecord&)>&
 }
 
 uint64_t Trace::dropped() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   uint64_t dropped = 0;
   for (const auto& buffer : buffers_) dropped += buffer->dropped.load(std::memory_order_relaxed);
   return dropped;

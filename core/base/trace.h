@@ -11,17 +11,18 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
+
 namespace gantry {
 
 enum class TraceKind : uint32_t {
   kSpan,    ///< named by its payload: name, a zero byte, details
-  kStep,    ///< a step of a program; payload: numbers, see schedule/step_trace.h
+  kStep,    ///< a step of a program; payload: numbers, see run/step_trace.h
   kPart,    ///< a part of a step on one thread of the pool; payload: first item, one past the last
   kDevice,  ///< a step on the stream of a device; payload: 0, or as of kReplay
   kReplay,  ///< steps that were launched as one; subject: the first; payload: how many
@@ -96,9 +97,9 @@ class Trace {
   const uint64_t start_ns_;
   const uint64_t most_chunks_;
   std::atomic<uint64_t> chunks_ = 0;
-  mutable std::mutex mutex_;  // of what follows
-  std::vector<std::unique_ptr<Buffer>> buffers_;
-  std::vector<TraceTrack> tracks_;
+  mutable Mutex mutex_;
+  std::vector<std::unique_ptr<Buffer>> buffers_ GANTRY_GUARDED_BY(mutex_);
+  std::vector<TraceTrack> tracks_ GANTRY_GUARDED_BY(mutex_);
 };
 
 /// A span from here to the end of the block; nothing if `trace` is null or keeps no records.

@@ -14,8 +14,7 @@
 #include <utility>
 
 #include "base/alignment.h"
-#include "base/kept_blocks.h"
-#include "base/map_rows.h"
+#include "base/block_cache.h"
 
 namespace gantry {
 namespace {

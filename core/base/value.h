@@ -10,24 +10,24 @@
 #include <gantry/tensor.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace gantry {
-class DeviceTable;
 class MapRows;
 
-/// The device that a tensor of the caller's is in the memory of.
+/// The device that a tensor of the caller's is in the memory of. Made by run/resident, whose own
+/// type derives from it and keeps the device open.
 struct DeviceHome {
   Device device;
-  const gantry_device* handle = nullptr;       ///< as its provider opened it
-  std::shared_ptr<const DeviceTable> devices;  ///< keeps the device open
-  uint32_t space = 0;                          ///< of the device in `devices`
-  std::optional<DlpackDevice> dlpack;          ///< nothing: other libraries cannot use its memory
+  const gantry_device* handle = nullptr;  ///< as its provider opened it
+  std::optional<DlpackDevice> dlpack;     ///< nothing: other libraries cannot use its memory
   /// Another library was given the memory, and may have work under way on it that we know nothing
   /// of.
   mutable std::atomic<bool> was_lent{false};
@@ -87,6 +87,27 @@ void drop_pages(const gantry_value& value) noexcept;
 /// "float32[2,3]", "sequence(int64)": for messages.
 std::string describe(const gantry_value& value);
 std::string describe(DType dtype, const std::vector<int64_t>& shape);
+
+/// The maps of a sequence that were made together: the rows of one table of values, with the same
+/// keys. They stay a table until somebody asks for one of them. Immutable, any thread.
+class MapRows {
+ public:
+  /// keys: [C]; values: [N, C], numbers of whole bytes. Requires both to be shared already (see
+  /// share()). INVALID_ARGUMENT: other shapes, or another element type.
+  MapRows(ValueRef keys, ValueRef values);
+
+  [[nodiscard]] size_t count() const { return static_cast<size_t>(values_->shape[0]); }
+  [[nodiscard]] const ValueRef& keys() const { return keys_; }
+  [[nodiscard]] const ValueRef& values() const { return values_; }
+  /// The maps one by one, views of the table; made when first asked for.
+  [[nodiscard]] const std::vector<ValueRef>& maps() const;
+
+ private:
+  ValueRef keys_;
+  ValueRef values_;
+  mutable std::once_flag are_made_;
+  mutable std::vector<ValueRef> maps_;
+};
 
 /// Host memory aligned to 64 bytes, to be freed with std::free. Large blocks ask for huge pages,
 /// middle ones have their pages at once: whoever asks is to write to all of it.

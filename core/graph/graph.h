@@ -5,7 +5,7 @@
 // thread at a time; read-only use may be shared.
 #pragma once
 
-#include <gantry/session.h>
+#include <gantry/tensor.h>
 
 #include <cstdint>
 #include <memory>

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/alignment.h"
+#include "base/elements.h"
 
 namespace gantry {
 namespace {
@@ -223,7 +224,7 @@ class ImageReader {
     if (offset > memory.size() || size > memory.size() - offset) fail("a constant is cut");
     ValueRef value = view_tensor(dtype, std::move(shape), memory.data() + offset, size, owner);
     value->is_mapped = owner != nullptr;
-    return value;
+    return with_plain_bools(std::move(value));
   }
 
   GraphValue* read_value(const Graph& graph) {

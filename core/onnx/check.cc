@@ -3,6 +3,8 @@
 
 #include <gantry/error.h>
 
+#include <algorithm>
+#include <map>
 #include <onnx/checker.h>
 #include <optional>
 #include <stdexcept>
@@ -13,6 +15,7 @@
 
 #include "onnx/library_message.h"
 #include "onnx/order.h"
+#include "onnx/schema.h"
 #include "onnx/schema_store.h"
 
 namespace gantry {
@@ -31,6 +34,15 @@ std::vector<onnx::TypeProto::Tensor*> unranked_values(onnx::ModelProto& model) {
     for (auto& output : *graph.mutable_output()) collect(output);
   });
   return unranked;
+}
+
+// Outputs of the main graph without a type, which inference is to find; the checker asks for one.
+std::vector<onnx::ValueInfoProto*> untyped_outputs(onnx::ModelProto& model) {
+  std::vector<onnx::ValueInfoProto*> untyped;
+  for (onnx::ValueInfoProto& output : *model.mutable_graph()->mutable_output()) {
+    if (output.type().value_case() == onnx::TypeProto::VALUE_NOT_SET) untyped.push_back(&output);
+  }
+  return untyped;
 }
 
 // The library's checker with our schemas: its function for whole models takes its own registry.
@@ -61,13 +73,47 @@ void run_checker(const onnx::ModelProto& model) {
   }
   onnx::checker::CheckerContext context;
   context.set_schema_registry(&SchemaStore::instance());
-  context.set_ir_version(static_cast<int>(model.ir_version()));
+  // Below, the checker wants each initializer among the inputs (leniencies.h).
+  constexpr int64_t kConstantsNeedNoInput = 4;
+  context.set_ir_version(static_cast<int>(std::max(model.ir_version(), kConstantsNeedNoInput)));
   context.set_opset_imports(opsets);
   const onnx::checker::LexicalScopeContext scope;
   onnx::checker::check_graph(model.graph(), context, scope);
   constexpr int64_t kHasFunctions = 8;
   if (model.ir_version() >= kHasFunctions)
     onnx::checker::check_model_local_functions(model, context, scope);
+}
+
+// The library's checker asks this of single inputs alone.
+void check_variadic_inputs(const onnx::NodeProto& node, const std::map<std::string, int>& opsets) {
+  const auto opset = opsets.find(normal_domain(node.domain()));
+  if (opset == opsets.end()) return;
+  const onnx::OpSchema* schema =
+      SchemaStore::instance().GetSchema(node.op_type(), opset->second, opset->first);
+  if (!schema || schema->inputs().empty()) return;
+  const onnx::OpSchema::FormalParameter& last = schema->inputs().back();
+  if (last.GetOption() != onnx::OpSchema::Variadic) return;
+  for (int i = static_cast<int>(schema->inputs().size()) - 1; i < node.input_size(); ++i) {
+    if (!node.input(i).empty()) continue;
+    throw Error(Code::kInvalidModel, node.op_type() + " \"" + node.name() + "\": input " +
+                                         std::to_string(i) + " is left out, which \"" +
+                                         last.GetName() +
+                                         "\" of any number of inputs does not allow");
+  }
+}
+
+void check_variadic_inputs(onnx::ModelProto& model) {
+  const auto check_nodes = [](auto& nodes, const std::map<std::string, int>& opsets) {
+    for (onnx::NodeProto& node : nodes) {
+      check_variadic_inputs(node, opsets);
+      onnx::for_each_body(node, [&](const onnx::GraphProto& body) {
+        for (const onnx::NodeProto& inner : body.node()) check_variadic_inputs(inner, opsets);
+      });
+    }
+  };
+  check_nodes(*model.mutable_graph()->mutable_node(), read_opsets(model.opset_import()));
+  for (onnx::FunctionProto& function : *model.mutable_functions())
+    check_nodes(*function.mutable_node(), read_opsets(function.opset_import()));
 }
 
 }  // namespace
@@ -93,6 +139,9 @@ void check_model(onnx::ModelProto& model, const std::vector<Payload>& payloads) 
     tensor->clear_dims();
     tensor->add_dims(0);
   }
+  const std::vector<onnx::ValueInfoProto*> untyped = untyped_outputs(model);
+  for (onnx::ValueInfoProto* output : untyped)
+    output->mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
   const std::vector<onnx::TypeProto::Tensor*> unranked = unranked_values(model);
   for (onnx::TypeProto::Tensor* type : unranked) type->mutable_shape();
   std::optional<std::string> problem;
@@ -102,8 +151,10 @@ void check_model(onnx::ModelProto& model, const std::vector<Payload>& payloads) 
     problem = error.what();
   }
   for (onnx::TypeProto::Tensor* type : unranked) type->clear_shape();
+  for (onnx::ValueInfoProto* output : untyped) output->clear_type();
   for (auto& [tensor, dims] : shown) tensor->mutable_dims()->Swap(&dims);
   if (problem) reject_model("checker", *problem);
+  check_variadic_inputs(model);
 }
 
 }  // namespace gantry

@@ -10,7 +10,7 @@
 #include <string>
 #include <system_error>
 
-#include "onnx/mapped_file.h"
+#include "base/mapped_file.h"
 
 namespace gantry {
 namespace {
@@ -23,8 +23,8 @@ struct DataEntry {
 
 class Mapper {
  public:
-  Mapper(const std::filesystem::path& folder, std::vector<Payload>& payloads)
-      : folder_(folder), payloads_(payloads) {}
+  Mapper(const std::filesystem::path& folder, FileAccess access, std::vector<Payload>& payloads)
+      : folder_(folder), access_(access), payloads_(payloads) {}
 
   void map(onnx::TensorProto& tensor) {
     const std::string subject = "external data of tensor \"" + tensor.name() + "\"";
@@ -87,6 +87,8 @@ class Mapper {
     }
     const auto known = files_.find(location);
     if (known != files_.end()) return known->second;
+    if (location.find('\0') != std::string::npos)
+      fail("the location must be a file's name; found one with a NUL in it");
     if (std::filesystem::path(location).is_absolute()) {
       fail("the location must be relative to the model's folder; found \"" + location + "\"");
     }
@@ -99,14 +101,22 @@ class Mapper {
     // Symbolic links are resolved before the test; what is opened is the resolved path.
     const std::filesystem::path wanted = std::filesystem::weakly_canonical(base / location, error);
     if (error) fail("\"" + location + "\" cannot be resolved: " + error.message());
-    const auto [rest, unused] =
-        std::mismatch(base.begin(), base.end(), wanted.begin(), wanted.end());
+    require_within(base, wanted, location);
+    std::shared_ptr<const MappedFile> file = MappedFile::open(wanted, access_);
+    // Folders may have been replaced by links meanwhile: what counts is what was opened.
+    if (!file->resolved_path().empty()) require_within(base, file->resolved_path(), location);
+    return files_[location] = std::move(file);
+  }
+
+  static void require_within(const std::filesystem::path& base, const std::filesystem::path& file,
+                             const std::string& location) {
+    const auto [rest, unused] = std::mismatch(base.begin(), base.end(), file.begin(), file.end());
     if (rest != base.end())
       fail("\"" + location + "\" is outside the model's folder, where it must be");
-    return files_[location] = MappedFile::open(wanted);
   }
 
   const std::filesystem::path folder_;
+  const FileAccess access_;
   std::vector<Payload>& payloads_;
   std::map<std::string, std::shared_ptr<const MappedFile>> files_;
 };
@@ -114,8 +124,9 @@ class Mapper {
 }  // namespace
 
 std::vector<std::shared_ptr<const MappedFile>> map_external_data(
-    onnx::ModelProto& model, const std::filesystem::path& folder, std::vector<Payload>& payloads) {
-  Mapper mapper(folder, payloads);
+    onnx::ModelProto& model, const std::filesystem::path& folder, FileAccess access,
+    std::vector<Payload>& payloads) {
+  Mapper mapper(folder, access, payloads);
   onnx::for_each_tensor(model, [&](onnx::TensorProto& tensor) {
     if (tensor.data_location() == onnx::TensorProto::EXTERNAL) mapper.map(tensor);
   });

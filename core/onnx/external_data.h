@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "onnx/mapped_file.h"
+#include "base/mapped_file.h"
 #include "onnx/payload.h"
 
 namespace gantry {
@@ -17,6 +17,7 @@ namespace gantry {
 /// leaves the folder (also through a symbolic link), is no regular file, or holds fewer bytes than
 /// the tensor needs. Names tensor and location. Returns the files.
 std::vector<std::shared_ptr<const MappedFile>> map_external_data(
-    onnx::ModelProto& model, const std::filesystem::path& folder, std::vector<Payload>& payloads);
+    onnx::ModelProto& model, const std::filesystem::path& folder, FileAccess access,
+    std::vector<Payload>& payloads);
 
 }  // namespace gantry

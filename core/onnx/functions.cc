@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "onnx/bodies/body_text.h"
-#include "onnx/bodies/recurrent_body.h"
 #include "onnx/gradient/gradient.h"
 #include "onnx/payload.h"
 #include "onnx/schema.h"
@@ -116,8 +115,7 @@ class CallBodies {
       const FunctionCall call = call_of(own);
       const bool is_call = call.domain == kCallBodies || is_gradient(call) ||
                            (find_local(model_, call) && wanted_(call));
-      const bool is_replaced = !is_call && call.domain.empty() &&
-                               (replace(graph, own, call, types) || unroll(own, call, types));
+      const bool is_replaced = !is_call && call.domain.empty() && replace(graph, own, call, types);
       has_calls = has_calls || is_call || is_replaced;
     }
     return has_calls;
@@ -143,18 +141,6 @@ class CallBodies {
                             : build(node, call, types);
     if (body) put(node, call, local != nullptr, *body);
     return body.has_value();
-  }
-
-  // A recurrent layer in its steps. False: it is none.
-  bool unroll(onnx::NodeProto& node, const FunctionCall& call, const ValueTypes& types) {
-    if (opsets_.at("") < 13) return false;
-    const std::vector<onnx::TypeProto> inputs = input_types(node, types);
-    std::optional<onnx::FunctionProto> body =
-        unrolled_layer(node, onnx::FunctionBodyBuildContextImpl(node, inputs));
-    if (!body) return false;
-    put(node, call, /*is_local=*/false, *body);
-    node.clear_attribute();  // the body has them in it
-    return true;
   }
 
   // Makes the node a call of `body`, which the model gets.
@@ -271,18 +257,60 @@ void restore_part_names(onnx::ModelProto& model) {
   });
 }
 
+// Defaults are copied into each call that leaves them out: those that would grow without end.
+void check_default_attributes(onnx::ModelProto& model) {
+  for (onnx::FunctionProto& function : *model.mutable_functions()) {
+    for (onnx::AttributeProto& value : *function.mutable_attribute_proto()) {
+      const auto check = [&](const onnx::GraphProto& graph) {
+        for (const onnx::NodeProto& node : graph.node()) {
+          if (!find_local(model, call_of(node))) continue;
+          throw Error(Code::kUnsupported, "function " + function.name() +
+                                              ": the default of attribute " + value.name() +
+                                              " is a graph that calls function " + node.op_type() +
+                                              ", expected one that calls no function of the model");
+        }
+      };
+      if (value.has_g()) onnx::for_each_graph(*value.mutable_g(), check);
+      for (onnx::GraphProto& body : *value.mutable_graphs()) onnx::for_each_graph(body, check);
+    }
+  }
+}
+
+// Adds what a default takes in one call; refuses a model whose copies grow too large.
+void count_default(const onnx::AttributeProto& value, uint64_t& copied_bytes) {
+  constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+  copied_bytes += value.ByteSizeLong();
+  if (copied_bytes <= kMostBytes) return;
+  throw Error(Code::kUnsupported, "attribute " + value.name() +
+                                      " of a function: the defaults of attributes that calls leave "
+                                      "out take more than " +
+                                      std::to_string(kMostBytes) +
+                                      " bytes together; have the exporter make large ones inputs");
+}
+
 }  // namespace
 
 void add_default_attributes(onnx::ModelProto& model) {
-  const auto complete = [](onnx::NodeProto& node, const std::map<std::string, int>& opsets) {
+  check_default_attributes(model);
+  uint64_t copied_bytes = 0;
+  const auto add_absent = [&](onnx::NodeProto& node, const std::string& name,
+                              const onnx::AttributeProto& value) {
+    const auto has_name = [&name](const auto& given) { return given.name() == name; };
+    if (std::any_of(node.attribute().begin(), node.attribute().end(), has_name)) return;
+    count_default(value, copied_bytes);
+    *node.add_attribute() = value;
+    node.mutable_attribute()->rbegin()->set_name(name);
+  };
+  const auto complete = [&](onnx::NodeProto& node, const std::map<std::string, int>& opsets) {
+    if (const onnx::FunctionProto* local = find_local(model, call_of(node))) {
+      for (const onnx::AttributeProto& value : local->attribute_proto())
+        add_absent(node, value.name(), value);
+      return;
+    }
     const onnx::OpSchema* schema = find_schema(opsets, call_of(node));
     if (!schema || !schema->HasFunction()) return;
     for (const auto& [name, attribute] : schema->attributes()) {
-      const auto has_name = [&name = name](const auto& given) { return given.name() == name; };
-      if (!attribute.default_value.has_type()) continue;  // there is no default
-      if (std::any_of(node.attribute().begin(), node.attribute().end(), has_name)) continue;
-      *node.add_attribute() = attribute.default_value;
-      node.mutable_attribute()->rbegin()->set_name(name);
+      if (attribute.default_value.has_type()) add_absent(node, name, attribute.default_value);
     }
   };
   const std::map<std::string, int> opsets = read_opsets(model.opset_import());

@@ -13,8 +13,8 @@
 
 namespace gantry {
 
-/// Writes the defaults of absent attributes into calls of operators whose schema has a body: the
-/// body refers to them, and the library binds only what the call says.
+/// Writes the defaults of absent attributes into calls of functions of the model and of operators
+/// whose schema has a body: the body refers to them, and the library binds only what the call says.
 void add_default_attributes(onnx::ModelProto& model);
 
 /// True if a call has a body: a function of the model, one in the operator's schema under this

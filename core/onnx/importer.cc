@@ -116,10 +116,37 @@ void check_extents(const onnx::ValueInfoProto& info) {
   }
 }
 
+bool fits(const gantry_value& value, const TypeInfo& type) {
+  if (type.kind != Kind::kTensor || value.dtype != type.dtype) return false;
+  if (!type.has_rank) return true;
+  return std::equal(type.shape.begin(), type.shape.end(), value.shape.begin(), value.shape.end(),
+                    [](int64_t declared, int64_t own) { return declared < 0 || declared == own; });
+}
+
+void set_initial(GraphValue& input, const ValueRef& value) {
+  if (!fits(*value, input.type)) {
+    throw Error(Code::kInvalidModel, "initializer \"" + input.name + "\" is " + describe(*value) +
+                                         ", the input of that name " +
+                                         describe(input.type.dtype, input.type.shape) +
+                                         " (-1: any extent); they must agree");
+  }
+  input.initial = value;
+}
+
 class GraphImporter {
  public:
   GraphImporter(Context& context, const onnx::GraphProto& proto, GraphImporter* outer)
       : context_(context), proto_(proto), outer_(outer), graph_(std::make_unique<Graph>()) {}
+
+  /// Before run(). They come first, so that they keep their names.
+  void add_unread_inputs(const std::vector<ConstantInput>& inputs) {
+    for (const ConstantInput& input : inputs) {
+      check_extents(input.info);
+      TypeInfo type = read_type(input.info.type());
+      check_size(input.info.name(), type);
+      unread_.push_back({graph_->add_value(input.info.name(), std::move(type)), input.position});
+    }
+  }
 
   std::unique_ptr<Graph> run() {
     graph_->name = proto_.name();
@@ -130,9 +157,13 @@ class GraphImporter {
       check_extents(info);
       graph_->inputs.push_back(define(info.name()));
     }
+    for (const UnreadInput& input : unread_)
+      graph_->inputs.insert(graph_->inputs.begin() + input.position, input.value);
     for (const auto& tensor : proto_.initializer()) {
       add_constant(tensor.name(), to_value(tensor, context_.payloads));
     }
+    for (const UnreadInput& input : unread_)
+      set_initial(*input.value, values_.at(input.value->name)->constant);
     for (const auto& sparse : proto_.sparse_initializer()) {
       add_constant(sparse.values().name(), to_value(sparse, context_.payloads));
     }
@@ -147,6 +178,10 @@ class GraphImporter {
   struct Capture {
     GraphValue* outer;
     GraphValue* inner;
+  };
+  struct UnreadInput {
+    GraphValue* value;
+    int position;
   };
 
   GraphValue* define(const std::string& name) {
@@ -289,14 +324,8 @@ class GraphImporter {
   TypeMap types_;
   std::unordered_map<std::string, GraphValue*> values_;
   std::vector<Capture> captures_;
+  std::vector<UnreadInput> unread_;  // of the main graph, by position
 };
-
-bool fits(const gantry_value& value, const TypeInfo& type) {
-  if (type.kind != Kind::kTensor || value.dtype != type.dtype) return false;
-  if (!type.has_rank) return true;
-  return std::equal(type.shape.begin(), type.shape.end(), value.shape.begin(), value.shape.end(),
-                    [](int64_t declared, int64_t own) { return declared < 0 || declared == own; });
-}
 
 void set_initial(Graph& graph, const onnx::TensorProto& tensor,
                  const std::vector<Payload>& payloads) {
@@ -304,25 +333,22 @@ void set_initial(Graph& graph, const onnx::TensorProto& tensor,
                                   [&](const auto* value) { return value->name == tensor.name(); });
   if (input == graph.inputs.end())
     throw Error(Code::kInternal, "there is no input \"" + tensor.name() + "\" for its initializer");
-  ValueRef value = to_value(tensor, payloads);
-  if (!fits(*value, (*input)->type)) {
-    throw Error(Code::kInvalidModel, "initializer \"" + tensor.name() + "\" is " +
-                                         describe(*value) + ", the input of that name " +
-                                         describe((*input)->type.dtype, (*input)->type.shape) +
-                                         " (-1: any extent); they must agree");
-  }
+  const ValueRef value = to_value(tensor, payloads);
   // A run's inputs are aligned; the bytes of a mapped file need not be.
-  (*input)->initial = is_aligned(*value) ? std::move(value) : copy_tensor(*value);
+  set_initial(**input, is_aligned(*value) ? value : copy_tensor(*value));
 }
 
 }  // namespace
 
 std::unique_ptr<Graph> import_graph(const onnx::ModelProto& model,
                                     const std::vector<onnx::TensorProto>& defaults,
+                                    const std::vector<ConstantInput>& constants,
                                     const std::map<std::string, int>& opsets,
                                     const std::vector<Payload>& payloads) {
   Context context{opsets, payloads, {}};
-  std::unique_ptr<Graph> graph = GraphImporter(context, model.graph(), nullptr).run();
+  GraphImporter importer(context, model.graph(), nullptr);
+  importer.add_unread_inputs(constants);
+  std::unique_ptr<Graph> graph = importer.run();
   for (const onnx::TensorProto& tensor : defaults) set_initial(*graph, tensor, payloads);
   graph->renumber();
   verify(*graph, true);

@@ -8,16 +8,19 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "onnx/normalize.h"
 #include "onnx/payload.h"
 
 namespace gantry {
 
 /// The main graph. Initializers become constants; bodies get constants of their own for the outer
 /// ones they read, and captures for other outer values. `defaults` are the initial values of the
-/// inputs that they name. INVALID_MODEL: a tensor that does not match its shape or its input, a
-/// shape too large, a value that is not defined.
+/// inputs that they name. `constants` become inputs that nothing reads; their initial values are
+/// the initializers of their names, which nodes read under other names. INVALID_MODEL: a tensor
+/// that does not match its shape or its input, a shape too large, a value that is not defined.
 std::unique_ptr<Graph> import_graph(const onnx::ModelProto& model,
                                     const std::vector<onnx::TensorProto>& defaults,
+                                    const std::vector<ConstantInput>& constants,
                                     const std::map<std::string, int>& opsets,
                                     const std::vector<Payload>& payloads);
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -149,10 +150,50 @@ std::optional<std::string> try_infer(onnx::ModelProto& model, bool propagate_dat
   return std::nullopt;
 }
 
+void note_wrong_shape(FaultLog* log, std::string subject) {
+  if (log) log->note(Fault::kWrongShape, std::move(subject));
+}
+
+// Gives outputs without a type the one that was inferred, or that an input or an initializer of
+// that name has.
+void type_outputs(onnx::GraphProto& graph) {
+  std::unordered_map<std::string_view, onnx::TypeProto> types;
+  const auto is_untyped = [](const onnx::ValueInfoProto& info) {
+    return info.type().value_case() == onnx::TypeProto::VALUE_NOT_SET;
+  };
+  for (const onnx::ValueInfoProto& output : graph.output()) {
+    if (is_untyped(output)) types[output.name()];
+  }
+  if (types.empty()) return;
+  const auto take = [&](const std::string& name, const onnx::TypeProto& type) {
+    const auto wanted = types.find(name);
+    if (wanted != types.end()) wanted->second = type;
+  };
+  for (const auto& info : graph.value_info()) take(info.name(), info.type());
+  for (const auto& input : graph.input()) take(input.name(), input.type());
+  for (const auto& tensor : graph.initializer()) {
+    onnx::TypeProto type;
+    type.mutable_tensor_type()->set_elem_type(tensor.data_type());
+    auto* shape = type.mutable_tensor_type()->mutable_shape();
+    for (const int64_t extent : tensor.dims()) shape->add_dim()->set_dim_value(extent);
+    take(tensor.name(), type);
+  }
+  for (onnx::ValueInfoProto& output : *graph.mutable_output()) {
+    if (!is_untyped(output)) continue;
+    const onnx::TypeProto& type = types.at(output.name());
+    if (type.value_case() == onnx::TypeProto::VALUE_NOT_SET) {
+      output.clear_type();
+    } else {
+      *output.mutable_type() = type;
+    }
+  }
+}
+
 // What the model's outputs that no node reads declare, without which their shapes are inferred.
 class DeclaredOutputs {
  public:
-  explicit DeclaredOutputs(onnx::ModelProto& model) : graph_(*model.mutable_graph()) {
+  DeclaredOutputs(onnx::ModelProto& model, FaultLog* log)
+      : graph_(*model.mutable_graph()), log_(log) {
     std::unordered_set<std::string_view> read;
     onnx::for_each_graph(graph_, [&](const onnx::GraphProto& graph) {
       for (const auto& node : graph.node()) read.insert(node.input().begin(), node.input().end());
@@ -181,6 +222,7 @@ class DeclaredOutputs {
         onnx::shape_inference::checkShapesAndTypes(output.type(), declared);
         onnx::shape_inference::mergeShapesAndTypes(output.type(), &declared);
       } catch (const std::exception&) {
+        note_wrong_shape(log_, "output \"" + output.name() + "\"");
         continue;
       }
       output.mutable_type()->Swap(&declared);
@@ -190,21 +232,24 @@ class DeclaredOutputs {
 
  private:
   onnx::GraphProto& graph_;
+  FaultLog* log_;
   std::vector<onnx::TypeProto> types_;  // by output; of others not set
 };
 
 }  // namespace
 
-std::vector<std::string> infer_types(onnx::ModelProto& model) {
+std::vector<std::string> infer_types(onnx::ModelProto& model, FaultLog* log) {
   const bool propagate_data = names_are_unique(model);
   if (propagate_data) drop_made_up_symbols(model);
-  DeclaredOutputs declared(model);
+  DeclaredOutputs declared(model, log);
   std::optional<std::string> problem = try_infer(model, propagate_data);
   if (problem && problem->find("existing shape") != std::string::npos) {
+    note_wrong_shape(log, node_of_message(*problem));
     drop_declared_shapes(model);
     problem = try_infer(model, propagate_data);
   }
   if (problem) reject_model("type inference", *problem);
+  type_outputs(*model.mutable_graph());
   return declared.restore();
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "onnx/leniencies.h"
 #include "onnx/proto.h"
 
 namespace gantry {
@@ -17,9 +18,10 @@ inline constexpr std::string_view kMadeUpSymbol = "unk__";
 /// Writes inferred types into the value_info of every graph and body. Requires a normalized model.
 /// INVALID_MODEL: types or shapes that contradict each other. Declared shapes of inner values and
 /// outputs that contradict the inferred ones are dropped: exporters often leave stale ones behind,
-/// and they are hints.
+/// and they are hints. `log`, if not null, gets them noted. Outputs without a type get the inferred
+/// one, if there is one.
 /// Returns the names of the model's outputs that no node reads and of whose shape nothing is known
 /// but what the model declares, which only a run can find wrong.
-std::vector<std::string> infer_types(onnx::ModelProto& model);
+std::vector<std::string> infer_types(onnx::ModelProto& model, FaultLog* log = nullptr);
 
 }  // namespace gantry

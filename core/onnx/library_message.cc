@@ -82,6 +82,12 @@ std::string sentence(std::string_view text) {
 
 }  // namespace
 
+std::string node_of_message(std::string_view message) {
+  const std::string text = sentence(message);
+  const size_t end = text.find("\": ");
+  return end == std::string::npos ? "a node" : text.substr(0, end + 1);
+}
+
 void reject_model(std::string_view by, std::string_view message) {
   throw Error(Code::kInvalidModel,
               "the model breaks a rule of ONNX (" + std::string(by) + "): " + sentence(message));

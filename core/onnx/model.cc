@@ -5,19 +5,24 @@
 
 #include <algorithm>
 #include <span>
+#include <unordered_set>
 #include <utility>
 
+#include "base/mapped_file.h"
+#include "base/run_limits.h"
 #include "onnx/check.h"
 #include "onnx/check_attributes.h"
+#include "onnx/expansion.h"
 #include "onnx/exporter.h"
 #include "onnx/external_data.h"
 #include "onnx/foreign_file.h"
 #include "onnx/functions.h"
 #include "onnx/importer.h"
 #include "onnx/infer_types.h"
-#include "onnx/mapped_file.h"
+#include "onnx/leniencies.h"
 #include "onnx/normalize.h"
 #include "onnx/payload.h"
+#include "onnx/repairs.h"
 #include "onnx/schema.h"
 #include "onnx/wire.h"
 
@@ -40,11 +45,28 @@ onnx::ModelProto parse_model(const std::string& bytes) {
   return model;
 }
 
+bool has_defaults(const onnx::ModelProto& model) {
+  std::unordered_set<std::string> inputs;
+  for (const auto& input : model.graph().input()) inputs.insert(input.name());
+  const auto& all = model.graph().initializer();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const auto& tensor) { return inputs.contains(tensor.name()); });
+}
+
+bool is_declared(const onnx::ValueInfoProto& output) {
+  if (!output.type().has_tensor_type()) return false;
+  const auto& tensor = output.type().tensor_type();
+  if (tensor.elem_type() == onnx::TensorProto::UNDEFINED || !tensor.has_shape()) return false;
+  return std::all_of(tensor.shape().dim().begin(), tensor.shape().dim().end(),
+                     [](const auto& extent) { return extent.has_dim_value(); });
+}
+
 }  // namespace
 
 class OnnxModel::Impl {
  public:
-  explicit Impl(const ModelSource& source) {
+  Impl(const ModelSource& source, OpenDefaults wanted, FileAccess access)
+      : open(std::move(wanted)) {
     const bool is_file = source.bytes.empty();
     label = is_file ? source.path.string() : "model in memory";  // as Session says
     std::shared_ptr<const MappedFile> file;
@@ -53,20 +75,36 @@ class OnnxModel::Impl {
     if (is_file) {
       if (source.path.empty())
         throw Error(Code::kInvalidModel, "the model is empty; a path or bytes were expected");
-      file = MappedFile::open(source.path);
+      file = MappedFile::open(source.path, access);
       files.push_back(file);
       bytes = file->bytes();
       folder = source.path.has_parent_path() ? source.path.parent_path() : ".";
     }
     try {
-      load(bytes, file, folder);
+      load(bytes, file, folder, access);
+    } catch (const Error& error) {
+      throw error.in(label);
+    }
+  }
+
+  Impl(const Impl& other, OpenDefaults wanted)
+      : label(other.label),
+        files(other.files),
+        payloads(other.payloads),
+        proto(other.as_read ? *other.as_read : other.proto),
+        as_read(other.as_read),
+        open(std::move(wanted)),
+        ir_version(other.ir_version),
+        metadata(other.metadata) {
+    try {
+      prepare(&faults);
     } catch (const Error& error) {
       throw error.in(label);
     }
   }
 
   void load(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
-            const std::filesystem::path& folder) {
+            const std::filesystem::path& folder, FileAccess access) {
     try {
       StrippedModel stripped = strip_model(bytes, std::move(owner));
       payloads = std::move(stripped.payloads);
@@ -77,50 +115,71 @@ class OnnxModel::Impl {
       throw Error(Code::kInvalidModel, "not an ONNX model: it is " + found);
     }
     ir_version = proto.ir_version();
-    for (auto& file : map_external_data(proto, folder, payloads)) files.push_back(std::move(file));
+    for (auto& file : map_external_data(proto, folder, access, payloads))
+      files.push_back(std::move(file));
+    poll_load("the model was checked");
     normalize_domains(proto);
-    prepare();
+    check_expansion(proto);
+    repair_model(proto, faults);
+    if (!open.all && has_defaults(proto)) as_read = std::make_shared<onnx::ModelProto>(proto);
+    prepare(&faults);
     for (const auto& entry : proto.metadata_props()) metadata[entry.key()] = entry.value();
   }
 
   bool inline_functions(const std::function<bool(const FunctionCall&)>& wanted) {
     int rounds = 0;
     while (inline_once(proto, wanted)) {
+      poll_load("functions were put in place of their calls");
       if (++rounds > kMaxInlineRounds) {
         throw Error(Code::kInvalidModel, "functions call each other more than " +
                                              std::to_string(kMaxInlineRounds) + " deep");
       }
-      prepare();
+      prepare(nullptr);
     }
     return rounds > 0;
   }
 
-  void prepare() {
+  // `log`: null after the first time, when shapes may be inference's own, not the file's.
+  void prepare(FaultLog* log) {
     opsets = read_opsets(proto.opset_import());
     check_model(proto, payloads);
     check_attributes(proto);
+    if (!open.all) take_constants();
     normalize_model(proto, defaults);
     add_default_attributes(proto);
-    guessed_outputs = infer_types(proto);
+    guessed_outputs = infer_types(proto, log);
+  }
+
+  void take_constants() {
+    for (ConstantInput& input : make_defaults_constant(proto, open.names))
+      constants.push_back(std::move(input));
   }
 
   std::string label;
   std::vector<std::shared_ptr<const MappedFile>> files;
   std::vector<Payload> payloads;
   onnx::ModelProto proto;
-  std::vector<onnx::TensorProto> defaults;   // of inputs
+  std::shared_ptr<const onnx::ModelProto> as_read;  // of a model with defaults that are constants
+  OpenDefaults open;
+  std::vector<onnx::TensorProto> defaults;   // of inputs that are open
+  std::vector<ConstantInput> constants;      // the other inputs that have one
   std::vector<std::string> guessed_outputs;  // of which nothing but the model's word is known
+  FaultLog faults;
   int64_t ir_version = 0;
   std::map<std::string, int> opsets;
   std::map<std::string, std::string> metadata;
 };
 
-OnnxModel::OnnxModel(const ModelSource& source) : impl_(std::make_unique<Impl>(source)) {}
+OnnxModel::OnnxModel(const ModelSource& source, const OpenDefaults& open, FileAccess access)
+    : impl_(std::make_unique<Impl>(source, open, access)) {}
+OnnxModel::OnnxModel(const OnnxModel& other, const OpenDefaults& open)
+    : impl_(std::make_unique<Impl>(*other.impl_, open)) {}
 OnnxModel::~OnnxModel() = default;
 
 std::unique_ptr<Graph> OnnxModel::to_graph() const {
   try {
-    auto graph = import_graph(impl_->proto, impl_->defaults, impl_->opsets, impl_->payloads);
+    auto graph = import_graph(impl_->proto, impl_->defaults, impl_->constants, impl_->opsets,
+                              impl_->payloads);
     const std::vector<std::string>& guessed = impl_->guessed_outputs;
     for (GraphValue* output : graph->outputs()) {
       output->type.is_declared_only =
@@ -137,6 +196,14 @@ bool OnnxModel::has_function(const Node& node) const {
                               {node.domain, node.op_type, node.overload});
 }
 
+bool OnnxModel::has_constant_defaults() const { return !impl_->constants.empty(); }
+
+bool OnnxModel::declares_outputs() const {
+  const auto& model = impl_->as_read ? *impl_->as_read : impl_->proto;
+  const auto& outputs = model.graph().output();
+  return std::all_of(outputs.begin(), outputs.end(), is_declared);
+}
+
 bool OnnxModel::has_functions() const { return impl_->proto.functions_size() > 0; }
 
 bool OnnxModel::inline_functions(const std::function<bool(const FunctionCall&)>& wanted) {
@@ -149,6 +216,11 @@ bool OnnxModel::inline_functions(const std::function<bool(const FunctionCall&)>&
 
 const std::map<std::string, std::string>& OnnxModel::metadata() const { return impl_->metadata; }
 const std::map<std::string, int>& OnnxModel::opsets() const { return impl_->opsets; }
+std::vector<std::string> OnnxModel::warnings() const {
+  std::vector<std::string> warnings = impl_->faults.warnings();
+  for (std::string& warning : warnings) warning.insert(0, impl_->label + ": ");
+  return warnings;
+}
 int64_t OnnxModel::ir_version() const { return impl_->ir_version; }
 
 ModelDescription OnnxModel::description() const {

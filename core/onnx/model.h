@@ -10,15 +10,16 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "graph/graph.h"
 
 namespace gantry {
 
-class MappedFile;
 struct ModelParts;
 
 /// A function of the model or of an operator schema, as one node calls it.
@@ -32,6 +33,14 @@ struct FunctionCall {
   }
 };
 
+/// Which inputs with a default (initializers that the main graph lists as inputs too, from IR
+/// version 4 on) nodes read as inputs. The others are still inputs, which nothing reads: nodes read
+/// the default as a constant.
+struct OpenDefaults {
+  bool all = true;
+  std::set<std::string> names;  ///< if not all
+};
+
 /// A checked ONNX model. An initializer that the main graph lists as an input too is that input's
 /// initial value, from IR version 4 on; before, and everywhere else, it is a constant. Keeps the
 /// file mapped as long as the model or a constant made from it lives.
@@ -40,7 +49,10 @@ class OnnxModel {
   /// Maps, scans, checks. NOT_FOUND: no such file (model or external data). INVALID_MODEL: not a
   /// model, truncated, cyclic, breaks a rule of the onnx checker or of type inference, external
   /// data outside the model's folder or too short.
-  explicit OnnxModel(const ModelSource& source);
+  explicit OnnxModel(const ModelSource& source, const OpenDefaults& open = {},
+                     FileAccess access = FileAccess::kMap);
+  /// The same model as it was read, with other defaults open. Reads no file.
+  OnnxModel(const OnnxModel& other, const OpenDefaults& open);
   ~OnnxModel();
   OnnxModel(const OnnxModel&) = delete;
   OnnxModel& operator=(const OnnxModel&) = delete;
@@ -57,8 +69,15 @@ class OnnxModel {
   /// and attributes.
   bool inline_functions(const std::function<bool(const FunctionCall&)>& wanted);
 
+  /// True if nodes read the default of an input as a constant.
+  [[nodiscard]] bool has_constant_defaults() const;
+  /// True if the model itself declares every extent of its outputs, so that none was concluded from
+  /// a default.
+  [[nodiscard]] bool declares_outputs() const;
   [[nodiscard]] const std::map<std::string, std::string>& metadata() const;
   [[nodiscard]] const std::map<std::string, int>& opsets() const;  ///< domain -> version
+  /// What the file does against the specification (leniencies.h), one sentence for each fault.
+  [[nodiscard]] std::vector<std::string> warnings() const;
   [[nodiscard]] int64_t ir_version() const;
   [[nodiscard]] std::string producer() const;
   [[nodiscard]] ModelDescription description() const;

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/elements.h"
+
 namespace gantry {
 namespace {
 
@@ -187,7 +189,7 @@ ValueRef to_value(const onnx::TensorProto& tensor, const std::vector<Payload>& p
     ValueRef view =
         view_tensor(dtype, shape_of(tensor), payload.data, payload.size_bytes, payload.owner);
     view->is_mapped = payload.owner != nullptr;
-    return view;
+    return with_plain_bools(std::move(view));
   }
   const uint64_t stored = tensor.ByteSizeLong();
   if (!tensor.has_raw_data() && needed / 16 > stored)
@@ -202,7 +204,7 @@ ValueRef to_value(const onnx::TensorProto& tensor, const std::vector<Payload>& p
   } else {
     fill_typed(tensor, *value);
   }
-  return value;
+  return with_plain_bools(std::move(value));
 }
 
 ValueRef to_value(const onnx::SparseTensorProto& sparse, const std::vector<Payload>& payloads) {

@@ -69,6 +69,21 @@ int last_version(const std::string& op_type, const std::string& domain, int sinc
   return last;
 }
 
+int oldest_opset(const std::string& domain) {
+  const auto range = known_domains().find(domain);
+  return range == known_domains().end() ? 0 : range->second.first;
+}
+
+int newest_opset(const std::string& domain) {
+  const auto range = known_domains().find(domain);
+  return range == known_domains().end() ? 0 : range->second.second;
+}
+
+bool is_taken_early(const std::string& op_type, int opset) {
+  const onnx::OpSchema* schema = SchemaStore::instance().GetSchema(op_type, opset);
+  return schema && schema->SinceVersion() > opset;
+}
+
 bool is_known_operator(const std::string& op_type, const std::string& domain) {
   return SchemaStore::instance().newest(op_type, normal_domain(domain)) != nullptr;
 }

@@ -25,6 +25,14 @@ int since_version(const std::string& op_type, const std::string& domain, int ops
 /// itself if there is no such schema.
 int last_version(const std::string& op_type, const std::string& domain, int since_version);
 
+/// The oldest and the newest opset of a domain whose operators are known; 0 for other domains.
+int oldest_opset(const std::string& domain);
+int newest_opset(const std::string& domain);
+
+/// True for an operator of the standard's domain that has its first schema under older opsets too,
+/// as in ONNX Runtime, and that `opset` does not have.
+bool is_taken_early(const std::string& op_type, int opset);
+
 /// True if some version of the domain's operators has that name.
 bool is_known_operator(const std::string& op_type, const std::string& domain);
 

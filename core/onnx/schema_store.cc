@@ -2,6 +2,7 @@
 #include "onnx/schema_store.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -9,14 +10,20 @@
 #include "onnx/data_propagation.h"
 #include "onnx/gradient/gradient.h"
 #include "onnx/schema_table.h"
+#include "onnx/untyped_inputs.h"
 
 namespace gantry {
 namespace {
 
 constexpr std::string_view kPreviewDomains = "ai.onnx.preview";
 
+// Operators that files have under opsets before their first one, since ONNX Runtime defined them
+// earlier, with the same meaning (leniencies.h).
+constexpr std::array<std::string_view, 2> kTakenEarly = {"LayerNormalization", "ThresholdedRelu"};
+
 std::unique_ptr<const onnx::OpSchema> finished(onnx::OpSchema schema) {
   limit_data_propagation(schema);
+  guard_untyped_inputs(schema);
   schema.Finalize();
   return std::make_unique<const onnx::OpSchema>(std::move(schema));
 }
@@ -70,7 +77,7 @@ const onnx::OpSchema* SchemaStore::microsoft(const std::string& name, int versio
 
 const onnx::OpSchema* SchemaStore::GetSchema(const std::string& name, int version,
                                              const std::string& domain) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (domain == kMicrosoftDomain) return microsoft(name, version, domain);
   const bool is_preview = domain.starts_with(kPreviewDomains);
   if (!is_preview && !domain.empty() && domain != onnx::AI_ONNX_ML_DOMAIN) return nullptr;
@@ -78,10 +85,15 @@ const onnx::OpSchema* SchemaStore::GetSchema(const std::string& name, int versio
   const auto versions = entries.find(name);
   // ONNX Runtime writes some of its operators into the standard's domain.
   if (versions == entries.end()) return domain.empty() ? microsoft(name, version, domain) : nullptr;
-  const auto entry =
+  auto entry =
       std::find_if(versions->second.begin(), versions->second.end(),
                    [&](const Entry& candidate) { return candidate.row->version <= version; });
-  if (entry == versions->second.end()) return nullptr;
+  if (entry == versions->second.end()) {
+    const bool is_early =
+        std::find(kTakenEarly.begin(), kTakenEarly.end(), name) != kTakenEarly.end();
+    if (!is_early || !domain.empty()) return nullptr;
+    --entry;  // the oldest
+  }
   const onnx::OpSchema* schema = made(*entry);
   return schema->domain() == domain ? schema : nullptr;
 }

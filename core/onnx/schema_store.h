@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The schemas of operators, each made when somebody first asks for it. The onnx library's own
 // registry makes all seven hundred at the first question, which takes longer than loading a small
-// model (docs/decisions/0034-what-loading-waits-for.md).
+// model (docs/decisions/0034-loading.md).
 #pragma once
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <onnx/defs/schema.h>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "onnx/proto.h"
 
 namespace gantry {
@@ -25,7 +25,8 @@ class SchemaStore final : public onnx::ISchemaRegistry {
  public:
   static const SchemaStore& instance();
 
-  /// The newest schema of an operator that is not newer than `version`; null if there is none.
+  /// The newest schema of an operator that is not newer than `version`; null if there is none. Of
+  /// the operators that is_taken_early (schema.h) names then the oldest.
   const onnx::OpSchema* GetSchema(const std::string& name, int version,
                                   const std::string& domain = onnx::ONNX_DOMAIN) const override;
 
@@ -42,15 +43,18 @@ class SchemaStore final : public onnx::ISchemaRegistry {
   using Entries = std::unordered_map<std::string_view, std::vector<Entry>>;  // by name
 
   SchemaStore();
-  const onnx::OpSchema* made(const Entry& entry) const;
+  const onnx::OpSchema* made(const Entry& entry) const GANTRY_REQUIRES(mutex_);
   const onnx::OpSchema* microsoft(const std::string& name, int version,
-                                  const std::string& domain) const;
+                                  const std::string& domain) const GANTRY_REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  Entries onnx_, ml_, preview_;  // of an operator the newest version first
+  mutable Mutex mutex_;
+  // Of an operator the newest version first.
+  Entries onnx_ GANTRY_GUARDED_BY(mutex_);
+  Entries ml_ GANTRY_GUARDED_BY(mutex_);
+  Entries preview_ GANTRY_GUARDED_BY(mutex_);
   // By domain, which is the standard's for some, and name; empty until somebody asks.
   mutable std::map<std::pair<std::string, std::string>, std::unique_ptr<const onnx::OpSchema>>
-      microsoft_;
+      microsoft_ GANTRY_GUARDED_BY(mutex_);
 };
 
 }  // namespace gantry

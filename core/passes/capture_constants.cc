@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/capture_constants.h"
-
+// Takes captures away that carry a constant, which the bodies then hold themselves, or that no body
+// reads.
+//
+//   %c = int64[1] {3}                                  %c = int64[1] {3}
+//   %y = If-16(%b) captures (%c) {...: %c : int64[1]}  =>  %y = If-16(%b) {...: %c = int64[1] {3}}
 #include <algorithm>
 
+#include "passes/pipeline.h"
 #include "passes/replace.h"
 
 namespace gantry {

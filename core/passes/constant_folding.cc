@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/constant_folding.h"
-
+// Computes what depends on constants only. Another shape of a constant is the same memory; all
+// other such nodes of a graph are evaluated at once; if that cannot be done, one by one. Random
+// operators stay, and so do nodes that would make little data very large.
+//
+//   %s = int64[2] {2, 3}
+//   %z = ConstantOfShape-9(%s)   =>   %z = float32[2,3] {0, 0, 0, 0, 0, 0}
+//   %y = Add-14(%x, %z)               %y = Add-14(%x, %z)
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -10,6 +15,7 @@
 #include <utility>
 
 #include "base/value.h"
+#include "passes/pipeline.h"
 #include "passes/replace.h"
 
 namespace gantry {
@@ -98,20 +104,6 @@ bool only_changes_shape(const Node& node) {
          std::find(kNames.begin(), kNames.end(), node.op_type) != kNames.end();
 }
 
-// The memory of a constant as a tensor of another shape; null where there is no such tensor.
-ValueRef reshaped(const ValueRef& constant, const TypeInfo& type) {
-  if (!constant || constant->kind != GANTRY_KIND_TENSOR || bits_of(constant->dtype) == 0) return {};
-  const std::vector<int64_t>& shape = type.shape;
-  if (!type.has_rank || std::find(shape.begin(), shape.end(), -1) != shape.end()) return {};
-  if (element_count(shape) != element_count(constant->shape)) return {};
-  std::shared_ptr<const void> owner = constant->owner;
-  if (!owner) owner = constant;  // which borrows, and stays
-  ValueRef view = view_tensor(constant->dtype, shape, constant->view.data,
-                              constant->view.size_bytes, std::move(owner));
-  view->is_mapped = constant->is_mapped;
-  return view;
-}
-
 class Folder {
  public:
   Folder(Graph& graph, const PassContext& context) : graph_(graph), context_(context) {}
@@ -138,7 +130,9 @@ class Folder {
       if (!only_changes_shape(*node) || !has_constant_inputs(*node) || is_left(*node)) continue;
       if (node->inputs.empty() || !node->inputs[0] || node->outputs.size() != 1) continue;
       GraphValue* output = node->outputs[0];
-      ValueRef view = output ? reshaped(node->inputs[0]->constant, output->type) : nullptr;
+      ValueRef view = output && output->type.has_rank
+                          ? reshaped(node->inputs[0]->constant, output->type.shape)
+                          : nullptr;
       if (!view) continue;
       graph_.remove_node(node.get());
       make_constant(output, std::move(view));

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/dead_code.h"
-
+// Removes nodes of which no output is read.
+//
+//   %a = Relu-14(%x)      =>   %y = Abs-13(%x)
+//   %y = Abs-13(%x)
 #include <algorithm>
+
+#include "passes/pipeline.h"
 
 namespace gantry {
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/dropout.h"
-
+// Removes Dropout that does nothing: in inference mode, with a mask that nobody reads.
+//
+//   %a, _ = Dropout-13(%x, %ratio)   =>   %y = Abs-13(%x)
+//   %y = Abs-13(%a)
+#include "passes/pipeline.h"
 #include "passes/replace.h"
 
 namespace gantry {

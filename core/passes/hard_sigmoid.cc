@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/hard_sigmoid.h"
-
+// Raises exporters' spellings of HardSigmoid, by which they spell HardSwish too, to the operator
+// (opset 6). Its division may stand behind the product that makes it a HardSwish.
+//
+//   %a = Add-14(%x, %three)
+//   %b = Clip-13(%a, %zero, %six)
+//   %y = Div-14(%b, %six)         =>   %y = HardSigmoid-6(%x) {alpha = 1 / 6, beta = 0.5}
 #include <limits>
 #include <vector>
 
 #include "passes/pattern.h"
+#include "passes/pipeline.h"
 #include "passes/replace.h"
 
 namespace gantry {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/identity.h"
-
+// Removes Identity.
+//
+//   %a = Relu-14(%x)
+//   %b = Identity-16(%a)      =>   %a = Relu-14(%x)
+//   %y = Abs-13(%b)                %y = Abs-13(%a)
+#include "passes/pipeline.h"
 #include "passes/replace.h"
 
 namespace gantry {

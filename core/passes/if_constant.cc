@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/if_constant.h"
-
+// Puts the taken branch in place of an If whose condition is a constant.
+//
+//   %b = bool[] {true}
+//   %y = If-16(%b) captures (%x) {then_branch = ... %t = Abs-13(%x) ...}   =>   %y = Abs-13(%x)
 #include <unordered_map>
 #include <utility>
 
+#include "passes/pipeline.h"
 #include "passes/replace.h"
 
 namespace gantry {

@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/layer_normalization.h"
-
-#include <cstring>
+// Raises exporters' spelling of a layer normalization over the last axis to the operator
+// LayerNormalization (opset 17), with the scale and the shift that follow it.
+//
+//   %m = ReduceMean-13(%x) {axes = [-1]}
+//   %d = Sub-14(%x, %m)
+//   %q = Pow-15(%d, %two)
+//   %v = ReduceMean-13(%q) {axes = [-1]}
+//   %e = Add-14(%v, %epsilon)
+//   %s = Sqrt-13(%e)
+//   %n = Div-14(%d, %s)
+//   %g = Mul-14(%n, %scale)
+//   %y = Add-14(%g, %shift)    =>   %y = LayerNormalization-17(%x, %scale, %shift) {axis = -1, ...}
 #include <vector>
 
 #include "passes/pattern.h"
+#include "passes/pipeline.h"
 #include "passes/replace.h"
 
 namespace gantry {
@@ -18,48 +28,12 @@ struct NormMatch {
   float epsilon = 0;
 };
 
-// The axes of a ReduceMean: an attribute before version 18, an input since.
-std::vector<int64_t> axes_of(const Node& node) {
-  if (node.since_version < 18) return node.get<std::vector<int64_t>>("axes", {});
-  const GraphValue* axes = node.inputs.size() > 1 ? node.inputs[1] : nullptr;
-  if (!axes || !axes->constant || axes->constant->dtype != DType::kInt64) return {};
-  std::vector<int64_t> list(axes->constant->view.size_bytes / sizeof(int64_t));
-  if (!list.empty())
-    std::memcpy(list.data(), axes->constant->view.data, list.size() * sizeof(int64_t));
-  return list;
-}
-
-// What a mean over the last axis, which stays with extent 1, is taken of; null: it is no such mean.
-GraphValue* averaged(const GraphValue* value) {
-  const Node* node = producer_of(value, "ReduceMean", 1);
-  if (!node) node = producer_of(value, "ReduceMean", 2);
-  if (!node || node->get<int64_t>("keepdims", 1) != 1) return nullptr;
-  const TypeInfo& type = node->inputs[0]->type;
-  const std::vector<int64_t> axes = axes_of(*node);
-  if (axes.size() != 1 || !type.has_rank) return nullptr;
-  const auto last = static_cast<int64_t>(type.shape.size()) - 1;
-  return axes[0] == -1 || axes[0] == last ? node->inputs[0] : nullptr;
-}
-
-bool is_square(const GraphValue* value, const GraphValue* of) {
-  if (const Node* power = producer_of(value, "Pow", 2))
-    return power->inputs[0] == of && is_number(power->inputs[1], 2);
-  const Node* product = producer_of(value, "Mul", 2);
-  return product && product->inputs[0] == of && product->inputs[1] == of;
-}
-
-// A constant vector along the last axis of x.
-bool is_along_last(const GraphValue* value, const GraphValue* x) {
-  return value && value->constant && value->type.shape.size() == 1 &&
-         value->type.dtype == x->type.dtype && value->type.shape[0] == x->type.shape.back();
-}
-
 bool match_deviation(const Node& sqrt, const GraphValue* difference, NormMatch& match) {
   const Node* sum = producer_of(sqrt.inputs[0], "Add", 2);
   if (!sum) return false;
   for (const size_t i : {size_t{0}, size_t{1}}) {
     const std::optional<double> epsilon = number_of(sum->inputs[1 - i]);
-    if (!epsilon || !is_square(averaged(sum->inputs[i]), difference)) continue;
+    if (!epsilon || !is_square_of(averaged_over_last(sum->inputs[i]), difference)) continue;
     match.epsilon = static_cast<float>(*epsilon);
     return true;
   }
@@ -73,7 +47,7 @@ NormMatch norm_of(const Node& node) {
   const GraphValue* difference = node.inputs[0];
   const Node* sub = producer_of(difference, "Sub", 2);
   const Node* sqrt = producer_of(node.inputs[1], "Sqrt", 1);
-  if (!sub || !sqrt || averaged(sub->inputs[1]) != sub->inputs[0]) return {};
+  if (!sub || !sqrt || averaged_over_last(sub->inputs[1]) != sub->inputs[0]) return {};
   match.x = sub->inputs[0];
   if (match.x->type.dtype != DType::kFloat) return {};  // others are averaged in another type
   if (!match_deviation(*sqrt, difference, match)) return {};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 namespace gantry {
 namespace {
@@ -81,6 +82,44 @@ GraphValue* scaled_by(const Node* node, double number) {
   if (!is_operator(*node, "Mul", 2)) return nullptr;
   if (is_number(node->inputs[1], number)) return node->inputs[0];
   return is_number(node->inputs[0], number) ? node->inputs[1] : nullptr;
+}
+
+namespace {
+
+// The axes of a ReduceMean: an attribute before version 18, an input since.
+std::vector<int64_t> axes_of(const Node& node) {
+  if (node.since_version < 18) return node.get<std::vector<int64_t>>("axes", {});
+  const GraphValue* axes = node.inputs.size() > 1 ? node.inputs[1] : nullptr;
+  if (!axes || !axes->constant || axes->constant->dtype != DType::kInt64) return {};
+  std::vector<int64_t> list(axes->constant->view.size_bytes / sizeof(int64_t));
+  if (!list.empty())
+    std::memcpy(list.data(), axes->constant->view.data, list.size() * sizeof(int64_t));
+  return list;
+}
+
+}  // namespace
+
+GraphValue* averaged_over_last(const GraphValue* value) {
+  const Node* node = producer_of(value, "ReduceMean", 1);
+  if (!node) node = producer_of(value, "ReduceMean", 2);
+  if (!node || node->get<int64_t>("keepdims", 1) != 1) return nullptr;
+  const TypeInfo& type = node->inputs[0]->type;
+  const std::vector<int64_t> axes = axes_of(*node);
+  if (axes.size() != 1 || !type.has_rank) return nullptr;
+  const auto last = static_cast<int64_t>(type.shape.size()) - 1;
+  return axes[0] == -1 || axes[0] == last ? node->inputs[0] : nullptr;
+}
+
+bool is_square_of(const GraphValue* value, const GraphValue* of) {
+  if (const Node* power = producer_of(value, "Pow", 2))
+    return power->inputs[0] == of && is_number(power->inputs[1], 2);
+  const Node* product = producer_of(value, "Mul", 2);
+  return product && product->inputs[0] == of && product->inputs[1] == of;
+}
+
+bool is_along_last(const GraphValue* value, const GraphValue* x) {
+  return value && value->constant && value->type.shape.size() == 1 &&
+         value->type.dtype == x->type.dtype && value->type.shape[0] == x->type.shape.back();
 }
 
 }  // namespace gantry

@@ -40,4 +40,14 @@ bool is_number(const GraphValue* value, double number);
 /// 1 / `number`; null: it does not.
 GraphValue* scaled_by(const Node* node, double number);
 
+/// What a mean over the last axis, which stays with extent 1, is taken of; null: it is no such
+/// mean.
+GraphValue* averaged_over_last(const GraphValue* value);
+
+/// True if the value is `of` times itself, or to the power of 2.
+bool is_square_of(const GraphValue* value, const GraphValue* of);
+
+/// True of a constant vector of the last extent and the element type of x.
+bool is_along_last(const GraphValue* value, const GraphValue* x);
+
 }  // namespace gantry

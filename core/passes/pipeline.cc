@@ -4,21 +4,9 @@
 #include <gantry/error.h>
 
 #include <algorithm>
+#include <string>
 
-#include "passes/capture_constants.h"
-#include "passes/casts.h"
-#include "passes/common_subexpressions.h"
-#include "passes/constant_folding.h"
-#include "passes/dead_code.h"
-#include "passes/dropout.h"
-#include "passes/gelu.h"
-#include "passes/hard_sigmoid.h"
-#include "passes/identity.h"
-#include "passes/if_constant.h"
-#include "passes/layer_normalization.h"
-#include "passes/quantized_movement.h"
-#include "passes/split_dequantize.h"
-#include "passes/wider_floats.h"
+#include "base/run_limits.h"
 
 namespace gantry {
 namespace {
@@ -54,30 +42,11 @@ bool run_everywhere(const Pass& pass, Graph& graph, const PassContext& context) 
 }  // namespace
 
 const std::vector<Pass>& passes() {
+#define GANTRY_PASS(name, function, benefit, raises) {#name, function, benefit, raises},
   static const std::vector<Pass> kPasses = {
-      {"identity", remove_identity, "removes Identity, which only copies"},
-      {"casts", simplify_casts,
-       "removes Casts to the type that is there, and types that are read from tensors"},
-      {"wider_floats", widen_floats,
-       "computes in float32 what is computed so anyway, without rounding to 16 bits in between"},
-      {"dropout", remove_dropout, "removes Dropout, which does nothing in inference"},
-      {"capture_constants", capture_constants,
-       "gives bodies the constants that they would capture"},
-      {"quantized_movement", move_quantized,
-       "moves quantized elements without turning them into floats in between"},
-      {"constant_folding", fold_constants, "computes once what depends on constants only"},
-      {"common_subexpressions", merge_common_subexpressions,
-       "computes once what several nodes compute alike"},
-      {"gelu", raise_gelu, "raises exporters' spellings of GELU to one node", true},
-      {"hard_sigmoid", raise_hard_sigmoid,
-       "raises exporters' spellings of HardSigmoid and HardSwish to the operator", true},
-      {"layer_normalization", raise_layer_normalization,
-       "raises exporters' spelling of a layer normalization to one node", true},
-      {"split_dequantize", split_dequantize,
-       "gives each reader a DequantizeLinear, for providers that take it along"},
-      {"if_constant", inline_constant_if, "replaces an If by the branch that is always taken"},
-      {"dead_code", remove_dead_code, "removes what nobody reads"},
+#include "passes/passes.def"
   };
+#undef GANTRY_PASS
   return kPasses;
 }
 
@@ -91,6 +60,7 @@ bool run_passes(Graph& graph, const PassContext& context, const PipelineOptions&
       if (std::find(options.disabled.begin(), options.disabled.end(), pass.name) !=
           options.disabled.end())
         continue;
+      poll_load("pass " + std::string(pass.name));
       const TraceSpan span(context.trace, "pass", pass.name);
       try {
         if (!run_everywhere(pass, graph, context)) continue;

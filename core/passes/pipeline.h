@@ -47,6 +47,11 @@ struct Pass {
   bool raises = false;  ///< makes nodes of operators that the graph may not have had
 };
 
+// Declares the function of each pass.
+#define GANTRY_PASS(name, function, ...) bool function(Graph& graph, const PassContext& context);
+#include "passes/passes.def"
+#undef GANTRY_PASS
+
 /// The passes in order.
 const std::vector<Pass>& passes();
 

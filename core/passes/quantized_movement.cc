@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/quantized_movement.h"
-
+// An operator that only moves or chooses elements gives the same on quantized numbers as on the
+// floats they stand for. Where it stands between a DequantizeLinear and a QuantizeLinear of equal
+// scale and zero point, it is given the quantized numbers.
+//
+//   %a = DequantizeLinear-23(%q, %s, %z)
+//   %b = Reshape-21(%a, %shape)            =>   %y = Reshape-21(%q, %shape)
+//   %y = QuantizeLinear-23(%b, %s, %z)
 #include <algorithm>
 #include <array>
 #include <string_view>
 #include <vector>
 
+#include "passes/pipeline.h"
 #include "passes/quantization.h"
 #include "passes/replace.h"
 

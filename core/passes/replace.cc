@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/replace.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "base/elements.h"
 
 namespace gantry {
 namespace {
@@ -45,6 +48,18 @@ void make_constant(GraphValue* value, ValueRef constant) {
   }
   value->producer = nullptr;
   value->constant = std::move(constant);
+}
+
+ValueRef reshaped(const ValueRef& constant, const std::vector<int64_t>& shape) {
+  if (!constant || constant->kind != GANTRY_KIND_TENSOR || bits_of(constant->dtype) == 0) return {};
+  if (std::find(shape.begin(), shape.end(), -1) != shape.end()) return {};
+  if (element_count(shape) != element_count(constant->shape)) return {};
+  std::shared_ptr<const void> owner = constant->owner;
+  if (!owner) owner = constant;  // which borrows, and stays
+  ValueRef view = view_tensor(constant->dtype, shape, constant->view.data,
+                              constant->view.size_bytes, std::move(owner));
+  view->is_mapped = constant->is_mapped;
+  return view;
 }
 
 }  // namespace gantry

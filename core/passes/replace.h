@@ -17,4 +17,7 @@ void take_over(Graph& graph, GraphValue* value, Node* node);
 /// The value becomes a constant, whatever it was known to be before; its producer no longer is one.
 void make_constant(GraphValue* value, ValueRef constant);
 
+/// The memory of a constant as a tensor of another shape; null where there is no such tensor.
+ValueRef reshaped(const ValueRef& constant, const std::vector<int64_t>& shape);
+
 }  // namespace gantry

@@ -29,6 +29,7 @@ struct ProviderCandidate {
   DynamicSection needs;  ///< of the library
   gantry_provider_entry entry = nullptr;
   std::shared_ptr<PluginProvider> provider;
+  bool is_to_be_tried_again = false;  ///< why it was rejected may be gone when it is next wanted
 
   [[nodiscard]] bool is_usable() const { return row.state == "ready" || row.state == "not opened"; }
   [[nodiscard]] bool is_bundled() const { return file.place == ManifestFile::Place::kBundled; }

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin/child_process.h"
 
+#include <cerrno>
 #include <csignal>
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <string_view>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/log.h"
 
 namespace gantry {
 namespace {
+
+constexpr auto kByDescriptor = static_cast<idtype_t>(3);  // P_PIDFD, which old headers lack
 
 // Our environment, but with the log's level of now. Borrows from `environ` and from `log_setting`.
 std::vector<char*> environment_with(std::string& log_setting) {
@@ -62,6 +68,49 @@ int start_child(const std::string& program, std::vector<std::string> arguments,
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   return status;
+}
+
+ChildWatch::ChildWatch(pid_t child)
+    : child_(child), descriptor_(static_cast<int>(syscall(SYS_pidfd_open, child, 0))) {
+  if (descriptor_.get() >= 0 || errno == ESRCH) return;
+  error_ = errno;
+  kill(-child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
+bool ChildWatch::has_ended(int timeout_ms) const noexcept {
+  if (descriptor_.get() < 0) return true;
+  pollfd wait = {descriptor_.get(), POLLIN, 0};
+  return poll(&wait, 1, timeout_ms) > 0;
+}
+
+void ChildWatch::end() const noexcept {
+  if (descriptor_.get() < 0) return;
+  syscall(SYS_pidfd_send_signal, descriptor_.get(), SIGKILL, nullptr, 0);
+  // The number, and with it the group's, is its own until somebody has waited for it.
+  siginfo_t state = {};
+  if (waitid(kByDescriptor, static_cast<id_t>(descriptor_.get()), &state,
+             WEXITED | WNOHANG | WNOWAIT) == 0)
+    kill(-child_, SIGKILL);
+}
+
+siginfo_t ChildWatch::wait() noexcept {
+  siginfo_t how = {};
+  if (descriptor_.get() < 0) return how;
+  while (waitid(kByDescriptor, static_cast<id_t>(descriptor_.get()), &how, WEXITED) != 0) {
+    if (errno == EINTR) continue;
+    how = {};
+    break;
+  }
+  return how;
+}
+
+void close_inherited_descriptors() noexcept {
+  constexpr unsigned kFirst = 4;
+  if (syscall(SYS_close_range, kFirst, ~0U, 0) == 0) return;
+  // A kernel before 5.9.
+  const long most = sysconf(_SC_OPEN_MAX);
+  for (int number = kFirst; number < most; ++number) close(number);
 }
 
 }  // namespace gantry

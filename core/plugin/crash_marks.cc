@@ -7,12 +7,13 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
-#include <mutex>
 #include <new>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/mutex.h"
+#include "base/process_state.h"
 #include "plugin/mark_file.h"
 
 namespace gantry {
@@ -20,26 +21,24 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Stands in without a file, so that a mark needs no test.
-MarkFile nowhere;
-
 struct Marks {
-  std::mutex mutex;
-  bool has_begun = false;
+  static constexpr ProcessState kState = ProcessState::kCrashMarks;
+
+  Mutex mutex;
+  bool has_begun GANTRY_GUARDED_BY(mutex) = false;
+  MarkFile nowhere;  // stands in without a file, so that a mark needs no test
   std::atomic<MarkFile*> file{&nowhere};
   std::atomic<uint32_t> next_cell{0};
-  std::string path;
-  pid_t process = 0;
+  std::string path GANTRY_GUARDED_BY(mutex);
+  pid_t process GANTRY_GUARDED_BY(mutex) = 0;
 };
 
-// Never destroyed: marks are set until the process ends.
-Marks& marks() {
-  static auto* const instance = new Marks;
-  return *instance;
-}
+Marks& marks() { return process_state<Marks>(); }
 
-// An orderly end leaves nothing behind; a forked child must not end its parent's file.
-void remove_file() {
+// An orderly end leaves nothing behind; a forked child must not end its parent's file. Registered
+// once path and process are set for good. Locks nothing: in a child that was forked while another
+// thread held the mutex nobody would ever give it back.
+void remove_file() GANTRY_NO_THREAD_SAFETY_ANALYSIS {
   if (marks().process == getpid()) unlink(marks().path.c_str());
 }
 
@@ -61,8 +60,7 @@ MarkFile* map_file(const std::string& path) {
   return nullptr;
 }
 
-void begin(const std::string& folder) {
-  Marks& all = marks();
+void begin(Marks& all, const std::string& folder) GANTRY_REQUIRES(all.mutex) {
   all.has_begun = true;
   const fs::path place = fs::path(folder) / kMarkFolder;
   if (fs::create_directories(place)) fs::permissions(place, fs::perms::owner_all);
@@ -90,10 +88,10 @@ MarkNumber mark_provider(const std::string& folder, const std::string& name,
   if (folder.empty()) return 0;
   try {
     Marks& all = marks();
-    const std::lock_guard<std::mutex> lock(all.mutex);
-    if (!all.has_begun) begin(folder);
+    const MutexLock lock(all.mutex);
+    if (!all.has_begun) begin(all, folder);
     MarkFile& file = *all.file.load();
-    if (&file == &nowhere) return 0;
+    if (&file == &marks().nowhere) return 0;
     for (uint32_t i = 0; i < file.providers.size(); ++i) {
       MarkFile::Provider& provider = file.providers[i];
       if (library.compare(provider.library.data()) == 0 && provider.name[0] != '\0') return i + 1;
@@ -111,8 +109,9 @@ MarkNumber mark_provider(const std::string& folder, const std::string& name,
 }
 
 std::string own_mark_file() {
-  const std::lock_guard<std::mutex> lock(marks().mutex);
-  return marks().path;
+  Marks& all = marks();
+  const MutexLock lock(all.mutex);
+  return all.path;
 }
 
 std::atomic<uint64_t>* mark_cell() noexcept { return next_cell(); }

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "base/log.h"
 #include "plugin/crash_marks.h"
 #include "plugin/discovery/digest.h"
@@ -63,10 +64,10 @@ void keep(const fs::path& folder, const CrashRecord& record) {
 void collect(const fs::path& folder, const fs::path& records) {
   const std::string own = own_mark_file();  // opening it would take its lock away
   std::error_code none;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, none)) {
+  for (const fs::path& entry : list_folder(folder, none)) {
     int64_t time = 0;
-    if (entry.path() == own) continue;
-    const std::unique_ptr<MarkFile> marks = read_left(entry.path(), time);
+    if (entry == own) continue;
+    const std::unique_ptr<MarkFile> marks = read_left(entry, time);
     if (!marks) continue;
     for (const MarkFile::Cell& cell : marks->cells) {
       const uint64_t mark = cell.mark.load();
@@ -78,7 +79,7 @@ void collect(const fs::path& folder, const fs::path& records) {
                      text_of(provider.library.data(), provider.library.size()), kCalls[call],
                      marks->process, time});
     }
-    fs::remove(entry.path(), none);
+    fs::remove(entry, none);
   }
 }
 
@@ -94,8 +95,8 @@ std::vector<CrashRecord> read_crashes(const std::string& folder) noexcept {
                          std::chrono::system_clock::now().time_since_epoch())
                          .count();
     std::error_code none;
-    for (const fs::directory_entry& entry : fs::directory_iterator(records, none)) {
-      std::ifstream stream(entry.path(), std::ios::binary);
+    for (const fs::path& entry : list_folder(records, none)) {
+      std::ifstream stream(entry, std::ios::binary);
       const json kept = json::parse(stream, nullptr, false);
       if (!kept.is_object()) continue;
       CrashRecord record = {kept.value("provider", ""), kept.value("library", ""),
@@ -103,7 +104,7 @@ std::vector<CrashRecord> read_crashes(const std::string& folder) noexcept {
                             kept.value("time", int64_t{0})};
       const int64_t changed = FileIdentity::of(record.library).modified_ns / kNanosecondsPerSecond;
       if (now - record.time > kSecondsOfAWeek || changed > record.time) {
-        fs::remove(entry.path(), none);
+        fs::remove(entry, none);
         continue;
       }
       found.push_back(std::move(record));

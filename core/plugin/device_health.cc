@@ -6,12 +6,12 @@ namespace gantry {
 std::atomic<bool> DeviceHealth::is_any_blocked{false};
 
 std::string DeviceHealth::reason() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return reason_;
 }
 
 void DeviceHealth::block(State state, const std::string& reason) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!is_good()) return;
   reason_ = reason;
   state_.store(state, std::memory_order_release);

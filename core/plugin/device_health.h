@@ -4,8 +4,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <string>
+
+#include "base/mutex.h"
 
 namespace gantry {
 
@@ -36,8 +37,8 @@ class DeviceHealth {
  private:
   static std::atomic<bool> is_any_blocked;
   std::atomic<State> state_{State::kGood};
-  mutable std::mutex mutex_;
-  std::string reason_;
+  mutable Mutex mutex_;
+  std::string reason_ GANTRY_GUARDED_BY(mutex_);
 };
 
 }  // namespace gantry

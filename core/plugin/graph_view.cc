@@ -100,6 +100,7 @@ class GraphView::Impl {
     info.constant = value.constant.get();
     info.name = to_str(value.name);
     info.producer = value.producer ? value.producer->id : GANTRY_NONE;
+    info.read_count = static_cast<uint32_t>(value.users.size());
     return info;
   }
 

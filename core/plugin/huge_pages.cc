@@ -5,13 +5,14 @@
 #include <chrono>
 #include <ctime>
 #include <deque>
-#include <mutex>
 #include <sys/mman.h>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include "base/alignment.h"
+#include "base/mutex.h"
+#include "base/process_state.h"
 
 namespace gantry {
 namespace {
@@ -23,14 +24,11 @@ constexpr uint64_t kSample = 8 * kHugePageBytes;
 constexpr nanoseconds kRemembered = std::chrono::seconds(5);  // that they are slow to get
 
 // When they were slow to get, in the steady clock's time since its epoch; long ago at first.
-std::atomic<int64_t>& slow_at() {
-  static std::atomic<int64_t> time{INT64_MIN / 2};
-  return time;
-}
+std::atomic<int64_t> slow_at{INT64_MIN / 2};
 
 int64_t now() { return std::chrono::steady_clock::now().time_since_epoch() / nanoseconds(1); }
 
-bool were_slow() { return now() - slow_at() < kRemembered.count(); }
+bool were_slow() { return now() - slow_at < kRemembered.count(); }
 
 #ifdef MADV_COLLAPSE
 constexpr int kCollapse = MADV_COLLAPSE;
@@ -60,14 +58,10 @@ struct Range {
 /// Gathers ranges, on a thread that ends when there are none left.
 class Gatherer {
  public:
-  // Never destroyed: its thread may be at work when the process ends.
-  static Gatherer& instance() {
-    static auto* const gatherer = new Gatherer;
-    return *gatherer;
-  }
+  static constexpr ProcessState kState = ProcessState::kHugePages;
 
   void add(Range range) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ranges_.push_back(std::move(range));
     last_ = std::chrono::steady_clock::now();
     if (is_working_) return;
@@ -85,7 +79,7 @@ class Gatherer {
 
   // True with a range to work at; false: there is none, and the thread is to end.
   bool next(Range& range) {
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     while (!ranges_.empty()) {
       const auto start = last_ + kRest;
       if (std::chrono::steady_clock::now() >= start) {
@@ -93,9 +87,8 @@ class Gatherer {
         ranges_.pop_front();
         return true;
       }
-      lock.unlock();
+      const MutexUnlock unlock(mutex_);
       std::this_thread::sleep_until(start);
-      lock.lock();
     }
     is_working_ = false;
     return false;
@@ -121,10 +114,10 @@ class Gatherer {
     }
   }
 
-  std::mutex mutex_;
-  std::deque<Range> ranges_;
-  std::chrono::steady_clock::time_point last_;
-  bool is_working_ = false;
+  Mutex mutex_;
+  std::deque<Range> ranges_ GANTRY_GUARDED_BY(mutex_);
+  std::chrono::steady_clock::time_point last_ GANTRY_GUARDED_BY(mutex_);
+  bool is_working_ GANTRY_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace
@@ -145,7 +138,7 @@ void HugePages::use(uint64_t size_bytes, nanoseconds slow) {
     const nanoseconds before = time_of_this_thread();
     *static_cast<volatile std::byte*>(begin_ + next_) = std::byte{0};
     if (time_of_this_thread() - before < slow) continue;
-    slow_at() = now();
+    slow_at = now();
     fall_back(next_ + kHugePageBytes);
     next_ = size_bytes_;
     return;
@@ -156,7 +149,7 @@ void HugePages::fall_back(uint64_t from) {
   const uint64_t whole = size_bytes_ / kHugePageBytes * kHugePageBytes;
   if (from >= whole) return;
   madvise(begin_ + from, size_bytes_ - from, MADV_NOHUGEPAGE);
-  Gatherer::instance().add({mapping_, begin_ + from, begin_ + whole});
+  process_state<Gatherer>().add({mapping_, begin_ + from, begin_ + whole});
 }
 
 void gather_pages(const std::shared_ptr<std::byte>& mapping, std::byte* begin,
@@ -166,7 +159,7 @@ void gather_pages(const std::shared_ptr<std::byte>& mapping, std::byte* begin,
   if (!can_gather() || size_bytes < before + kHugePageBytes) return;
   std::byte* first = begin + before;
   const uint64_t whole = (size_bytes - before) / kHugePageBytes * kHugePageBytes;
-  Gatherer::instance().add({mapping, first, first + whole});
+  process_state<Gatherer>().add({mapping, first, first + whole});
 }
 
 }  // namespace gantry

@@ -2,7 +2,7 @@
 // Huge pages for memory that stays: asked for at once where the system has them ready, gathered
 // afterwards where it has not. In a virtual machine whose free memory goes back to its host, a huge
 // page of 2 MiB may take 6 ms to get, twenty times as long as the small pages that lie about, and a
-// model's weights need hundreds (docs/decisions/0034-what-loading-waits-for.md).
+// model's weights need hundreds (docs/decisions/0034-loading.md).
 #pragma once
 
 #include <chrono>

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <mutex>
+#include <new>
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include "base/mutex.h"
 
 // clang-format off: library_info.hpp lacks an include of <vector>, which must come first
 #define BOOST_DLL_USE_STD_FS  // no need to link Boost.Filesystem
@@ -17,16 +19,20 @@
 // clang-format on
 
 #include "base/names.h"
+#include "base/process_state.h"
+#include "plugin/discovery/loader_error.h"
 
 namespace gantry {
 namespace {
 
-// Never destroyed: the class closes libraries in its destructor, and code of a provider may still
-// run then.
-std::vector<boost::dll::shared_library>& open_libraries() {
-  static auto* const instance = new std::vector<boost::dll::shared_library>;
-  return *instance;
-}
+struct OpenLibraries {
+  static constexpr ProcessState kState = ProcessState::kOpenLibraries;
+
+  Mutex mutex;  // held while a library is opened, too
+  std::vector<boost::dll::shared_library> all GANTRY_GUARDED_BY(mutex);
+};
+
+OpenLibraries& open_libraries() { return process_state<OpenLibraries>(); }
 
 // Exports with "gantry" in their name, to show what somebody meant to export: first those that are
 // an entry's but for their ending.
@@ -51,15 +57,17 @@ std::string similar_exports(const std::string& path) {
 }  // namespace
 
 gantry_provider_entry open_library(const std::string& absolute_path, const FileIdentity& checked) {
-  static std::mutex mutex;
-  const std::lock_guard<std::mutex> lock(mutex);
+  OpenLibraries& open = open_libraries();
+  const MutexLock lock(open.mutex);
   boost::dll::shared_library library;
   try {
     // Bound at once: a symbol that is missing must fail here and not end the process at the first
     // call. Local is the default.
     library.load(std::filesystem::path(absolute_path), boost::dll::load_mode::rtld_now);
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {
-    throw Error(Code::kUnavailable,
+    throw Error(code_of_loader_error(error.what()),
                 absolute_path + ": the library could not be opened: " + error.what());
   }
   const bool has_entry = library.has(kEntryName);
@@ -67,7 +75,7 @@ gantry_provider_entry open_library(const std::string& absolute_path, const FileI
   if (has_entry) entry = &library.get<std::remove_pointer_t<gantry_provider_entry>>(kEntryName);
   // Kept open even when refused: its initialisers have run, and may have started what closing would
   // pull the ground from.
-  open_libraries().push_back(std::move(library));
+  open.all.push_back(std::move(library));
   if (FileIdentity::of(absolute_path) != checked) {
     throw Error(Code::kUnavailable,
                 absolute_path +

@@ -52,7 +52,7 @@ void LoaderLog::write(LogLevel level, const std::string& subject,
   log(level, message);
   if (!is_wished_ || level > level_) return;
   if (!subjects_.empty() && subjects_.count(subject) == 0) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   std::FILE* target = file_ ? file_.get() : stderr;
   std::fprintf(target, "gantry loader %s [%s]: %.*s\n",
                log_level_names()[static_cast<size_t>(level)].c_str(), subject.c_str(),

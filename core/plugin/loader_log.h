@@ -5,12 +5,12 @@
 
 #include <cstdio>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "base/log.h"
+#include "base/mutex.h"
 
 namespace gantry {
 
@@ -28,11 +28,11 @@ class LoaderLog {
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
-  std::mutex mutex_;
+  Mutex mutex_;
   bool is_wished_ = false;
   LogLevel level_ = LogLevel::kInfo;
   std::set<std::string> subjects_;  // empty: all
-  std::unique_ptr<std::FILE, Close> file_;
+  std::unique_ptr<std::FILE, Close> file_ GANTRY_PT_GUARDED_BY(mutex_);
 };
 
 }  // namespace gantry

@@ -3,15 +3,15 @@
 
 #include <gantry/error.h>
 
-#include <condition_variable>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <utility>
 
+#include "base/fork.h"
 #include "base/log.h"
-#include "plugin/fork.h"
-#include "plugin/host.h"
+#include "base/mutex.h"
+#include "base/process_state.h"
+#include "plugin/host_functions.h"
 #include "plugin/isolation/isolated_provider.h"
 
 namespace gantry {
@@ -23,21 +23,19 @@ struct OpenSlot {
 };
 
 struct OpenProviders {
-  std::mutex mutex;
-  std::condition_variable freed;
-  std::map<std::string, OpenSlot> slots;
-  uint64_t left_bytes = 0;  // by providers that are closed
+  static constexpr ProcessState kState = ProcessState::kOpenProviders;
+
+  Mutex mutex;
+  CondVar freed;
+  std::map<std::string, OpenSlot> slots GANTRY_GUARDED_BY(mutex);
+  uint64_t left_bytes GANTRY_GUARDED_BY(mutex) = 0;  // by providers that are closed
 };
 
-// Never destroyed: the last runtime may be a static object.
-OpenProviders& open_providers() {
-  static auto* const instance = new OpenProviders;
-  return *instance;
-}
+OpenProviders& open_providers() { return process_state<OpenProviders>(); }
 
 void free_slot(const std::string& key) {
   OpenProviders& all = open_providers();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const MutexLock lock(all.mutex);
   all.slots.erase(key);
   all.freed.notify_all();
 }
@@ -45,7 +43,7 @@ void free_slot(const std::string& key) {
 // Whose the bytes are is only known of the last one. What was left before is not said again.
 void warn_of_leaks(const std::string& name) {
   OpenProviders& all = open_providers();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const MutexLock lock(all.mutex);
   if (!all.slots.empty() || is_forked()) return;
   const uint64_t left = provider_bytes();
   const uint64_t known = std::exchange(all.left_bytes, left);
@@ -56,7 +54,7 @@ void warn_of_leaks(const std::string& name) {
 
 std::shared_ptr<PluginProvider> find_or_take(const std::string& key) {
   OpenProviders& all = open_providers();
-  std::unique_lock<std::mutex> lock(all.mutex);
+  const MutexLock lock(all.mutex);
   for (;;) {
     OpenSlot& slot = all.slots[key];
     if (std::shared_ptr<PluginProvider> open = slot.provider.lock()) return open;
@@ -64,7 +62,7 @@ std::shared_ptr<PluginProvider> find_or_take(const std::string& key) {
       slot.is_taken = true;
       return nullptr;
     }
-    all.freed.wait(lock);  // being opened or destroyed by another thread
+    all.freed.wait(all.mutex);  // being opened or destroyed by another thread
   }
 }
 
@@ -103,7 +101,7 @@ std::shared_ptr<PluginProvider> open_provider(const Manifest& manifest,
                                              warn_of_leaks(name);
                                            });
     OpenProviders& all = open_providers();
-    const std::lock_guard<std::mutex> lock(all.mutex);
+    const MutexLock lock(all.mutex);
     all.slots[key].provider = opened;
     all.freed.notify_all();
     return opened;
@@ -115,7 +113,7 @@ std::shared_ptr<PluginProvider> open_provider(const Manifest& manifest,
 
 bool is_provider_open(const std::string& library) {
   OpenProviders& all = open_providers();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const MutexLock lock(all.mutex);
   const auto slot = all.slots.find(library);
   return slot != all.slots.end() && !slot->second.provider.expired();
 }

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "base/mutex.h"
+#include "base/process_state.h"
 #include "plugin/packed_memory.h"
 
 namespace gantry {
@@ -26,25 +26,24 @@ struct PackedEntry {
   uint64_t size_bytes = 0;
   uint64_t users = 0;
   bool filled = false;
+  bool failed = false;  // filling threw: the entry is not in the table any more
 };
 
 struct Packed {
-  std::mutex mutex;
-  std::condition_variable filled;
-  std::map<Key, std::shared_ptr<PackedEntry>> entries;
-  std::map<const void*, Key> keys;
+  static constexpr ProcessState kState = ProcessState::kPackedWeights;
+
+  Mutex mutex;
+  CondVar filled;
+  std::map<Key, std::shared_ptr<PackedEntry>> entries GANTRY_GUARDED_BY(mutex);
+  std::map<const void*, Key> keys GANTRY_GUARDED_BY(mutex);
   std::atomic<uint64_t> bytes{0};
 };
 
-// Never destroyed: providers release during the end of the process.
-Packed& packed() {
-  static auto* const instance = new Packed;
-  return *instance;
-}
+Packed& packed() { return process_state<Packed>(); }
 
-// Takes one share of the entry; the caller holds the lock.
+// Takes one share of the entry.
 std::shared_ptr<PackedEntry> find_or_add(Packed& all, const Key& key, uint64_t size_bytes,
-                                         bool& is_new) {
+                                         bool& is_new) GANTRY_REQUIRES(all.mutex) {
   std::shared_ptr<PackedEntry>& entry = all.entries[key];
   is_new = entry == nullptr;
   if (is_new) {
@@ -71,6 +70,15 @@ std::shared_ptr<PackedEntry> find_or_add(Packed& all, const Key& key, uint64_t s
   return entry;
 }
 
+// An entry whose filling failed: who waits for it, or comes next, makes another.
+void drop(Packed& all, const Key& key, PackedEntry& entry) GANTRY_REQUIRES(all.mutex) {
+  entry.failed = true;
+  all.bytes -= entry.size_bytes;
+  all.keys.erase(entry.memory.get());
+  all.entries.erase(key);
+  all.filled.notify_all();
+}
+
 void note(const Key& key, const PackedEntry& entry) {
   try {
     ledger->note({key, entry.memory, entry.size_bytes});
@@ -87,19 +95,25 @@ const void* acquire_packed(const uint8_t key[32], uint64_t size_bytes,
   Packed& all = packed();
   Key wanted;
   std::copy(key, key + wanted.size(), wanted.begin());
-  std::unique_lock<std::mutex> lock(all.mutex);
-  bool is_new = false;
-  const std::shared_ptr<PackedEntry> entry = find_or_add(all, wanted, size_bytes, is_new);
-  if (is_new && !entry->filled) {
-    lock.unlock();  // filling takes long, and other keys need not wait for it
-    fill(arg, const_cast<void*>(entry->memory.get()));  // ours as long as it is not filled
-    lock.lock();
-    entry->filled = true;
-    all.filled.notify_all();
-  } else {
-    all.filled.wait(lock, [&] { return entry->filled; });
-  }
-  lock.unlock();
+  std::shared_ptr<PackedEntry> entry;
+  do {
+    const MutexLock lock(all.mutex);
+    bool is_new = false;
+    entry = find_or_add(all, wanted, size_bytes, is_new);
+    if (is_new && !entry->filled) {
+      try {
+        const MutexUnlock unlock(all.mutex);  // filling takes long; other keys need not wait for it
+        fill(arg, const_cast<void*>(entry->memory.get()));  // ours as long as it is not filled
+      } catch (...) {
+        drop(all, wanted, *entry);
+        throw;
+      }
+      entry->filled = true;
+      all.filled.notify_all();
+    } else {
+      while (!entry->filled && !entry->failed) all.filled.wait(all.mutex);
+    }
+  } while (entry->failed);
   if (ledger) note(wanted, *entry);
   return entry->memory.get();
 }
@@ -109,7 +123,7 @@ void release_packed(const void* data) noexcept {
   Packed& all = packed();
   std::shared_ptr<PackedEntry>
       last;  // before the lock, so that the memory is freed after it is released
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const MutexLock lock(all.mutex);
   const auto key = all.keys.find(data);
   if (key == all.keys.end()) return;
   const auto found = all.entries.find(key->second);

@@ -44,7 +44,8 @@ class PackedScope {
 };
 
 /// The data for `key`, made by `fill` if nobody holds it. Each call is matched by one
-/// release_packed. INVALID_ARGUMENT: the key is held with another size. OUT_OF_MEMORY.
+/// release_packed. What `fill` throws is thrown on; others that wait for the key fill it then.
+/// INVALID_ARGUMENT: the key is held with another size. OUT_OF_MEMORY.
 const void* acquire_packed(const uint8_t key[32], uint64_t size_bytes,
                            void (*fill)(void* arg, void* target), void* arg);
 /// Frees the data with its last user; null and unknown pointers have no effect.

@@ -5,12 +5,13 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <mutex>
 #include <string>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/alignment.h"
+#include "base/mutex.h"
+#include "base/process_state.h"
 #include "plugin/huge_pages.h"
 
 namespace gantry {
@@ -43,17 +44,15 @@ std::shared_ptr<std::byte> map(uint64_t size_bytes) {
 }
 
 struct Chunk {
-  std::mutex mutex;
-  std::weak_ptr<std::byte> memory;  // its blocks own it
-  HugePages pages;
-  uint64_t used = 0;
+  static constexpr ProcessState kState = ProcessState::kPackedMemory;
+
+  Mutex mutex;
+  std::weak_ptr<std::byte> memory GANTRY_GUARDED_BY(mutex);  // its blocks own it
+  HugePages pages GANTRY_GUARDED_BY(mutex);
+  uint64_t used GANTRY_GUARDED_BY(mutex) = 0;
 };
 
-// Never destroyed: providers release during the end of the process.
-Chunk& chunk() {
-  static auto* const instance = new Chunk;
-  return *instance;
-}
+Chunk& chunk() { return process_state<Chunk>(); }
 
 }  // namespace
 
@@ -65,7 +64,7 @@ std::shared_ptr<void> allocate_packed(uint64_t size_bytes) {
   }
   const uint64_t size = round_up(std::max<uint64_t>(size_bytes, 1), kTensorAlignment);
   Chunk& shared = chunk();
-  const std::lock_guard lock(shared.mutex);
+  const MutexLock lock(shared.mutex);
   std::shared_ptr<std::byte> memory = shared.memory.lock();
   if (!memory || kChunk - shared.used < size) {
     memory = map(kChunk);

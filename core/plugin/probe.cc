@@ -11,8 +11,6 @@
 #include <nlohmann/json.hpp>
 #include <poll.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -99,13 +97,14 @@ struct Outcome {
   std::string words;    // standard error
 };
 
-Outcome watch(const ProbeRequest& request, pid_t child, const Pipe& verdict, const Pipe& words) {
+Outcome watch(const ProbeRequest& request, ChildWatch& child, const Pipe& verdict,
+              const Pipe& words) {
   Outcome outcome;
-  const Descriptor death(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
   const auto deadline = Clock::now() + std::chrono::milliseconds(request.timeout_ms);
-  std::array<pollfd, 3> waits = {pollfd{death.get(), POLLIN, 0},
+  std::array<pollfd, 3> waits = {pollfd{child.descriptor(), POLLIN, 0},
                                  pollfd{verdict.read.get(), POLLIN, 0},
                                  pollfd{words.read.get(), POLLIN, 0}};
+  outcome.has_ended = child.descriptor() < 0;
   while (!outcome.has_ended) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
@@ -120,8 +119,8 @@ Outcome watch(const ProbeRequest& request, pid_t child, const Pipe& verdict, con
       if (waits[i].revents & POLLHUP) waits[i].fd = -1;  // closed: nothing more to wait for
     outcome.has_ended = (waits[0].revents & (POLLIN | POLLNVAL)) != 0;
   }
-  kill(-child, SIGKILL);  // before it is reaped, while the number is surely its own
-  waitid(P_PID, static_cast<id_t>(child), &outcome.how, WEXITED);
+  child.end();
+  outcome.how = child.wait();
   drain(verdict.read, outcome.verdict);
   drain(words.read, outcome.words);
   return outcome;
@@ -137,6 +136,7 @@ std::string last_words(const std::string& words) {
 }
 
 std::string describe_end(const siginfo_t& how) {
+  if (how.si_signo != SIGCHLD) return "ended in a way that the system did not tell";
   if (how.si_code == CLD_EXITED)
     return "ended by itself with status " + std::to_string(how.si_status);
   const char* name = strsignal(how.si_status);
@@ -164,7 +164,10 @@ ProbeVerdict judge(const ProbeRequest& request, const Outcome& outcome) {
             who + "did not end within " + std::to_string(request.timeout_ms) +
                 " ms and was ended at the stage " + stage + words};
   }
-  const bool is_orderly = outcome.how.si_code == CLD_EXITED && outcome.how.si_status == 0;
+  // Of an application that ignores SIGCHLD the system does not tell; what was written counts then.
+  const bool is_told = outcome.how.si_signo == SIGCHLD;
+  const bool is_orderly =
+      !is_told || (outcome.how.si_code == CLD_EXITED && outcome.how.si_status == 0);
   if (!is_orderly || !verdict) {
     const std::string when = verdict ? " after its last call" : " at the stage " + stage;
     return {"crashed", Code::kProviderCrashed, who + describe_end(outcome.how) + when + words};
@@ -188,7 +191,8 @@ ProbeVerdict probe_in_child(const ProbeRequest& request) {
   }
   Pipe verdict(request);
   Pipe words(request);
-  const pid_t child = start(request, verdict, words);
+  ChildWatch child(start(request, verdict, words));
+  if (child.error() != 0) fail(request, "its end could not be watched", child.error());
   verdict.write.reset();
   words.write.reset();
   return judge(request, watch(request, child, verdict, words));

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // gantry-probe: started by gantry to try a provider, of no use by hand.
+#include "plugin/child_process.h"
 #include "plugin/probe.h"
 
-int main() { return gantry::run_probe_child(); }
+int main() {
+  gantry::close_inherited_descriptors();
+  return gantry::run_probe_child();
+}

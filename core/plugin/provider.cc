@@ -7,8 +7,8 @@
 #include <exception>
 #include <utility>
 
+#include "base/fork.h"
 #include "plugin/error.h"
-#include "plugin/fork.h"
 #include "plugin/host.h"
 #include "plugin/isolation/isolated_provider.h"
 
@@ -225,7 +225,7 @@ void PluginProvider::add_device(const gantry_device_info& info) {
 
 gantry_device* PluginProvider::open_device(uint32_t index) {
   require_not_forked();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (index >= devices_.size()) {
     throw Error(Code::kInternal,
                 "provider \"" + name() + "\" has no device of index " + std::to_string(index));
@@ -265,8 +265,11 @@ void PluginProvider::close() {
   // In a forked child the provider's threads do not exist, and waiting for them would never end.
   if (is_forked()) return;
   const CallMark mark(mark_, MarkedCall::kDestroy);
-  for (gantry_device*& device : opened_) {
-    if (device) api_.device_close(std::exchange(device, nullptr));
+  {
+    const MutexLock lock(mutex_);
+    for (gantry_device*& device : opened_) {
+      if (device) api_.device_close(std::exchange(device, nullptr));
+    }
   }
   if (api_.destroy && api_.self) api_.destroy(std::exchange(api_.self, nullptr));
 }

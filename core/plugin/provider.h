@@ -10,11 +10,11 @@
 #include <gantry/shared_memory.h>
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "plugin/crash_marks.h"
 #include "plugin/device_health.h"
 #include "plugin/discovery/manifest.h"
@@ -103,8 +103,8 @@ class PluginProvider {
   const gantry_peer_copies* peer_copies_ = nullptr;
   const gantry_shared_memory* shared_memory_ = nullptr;
   std::vector<PluginDevice> devices_;
-  std::mutex mutex_;
-  std::vector<gantry_device*> opened_;
+  Mutex mutex_;
+  std::vector<gantry_device*> opened_ GANTRY_GUARDED_BY(mutex_);  // by index; null: not yet
   std::vector<std::shared_ptr<DeviceHealth>> health_;
 };
 

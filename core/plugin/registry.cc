@@ -6,16 +6,20 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/fork.h"
 #include "base/names.h"
 #include "plugin/crash_marks.h"
-#include "plugin/fork.h"
 
 namespace gantry {
 namespace {
 
-bool matches_any(const std::vector<std::string>& patterns, const std::string& name) {
-  return std::any_of(patterns.begin(), patterns.end(),
-                     [&](const std::string& pattern) { return matches_pattern(pattern, name); });
+// True if a pattern meets the provider's name or a former one.
+bool matches_any(const std::vector<std::string>& patterns, const Manifest& manifest) {
+  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+    const auto meets = [&](const std::string& name) { return matches_pattern(pattern, name); };
+    return meets(manifest.name) ||
+           std::any_of(manifest.former_names.begin(), manifest.former_names.end(), meets);
+  });
 }
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
@@ -125,12 +129,12 @@ bool ProviderRegistry::wants_isolation(const ProviderCandidate& candidate) const
   if (const auto named = environment_.isolated.find(name); named != environment_.isolated.end())
     return named->second;
   if (environment_.all_isolated) return *environment_.all_isolated;
-  const auto configured = settings_.isolated.find(name);
+  const auto configured = find_by_name(settings_.isolated, candidate.manifest);
   return configured != settings_.isolated.end() && configured->second;
 }
 
 void ProviderRegistry::set_priority(ProviderCandidate& candidate) const {
-  const auto configured = settings_.priority.find(candidate.manifest.name);
+  const auto configured = find_by_name(settings_.priority, candidate.manifest);
   candidate.priority =
       configured == settings_.priority.end() ? candidate.manifest.priority : configured->second;
 }
@@ -138,11 +142,11 @@ void ProviderRegistry::set_priority(ProviderCandidate& candidate) const {
 void ProviderRegistry::check_names(const ProviderCandidate& candidate) const {
   const std::string& name = candidate.manifest.name;
   const std::string subject = "provider \"" + name + "\" is ";
-  if (matches_any(settings_.disable, name))
+  if (matches_any(settings_.disable, candidate.manifest))
     throw Error(Code::kUnavailable, subject + "disabled by the configuration");
-  if (matches_any(environment_.disable, name))
+  if (matches_any(environment_.disable, candidate.manifest))
     throw Error(Code::kUnavailable, subject + "disabled by GANTRY_PROVIDERS_DISABLE");
-  if (environment_.select && !matches_any(*environment_.select, name))
+  if (environment_.select && !matches_any(*environment_.select, candidate.manifest))
     throw Error(Code::kUnavailable, subject + "not among those that GANTRY_PROVIDERS_SELECT names");
 }
 
@@ -168,7 +172,7 @@ void ProviderRegistry::check_rivals(ProviderCandidate& candidate) const {
 
 void ProviderRegistry::add(gantry_provider_entry entry, const std::string& manifest) {
   require_not_forked();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!entry)
     throw Error(Code::kInvalidArgument, "add_provider: expected an entry function, found null");
   auto added = std::make_unique<ProviderCandidate>();
@@ -239,20 +243,20 @@ void ProviderRegistry::warn_of_crashes() {
 }
 
 std::vector<std::string> ProviderRegistry::device_types() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return known_types();
 }
 
 std::vector<ProviderReport> ProviderRegistry::report(bool open) {
   if (open) require_not_forked();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (open) open_all_and_check_parts();
   return make_report().providers;
 }
 
 std::string ProviderRegistry::report_json(bool open) {
   if (open) require_not_forked();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (open) open_all_and_check_parts();
   return to_json(make_report());
 }
@@ -275,11 +279,11 @@ void ProviderRegistry::write_report_file() {
 }
 
 std::vector<KnownProvider> ProviderRegistry::known() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<KnownProvider> result;
   for (const auto& candidate : candidates_) {
     if (candidate->manifest.name.empty() || candidate->row.state == "shadowed") continue;
-    result.push_back({candidate->manifest, matches_any(settings_.disable, candidate->manifest.name),
+    result.push_back({candidate->manifest, matches_any(settings_.disable, candidate->manifest),
                       candidate->is_usable(), !candidate->row.isolation.empty()});
   }
   return result;

@@ -9,10 +9,10 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "plugin/candidate.h"
 #include "plugin/discovery/discovery.h"
 #include "plugin/discovery/site_policy.h"
@@ -82,32 +82,35 @@ class ProviderRegistry {
 
  private:
   void apply_policy_to_environment();
-  void warn_of_variables();
-  void warn_of_crashes();
-  void consider(const ManifestFile& file, Machine& machine);
-  void inspect(ProviderCandidate& candidate, Machine& machine);
+  void warn_of_variables() GANTRY_REQUIRES(mutex_);
+  void warn_of_crashes() GANTRY_REQUIRES(mutex_);
+  void consider(const ManifestFile& file, Machine& machine) GANTRY_REQUIRES(mutex_);
+  void inspect(ProviderCandidate& candidate, Machine& machine) GANTRY_REQUIRES(mutex_);
   void check_names(const ProviderCandidate& candidate) const;
-  void check_rivals(ProviderCandidate& candidate) const;
+  void check_rivals(ProviderCandidate& candidate) const GANTRY_REQUIRES(mutex_);
   void set_priority(ProviderCandidate& candidate) const;
-  void open(ProviderCandidate& candidate);
+  void open(ProviderCandidate& candidate) GANTRY_REQUIRES(mutex_);
   void open_or_throw(ProviderCandidate& candidate);
-  void open_all();
-  void open_all_and_check_parts();
+  void open_all() GANTRY_REQUIRES(mutex_);
+  void open_all_and_check_parts() GANTRY_REQUIRES(mutex_);
   void check_again(ProviderCandidate& candidate);
   [[nodiscard]] bool wants_probe(const ProviderCandidate& candidate) const;
   void probe(ProviderCandidate& candidate);
   [[nodiscard]] bool wants_isolation(const ProviderCandidate& candidate) const;
   void load(ProviderCandidate& candidate, PluginProvider::Origin& origin);
+  [[nodiscard]] ProviderCandidate& candidate_of(const PluginProvider& provider) const
+      GANTRY_REQUIRES(mutex_);
   static void drop_other_memory(std::vector<DeviceProvider>& found);
-  void warn_of_tie(const std::vector<DeviceProvider>& found);
-  void require_strict() const;
-  [[nodiscard]] std::string options_of(const std::string& name) const;
-  [[nodiscard]] std::vector<ProviderCandidate*> candidates_of(const std::string& type) const;
-  [[nodiscard]] std::vector<std::string> known_types() const;
-  [[nodiscard]] std::string unread_manifests() const;
-  [[nodiscard]] LoaderReport make_report() const;
-  void write_report_file();
-  [[noreturn]] void fail_unknown_type(const Device& device) const;
+  void warn_of_tie(const std::vector<DeviceProvider>& found) GANTRY_REQUIRES(mutex_);
+  void require_strict() const GANTRY_REQUIRES(mutex_);
+  [[nodiscard]] std::string options_of(const Manifest& manifest) const;
+  [[nodiscard]] std::vector<ProviderCandidate*> candidates_of(const std::string& type) const
+      GANTRY_REQUIRES(mutex_);
+  [[nodiscard]] std::vector<std::string> known_types() const GANTRY_REQUIRES(mutex_);
+  [[nodiscard]] std::string unread_manifests() const GANTRY_REQUIRES(mutex_);
+  [[nodiscard]] LoaderReport make_report() const GANTRY_REQUIRES(mutex_);
+  void write_report_file() GANTRY_REQUIRES(mutex_);
+  [[noreturn]] void fail_unknown_type(const Device& device) const GANTRY_REQUIRES(mutex_);
   [[noreturn]] static void fail_not_ready(const Device& device,
                                           const std::vector<ProviderCandidate*>& candidates);
 
@@ -115,8 +118,9 @@ class ProviderRegistry {
   SearchEnvironment environment_;
   SitePolicy policy_;
   std::unique_ptr<LoaderLog> log_;
-  mutable std::mutex mutex_;
-  std::vector<std::unique_ptr<ProviderCandidate>> candidates_;  // in search order
+  mutable Mutex mutex_;
+  // In search order.
+  std::vector<std::unique_ptr<ProviderCandidate>> candidates_ GANTRY_GUARDED_BY(mutex_);
 };
 
 }  // namespace gantry

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <set>
 
+#include "base/fork.h"
 #include "base/names.h"
 #include "plugin/crash_marks.h"
 #include "plugin/discovery/requirements.h"
-#include "plugin/fork.h"
 #include "plugin/isolation/isolated_provider.h"
 #include "plugin/library.h"
 #include "plugin/open_providers.h"
@@ -15,8 +16,8 @@
 
 namespace gantry {
 
-std::string ProviderRegistry::options_of(const std::string& name) const {
-  const auto options = settings_.options.find(name);
+std::string ProviderRegistry::options_of(const Manifest& manifest) const {
+  const auto options = find_by_name(settings_.options, manifest);
   return options == settings_.options.end() ? "{}" : options->second;
 }
 
@@ -50,7 +51,7 @@ void ProviderRegistry::probe(ProviderCandidate& candidate) {
                                 row.manifest,
                                 manifest.text,
                                 row.library,
-                                options_of(manifest.name),
+                                options_of(manifest),
                                 manifest.probe_timeout_ms};
   const ProbeCache cache(environment_.cache_folder);
   std::optional<ProbeVerdict> verdict = cache.find(request);
@@ -77,7 +78,7 @@ namespace {
 // A provider sees options that its schema allows, whoever made the registry. The runtime has looked
 // before, to tell where in the configuration they stand.
 void require_good_options(const Manifest& manifest, const ProviderSettings& settings) {
-  const auto options = settings.options.find(manifest.name);
+  const auto options = find_by_name(settings.options, manifest);
   if (options == settings.options.end()) return;
   for (const JsonProblem& problem :
        option_problems(manifest, nlohmann::json::parse(options->second))) {
@@ -95,7 +96,7 @@ void ProviderRegistry::load(ProviderCandidate& candidate, PluginProvider::Origin
   origin.library = row.library;
   if (!row.isolation.empty()) {
     row.stage = "load";
-    const auto limits = settings_.workers.find(row.name);
+    const auto limits = find_by_name(settings_.workers, candidate.manifest);
     origin.isolation = limits == settings_.workers.end() ? IsolationSettings() : limits->second;
     origin.isolation->worker = environment_.worker_program;
     return;
@@ -107,11 +108,22 @@ void ProviderRegistry::load(ProviderCandidate& candidate, PluginProvider::Origin
   origin.entry = open_library(row.library, candidate.library);
 }
 
+namespace {
+
+// What is no fault of the provider, or may not happen again; of processes that end, their
+// quarantine sets a limit.
+bool may_pass(Code code) {
+  return code == Code::kOutOfMemory || code == Code::kProviderCrashed || code == Code::kCancelled ||
+         code == Code::kDeadlineExceeded;
+}
+
+}  // namespace
+
 void ProviderRegistry::open_or_throw(ProviderCandidate& candidate) {
   ProviderReport& row = candidate.row;
   PluginProvider::Origin origin;
   origin.entry = candidate.entry;
-  origin.options = options_of(candidate.manifest.name);
+  origin.options = options_of(candidate.manifest);
   require_good_options(candidate.manifest, settings_);
   if (!origin.entry) load(candidate, origin);
   candidate.provider = open_provider(candidate.manifest, origin, row.stage);
@@ -122,16 +134,25 @@ void ProviderRegistry::open_or_throw(ProviderCandidate& candidate) {
   }
   row.stage = "ready";
   row.state = "ready";
+  row.code = Code::kOk;
+  row.message.clear();
+  row.hint.clear();
 }
 
 void ProviderRegistry::open(ProviderCandidate& candidate) {
   ProviderReport& row = candidate.row;
-  if (row.state != "not opened") return;
+  if (row.state != "not opened" && !candidate.is_to_be_tried_again) return;
   const auto start = std::chrono::steady_clock::now();
+  candidate.is_to_be_tried_again = false;
   try {
     open_or_throw(candidate);
   } catch (const Error& error) {
     candidate.reject(error);
+    candidate.is_to_be_tried_again = may_pass(error.code());
+  } catch (const std::bad_alloc&) {
+    candidate.reject(Error(Code::kOutOfMemory, "provider \"" + candidate.manifest.name +
+                                                   "\": there was no memory to open it"));
+    candidate.is_to_be_tried_again = true;
   } catch (const std::exception& error) {
     candidate.reject(
         Error(Code::kInternal, "provider \"" + candidate.manifest.name + "\": " + error.what()));
@@ -196,18 +217,19 @@ void ProviderRegistry::require_strict() const {
   }
 }
 
+ProviderCandidate& ProviderRegistry::candidate_of(const PluginProvider& provider) const {
+  const auto found =
+      std::find_if(candidates_.begin(), candidates_.end(),
+                   [&](const auto& candidate) { return candidate->provider.get() == &provider; });
+  return **found;
+}
+
 // Any order of them works, but memory and streams are the first one's: by the order of search,
 // which nobody chose for that.
 void ProviderRegistry::warn_of_tie(const std::vector<DeviceProvider>& found) {
   if (found.size() < 2 || found[0].device().has_host_memory()) return;
-  const auto candidate_of = [&](const DeviceProvider& provider) {
-    return std::find_if(
-               candidates_.begin(), candidates_.end(),
-               [&](const auto& candidate) { return candidate->provider == provider.provider; })
-        ->get();
-  };
-  const ProviderCandidate& first = *candidate_of(found[0]);
-  ProviderCandidate& second = *candidate_of(found[1]);
+  const ProviderCandidate& first = candidate_of(*found[0].provider);
+  ProviderCandidate& second = candidate_of(*found[1].provider);
   if (first.priority != second.priority) return;
   const std::string message =
       "devices of type " + found[0].device().info.device.type + ": \"" + first.row.name +
@@ -232,7 +254,7 @@ void ProviderRegistry::drop_other_memory(std::vector<DeviceProvider>& found) {
 
 std::vector<DeviceProvider> ProviderRegistry::find(const Device& device) {
   require_not_forked();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   const std::vector<ProviderCandidate*> candidates = candidates_of(device.type);
   if (candidates.empty()) fail_unknown_type(device);
   std::vector<DeviceProvider> result;
@@ -271,7 +293,7 @@ void ProviderRegistry::fail_unknown_type(const Device& device) const {
   message +=
       types.empty() ? "; no usable provider was found at all" : "; there are " + list_names(types);
   message += unread_manifests();
-  std::string nearest = nearest_name(device.type, types);
+  std::string nearest = nearest_device_type(device.type, types);
   if (!nearest.empty()) {
     const std::string id = device.id == 0 ? "" : ":" + std::to_string(device.id);
     nearest = " Did you mean \"" + nearest + id + "\"?";
@@ -314,7 +336,7 @@ void ProviderRegistry::fail_not_ready(const Device& device,
 
 std::vector<DeviceInfo> ProviderRegistry::devices() {
   require_not_forked();
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   open_all();
   require_strict();
   std::vector<DeviceInfo> result;

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "plugin/discovery/library_file.h"
 #include "plugin/discovery/machine.h"
-#include "session/kept_plan.h"
+#include "session/cached_plan.h"
 
 namespace gantry {
 namespace {
@@ -170,7 +170,7 @@ std::optional<PlannedModel> ArtefactUse::take_plan(const Preference& preference)
   report_.reason = check_.get();  // names of files stand in it
   if (report_.reason.empty()) {
     try {
-      const ModelFiles files = open_files_of_plan(*kept_);
+      const ModelFiles files = open_files_of_plan(*kept_, config_.session.file_access());
       compare(preference, files);
       if (kept_) return read_plan(kept_, files, source_);
     } catch (const Error& error) {

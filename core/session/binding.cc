@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <utility>
 
+#include "base/fork.h"
 #include "base/value.h"
 #include "gantry/session.h"
-#include "schedule/executor.h"
-#include "schedule/resident.h"
-#include "session/given_values.h"
+#include "run/executor.h"
+#include "run/resident.h"
+#include "session/input_values.h"
 #include "session/session_impl.h"
 
 namespace gantry {
@@ -20,6 +21,7 @@ class Binding::Impl {
         spaces(session.outputs.size()),
         left(session.outputs.size()) {}
 
+  void find_left(const Executor& executor);
   void prepare();
   void move_to_devices();
   [[nodiscard]] bool is_free(size_t index) const;
@@ -38,6 +40,17 @@ bool Binding::Impl::is_free(size_t index) const {
   const ValueRef& result = results[index];
   return result && result->home && result.use_count() == 1 &&
          result->home->handle == session.executor->devices().space(spaces[index]).device;
+}
+
+// Which outputs the plan of this run leaves where they are wanted.
+void Binding::Impl::find_left(const Executor& executor) {
+  const std::vector<uint32_t>& homes = executor.program().output_homes();
+  const DeviceTable& own = session.executor->devices();
+  for (size_t i = 0; i < left.size(); ++i) {
+    const bool is_home = spaces[i] != 0 && homes[i] != 0 &&
+                         executor.devices().device(homes[i]) == own.device(spaces[i]);
+    left[i] = is_home ? 1 : 0;
+  }
 }
 
 void Binding::Impl::prepare() {
@@ -67,7 +80,7 @@ void Binding::Impl::move_to_devices() {
 }
 
 Binding::Binding(Session& session) : impl_(std::make_unique<Impl>(*session.impl_)) {}
-Binding::~Binding() = default;
+Binding::~Binding() { abandon_if_forked(impl_); }
 Binding::Binding(Binding&&) noexcept = default;
 
 void Binding::input(const std::string& name, const Value& value) {
@@ -87,7 +100,6 @@ void Binding::output(const std::string& name, const Tensor& tensor) {
   }
   impl_->bound[index] = tensor.handle();
   impl_->spaces[index] = 0;
-  impl_->left[index] = 0;
 }
 
 void Binding::output_on(const std::string& name, const std::string& device) {
@@ -99,9 +111,7 @@ void Binding::output_on(const std::string& name, const std::string& device) {
                                             " can have, found " + expected_of(info));
   }
   const uint32_t space = impl_->session.space_on("output \"" + name + "\"", device);
-  const uint32_t home = impl_->session.executor->program().output_homes()[index];
   impl_->spaces[index] = space;
-  impl_->left[index] = space == home ? 1 : 0;
   impl_->bound[index] = nullptr;
 }
 
@@ -113,9 +123,17 @@ void Binding::run(const RunOptions& options) {
                                               expected_of(impl_->session.inputs[i]));
     }
   }
+  const RunLimits limits(options);
+  const std::shared_ptr<OpenPlan> plan = impl_->session.plan_for(impl_->inputs, limits);
+  impl_->find_left(plan ? plan->executor() : *impl_->session.executor);
   impl_->prepare();
-  impl_->session.executor->run(impl_->inputs, impl_->results, options, nullptr, nullptr,
-                               impl_->left);
+  if (plan) {
+    plan->run(impl_->session.initial, impl_->inputs, impl_->results, limits.remaining(),
+              impl_->left);
+  } else {
+    impl_->session.executor->run(impl_->inputs, impl_->results, limits.remaining(), nullptr,
+                                 nullptr, impl_->left);
+  }
   impl_->move_to_devices();
 }
 

@@ -9,12 +9,12 @@
 namespace gantry {
 
 BuiltProgram build_program(PlannedModel& planned, const Preference& preference,
-                           const Config& config, const BuildOptions& options) {
+                           const std::shared_ptr<MemoryBudget>& budget,
+                           const BuildOptions& options) {
   PlacementPolicy policy = preference.policy;
   for (;;) {
     BuiltProgram built;
-    built.devices = std::make_shared<DeviceTable>(
-        std::make_shared<MemoryBudget>(config.session.memory_limit_bytes));
+    built.devices = std::make_shared<DeviceTable>(budget);
     if (options.artefact) options.artefact->restart();
     const PackedScope ledger(options.artefact);
     try {

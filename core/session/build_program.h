@@ -5,15 +5,14 @@
 
 #include <memory>
 
-#include "schedule/device_table.h"
-#include "schedule/program.h"
-#include "session/config.h"
+#include "memory/device_table.h"
+#include "program/program.h"
 #include "session/plan_model.h"
 
 namespace gantry {
 
 struct BuiltProgram {
-  std::shared_ptr<DeviceTable> devices;  ///< with the session's memory budget
+  std::shared_ptr<DeviceTable> devices;  ///< with the budget
   std::unique_ptr<const Program> program;
 };
 
@@ -22,6 +21,7 @@ struct BuiltProgram {
 /// the reason stays with them. Errors: what compile says if nobody else takes
 /// them (node, provider and reason), OUT_OF_MEMORY, DEVICE_LOST.
 BuiltProgram build_program(PlannedModel& planned, const Preference& preference,
-                           const Config& config, const BuildOptions& options);
+                           const std::shared_ptr<MemoryBudget>& budget,
+                           const BuildOptions& options);
 
 }  // namespace gantry

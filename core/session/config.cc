@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/names.h"
+#include "session/config_schema.h"
 
 namespace gantry {
 namespace {
@@ -105,6 +106,7 @@ void fill(const json& root, Config& config) {
   config.session.memory_limit_bytes =
       session.value("memory_limit_bytes", config.session.memory_limit_bytes);
   config.session.capture = session["capture"];
+  config.session.map_files = session["map_files"];
   config.session.artefact_cache = session.value("artefact_cache", artefact_cache_of_environment());
   if (config.session.artefact_cache == "off") config.session.artefact_cache.clear();
   config.session.artefact_cache_limit_bytes = session["artefact_cache_limit_bytes"];
@@ -113,11 +115,6 @@ void fill(const json& root, Config& config) {
 }
 
 }  // namespace
-
-const json& parsed_config_schema() {
-  static const json parsed = json::parse(config_schema());
-  return parsed;
-}
 
 bool PlacementRule::matches(const std::string& node_op_type, const std::string& node_domain,
                             const std::string& node_name) const {
@@ -167,7 +164,7 @@ Config Config::parse(const std::vector<Document>& documents) {
   sort_findings(findings);
   throw_errors_of(findings);
   fill(config.root, config);
-  const ConfigOrigin* search = config.origins.find("/providers/search");
+  const std::optional<ConfigOrigin> search = config.origins.find("/providers/search");
   config.providers.is_search_from_environment = config.origins.contains("/providers/search") &&
                                                 search->document.starts_with("GANTRY_CONFIG ");
   return config;

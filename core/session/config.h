@@ -11,13 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "plugin/registry.h"
-#include "session/config_findings.h"
+#include "session/config_diagnostics.h"
 
 namespace gantry {
-
-/// config_schema(), parsed once in the process.
-const nlohmann::json& parsed_config_schema();
 
 /// What happens to nodes that the named device refuses.
 enum class Fallback { kError, kWarn, kAllow };
@@ -49,7 +47,11 @@ struct Config {
     Optimization optimization = Optimization::kAll;
     std::vector<std::string> disable_passes;
     uint64_t memory_limit_bytes = UINT64_MAX;  ///< see MemoryBudget; absent: no limit
-    bool capture = true;            ///< of kernels on devices that can; see Executor::Options
+    bool capture = true;    ///< of kernels on devices that can; see Executor::Options
+    bool map_files = true;  ///< else they are copied when a session is made
+    [[nodiscard]] FileAccess file_access() const {
+      return map_files ? FileAccess::kMap : FileAccess::kCopy;
+    }
     uint64_t stop_grace_ms = 2000;  ///< for devices to come to rest when a run is stopped
     std::string profile;            ///< file for a trace; empty: none is taken
     std::string precision = "f32";  ///< of float32 computations: "f32" or "bf16"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/value.h"
-#include "schedule/resident.h"
+#include "run/resident.h"
 #include "session/runtime_impl.h"
 #include "session/session_impl.h"
 

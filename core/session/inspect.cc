@@ -7,7 +7,7 @@
 
 #include "graph/graph.h"
 #include "onnx/model.h"
-#include "session/model_facts.h"
+#include "session/model_metadata.h"
 
 namespace gantry {
 namespace {

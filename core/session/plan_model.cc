@@ -3,16 +3,17 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <unordered_map>
 #include <utility>
 
 #include "base/log.h"
+#include "base/run_limits.h"
+#include "base/thread_pool.h"
 #include "onnx/retype.h"
 #include "passes/pipeline.h"
 #include "passes/quantization.h"
-#include "plugin/host.h"
-#include "schedule/executor.h"
-#include "schedule/thread_pool.h"
+#include "run/executor.h"
 #include "session/precision.h"
 #include "session/rule_use.h"
 
@@ -62,26 +63,37 @@ uint32_t threads_for(const Graph& graph) {
 }
 
 // Computes the outputs of a graph of constants with the kernels of CPU; nothing if one is missing
-// or fails, so that the failure shows up where the node would have run.
-std::vector<ValueRef> evaluate_on_cpu(ProviderRegistry& registry, const Config& config,
-                                      const Graph& graph) {
+// or fails, also for want of memory, so that the failure shows up where the node would have run.
+// `left_bytes`: what of session.memory_limit_bytes may still be taken; less what the outputs take.
+std::vector<ValueRef> evaluate_on_cpu(const HostPreference& find_host, const Graph& graph,
+                                      uint64_t& left_bytes) {
+  poll_load("constants were computed");
   try {
-    Config exact = config;  // what is computed once is not rounded
-    exact.session.precision = kFullPrecision;
-    const Preference host = cpu_alone(registry, exact);
+    const Preference host = find_host();
     const std::unique_ptr<GraphPlacement> placement = place(graph, host.candidates, {});
     if (!placement->complete()) return {};
-    auto devices = std::make_shared<DeviceTable>();
+    auto devices = std::make_shared<DeviceTable>(std::make_shared<MemoryBudget>(left_bytes));
     const uint32_t threads = threads_for(graph);
     auto program = std::make_unique<Program>(*placement, *devices, host.owners,
                                              BuildOptions{.threads = threads});
     Executor executor(std::move(program), std::move(devices), threads, nullptr, {});
     std::vector<ValueRef> outputs(graph.outputs().size());
-    executor.run({}, outputs, {});
+    // What leaves a run is the caller's, and not counted there.
+    uint64_t left = left_bytes;
+    const MakeOutput make = [&left](DType dtype, std::span<const int64_t> shape) {
+      const uint64_t size_bytes = bytes_of(dtype, element_count(shape));
+      if (size_bytes > left)
+        throw Error(Code::kOutOfMemory, "constants take more than session.memory_limit_bytes");
+      left -= size_bytes;
+      return make_tensor(dtype, {shape.begin(), shape.end()});
+    };
+    const RunLimits* limits = load_limits();
+    executor.run({}, outputs, limits ? limits->remaining() : RunOptions(), &make);
     // What a mapped file gave for this is most often not wanted again.
     for (const auto& value : graph.values()) {
       if (value->constant) drop_pages(*value->constant);
     }
+    left_bytes = left;
     return outputs;
   } catch (const Error&) {
     return {};
@@ -163,7 +175,7 @@ bool has_dequantize(const Graph& graph) {
 // The way of one model from its file to a placed graph.
 class Planner {
  public:
-  Planner(ProviderRegistry& registry, const Config& config, const Preference& preference, bool fold,
+  Planner(const HostPreference& host, const Config& config, const Preference& preference, bool fold,
           Trace* trace)
       : config_(config), preference_(preference), trace_(trace), rules_(config) {
     context_.is_nondeterministic = [](const Node& node) { return is_nondeterministic(node); };
@@ -178,8 +190,9 @@ class Planner {
     };
     context_.trace = trace;
     if (!fold || config.session.optimization != Optimization::kAll) return;
+    left_bytes_ = config.session.memory_limit_bytes;
     context_.evaluate = [&](const Graph& graph) {
-      return evaluate_on_cpu(registry, config, graph);
+      return evaluate_on_cpu(host, graph, left_bytes_);
     };
   }
 
@@ -201,6 +214,8 @@ class Planner {
       improve_and_place();
     }
     planned_.warnings = preference_.warnings;
+    for (std::string& warning : planned_.model->warnings())
+      planned_.warnings.push_back({std::move(warning), true});
     for (ConfigWarning& warning : rules_.warnings())
       planned_.warnings.push_back(std::move(warning));
     return std::move(planned_);
@@ -262,20 +277,28 @@ class Planner {
   Trace* trace_;
   RuleUse rules_;
   PassContext context_;
-  Companies companies_;  // as of the last claims
-  Wideners wideners_;    // likewise
+  uint64_t left_bytes_ = 0;  // of session.memory_limit_bytes, for constants that are folded
+  Companies companies_;      // as of the last claims
+  Wideners wideners_;        // likewise
   PipelineOptions options_ = pipeline_options(config_);
   PlannedModel planned_;
 };
 
 }  // namespace
 
-ImportedModel import_model(const ModelSource& source, Trace* trace) {
+ImportedModel import_model(const ModelSource& source, FileAccess access, Trace* trace) {
   const TraceSpan span(trace, "load", "import");
   ImportedModel imported;
-  imported.model = std::make_unique<OnnxModel>(source);
+  imported.model =
+      std::make_unique<OnnxModel>(source, OpenDefaults{.all = false, .names = {}}, access);
   imported.graph = imported.model->to_graph();
   return imported;
+}
+
+HostPreference folding_host(ProviderRegistry& registry, const Config& config) {
+  Config exact = config;  // what is computed once is not rounded
+  exact.session.precision = kFullPrecision;
+  return [&registry, exact = std::move(exact)] { return cpu_alone(registry, exact); };
 }
 
 void place_planned(PlannedModel& planned, const Preference& preference, Trace* trace) {
@@ -283,14 +306,31 @@ void place_planned(PlannedModel& planned, const Preference& preference, Trace* t
   planned.placement = place(*planned.graph, preference.candidates, preference.policy);
 }
 
-PlannedModel plan_model(ProviderRegistry& registry, const Config& config,
+PlannedModel plan_model(const HostPreference& host, const Config& config,
                         const Preference& preference, ImportedModel imported, bool fold,
                         Trace* trace) {
-  return Planner(registry, config, preference, fold, trace).run(std::move(imported));
+  return Planner(host, config, preference, fold, trace).run(std::move(imported));
 }
 
-Placement describe(const PlannedModel& planned, const Preference& preference) {
-  Placement result = describe(*planned.placement);
+void release_unused_constants(const Graph& graph) {
+  constexpr uint64_t kLarge = 4096;
+  for (const auto& value : graph.values()) {
+    const ValueRef& constant = value->constant;
+    if (!constant || constant.use_count() > 1 || constant->is_mapped ||
+        constant->kind != GANTRY_KIND_TENSOR || constant->dtype == DType::kString ||
+        constant->view.size_bytes < kLarge)
+      continue;
+    constant->owner.reset();
+    constant->view.data = nullptr;
+  }
+  for (const auto& node : graph.nodes()) {
+    for (const Graph* body : node->bodies()) release_unused_constants(*body);
+  }
+}
+
+Placement describe(const PlannedModel& planned, const Preference& preference,
+                   const Implementations& implementations) {
+  Placement result = describe(*planned.placement, implementations);
   result.wanted = preference.named;
   result.fallback = name_of(preference.fallback);
   for (const ConfigWarning& warning : planned.warnings) result.warnings.push_back(warning.text);

@@ -3,6 +3,7 @@
 // have in common. One thread at a time.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -11,7 +12,7 @@
 #include "base/trace.h"
 #include "gantry/session.h"
 #include "onnx/model.h"
-#include "schedule/placement.h"
+#include "placement/placement.h"
 #include "session/preference.h"
 
 namespace gantry {
@@ -33,21 +34,33 @@ struct ImportedModel {
   std::unique_ptr<Graph> graph;
 };
 
-/// Maps, checks and reads a model. Needs no provider. Errors as OnnxModel's. [any]
-ImportedModel import_model(const ModelSource& source, Trace* trace);
+/// The device CPU at full precision, for what is computed once; called when there is something to
+/// fold.
+using HostPreference = std::function<Preference()>;
+
+HostPreference folding_host(ProviderRegistry& registry, const Config& config);
+
+/// Maps or copies, checks and reads a model, with the defaults of inputs as constants. Needs no
+/// provider. Errors as OnnxModel's. [any]
+ImportedModel import_model(const ModelSource& source, FileAccess access, Trace* trace);
 
 /// Places. Functions that nobody claims are inlined and claimed again. `fold`:
-/// constants are folded with the kernels of `CPU`; without it nothing is compiled. `trace`: takes a
-/// span for each phase; may be null.
-PlannedModel plan_model(ProviderRegistry& registry, const Config& config,
+/// constants are folded with the kernels of `host`; without it nothing is compiled. `trace`: takes
+/// a span for each phase; may be null.
+PlannedModel plan_model(const HostPreference& host, const Config& config,
                         const Preference& preference, ImportedModel imported, bool fold,
                         Trace* trace);
 
 /// Places a graph that has been planned before, by the same configuration.
 void place_planned(PlannedModel& planned, const Preference& preference, Trace* trace);
 
+/// Gives up the memory of computed constants that no run reads: providers have made of them what
+/// they want. What the graph's text shows of large ones is their type.
+void release_unused_constants(const Graph& graph);
+
 /// The placement as users see it.
-Placement describe(const PlannedModel& planned, const Preference& preference);
+Placement describe(const PlannedModel& planned, const Preference& preference,
+                   const Implementations& implementations = {});
 
 /// Throws UNSUPPORTED with the nodes that nobody runs, each with the reasons.
 void require_complete(const PlannedModel& planned, const Preference& preference);

@@ -12,7 +12,7 @@ namespace {
 
 // The options of a provider: its own, with the session's precision if it takes that.
 std::string provider_options(const Config& config, const Manifest& manifest) {
-  const auto found = config.providers.options.find(manifest.name);
+  const auto found = find_by_name(config.providers.options, manifest);
   const std::string own = found == config.providers.options.end() ? "{}" : found->second;
   return with_precision(manifest, own, config.session.precision);
 }

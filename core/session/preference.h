@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "placement/placement.h"
 #include "plugin/registry.h"
-#include "schedule/placement.h"
 #include "session/config.h"
 #include "session/rule_parts.h"
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "artefact/artefact_folder.h"
+#include "base/fork.h"
 #include "base/log.h"
-#include "schedule/run_services.h"
 #include "session/runtime_impl.h"
 
 namespace gantry {
@@ -23,7 +23,6 @@ Runtime::Impl::Impl(const RuntimeOptions& options)
       config(Config::parse(documents)),
       registry(config.providers) {
   check_against_manifests(config, {});
-  install_run_services_once();
 }
 
 // Throws what is wrong, logs the warnings; of `document` alone if it is not empty: the others' have
@@ -62,7 +61,7 @@ Config Runtime::Impl::session_config(const SessionOptions& options) {
 
 Runtime::Runtime(const RuntimeOptions& options) : impl_(std::make_unique<Impl>(options)) {}
 
-Runtime::~Runtime() = default;
+Runtime::~Runtime() { abandon_if_forked(impl_); }
 
 std::vector<DeviceInfo> Runtime::devices() { return impl_->registry.devices(); }
 

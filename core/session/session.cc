@@ -9,15 +9,16 @@
 #include <malloc.h>
 #endif
 
+#include "base/fork.h"
 #include "base/log.h"
+#include "base/run_limits.h"
+#include "base/thread_pool.h"
 #include "base/value.h"
-#include "plugin/host.h"
-#include "schedule/executor.h"
-#include "schedule/thread_pool.h"
+#include "run/executor.h"
 #include "session/artefact_use.h"
 #include "session/build_program.h"
-#include "session/given_values.h"
-#include "session/model_facts.h"
+#include "session/input_values.h"
+#include "session/model_metadata.h"
 #include "session/plan_model.h"
 #include "session/runtime_impl.h"
 #include "session/session_impl.h"
@@ -28,30 +29,16 @@ namespace {
 
 // A model is read on a thread of its own: meanwhile this one opens the providers, which the first
 // session of a process waits for as long.
-std::future<ImportedModel> begin_import(const ModelSource& source, Trace* trace) {
-  const auto import = [&source, trace] { return import_model(source, trace); };
+std::future<ImportedModel> begin_import(const ModelSource& source, FileAccess access,
+                                        Trace* trace) {
+  const auto import = [&source, access, trace, limits = load_limits()] {
+    const LoadScope scope(limits);
+    return import_model(source, access, trace);
+  };
   try {
     return std::async(std::launch::async, import);
   } catch (const std::system_error&) {  // no thread to be had
     return std::async(std::launch::deferred, import);
-  }
-}
-
-// Gives up the memory of computed constants that no run reads: providers have made of them what
-// they want. What the graph's text shows of large ones is their type.
-void release_unused_constants(const Graph& graph) {
-  constexpr uint64_t kLarge = 4096;
-  for (const auto& value : graph.values()) {
-    const ValueRef& constant = value->constant;
-    if (!constant || constant.use_count() > 1 || constant->is_mapped ||
-        constant->kind != GANTRY_KIND_TENSOR || constant->dtype == DType::kString ||
-        constant->view.size_bytes < kLarge)
-      continue;
-    constant->owner.reset();
-    constant->view.data = nullptr;
-  }
-  for (const auto& node : graph.nodes()) {
-    for (const Graph* body : node->bodies()) release_unused_constants(*body);
   }
 }
 
@@ -76,6 +63,8 @@ Session::Impl::Impl(Runtime& runtime, const ModelSource& source, const SessionOp
   } else if (options.profile) {
     trace_ = std::make_unique<Trace>(0);
   }
+  const RunLimits limits(options.cancel, options.timeout_ns);
+  const LoadScope scope(&limits);
   load(shared, config, source, options.device, options.profile);
   for (size_t i = 0; i < inputs.size(); ++i) input_index.emplace(inputs[i].name, i);
   for (size_t i = 0; i < outputs.size(); ++i) output_index.emplace(outputs[i].name, i);
@@ -89,43 +78,58 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
                                : hardware_threads();
   ArtefactUse cache(config, source, device, subject_, threads);
   std::future<ImportedModel> imported;
-  if (!cache.may_have_plan()) imported = begin_import(source, trace_.get());
+  if (!cache.may_have_plan())
+    imported = begin_import(source, config.session.file_access(), trace_.get());
   const Preference preference = resolve_preference(shared.registry, config, device);
   try {
+    poll_load("the model was read");
+    const HostPreference host = folding_host(shared.registry, config);
     if (!take_kept_plan(cache, preference)) {
-      ImportedModel model = imported.valid() ? imported.get() : import_model(source, trace_.get());
-      planned_ =
-          plan_model(shared.registry, config, preference, std::move(model), true, trace_.get());
+      ImportedModel model = imported.valid()
+                                ? imported.get()
+                                : import_model(source, config.session.file_access(), trace_.get());
+      planned_ = plan_model(host, config, preference, std::move(model), true, trace_.get());
     }
     require_complete(planned_, preference);
     inputs = input_infos(*planned_.graph);
     for (const GraphValue* input : planned_.graph->inputs) initial.push_back(input->initial);
-    outputs = output_infos(*planned_.graph);
+    outputs = declared_outputs();
+    poll_load("kernels were compiled");
     const TraceSpan compiling(trace_.get(), "load", "compile");
+    const auto budget = std::make_shared<MemoryBudget>(config.session.memory_limit_bytes);
     BuildOptions build;
     build.threads = threads;
     build.trace = trace_.get();
     build.model = planned_.model.get();
     build.artefact = cache.artefact(preference, planned_);
-    BuiltProgram built = build_program(planned_, preference, config, build);
+    BuiltProgram built = build_program(planned_, preference, budget, build);
     artefact = cache.finish(planned_);
-    placement = describe(planned_, preference);
+    placement = describe(planned_, preference, built.program->implementations());
     placement.copies = built.program->copies();
     planned_.placement.reset();  // its views were for the providers
     release_unused_constants(*planned_.graph);
     trim_heap();
-    executor = std::make_unique<Executor>(
-        std::move(built.program), std::move(built.devices), threads, trace_.get(),
-        Executor::Options{.stop_grace_ms = config.session.stop_grace_ms,
-                          // Of steps that are launched as one nobody knows the times.
-                          .capture = config.session.capture && !times_nodes});
+    Executor::Options running{.stop_grace_ms = config.session.stop_grace_ms,
+                              // Of steps that are launched as one nobody knows the times.
+                              .capture = config.session.capture && !times_nodes,
+                              .give_back_more = [this] { give_back_idle(); }};
+    if (planned_.model && planned_.model->has_constant_defaults()) {
+      std::vector<std::string> names;
+      for (const ValueInfo& input : inputs) names.push_back(input.name);
+      // The runtime may be gone when a run needs it.
+      const HostPreference kept = [found = host()] { return found; };
+      defaults_ = std::make_unique<DefaultPlans>(
+          PlanSettings{config, preference, kept, threads, trace_.get(), running}, *planned_.model,
+          initial, std::move(names), budget, subject_);
+    }
+    executor = std::make_unique<Executor>(std::move(built.program), std::move(built.devices),
+                                          threads, trace_.get(), std::move(running));
   } catch (const Error& error) {
     throw error.message().starts_with(subject_) ? error : error.in(subject_);
   }
   for (const ConfigWarning& warning : planned_.warnings)
     log(warning.is_loud ? LogLevel::kWarning : LogLevel::kInfo, warning.text);
   if (preference.fallback == Fallback::kWarn) warn_of_fallback(device);
-  tell_of_initial_values();
 }
 
 // True: the plan of an earlier start was taken, and the model need not be read.
@@ -147,25 +151,74 @@ bool Session::Impl::take_kept_plan(ArtefactUse& cache, const Preference& prefere
   return true;
 }
 
-void Session::Impl::tell_of_initial_values() const {
-  // Weights cost speed when they are no constants; a position or a flag does not.
-  constexpr uint64_t kMany = uint64_t{1} << 20;
-  std::vector<ValueInfo> replaceable;
-  uint64_t size_bytes = 0;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!initial[i]) continue;
-    replaceable.push_back(inputs[i]);
-    size_bytes += initial[i]->view.size_bytes;
+// What may be concluded for runs that replace no default need not hold for others.
+std::vector<ValueInfo> Session::Impl::declared_outputs() const {
+  const OnnxModel* model = planned_.model.get();
+  if (!model || !model->has_constant_defaults() || model->declares_outputs())
+    return output_infos(*planned_.graph);
+  return output_infos(*OnnxModel(*model, OpenDefaults{}).to_graph());
+}
+
+// For a run that has no memory left.
+void Session::Impl::give_back_idle() const noexcept {
+  if (executor) executor->give_back_idle();
+  if (!defaults_) return;
+  if (const auto plan = defaults_->current()) plan->executor().give_back_idle();
+}
+
+void Session::Impl::run(std::span<const ValueRef> given, std::span<ValueRef> made,
+                        const RunOptions& options) {
+  if (!defaults_) return executor->run(given, made, options);
+  const RunLimits limits(options);
+  const auto plan = plan_for(given, limits);
+  if (plan) return plan->run(initial, given, made, limits.remaining(), {});
+  executor->run(given, made, limits.remaining());
+}
+
+std::shared_ptr<OpenPlan> Session::Impl::plan_for(std::span<const ValueRef> given,
+                                                  const RunLimits& limits) const {
+  if (!defaults_) return nullptr;
+  const LoadScope scope(&limits);
+  return defaults_->plan_for(given);
+}
+
+MemoryUse Session::Impl::memory() const {
+  MemoryUse use = executor->memory();
+  const auto plan = defaults_ ? defaults_->current() : nullptr;
+  if (!plan) return use;
+  const MemoryUse other = plan->executor().memory();
+  use.weights += other.weights;
+  use.arena += other.arena;
+  use.pool += other.pool;
+  return use;
+}
+
+std::vector<NodeTime> Session::Impl::profile() const {
+  std::vector<NodeTime> times = executor->profile();
+  if (!defaults_) return times;
+  for (const auto& plan : defaults_->traced()) {
+    for (NodeTime& row : plan->executor().profile()) {
+      const auto same = std::find_if(times.begin(), times.end(), [&](const NodeTime& other) {
+        return other.node == row.node && other.op_type == row.op_type && other.depth == row.depth &&
+               other.provider == row.provider && other.device == row.device;
+      });
+      if (same == times.end()) {
+        times.push_back(std::move(row));
+      } else {
+        same->runs += row.runs;
+        same->total_ns += row.total_ns;
+      }
+    }
   }
-  if (replaceable.empty()) return;
-  const size_t count = replaceable.size();
-  replaceable.resize(std::min<size_t>(count, 3));
-  log(size_bytes < kMany ? LogLevel::kInfo : LogLevel::kWarning,
-      subject_ + ": a run may replace initializers that are inputs too, " + std::to_string(count) +
-          " with " + std::to_string(size_bytes) + " bytes (" + names_of(replaceable) +
-          (count > 3 ? ", ..." : "") +
-          "), so nothing is computed from them at load time. If no run does, take them out of the "
-          "model's inputs");
+  std::stable_sort(times.begin(), times.end(),
+                   [](const NodeTime& a, const NodeTime& b) { return a.total_ns > b.total_ns; });
+  return times;
+}
+
+void Session::Impl::reset_profile() const {
+  executor->reset_profile();
+  if (!defaults_) return;
+  for (const auto& plan : defaults_->traced()) plan->executor().reset_profile();
 }
 
 Session::Impl::~Impl() {
@@ -182,7 +235,10 @@ void Session::Impl::write_trace(const std::filesystem::path& file) const {
     throw Error(Code::kInvalidArgument,
                 "there is no trace to write; set session.profile in the configuration to a file");
   }
-  write_trace_file(file, *trace_, executor->program(), subject_);
+  std::vector<const Program*> programs = {&executor->program()};
+  const auto plans = defaults_ ? defaults_->traced() : std::vector<std::shared_ptr<OpenPlan>>();
+  for (const auto& plan : plans) programs.push_back(&plan->executor().program());
+  write_trace_file(file, *trace_, programs, subject_);
   if (trace_->dropped() > 0) {
     log(LogLevel::kWarning, file.string() + ": the trace was full; its last " +
                                 std::to_string(trace_->dropped()) + " records are missing");
@@ -198,7 +254,7 @@ void Session::Impl::warn_of_fallback(const std::string& device) const {
                               std::to_string(placement.nodes.size()) + " nodes do not run on " +
                               (device.empty() ? "the most preferred device" : device) +
                               "; see the session's placement for the reasons";
-  host_table().log(GANTRY_LOG_WARNING, {message.data(), message.size()});
+  log(LogLevel::kWarning, message);
 }
 
 size_t Session::Impl::index_of_input(const std::string& name) const {
@@ -223,9 +279,13 @@ void Session::Impl::check_output(size_t index, const Value& value) const {
 
 Session::Session(Runtime& runtime, const ModelSource& model, const SessionOptions& options)
     : impl_(std::make_unique<Impl>(runtime, model, options)) {}
-Session::~Session() = default;
+Session::~Session() { abandon_if_forked(impl_); }
 Session::Session(Session&&) noexcept = default;
-Session& Session::operator=(Session&&) noexcept = default;
+Session& Session::operator=(Session&& other) noexcept {
+  abandon_if_forked(impl_);
+  impl_ = std::move(other.impl_);
+  return *this;
+}
 
 const std::vector<ValueInfo>& Session::inputs() const { return impl_->inputs; }
 const std::vector<ValueInfo>& Session::outputs() const { return impl_->outputs; }
@@ -234,10 +294,10 @@ const std::map<std::string, std::string>& Session::metadata() const {
 }
 const Placement& Session::placement() const { return impl_->placement; }
 const ArtefactReport& Session::artefact() const { return impl_->artefact; }
-std::vector<NodeTime> Session::profile() const { return impl_->executor->profile(); }
-void Session::reset_profile() { impl_->executor->reset_profile(); }
+std::vector<NodeTime> Session::profile() const { return impl_->profile(); }
+void Session::reset_profile() { impl_->reset_profile(); }
 void Session::write_trace(const std::filesystem::path& file) const { impl_->write_trace(file); }
-MemoryUse Session::memory() const { return impl_->executor->memory(); }
+MemoryUse Session::memory() const { return impl_->memory(); }
 std::string Session::graph_text() const { return to_text(*impl_->planned().graph); }
 
 std::vector<Value> Session::run_values(const Inputs& inputs, const RunOptions& options) {
@@ -255,7 +315,7 @@ std::vector<Value> Session::run_values(const Inputs& inputs, const RunOptions& o
     }
   }
   std::vector<ValueRef> made(impl_->outputs.size());
-  impl_->executor->run(given, made, options);
+  impl_->run(given, made, options);
   std::vector<Value> values;
   values.reserve(made.size());
   for (ValueRef& value : made) values.emplace_back(std::move(value));
@@ -280,9 +340,12 @@ std::vector<Tensor> Session::run(const Inputs& inputs, const RunOptions& options
 Placement check(Runtime& runtime, const ModelSource& model, const SessionOptions& options) {
   Runtime::Impl& shared = runtime.impl();
   const Config config = shared.session_config(options);
+  const RunLimits limits(options.cancel, options.timeout_ns);
+  const LoadScope scope(&limits);
   const Preference preference = resolve_preference(shared.registry, config, options.device);
   return describe(
-      plan_model(shared.registry, config, preference, import_model(model, nullptr), false, nullptr),
+      plan_model(folding_host(shared.registry, config), config, preference,
+                 import_model(model, config.session.file_access(), nullptr), false, nullptr),
       preference);
 }
 

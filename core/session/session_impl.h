@@ -5,12 +5,15 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/run_limits.h"
 #include "base/trace.h"
 #include "gantry/session.h"
-#include "schedule/executor.h"
+#include "run/executor.h"
+#include "session/default_plans.h"
 #include "session/plan_model.h"
 
 namespace gantry {
@@ -47,12 +50,25 @@ class Session::Impl {
   /// INVALID_ARGUMENT: the configuration names no trace file; else as Session::write_trace.
   void write_trace(const std::filesystem::path& file) const;
 
+  /// As Executor::run, by the plan that fits what is given. `given`: by input, complete, checked.
+  void run(std::span<const ValueRef> given, std::span<ValueRef> made, const RunOptions& options);
+  /// The plan for a run that gives inputs another value than the model does; null: the session's
+  /// own, whose executor is `executor`. See DefaultPlans::plan_for.
+  /// Planning ends by the run's limits.
+  [[nodiscard]] std::shared_ptr<OpenPlan> plan_for(std::span<const ValueRef> given,
+                                                   const RunLimits& limits) const;
+  /// Of all plans.
+  [[nodiscard]] MemoryUse memory() const;
+  [[nodiscard]] std::vector<NodeTime> profile() const;
+  void reset_profile() const;
+
  private:
   void load(Runtime::Impl& shared, const Config& config, const ModelSource& source,
             const std::string& device, bool times_nodes);
   bool take_kept_plan(ArtefactUse& cache, const Preference& preference);
   void warn_of_fallback(const std::string& device) const;
-  void tell_of_initial_values() const;
+  [[nodiscard]] std::vector<ValueInfo> declared_outputs() const;
+  void give_back_idle() const noexcept;
   std::string subject_;
   std::filesystem::path trace_file_;  // empty: none
   std::unique_ptr<Trace> trace_;      // before the executor, which records in it
@@ -67,6 +83,9 @@ class Session::Impl {
   Placement placement;
   ArtefactReport artefact;
   std::unique_ptr<Executor> executor;
+
+ private:
+  std::unique_ptr<DefaultPlans> defaults_;  // null: no input has a default that is a constant
 };
 
 }  // namespace gantry

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <fstream>
 #include <map>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <system_error>
@@ -15,8 +14,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
+#include "base/process_state.h"
 #include "base/value.h"
-#include "schedule/step_trace.h"
+#include "run/step_trace.h"
 
 namespace gantry {
 namespace {
@@ -50,14 +51,17 @@ const char* category_of(StepKind kind) {
 
 class Writer {
  public:
-  Writer(const std::filesystem::path& file, const Trace& trace, const Program& program)
+  Writer(const std::filesystem::path& file, const Trace& trace,
+         std::span<const Program* const> programs)
       : file_(file),
         stream_(file, std::ios::binary | std::ios::trunc),
         trace_(trace),
         tracks_(trace.tracks()) {
-    for_each_step(program, [&](const Step& step, const std::string& name, uint32_t) {
-      steps_[&step] = {&step, name};
-    });
+    for (const Program* program : programs) {
+      for_each_step(*program, [&](const Step& step, const std::string& name, uint32_t) {
+        steps_[&step] = {&step, name};
+      });
+    }
     for (const TraceTrack& track : tracks_) {
       if (!track.group.empty())
         processes_.try_emplace(track.group, kHostProcess + 1 + static_cast<int>(processes_.size()));
@@ -113,21 +117,26 @@ class Writer {
 
   [[nodiscard]] int process_of(uint32_t track) const { return processes_.at(tracks_[track].group); }
 
-  // In the order in which they began, outer spans first; threads that only ran parts and compiled
-  // are workers.
+  // Whether it was written by a thread of the application. A thread of the pool takes parts and
+  // compiles; a provider's spans lie inside either.
+  static bool is_caller(const TraceRecord& record) {
+    if (record.kind != TraceKind::kSpan)
+      return record.kind == TraceKind::kStep || record.kind == TraceKind::kReplay;
+    const std::string_view category = static_cast<const char*>(record.subject);
+    return category == "load" || category == "run";
+  }
+
+  // In the order in which they began, outer spans first.
   void write_records() {
     std::vector<std::pair<uint32_t, const TraceRecord*>> records;
     std::set<uint32_t> workers;
     std::set<uint32_t> callers;
     trace_.read([&](uint32_t thread, const TraceRecord& record) {
       records.emplace_back(thread, &record);
-      const bool is_span = record.kind == TraceKind::kSpan;
-      const bool is_compiled =
-          is_span && static_cast<const char*>(record.subject) == std::string_view("compile");
-      if (record.kind == TraceKind::kPart || is_compiled) {
-        workers.insert(thread);
-      } else if (is_span || record.kind == TraceKind::kStep || record.kind == TraceKind::kReplay) {
+      if (is_caller(record)) {
         callers.insert(thread);
+      } else if (record.kind == TraceKind::kSpan || record.kind == TraceKind::kPart) {
+        workers.insert(thread);
       }
     });
     for (const uint32_t thread : callers) {
@@ -232,20 +241,26 @@ class Writer {
   bool is_first_ = true;
 };
 
+struct TraceFiles {
+  static constexpr ProcessState kState = ProcessState::kTraceFiles;
+
+  Mutex mutex;
+  std::map<std::string, int> sessions GANTRY_GUARDED_BY(mutex);  // by file
+};
+
 }  // namespace
 
-void write_trace_file(const std::filesystem::path& file, const Trace& trace, const Program& program,
-                      const std::string& model) {
-  Writer(file, trace, program).write(model);
+void write_trace_file(const std::filesystem::path& file, const Trace& trace,
+                      std::span<const Program* const> programs, const std::string& model) {
+  Writer(file, trace, programs).write(model);
 }
 
 std::filesystem::path claim_trace_file(const std::string& wanted) {
-  static std::mutex mutex;
-  static auto& sessions = *new std::map<std::string, int>;  // may be used while the process ends
+  TraceFiles& claimed = process_state<TraceFiles>();
   std::filesystem::path file = std::filesystem::absolute(wanted);
   {
-    const std::lock_guard lock(mutex);
-    if (const int number = ++sessions[file.string()]; number > 1) {
+    const MutexLock lock(claimed.mutex);
+    if (const int number = ++claimed.sessions[file.string()]; number > 1) {
       const std::string ending = file.extension().string();
       file.replace_extension(std::to_string(number) + ending);
     }

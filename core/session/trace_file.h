@@ -5,17 +5,19 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 
 #include "base/trace.h"
-#include "schedule/program.h"
+#include "program/program.h"
 
 namespace gantry {
 
-/// Writes the records so far; an existing file is replaced. `model`: what the title says.
+/// Writes the records so far; an existing file is replaced. `programs`: all whose steps it has
+/// records of. `model`: what the title says.
 /// UNAVAILABLE: the file cannot be written.
-void write_trace_file(const std::filesystem::path& file, const Trace& trace, const Program& program,
-                      const std::string& model);
+void write_trace_file(const std::filesystem::path& file, const Trace& trace,
+                      std::span<const Program* const> programs, const std::string& model);
 
 /// The file for a session whose configuration names `wanted`: the first session of the process gets
 /// just that, later ones get a number before the ending, as in trace.2.json, so that none

@@ -31,7 +31,7 @@ class Answer {
     WorkerClaims answer;
     // First as much as can be together, fused nodes included; if others have a part of it, what can
     // be parted at will, and then each fusion.
-    for (const std::vector<uint32_t>& nodes : stretches_that_stand_alone())
+    for (const std::vector<uint32_t>& nodes : segments_that_stand_alone())
       answer.sets.push_back(set_of(nodes, false));
     std::vector<uint32_t> singles;
     for (const auto& node : graph_.nodes()) {
@@ -82,11 +82,11 @@ class Answer {
 
   // Nodes that the provider takes in the whole graph need not be taken in a set of it: what was
   // before them is an input then.
-  std::vector<std::vector<uint32_t>> stretches_that_stand_alone() {
+  std::vector<std::vector<uint32_t>> segments_that_stand_alone() {
     constexpr int kMostRounds = 16;
     std::vector<std::vector<uint32_t>> parts;
     for (int round = 0; round < kMostRounds; ++round) {
-      parts = stretches();
+      parts = segments();
       bool is_good = true;
       for (const std::vector<uint32_t>& part : parts) is_good = stands_alone(part) && is_good;
       if (is_good) return parts;
@@ -128,7 +128,7 @@ class Answer {
 
   // The nodes that are taken, parted where a way leads out to one that is not and back: between
   // nodes of one part there is none. Nodes of one claim stay together.
-  [[nodiscard]] std::vector<std::vector<uint32_t>> stretches() const {
+  [[nodiscard]] std::vector<std::vector<uint32_t>> segments() const {
     const size_t count = graph_.nodes().size();
     const std::vector<bool>& taken = is_taken_;
     std::vector<uint32_t> level(count, 0);

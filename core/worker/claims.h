@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "graph/graph.h"
+#include "placement/placement.h"
 #include "plugin/isolation/worker_messages.h"
-#include "schedule/placement.h"
 
 namespace gantry {
 

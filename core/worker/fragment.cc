@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "schedule/program.h"
-#include "schedule/thread_pool.h"
+#include "base/thread_pool.h"
+#include "program/program.h"
 #include "worker/cut.h"
 
 namespace gantry {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "placement/placement.h"
 #include "plugin/isolation/worker_messages.h"
-#include "schedule/executor.h"
-#include "schedule/placement.h"
+#include "run/executor.h"
 
 namespace gantry {
 

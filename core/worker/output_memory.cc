@@ -19,7 +19,7 @@ std::byte* WorkerArena::open(uint64_t offset, uint64_t size_bytes) {
     throw Error(Code::kInternal, "a message names " + std::to_string(size_bytes) + " bytes at " +
                                      std::to_string(offset) + ", beyond the shared memory");
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto page = closed_.lower_bound(offset / kPage * kPage);
        page != closed_.end() && *page < offset + size_bytes; page = closed_.erase(page)) {
     if (mprotect(memory_->data() + *page, kPage, PROT_READ | PROT_WRITE) != 0)
@@ -29,7 +29,7 @@ std::byte* WorkerArena::open(uint64_t offset, uint64_t size_bytes) {
 }
 
 void WorkerArena::close_page(uint64_t offset) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (closed_.size() >= kMostClosed || !closed_.insert(offset).second) return;
   if (mprotect(memory_->data() + offset, kPage, PROT_NONE) != 0) closed_.erase(offset);
 }

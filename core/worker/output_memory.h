@@ -6,10 +6,10 @@
 
 #include <array>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <span>
 
+#include "base/mutex.h"
 #include "base/value.h"
 #include "plugin/isolation/shared_memory.h"
 #include "plugin/isolation/worker_messages.h"
@@ -34,8 +34,8 @@ class WorkerArena {
   static constexpr size_t kMostClosed = 4096;  // mappings that a process may have are limited
 
   std::shared_ptr<SharedMemory> memory_;
-  std::mutex mutex_;
-  std::set<uint64_t> closed_;
+  Mutex mutex_;
+  std::set<uint64_t> closed_ GANTRY_GUARDED_BY(mutex_);
 };
 
 /// Of one run; one thread at a time.

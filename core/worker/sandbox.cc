@@ -26,10 +26,46 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// What newer kernels know than the headers of older systems do.
+constexpr uint64_t kTruncate = uint64_t{1} << 14;     // LANDLOCK_ACCESS_FS_TRUNCATE, version 3
+constexpr uint64_t kDeviceCalls = uint64_t{1} << 15;  // LANDLOCK_ACCESS_FS_IOCTL_DEV, version 5
+constexpr uint64_t kSockets = 1;                      // LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET, 6
+constexpr uint64_t kSignals = 2;                      // LANDLOCK_SCOPE_SIGNAL, 6
+struct RulesetAttributes {
+  uint64_t files;
+  uint64_t network;  // version 4
+  uint64_t scopes;   // version 6
+};
+
 constexpr uint64_t kRead =
     LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
-// Everything that the first version of Landlock knows.
-constexpr uint64_t kAll = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;
+// Everything that the first version of Landlock knows; the second adds one access.
+constexpr uint64_t kFirst = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;
+constexpr uint64_t kSecond = (LANDLOCK_ACCESS_FS_MAKE_SYM << 2) - 1;
+
+// All that the kernel's version of Landlock can refuse: 0 or less, there is none.
+RulesetAttributes attributes_of(int version, size_t& size_bytes) {
+  RulesetAttributes attributes = {};
+  attributes.files = version < 2 ? kFirst : kSecond;
+  if (version >= 3) attributes.files |= kTruncate;
+  if (version >= 4) attributes.network = 3;  // TCP: bind and connect
+  if (version >= 5) attributes.files |= kDeviceCalls;
+  if (version >= 6) attributes.scopes = kSockets | kSignals;
+  size_bytes = sizeof(uint64_t) * (version < 4 ? 1 : version < 6 ? 2 : 3);
+  return attributes;
+}
+
+// What an older version leaves open to it.
+std::string left_open(int version) {
+  std::string what;
+  if (version < 3) what = "it may shorten files";
+  if (version < 5) what += std::string(what.empty() ? "it may" : ",") + " call open devices";
+  if (version < 6) {
+    what += std::string(what.empty() ? "it may" : " and") + " send signals";
+    what += " (landlock: version " + std::to_string(version) + " of the 6 that are needed)";
+  }
+  return what;
+}
 
 // Folder of the core's library.
 std::string own_folder() {
@@ -49,11 +85,12 @@ void allow(int rules, const std::string& path, uint64_t access) {
 }
 
 // Devices of a driver: nothing that holds a file system, whatever the pattern says.
-void allow_devices(int rules, const std::vector<std::string>& patterns) {
-  constexpr uint64_t kUse = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE;
+void allow_devices(int rules, const std::vector<std::string>& patterns, uint64_t handled) {
+  const uint64_t use = handled & (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE |
+                                  kTruncate | kDeviceCalls);
   const auto allow_device = [&](const fs::path& path) {
     std::error_code error;
-    if (fs::is_character_file(path, error)) allow(rules, path.string(), kUse);
+    if (fs::is_character_file(path, error)) allow(rules, path.string(), use);
   };
   for (const std::string& pattern : patterns) {
     glob_t found = {};
@@ -76,10 +113,12 @@ void allow_devices(int rules, const std::vector<std::string>& patterns) {
 }
 
 std::string close_files(const std::string& library, const std::vector<std::string>& device_files) {
-  landlock_ruleset_attr attributes = {};
-  attributes.handled_access_fs = kAll;
+  const auto version = static_cast<int>(
+      syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION));
+  size_t size_bytes = 0;
+  const RulesetAttributes attributes = attributes_of(version, size_bytes);
   const Descriptor rules(
-      static_cast<int>(syscall(SYS_landlock_create_ruleset, &attributes, sizeof(attributes), 0)));
+      static_cast<int>(syscall(SYS_landlock_create_ruleset, &attributes, size_bytes, 0)));
   if (rules.get() < 0)
     return std::string("files stay open to it (landlock: ") + std::strerror(errno) + ")";
   for (const char* folder : {"/usr", "/lib", "/lib64", "/opt", "/etc/ld.so.cache",
@@ -87,12 +126,12 @@ std::string close_files(const std::string& library, const std::vector<std::strin
     allow(rules.get(), folder, fs::is_directory(folder) ? kRead : LANDLOCK_ACCESS_FS_READ_FILE);
   for (const char* device : {"/dev/null", "/dev/zero", "/dev/urandom"})
     allow(rules.get(), device, LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE);
-  allow_devices(rules.get(), device_files);
+  allow_devices(rules.get(), device_files, attributes.files);
   for (const std::string& folder : {fs::path(library).parent_path().string(), own_folder()})
     if (!folder.empty()) allow(rules.get(), folder, kRead);
   if (syscall(SYS_landlock_restrict_self, rules.get(), 0) != 0)
     return std::string("files stay open to it (landlock: ") + std::strerror(errno) + ")";
-  return {};
+  return left_open(version);
 }
 
 std::string close_network() {

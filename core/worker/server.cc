@@ -5,7 +5,6 @@
 #include <exception>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <sys/resource.h>
@@ -13,16 +12,16 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
+#include "base/thread_pool.h"
 #include "plugin/discovery/manifest.h"
 #include "plugin/error.h"
-#include "plugin/isolation/awake_wait.h"
 #include "plugin/isolation/graph_message.h"
 #include "plugin/isolation/message_channel.h"
 #include "plugin/isolation/shared_arena.h"
+#include "plugin/isolation/spin_wait.h"
 #include "plugin/library.h"
 #include "plugin/provider.h"
-#include "schedule/run_services.h"
-#include "schedule/thread_pool.h"
 #include "worker/claims.h"
 #include "worker/fragment.h"
 #include "worker/output_memory.h"
@@ -55,7 +54,7 @@ class Server {
     try {
       Receipt receipt = Receipt::kNotYet;
       while (receipt == Receipt::kNotYet) receipt = receive_message(channel, message);
-      if (receipt == Receipt::kEnded) return false;
+      if (receipt != Receipt::kMessage) return false;
       core = message.core;
       return send_message(channel, answer(message).bytes(), {});
     } catch (...) {  // without memory for an answer the application must not wait for one
@@ -116,7 +115,6 @@ class Server {
     origin.library = open.library;
     origin.options = open.options;
     origin.entry = open_library(origin.library, FileIdentity::of(origin.library));
-    install_run_services_once();
     std::string stage;
     provider_ = std::make_shared<PluginProvider>(manifest, origin, stage);
     for (const PluginDevice& device : provider_->devices()) {
@@ -144,7 +142,7 @@ class Server {
 
   std::unique_ptr<Graph> graph_of(MessageReader& from) {
     return read_graph(from, [this](const DataPlace& place, uint64_t size_bytes) {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const MutexLock lock(mutex_);
       const auto segment = segments_.find(place.where);
       const uint64_t there = segment == segments_.end() ? 0 : segment->second->size_bytes();
       if (size_bytes > there || place.offset > there - size_bytes)
@@ -156,7 +154,7 @@ class Server {
   void take_segments(Request& request, const WorkerAsk& ask) {
     if (request.descriptors.size() < ask.segments.size())
       throw Error(Code::kInternal, "a message has fewer descriptors than it says");
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const uint64_t id : ask.dropped) segments_.erase(id);
     for (size_t i = 0; i < ask.segments.size(); ++i) {
       const WorkerAsk::Segment& segment = ask.segments[i];
@@ -185,7 +183,7 @@ class Server {
     auto fragment = std::make_shared<WorkerFragment>(graph_of(request.reader), compile,
                                                      candidate_of(ask), stop_grace_ms_);
     fragment->slots().write(out);
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     fragments_[compile.kernel] = std::move(fragment);
   }
 
@@ -193,7 +191,7 @@ class Server {
     const auto head = request.reader.get<WorkerRun>();
     std::shared_ptr<WorkerFragment> fragment;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const MutexLock lock(mutex_);
       const auto found = fragments_.find(head.kernel);
       if (found == fragments_.end()) throw Error(Code::kInternal, "there is no such kernel");
       fragment = found->second;
@@ -242,7 +240,7 @@ class Server {
 
   void release(Request& request) {
     std::shared_ptr<WorkerFragment> fragment;
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = fragments_.find(request.reader.get<uint64_t>());
     if (found == fragments_.end()) return;
     fragment = std::move(found->second);
@@ -250,7 +248,7 @@ class Server {
   }
 
   void quit() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     fragments_.clear();
     provider_.reset();
   }
@@ -258,9 +256,9 @@ class Server {
   std::unique_ptr<WorkerArena> arena_;
   std::shared_ptr<PluginProvider> provider_;
   uint64_t stop_grace_ms_ = 0;
-  std::mutex mutex_;
-  std::map<uint64_t, std::shared_ptr<SharedMemory>> segments_;
-  std::map<uint64_t, std::shared_ptr<WorkerFragment>> fragments_;
+  Mutex mutex_;
+  std::map<uint64_t, std::shared_ptr<SharedMemory>> segments_ GANTRY_GUARDED_BY(mutex_);
+  std::map<uint64_t, std::shared_ptr<WorkerFragment>> fragments_ GANTRY_GUARDED_BY(mutex_);
 };
 
 }  // namespace

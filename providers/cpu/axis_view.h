@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor seen from one of its axes, and the copy of a stretch of that axis: what joining and
-// splitting are made of.
+// A tensor as [outer, axis, inner], and the copy of a slice of that axis, as Concat and Split need
+// it.
 #pragma once
 
 #include <gantry/sdk/kernel.h>

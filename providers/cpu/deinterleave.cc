@@ -13,7 +13,8 @@ namespace gantry::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <class U>
-HWY_INLINE void take_apart(const char* x, int64_t ways, int64_t count, char* y, int64_t pitch) {
+HWY_INLINE void deinterleave_as(const char* x, int64_t streams, int64_t count, char* y,
+                                int64_t pitch) {
   const hn::ScalableTag<U> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto store = [=](auto v, int64_t stream, int64_t i) HWY_ATTR {
@@ -21,14 +22,14 @@ HWY_INLINE void take_apart(const char* x, int64_t ways, int64_t count, char* y, 
   };
   const auto* from = reinterpret_cast<const U*>(x);
   int64_t i = 0;
-  for (; i + lanes <= count; i += lanes, from += ways * lanes) {
+  for (; i + lanes <= count; i += lanes, from += streams * lanes) {
     hn::Vec<decltype(d)> a;
     hn::Vec<decltype(d)> b;
     hn::Vec<decltype(d)> c;
     hn::Vec<decltype(d)> e;
-    if (ways == 2) {
+    if (streams == 2) {
       hn::LoadInterleaved2(d, from, a, b);
-    } else if (ways == 3) {
+    } else if (streams == 3) {
       hn::LoadInterleaved3(d, from, a, b, c);
       store(c, 2, i);
     } else {
@@ -40,18 +41,18 @@ HWY_INLINE void take_apart(const char* x, int64_t ways, int64_t count, char* y, 
     store(b, 1, i);
   }
   for (; i < count; ++i) {
-    for (int64_t s = 0; s < ways; ++s) {
+    for (int64_t s = 0; s < streams; ++s) {
       std::memcpy(y + s * pitch + i * static_cast<int64_t>(sizeof(U)),
-                  x + (i * ways + s) * static_cast<int64_t>(sizeof(U)), sizeof(U));
+                  x + (i * streams + s) * static_cast<int64_t>(sizeof(U)), sizeof(U));
     }
   }
 }
 
-void take_apart_bytes(const char* x, int64_t ways, int64_t count, char* y, int64_t pitch) {
-  take_apart<uint8_t>(x, ways, count, y, pitch);
+void deinterleave_bytes(const char* x, int64_t streams, int64_t count, char* y, int64_t pitch) {
+  deinterleave_as<uint8_t>(x, streams, count, y, pitch);
 }
-void take_apart_words(const char* x, int64_t ways, int64_t count, char* y, int64_t pitch) {
-  take_apart<uint32_t>(x, ways, count, y, pitch);
+void deinterleave_32(const char* x, int64_t streams, int64_t count, char* y, int64_t pitch) {
+  deinterleave_as<uint32_t>(x, streams, count, y, pitch);
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
@@ -61,15 +62,15 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gantry::cpu {
 
-HWY_EXPORT(take_apart_bytes);
-HWY_EXPORT(take_apart_words);
+HWY_EXPORT(deinterleave_bytes);
+HWY_EXPORT(deinterleave_32);
 
-void deinterleave(const char* x, int unit_bytes, int64_t ways, int64_t count, char* y,
+void deinterleave(const char* x, int element_bytes, int64_t streams, int64_t count, char* y,
                   int64_t pitch) {
-  if (unit_bytes == 1) {
-    HWY_DYNAMIC_DISPATCH(take_apart_bytes)(x, ways, count, y, pitch);
+  if (element_bytes == 1) {
+    HWY_DYNAMIC_DISPATCH(deinterleave_bytes)(x, streams, count, y, pitch);
   } else {
-    HWY_DYNAMIC_DISPATCH(take_apart_words)(x, ways, count, y, pitch);
+    HWY_DYNAMIC_DISPATCH(deinterleave_32)(x, streams, count, y, pitch);
   }
 }
 

@@ -69,29 +69,4 @@ void dispatch(uint32_t dtype, F&& f) {
   dispatch_in(List{}, dtype, static_cast<F&&>(f));
 }
 
-/// 16 bytes to be moved.
-struct Bytes16 {
-  uint64_t low;
-  uint64_t high;
-};
-/// Calls f(Type<U>{}) with a trivial type of the element's size, for code that only moves elements.
-/// Not for packed types.
-template <class F>
-void dispatch_by_size(uint32_t dtype, F&& f) {
-  switch (bits_of(dtype)) {
-    case 8:
-      return f(Type<uint8_t>{});
-    case 16:
-      return f(Type<uint16_t>{});
-    case 32:
-      return f(Type<uint32_t>{});
-    case 64:
-      return f(Type<uint64_t>{});
-    case 128:
-      return f(Type<Bytes16>{});
-    default:
-      fail_dtype(dtype);
-  }
-}
-
 }  // namespace gantry::cpu

@@ -48,11 +48,7 @@ UnitWriter::UnitWriter(sdk::Call& call, int slot, uint32_t dtype, sdk::Shape sha
   if (slot != kNoSlot) {
     tensor = &call.output(slot, dtype, shape);
   } else {
-    gantry_value* value = nullptr;
-    const gantry_host* host = call.host();
-    sdk::check(host, host->value_create_tensor(dtype, static_cast<uint32_t>(shape.rank), shape.data,
-                                               &value, &tensor));
-    value_.emplace(host, value);
+    value_.emplace(create_tensor(call.host(), dtype, shape, tensor));
   }
   if (is_sub_byte(dtype)) {
     packed_ = static_cast<uint8_t*>(tensor->data);

@@ -13,7 +13,7 @@
 #include <optional>
 
 #include "dispatch.h"
-#include "strings.h"
+#include "values.h"
 
 namespace gantry::cpu {
 
@@ -23,6 +23,12 @@ static_assert(sizeof(gantry_str) == 16, "strings are moved as units of 16 bytes"
 constexpr int64_t unit_bytes(uint32_t dtype) {
   return dtype == GANTRY_STRING ? 16 : bits_of(dtype) < 8 ? 1 : bits_of(dtype) / 8;
 }
+
+/// 16 bytes to be moved.
+struct Bytes16 {
+  uint64_t low;
+  uint64_t high;
+};
 
 /// Calls f(Type<U>{}) with the unit type of `dtype`: an unsigned integer, or Bytes16.
 template <class F>

@@ -31,15 +31,10 @@ struct Float8 {
   /// Rounds to nearest even; what is too large becomes the largest finite number.
   explicit Float8(float value) : bits(encode(value, true)) {}
   explicit operator float() const { return decode(bits); }
-  static Float8 from_bits(uint8_t bits) {
-    Float8 result;
-    result.bits = bits;
-    return result;
-  }
   /// As the constructor; without `saturate` what is too large becomes infinity, or NaN where the
   /// type has none.
   static Float8 from_float(float value, bool saturate) {
-    return from_bits(encode(value, saturate));
+    return std::bit_cast<Float8>(encode(value, saturate));
   }
 
  private:
@@ -105,15 +100,10 @@ struct Float8E8M0 {
     if (bits == 0xFF) return std::numeric_limits<float>::quiet_NaN();
     return bits == 0 ? 0x1p-127F : std::bit_cast<float>(static_cast<uint32_t>(bits) << 23);
   }
-  static Float8E8M0 from_bits(uint8_t bits) {
-    Float8E8M0 result;
-    result.bits = bits;
-    return result;
-  }
   /// The sign is dropped. If `saturate`, what is too large becomes 2^127 and what is too small
   /// 2^-127; else both become NaN.
   static Float8E8M0 from_float(float value, Round round, bool saturate) {
-    return from_bits(encode(value, round, saturate));
+    return std::bit_cast<Float8E8M0>(encode(value, round, saturate));
   }
 
  private:

@@ -24,9 +24,9 @@ std::complex<double> root_of_unity(int64_t numerator, int64_t denominator) {
 }
 
 template <class R>
-void set(std::vector<R>& re, std::vector<R>& im, int64_t place, std::complex<double> value) {
-  re[static_cast<size_t>(place)] = static_cast<R>(value.real());
-  im[static_cast<size_t>(place)] = static_cast<R>(value.imag());
+void set(std::vector<R>& re, std::vector<R>& im, int64_t index, std::complex<double> value) {
+  re[static_cast<size_t>(index)] = static_cast<R>(value.real());
+  im[static_cast<size_t>(index)] = static_cast<R>(value.imag());
 }
 
 }  // namespace
@@ -83,10 +83,10 @@ void Fourier<R>::add_pass(int64_t radix, int64_t before) {
   if (by_tables) {
     pass->plan.period = std::lcm(after, kLongRow);
     for (int64_t t = 0; t < pass->plan.period + kLongRow; ++t) {
-      pass->places.push_back(
-          static_cast<typename simd::FourierPass<R>::Place>(t / after * radix * after + t % after));
+      pass->offsets.push_back(static_cast<typename simd::FourierPass<R>::Offset>(
+          t / after * radix * after + t % after));
     }
-    pass->plan.places = pass->places.data();
+    pass->plan.offsets = pass->offsets.data();
   }
   if (after > 1) {
     pass->plan.pitch = by_tables ? pass->plan.period + kLongRow : after;
@@ -102,10 +102,10 @@ void Fourier<R>::add_pass(int64_t radix, int64_t before) {
     pass->plan.roots_im = pass->roots_im.data();
   }
   // Passes take sines of positive angles.
-  pass->turns = Roots<R>(radix, radix);
-  for (R& sine : pass->turns.im) sine = -sine;
-  pass->plan.cosines = pass->turns.re.data();
-  pass->plan.sines = pass->turns.im.data();
+  pass->twiddles = Roots<R>(radix, radix);
+  for (R& sine : pass->twiddles.im) sine = -sine;
+  pass->plan.cosines = pass->twiddles.re.data();
+  pass->plan.sines = pass->twiddles.im.data();
   passes_.push_back(std::move(pass));
 }
 
@@ -124,8 +124,8 @@ void Fourier<R>::plan_convolution() {
   for (int64_t i = 0; i < length_; ++i) {
     // Modulo 2 * length, so that the angle stays exact.
     const uint64_t square = static_cast<uint64_t>(i) * static_cast<uint64_t>(i);
-    const auto turns = static_cast<int64_t>(square % static_cast<uint64_t>(2 * length_));
-    const std::complex<double> root = root_of_unity(turns, 2 * length_);
+    const auto twiddles = static_cast<int64_t>(square % static_cast<uint64_t>(2 * length_));
+    const std::complex<double> root = root_of_unity(twiddles, 2 * length_);
     set(chirp_.re, chirp_.im, i, root);
     set(mirrored.re, mirrored.im, i, std::conj(root));
     if (i > 0) set(mirrored.re, mirrored.im, padded - i, std::conj(root));

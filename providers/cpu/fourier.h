@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The discrete Fourier transform of any length. Lengths of factors 2, 3, 5 and 7 are transformed by
-// passes of radix 4, 2, 3, 5 and 7 that sort themselves (Stockham); others by Bluestein's
-// convolution over such a length. Immutable, any thread.
+// The discrete Fourier transform of any length: Stockham passes of radix 4, 2, 3, 5 and 7 for
+// lengths of those factors, Bluestein's algorithm for others. Immutable, any thread.
 #pragma once
 
 #include <cstdint>
@@ -41,13 +40,13 @@ class Fourier {
   /// Of `length` >= 1 numbers.
   explicit Fourier(int64_t length);
 
-  /// Numbers between two arrays of that many in one block of memory: not a multiple of a page, as
-  /// addresses that far apart are held in the same lines of a cache.
+  /// Distance between two arrays of `count` elements in one block of memory. Not a multiple of a
+  /// page, which would map both to the same cache sets.
   static int64_t pitch(int64_t count) { return (count + 31) / 16 * 16; }
-  /// Numbers of working memory that run() needs.
+  /// Elements of working memory that run() needs.
   [[nodiscard]] int64_t work_size() const { return forward_ ? 4 * pitch(kernel_length_) : 0; }
-  /// The transform of x, which has `length` numbers as y has; returned is which of the two it is
-  /// in, and the other holds nothing of use then.
+  /// Transforms x: [length]; y: [length], work: [work_size()]. Returns x or y, whichever holds the
+  /// result; the other is overwritten.
   Split<R> run(Split<R> x, Split<R> y, R* work) const;
 
  private:
@@ -56,8 +55,8 @@ class Fourier {
     simd::FourierPass<R> plan;
     std::vector<R> roots_re;
     std::vector<R> roots_im;
-    std::vector<typename simd::FourierPass<R>::Place> places;
-    Roots<R> turns;
+    std::vector<typename simd::FourierPass<R>::Offset> offsets;
+    Roots<R> twiddles;
   };
 
   void plan_passes();

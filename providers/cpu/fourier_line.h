@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transform of one line of numbers as DFT and STFT want it: of real or complex numbers, forward
-// or back, with the half of a spectrum that a real signal has or with all of it. Immutable, any
-// thread.
+// The Fourier transform of one line for DFT and STFT: real or complex, forward or inverse, onesided
+// or with the whole spectrum. Immutable, any thread.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +20,7 @@ struct FourierShape {
   bool operator==(const FourierShape&) const = default;
   [[nodiscard]] int64_t spectrum() const { return is_onesided ? points / 2 + 1 : points; }
   [[nodiscard]] bool returns_real() const { return is_onesided && is_inverse; }
-  /// Numbers of R of a line that goes in, and of one that comes out.
+  /// Elements of R of an input line, and of an output line.
   [[nodiscard]] int64_t input_size() const {
     return returns_real() ? 2 * spectrum() : points * parts;
   }
@@ -32,20 +31,21 @@ struct FourierShape {
 template <class R>
 class FourierLine {
  public:
-  /// Of at least one point. A onesided transform back wants complex numbers, one forth real ones.
+  /// Requires at least one point; complex input for a onesided inverse, real for a onesided forward
+  /// transform.
   explicit FourierLine(const FourierShape& shape);
 
   [[nodiscard]] const FourierShape& shape() const { return shape_; }
-  /// Numbers of working memory that run() needs.
+  /// Elements of working memory that run() needs.
   [[nodiscard]] int64_t work_size() const {
     return 4 * Fourier<R>::pitch(length() + 1) + plan_.work_size();
   }
-  /// y = the transform of x, divided by the number of points if it goes back; the parts of a
-  /// complex number lie side by side. x has input_size() numbers and stays, y output_size().
+  /// y = the transform of x, an inverse one divided by the number of points. Complex numbers are
+  /// interleaved. x: [input_size()], unchanged; y: [output_size()]; work: [work_size()].
   void run(const R* x, R* y, R* work) const;
 
  private:
-  /// Of a real signal of an even number of points, each two of which are taken as one number.
+  /// True for real signals of even length: each two points are transformed as one complex number.
   [[nodiscard]] bool is_halved() const {
     return shape_.points % 2 == 0 && (shape_.parts == 1 ? !shape_.is_inverse : returns_real());
   }
@@ -58,7 +58,7 @@ class FourierLine {
 
   FourierShape shape_;
   Fourier<R> plan_;
-  Roots<R> roots_;  ///< between the numbers at even and at odd places, if halved
+  Roots<R> roots_;  ///< twiddle factors between even and odd elements, if halved
 };
 
 }  // namespace gantry::cpu

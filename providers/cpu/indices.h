@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Index tensors of gathers and scatters: reading either integer type, the range check, and the walk
-// over an index tensor that names, for each of its elements, one element of the data. Views into
-// the run's inputs; bodies of parallel_for may read them.
+// Index tensors of Gather and Scatter: reads either integer type, checks the range, and maps each
+// index to the offset of an element of the data. Views into the run's inputs; bodies of
+// parallel_for may read them.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -83,12 +83,12 @@ inline bool fits_elements(sdk::Shape data, sdk::Shape indices, int axis) {
 
 /// For each element of an index tensor the element of `data` at the same position, but on `axis` at
 /// the index. Requires fits_elements(data, indices, axis).
-class ElementPlaces {
+class ElementOffsets {
  public:
-  ElementPlaces(sdk::Shape data, sdk::Shape indices, int axis)
+  ElementOffsets(sdk::Shape data, sdk::Shape indices, int axis)
       : axis_(axis), extent_(data[axis]), shape_(indices), strides_(dense_strides(data)) {}
 
-  /// visit(i, place) for the index elements [begin, end).
+  /// visit(i, offset) for the index elements [begin, end).
   template <class Visit>
   void for_each(const Indices& indices, int64_t begin, int64_t end, Visit&& visit) const {
     const int64_t extent = extent_;
@@ -121,7 +121,7 @@ class ElementPlaces {
     const int64_t step = last == axis_ ? 0 : strides_[last];
     const int64_t stride = strides_[axis_];
     for (int64_t i = begin; i < end;) {
-      // What is left of a line along the last axis.
+      // The rest of a line along the last axis.
       const int64_t count = std::min(end - i, shape_[last] - index[last]);
       for (int64_t k = 0; k < count; ++k) visit(i + k, base + k * step + at(i + k) * stride);
       i += count;

@@ -10,31 +10,22 @@
 
 namespace gantry::cpu {
 
-/// Packed types: the struct holds one element's bits; tensors hold several in a byte.
-struct UInt4 {
+/// An integer of 4 or 2 bits, in two's complement if it is signed.
+template <int kWidth, bool kIsSigned>
+struct PackedInteger {
   uint8_t bits;
-  static constexpr int kBits = 4;
-  explicit operator float() const { return bits; }
-  explicit operator int() const { return bits; }
-};
-struct Int4 {
-  uint8_t bits;
-  static constexpr int kBits = 4;
+
+  static constexpr int kBits = kWidth;
+  static constexpr int kLeast = kIsSigned ? -(1 << (kWidth - 1)) : 0;
+  static constexpr int kGreatest = kLeast + (1 << kWidth) - 1;
   explicit operator float() const { return static_cast<float>(static_cast<int>(*this)); }
-  explicit operator int() const { return (bits ^ 8) - 8; }
+  explicit operator int() const { return (bits ^ -kLeast) + kLeast; }
 };
-struct UInt2 {
-  uint8_t bits;
-  static constexpr int kBits = 2;
-  explicit operator float() const { return bits; }
-  explicit operator int() const { return bits; }
-};
-struct Int2 {
-  uint8_t bits;
-  static constexpr int kBits = 2;
-  explicit operator float() const { return static_cast<float>(static_cast<int>(*this)); }
-  explicit operator int() const { return (bits ^ 2) - 2; }
-};
+using UInt4 = PackedInteger<4, false>;
+using Int4 = PackedInteger<4, true>;
+using UInt2 = PackedInteger<2, false>;
+using Int2 = PackedInteger<2, true>;
+
 struct Float4E2M1 {
   uint8_t bits;
   static constexpr int kBits = 4;

@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
-#include <limits>
 #include <memory>
 #include <string>
 #include <unistd.h>
 
+#include "fusions/fusions.h"
 #include "kernels/all_kernels.h"
-#include "kernels/softmax_product.h"
 
 namespace gantry::cpu {
 namespace {
@@ -37,12 +36,10 @@ uint64_t physical_memory_bytes() {
              : 0;
 }
 
-/// Of claims that are sets; those of single nodes have the numbers of their rows.
-constexpr uint64_t kSoftmaxProductTag = std::numeric_limits<uint64_t>::max();
-
 class CpuProvider final : public sdk::Provider {
  public:
-  explicit CpuProvider(const gantry_offer& offer) : Provider(offer, "cpu", all_kernels()) {}
+  explicit CpuProvider(const gantry_offer& offer)
+      : Provider(offer, "cpu", all_kernels(), fusions()) {}
 
   void devices(const gantry_device_sink& sink) override {
     const std::string name = cpu_model_name();
@@ -54,17 +51,6 @@ class CpuProvider final : public sdk::Provider {
     info.name = sdk::to_str(name);
     info.memory_bytes = physical_memory_bytes();
     sink.device(sink.self, &info);
-  }
-
-  // The sets first; each of their nodes by itself too, for when a set is not granted.
-  void claim(const gantry_claim_request& request) const override {
-    claim_softmax_products(*this, request, kSoftmaxProductTag);
-    Provider::claim(request);
-  }
-
-  [[nodiscard]] std::unique_ptr<sdk::Kernel> compile(const gantry_compile& args) const override {
-    return args.tag == kSoftmaxProductTag ? make_softmax_product(host(), args)
-                                          : Provider::compile(args);
   }
 
   // A few cores at half of what they can do: placement needs the order of magnitude.

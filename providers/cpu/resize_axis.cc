@@ -97,18 +97,18 @@ void set_taps(const ResizeRule& rule, const ResizeAxis& axis, float coordinate, 
   const double center = std::isfinite(coordinate) ? coordinate : 0;
   const double base = std::ceil(center) - 1;
   const double distance = center - base;
-  const double stretch = filter_scale(rule, axis);
+  const double filter_width = filter_scale(rule, axis);
   const double last = static_cast<double>(axis.input - 1);
   const int64_t before = taps / 2 - 1;  // taps to the left of the base
   double sum = 0;
   for (int64_t i = 0; i < taps; ++i) {
     const auto offset = static_cast<double>(i - before);
-    const double place = base + offset;
-    const double x = (offset - distance) * stretch;
+    const double source = base + offset;
+    const double x = (offset - distance) * filter_width;
     double weight =
         rule.mode == ResizeMode::kLinear ? linear_weight(x) : cubic_weight(x, rule.cubic_a);
-    if (rule.excludes_outside && (place < 0 || place > last)) weight = 0;
-    sources[i] = static_cast<int64_t>(std::clamp(place, 0.0, last));
+    if (rule.excludes_outside && (source < 0 || source > last)) weight = 0;
+    sources[i] = static_cast<int64_t>(std::clamp(source, 0.0, last));
     weights[i] = weight;
     sum += weight;
   }

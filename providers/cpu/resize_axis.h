@@ -9,6 +9,7 @@
 namespace gantry::cpu {
 
 enum class ResizeMode { kNearest, kLinear, kCubic };
+/// In the order in which resize.cc lists the values of nearest_mode.
 enum class NearestRule {
   kPreferFloor,  ///< rounds halves down
   kPreferCeil,
@@ -16,6 +17,7 @@ enum class NearestRule {
   kCeil,
   kOpset10  ///< down when growing, up when shrinking
 };
+/// In the order in which resize.cc lists the values of coordinate_transformation_mode.
 enum class Transform {
   kHalfPixel,
   kHalfPixelSymmetric,

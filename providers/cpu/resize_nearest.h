@@ -116,10 +116,10 @@ class NearestWalk {
   [[nodiscard]] int64_t row_offset(int64_t row) const {
     int64_t offset = 0;
     for (int axis = last_ - 1; axis >= 0; --axis) {
-      const int64_t place = tables_[axis][row % shape_[axis]];
+      const int64_t index = tables_[axis][row % shape_[axis]];
       row /= shape_[axis];
-      if (place == kOutside) return kOutside;
-      offset += place;
+      if (index == kOutside) return kOutside;
+      offset += index;
     }
     return offset;
   }

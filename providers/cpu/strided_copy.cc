@@ -139,9 +139,9 @@ void for_each_row(sdk::Call& call, const Box& box, const char* source, char* tar
   const int64_t row_bytes = box.extents.back() * box.unit;
   call.parallel_for(rows, std::max<int64_t>(1, kGrainBytes / row_bytes),
                     [&](int64_t begin, int64_t end) {
-                      Odometer place(box, outer, begin, source, target);
-                      for (int64_t i = begin; i < end; ++i, place.next())
-                        row(place.source(), place.target());
+                      Odometer odometer(box, outer, begin, source, target);
+                      for (int64_t i = begin; i < end; ++i, odometer.next())
+                        row(odometer.source(), odometer.target());
                     });
 }
 
@@ -177,11 +177,11 @@ void transpose_tile(const char* source, int64_t from_column, char* target, int64
     for (; row + 4 <= rows; row += 4) {
       int64_t column = 0;
       for (; column + 4 <= columns; column += 4) {
-        const char* place = source + row * 4 + column * from_column;
-        const V a = *reinterpret_cast<const V*>(place);
-        const V b = *reinterpret_cast<const V*>(place + from_column);
-        const V c = *reinterpret_cast<const V*>(place + 2 * from_column);
-        const V d = *reinterpret_cast<const V*>(place + 3 * from_column);
+        const char* element = source + row * 4 + column * from_column;
+        const V a = *reinterpret_cast<const V*>(element);
+        const V b = *reinterpret_cast<const V*>(element + from_column);
+        const V c = *reinterpret_cast<const V*>(element + 2 * from_column);
+        const V d = *reinterpret_cast<const V*>(element + 3 * from_column);
         const V ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
         const V ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
         const V cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
@@ -238,13 +238,13 @@ void copy_transposed(sdk::Call& call, const Box& box, int axis, const char* sour
   call.parallel_for(
       outer.extents.shape().element_count(), std::max<int64_t>(1, kGrainBytes / unit_bytes),
       [&](int64_t begin, int64_t end) {
-        Odometer place(outer, outer.extents.rank(), begin, source, target);
-        for (int64_t i = begin; i < end; ++i, place.next()) {
+        Odometer odometer(outer, outer.extents.rank(), begin, source, target);
+        for (int64_t i = begin; i < end; ++i, odometer.next()) {
           const int64_t height = std::min(kTile, rows - i % tiles * kTile);
           const int64_t width = std::min(kStrip, columns - i / tiles % strips * kStrip);
           for (int64_t column = 0; column < width; column += tile_columns) {
-            transpose_tile<kBytes>(place.source() + column * from_column, from_column,
-                                   place.target() + column * kBytes, box.to[axis], height,
+            transpose_tile<kBytes>(odometer.source() + column * from_column, from_column,
+                                   odometer.target() + column * kBytes, box.to[axis], height,
                                    std::min(tile_columns, width - column));
           }
         }

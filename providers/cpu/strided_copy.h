@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop nest under most kernels that move data: a box of units from one strided place to
-// another. Axes that both sides walk as one are merged; contiguous runs become memcpy, transposed
-// planes are copied in tiles, large boxes run in parallel.
+// Strided copy, the loop nest under most kernels that move data. It merges axes that are contiguous
+// on both sides, uses memcpy for contiguous runs, copies transposed planes in tiles, and large
+// boxes on several threads.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -11,8 +11,8 @@
 namespace gantry::cpu {
 
 /// Copies `extents.element_count()` units of `unit_bytes` (1, 2, 4, 8 or 16) bytes. Strides are in
-/// units and may be 0 (source only) or negative; `source` and `target` are the places of the box's
-/// first unit. The places must not overlap.
+/// units and may be 0 (source only) or negative; `source` and `target` point to the first
+/// unit. The two regions must not overlap.
 void copy_strided(sdk::Call& call, int64_t unit_bytes, sdk::Shape extents, const void* source,
                   const int64_t* source_strides, void* target, const int64_t* target_strides);
 

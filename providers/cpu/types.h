@@ -29,11 +29,6 @@ struct Float16 {
     if (magnitude >= 0x7C00U << 13) result |= 0x7F800000U;
     return std::bit_cast<float>(result | static_cast<uint32_t>(bits & 0x8000U) << 16);
   }
-  static Float16 from_bits(uint16_t bits) {
-    Float16 result;
-    result.bits = bits;
-    return result;
-  }
 
  private:
   static uint16_t encode(float value) {
@@ -59,11 +54,6 @@ struct BFloat16 {
   explicit BFloat16(float value) : bits(encode(value)) {}
   explicit operator float() const {
     return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
-  }
-  static BFloat16 from_bits(uint16_t bits) {
-    BFloat16 result;
-    result.bits = bits;
-    return result;
   }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The provider of the devices CUDA:0, CUDA:1, ...: what it needs is opened when the devices are
-// asked for, so that it loads anywhere and says what is missing.
+// The provider of the devices CUDA:0, CUDA:1, ... NVIDIA's libraries are opened when the devices
+// are enumerated, so the provider loads on any machine and reports what is missing.
 #include <gantry/sdk/provider.h>
 
 #include <algorithm>
@@ -11,18 +11,20 @@
 #include <thread>
 #include <vector>
 
-#include "claims.h"
-#include "compiler.h"
-#include "device.h"
-#include "early_plan.h"
-#include "operation.h"
-#include "options.h"
-#include "slots.h"
+#include "compile/nvrtc_compiler.h"
+#include "driver/options.h"
+#include "driver/slots.h"
+#include "fuse/claims.h"
+#include "operators/all_kernels.h"
+#include "plan/early_plan.h"
+#include "plan/execution_device.h"
+#include "plan/operation.h"
+#include "plan/reorder.h"
 
 namespace gantry::cuda {
 namespace {
 
-// Kernels that are compiled at a time.
+// Limit of compilations at the same time.
 constexpr unsigned kMostCompilations = 16;
 
 class CudaProvider final : public sdk::Provider {
@@ -42,10 +44,10 @@ class CudaProvider final : public sdk::Provider {
 
   void devices(const gantry_device_sink& sink) override {
     if (!driver_) find();
-    for (const DeviceFacts& facts : devices_) report(sink, facts);
+    for (const DeviceInfo& info : devices_) report(sink, info);
     if (!devices_.empty()) return;
-    // None, and why.
-    DeviceFacts none;
+    // Reports that there is no device, and why.
+    DeviceInfo none;
     none.name = "NVIDIA GPU";
     none.reason = driver_->is_usable() ? "the driver finds no device" : driver_->reason();
     report(sink, none);
@@ -56,9 +58,9 @@ class CudaProvider final : public sdk::Provider {
   }
 
   void claim(const gantry_claim_request& request) const override {
-    Claims claims(host(), request, has_dnn(), Options(request.options).tf32);
-    claims.claim_sets();
-    // The rest as the rows say it.
+    Claims claims(host(), request, all_fusions(), {has_dnn(), Options(request.options).tf32});
+    claims.claim_fusions();
+    // The rest by the kernel rows.
     const gantry_claim_sink rest = claims.sink_of_rest();
     gantry_claim_request narrowed = request;
     narrowed.sink = &rest;
@@ -66,26 +68,25 @@ class CudaProvider final : public sdk::Provider {
   }
 
   [[nodiscard]] std::unique_ptr<sdk::Kernel> compile(const gantry_compile& args) const override {
-    const bool is_set = args.tag >= kSetTag;  // rows have smaller numbers
     std::unique_ptr<sdk::Kernel> kernel =
-        is_set ? compile_set(host(), args) : Provider::compile(args);
+        is_fusion(args.tag) ? compile_claim(host(), args, all_fusions()) : Provider::compile(args);
     auto& planned = static_cast<PlannedKernel&>(*kernel);
     planned.set_rounds_to_tf32(Options(args.options).tf32);
-    foresee(args, planned);
+    prefetch(args, planned);
     return kernel;
   }
 
  private:
-  // What the claim's first run launches is compiled from now on.
-  void foresee(const gantry_compile& args, const PlannedKernel& kernel) const {
+  // Starts compiling the kernels that the claim's first run is expected to launch.
+  void prefetch(const gantry_compile& args, const PlannedKernel& kernel) const {
     if (!queue_ || args.device >= devices_.size()) return;
-    const DeviceFacts& facts = devices_[args.device];
-    const EarlyDevice device = {facts.multiprocessors, has_blas(), has_dnn()};
-    for (const Program* program : foreseen_programs(host(), args, kernel, programs_, device))
-      queue_->ask(*program, facts.capability);
+    const DeviceInfo& info = devices_[args.device];
+    const EarlyDevice device = {info.multiprocessors, has_blas(), has_dnn()};
+    for (const Program* program : expected_programs(host(), args, kernel, programs_, device))
+      queue_->ask(*program, info.capability);
   }
 
-  // Whether its library opens: a device starts it, when there is one.
+  // Whether the library can be opened. A device initialises it.
   [[nodiscard]] bool has_dnn() const {
     std::call_once(dnn_once_, [&] {
       has_dnn_ = !options_.own_kernels && search_.open({kDnnLibrary}).is_open();
@@ -112,31 +113,31 @@ class CudaProvider final : public sdk::Provider {
     queue_.emplace([this](const std::string& source,
                           int capability) { return compiler_->compile(source, capability); },
                    std::min(std::thread::hardware_concurrency(), kMostCompilations));
-    for (DeviceFacts& facts : devices_) {
-      if (facts.reason.empty()) facts.reason = compiler_->reason();
+    for (DeviceInfo& info : devices_) {
+      if (info.reason.empty()) info.reason = compiler_->reason();
     }
   }
 
-  void report(const gantry_device_sink& sink, const DeviceFacts& facts) const {
+  void report(const gantry_device_sink& sink, const DeviceInfo& device) const {
     const bool is_absent = devices_.empty();
-    const std::string uid = facts.uuid.empty() ? "" : facts.pci + "/" + facts.uuid;
-    const std::string name = facts.capability == 0
-                                 ? facts.name
-                                 : facts.name + ", compute capability " +
-                                       std::to_string(facts.capability / 10) + "." +
-                                       std::to_string(facts.capability % 10);
+    const std::string uid = device.uuid.empty() ? "" : device.pci + "/" + device.uuid;
+    const std::string name = device.capability == 0
+                                 ? device.name
+                                 : device.name + ", compute capability " +
+                                       std::to_string(device.capability / 10) + "." +
+                                       std::to_string(device.capability % 10);
     gantry_device_info info = {};
     info.size = sizeof(info);
-    info.state = is_absent              ? GANTRY_DEVICE_ABSENT
-                 : facts.reason.empty() ? GANTRY_DEVICE_READY
-                                        : GANTRY_DEVICE_BLOCKED;
+    info.state = is_absent               ? GANTRY_DEVICE_ABSENT
+                 : device.reason.empty() ? GANTRY_DEVICE_READY
+                                         : GANTRY_DEVICE_BLOCKED;
     info.type = sdk::to_str("CUDA");
-    info.id = facts.id;
+    info.id = device.id;
     info.flags = options_.capture ? GANTRY_DEVICE_CAPTURE : 0;
     info.uid = sdk::to_str(uid);
     info.name = sdk::to_str(name);
-    info.reason = sdk::to_str(facts.reason);
-    info.memory_bytes = facts.memory_bytes;
+    info.reason = sdk::to_str(device.reason);
+    info.memory_bytes = device.memory_bytes;
     sink.device(sink.self, &info);
   }
 
@@ -146,7 +147,7 @@ class CudaProvider final : public sdk::Provider {
                                                ", which was not reported as ready");
     }
     const Services services{host(), *driver_, *queue_, programs_, search_, options_};
-    auto device = std::make_unique<Device>(services, devices_[index]);
+    std::unique_ptr<Device> device = std::make_unique<ExecutionDevice>(services, devices_[index]);
     return reinterpret_cast<gantry_device*>(device.release());
   }
 
@@ -154,9 +155,10 @@ class CudaProvider final : public sdk::Provider {
   LibrarySearch search_;
   std::optional<Driver> driver_;
   std::optional<Compiler> compiler_;
-  std::vector<DeviceFacts> devices_;
+  std::vector<DeviceInfo> devices_;
   mutable Programs programs_;
-  mutable std::optional<CompileQueue> queue_;  // ends first, as it compiles what is above
+  mutable std::optional<CompileQueue>
+      queue_;  // destroyed first, because its threads use the members above
   mutable std::once_flag dnn_once_;
   mutable bool has_dnn_ = false;
   mutable std::once_flag blas_once_;

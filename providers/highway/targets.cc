@@ -2,7 +2,7 @@
 // Which instruction sets Highway's dispatch may choose: the few functions that its headers expect
 // of its library. That library's initialisers also calibrate a timer for benchmarks, which takes 4
 // ms of every process that opens it; nothing else of it is used here
-// (docs/decisions/0034-what-loading-waits-for.md).
+// (docs/decisions/0034-loading.md).
 #include <atomic>
 #include <hwy/targets.h>
 

@@ -9,11 +9,13 @@
 namespace gantry::sim {
 
 void Rendezvous::arrive(uint32_t id, uint32_t devices) {
-  std::unique_lock<std::mutex> lock(mutex_);
+  const sdk::MutexLock lock(mutex_);
   arrived_ |= uint64_t{1} << id;
   changed_.notify_all();
-  changed_.wait_for(lock, std::chrono::seconds(10),
-                    [&] { return static_cast<uint32_t>(std::popcount(arrived_)) >= devices; });
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (static_cast<uint32_t>(std::popcount(arrived_)) < devices) {
+    if (!changed_.wait_until(mutex_, end)) return;
+  }
 }
 
 void Device::require_alive() const {

@@ -3,11 +3,10 @@
 #pragma once
 
 #include <gantry/sdk/error.h>
+#include <gantry/sdk/mutex.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <string>
 
 #include "journal.h"
@@ -23,9 +22,9 @@ class Rendezvous {
   void arrive(uint32_t id, uint32_t devices);
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  uint64_t arrived_ = 0;  // one bit for each id
+  sdk::Mutex mutex_;
+  sdk::CondVar changed_;
+  uint64_t arrived_ GANTRY_GUARDED_BY(mutex_) = 0;  // one bit for each id
 };
 
 class Device {

@@ -46,7 +46,7 @@ uint64_t Memory::find_gap(uint64_t size_bytes) const {
 }
 
 void* Memory::allocate(uint64_t size_bytes) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const sdk::MutexLock lock(mutex_);
   const uint64_t wanted =
       size_bytes > capacity_ ? size_bytes : round_up(size_bytes == 0 ? 1 : size_bytes, kAlignment);
   const uint64_t offset = find_gap(wanted);
@@ -62,7 +62,7 @@ void* Memory::allocate(uint64_t size_bytes) {
 
 void Memory::free(void* address) {
   if (!address) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const sdk::MutexLock lock(mutex_);
   if (blocks_.erase(offset_of(address)) == 0) {
     throw sdk::Error(GANTRY_INVALID_ARGUMENT,
                      "expected an address that the device gave and has not freed, found another");
@@ -70,7 +70,7 @@ void Memory::free(void* address) {
 }
 
 uint64_t Memory::size_of(const void* address) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const sdk::MutexLock lock(mutex_);
   const auto found = blocks_.find(offset_of(address));
   return found == blocks_.end() ? 0 : found->second;
 }
@@ -82,7 +82,7 @@ uint64_t Memory::offset_of(const void* address) const {
 
 std::byte* Memory::real(const void* address, uint64_t size_bytes, const char* what) const {
   if (size_bytes == 0) return nullptr;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const sdk::MutexLock lock(mutex_);
   const uint64_t offset = offset_of(address);  // huge for addresses below the base
   const auto after = blocks_.upper_bound(offset);
   if (after != blocks_.begin()) {

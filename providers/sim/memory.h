@@ -4,10 +4,11 @@
 // the real memory, for this provider only. Any thread.
 #pragma once
 
+#include <gantry/sdk/mutex.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <mutex>
 
 namespace gantry::sim {
 
@@ -34,12 +35,12 @@ class Memory {
 
  private:
   [[nodiscard]] uint64_t offset_of(const void* address) const;
-  uint64_t find_gap(uint64_t size_bytes) const;
+  uint64_t find_gap(uint64_t size_bytes) const GANTRY_REQUIRES(mutex_);
 
   uint64_t capacity_;
   std::byte* base_ = nullptr;
-  mutable std::mutex mutex_;
-  std::map<uint64_t, uint64_t> blocks_;  // offset -> bytes
+  mutable sdk::Mutex mutex_;
+  std::map<uint64_t, uint64_t> blocks_ GANTRY_GUARDED_BY(mutex_);  // offset -> bytes
 };
 
 }  // namespace gantry::sim

@@ -26,7 +26,7 @@ Stream::Stream(Device& device)
 
 Stream::~Stream() {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const sdk::MutexLock lock(mutex_);
     is_ending_ = true;
   }
   changed_.notify_all();
@@ -53,7 +53,7 @@ void Stream::enqueue(const Task& task) {
 
 void Stream::push(const Task& task) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const sdk::MutexLock lock(mutex_);
     if (count_ == ring_.size()) {
       std::rotate(ring_.begin(), ring_.begin() + static_cast<std::ptrdiff_t>(first_), ring_.end());
       first_ = 0;
@@ -76,14 +76,14 @@ void Stream::synchronize() {
     throw sdk::Error(GANTRY_INVALID_ARGUMENT,
                      device_.name() + ": a stream cannot be waited for while it captures");
   }
-  std::unique_lock<std::mutex> lock(mutex_);
-  changed_.wait(lock, [&] { return count_ == 0 && !is_busy_; });
+  const sdk::MutexLock lock(mutex_);
+  while (count_ > 0 || is_busy_) changed_.wait(mutex_);
   std::exchange(failure_, {}).raise();
   device_.require_alive();
 }
 
 Failure Stream::failure() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const sdk::MutexLock lock(mutex_);
   return failure_;
 }
 
@@ -120,9 +120,9 @@ void Stream::launch(const Capture& capture) {
 bool Stream::is_capturing_here() { return captures_here > 0; }
 
 void Stream::serve() {
-  std::unique_lock<std::mutex> lock(mutex_);
+  const sdk::MutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return is_ending_ || count_ > 0; });
+    while (!is_ending_ && count_ == 0) changed_.wait(mutex_);
     if (count_ == 0) return;
     const Task task = pop();
     if (failure_.code != GANTRY_OK && !task.is_mark()) {
@@ -130,9 +130,10 @@ void Stream::serve() {
       continue;
     }
     is_busy_ = true;
-    lock.unlock();
-    run(task);
-    lock.lock();
+    {
+      const sdk::MutexUnlock unlock(mutex_);
+      run(task);
+    }
     is_busy_ = false;
     changed_.notify_all();
   }
@@ -147,10 +148,10 @@ void Stream::run(const Task& task) {
       execute(task);
     }
   } catch (const sdk::Error& error) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const sdk::MutexLock lock(mutex_);
     if (failure_.code == GANTRY_OK) failure_ = {error.code(), error.what()};
   } catch (const std::exception& error) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const sdk::MutexLock lock(mutex_);
     if (failure_.code == GANTRY_OK) failure_ = {GANTRY_INTERNAL, error.what()};
   }
 }
@@ -202,9 +203,9 @@ void Stream::apply_faults(const Task& task) {
 }
 
 struct Event::States {
-  std::mutex mutex;
-  std::deque<State> all;
-  std::vector<State*> free;
+  sdk::Mutex mutex;
+  std::deque<State> all GANTRY_GUARDED_BY(mutex);
+  std::vector<State*> free GANTRY_GUARDED_BY(mutex);
 };
 
 // Never destroyed: a stream that hangs may still use them when the process ends.
@@ -215,7 +216,7 @@ Event::States& Event::states() {
 
 Event::State* Event::take_state() {
   States& kept = states();
-  const std::lock_guard<std::mutex> lock(kept.mutex);
+  const sdk::MutexLock lock(kept.mutex);
   if (kept.free.empty()) return &kept.all.emplace_back();
   State* state = kept.free.back();
   kept.free.pop_back();
@@ -224,7 +225,7 @@ Event::State* Event::take_state() {
 
 void Event::give_state(State* state) {
   States& kept = states();
-  const std::lock_guard<std::mutex> lock(kept.mutex);
+  const sdk::MutexLock lock(kept.mutex);
   kept.free.push_back(state);
 }
 
@@ -232,7 +233,7 @@ void Event::record(Stream& stream) {
   device_.require_alive();
   uint64_t number = 0;
   {
-    const std::lock_guard<std::mutex> lock(state_->mutex);
+    const sdk::MutexLock lock(state_->mutex);
     number = ++state_->recorded;
   }
   stream.enqueue(Task(
@@ -253,7 +254,7 @@ void Event::wait(Stream& stream) {
 void Event::synchronize() { state_->wait(number_).raise(); }
 
 bool Event::query() {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const sdk::MutexLock lock(state_->mutex);
   if (state_->completed < number_) return false;
   if (number_ > 0) state_->failure.raise();
   return true;
@@ -261,7 +262,7 @@ bool Event::query() {
 
 void Event::State::complete(uint64_t number, Failure found) {
   {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const sdk::MutexLock lock(mutex);
     if (number < completed) return;  // of an event that is gone
     completed = number;
     failure = std::move(found);
@@ -270,8 +271,8 @@ void Event::State::complete(uint64_t number, Failure found) {
 }
 
 Failure Event::State::wait(uint64_t number) {
-  std::unique_lock<std::mutex> lock(mutex);
-  changed.wait(lock, [&] { return completed >= number; });
+  const sdk::MutexLock lock(mutex);
+  while (completed < number) changed.wait(mutex);
   return number > 0 ? failure : Failure{};
 }
 

@@ -6,11 +6,10 @@
 #pragma once
 
 #include <gantry/provider.h>
+#include <gantry/sdk/mutex.h>
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <string>
 #include <thread>
@@ -70,7 +69,7 @@ class Stream {
 
  private:
   void push(const Task& task);
-  Task pop();
+  Task pop() GANTRY_REQUIRES(mutex_);
   void serve();
   void run(const Task& task);
   void execute(const Task& task);
@@ -80,14 +79,14 @@ class Stream {
   Device& device_;
   const uint32_t number_;
   std::mt19937_64 random_;  // of the stream's thread
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<Task> ring_;  // grows when it is full
-  size_t first_ = 0;
-  size_t count_ = 0;
-  bool is_busy_ = false;
-  bool is_ending_ = false;
-  Failure failure_;
+  sdk::Mutex mutex_;
+  sdk::CondVar changed_;
+  std::vector<Task> ring_ GANTRY_GUARDED_BY(mutex_);  // grows when it is full
+  size_t first_ GANTRY_GUARDED_BY(mutex_) = 0;
+  size_t count_ GANTRY_GUARDED_BY(mutex_) = 0;
+  bool is_busy_ GANTRY_GUARDED_BY(mutex_) = false;
+  bool is_ending_ GANTRY_GUARDED_BY(mutex_) = false;
+  Failure failure_ GANTRY_GUARDED_BY(mutex_);
   std::unique_ptr<Capture> recording_;  // of the capturing thread
   std::unique_ptr<Event> given_;        // made on first use
   std::thread thread_;                  // last: it uses all of the above
@@ -115,11 +114,11 @@ class Event {
   // Used by queued work, which may outlive the event: states are kept for the next event, and their
   // numbers only grow.
   struct State {
-    std::mutex mutex;
-    std::condition_variable changed;
-    uint64_t recorded = 0;
-    uint64_t completed = 0;
-    Failure failure;  // of the stream when it was completed last
+    sdk::Mutex mutex;
+    sdk::CondVar changed;
+    uint64_t recorded GANTRY_GUARDED_BY(mutex) = 0;
+    uint64_t completed GANTRY_GUARDED_BY(mutex) = 0;
+    Failure failure GANTRY_GUARDED_BY(mutex);  // of the stream when it was completed last
     void complete(uint64_t number, Failure found);
     Failure wait(uint64_t number);
   };

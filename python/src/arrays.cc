@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "dlpack.h"
+#include "dlpack_import.h"
 #include "dtypes.h"
 #include "errors.h"
 #include "interpreter_lock.h"

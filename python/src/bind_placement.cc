@@ -35,6 +35,9 @@ void bind_placement(nb::module_& module) {
       .def_ro("device", &NodePlacement::device, "\"CPU:0\"; \"\": nobody runs it.")
       .def_ro("provider", &NodePlacement::provider, "Name of the provider that runs it.")
       .def_ro("kernel", &NodePlacement::kernel, "As the provider calls what runs it.")
+      .def_ro("implementation", &NodePlacement::implementation,
+              "What the provider chose when it compiled the node, and why not what it would have "
+              "preferred; \"\": not compiled, or not told.")
       .def_ro("reason", &NodePlacement::reason,
               "Why here and not on a more preferred device or with a more preferred provider; if "
               "nobody runs it, what each provider said.")

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "backend_provider.h"
 #include "bindings.h"
 #include "interpreter_lock.h"
 #include "model_source.h"
@@ -55,7 +56,9 @@ void bind_devices(nb::module_& module) {
         const GivenConfig given = given_config(config);
         const Unlocked unlocked;
         if (given.json.empty() && given.file.empty()) return runtime().devices();
-        return Runtime({given.json, given.file}).devices();
+        Runtime asked({given.json, given.file});
+        add_backend_providers(asked);
+        return asked.devices();
       },
       nb::arg("config") = nb::none(),
       nb::sig("def devices(config: dict[str, typing.Any] | str | os.PathLike[str] | None = None) "

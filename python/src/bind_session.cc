@@ -95,10 +95,14 @@ constexpr const char* kSessionDoc =
     "config: members that override the process's configuration, as a dict, JSON text or the path "
     "of a JSON file. If it says which providers there are (/providers/search, disable, priority, "
     "probe, isolation, worker), the session gets a runtime of its own, made with all of it.\n"
-    "profile: take the time of each node in every run; see profile().\n\n"
-    "Raises NotFoundError: no such file or device; InvalidModelError; UnsupportedError: the nodes "
+    "profile: take the time of each node in every run; see profile().\n"
+    "timeout: in seconds, for loading; looked at between its parts.\n"
+    "cancel: a token by which another thread ends loading.\n\n"
+    "Ctrl-C ends loading. Raises NotFoundError: no such file or device; InvalidModelError; "
+    "UnsupportedError: the nodes "
     "that the device refuses, each with the reason; UnavailableError: the device is absent; "
-    "InvalidArgumentError: a wrong argument or configuration.\n\n"
+    "InvalidArgumentError: a wrong argument or configuration; DeadlineExceededError after the "
+    "timeout; CancelledError; KeyboardInterrupt.\n\n"
     ">>> session = gantry.Session(\"model.onnx\", device=\"CPU\", config={\"session\": "
     "{\"threads\": 2}})";
 
@@ -141,14 +145,17 @@ void bind_session(nb::module_& module) {
       .def(
           "__init__",
           [](PySession* self, nb::handle model, const std::optional<std::string>& device,
-             nb::handle config,
-             bool profile) { new (self) PySession(model, device, config, profile); },
+             nb::handle config, bool profile, std::optional<double> timeout, CancelToken* cancel) {
+            new (self) PySession(model, device, config, profile, timeout, cancel);
+          },
           nb::arg("model").none(), nb::arg("device") = nb::none(), nb::arg("config") = nb::none(),
-          nb::arg("profile") = false,
+          nb::arg("profile") = false, nb::kw_only(), nb::arg("timeout") = nb::none(),
+          nb::arg("cancel") = nb::none(),
           nb::sig("def __init__(self, model: str | os.PathLike[str] | bytes | onnx.ModelProto, "
                   "device: str | None = None, config: dict[str, typing.Any] | str | "
                   "os.PathLike[str] | None = None, "
-                  "profile: bool = False) -> None"))
+                  "profile: bool = False, *, timeout: float | None = None, "
+                  "cancel: CancelToken | None = None) -> None"))
       .def_prop_ro(
           "inputs", [](const PySession& self) { return self.session().inputs(); },
           "What run() takes, in the model's order.")

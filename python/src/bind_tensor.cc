@@ -12,7 +12,7 @@
 
 #include "arrays.h"
 #include "bindings.h"
-#include "dlpack.h"
+#include "dlpack_export.h"
 #include "dtypes.h"
 #include "errors.h"
 #include "interpreter_lock.h"

@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 
+#include "backend_provider.h"
+
 namespace gantry::python {
 
 /// One for the process, made when first needed and never destroyed: providers may still run threads
@@ -55,7 +57,9 @@ SessionSetup session_setup(const std::optional<std::string>& device, nanobind::h
 class ChosenRuntime {
  public:
   explicit ChosenRuntime(const SessionSetup& setup) {
-    if (setup.runtime) own_.emplace(RuntimeOptions{setup.runtime->json, setup.runtime->file});
+    if (!setup.runtime) return;
+    own_.emplace(RuntimeOptions{setup.runtime->json, setup.runtime->file});
+    add_backend_providers(*own_);
   }
   Runtime& get() { return own_ ? *own_ : runtime(); }
 

@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include "backend_provider.h"
 #include "bindings.h"
 #include "errors.h"
 
@@ -39,6 +40,7 @@ NB_MODULE(_core, module) {
   register_errors();
   bind_runtime(module);
   bind_inspection(module);
+  bind_backend_provider(module);
   bind_placement(module);
   bind_tensor(module);
   bind_session(module);

@@ -6,7 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "arrays.h"
-#include "dlpack.h"
+#include "dlpack_import.h"
 #include "dtypes.h"
 #include "errors.h"
 #include "interpreter_lock.h"
@@ -89,12 +89,16 @@ void run_interruptibly(RunOptions& options, CancelToken* token, const std::funct
 }
 
 PySession::PySession(nb::handle model, const std::optional<std::string>& device, nb::handle config,
-                     bool profile)
+                     bool profile, std::optional<double> timeout, CancelToken* token)
     : given_(given_model(model)), has_profile_(profile) {
   SessionSetup setup = session_setup(device, config);
   setup.options.profile = profile;
-  const Unlocked unlocked;
-  session_.emplace(runtime_.emplace(setup).get(), given_.source, setup.options);
+  RunOptions limits = run_options(timeout);
+  run_interruptibly(limits, token, [&] {
+    setup.options.cancel = limits.cancel;
+    setup.options.timeout_ns = limits.timeout_ns;
+    session_.emplace(runtime_.emplace(setup).get(), given_.source, setup.options);
+  });
 }
 
 nb::dict PySession::run(nb::handle inputs, nb::handle outputs, std::optional<double> timeout,

@@ -39,9 +39,10 @@ void run_interruptibly(RunOptions& options, CancelToken* token, const std::funct
 
 class PySession {
  public:
-  /// Errors as Session.
+  /// `timeout`: seconds. `token`: may be null. Errors as Session, and KeyboardInterrupt.
   PySession(nanobind::handle model, const std::optional<std::string>& device,
-            nanobind::handle config, bool profile);
+            nanobind::handle config, bool profile, std::optional<double> timeout,
+            CancelToken* token);
 
   [[nodiscard]] const Session& session() const { return *session_; }
   [[nodiscard]] Session& session() { return *session_; }

@@ -69,18 +69,20 @@ def test_operators_are_listed(used):
 
 @BACKENDS
 def test_a_prepared_model_runs_faster(used):
-    """Running a model directly prepares it every time. Equal results; the prepared one takes a part of the time."""
-    model, inputs, count = add_model(), [ONES, ONES], 20
-    direct = used.run_model(model, inputs)
+    """Running a model directly prepares it every time. Equal results; the prepared one takes a part of the time, the shortest of many each."""
+    model, inputs = add_model(), [ONES, ONES]
     prepared = used.prepare(model)
-    np.testing.assert_array_equal(direct[0], prepared.run(inputs)[0])
-    start = time.perf_counter()
-    for _ in range(count):
-        used.run_model(model, inputs)
-    middle = time.perf_counter()
-    for _ in range(count):
-        prepared.run(inputs)
-    assert time.perf_counter() - middle < (middle - start) / 2
+    np.testing.assert_array_equal(used.run_model(model, inputs)[0], prepared.run(inputs)[0])
+
+    def shortest(run):
+        times = []
+        for _ in range(20):
+            start = time.perf_counter()
+            run()
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    assert shortest(lambda: prepared.run(inputs)) < shortest(lambda: used.run_model(model, inputs)) / 2
 
 
 @BACKENDS

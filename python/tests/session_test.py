@@ -289,10 +289,10 @@ def test_log_level(capfd):
         for level in ("error", "info"):
             gantry.set_log_level(level)
             assert gantry.log_level() == level
-            gantry.Session(listed_model())
+            gantry.Session(listed_model()).run({"x": np.float32([1, 2]), "w": np.float32([0, 5])})
             written[level] = capfd.readouterr().err
         assert written["error"] == ""
-        assert "gantry info: model in memory: a run may replace initializers" in written["info"]
+        assert "gantry info: model in memory: a run gives inputs that have a value in the model another one" in written["info"]
         with pytest.raises(gantry.InvalidArgumentError, match='one of error, warning, info and debug, found "loud"'):
             gantry.set_log_level("loud")
     finally:
@@ -533,6 +533,11 @@ def test_old_models_have_to_list_their_initializers():
 def test_weights_that_are_inputs_are_warned_of(count, level, capfd):
     model = make_model([helper.make_node("Add", ["x", "w"], ["y"])], [value("x", shape=(count,)), value("w", shape=(count,))],
                        [value("y", shape=(count,))], [numpy_helper.from_array(np.zeros(count, np.float32), "w")])
-    gantry.Session(model)
+    session = gantry.Session(model)
+    session.run({"x": np.zeros(count, np.float32)})
+    assert "bytes" not in capfd.readouterr().err  # they are constants
+    for _ in range(2):
+        session.run({"x": np.zeros(count, np.float32), "w": np.ones(count, np.float32)})
     said = capfd.readouterr().err
+    assert said.count("bytes") <= 1
     assert ('1 with 1048576 bytes ("w")' in said and "warning" in said) if level else "bytes" not in said

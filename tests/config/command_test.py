@@ -129,7 +129,7 @@ def test_warnings_of_what_has_no_effect(write, tmp_path, model):
     file = write(f"""{{
   "providers": {{"search": ["{tmp_path}", "{tmp_path}/gone"],
                 "disable": ["simm", "vendor-*", "cuda"],
-                "priority": {{"onedn": 5, "cpu": 300}},
+                "priority": {{"x8": 5, "cpu": 300}},
                 "isolation": {{"smi": "process"}}}}
 }}""")
     (row,) = facts("config", "check", file)["files"]
@@ -137,12 +137,28 @@ def test_warnings_of_what_has_no_effect(write, tmp_path, model):
     assert [(f["severity"], f["line"], f["column"], f["pointer"], f["suggestion"]) for f in row["findings"]] == [
         ("warning", 2, 28 + len(f'"{tmp_path}", '), "/providers/search/1", ""),
         ("warning", 3, 29, "/providers/disable/0", '"sim"'),
-        ("warning", 4, 30, "/providers/priority/onedn", '"onednn"'),
+        ("warning", 4, 30, "/providers/priority/x8", '"x86"'),
         ("warning", 5, 31, "/providers/isolation/smi", '"sim"'),
     ]
     assert f"found nothing at {tmp_path}/gone" in row["findings"][0]["message"]
     _, error = gantry("check", model, "--config", file)
     assert error.count("gantry warning: ") == 4 and "none is turned off" in error
+
+
+def test_a_former_name_of_a_provider_works_with_a_notice(write, model):
+    """The provider x86 was called onednn, and files of that time are still about."""
+    file = write("""{
+  "providers": {"disable": ["onednn"], "options": {"onednn": {"winograd": "off"}}}
+}""")
+    (row,) = facts("config", "check", file)["files"]
+    assert row["valid"] is True
+    assert {(f["severity"], f["pointer"]) for f in row["findings"]} == {
+        ("warning", "/providers/disable/0"), ("warning", "/providers/options/onednn")}
+    assert all("\"onednn\" is called \"x86\" now" in f["message"] for f in row["findings"] if "is called" in f["message"])
+    providers = {node["provider"] for node in facts("explain", model, "--config", file)["nodes"]}
+    assert "x86" not in providers
+    (row,) = facts("config", "check", write('{"providers": {"options": {"onednn": {"winograd": "offf"}}}}'), status=NO)["files"]
+    assert row["valid"] is False and "/providers/options/onednn/winograd" in {f["pointer"] for f in row["findings"]}
 
 
 def test_limits_of_a_process_that_there_is_not(write, model):
@@ -165,7 +181,7 @@ def test_a_precision_that_nobody_takes_is_warned_of(write):
     (row,) = facts("config", "check", write({"session": {"precision": "f16"}}))["files"]
     (finding,) = row["findings"]
     assert (finding["severity"], finding["pointer"]) == ("warning", "/session/precision")
-    assert 'no provider on this machine computes in "f16"; ' in finding["message"] and '"onednn" takes f32 and bf16' in finding["message"]
+    assert 'no provider on this machine computes in "f16"; ' in finding["message"] and '"x86" takes f32 and bf16' in finding["message"]
     (row,) = facts("config", "check", write({"session": {"precision": "bf16"}}))["files"]
     assert row["findings"] == []
 

@@ -33,7 +33,7 @@ def test_members(tmp_path):
     known = set(re.findall(r'"(\w+)"', known[known.index("kMembers = {"):].split("};")[0]))
     assert described == known
     example = json.loads(re.search(r"^```json\n(.*?)^```", PAGE, re.M | re.S)[1])
-    example.update(sha256="0" * 64, threads="own", unload="tested", critical=["abi"], probe={"mode": "never", "timeout_ms": 5}, device_files=["/dev/acme*"], parts=["more.so"], widens=["float16"], stand_in=True,
+    example.update(sha256="0" * 64, threads="own", unload="tested", critical=["abi"], probe={"mode": "never", "timeout_ms": 5}, device_files=["/dev/acme*"], parts=["more.so"], former_names=["old-acme"], widens=["float16"], stand_in=True,
                    variants=[{"library": "fast.so", "sha256": "0" * 64, "requires": {"cpu_features": []}}])
     example["requires"] = {"libraries": [], "cpu_features": []}
     assert set(example) == described
@@ -60,4 +60,4 @@ def test_options_are_described(file):
 
 
 def test_there_are_bundled_ones():
-    assert {file.stem for file in BUNDLED} >= {"cpu", "cuda", "onednn", "sim"} and BINARY.exists()
+    assert {file.stem for file in BUNDLED} >= {"cpu", "cuda", "x86", "sim"} and BINARY.exists()

@@ -2,6 +2,7 @@
 """The tutorial for provider authors, step by step: the commands of docs/write-a-provider.md run as they stand and print what stands there. After its first step, which
 installs the SDK, there is nothing but that and the installed command: no build, no repository, none of the caller's environment."""
 
+import json
 import os
 import pathlib
 import re
@@ -23,6 +24,27 @@ def installed_environment(folder):
     shutil.copytree(release / "lib", folder / "lib", ignore=shutil.ignore_patterns("*.a"))
     (folder / "home").mkdir()
     return {"PATH": f"{folder / 'bin'}:/usr/bin:/bin", "LD_LIBRARY_PATH": str(folder / "lib"), "HOME": str(folder / "home"), "GANTRY_PROBE_CACHE": "off"}
+
+
+def the_fused_row_runs_two_nodes_as_one(page, folder, environment):
+    """The section "Fuse nodes": its code and the call that hands the table over, in the provider of the steps before."""
+    (code,) = re.findall(r"^## Fuse nodes\n.*?^```cpp\n(.*?)^```", page, re.M | re.S)
+    (call,) = re.findall(r"`(Provider\(offer, [^`]*kFusions\)\))`", page)
+    source = folder / "my-npu" / "my-npu.cc"
+    text = source.read_text(encoding="utf-8")
+    plain = 'Provider(offer, "my-npu", {sdk::table(kRows)})'
+    assert text.count(plain) == text.count("class MyNpuProvider") == 1
+    source.write_text(text.replace(plain, call).replace("class MyNpuProvider", f"{code}\nclass MyNpuProvider"), encoding="utf-8")
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]) for name in ("a", "b", "y")]
+    nodes = [helper.make_node("Add", ["a", "b"], ["s"]), helper.make_node("Relu", ["s"], ["y"])]
+    model = helper.make_model(helper.make_graph(nodes, "g", values[:2], values[2:]), opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, folder / "add_relu.onnx")
+    steps = ["cmake --build my-npu/build >&2", "gantry provider test my-npu/build/my-npu.json >&2",
+             'GANTRY_ADD_PROVIDER_FILES="$PWD/my-npu/build/my-npu.json" gantry explain add_relu.onnx --device MY_NPU --json']
+    done = subprocess.run(["sh", "-e", "-c", "\n".join(steps)], cwd=folder, env=environment, capture_output=True, text=True, check=False,
+                          stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [node["kernel"] for node in json.loads(done.stdout)["nodes"]] == ["my-npu.add_relu"] * 2
 
 
 def test_the_tutorial_ends_with_a_provider_that_is_tested(tmp_path_factory, tmp_path):
@@ -62,6 +84,7 @@ def test_the_tutorial_ends_with_a_provider_that_is_tested(tmp_path_factory, tmp_
     assert "100% tests passed, 0 tests failed out of 2" in done.stdout
     assert (tmp_path / "my-npu" / "cases" / "test_relu" / "model.onnx").is_file()  # as the page's fourth step says
     assert os.access(tmp_path / "sdk" / "share" / "gantry_sdk" / "model_cases", os.X_OK)
+    the_fused_row_runs_two_nodes_as_one(page, tmp_path, environment)
     of_here = [str(path) for folder in ("sdk", "my-npu", "package") for path in (tmp_path / folder).rglob("*")
                if path.is_file() and str(ROOT).encode() in path.read_bytes()]
     assert of_here == []

@@ -148,7 +148,7 @@ def test_embeddings(segments, mask, opset):
                     opset=opset, epsilon=1e-5))
 
 
-@pytest.mark.parametrize("op_type, extra", [("GroupQueryAttention", {"smooth_softmax": 1}), ("MultiHeadAttention", {})])
+@pytest.mark.parametrize("op_type, extra", [("GroupQueryAttention", {"sliding_window_cache": 1, "local_window_size": 4}), ("MultiHeadAttention", {})])
 def test_what_has_no_body_is_refused(op_type, extra):
     if op_type == "GroupQueryAttention":
         model, _ = model_of(op_type, grouped(7, 1, [8, 8]), {"y": TensorProto.FLOAT}, {"cos", "sin"}, num_heads=4, kv_num_heads=2, do_rotary=1, **extra)

@@ -131,3 +131,14 @@ def test_recurrent_layers_by_the_dynamic_quantizer(per_channel, direction, tmp_p
     found = list(gantry.Session(model, device="CPU").run(feeds).values())
     assert sum(np.abs(one - right).sum() for one, right in zip(found, exact, strict=True)) < sum(
         np.abs(one - right).sum() for one, right in zip(peer, exact, strict=True))
+
+
+@pytest.mark.parametrize("op_type, weights", [("SkipLayerNormalization", ["s", "w"]), ("SkipSimplifiedLayerNormalization", ["s"])])
+@pytest.mark.parametrize("others", [["m"], ["m", "v"], ["m", "v", "sum"], ["", "", "sum"]])
+def test_named_outputs_that_nobody_reads(op_type, weights, others):
+    node = helper.make_node(op_type, ["x", "x", *weights], ["y", *others], domain="com.microsoft")
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 2, 3]) for name in ["y", "sum"] if name in node.output]
+    graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 3])], outputs,
+                              [numpy_helper.from_array(random(3), name) for name in weights])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)], ir_version=8)
+    agree(model, {"x": random(1, 2, 3)}, rtol=1e-5, atol=1e-5)

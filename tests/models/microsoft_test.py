@@ -114,7 +114,7 @@ def test_blocks_of_few_bits_as_their_body_says_in_the_oldest_opset(dtype):
     x = rng.standard_normal((3, 64)).astype(dtype)
     attributes = {"K": 64, "N": 7, "bits": 4, "block_size": 32}
     model = model_of("MatMulNBits", {"x": x}, constants, attributes, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), opset=13)
-    found = gantry.Session(model, device="CPU", config={"providers": {"disable": ["onednn"]}}).run({"x": x})["y"]
+    found = gantry.Session(model, device="CPU", config={"providers": {"disable": ["x86"]}}).run({"x": x})["y"]
     wide = model_of("MatMulNBits", {"x": x.astype(np.float32)}, {**constants, "s": constants["s"].astype(np.float32)}, attributes)
     assert found.dtype == dtype
     np.testing.assert_allclose(found.astype(np.float32), oracle(wide, {"x": x.astype(np.float32)}), rtol=1e-2, atol=1e-2)
@@ -131,7 +131,7 @@ def test_products_of_integers(bias, scales):
     model = model_of("DynamicQuantizeMatMul", {"x": x}, constants)
     check(model, {"x": x}, step=1e-3)
     kernels = [node.kernel for node in gantry.Session(model, device="CPU").placement.nodes]
-    assert any(kernel.startswith("onednn.integer_product+Cast+Mul") for kernel in kernels), kernels
+    assert any(kernel.startswith("x86.matmul_integer+Cast+Mul") for kernel in kernels), kernels
 
 
 def pack(numbers, bits):
@@ -167,10 +167,10 @@ def test_products_with_blocks_of_few_bits(bits, inner, columns, block, zeros, le
         np.testing.assert_allclose(found, oracle(model, {"x": x}), rtol=1e-3, atol=2e-2)  # which rounds the left matrix in places
 
 
-def test_an_order_of_rows_of_its_own_is_refused():
+def test_numbers_of_3_bits_are_refused():
     x = np.ones((1, 32), np.float32)
-    model = model_of("MatMulNBits", {"x": x}, {"w": np.zeros((4, 1, 16), U8), "s": np.ones(4, np.float32), "z": np.zeros(4, U8), "g": np.zeros(32, np.int32)},
-                     {"K": 32, "N": 4, "bits": 4, "block_size": 32})
+    model = model_of("MatMulNBits", {"x": x}, {"w": np.zeros((4, 1, 16), U8), "s": np.ones(4, np.float32), "z": np.zeros(4, U8)},
+                     {"K": 32, "N": 4, "bits": 3, "block_size": 32})
     with pytest.raises(gantry.UnsupportedError, match="MatMulNBits"):
         gantry.Session(model, device="CPU")
 
@@ -213,7 +213,7 @@ def test_a_network_by_the_static_quantizer(tmp_path, layout):
     expected = oracle(quantized, samples[0])
     np.testing.assert_allclose(session.run(samples[0])["y"], expected, atol=0.04 * np.abs(expected).max())
     kernels = [node.kernel for node in session.placement.nodes]
-    assert sum(kernel.startswith("onednn.conv.int8") for kernel in kernels) >= 2 and any("product.int8" in kernel for kernel in kernels), kernels
+    assert sum(kernel.startswith("x86.conv.int8") for kernel in kernels) >= 2 and any("matmul.int8" in kernel for kernel in kernels), kernels
 
 
 def test_the_dynamic_quantizer_of_a_model_in_floats(tmp_path):

@@ -54,7 +54,7 @@ uint64_t hash_of_graph() {
   MEMBER(gantry_value_info, shape), MEMBER(gantry_value_info, symbols),
       MEMBER(gantry_value_info, constant);
   MEMBER(gantry_value_info, name), MEMBER(gantry_value_info, producer),
-      MEMBER(gantry_value_info, is_graph_output);
+      MEMBER(gantry_value_info, is_graph_output), MEMBER(gantry_value_info, read_count);
   layout.add(sizeof(gantry_attribute));
   MEMBER(gantry_attribute, type), MEMBER(gantry_attribute, name), MEMBER(gantry_attribute, count);
   MEMBER(gantry_attribute, ints), MEMBER(gantry_attribute, floats),
@@ -104,7 +104,7 @@ uint64_t hash_of_claims_and_kernels() {
   MEMBER(gantry_kernel, flags), MEMBER(gantry_kernel, self), MEMBER(gantry_kernel, run),
       MEMBER(gantry_kernel, destroy);
   MEMBER(gantry_kernel, context_create), MEMBER(gantry_kernel, context_destroy),
-      MEMBER(gantry_kernel, serialize);
+      MEMBER(gantry_kernel, serialize), MEMBER(gantry_kernel, implementation);
   layout.add(sizeof(gantry_compile));
   MEMBER(gantry_compile, device), MEMBER(gantry_compile, graph), MEMBER(gantry_compile, nodes);
   MEMBER(gantry_compile, node_count), MEMBER(gantry_compile, input_count),

@@ -54,10 +54,15 @@ class GraphIndexTest : public ::testing::Test {
     node.capture_count = static_cast<uint32_t>(lists_[number][2].size());
     for (const uint32_t value : lists_[number][1])
       infos_[value].producer = static_cast<uint32_t>(number);
+    for (const size_t list : {0, 2}) {
+      for (const uint32_t value : lists_[number][list])
+        infos_[value == GANTRY_NONE ? kNobody : value].read_count += 1;
+    }
     nodes_.push_back(&node);
   }
 
-  std::vector<gantry_value_info> infos_ = std::vector<gantry_value_info>(7);
+  static constexpr uint32_t kNobody = 7;  // reads of absent inputs
+  std::vector<gantry_value_info> infos_ = std::vector<gantry_value_info>(kNobody + 1);
   std::vector<const gantry_value_info*> values_;
   std::vector<gantry_node> raw_ = std::vector<gantry_node>(4);
   std::vector<std::vector<Nodes>> lists_ = std::vector<std::vector<Nodes>>(4);
@@ -72,10 +77,11 @@ TEST_F(GraphIndexTest, NamesReadersAndThoseThatReadTwiceTwice) {
   EXPECT_EQ(index.readers(3), Nodes());
 }
 
-TEST_F(GraphIndexTest, CountsOnlyTheNodesItIsMadeOfAsReaders) {
-  const GraphIndex index(nullptr, graph(), {2});
-  EXPECT_EQ(index.readers(2), Nodes{2});
-  EXPECT_EQ(index.only_reader(1), 2U);
+TEST_F(GraphIndexTest, KnowsOfReadersBeyondTheNodesItIsMadeOf) {
+  const GraphIndex index(nullptr, graph(), {1, 2});
+  EXPECT_EQ(index.readers(1), Nodes{2});
+  EXPECT_EQ(index.only_reader(1), GANTRY_NONE);  // node 3 reads it too
+  EXPECT_EQ(index.output_slots({1, 2}), (Nodes{4, 5}));
 }
 
 TEST_F(GraphIndexTest, KnowsAnOnlyReaderUnlessTheValueLeavesTheGraph) {

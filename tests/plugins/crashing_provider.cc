@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A provider that claims every Relu and ends its process, or stands still, where it is told to: in
-// claim or in compile by the option "mode" of the session, in the kernel by the first element of
-// its input. Against the C header alone.
+// A provider that claims every Relu and ends its process, stands still, or takes three seconds,
+// where it is told to: in claim or in compile by the option "mode" of the session, in the kernel by
+// the first element of its input. In mode "indices_change" it goes on writing to its output of
+// int64. Against the C header alone.
 #include <gantry/provider.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -37,6 +39,8 @@ void misbehave(gantry_str options, const char* where) {
   const std::string name = where;
   if (has(options, (name + "_crashes").c_str())) std::raise(SIGSEGV);
   if (has(options, (name + "_hangs").c_str())) stand_still();
+  if (has(options, (name + "_is_slow").c_str()))
+    std::this_thread::sleep_for(std::chrono::seconds(5));
 }
 
 gantry_error* devices(gantry_provider*, const gantry_device_sink* sink) {
@@ -68,23 +72,55 @@ void overwrite_heap() {
   std::abort();  // the allocator did not notice; a real one would go on for a while
 }
 
-// Whether files, the network and a device are open, as numbers: for the sandbox.
+// Whether files, the network, a device, the length of files and signals to the application are
+// open, as numbers: for the sandbox.
 void look_around(float* found, uint64_t count) {
   const int file = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
   const int network = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int made = open("/tmp/gantry-sandbox-test", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  const std::string made_file = "/tmp/gantry-sandbox-made-" + std::to_string(getpid());
+  const int made = open(made_file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   const int device = open("/dev/full", O_RDWR | O_CLOEXEC);
-  const float answers[] = {file >= 0 ? 1.0F : 0.0F, network >= 0 ? 1.0F : 0.0F,
-                           made >= 0 ? 1.0F : 0.0F, device >= 0 ? 1.0F : 0.0F};
-  if (made >= 0) unlink("/tmp/gantry-sandbox-test");
+  // The application made this file: each has its own, as tests run side by side.
+  const std::string file_of_application =
+      "/tmp/gantry-sandbox-truncate-" + std::to_string(getppid());
+  const bool can_truncate = truncate(file_of_application.c_str(), 0) == 0;
+  const bool can_signal = kill(getppid(), 0) == 0;
+  const float answers[] = {file >= 0 ? 1.0F : 0.0F,    network >= 0 ? 1.0F : 0.0F,
+                           made >= 0 ? 1.0F : 0.0F,    device >= 0 ? 1.0F : 0.0F,
+                           can_truncate ? 1.0F : 0.0F, can_signal ? 1.0F : 0.0F};
+  if (made >= 0) unlink(made_file.c_str());
   for (const int number : {file, network, made, device}) {
     if (number >= 0) close(number);
   }
-  std::memcpy(found, answers, sizeof(float) * (count < 4 ? count : 4));
+  std::memcpy(found, answers, sizeof(float) * (count < 6 ? count : 6));
+}
+
+bool changes_indices = false;
+std::atomic<int64_t*> last_indices = nullptr;
+std::atomic<uint64_t> last_count = 0;
+
+// Writes indices that are far outside of everything, and good ones, by turns.
+[[noreturn]] void change_indices() {
+  for (int64_t value = 0;; value = value == 0 ? int64_t{1} << 40 : 0) {
+    volatile int64_t* indices = last_indices;
+    for (uint64_t i = 0; indices && i < last_count; ++i) indices[i] = value;
+  }
+}
+
+gantry_error* repeat_indices(const gantry_call* call, const gantry_tensor& x) {
+  gantry_tensor* y = nullptr;
+  if (gantry_error* error = host->output(call->run, 0, x.dtype, x.rank, x.shape, &y)) return error;
+  std::memcpy(y->data, x.data, x.size_bytes);
+  if (!changes_indices) return nullptr;
+  if (!last_indices) std::thread(change_indices).detach();
+  last_count = x.size_bytes / sizeof(int64_t);
+  last_indices = static_cast<int64_t*>(y->data);
+  return nullptr;
 }
 
 gantry_error* run(void*, void*, const gantry_call* call) {
   const gantry_tensor& x = *call->inputs[0];
+  if (x.dtype == GANTRY_INT64) return repeat_indices(call, x);
   const auto* from = static_cast<const float*>(x.data);
   const uint64_t count = x.size_bytes / sizeof(float);
   gantry_tensor* y = nullptr;
@@ -138,6 +174,7 @@ gantry_error* run(void*, void*, const gantry_call* call) {
 
 gantry_error* compile(gantry_provider*, const gantry_compile* args, gantry_kernel* out) {
   misbehave(args->options, "compile");
+  changes_indices = has(args->options, "indices_change");
   out->self = out;
   out->run = run;
   return nullptr;

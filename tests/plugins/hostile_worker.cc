@@ -58,6 +58,7 @@ class HostileWorker {
 
   void claim(MessageWriter& out) const {
     WorkerClaims claims;
+    if (mode_ == "long_claim") claims.refusals.push_back({0, std::string(uint64_t{65} << 20, 'x')});
     WorkerClaims::Set set;
     set.nodes = {0};
     set.input_flags = {0};
@@ -90,6 +91,7 @@ class HostileWorker {
     if (mode_ == "overflow") offset = UINT64_MAX - 8;
     if (mode_ == "others_memory") offset = head.stop_flag;
     if (mode_ == "end_of_window") offset += head.windows[0].size_bytes - 8;
+    if (mode_ == "unaligned") offset += 2;
     if (mode_ == "huge_shape") shape = {int64_t{1} << 40};
     if (mode_ == "negative_shape") shape = {-600};
     if (mode_ == "dtype") dtype = GANTRY_DOUBLE;

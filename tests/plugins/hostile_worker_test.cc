@@ -6,12 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "placement/placement.h"
 #include "plugin/graph_view.h"
 #include "plugin/isolation/isolated_provider.h"
 #include "provider_folder.h"
-#include "schedule/executor.h"
-#include "schedule/placement.h"
-#include "schedule/run_services.h"
+#include "run/executor.h"
 #include "support/expect_error.h"
 
 namespace gantry {
@@ -23,7 +22,6 @@ TypeInfo vector_of_floats() { return {Kind::kTensor, DType::kFloat, true, {-1}, 
 class HostileRun {
  public:
   explicit HostileRun(const std::string& mode) {
-    install_run_services_once();
     folder_.add("crashing", "crashing", nlohmann::json{{"options", {{"type", "object"}}}});
     SearchEnvironment environment = folder_.environment();
     environment.worker_program = GANTRY_HOSTILE_WORKER;
@@ -82,26 +80,28 @@ TEST_P(HostileAnswer, IsAnErrorWithASentence) {
   test::expect_error(forgery.code, {forgery.part}, run);
 }
 
-INSTANTIATE_TEST_SUITE_P(Answers, HostileAnswer,
-                         testing::Values(Forgery{"device_count", Code::kUnavailable, "cut short"},
-                                         Forgery{"claim_node", Code::kUnsupported, "not claimed"},
-                                         Forgery{"claim_slots", Code::kUnsupported,
-                                                 "9 input slots"},
-                                         Forgery{"input_slot", Code::kInternal, "slot 7"},
-                                         Forgery{"output_slot", Code::kInternal, "slot 7"},
-                                         Forgery{"silent_end", Code::kProviderCrashed, "status 5"},
-                                         Forgery{"unknown_code", Code::kInternal, "what is this"},
-                                         Forgery{"empty_answer", Code::kInternal, "cut short"},
-                                         Forgery{"output_count", Code::kInternal, "2 outputs"},
-                                         Forgery{"beyond_arena", Code::kInternal, "not its own"},
-                                         Forgery{"overflow", Code::kInternal, "not its own"},
-                                         Forgery{"others_memory", Code::kInternal, "not its own"},
-                                         Forgery{"end_of_window", Code::kInternal, "not its own"},
-                                         Forgery{"huge_shape", Code::kInternal, "not its own"},
-                                         Forgery{"negative_shape", Code::kInternal, "below 0"},
-                                         Forgery{"dtype", Code::kInvalidArgument, "the model says"},
-                                         Forgery{"rank", Code::kInvalidArgument, "the model says"}),
-                         [](const auto& info) { return std::string(info.param.mode); });
+INSTANTIATE_TEST_SUITE_P(
+    Answers, HostileAnswer,
+    testing::Values(Forgery{"device_count", Code::kUnavailable, "cut short"},
+                    Forgery{"long_claim", Code::kUnsupported, "it sent an answer of more than 671"},
+                    Forgery{"claim_node", Code::kUnsupported, "not claimed"},
+                    Forgery{"claim_slots", Code::kUnsupported, "9 input slots"},
+                    Forgery{"input_slot", Code::kInternal, "slot 7"},
+                    Forgery{"output_slot", Code::kInternal, "slot 7"},
+                    Forgery{"silent_end", Code::kProviderCrashed, "status 5"},
+                    Forgery{"unknown_code", Code::kInternal, "what is this"},
+                    Forgery{"empty_answer", Code::kInternal, "cut short"},
+                    Forgery{"output_count", Code::kInternal, "2 outputs"},
+                    Forgery{"beyond_arena", Code::kInternal, "not its own"},
+                    Forgery{"overflow", Code::kInternal, "not its own"},
+                    Forgery{"others_memory", Code::kInternal, "not its own"},
+                    Forgery{"end_of_window", Code::kInternal, "not its own"},
+                    Forgery{"unaligned", Code::kInternal, "not aligned"},
+                    Forgery{"huge_shape", Code::kInternal, "not its own"},
+                    Forgery{"negative_shape", Code::kInternal, "below 0"},
+                    Forgery{"dtype", Code::kInvalidArgument, "the model says"},
+                    Forgery{"rank", Code::kInvalidArgument, "the model says"}),
+    [](const auto& info) { return std::string(info.param.mode); });
 
 }  // namespace
 }  // namespace gantry

@@ -59,7 +59,7 @@ class IsolatedRuntime {
   int64_t worker() {
     const DeviceProvider found = runtime_->impl().registry.find({"FAKE", 0})[0];
     auto* isolated = const_cast<IsolatedProvider*>(found.provider->isolated());
-    return isolated ? isolated->worker().process->id() : 0;
+    return isolated ? isolated->worker({}).process->id() : 0;
   }
   /// Of its row.
   std::string warnings() {

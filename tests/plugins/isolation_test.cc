@@ -6,41 +6,28 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <string>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include "isolated_runtime.h"
+#include "relu_runs.h"
 #include "support/expect_error.h"
 
 namespace gantry {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using nlohmann::json;
+using test::expect_good;
+using test::input;
 using test::IsolatedRuntime;
+using test::kRelu;
+using test::numbers_of;
 using testing::HasSubstr;
-
-const std::string kRelu = "g (float[n] x) => (float[n] y) { [r] y = Relu(x) }";
-
-Inputs input(float first, size_t count = 6) {
-  std::vector<float> x(count, 2);
-  x[0] = first;
-  return {{"x", Tensor({static_cast<int64_t>(count)}, x)}};
-}
-
-std::vector<float> numbers_of(const Tensor& tensor) {
-  const auto elements = tensor.elements<float>();
-  return {elements.begin(), elements.end()};
-}
-
-void expect_good(Session& session, size_t count = 6) {
-  const std::vector<Tensor> outputs = session.run(input(1, count));
-  std::vector<float> expected(count, 2);
-  expected[0] = 1;
-  EXPECT_EQ(numbers_of(outputs[0]), expected);
-}
 
 // A session on the CPU of this process that runs all the while, each result compared.
 class Bystander {
@@ -230,22 +217,6 @@ TEST(Isolation, AnotherRunInFlightIsToldOfTheCrash) {
   EXPECT_EQ(runtime->devices().back().state, "ready") << "one process ended, not two";
 }
 
-TEST(Isolation, ADeadlineOfTheRunStopsTheKernelOrEndsTheProcess) {
-  IsolatedRuntime runtime(json{{"stop_grace_ms", 200}});
-  Session session = runtime.session(kRelu, "FAKE");
-  expect_good(session);
-  const int64_t first = runtime.worker();
-  RunOptions options;
-  options.timeout_ns = 50'000'000;
-  test::expect_error(Code::kDeadlineExceeded, {}, [&] { session.run(input(-8), options); });
-  expect_good(session);
-  EXPECT_EQ(runtime.worker(), first) << "a kernel that gives up in time keeps its process";
-  test::expect_error(Code::kDeadlineExceeded, {"was ended"},
-                     [&] { session.run(input(-3), options); });
-  expect_good(session);
-  EXPECT_NE(runtime.worker(), first);
-}
-
 TEST(Isolation, ThreeCrashesAreQuarantine) {
   IsolatedRuntime runtime;
   Session session = runtime.session(kRelu, "FAKE");
@@ -379,7 +350,8 @@ TEST(Isolation, TheEnvironmentAsksForItAndThePolicyForcesIt) {
   EXPECT_EQ(isolation(environment, settings), "process");
 }
 
-// What is open to a provider: files, the network, making files, the device /dev/full.
+// What is open to a provider: files, the network, making files, the device /dev/full, shortening
+// files, signals to the application.
 struct Openness {
   std::vector<float> found;
   std::string missing;
@@ -388,18 +360,27 @@ struct Openness {
 Openness openness(const json& limits, const json& members = json::object()) {
   IsolatedRuntime runtime(limits, json::object(), members);
   Session session = runtime.session(kRelu, "FAKE");
-  Openness open = {numbers_of(session.run(input(-9, 4))[0]), runtime.warnings()};
+  const std::string file = "/tmp/gantry-sandbox-truncate-" + std::to_string(getpid());
+  std::ofstream(file) << "as it was";
+  Openness open = {numbers_of(session.run(input(-9, 6))[0]), runtime.warnings()};
+  EXPECT_EQ(std::filesystem::file_size(file), open.found[4] == 1 ? 0U : 9U);
+  std::filesystem::remove(file);
   expect_good(session);
   return open;
 }
 
-TEST(Isolation, ASandboxClosesFilesAndNetwork) {
-  EXPECT_EQ(openness(json::object()).found, (std::vector<float>{1, 1, 1, 1}));
+TEST(Isolation, ASandboxClosesFilesNetworkAndSignals) {
+  EXPECT_EQ(openness(json::object()).found, (std::vector<float>{1, 1, 1, 1, 1, 1}));
   const Openness closed = openness({{"sandbox", true}});
   // A system that does not permit a part of it says so, and then that part is open.
-  const float files = closed.missing.find("files stay open") == std::string::npos ? 0 : 1;
-  const float network = closed.missing.find("network stays open") == std::string::npos ? 0 : 1;
-  EXPECT_EQ(closed.found, (std::vector<float>{files, network, files, files}));
+  const auto is_open = [&](const char* part) {
+    return closed.missing.find(part) == std::string::npos ? 0.0F : 1.0F;
+  };
+  const float files = is_open("files stay open");
+  const float network = is_open("network stays open");
+  const float lengths = std::max(files, is_open("shorten files"));
+  const float signals = std::max(files, is_open("send signals"));
+  EXPECT_EQ(closed.found, (std::vector<float>{files, network, files, files, lengths, signals}));
 }
 
 TEST(Isolation, ASandboxLeavesTheDevicesOpenThatTheManifestAsksFor) {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "plugin/discovery/elf_facts.h"
+#include "plugin/discovery/elf_metadata.h"
 #include "provider_folder.h"
 #include "support/expect_error.h"
 

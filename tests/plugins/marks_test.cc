@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/fork.h"
 #include "plugin/crash_marks.h"
-#include "plugin/fork.h"
 #include "provider_folder.h"
 
 namespace gantry {

@@ -3,9 +3,12 @@
 // memory while these run.
 #include <gantry/gantry.h>
 
+#include <atomic>
 #include <cstdint>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "isolated_runtime.h"
@@ -175,6 +178,57 @@ TEST_F(SharedTensors, AreOfTheHeapWhereNobodyIsApart) {
   });
   test::expect_error(Code::kInvalidArgument, {"output \"q\"", "no such output"},
                      [&] { static_cast<void>(session.allocate("q", {2})); });
+}
+
+// A worker that goes on writing to the indices that it made, and to those that it reads.
+TEST_F(SharedTensors, IndicesStayAsTheyWereChecked) {
+  json config = kMixed;
+  config.update(IsolatedRuntime::mode("indices_change"));
+  Session session = runtime_.session(
+      "g (float[8,16] table, int64[k] i) => (float[k,16] y) { j = Relu(i) y = Gather(table, j) }",
+      "", config);
+  constexpr int64_t kIndices = 1 << 17;
+  const Inputs inputs = {{"table", Tensor(DType::kFloat, {8, 16})},
+                         {"i", Tensor({kIndices}, std::vector<int64_t>(kIndices, 7))}};
+  for (int round = 0; round < 100; ++round) {
+    try {
+      EXPECT_EQ(session.run(inputs)[0].shape(), (std::vector<int64_t>{kIndices, 16}));
+    } catch (const Error& error) {
+      EXPECT_THAT(error.message(), testing::HasSubstr("1099511627776"));
+    }
+  }
+}
+
+TEST_F(SharedTensors, IndicesOfTheCallerAreReadFromACopy) {
+  Session session = runtime_.session(
+      "g (float[8] table, int64[k] i, float[n] x) => (float[k] y, float[n] z) { y = Gather(table, "
+      "i) "
+      "z = Relu(x) }",
+      "", kMixed);
+  constexpr int64_t kIndices = 1 << 16;
+  Tensor bytes = session.allocate_bytes(kIndices * sizeof(int64_t));
+  ASSERT_TRUE(is_shared(bytes));
+  Tensor indices = Tensor::borrow(DType::kInt64, {kIndices}, bytes.data(), bytes.size_bytes());
+  EXPECT_FALSE(is_shared(session.allocate("i", {kIndices})));
+  const Inputs inputs = {
+      {"table", Tensor(DType::kFloat, {8})}, {"i", indices}, {"x", Tensor(DType::kFloat, {2})}};
+  // Stands for the worker, which sees that memory, too.
+  std::atomic<bool> is_over = false;
+  std::thread worker([&, written = static_cast<int64_t*>(bytes.data())] {
+    for (int64_t value = 0; !is_over; value = value == 0 ? int64_t{1} << 40 : 0) {
+      volatile int64_t* numbers = written;
+      for (int64_t i = 0; i < kIndices; ++i) numbers[i] = value;
+    }
+  });
+  for (int round = 0; round < 100; ++round) {
+    try {
+      EXPECT_EQ(session.run(inputs)[0].shape(), std::vector<int64_t>{kIndices});
+    } catch (const Error& error) {
+      EXPECT_THAT(error.message(), testing::HasSubstr("1099511627776"));
+    }
+  }
+  is_over = true;
+  worker.join();
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process in which CUDA:0 is a stand-in (tests/providers/cuda/fake), and the comparison of its results with the CPU's."""
+"""A process in which CUDA:0 is a fake (tests/providers/cuda/fake), and the comparison of its results with the CPU's."""
 
 import json
 import os

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "placement/claim_rows.h"
 #include "plugin/host.h"
 #include "plugin/registry.h"
-#include "schedule/claim_rows.h"
 
 namespace gantry {
 

@@ -110,8 +110,8 @@ def test_doctor_and_explain_tell_of_the_artefact_cache(tmp_path):
     cache = facts("doctor", env=env)["artefact_cache"]
     assert [(file["file"], file["size_bytes"]) for file in cache["files"]] == [(used["file"], used["size_bytes"])]
     assert cache["folder"] == str(tmp_path / "cache") and cache["limit_bytes"] > used["size_bytes"] > weights.nbytes
-    assert f"artefact cache {tmp_path}/cache: 1 files" in gantry("doctor", env=env)[0]
-    assert f"artefact  used {used['file']}" in gantry("explain", model, env=env)[0]
+    assert f"compiled-model cache {tmp_path}/cache: 1 files" in gantry("doctor", env=env)[0]
+    assert f"cache     used {used['file']}" in gantry("explain", model, env=env)[0]
 
 
 def test_check_says_yes_with_a_reason_per_node(add_model):
@@ -122,6 +122,42 @@ def test_check_says_yes_with_a_reason_per_node(add_model):
     ]
     assert gantry("check", add_model)[0].startswith("compatible with device CPU: every node runs (1)")
     assert "plus" in gantry("check", add_model, "--nodes")[0]
+
+
+def test_one_value_of_the_configuration_is_set(add_model, tmp_path):
+    config = tmp_path / "config.json"
+    config.write_text('{"session": {"threads": 1}, "placement": {"prefer": ["CPU"]}}')
+
+    def values(*options):
+        return {row["pointer"]: row["value"] for row in facts("config", "show", *options)["values"]}
+
+    assert values("--config", config)["/session/threads"] == 1
+    assert values("--config", '{"session": {"threads": 1}}')["/session/threads"] == 1
+    changed = values("--config", config, "--set", "/session/threads=2", "--set", '/placement/prefer=["SIM", "CPU"]', "--set", "/placement/fallback=warn")
+    assert (changed["/session/threads"], changed["/placement/prefer"], changed["/placement/fallback"]) == (2, ["SIM", "CPU"], "warn")
+    assert facts("explain", add_model, "--set", '/placement/prefer=["SIM"]', "--set", "/placement/fallback=allow")["nodes"][0]["device"] == "SIM:0"
+    assert "expected a pointer and a value, as /session/threads=2, found \"session.threads=2\"" in complaint("check", add_model, "--set", "session.threads=2")
+    assert "--set:1:23: /session/threads: expected an integer from 1 to 1024" in complaint("check", add_model, "--set", "/session/threads=many")
+    assert "/session: expected an object" in complaint("check", add_model, "--set", "/session/0=1")
+    with_file = complaint("check", add_model, "--config", config, "--set", "/session/thread=1")
+    assert "config.json with --set" in with_file and 'Did you mean "threads"?' in with_file
+
+
+def test_fallback_is_an_option(unknown_model, add_model):
+    assert facts("check", add_model, "--device", "SIM:1", "--fallback", "error")["compatible"] is True
+    complaint("check", add_model, "--fallback", "maybe", status=USAGE)
+    assert facts("check", unknown_model, "--fallback", "allow", status=NO)["compatible"] is False
+
+
+def test_loading_has_a_timeout(add_model):
+    assert "loading did not end within its timeout: it was before " in complaint("run", add_model, "--random", "--dim", "rows=2", "--load-timeout", "1e-6")
+    gantry("run", add_model, "--random", "--dim", "rows=2", "--load-timeout", "1000")
+    complaint("run", add_model, "--random", "--load-timeout", "-1", status=USAGE)
+
+
+def test_a_gpu_is_not_taken_for_a_cpu(add_model):
+    assert "no provider offers devices of type GPU" in complaint("run", add_model, "--random", "--device", "GPU")
+    assert 'Did you mean "CUDA:1"?' in complaint("run", add_model, "--random", "--device", "gpu:1")
 
 
 def test_check_says_no_with_a_reason_per_node(unknown_model):

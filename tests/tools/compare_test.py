@@ -13,9 +13,9 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tools" / "bench"), str(ROOT / "tools")]
-from comparison import figures, picture, report, rows, turns  # noqa: E402: the folders of scripts are no packages
+from comparison import figures, picture, report, rounds, rows  # noqa: E402: the folders of scripts are no packages
 
-EFFORT = turns.Effort(rounds=2, turn_seconds=0.01, turn_runs=2)
+EFFORT = rounds.Effort(rounds=2, round_seconds=0.01, round_runs=2)
 
 
 def timed(median_ms):
@@ -78,7 +78,7 @@ def test_a_refusal_is_a_line(tmp_path):
     garbage = tmp_path / "garbage.onnx"
     garbage.write_bytes(b"this is no model")
     row = rows.Row("garbage", "Garbage", lambda: garbage, lambda generator: {})
-    measurement = turns.Measurement(row, 1, ["gantry", "onnxruntime"], EFFORT).run()
+    measurement = rounds.Measurement(row, 1, ["gantry", "onnxruntime"], EFFORT).run()
     assert measurement["ratio"] is None and measurement["better_peer"] is None
     for runtime, words in (("gantry", "InvalidModelError"), ("onnxruntime", "Protobuf")):
         assert words in measurement["runtimes"][runtime]["error"]
@@ -87,11 +87,11 @@ def test_a_refusal_is_a_line(tmp_path):
 
 
 def test_a_dead_process_is_a_refusal():
-    process = turns.Process("gantry", "model", "no such inputs", 1)
+    process = rounds.Process("gantry", "model", "no such inputs", 1)
     try:
-        with pytest.raises(turns.Refused, match="no such inputs"):
+        with pytest.raises(rounds.Refused, match="no such inputs"):
             process.ask("load")
-        with pytest.raises(turns.Refused, match="ended with status 1"):
+        with pytest.raises(rounds.Refused, match="ended with status 1"):
             process.ask("load")
     finally:
         process.close()
@@ -118,7 +118,7 @@ def test_two_small_models(tmp_path):
 def check_measurement(measurement):
     runtimes = measurement["runtimes"]
     for figures_of_one in runtimes.values():
-        assert figures_of_one["runs"] >= 4  # two turns of at least two
+        assert figures_of_one["runs"] >= 4  # two rounds of at least two
         assert 0 < figures_of_one["min_ms"] <= figures_of_one["median_ms"] <= figures_of_one["p90_ms"]
         assert figures_of_one["load_ms"] > 0 and figures_of_one["first_run_ms"] > 0
         assert figures_of_one["growth_bytes"] > 0 and figures_of_one["peak_bytes"] > 0

@@ -16,7 +16,7 @@ import gantry
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
-from gpubench import models, onnx_torch, outline, peer_gantry, report, ways  # noqa: E402: the folder of the tools is no package
+from gpubench import candidates, models, onnx_torch, outline, peer_gantry, report  # noqa: E402: the folder of the tools is no package
 
 SMALL = {
     "resnet": lambda **more: models.resnet50(size=32, blocks=(1, 1, 1, 1), **more),
@@ -43,7 +43,7 @@ def test_pytorch_computes_the_same(name, dtype):
     model = SMALL[name](dtype=dtype)
     feeds = models.random_inputs(model)
     with torch.no_grad():
-        found = onnx_torch.make_module(model)(*ways.torch_inputs(torch, model, feeds, "cpu"))
+        found = onnx_torch.make_module(model)(*candidates.torch_inputs(torch, model, feeds, "cpu"))
     if dtype == "bf16":  # nothing to compare with but that it runs in that type
         assert all(value.dtype == torch.bfloat16 and torch.isfinite(value).all() for value in found)
         return
@@ -86,13 +86,13 @@ def test_rows_are_of_models_that_are_built():
         assert make.__module__ == models.__name__ and set(arguments) <= set(make.__code__.co_varnames)
 
 
-def test_a_way_that_fails_ends_nothing(tmp_path):
-    """Each way runs in a process of its own: what is missing or breaks is one line of the report, and the others go on."""
+def test_a_candidate_that_fails_ends_nothing(tmp_path):
+    """Each candidate runs in a process of its own: what is missing or breaks is one line of the report, and the others go on."""
     started = report.Report("a GPU", "abc", tmp_path)
-    fakes = {"good": ways.Way([sys.executable, "-c", "print('{\"times_ms\": [2.0, 4.0, 3.0], \"precision\": \"f16\"}')"]),
-             "absent": ways.Way([sys.executable, "-c", "import sys; sys.exit('no such package here')"]),
-             "endless": ways.Way([sys.executable, "-c", "import time; time.sleep(60)"])}
-    ways.compare("row", fakes, rounds=2, limit_s=4, report=started)
+    fakes = {"good": candidates.Candidate([sys.executable, "-c", "print('{\"times_ms\": [2.0, 4.0, 3.0], \"precision\": \"f16\"}')"]),
+             "absent": candidates.Candidate([sys.executable, "-c", "import sys; sys.exit('no such package here')"]),
+             "endless": candidates.Candidate([sys.executable, "-c", "import time; time.sleep(60)"])}
+    candidates.compare("row", fakes, rounds=2, limit_s=4, report=started)
     row = started.rows["row"]
     assert row["median_ms"] == {"good": 3.0} and row["precision"] == {"good": "f16"}
     assert row["missing"]["absent"] == "no such package here" and "ended after" in row["missing"]["endless"]
@@ -111,9 +111,9 @@ def test_peers_say_what_is_missing(tmp_path, script, more, said):
     model = SMALL["bert"]()
     (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
     np.savez(tmp_path / "feeds.npz", **models.random_inputs(model))
-    way = ways.Way([sys.executable, ROOT / "tools" / "gpubench" / script, tmp_path / "m.onnx", tmp_path / "feeds.npz", "0.1", *more])
+    candidate = candidates.Candidate([sys.executable, ROOT / "tools" / "gpubench" / script, tmp_path / "m.onnx", tmp_path / "feeds.npz", "0.1", *more])
     with pytest.raises(RuntimeError, match=said):
-        print(ways.run(way, 60))
+        print(candidates.run(candidate, 60))
         pytest.skip("this machine has a GPU")
 
 
@@ -126,16 +126,16 @@ def test_gantry_is_timed_by_its_command(tmp_path, monkeypatch):
     model = SMALL["gpt2"]()
     (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
     np.savez(tmp_path / "feeds.npz", **models.random_inputs(model))
-    way = ways.Way([sys.executable, ROOT / "tools" / "gpubench" / "peer_gantry.py", tmp_path / "m.onnx", tmp_path / "feeds.npz", "0.1", BUILD,
+    candidate = candidates.Candidate([sys.executable, ROOT / "tools" / "gpubench" / "peer_gantry.py", tmp_path / "m.onnx", tmp_path / "feeds.npz", "0.1", BUILD,
                     json.dumps({"own_kernels": True})])
-    result = ways.run(way, 120)
+    result = candidates.run(candidate, 120)
     assert len(result["times_ms"]) == 1 and result["times_ms"][0] > 0 and "f32 strict" in result["precision"]
-    way.command[3] = "-"
-    assert ways.run(way, 120)["load_ms"] > 0
+    candidate.command[3] = "-"
+    assert candidates.run(candidate, 120)["load_ms"] > 0
 
 
 def test_what_was_timed_is_told(tmp_path, monkeypatch):
-    """So that a report of a machine that is gone says which of the ways was taken for what, and how long the others took."""
+    """So that a report of a machine that is gone says which implementation was chosen for what, and how long the others took."""
     fakes = BUILD / "tests" / "fake_cuda_blas"
     if not (fakes / "libcublasLt.so.13").exists():
         pytest.skip(f"{fakes} is not built (-DGANTRY_BUILD_TESTS=ON)")
@@ -145,10 +145,10 @@ def test_what_was_timed_is_told(tmp_path, monkeypatch):
     model, feeds = small_graph("y = MatMul(a, b)", {"a": rng.random((20, 64)).astype(np.float16), "b": rng.random((64, 24)).astype(np.float16)})
     (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
     np.savez(tmp_path / "feeds.npz", **feeds)
-    way = ways.Way([sys.executable, ROOT / "tools" / "gpubench" / "peer_gantry.py", tmp_path / "m.onnx", tmp_path / "feeds.npz", "0.1", BUILD,
+    candidate = candidates.Candidate([sys.executable, ROOT / "tools" / "gpubench" / "peer_gantry.py", tmp_path / "m.onnx", tmp_path / "feeds.npz", "0.1", BUILD,
                     json.dumps({"cache": str(tmp_path / "cache")})])
     bench = report.Report("a GPU", "abc", tmp_path)
-    ways.compare("row", {"gantry": way}, 2, 120, bench)
+    candidates.compare("row", {"gantry": candidate}, 2, 120, bench)
     told = json.loads((tmp_path / "gpu-bench.json").read_text())["rows"]["row"]["told"]["gantry"]
     assert any("CUDA:0: the fastest of 2 for tiles 1|" in line and line.endswith(" us") for line in told), told
     assert any("for cuBLASLt's " in line for line in told)
@@ -170,16 +170,16 @@ def test_loading_is_measured_with_empty_caches(tmp_path, monkeypatch):
     monkeypatch.setenv("LD_LIBRARY_PATH", str(FAKE))
     model, _ = small_graph("y = Softmax(x)", {"x": np.ones((3, 5), np.float32)})
     (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
-    run, seen = ways.run, []
+    run, seen = candidates.run, []
 
-    def watched_run(way, limit_s):
-        folders = [pathlib.Path(value) for text in way.command[-2:] for value in json.loads(text).values()]
+    def watched_run(candidate, limit_s):
+        folders = [pathlib.Path(value) for text in candidate.command[-2:] for value in json.loads(text).values()]
         before = files_under(folders)
-        result = run(way, limit_s)
+        result = run(candidate, limit_s)
         seen.append((before, files_under(folders)))
         return result
 
-    monkeypatch.setattr(ways, "run", watched_run)
+    monkeypatch.setattr(candidates, "run", watched_run)
     found = tool.loads_of(BUILD, tmp_path / "m.onnx", "-", 120)
     assert found.keys() == {"cold", "warm"} and all(time > 0 for times in found.values() for time in times)
     # The first compiles the kernel and the plan, the second finds both and makes nothing.

@@ -46,7 +46,7 @@ def squeezenet(tmp_path_factory):
     return folder / "pieces"
 
 
-@pytest.mark.parametrize(("name", "least"), [("onednn", 8), ("cpu", 8), ("sim", 4)])
+@pytest.mark.parametrize(("name", "least"), [("x86", 8), ("cpu", 8), ("sim", 4)])
 def test_the_bundled_providers_compute_pieces_of_a_model(squeezenet, name, least):
     checks = checks_of(PROVIDERS / f"{name}.json", squeezenet)
     assert {check["name"]: check["message"] for check in checks.values() if check["status"] not in ("passed", "skipped")} == {}
@@ -56,7 +56,7 @@ def test_the_bundled_providers_compute_pieces_of_a_model(squeezenet, name, least
 def test_pieces_of_a_text_model_with_integers_and_open_extents(tmp_path):
     said = cut(tmp_path / "pieces", model_file("magika/magika/models/standard_v3_3/model.onnx"), "--dim", "unk__214=2", "--most", "10")
     assert " cases in " in said
-    checks = checks_of(PROVIDERS / "onednn.json", tmp_path / "pieces")
+    checks = checks_of(PROVIDERS / "x86.json", tmp_path / "pieces")
     assert number_of(checks, "passed") >= 4 and number_of(checks, "passed") + number_of(checks, "skipped") == len(checks)
 
 

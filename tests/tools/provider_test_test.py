@@ -92,7 +92,7 @@ def bad(report):
     return {check["name"]: check["message"] for check in report["checks"] if check["status"] not in ("passed", "skipped")}
 
 
-@pytest.mark.parametrize(("name", "operator", "computed"), [("cpu", "Relu", 300), ("sim", "Relu", 5), ("onednn", "Conv.5", 10)])
+@pytest.mark.parametrize(("name", "operator", "computed"), [("cpu", "Relu", 300), ("sim", "Relu", 5), ("x86", "Conv.5", 10)])
 def test_the_bundled_providers_pass(name, operator, computed):
     report = examine(PROVIDERS / f"{name}.json")
     assert bad(report) == {} and report["good"] and report["level_reached"] == 5
@@ -111,13 +111,15 @@ def fixture_onnx_cases(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(("name", "computed"), [("cpu", 1800), ("sim", 30), ("onednn", 31)])
+# Of these cases x86 takes few: their weights are inputs of the run, and their pools have three channels or less in dense order, for which the
+# library has reference code only (decision 71): those are cpu's.
+@pytest.mark.parametrize(("name", "computed"), [("cpu", 1800), ("sim", 30), ("x86", 7)])
 def test_the_bundled_providers_compute_onnx_cases(onnx_cases, name, computed):
     report = examine(PROVIDERS / f"{name}.json", "--cases", onnx_cases, "--only", "case.*")
     assert bad(report) == {} and report["passed"] >= computed and report["passed"] + report["skipped"] > 1850
 
 
-@pytest.mark.parametrize(("name", "operator"), [("cpu", "Relu"), ("sim", "Relu"), ("onednn", "Conv.5")])
+@pytest.mark.parametrize(("name", "operator"), [("cpu", "Relu"), ("sim", "Relu"), ("x86", "Conv.5")])
 def test_the_bundled_providers_pass_isolated(name, operator):
     report = examine(PROVIDERS / f"{name}.json", "--isolated", "--only", "random.*")
     assert bad(report) == {}

@@ -44,7 +44,7 @@ def test_every_node_of_a_real_model_once_a_run(tmp_path):
         assert {(step.args["device"], step.args["provider"]) for step in steps} == {(n.device, n.provider) for n in placement.nodes}
         assert all(step.args["kernel"] for step in steps)
     conv = trace.of_category("kernel")[0]
-    assert conv.args["op_type"] == "onednn.conv+BatchNormalization+Relu"
+    assert conv.args["op_type"] == "x86.conv+BatchNormalization+Relu"
     assert conv.args["inputs"][0] == "float32[1,3,224,224]" and conv.args["outputs"] == ["float32[1,64,112,112]"]
     assert trace.about["dropped"] == 0 and trace.about["model"] == str(model)
     assert len(trace.named("first run of these shapes")) == 1
@@ -157,11 +157,16 @@ def test_parts_on_the_threads_of_the_pool(tmp_path):
     # Parts of tens of milliseconds: a worker that has to wait for a processor of a busy machine still finds one to take.
     model = make_model(nodes, [value("x", shape=(2048, 2048))], [value("y", shape=(2048, 2048))])
     x = {"x": np.zeros((2048, 2048), np.float32)}
-    trace, _ = traced(model, tmp_path / "t.json", x, runs=10, session={"threads": 2})
-    parts = trace.of_category("part")
-    workers = {key for key, name in trace.threads.items() if name.startswith("worker ")}
-    assert {span.args["node"] for span in parts} <= {"product", "power"} and parts
-    assert any((span.process, span.thread) in workers for span in parts), "no worker took a part in 10 runs"
+    for attempt in range(8):  # a machine that is busy enough runs both parts on the caller's thread
+        trace, _ = traced(model, tmp_path / f"{attempt}.json", x, runs=5, session={"threads": 2})
+        parts = trace.of_category("part")
+        workers = {key for key, name in trace.threads.items() if name.startswith("worker ")}
+        assert {span.args["node"] for span in parts} <= {"product", "power"} and parts
+        if any((span.process, span.thread) in workers for span in parts):
+            break
+    else:
+        pytest.fail("no worker took a part in 40 runs")
+    assert all((run.process, run.thread) not in workers for run in trace.named("run"))
     for step in trace.of_category("kernel"):
         inside = [p for p in parts if p.args["node"] == step.args["node"] and step.start <= p.start <= step.end]
         ranges = sorted((p.args["first"], p.args["end"]) for p in inside)

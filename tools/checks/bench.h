@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where level 4 computes: sessions on the device under test, and beside them on the CPU. One
-// thread.
+// The sessions of level 4: on the device under test and, as the reference, on the CPU. One thread.
 #pragma once
 
 #include <gantry/session.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words in which the tables of cases are written: types, shapes, numbers, attributes. Pure
-// functions; the tables are ours, so nothing is checked.
+// Parses the notation of the tables of cases: types, shapes, numbers, attributes. Pure functions.
+// The tables are part of this program, so malformed text is not reported.
 #pragma once
 
 #include <gantry/dtype.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of a few nodes that providers take as one, or between which they choose the order of
-// dimensions, for comparisons with the CPU provider on random elements. Pure functions over a
-// table.
+// Models of a few nodes that providers fuse, or between which they choose memory formats, for
+// comparisons with the CPU provider on random elements. Pure functions over a table.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process in which the checks run: it tells of each check before and after it, a line of JSON
-// each, so that whoever started it knows where it was when it died.
+// The process in which the checks run. It writes a line of JSON before and after each check, so
+// that its parent knows which check was running when it died.
 #pragma once
 
 #include "check.h"

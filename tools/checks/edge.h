@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Structs as hosts of other versions have them: cut short before memory that nobody may touch, or
-// longer than this version knows, with bytes behind that mean nothing. One thread.
+// Structs of other ABI versions: shorter ones, with inaccessible memory behind them, and longer
+// ones, with bytes behind them that have no meaning. One thread.
 #pragma once
 
 #include <gantry/provider.h>

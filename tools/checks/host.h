@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host that drives a provider in the checks: a gantry_host of its own beside gantry's, which
-// counts what it hands out and refuses it on request. One per process, as the table has no place
-// for a pointer. Any thread, except where a member says otherwise.
+// counts what it hands out and refuses it on request. One per process, as the table has no
+// pointer of its own. Any thread, except where a member says otherwise.
 #pragma once
 
 #include <gantry/provider.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory in pages of its own, which can be closed: whoever touches it then ends the process there.
+// Page-aligned memory that can be made inaccessible, so that a later access ends the process there.
 // One thread.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a check is about right now, for whoever has to explain a crash.
+// Names what the running check is doing, so that a crash can be explained.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checks of a provider came to, for people, for programs and for build servers. Pure
+// Reports the verdicts of the checks: as text, as JSON, and as JUnit for build servers. Pure
 // functions.
 #pragma once
 

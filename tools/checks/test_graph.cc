@@ -102,6 +102,9 @@ const gantry_graph* TestGraph::view() {
     view_attributes(node, view);
     node_views_.push_back(view);
     node_pointers_.push_back(&node_views_.back());
+    for (const uint32_t input : node.inputs) {
+      if (input != GANTRY_NONE) ++value_views_[input].read_count;
+    }
     for (const uint32_t output : node.outputs) {
       outputs_.push_back(output);
       value_views_[output].is_graph_output = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs as a provider sees them in claim and compile, made by hand: legal structs around content
-// that need make no sense. One thread until `view` is called, then any.
+// Graphs for claim and compile, built by hand: the structs are valid, their content need not make
+// sense. One thread until `view` is called, then any.
 #pragma once
 
 #include <gantry/provider.h>

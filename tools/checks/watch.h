@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the checks in child processes and collects what comes of them: a check in which a child
-// died or hung is a finding, and a new child goes on after it.
+// Runs the checks in child processes and collects their verdicts. A check in which a child died or
+// hung is a finding; a new child continues with the next check.
 #pragma once
 
 #include <functional>

@@ -68,7 +68,7 @@ void print(const ArtefactCache& cache) {
   if (cache.folder.empty()) return;
   uint64_t bytes = 0;
   for (const ArtefactEntry& entry : cache.entries) bytes += entry.size_bytes;
-  print_line(fmt::format("artefact cache {}: {} files, {} of {}", cache.folder.string(),
+  print_line(fmt::format("compiled-model cache {}: {} files, {} of {}", cache.folder.string(),
                          cache.entries.size(), format_bytes(bytes),
                          format_bytes(cache.limit_bytes)));
 }

@@ -102,11 +102,11 @@ void print_fallback(const Placement& placement) {
 }
 
 void print_devices(const Placement& placement) {
-  std::map<std::pair<std::string, std::string>, size_t> places;
-  for (const NodePlacement& node : placement.nodes) ++places[{node.device, node.provider}];
+  std::map<std::pair<std::string, std::string>, size_t> counts;
+  for (const NodePlacement& node : placement.nodes) ++counts[{node.device, node.provider}];
   const char* label = "nodes   ";
-  for (const auto& [place, nodes] : places) {
-    const auto& [device, provider] = place;
+  for (const auto& [where, nodes] : counts) {
+    const auto& [device, provider] = where;
     print_line(fmt::format("{}  {:>5}  {}", label, nodes,
                            device.empty() ? paint("nowhere", Color::kBad)
                                           : fmt::format("on {} by {}", device, provider)));
@@ -142,12 +142,11 @@ void print_memory(const Explanation& explanation) {
   }
 }
 
-void print_artefact(const ArtefactReport& artefact) {
-  if (artefact.state == "off") return;
-  const std::string size =
-      artefact.size_bytes > 0 ? " (" + format_bytes(artefact.size_bytes) + ")" : "";
-  const std::string reason = artefact.reason.empty() ? "" : ": " + artefact.reason;
-  print_line("artefact  " + artefact.state + " " + artefact.file + size + reason);
+void print_compiled_cache(const ArtefactReport& cache) {
+  if (cache.state == "off") return;
+  const std::string size = cache.size_bytes > 0 ? " (" + format_bytes(cache.size_bytes) + ")" : "";
+  const std::string reason = cache.reason.empty() ? "" : ": " + cache.reason;
+  print_line("cache     " + cache.state + " " + cache.file + size + reason);
 }
 
 void print_slowest(const Explanation& explanation) {
@@ -167,6 +166,45 @@ void print_slowest(const Explanation& explanation) {
     print_line(
         fitted(fmt::format("          {:>8} {:>4.0f}%  {}", format_time(slowest[i].first),
                            100 * slowest[i].first / std::max(total, 1.0), slowest[i].second)));
+  }
+}
+
+// What computes the nodes, most frequent first; under each, what was preferred to it and why that
+// refused.
+void print_implementations(const Placement& placement) {
+  struct Chosen {
+    std::string name;
+    size_t nodes = 0;
+    std::map<std::string, size_t> refusals;
+  };
+  std::map<std::string, Chosen> by_name;
+  for (const NodePlacement& node : placement.nodes) {
+    if (node.implementation.empty()) continue;
+    static constexpr std::string_view kSeparator = "; ";
+    std::string_view rest = node.implementation;
+    const auto next = [&rest] {
+      const size_t end = std::min(rest.find(kSeparator), rest.size());
+      const std::string part(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + kSeparator.size(), rest.size()));
+      return part;
+    };
+    const std::string name = node.kernel.substr(0, node.kernel.find('+')) + " by " + next();
+    Chosen& chosen = by_name[name];
+    chosen.name = name;
+    ++chosen.nodes;
+    while (!rest.empty()) ++chosen.refusals[next()];
+  }
+  std::vector<Chosen> rows;
+  rows.reserve(by_name.size());
+  for (auto& [name, chosen] : by_name) rows.push_back(std::move(chosen));
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const Chosen& a, const Chosen& b) { return a.nodes > b.nodes; });
+  const char* label = "chosen  ";
+  for (const Chosen& row : rows) {
+    print_line(fitted(fmt::format("{}  {:>5}  {}", label, row.nodes, row.name)));
+    for (const auto& [reason, nodes] : row.refusals)
+      print_line(fitted(fmt::format("          {:>11}  {}", nodes, reason)));
+    label = "        ";
   }
 }
 
@@ -203,9 +241,10 @@ void print(const Explanation& explanation, const ExplainOptions& options) {
                                placement.nodes.size()));
   print_fallback(placement);
   print_devices(placement);
+  print_implementations(placement);
   print_copies(placement);
   print_memory(explanation);
-  print_artefact(explanation.artefact);
+  print_compiled_cache(explanation.artefact);
   print_slowest(explanation);
   print_warnings(placement);
   if (options.page.empty()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `gantry explain` knows of a model: its placement, what it costs, and what was measured. Made
+// What `gantry explain` reports of a model: its placement, its costs, and what was measured. Made
 // once; the text, the JSON and the page all show it.
 #pragma once
 

@@ -238,12 +238,19 @@ Json to_json(const ValueInfo& info) {
 }
 
 Json to_json(const NodePlacement& node) {
-  Json json{{"node", node.node},         {"op_type", node.op_type},
-            {"domain", node.domain},     {"device", node.device},
-            {"provider", node.provider}, {"kernel", node.kernel},
-            {"reason", node.reason},     {"instead_of", node.instead_of},
-            {"memory", node.memory},     {"parent", node.parent},
-            {"body", node.body},         {"inputs", node.inputs},
+  Json json{{"node", node.node},
+            {"op_type", node.op_type},
+            {"domain", node.domain},
+            {"device", node.device},
+            {"provider", node.provider},
+            {"kernel", node.kernel},
+            {"implementation", node.implementation},
+            {"reason", node.reason},
+            {"instead_of", node.instead_of},
+            {"memory", node.memory},
+            {"parent", node.parent},
+            {"body", node.body},
+            {"inputs", node.inputs},
             {"outputs", node.outputs}};
   if (node.time_ns >= 0) json["estimated_us"] = node.time_ns / 1e3;
   return json;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a mistyped name was meant to be. Pure functions.
+// Suggestions for mistyped names. Pure functions.
 #pragma once
 
 #include <string>

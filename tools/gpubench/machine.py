@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a strange machine has: where NVIDIA's run-time libraries lie that the dynamic linker may not know, and what is worth to be written down of it.
+"""The machine that is measured: folders of NVIDIA's run-time libraries that the dynamic linker may not search, and a description for the report.
 Needs nothing but Python."""
 
 import contextlib
@@ -18,12 +18,12 @@ import threading
 
 LIBRARIES = ["libnvrtc.so.*", "libcublasLt.so.*", "libcudnn.so.9"]
 TOOLKITS = ["/usr/local/cuda", *sorted(glob.glob("/usr/local/cuda-*"), reverse=True), "/opt/cuda"]
-ASK_S = 20  # for an answer of another program
+ASK_S = 20  # time limit of a query to another program
 
 
 def run(command, limit_s: float, environment=None) -> subprocess.CompletedProcess:
-    """The program with what it printed. subprocess.TimeoutExpired, with what it had printed: it has been ended, and with it what it had started: a child
-    that hangs in a driver would else hold the output open, and who reads it, for ever."""
+    """Runs a program; returns its output. subprocess.TimeoutExpired, with the output so far: the whole process group was killed, because a child
+    that hangs in a driver would keep the pipe open and block the reader for ever."""
     with subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           env=environment, start_new_session=True) as process:
         try:
@@ -34,14 +34,14 @@ def run(command, limit_s: float, environment=None) -> subprocess.CompletedProces
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=5)
             if process.returncode is None:
-                process.returncode = -signal.SIGKILL  # the kernel does not let go of it: it is left behind
+                process.returncode = -signal.SIGKILL  # stuck in the kernel: the process is abandoned
             raise subprocess.TimeoutExpired(command, limit_s, (expired.output or b"").decode(errors="replace"),
                                             (expired.stderr or b"").decode(errors="replace")) from None
     return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
 def answer_of(*command) -> str:
-    """What a program prints; empty: it is not there, or it fails."""
+    """The standard output of a program; empty: it is missing or fails."""
     try:
         done = run(command, ASK_S)
     except (OSError, subprocess.TimeoutExpired):
@@ -51,13 +51,13 @@ def answer_of(*command) -> str:
 
 @functools.cache
 def python_folders() -> list:
-    """Where packages lie, of this Python and of the one that a shell would start."""
+    """Package folders of this Python and of the one that a shell would start."""
     told = answer_of(shutil.which("python3") or sys.executable, "-c", "import sys; print('\\n'.join(sys.path))")
     return [folder for folder in dict.fromkeys([*sys.path, *told.splitlines()]) if folder]
 
 
 def library_folders() -> list:
-    """Folders with one of the libraries: of Python's packages first, which belong together, then of toolkits."""
+    """Folders with one of the libraries: first those of Python packages, which match each other, then those of toolkits."""
     found = []
     for folder in python_folders():
         found += sorted(glob.glob(f"{folder}/nvidia/*/lib"))
@@ -68,13 +68,13 @@ def library_folders() -> list:
 
 
 def environment_of(folder: pathlib.Path) -> dict:
-    """The environment for gantry's binaries in a folder that `tools/gpu-test --pack` made. What the caller says of libraries goes before what is found."""
+    """The environment for gantry's binaries in a folder that `tools/gpu-test --pack` made. LD_LIBRARY_PATH of the caller comes before the folders that are found."""
     path = [str(folder / "lib"), os.environ.get("LD_LIBRARY_PATH", ""), *library_folders()]
     return {**os.environ, "LD_LIBRARY_PATH": ":".join(part for part in path if part)}
 
 
 def sanitizer() -> str:
-    """The path of compute-sanitizer; empty: there is none."""
+    """The path of compute-sanitizer; empty: not installed."""
     beside = [path for home in [os.environ.get("CUDA_HOME", ""), *TOOLKITS] if home
               for path in (f"{home}/bin/compute-sanitizer", f"{home}/compute-sanitizer/compute-sanitizer")]
     return shutil.which("compute-sanitizer") or next((path for path in beside if os.access(path, os.X_OK)), "")
@@ -90,7 +90,7 @@ def unpack(archive: pathlib.Path, room: pathlib.Path) -> None:
 
 
 def pack_binaries(folder: pathlib.Path) -> None:
-    """Puts what was built, two thirds of a folder that travels, into one file a third as large."""
+    """Compresses the binaries, two thirds of a packed folder, into one archive a third as large."""
     with tarfile.open(folder / BINARIES, "w:gz") as packed:
         for part in PARTS:
             packed.add(folder / part, part)
@@ -103,7 +103,7 @@ def is_packed(folder: pathlib.Path) -> bool:
 
 
 def unpack_binaries(folder: pathlib.Path) -> None:
-    """Where they are not there yet. SystemExit: nothing can be written there."""
+    """Unpacks the binaries if they are missing. SystemExit: the folder is not writable."""
     if all((folder / part).exists() for part in PARTS):
         return
     try:
@@ -117,7 +117,7 @@ def unpack_binaries(folder: pathlib.Path) -> None:
 
 
 class WatchedMemory:
-    """While it is entered, asks what GPU 0 has in use; `most_mib` is the most, None if nvidia-smi never told."""
+    """A context manager that polls the used memory of GPU 0; `most_mib` is the peak, None if nvidia-smi fails."""
 
     def __init__(self, pause_s: float = 0.2):
         self.most_mib, self._pause_s, self._is_over = None, pause_s, threading.Event()

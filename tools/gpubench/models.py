@@ -2,7 +2,7 @@
 """The models that tools/gpu-bench compares, built with random weights: ResNet-50, MobileNetV2, BERT, ViT-B, GPT-2 and a Llama-style decoder.
 
 Needs the packages onnx and numpy. Weights are scaled so that activations keep their size; nothing of a time depends on their values. A past of keys
-and values stands among the weights, so that no way pays for bringing it to the device in every run. For machines without those packages there are
+and values stands among the weights, so that no candidate pays for bringing it to the device in every run. For machines without those packages there are
 outlines: the models as they are, but with a list in place of their weights, by which gpubench.outline writes them there.
 """
 

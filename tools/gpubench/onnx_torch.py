@@ -32,7 +32,7 @@ OPERATORS = {
     "RotaryEmbedding": lambda t, f, x, a: rotate(t, x, a),
     "Attention": lambda t, f, x, a: attend(t, f, x, a),
 }
-FROM_HOST = {"Clip": (1, 2), "Reshape": (1,), "Slice": (1, 2, 3)}  # inputs that are numbers of the program, not tensors
+FROM_HOST = {"Clip": (1, 2), "Reshape": (1,), "Slice": (1, 2, 3)}  # inputs that are Python numbers, not tensors
 
 
 def rotate(t, x, a):
@@ -48,14 +48,14 @@ def attend(t, f, x, a):
     has_past = len(x) > 4
     if has_past:
         k, v = t.cat((x[4], k), 2), t.cat((x[5], v), 2)
-    # One query sees everything; PyTorch would count its place from the front.
+    # A single query sees all keys; PyTorch's is_causal would align it to the first key.
     causal = bool(a.get("is_causal", 0)) and q.shape[2] > 1
     y = f.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=q.shape[1] != k.shape[1]).transpose(1, 2).flatten(-2)
     return (y, k, v) if has_past else y
 
 
 def supported(model) -> list:
-    """Operators of the model for which there is no function here: with 4 bits there is none in PyTorch itself."""
+    """Operators of the model for which there is no function here: PyTorch has none for 4-bit weights."""
     return sorted({node.op_type for node in model.graph.node} - set(OPERATORS))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models without their weights, which are written where they are wanted: a list says what stands where in the file of a model's external data.
+"""Outlines: models without their weights, which are generated on the target machine. A list has the layout of the model's external data file.
 Needs nothing but Python."""
 
 import json
@@ -14,18 +14,18 @@ BYTES = {"UINT8": 1, "FLOAT16": 2, "BFLOAT16": 2, "FLOAT": 4}
 
 
 class Weights:
-    """Places for tensors of random numbers in one file."""
+    """The layout of random tensors in one file."""
 
     def __init__(self):
         self.rows = []
         self.end = 0
 
     def add(self, kind: str, count: int, mean: float, deviation: float) -> dict:
-        """Where a tensor of that many elements stands, as ONNX says it. `kind`: of BYTES."""
-        place = {"location": FILE, "offset": self.end, "length": count * BYTES[kind]}
+        """Adds a tensor of `count` elements; returns its position as ONNX external data. `kind`: of BYTES."""
+        position = {"location": FILE, "offset": self.end, "length": count * BYTES[kind]}
         self.rows.append({"kind": kind, "count": count, "offset": self.end, "mean": mean, "deviation": deviation})
-        self.end = -(-(self.end + place["length"]) // ALIGNMENT) * ALIGNMENT
-        return place
+        self.end = -(-(self.end + position["length"]) // ALIGNMENT) * ALIGNMENT
+        return position
 
 
 def save(folder: pathlib.Path, name: str, model: bytes, rows: list) -> None:
@@ -37,7 +37,7 @@ def save(folder: pathlib.Path, name: str, model: bytes, rows: list) -> None:
 
 
 def load_all(folder: pathlib.Path) -> dict:
-    """The models of the outlines in a folder, by name, in the order in which they were saved: each a function that writes it into a folder."""
+    """The outlines in a folder, by name, in the order in which they were saved: each a function that writes the model into a folder."""
     found = {}
     for file in sorted(folder.glob("*.json")):
         known = json.loads(file.read_text(encoding="utf-8"))
@@ -46,7 +46,7 @@ def load_all(folder: pathlib.Path) -> dict:
 
 
 def write(outline: pathlib.Path, rows: list, room: pathlib.Path) -> pathlib.Path:
-    """The model with weights, in a folder; its path."""
+    """Writes the model with weights into a folder; returns its path."""
     model = room / "model.onnx"
     model.write_bytes(outline.read_bytes())
     blocks = {}

@@ -14,7 +14,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from gpubench import machine  # noqa: E402: the folder of the tools is no package
 
-MOST_TOLD = 400  # lines of a log
+MOST_TOLD = 400  # limit of log lines
 
 
 def command(folder, model, seconds, config, feeds):
@@ -23,13 +23,13 @@ def command(folder, model, seconds, config, feeds):
 
 
 def times_of(text: str) -> dict:
-    """The median in ms, and how long the first results took, of what `gantry bench --json` prints."""
+    """Median, loading time and first run in ms, from the output of `gantry bench --json`."""
     told = json.loads(text[text.index("{"):])
     return {"times_ms": [told["latency_us"]["p50"] / 1e3], "load_ms": told["load_ms"], "first_run_ms": told["first_run_ms"]}
 
 
 def told_in(log: str) -> list:
-    """What the provider tells of times by which it chose, and all warnings and errors."""
+    """The log lines of autotuning, and all warnings and errors."""
     found = re.findall(r"^gantry (?:info: (?=.*: the fastest of )|(?=warning: |error: ))(.*)$", log, re.MULTILINE)
     return list(dict.fromkeys(found))[:MOST_TOLD]
 
@@ -58,7 +58,7 @@ def main() -> int:
     if done.returncode != 0:
         sys.exit((done.stderr.strip() or done.stdout.strip())[-400:])
     floats = "may be TF32" if json.loads(options).get("precision") == "tf32" else "strict"
-    print(json.dumps({**times_of(done.stdout), "precision": f"f32 {floats}, products summed in f32", "told": told_in(done.stderr)}))
+    print(json.dumps({**times_of(done.stdout), "precision": f"f32 {floats}, matmuls accumulate in f32", "told": told_in(done.stderr)}))
     return 0
 
 

@@ -13,13 +13,13 @@ import numpy as np
 import onnx
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from gpubench import onnx_torch, ways  # noqa: E402: the folder of the tools is no package
+from gpubench import candidates, onnx_torch  # noqa: E402: the folder of the tools is no package
 
 
 def runner(torch, model, feeds, how):
     is_half = model.graph.output[0].type.tensor_type.elem_type in (onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
     module = onnx_torch.make_module(model, channels_last=is_half).cuda()
-    host = [tensor.pin_memory() for tensor in ways.torch_inputs(torch, model, feeds, "cpu")]
+    host = [tensor.pin_memory() for tensor in candidates.torch_inputs(torch, model, feeds, "cpu")]
     device = [tensor.cuda() for tensor in host]
     forward = torch.compile(module, mode="max-autotune") if how == "compile" else module
     for _ in range(3):

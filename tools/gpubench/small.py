@@ -27,7 +27,7 @@ MICROSOFT = {"domain": "com.microsoft"}
 
 
 def group_attention(dtype="f16", heads=4, kv_heads=2, size=64, room=96):
-    """One token for each of two rows behind pasts of different lengths in caches of `room`, turned; and three tokens of the whole present."""
+    """One token for each of two rows behind pasts of different lengths in caches of `room`, with rotary embedding; and three tokens behind pasts of one length."""
     b = models.Builder(dtype)
     angles = np.arange(room)[:, None] / 10000 ** (np.arange(size // 2) / (size // 2))
     cos, sin = b.constant(np.cos(angles)), b.constant(np.sin(angles))
@@ -43,7 +43,7 @@ def group_attention(dtype="f16", heads=4, kv_heads=2, size=64, room=96):
 
 
 def multi_head_attention(dtype="f16", heads=4, size=32, past=30):
-    """Queries, keys and values of one product, with a bias, a mask and a past, few and many queries."""
+    """Queries, keys and values of one matmul, with a bias, a mask and a past, few and many queries."""
     b = models.Builder(dtype)
     width = heads * size
     for name, length in (("next", 1), ("many", 20)):
@@ -57,7 +57,7 @@ def multi_head_attention(dtype="f16", heads=4, size=32, past=30):
 
 
 def recurrent(dtype="f16", steps=20, rows=3, numbers=40):
-    """An LSTM both ways and a RNN in one launch for all steps, a GRU of so many units that it has one for each."""
+    """A bidirectional LSTM and an RNN in one launch for all steps, and a GRU with so many units that each step is a launch."""
     b = models.Builder(dtype)
 
     def layer(op_type, x, inner, hidden, gates, directions=1, **more):
@@ -74,7 +74,7 @@ def recurrent(dtype="f16", steps=20, rows=3, numbers=40):
 
 
 def few_rows(dtype="f16", inner=256):
-    """Products of few rows with matrices that lie by their rows and by their columns, several of one left factor, and what stands behind them."""
+    """Skinny GEMMs with right operands in either layout, groups with one left operand, and epilogues."""
     b = models.Builder(dtype)
     matrices = [b.weight(inner, made, fan_in=inner) for made in (256, 64, 40)]
     turned, wide, whole = b.weight(200, 360, fan_in=360), b.weight(200, inner, fan_in=200), b.weight(inner, inner, fan_in=inner)
@@ -89,7 +89,7 @@ def few_rows(dtype="f16", inner=256):
 
 
 def tiles(dtype="f16"):
-    """Products of many rows, of such extents that a device of some 130 multiprocessors makes them by tiles of each size, and one whose inner axis is shared."""
+    """Matmuls of many rows, with extents for which a device of some 130 multiprocessors uses each tile size, and one with split-K."""
     b = models.Builder(dtype)
     for number, (rows, inner, made) in enumerate([(1500, 40, 1544), (1100, 72, 1104), (700, 72, 800), (500, 72, 560), (40, 2048, 72)]):
         x = b.input(f"x{number}", [rows, inner])
@@ -100,7 +100,7 @@ def tiles(dtype="f16"):
 
 
 def attention_tiles(dtype="f16", heads=16):
-    """Heads of many queries, so many that a block has all of a warp's keys, and so few that warps share them; some behind a past."""
+    """Attention of many queries, with and without several warps that share queries; some with a past."""
     b = models.Builder(dtype)
     for number, (length, size, kv_heads, past) in enumerate([(260, 64, heads, 0), (140, 128, 4, 0), (50, 64, 4, 30)]):
         q = b.input(f"q{number}", [2, length, heads * size])
@@ -112,7 +112,7 @@ def attention_tiles(dtype="f16", heads=16):
 
 
 def transposes(dtype="f16"):
-    """Axes exchanged in tiles, whole and broken ones, and parts that are copied together."""
+    """Transposes by whole and partial tiles, and Concat and Split with one launch."""
     b = models.Builder(dtype)
     for number, (shape, perm) in enumerate([((130, 67), (1, 0)), ((3, 40, 66), (0, 2, 1)), ((2, 33, 5, 70), (0, 3, 1, 2)), ((2, 33, 5, 70), (3, 2, 1, 0)),
                                             ((4, 9, 3, 32), (0, 2, 1, 3)), ((1, 300, 2), (2, 1, 0))]):
@@ -124,7 +124,7 @@ def transposes(dtype="f16"):
 
 
 def channels_last(dtype="f16", channels=16):
-    """Convolutions with element-wise nodes, pools and a squeeze between them, which in 16 bits take the convolutions' order."""
+    """Convolutions with element-wise nodes, pools and a squeeze between them, which are channels-last in 16 bits."""
     b = models.Builder(dtype)
     x = b.op("HardSwish", b.conv(b.input("x", [2, 3, 33, 31]), 3, channels, 3, 2))
     y = b.op("HardSwish", b.conv(x, channels, channels, 3, group=channels))
@@ -138,7 +138,7 @@ def channels_last(dtype="f16", channels=16):
 
 
 class Quantiser:
-    """Writes floats as quantisers do: pairs of QuantizeLinear and DequantizeLinear around each operator, weights in 8 bits by channel."""
+    """Writes floats as quantisers do: pairs of QuantizeLinear and DequantizeLinear around each operator, int8 weights per channel."""
 
     def __init__(self, b):
         self.b = b
@@ -164,7 +164,7 @@ class Quantiser:
 
 
 def int8(dtype="f32"):
-    """A quantised network with a residual, a group for each channel and unsigned weights, and products: quantised, dynamic, and of integers."""
+    """A quantised network with a residual, a depthwise convolution and unsigned weights, and matmuls: QDQ, dynamic, and integer."""
     b = models.Builder(dtype)
     q = Quantiser(b)
     x = q.pair(b.op("Clip", b.input("x", [2, 3, 33, 31]), b.constant(np.float32(-2)), b.constant(np.float32(2))), 0.016)
@@ -191,7 +191,7 @@ OPERATORS = {"group_attention": group_attention, "multi_head_attention": multi_h
 
 
 def small_models():
-    """(name, model) of each in f16, and of some in f32; what is of 8 bits has floats of 32."""
+    """(name, model) of each in f16, and of some in f32; quantised ones have f32 floats."""
     for name, (make, more) in SMALL.items():
         for dtype in ("f16", "f32") if name in ("resnet", "bert", "gpt2") else ("f16",):
             yield f"small_{name}_{dtype}", make(**{**more, "dtype": dtype})
@@ -202,7 +202,7 @@ def small_models():
 
 
 def open_model(width=64):
-    """Rows "n" of any number through what plans by shape: a product, a convolution over the rows, norms, a softmax, sums."""
+    """Rows "n" of any number through operators that plan by shape: a matmul, a convolution over the rows, norms, a softmax, reductions."""
     b = models.Builder("f32")
     x = b.input("x", ["n", width])
     x = b.op("Gelu", b.op("MatMul", x, b.constant(np.eye(width, dtype=np.float32))))

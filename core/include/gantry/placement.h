@@ -31,6 +31,10 @@ struct NodePlacement {
   std::string provider;
   /// the provider's name of the kernel; "control flow" for If, Loop, Scan run by the core
   std::string kernel;
+  /// what computes it, as the provider chose when it compiled the node, and why what it would have
+  /// preferred does not: "oneDNN; not winograd: the window is not 3 x 3". "": not compiled, or the
+  /// provider does not tell
+  std::string implementation;
   /// why here and not on a more preferred device or with a more preferred provider of this one; for
   /// an unplaced node every provider's refusal
   std::string reason;

@@ -45,6 +45,11 @@ struct SessionOptions {
   /// take per-node times in every run; see Session::profile. The configuration's session.profile
   /// takes them too.
   bool profile = false;
+  /// set to true by another thread: loading ends with CANCELLED
+  const std::atomic<bool>* cancel = nullptr;
+  /// Loading ends with DEADLINE_EXCEEDED after that time; looked at between its parts, such as the
+  /// compilation of two kernels.
+  std::optional<uint64_t> timeout_ns = {};
 };
 
 /// Time one step took on the host (for a device that works on its own: to hand it over), added

@@ -21,14 +21,12 @@ std::string with_prefix(const std::string& prefix, const std::string& line) {
   return text;
 }
 
-// A number of keys for each row of the batch, not the forms with offsets and ends.
-bool is_plain_mask(const BodyContext& context, int slot) {
-  if (rank_of(context, slot) != 1) return true;
-  if (rank_of(context, 0) < 1) return false;
-  const auto& mask = context.getInputType(slot)->tensor_type().shape().dim(0);
-  const auto& batch = context.getInputType(0)->tensor_type().shape().dim(0);
-  if (mask.has_dim_value() && batch.has_dim_value()) return mask.dim_value() == batch.dim_value();
-  return mask.has_dim_param() && mask.dim_param() == batch.dim_param();
+// How a mask of one axis counts keys: an end for each row of the batch, or ends and then starts.
+enum class MaskForm { kEnds, kEndsAndStarts, kKnownInRun };
+
+MaskForm form_of_mask(int64_t mask, int64_t batch) {
+  if (mask < 0 || batch < 0) return MaskForm::kKnownInRun;
+  return mask == 2 * batch && batch > 0 ? MaskForm::kEndsAndStarts : MaskForm::kEnds;
 }
 
 }  // namespace
@@ -104,7 +102,8 @@ void AttentionBody::rotate(const std::string& to, const std::string& x, const st
 void AttentionBody::attend(const std::string& q, const std::string& k, const std::string& v,
                            const Scores& scores) {
   // The standard changed the place of the cap.
-  if (opset_ >= kOpsetOfAttention && scores.softcap == 0) {
+  if (opset_ >= kOpsetOfAttention && scores.softcap == 0 && scores.sink.empty() &&
+      scores.wish == Scores::Wish::kNone) {
     attend_by_operator(q, k, v, scores);
   } else {
     attend_in_parts(q, k, v, scores);
@@ -173,12 +172,34 @@ void AttentionBody::attend_in_parts(const std::string& q, const std::string& k,
     this->sum(sum, now, scores.biases[i]);
     now = sum;
   }
+  if (scores.wish == Scores::Wish::kScores) {
+    std::string wanted = now;
+    if (!scores.visible.empty()) {
+      number("no_score", 0.0F);
+      add("visible_scores = Where(" + scores.visible + ", " + now + ", no_score)");
+      wanted = "visible_scores";
+    }
+    narrow(scores.qk, wanted);
+  }
   if (!scores.visible.empty()) {
     number("lowest", kLowest);
     add("masked = Where(" + scores.visible + ", " + now + ", lowest)");
     now = "masked";
   }
-  add("weights_by_head = Softmax<axis = -1>(" + now + ")");
+  if (scores.wish == Scores::Wish::kMaskedScores) narrow(scores.qk, now);
+  if (scores.sink.empty()) {
+    add("weights_by_head = Softmax<axis = -1>(" + now + ")");
+  } else {
+    add("score_shape = Shape(" + now + ")");
+    ints("three_axes", {3});
+    add("row_shape = Slice(score_shape, i0, three_axes)");
+    add("column_shape = Concat<axis = 0>(row_shape, i1)");
+    add("sink_column = Expand(" + scores.sink + ", column_shape)");
+    add("scores_and_sink = Concat<axis = 3>(" + now + ", sink_column)");
+    add("weights_and_sink = Softmax<axis = -1>(scores_and_sink)");
+    slice("weights_by_head", "weights_and_sink", "i0", "keys", 3);
+  }
+  if (scores.wish == Scores::Wish::kWeights) narrow(scores.qk, "weights_by_head");
   reshape("weights_by_group", "weights_by_head", std::vector<std::string>{"groups", "keys"});
   add("mixed = MatMul(weights_by_group, " + v + ")");
   reshape("mixed_heads", "mixed", std::vector<std::string>{"by_head", "queries", "rest"});
@@ -199,15 +220,37 @@ void AttentionBody::causal(const std::string& to, const std::string& q, const st
 bool AttentionBody::add_mask(const std::string& mask, const BodyContext& context, int slot,
                              const std::string& k, std::vector<std::string>& biases) {
   const int rank = rank_of(context, slot);
-  if (rank < 1 || rank > 3 || !is_plain_mask(context, slot)) return false;
+  if (rank < 1 || rank > 3) return false;
   number("filter", float_of(context, "mask_filter_value", -10000.0F));
   number("no_filter", 0.0F);
   if (rank == 1) {
     extent("keys_of_mask", k, 2);
     count("mask_numbers", "keys_of_mask");
     add("wide_lengths = Cast<to = 7>(" + mask + ")");
-    unsqueeze("lengths_column", "wide_lengths", {1});
-    add("is_kept = Less(mask_numbers, lengths_column)");
+    const MaskForm form = form_of_mask(extent_of(context, slot, 0), extent_of(context, 0, 0));
+    extent("batch", k, 0);
+    slice("row_ends", "wide_lengths", "i0", "batch", 0);
+    unsqueeze("lengths_column", "row_ends", {1});
+    if (form == MaskForm::kEnds) {
+      add("is_kept = Less(mask_numbers, lengths_column)");
+    } else {
+      // Zeros behind the mask, so that there are starts to look at in each form.
+      number("first_key", int64_t{0});
+      add_lines(R"(
+        mask_length = Shape(wide_lengths)
+        no_starts = Expand(first_key, batch)
+        mask_and_zeros = Concat<axis = 0>(wide_lengths, no_starts)
+        two_batches = Add(batch, batch)
+        has_starts = Equal(mask_length, two_batches))");
+      slice("second_part", "mask_and_zeros", "batch", "two_batches", 0);
+      add("row_starts = Where(has_starts, second_part, no_starts)");
+      unsqueeze("starts_column", "row_starts", {1});
+      add_lines(R"(
+        is_before_end = Less(mask_numbers, lengths_column)
+        is_before_start = Less(mask_numbers, starts_column)
+        is_behind_start = Not(is_before_start)
+        is_kept = And(is_before_end, is_behind_start))");
+    }
   } else {
     number("nothing", int64_t{0});
     add("wide_mask = Cast<to = 7>(" + mask + ")");

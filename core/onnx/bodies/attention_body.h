@@ -20,6 +20,8 @@ class AttentionBody : public BodyText {
   /// To f32, in which everything is computed, and back to the type of the node's first input.
   void widen(const std::string& to, const std::string& tensor);
   void narrow(const std::string& to, const std::string& tensor);
+  /// Makes another type than the first input's the one that `narrow` casts to.
+  void set_type(int type) { type_ = type; }
   /// [batch, length, heads * width] as [batch, length, heads, width].
   void part_heads(const std::string& to, const std::string& tensor, int64_t heads);
   /// Changes the places of length and heads.
@@ -37,6 +39,13 @@ class AttentionBody : public BodyText {
     /// Names of what is added, [batch, heads, queries, keys] or broadcast to it.
     std::vector<std::string> biases;
     std::string visible;  ///< name of a bool tensor of that shape; empty: all is
+    /// Name of what softmax has as one more score of each row, whose weight is dropped: a number or
+    /// [heads, 1, 1]; empty: none.
+    std::string sink;
+    /// Writes `qk`, in the type of the node's first input: the scores before softmax, or its
+    /// result.
+    enum class Wish { kNone, kScores, kMaskedScores, kWeights } wish = Wish::kNone;
+    std::string qk;  ///< the name of that output
   };
   /// `output`, [batch, queries, heads * width of v], from q, k and v in f32.
   void attend(const std::string& q, const std::string& k, const std::string& v,
@@ -67,6 +76,8 @@ bool build_multi_head(const BodyContext& context, const onnx::OpSchema& schema,
                       onnx::FunctionProto& function);
 bool build_joint(const BodyContext& context, const onnx::OpSchema& schema,
                  onnx::FunctionProto& function);
+bool build_quantized_joint(const BodyContext& context, const onnx::OpSchema& schema,
+                           onnx::FunctionProto& function);
 bool build_grouped(const BodyContext& context, const onnx::OpSchema& schema,
                    onnx::FunctionProto& function);
 bool build_rotary(const BodyContext& context, const onnx::OpSchema& schema,

@@ -87,6 +87,23 @@ std::vector<OpSchema> attention_schemas() {
   schemas.back()
       .TypeAndShapeInferenceFunction(inference_of(-1, false))
       .SetContextDependentFunctionBodyBuilder(build_joint);
+  schemas.push_back(microsoft_schema("QAttention",
+                                     {{"input", false},
+                                      {"weight", false},
+                                      {"bias", false},
+                                      {"input_scale", false},
+                                      {"weight_scale", false},
+                                      {"mask_index", true},
+                                      {"input_zero_point", true},
+                                      {"weight_zero_point", true},
+                                      {"past", true}},
+                                     {{"output", false}, {"present", true}}));
+  schemas.back()
+      .TypeAndShapeInferenceFunction([](onnx::InferenceContext& context) {
+        for (size_t i = 0; i < context.getNumOutputs(); ++i)
+          onnx::updateOutputElemType(context, i, onnx::TensorProto::FLOAT);
+      })
+      .SetContextDependentFunctionBodyBuilder(build_quantized_joint);
   schemas.push_back(microsoft_schema(
       "RotaryEmbedding",
       {{"input", false}, {"position_ids", false}, {"cos_cache", false}, {"sin_cache", false}},

@@ -3,9 +3,11 @@
 // they are for. One thread.
 #pragma once
 
+#include <initializer_list>
 #include <onnx/defs/function.h>
 #include <onnx/defs/schema.h>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,8 +25,16 @@ constexpr char kOnnxOpset[] = "ai.onnx";
 int64_t onnx_opset_of(const BodyContext& context);
 /// Axes of an input; -1: unknown or absent.
 int rank_of(const BodyContext& context, int input);
+/// The extent of an input's axis, from the back if negative; -1: unknown or absent.
+int64_t extent_of(const BodyContext& context, int input, int axis);
+/// Gives an output the shape of input 0, if something is known of it: the library's function of
+/// that kind reads the type of an input that has none.
+void propagate_shape(onnx::InferenceContext& context, size_t output);
 /// Number of ONNX of an input's element type; 0: unknown or absent.
 int type_of(const BodyContext& context, int input);
+
+/// The middle of a line that casts to a type: "y" + cast_to(type) + "x)".
+std::string cast_to(int type);
 
 /// An input or output of a schema.
 struct Formal {
@@ -37,10 +47,14 @@ onnx::OpSchema microsoft_schema(const char* name, const std::vector<Formal>& inp
 
 class BodyText {
  public:
-  explicit BodyText(onnx::FunctionProto& function) : builder_(function) {}
+  explicit BodyText(onnx::FunctionProto& function) : function_(function), builder_(function) {}
 
   /// A node: "y = Add(a, b)".
   void add(const std::string& line) { builder_.Add(line.c_str()); }
+  /// Nodes, one on each line.
+  void add_lines(std::string_view lines);
+  /// Gives the last node those of the call's attributes that the call has.
+  void copy_attributes(const BodyContext& context, std::initializer_list<const char*> names);
   /// A node with an attribute.
   void add(const std::string& line, const char* attribute, float value) {
     builder_.Add(line.c_str(), std::string(attribute), value);
@@ -56,6 +70,9 @@ class BodyText {
   void pick(const std::string& to, const std::string& tensor, int64_t place, int64_t axis);
   /// A constant of one axis.
   void ints(const std::string& name, const std::vector<int64_t>& values) {
+    builder_.Const(name, values);
+  }
+  void numbers(const std::string& name, const std::vector<float>& values) {
     builder_.Const(name, values);
   }
   /// A constant without axes.
@@ -79,7 +96,23 @@ class BodyText {
   void count(const std::string& to, const std::string& end);
 
  private:
+  onnx::FunctionProto& function_;
   onnx::FunctionBuilder builder_;
 };
+
+/// An operator of com.microsoft, as a row of a table.
+struct BodyRow {
+  const char* name;
+  /// Names with ", " between them; '?' behind the name of one that may be absent.
+  const char* inputs;
+  const char* outputs;
+  /// A letter for each output, its element type: a digit is an input whose type it has, 'f' float,
+  /// 'i' int32, 'l' int64, 'h' uint32 or, if attribute `positive` is 0, int32, '-' unknown before
+  /// the body is there.
+  const char* output_types;
+  /// Writes the body. False: there is none for this node. Null: only providers run the operator.
+  bool (*build)(const BodyContext& context, BodyText& body);
+};
+onnx::OpSchema schema_of(const BodyRow& row, const char* domain = "com.microsoft");
 
 }  // namespace gantry

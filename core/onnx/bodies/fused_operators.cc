@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <numeric>
 #include <onnx/defs/shape_inference.h>
 #include <string>
 #include <utility>
@@ -119,32 +120,32 @@ bool build_gemm(const BodyContext& context, const onnx::OpSchema& schema,
   return true;
 }
 
-/// The operand with its last two axes in the other order, if the node wants that. False: nobody
-/// knows how many axes it has.
-bool add_turned(const BodyContext& context, BodyText& body, int slot, const char* wish,
+/// The operand with its axes in the order that the node wants: axis 0 behind those of the batch,
+/// and then the last two exchanged. False: nobody knows how many axes it has.
+bool add_turned(const BodyContext& context, BodyText& body, int slot, const std::string& side,
                 std::string& operand) {
   const int rank = rank_of(context, slot);
-  if (int_of(context, wish, 0) == 0 || rank == 1) return true;
+  const bool turns = int_of(context, ("trans" + side).c_str(), 0) != 0;
+  const bool turns_batch = int_of(context, ("transBatch" + side).c_str(), 0) != 0;
+  if ((!turns && !turns_batch) || rank == 1) return true;
   if (rank < 1) return false;
-  std::string order;
-  for (int axis = 0; axis < rank; ++axis) {
-    const int from = axis == rank - 2 ? rank - 1 : axis == rank - 1 ? rank - 2 : axis;
-    order += (order.empty() ? "" : ", ") + std::to_string(from);
-  }
-  body.add(operand + "_turned = Transpose<perm = [" + order + "]>(" + operand + ")");
+  std::vector<int> order(static_cast<size_t>(rank));
+  std::iota(order.begin(), order.end(), 0);
+  if (turns_batch && rank > 2) std::rotate(order.begin(), order.begin() + 1, order.end() - 1);
+  if (turns) std::swap(order[order.size() - 1], order[order.size() - 2]);
+  std::string axes;
+  for (const int axis : order) axes += (axes.empty() ? "" : ", ") + std::to_string(axis);
+  body.add(operand + "_turned = Transpose<perm = [" + axes + "]>(" + operand + ")");
   operand += "_turned";
   return true;
 }
 
 bool build_matmul(const BodyContext& context, const onnx::OpSchema& schema,
                   onnx::FunctionProto& function) {
-  if (int_of(context, "transBatchA", 0) != 0 || int_of(context, "transBatchB", 0) != 0)
-    return false;
   BodyText body(function);
   std::string a = "A";
   std::string b = "B";
-  if (!add_turned(context, body, 0, "transA", a) || !add_turned(context, body, 1, "transB", b))
-    return false;
+  if (!add_turned(context, body, 0, "A", a) || !add_turned(context, body, 1, "B", b)) return false;
   const float alpha = float_of(context, "alpha", 1);
   const std::string product = "MatMul(" + a + ", " + b + ")";
   if (alpha == 1) {
@@ -179,8 +180,10 @@ std::vector<onnx::OpSchema> fused_schemas() {
   schemas.push_back(
       microsoft_schema("FusedGemm", {{"A", false}, {"B", false}, {"C", true}}, {{"Y", false}}));
   add_inference_and_body(schemas.back(), build_gemm);
-  schemas.push_back(microsoft_schema("FusedMatMul", {{"A", false}, {"B", false}}, {{"Y", false}}));
-  add_inference_and_body(schemas.back(), build_matmul);
+  for (const char* name : {"FusedMatMul", "TransposeMatMul"}) {
+    schemas.push_back(microsoft_schema(name, {{"A", false}, {"B", false}}, {{"Y", false}}));
+    add_inference_and_body(schemas.back(), build_matmul);
+  }
   return schemas;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ONNX Runtime's optimizer makes of several nodes and writes when it saves an optimized model:
-// FusedConv, FusedGemm and FusedMatMul of com.microsoft.
+// FusedConv, FusedGemm, FusedMatMul of com.microsoft.
 #pragma once
 
 #include <onnx/defs/schema.h>
@@ -11,8 +11,8 @@
 namespace gantry {
 
 /// Each with a body of the nodes that it stands for. None has one if it names an activation that
-/// ONNX has no operator for; FusedMatMul, if it turns axes of a batch, or axes of a tensor whose
-/// rank is not known.
+/// ONNX has no operator for; FusedMatMul and its older name TransposeMatMul, if they transpose a
+/// tensor whose rank is not known.
 std::vector<onnx::OpSchema> fused_schemas();
 
 }  // namespace gantry

@@ -19,22 +19,23 @@ enum Grouped : int {
   kPlaces,
   kGroupBias,
   kSink,
+  kFirstUnknown,
   kMostGrouped = 16
 };
 
 bool is_known_group(const BodyContext& context) {
-  for (int input = kSink; input < kMostGrouped; ++input) {
+  for (int input = kFirstUnknown; input < kMostGrouped; ++input) {
     if (context.hasInput(input)) return false;
   }
   for (const char* name : {"k_quant_type", "v_quant_type"}) {
     const onnx::AttributeProto* type = context.getAttribute(name);
     if (type && type->s() != "NONE") return false;
   }
-  return int_of(context, "smooth_softmax", 0) <= 0 &&
-         int_of(context, "sliding_window_cache", 0) == 0 &&
-         int_of(context, "kv_num_heads", 0) > 0 && int_of(context, "num_heads", 0) > 0 &&
-         !context.hasOutput(3) && type_of(context, 0) != 0 && rank_of(context, 0) == 3 &&
-         context.hasInput(kCacheKey) == context.hasInput(kCacheValue) &&
+  const int64_t wish = int_of(context, "qk_output", 0);
+  return int_of(context, "sliding_window_cache", 0) == 0 && wish >= 0 && wish <= 2 &&
+         context.hasOutput(3) == (wish != 0) && int_of(context, "kv_num_heads", 0) > 0 &&
+         int_of(context, "num_heads", 0) > 0 && type_of(context, 0) != 0 &&
+         rank_of(context, 0) == 3 && context.hasInput(kCacheKey) == context.hasInput(kCacheValue) &&
          context.hasInput(1) == context.hasInput(2);
 }
 
@@ -158,19 +159,38 @@ bool build_grouped(const BodyContext& context, const onnx::OpSchema& schema,
   }
   scores.softcap = float_of(context, "softcap", 0);
   scores.visible = visible;
+  if (context.hasInput(kSink)) {
+    body.widen("wide_sink", "head_sink");
+    body.unsqueeze("sink", "wide_sink", {1, 2});
+    scores.sink = "sink";
+  } else if (int_of(context, "smooth_softmax", 0) > 0) {
+    body.number("sink", 0.0F);
+    scores.sink = "sink";
+  }
+  const int64_t wish = int_of(context, "qk_output", 0);
+  if (wish != 0) {
+    scores.wish =
+        wish == 1 ? AttentionBody::Scores::Wish::kScores : AttentionBody::Scores::Wish::kWeights;
+    scores.qk = "qk";
+    // Rows whose queries stand behind their last key see none of those queries' keys.
+    body.unsqueeze("last_visible", "last_keys", {2, 3});
+    body.add("is_behind_last = Greater(key_numbers, last_visible)");
+    body.add("is_not_behind_last = Not(is_behind_last)");
+    body.add("visible_in_row = And(" + visible + ", is_not_behind_last)");
+    scores.visible = "visible_in_row";
+  }
   body.attend("q_heads", "wide_key", "wide_value", scores);
   schema.BuildFunction(function);
   return true;
 }
 
-// RotaryEmbedding. Inputs: input, position_ids, cos_cache, sin_cache.
+// RotaryEmbedding. Inputs: input, position_ids, cos_cache, sin_cache. ONNX Runtime reads neither
+// `scale` nor `is_packed_batching`, and so does this.
 bool build_rotary(const BodyContext& context, const onnx::OpSchema& schema,
                   onnx::FunctionProto& function) {
   const int rank = rank_of(context, 0);
   const int place_rank = rank_of(context, 1);
-  if ((rank != 3 && rank != 4) || (place_rank != 1 && place_rank != 2) ||
-      type_of(context, 0) == 0 || int_of(context, "is_packed_batching", 0) != 0 ||
-      float_of(context, "scale", 1) != 1)
+  if ((rank != 3 && rank != 4) || (place_rank != 1 && place_rank != 2) || type_of(context, 0) == 0)
     return false;
   AttentionBody body(function, context);
   body.widen("wide", "input");

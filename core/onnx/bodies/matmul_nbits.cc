@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onnx/bodies/matmul_nbits.h"
 
-#include <onnx/defs/function.h>
 #include <onnx/defs/shape_inference.h>
 #include <string>
 #include <vector>
+
+#include "onnx/bodies/block_operators.h"
+#include "onnx/bodies/body_text.h"
 
 namespace gantry {
 namespace {
@@ -14,107 +16,72 @@ constexpr int kZeroPoints = 3;
 constexpr int kOrder = 4;
 constexpr int kBiasInput = 5;
 
-int64_t attribute(const onnx::FunctionBodyBuildContext& context, const char* name,
-                  int64_t fallback) {
-  const onnx::AttributeProto* found = context.getAttribute(name);
-  return found ? found->i() : fallback;
+// `to`: floats [rows, count] from rows of bytes, of which each has eight bits of numbers.
+void unpack_rows(BodyText& body, const std::string& to, const std::string& packed, int64_t bits,
+                 int64_t count) {
+  unpack_bits(body, to + "_all", packed, bits);
+  body.ints(to + "_first", {0});
+  body.ints(to + "_end", {count});
+  body.slice(to, to + "_all", to + "_first", to + "_end", 1);
 }
 
-/// Writes the body of one node.
-class Body {
- public:
-  explicit Body(onnx::FunctionProto& body) : builder_(body) {}
-
-  void add(const std::string& text) { builder_.Add(text.c_str()); }
-  void byte(const char* name, int value) {
-    onnx::TensorProto tensor;
-    tensor.set_data_type(onnx::TensorProto::UINT8);
-    tensor.add_int32_data(value);
-    builder_.Add((std::string(name) + " = Constant()").c_str(), "value", tensor);
-  }
-  void extents(const char* name, const std::vector<int64_t>& values) {
-    builder_.Const(name, values);
-  }
-  /// Two numbers of 4 bits from each byte of `packed`, the low half first, as [rows, count] floats.
-  void unpack(const std::string& packed, int64_t rows, int64_t count, const std::string& to) {
-    const std::string p = to + "_";
-    // Divisions of bytes came with opset 14.
-    add(p + "high = BitShift<direction = \"RIGHT\">(" + packed + ", four)");
-    add(p + "low = Mod(" + packed + ", sixteen)");
-    extents((p + "single").c_str(), {rows, -1, 1});
-    add(p + "a = Reshape(" + p + "low, " + p + "single)");
-    add(p + "b = Reshape(" + p + "high, " + p + "single)");
-    add(p + "pairs = Concat<axis = 2>(" + p + "a, " + p + "b)");
-    extents((p + "flat").c_str(), {rows, -1});
-    add(p + "bytes = Reshape(" + p + "pairs, " + p + "flat)");
-    extents((p + "zeros").c_str(), {0});
-    extents((p + "ends").c_str(), {count});
-    extents((p + "axes").c_str(), {1});
-    add(p + "cut = Slice(" + p + "bytes, " + p + "zeros, " + p + "ends, " + p + "axes)");
-    add(to + " = Cast<to = 1>(" + p + "cut)");
-  }
-
- private:
-  onnx::FunctionBuilder builder_;
-};
-
-bool build(const onnx::FunctionBodyBuildContext& context, const onnx::OpSchema& schema,
-           onnx::FunctionProto& function) {
-  const int64_t rows = attribute(context, "N", 0);
-  const int64_t inner = attribute(context, "K", 0);
-  const int64_t bits = attribute(context, "bits", 4);
-  const int64_t block = attribute(context, "block_size", 0);
-  if (rows < 1 || inner < 1 || block < 1 || (bits != 4 && bits != 8)) return false;
-  if (context.hasInput(kOrder)) return false;
+bool build(const BodyContext& context, BodyText& body) {
+  const int64_t rows = int_of(context, "N", 0);
+  const int64_t inner = int_of(context, "K", 0);
+  const int64_t bits = int_of(context, "bits", 4);
+  const int64_t block = int_of(context, "block_size", 0);
+  if (rows < 1 || inner < 1 || block < 1 || (bits != 2 && bits != 4 && bits != 8)) return false;
   const int64_t blocks = (inner + block - 1) / block;
-  Body body(function);
-  body.byte("four", 4);
-  body.byte("sixteen", 16);
-  body.extents("rows_of_bytes", {rows, -1});
+  const bool has_order = context.hasInput(kOrder);
+  body.ints("rows_of_bytes", {rows, -1});
   body.add("packed = Reshape(B, rows_of_bytes)");
-  if (bits == 4) {
-    body.unpack("packed", rows, blocks * block, "numbers");
-  } else {
-    body.add("numbers = Cast<to = 1>(packed)");
-  }
-  body.extents("in_blocks", {rows, blocks, block});
-  body.extents("by_block", {rows, blocks, 1});
-  body.add("stored = Reshape(numbers, in_blocks)");
-  if (context.hasInput(kZeroPoints)) {
-    const onnx::TypeProto* type = context.getInputType(kZeroPoints);
-    const bool is_packed = type && type->tensor_type().elem_type() == onnx::TensorProto::UINT8;
-    if (is_packed && bits == 4) {
+  unpack_rows(body, "stored", "packed", bits, blocks * block);
+  body.ints("by_block", {rows, blocks});
+  body.add("scales_in_floats = Cast<to = 1>(scales)");
+  body.add("scales_by_block = Reshape(scales_in_floats, by_block)");
+  const bool has_zeros = context.hasInput(kZeroPoints);
+  if (has_zeros) {
+    if (type_of(context, kZeroPoints) == onnx::TensorProto::UINT8) {
       body.add("packed_zeros = Reshape(zero_points, rows_of_bytes)");
-      body.unpack("packed_zeros", rows, blocks, "zeros_in_rows");
+      unpack_rows(body, "zeros_in_rows", "packed_zeros", bits, blocks);
     } else {
       body.add("zeros_in_rows = Cast<to = 1>(zero_points)");
     }
-    body.add("zeros = Reshape(zeros_in_rows, by_block)");
+    body.add("zeros_by_block = Reshape(zeros_in_rows, by_block)");
   } else {
-    body.add(std::string("zeros = Constant<value_float = ") + (bits == 4 ? "8.0" : "128.0") +
-             ">()");
+    body.number("zeros", static_cast<float>(int64_t{1} << (bits - 1)));
   }
-  body.add("around_zero = Sub(stored, zeros)");
-  body.add("scales_in_floats = Cast<to = 1>(scales)");
-  body.add("scales_by_block = Reshape(scales_in_floats, by_block)");
-  body.add("scaled = Mul(around_zero, scales_by_block)");
-  body.extents("flat", {rows, blocks * block});
-  body.add("padded = Reshape(scaled, flat)");
-  body.extents("first", {0});
-  body.extents("last", {inner});
-  body.extents("axis", {1});
-  body.add("matrix = Slice(padded, first, last, axis)");
+  if (has_order) {
+    // The block of each row of the matrix.
+    body.add("order = Cast<to = 7>(g_idx)");
+    body.ints("first", {0});
+    body.ints("last", {inner});
+    body.slice("numbers", "stored", "first", "last", 1);
+    body.add("factors = Gather<axis = 1>(scales_by_block, order)");
+    if (has_zeros) body.add("zeros = Gather<axis = 1>(zeros_by_block, order)");
+    body.add("around_zero = Sub(numbers, zeros)");
+    body.add("matrix = Mul(around_zero, factors)");
+  } else {
+    body.ints("block_axis", {2});
+    body.reshape("in_blocks", "stored", std::vector<int64_t>{rows, blocks, block});
+    body.add("factors = Unsqueeze(scales_by_block, block_axis)");
+    if (has_zeros) body.add("zeros = Unsqueeze(zeros_by_block, block_axis)");
+    body.add("around_zero = Sub(in_blocks, zeros)");
+    body.add("scaled = Mul(around_zero, factors)");
+    body.reshape("padded", "scaled", std::vector<int64_t>{rows, blocks * block});
+    body.ints("first", {0});
+    body.ints("last", {inner});
+    body.slice("matrix", "padded", "first", "last", 1);
+  }
   body.add("turned = Transpose<perm = [1, 0]>(matrix)");
-  const onnx::TypeProto* left = context.getInputType(0);
-  const int type = left ? left->tensor_type().elem_type() : onnx::TensorProto::FLOAT;
-  body.add("factor = Cast<to = " + std::to_string(type) + ">(turned)");
+  const int type = type_of(context, 0) == 0 ? onnx::TensorProto::FLOAT : type_of(context, 0);
+  body.add("factor" + cast_to(type) + "turned)");
   if (context.hasInput(kBiasInput)) {
     body.add("product = MatMul(A, factor)");
     body.add("Y = Add(product, bias)");
   } else {
     body.add("Y = MatMul(A, factor)");
   }
-  schema.BuildFunction(function);
   return true;
 }
 
@@ -151,7 +118,14 @@ onnx::OpSchema matmul_nbits_schema() {
       .TypeConstraint("T5", {"tensor(int32)"}, "")
       .AllowUncheckedAttributes()
       .TypeAndShapeInferenceFunction(infer)
-      .SetContextDependentFunctionBodyBuilder(build);
+      .SetContextDependentFunctionBodyBuilder([](const BodyContext& context,
+                                                 const onnx::OpSchema& self,
+                                                 onnx::FunctionProto& function) {
+        BodyText body(function);
+        if (!build(context, body)) return false;
+        self.BuildFunction(function);
+        return true;
+      });
   return schema;
 }
 

@@ -14,21 +14,35 @@
 #include <string_view>
 
 #include "onnx/bodies/attention_operators.h"
+#include "onnx/bodies/block_operators.h"
+#include "onnx/bodies/body_text.h"
+#include "onnx/bodies/expert_operators.h"
 #include "onnx/bodies/fused_operators.h"
+#include "onnx/bodies/gated_operators.h"
 #include "onnx/bodies/matmul_nbits.h"
 #include "onnx/bodies/norm_operators.h"
 #include "onnx/bodies/quantized_operators.h"
+#include "onnx/bodies/state_operators.h"
+#include "onnx/bodies/tensor_operators.h"
 #include "onnx/proto.h"
 
 namespace gantry {
 namespace {
 
 /// What is known of the output before the body stands there.
-enum class Result { kLikeFirst, kOfFirstType, kFloat, kFloatLikeFirst, kBytesLikeFirst };
+enum class Result {
+  kLikeFirst,
+  kOfFirstType,
+  kOfSecondType,
+  kFloat,
+  kFloatLikeFirst,
+  kBytesLikeFirst,
+  kEmbedding
+};
 
 /// An operator whose body is the same but for what is absent and for the type of its numbers, which
-/// is that of the first input. Inputs named ..._zero_point, bias (added to the result) and addend
-/// (which the body's first node adds) may be absent.
+/// is that of the first input. Inputs named ..._zero_point, ..._or_none, bias (added to the result)
+/// and addend (which the body's first node adds) may be absent.
 struct MicrosoftOperator {
   const char* text;  // a function as ONNX writes them
   Result result;
@@ -83,7 +97,44 @@ std::string text_of(const QuantizedOperator& entry) {
   return text.append(" Y = QuantizeLinear(y, Y_scale, Y_zero_point) }");
 }
 
-constexpr std::array<MicrosoftOperator, 8> kMicrosoftOperators = {{
+constexpr std::array<MicrosoftOperator, 12> kMicrosoftOperators = {{
+    {R"(NhwcMaxPool <auto_pad, ceil_mode, dilations, kernel_shape, pads, strides> (X) => (Y) {
+      Y = MaxPool<auto_pad: string = @auto_pad, ceil_mode: int = @ceil_mode,
+                  dilations: ints = @dilations, kernel_shape: ints = @kernel_shape,
+                  pads: ints = @pads, strides: ints = @strides>(X)
+    })",
+     Result::kOfFirstType},
+    {R"(QLinearConv <auto_pad, dilations, group, kernel_shape, pads, strides, channels_last: int = 0>
+        (X, X_scale, X_zero_point, W, W_scale, W_zero_point, Y_scale, Y_zero_point, B_or_none)
+        => (Y) {
+      Y = QLinearConv<auto_pad: string = @auto_pad, dilations: ints = @dilations,
+                      group: int = @group, kernel_shape: ints = @kernel_shape,
+                      pads: ints = @pads, strides: ints = @strides>(
+          X, X_scale, X_zero_point, W, W_scale, W_zero_point, Y_scale, Y_zero_point, B_or_none)
+    })",
+     Result::kOfFirstType},
+    {R"(QLinearWhere (C, X, X_scale, X_zero_point, Y, Y_scale, Y_zero_point, Z_scale, Z_zero_point)
+        => (Z) {
+      x = DequantizeLinear(X, X_scale, X_zero_point)
+      y = DequantizeLinear(Y, Y_scale, Y_zero_point)
+      z = Where(C, x, y)
+      Z = QuantizeLinear(z, Z_scale, Z_zero_point)
+    })",
+     Result::kOfSecondType},
+    {R"(QEmbedLayerNormalization <epsilon: float = 1e-12> (input_ids, segments_or_none, word_table,
+        position_table, segment_table_or_none, gamma_table, beta_table, mask_or_none, word_scale,
+        position_scale, segment_scale_or_none, gamma_scale, beta_scale, word_zero_point,
+        position_zero_point, segment_zero_point, gamma_zero_point, beta_zero_point)
+        => (Y, mask_index) {
+      words = DequantizeLinear(word_table, word_scale, word_zero_point)
+      positions = DequantizeLinear(position_table, position_scale, position_zero_point)
+      segments = DequantizeLinear(segment_table_or_none, segment_scale_or_none, segment_zero_point)
+      gamma = DequantizeLinear(gamma_table, gamma_scale, gamma_zero_point)
+      beta = DequantizeLinear(beta_table, beta_scale, beta_zero_point)
+      Y, mask_index = com.microsoft.EmbedLayerNormalization<epsilon: float = @epsilon>(
+          input_ids, segments_or_none, words, positions, segments, gamma, beta, mask_or_none)
+    })",
+     Result::kEmbedding},
     {R"(DequantizeLinear <axis: int = 1> (X, X_scale, X_zero_point) => (Y) {
       Y = DequantizeLinear<axis: int = @axis>(X, X_scale, X_zero_point)
     })",
@@ -159,10 +210,9 @@ onnx::FunctionProto parse_function(const std::string& text) {
 }
 
 bool may_be_absent(const std::string& input) {
-  const std::string_view suffix = "_zero_point";
-  return input == "bias" || input == "addend" ||
-         (input.size() > suffix.size() &&
-          input.compare(input.size() - suffix.size(), suffix.size(), suffix) == 0);
+  const std::string_view name = input;
+  return name == "bias" || name == "addend" || name.ends_with("_zero_point") ||
+         name.ends_with("_or_none");
 }
 
 onnx::InferenceFunction inference_of(Result result) {
@@ -174,12 +224,20 @@ onnx::InferenceFunction inference_of(Result result) {
       case Result::kOfFirstType:
         onnx::propagateElemTypeFromInputToOutput(context, 0, 0);
         return;
+      case Result::kOfSecondType:
+        onnx::propagateElemTypeFromInputToOutput(context, 1, 0);
+        return;
+      case Result::kEmbedding:
+        onnx::updateOutputElemType(context, 0, onnx::TensorProto::FLOAT);
+        if (context.getNumOutputs() > 1)
+          onnx::updateOutputElemType(context, 1, onnx::TensorProto::INT32);
+        return;
       case Result::kFloat:
         onnx::updateOutputElemType(context, 0, onnx::TensorProto::FLOAT);
         return;
       case Result::kFloatLikeFirst:
         onnx::updateOutputElemType(context, 0, onnx::TensorProto::FLOAT);
-        onnx::propagateShapeFromInputToOutput(context, 0, 0);
+        propagate_shape(context, 0);
         return;
       case Result::kBytesLikeFirst:
         if (context.getNumInputs() > 2 && context.getInputType(2)) {
@@ -187,7 +245,7 @@ onnx::InferenceFunction inference_of(Result result) {
         } else {
           onnx::updateOutputElemType(context, 0, onnx::TensorProto::UINT8);
         }
-        onnx::propagateShapeFromInputToOutput(context, 0, 0);
+        propagate_shape(context, 0);
         return;
     }
   };
@@ -234,16 +292,56 @@ int type_of_first(const onnx::FunctionBodyBuildContext& context) {
   return type ? type->tensor_type().elem_type() : 0;
 }
 
+// Surrounds nodes from X to Y, which have channels as the second axis, with transposes of tensors
+// that have them last. False: nobody knows how many axes these have.
+bool turn_channels(const onnx::FunctionBodyBuildContext& context, onnx::FunctionProto& body) {
+  const int rank = rank_of(context, 0);
+  if (rank < 3) return false;
+  std::string inward = "0, " + std::to_string(rank - 1);
+  std::string outward = "0";
+  for (int axis = 1; axis < rank - 1; ++axis) inward += ", " + std::to_string(axis);
+  for (int axis = 2; axis < rank; ++axis) outward += ", " + std::to_string(axis);
+  outward += ", 1";
+  onnx::FunctionProto inner;
+  inner.mutable_node()->Swap(body.mutable_node());
+  onnx::FunctionBuilder builder(body);
+  builder.Add(("X_channels_first = Transpose<perm = [" + inward + "]>(X)").c_str());
+  for (onnx::NodeProto& node : *inner.mutable_node()) {
+    for (std::string& name : *node.mutable_input()) {
+      if (name == "X") name = "X_channels_first";
+    }
+    for (std::string& name : *node.mutable_output()) {
+      if (name == "Y") name = "Y_channels_first";
+    }
+    body.add_node()->Swap(&node);
+  }
+  builder.Add(("Y = Transpose<perm = [" + outward + "]>(Y_channels_first)").c_str());
+  return true;
+}
+
 // The body for a node; false: there is none for it.
 bool build(const onnx::FunctionProto& function, const onnx::FunctionBodyBuildContext& context,
            onnx::FunctionProto& body) {
-  const onnx::AttributeProto* last = context.getAttribute("channels_last");
-  if (last && last->i() != 0) return false;  // ONNX has no such order
   body = function;
   body.clear_node();
   const int type = type_of_first(context);
   const bool is_narrow = type != 0 && type != onnx::TensorProto::FLOAT;
+  std::vector<std::string> absent;  // inputs that the call lacks, and what would come of them
+  for (int i = 0; i < function.input_size(); ++i) {
+    if (!context.hasInput(i) && function.input(i).ends_with("_or_none"))
+      absent.push_back(function.input(i));
+  }
+  const auto is_absent = [&](const std::string& name) {
+    return std::find(absent.begin(), absent.end(), name) != absent.end();
+  };
   for (onnx::NodeProto node : function.node()) {
+    if (node.op_type() == "DequantizeLinear" && is_absent(node.input(0))) {
+      absent.push_back(node.output(0));
+      continue;
+    }
+    for (std::string& name : *node.mutable_input()) {
+      if (is_absent(name)) name.clear();
+    }
     settle_attributes(function, context, node);
     const bool is_addition = node.input_size() == 2 && node.input(1) == "addend";
     if (is_addition && !context.hasInput(1)) {
@@ -270,7 +368,9 @@ bool build(const onnx::FunctionProto& function, const onnx::FunctionBodyBuildCon
     sum.add_input("bias");
     sum.add_output("Y");
   }
-  return true;
+  const bool is_channels_last =
+      function.name() == "NhwcMaxPool" || int_of(context, "channels_last", 0) != 0;
+  return !is_channels_last || turn_channels(context, body);
 }
 
 onnx::OpSchema schema_of(const std::string& text, Result result) {
@@ -284,8 +384,11 @@ onnx::OpSchema schema_of(const std::string& text, Result result) {
         may_be_absent(function.input(i)) ? onnx::OpSchema::Optional : onnx::OpSchema::Single);
     schema.TypeConstraint(type, onnx::OpSchema::all_tensor_types_ir13(), "");
   }
-  schema.Output(0, function.output(0), "", "TY");
-  schema.TypeConstraint("TY", onnx::OpSchema::all_tensor_types_ir13(), "");
+  for (int i = 0; i < function.output_size(); ++i) {
+    const std::string type = "TY" + std::to_string(i);
+    schema.Output(i, function.output(i), "", type);
+    schema.TypeConstraint(type, onnx::OpSchema::all_tensor_types_ir13(), "");
+  }
   schema.AllowUncheckedAttributes();
   schema.TypeAndShapeInferenceFunction(inference_of(result));
   schema.SetContextDependentFunctionBodyBuilder(
@@ -310,7 +413,10 @@ std::vector<onnx::OpSchema> microsoft_schemas() {
   schemas.push_back(qlinear_concat_schema());
   schemas.push_back(qlinear_softmax_schema());
   schemas.push_back(dynamic_quantize_lstm_schema());
-  for (onnx::OpSchema& schema : fused_schemas()) schemas.push_back(std::move(schema));
+  for (const auto family : {fused_schemas, tensor_schemas, gated_schemas, block_schemas,
+                            state_schemas, expert_schemas}) {
+    for (onnx::OpSchema& schema : family()) schemas.push_back(std::move(schema));
+  }
   return schemas;
 }
 

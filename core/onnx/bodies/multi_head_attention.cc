@@ -94,6 +94,10 @@ bool attend(AttentionBody& body, const BodyContext& context, const std::string (
     scores.visible = "visible";
     body.causal(scores.visible, "wide_q", "wide_k");
   }
+  if (context.hasOutput(3)) {
+    scores.wish = AttentionBody::Scores::Wish::kMaskedScores;
+    scores.qk = "qk";
+  }
   body.attend("wide_q", "wide_k", "wide_v", scores);
   return true;
 }
@@ -104,9 +108,8 @@ bool build_multi_head(const BodyContext& context, const onnx::OpSchema& schema,
                       onnx::FunctionProto& function) {
   AttentionBody body(function, context);
   const bool has_past = context.hasInput(kPastKey);
-  if (body.heads() < 1 || type_of(context, kQuery) == 0 || context.hasOutput(3) ||
-      context.hasInput(kPastLength) || context.hasInput(kIndirection) ||
-      has_past != context.hasInput(kPastValue))
+  if (body.heads() < 1 || type_of(context, kQuery) == 0 || context.hasInput(kPastLength) ||
+      context.hasInput(kIndirection) || has_past != context.hasInput(kPastValue))
     return false;
   std::string parts[3];
   if (!split_inputs(body, context, parts)) return false;
@@ -123,6 +126,53 @@ bool build_multi_head(const BodyContext& context, const onnx::OpSchema& schema,
   return true;
 }
 
+namespace {
+
+// Which inputs queries, keys and values that one product makes have beside it.
+struct JointInputs {
+  int past;
+  MaskInputs mask;
+};
+
+// What the features `all`, [batch, length, widths of q, k and v], make of each other. False: a mask
+// of a kind that has no body.
+bool attend_jointly(AttentionBody& body, const BodyContext& context, const std::string& all,
+                    const std::string& weights, const JointInputs& inputs) {
+  const onnx::AttributeProto* sizes = context.getAttribute("qkv_hidden_sizes");
+  std::string ends[] = {"i0", "first_end", "second_end", "end"};
+  if (sizes && sizes->ints_size() == 3) {
+    body.ints("first_end", {sizes->ints(0)});
+    body.ints("second_end", {sizes->ints(0) + sizes->ints(1)});
+  } else {
+    body.ints("three", {3});
+    body.extent("whole_width", weights, 1);
+    body.add("first_end = Div(whole_width, three)");
+    body.add("second_end = Add(first_end, first_end)");
+  }
+  std::string parts[3];
+  for (int i = 0; i < 3; ++i) {
+    parts[i] = std::string(1, "qkv"[i]);
+    body.slice(parts[i] + "_part", all, ends[i], ends[i + 1], 2);
+    body.part_heads(parts[i] + "_by_query", parts[i] + "_part", body.heads());
+    body.turn(parts[i], parts[i] + "_by_query");
+  }
+  if (context.hasInput(inputs.past)) {
+    for (int i = 1; i < 3; ++i) {
+      body.pick(parts[i] + "_past", "past", i - 1, 0);
+      body.join(parts[i] + "_joined", parts[i] + "_past", parts[i], 2);
+      parts[i] += "_joined";
+    }
+  }
+  if (context.hasOutput(1)) {
+    body.unsqueeze("present_k", parts[1], {0});
+    body.unsqueeze("present_v", parts[2], {0});
+    body.add("present = Concat<axis = 0>(present_k, present_v)");
+  }
+  return attend(body, context, parts, inputs.mask);
+}
+
+}  // namespace
+
 // Attention: queries, keys and values by one product. Inputs: input, weights, bias, mask_index,
 // past, attention_bias, past_sequence_length.
 bool build_joint(const BodyContext& context, const onnx::OpSchema& schema,
@@ -137,37 +187,27 @@ bool build_joint(const BodyContext& context, const onnx::OpSchema& schema,
     body.add("all_with_bias = Add(products_of_weights, bias)");
     all = "all_with_bias";
   }
-  const onnx::AttributeProto* sizes = context.getAttribute("qkv_hidden_sizes");
-  std::string ends[] = {"i0", "first_end", "second_end", "end"};
-  if (sizes && sizes->ints_size() == 3) {
-    body.ints("first_end", {sizes->ints(0)});
-    body.ints("second_end", {sizes->ints(0) + sizes->ints(1)});
-  } else {
-    body.ints("three", {3});
-    body.extent("whole_width", "weights", 1);
-    body.add("first_end = Div(whole_width, three)");
-    body.add("second_end = Add(first_end, first_end)");
-  }
-  std::string parts[3];
-  for (int i = 0; i < 3; ++i) {
-    parts[i] = std::string(1, "qkv"[i]);
-    body.slice(parts[i] + "_part", all, ends[i], ends[i + 1], 2);
-    body.part_heads(parts[i] + "_by_query", parts[i] + "_part", body.heads());
-    body.turn(parts[i], parts[i] + "_by_query");
-  }
-  if (context.hasInput(4)) {
-    for (int i = 1; i < 3; ++i) {
-      body.pick(parts[i] + "_past", "past", i - 1, 0);
-      body.join(parts[i] + "_joined", parts[i] + "_past", parts[i], 2);
-      parts[i] += "_joined";
-    }
-  }
-  if (context.hasOutput(1)) {
-    body.unsqueeze("present_k", parts[1], {0});
-    body.unsqueeze("present_v", parts[2], {0});
-    body.add("present = Concat<axis = 0>(present_k, present_v)");
-  }
-  if (!attend(body, context, parts, {"mask_index", 3, 5})) return false;
+  if (!attend_jointly(body, context, all, "weights", {4, {"mask_index", 3, 5}})) return false;
+  schema.BuildFunction(function);
+  return true;
+}
+
+// QAttention: the same after a product of integers. Inputs: input, weight, bias, input_scale,
+// weight_scale, mask_index, input_zero_point, weight_zero_point, past.
+bool build_quantized_joint(const BodyContext& context, const onnx::OpSchema& schema,
+                           onnx::FunctionProto& function) {
+  constexpr int kNoInput = 9;
+  AttentionBody body(function, context);
+  if (body.heads() < 1 || int_of(context, "do_rotary", 0) != 0) return false;
+  body.set_type(onnx::TensorProto::FLOAT);
+  body.add_lines(R"(
+    sums = MatMulInteger(input, weight, input_zero_point, weight_zero_point)
+    wide_sums = Cast<to = 1>(sums)
+    product_scale = Mul(input_scale, weight_scale)
+    scaled_sums = Mul(wide_sums, product_scale)
+    all_with_bias = Add(scaled_sums, bias))");
+  if (!attend_jointly(body, context, "all_with_bias", "weight", {8, {"mask_index", 5, kNoInput}}))
+    return false;
   schema.BuildFunction(function);
   return true;
 }

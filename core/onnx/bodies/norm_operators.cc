@@ -178,7 +178,7 @@ std::vector<OpSchema> norm_schemas() {
     onnx::propagateShapeAndTypeFromFirstInput(context);
     if (context.getNumOutputs() > 3) {
       onnx::propagateElemTypeFromInputToOutput(context, 0, 3);
-      onnx::propagateShapeFromInputToOutput(context, 0, 3);
+      propagate_shape(context, 3);
     }
   };
   const std::vector<Formal> outputs = {
@@ -204,7 +204,7 @@ std::vector<OpSchema> norm_schemas() {
       .SetDomain("")
       .TypeAndShapeInferenceFunction([](onnx::InferenceContext& context) {
         onnx::propagateElemTypeFromInputToOutput(context, 1, 0);
-        onnx::propagateShapeFromInputToOutput(context, 0, 0);
+        propagate_shape(context, 0);
       })
       .SetContextDependentFunctionBodyBuilder(build_simplified);
   schemas.push_back(

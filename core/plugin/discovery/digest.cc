@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "plugin/discovery/digest_library.h"
+#include "plugin/discovery/loader_error.h"
 #include "plugin/discovery/machine.h"
 
 namespace gantry {
@@ -21,8 +22,10 @@ const DigestLibrary& library() {
   return own;
 }
 
+// OpenSSL allows SHA-256 in every configuration: what fails is its memory.
 void require(bool is_good) {
-  if (!is_good) throw Error(Code::kInternal, "SHA-256: OpenSSL's libcrypto refused to compute it");
+  if (is_good) return;
+  throw Error(Code::kOutOfMemory, "SHA-256: OpenSSL's libcrypto had no memory to compute it");
 }
 
 }  // namespace
@@ -34,7 +37,7 @@ const DigestLibrary& open_digest_library(const std::string& folder) {
   if (table) return *static_cast<const DigestLibrary*>(table);
   const char* reason = dlerror();
   const std::string found = reason ? reason : "no reason";
-  throw Error(Code::kUnavailable,
+  throw Error(code_of_loader_error(found),
               "SHA-256: expected the library " + file +
                   ", which belongs to gantry and needs OpenSSL's libcrypto, found: " + found +
                   "; install gantry again, or what that library needs");

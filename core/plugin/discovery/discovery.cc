@@ -6,6 +6,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/folder.h"
+
 namespace gantry {
 namespace {
 
@@ -30,10 +32,9 @@ std::string why_unreadable(const std::error_code& error) {
 void add_files_of(const fs::path& folder, const std::string& origin, bool was_named, Place place,
                   std::vector<ManifestFile>& files) {
   std::error_code error;
-  fs::directory_iterator entries(folder, error);
   std::vector<std::string> paths;
-  for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
-    if (entries->path().extension() == ".json") paths.push_back(entries->path().string());
+  for (const fs::path& entry : list_folder(folder, error)) {
+    if (entry.extension() == ".json") paths.push_back(entry.string());
   }
   // Nobody has to have the usual folders; one that is there has to be read to the end.
   if (error && (was_named || error != std::errc::no_such_file_or_directory)) {

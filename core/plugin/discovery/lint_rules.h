@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "plugin/discovery/elf_facts.h"
+#include "plugin/discovery/elf_metadata.h"
 
 namespace gantry {
 

@@ -143,9 +143,10 @@ class Reader {
 };
 
 const std::vector<std::string> kMembers = {
-    "manifest_version", "name",     "vendor",       "version", "library", "abi",      "devices",
-    "priority",         "requires", "options",      "threads", "unload",  "critical", "sha256",
-    "variants",         "probe",    "device_files", "parts",   "widens",  "stand_in"};
+    "manifest_version", "name",     "vendor",      "version", "library",      "abi",
+    "devices",          "priority", "requires",    "options", "threads",      "unload",
+    "critical",         "sha256",   "variants",    "probe",   "device_files", "parts",
+    "widens",           "stand_in", "former_names"};
 
 void check_version(const Reader& reader, const json& root) {
   const json& version = reader.need("/manifest_version", std::to_string(kManifestVersion));
@@ -298,6 +299,19 @@ void read_widens(const Reader& reader, Manifest& manifest) {
   }
 }
 
+void read_former_names(const Reader& reader, Manifest& manifest) {
+  const std::vector<std::string> names = reader.texts("/former_names");
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (is_provider_name(names[i]) && names[i] != manifest.name) {
+      manifest.former_names.push_back(names[i]);
+      continue;
+    }
+    reader.fail(json_pointer("/former_names", std::to_string(i)),
+                "a name of lower-case letters, digits, '-' and '_' other than the provider's own",
+                "\"" + names[i].substr(0, 80) + "\"");
+  }
+}
+
 void read_stand_in(const Reader& reader, Manifest& manifest) {
   const json* given = reader.find("/stand_in");
   if (!given) return;
@@ -325,6 +339,7 @@ void read_rest(const Reader& reader, Manifest& manifest) {
   read_device_files(reader, manifest);
   read_widens(reader, manifest);
   read_stand_in(reader, manifest);
+  read_former_names(reader, manifest);
   manifest.parts = reader.libraries("/parts", manifest.library_hints);
   read_probe(reader, manifest);
 }

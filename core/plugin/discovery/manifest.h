@@ -29,6 +29,8 @@ enum class ProbeMode { kAuto, kAlways, kNever };
 
 struct Manifest {
   std::string name;  ///< [a-z0-9][a-z0-9_-]{0,63}
+  /// names that it had before; configurations may still use them
+  std::vector<std::string> former_names;
   std::string vendor;
   std::string version;
   std::string library;  ///< relative to the manifest's folder; empty: given from code
@@ -56,12 +58,28 @@ struct Manifest {
   std::string text;                   ///< the whole manifest
   std::vector<std::string> warnings;  ///< one for each member that is not known
 
+  /// True of its name and of its former ones.
+  [[nodiscard]] bool is_called(const std::string& called) const {
+    return called == name ||
+           std::find(former_names.begin(), former_names.end(), called) != former_names.end();
+  }
   [[nodiscard]] bool computes_wider(DType dtype) const {
     return std::find(widens.begin(), widens.end(), dtype) != widens.end();
   }
 };
 
 inline constexpr uint64_t kMaxManifestBytes = 256 * 1024;
+
+/// The member of a map by provider name that is meant for this provider: under its name or else
+/// under a former one; end() if there is none.
+template <class Map>
+auto find_by_name(const Map& members, const Manifest& manifest) {
+  auto found = members.find(manifest.name);
+  for (const std::string& former : manifest.former_names) {
+    if (found == members.end()) found = members.find(former);
+  }
+  return found;
+}
 
 /// Parses the text of a manifest; `file` names it in messages. INVALID_ARGUMENT: malformed, too
 /// large or deep, a duplicate member, a member of the wrong type; file, line, column, JSON pointer,

@@ -96,8 +96,8 @@ std::string hint_for(std::string_view text, size_t offset) {
 // Looks at the events of a parse: duplicates, depth and places are lost in the finished document.
 class StrictEvents final : public nlohmann::json_sax<json> {
  public:
-  StrictEvents(std::string_view text, const std::string& subject, int max_depth)
-      : text_(text), subject_(subject), max_depth_(max_depth), lines_(text) {
+  StrictEvents(std::string_view text, const std::string& subject, const JsonLimits& limits)
+      : text_(text), subject_(subject), limits_(limits), lines_(text) {
     if (text.starts_with("\xEF\xBB\xBF")) last_ = 3;  // the parser passes over it in silence
   }
 
@@ -119,12 +119,21 @@ class StrictEvents final : public nlohmann::json_sax<json> {
   bool key(string_t& name) override {
     const JsonPosition here = lines_.at(start_of_token(text_.size()));
     last_ = taken_;
-    levels_.back().member = name;
-    const auto [place, is_new] = places_.try_emplace(pointer(), JsonPlace{here, here});
+    if (name.size() > limits_.max_name_bytes) {
+      throw JsonError(subject_, here,
+                      pointer() + ": expected names of at most " +
+                          std::to_string(limits_.max_name_bytes) + " bytes, found one of " +
+                          std::to_string(name.size()));
+    }
+    Level& level = levels_.back();
+    level.member = name;
+    bool is_new = false;
+    member_ = places_.add(level.number, name, {here, here}, is_new);
     if (!is_new) {
       throw JsonError(subject_, here,
-                      place->first + ": expected each member once, found it twice, first in line " +
-                          std::to_string(place->second.name.line));
+                      json_pointer(pointer(), name) +
+                          ": expected each member once, found it twice, first in line " +
+                          std::to_string(places_[member_].place.name.line));
     }
     return true;
   }
@@ -151,7 +160,8 @@ class StrictEvents final : public nlohmann::json_sax<json> {
     bool is_array = false;
     size_t index = 0;
     std::string member;
-    std::string place;  // of the object or array itself
+    JsonPlaces::Number number = 0;  // of the object or array itself
+    [[nodiscard]] std::string name() const { return is_array ? std::to_string(index) : member; }
   };
 
   // The library's text without its number and position, which it counts another way, and without
@@ -185,17 +195,25 @@ class StrictEvents final : public nlohmann::json_sax<json> {
     return offset;
   }
 
+  // Of the object or array that is being read.
   [[nodiscard]] std::string pointer() const {
-    if (levels_.empty()) return {};
-    const Level& level = levels_.back();
-    return json_pointer(level.place, level.is_array ? std::to_string(level.index) : level.member);
+    std::string result;
+    for (size_t i = 0; i + 1 < levels_.size(); ++i)
+      result = json_pointer(result, levels_[i].name());
+    return result;
   }
 
   // Notes where a value starts.
   void begin_value() {
     const JsonPosition here = lines_.at(start_of_token(text_.size()));
     last_ = taken_;
-    places_.try_emplace(pointer(), JsonPlace{here, here}).first->second.value = here;
+    bool is_new = false;
+    if (levels_.empty()) {
+      member_ = places_.add(0, {}, {here, here}, is_new);
+    } else if (levels_.back().is_array) {
+      member_ = places_.add(levels_.back().number, levels_.back().name(), {here, here}, is_new);
+    }
+    places_[member_].place.value = here;
   }
   bool end_value() {
     if (!levels_.empty()) ++levels_.back().index;
@@ -207,12 +225,13 @@ class StrictEvents final : public nlohmann::json_sax<json> {
   }
   bool open(bool is_array) {
     begin_value();
-    if (static_cast<int>(levels_.size()) >= max_depth_) {
-      throw JsonError(
-          subject_, places_.at(pointer()).value,
-          pointer() + ": expected at most " + std::to_string(max_depth_) + " levels, found more");
+    places_[member_].is_object = !is_array;
+    levels_.push_back({is_array, 0, {}, member_});
+    if (static_cast<int>(levels_.size()) > limits_.max_depth) {
+      throw JsonError(subject_, places_[member_].place.value,
+                      pointer() + ": expected at most " + std::to_string(limits_.max_depth) +
+                          " levels, found more");
     }
-    levels_.push_back({is_array, 0, {}, pointer()});
     return true;
   }
   bool close() {
@@ -223,11 +242,12 @@ class StrictEvents final : public nlohmann::json_sax<json> {
 
   std::string_view text_;
   const std::string& subject_;
-  int max_depth_;
+  const JsonLimits& limits_;
   Lines lines_;
   size_t taken_ = 0;  // characters that the parser has read; behind a number one more
   size_t last_ = 0;   // where the last token ended
   JsonPlaces places_;
+  JsonPlaces::Number member_ = 0;  // whose value comes next, or came last
   std::vector<Level> levels_;
 };
 
@@ -245,7 +265,7 @@ JsonDocument parse_json(std::string_view text, const std::string& subject,
                     "expected at most " + std::to_string(limits.max_bytes) + " bytes, found " +
                         std::to_string(text.size()));
   }
-  StrictEvents events(text, subject, limits.max_depth);
+  StrictEvents events(text, subject, limits);
   size_t end = 0;
   *events.taken() = 0;
   json::sax_parse(CountingIterator(text.data(), events.taken()),
@@ -267,14 +287,50 @@ std::string json_pointer(const std::string& pointer, const std::string& member) 
   return result;
 }
 
-JsonPlace place_of(const JsonPlaces& places, std::string pointer) {
-  for (;;) {
-    const auto found = places.find(pointer);
-    if (found != places.end()) return found->second;
-    const size_t slash = pointer.rfind('/');
-    if (slash == std::string::npos) return {};
-    pointer.resize(slash);
+JsonPlaces::Number JsonPlaces::add(Number parent, const std::string& name, const JsonPlace& place,
+                                   bool& is_new) {
+  const auto next = static_cast<Number>(members_.size());
+  is_new = true;
+  if (next > 0) {
+    const auto [known, is_added] = numbers_.try_emplace({parent, name}, next);
+    is_new = is_added;
+    if (!is_added) return known->second;
   }
+  members_.push_back({place, false});
+  return next;
+}
+
+const JsonPlaces::Member* JsonPlaces::innermost(std::string_view pointer, bool& is_it) const {
+  is_it = !members_.empty();
+  if (members_.empty()) return nullptr;
+  std::pair<Number, std::string> wanted;
+  while (!pointer.empty()) {
+    pointer.remove_prefix(1);  // the slash
+    const size_t end = std::min(pointer.find('/'), pointer.size());
+    wanted.second.clear();
+    for (size_t i = 0; i < end; ++i) {
+      const bool is_escaped = pointer[i] == '~' && i + 1 < end;
+      wanted.second += !is_escaped ? pointer[i] : pointer[++i] == '0' ? '~' : '/';
+    }
+    pointer.remove_prefix(end);
+    const auto found = numbers_.find(wanted);
+    is_it = found != numbers_.end();
+    if (!is_it) break;
+    wanted.first = found->second;
+  }
+  return &members_[wanted.first];
+}
+
+const JsonPlaces::Member* JsonPlaces::find(std::string_view pointer) const {
+  bool is_it = false;
+  const Member* const member = innermost(pointer, is_it);
+  return is_it ? member : nullptr;
+}
+
+JsonPlace place_of(const JsonPlaces& places, std::string_view pointer) {
+  bool is_it = false;
+  const JsonPlaces::Member* const member = places.innermost(pointer, is_it);
+  return member ? member->place : JsonPlace{};
 }
 
 std::string at_position(const std::string& subject, JsonPosition position) {

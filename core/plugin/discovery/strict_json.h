@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace gantry {
@@ -18,6 +19,7 @@ namespace gantry {
 struct JsonLimits {
   uint64_t max_bytes = 1024 * 1024;
   int max_depth = 16;
+  uint64_t max_name_bytes = 1024;  ///< of a member's name
 };
 
 /// A place in a text: line and column, in characters, both from 1; 0: not known.
@@ -32,8 +34,31 @@ struct JsonPlace {
   JsonPosition value;
 };
 
-/// By JSON pointer; "" is the document.
-using JsonPlaces = std::map<std::string, JsonPlace>;
+/// The places of a document's members, by JSON pointer; "" is the document. A member is kept by the
+/// number of what is around it, so that memory grows with the text and not with its depth.
+class JsonPlaces {
+ public:
+  using Number = uint32_t;
+  struct Member {
+    JsonPlace place;
+    bool is_object = false;
+  };
+
+  /// A member of `parent`, or the document if there is none yet. `is_new`: false if it was known;
+  /// its place is kept then.
+  Number add(Number parent, const std::string& name, const JsonPlace& place, bool& is_new);
+  Member& operator[](Number number) { return members_[number]; }
+  /// Null: the document has no such member.
+  [[nodiscard]] const Member* find(std::string_view pointer) const;
+  /// The member, or the innermost one around it that is there; `is_it`: whether it is the member.
+  /// Null: there is no document.
+  [[nodiscard]] const Member* innermost(std::string_view pointer, bool& is_it) const;
+  [[nodiscard]] size_t size() const { return members_.size(); }
+
+ private:
+  std::vector<Member> members_;
+  std::map<std::pair<Number, std::string>, Number> numbers_;  // by parent and name
+};
 
 struct JsonDocument {
   nlohmann::json root;
@@ -63,8 +88,8 @@ class JsonError : public Error {
 };
 
 /// Parses one JSON document; `subject` names it in messages. JsonError (INVALID_ARGUMENT): too
-/// large or deep, a member given twice, not UTF-8, anything after the document, any other breach of
-/// JSON.
+/// large or deep, a member's name too long, a member given twice, not UTF-8, anything after the
+/// document, any other breach of JSON.
 JsonDocument parse_json(std::string_view text, const std::string& subject,
                         const JsonLimits& limits = {});
 
@@ -72,7 +97,7 @@ JsonDocument parse_json(std::string_view text, const std::string& subject,
 std::string json_pointer(const std::string& pointer, const std::string& member);
 
 /// The place of the member, or of the innermost member around it that has one.
-JsonPlace place_of(const JsonPlaces& places, std::string pointer);
+JsonPlace place_of(const JsonPlaces& places, std::string_view pointer);
 
 /// `subject:line:column`; `subject` if the position is not known.
 std::string at_position(const std::string& subject, JsonPosition position);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who could replace a file that this process is going to run: its owner, the owners of all folders
-// above it, and whoever their permissions let write. docs/MANIFEST.md has the rule, decision 12 the
+// above it, and whoever their permissions let write. docs/MANIFEST.md has the rule, decision 10 the
 // reasons. Reads the file system.
 #pragma once
 

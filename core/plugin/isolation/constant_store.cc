@@ -16,22 +16,25 @@ constexpr uint64_t kSmall = 4096;  // bytes that a message may as well carry
 ConstantStore::Segment::~Segment() {
   const std::shared_ptr<ConstantStore> told = store.lock();
   if (!told) return;
-  const std::lock_guard<std::mutex> lock(told->dropped_mutex_);
-  told->dropped_.push_back(id);
+  const MutexLock lock(told->dropped_mutex_);
+  told->dropped_.splice(told->dropped_.end(), note);
 }
 
 std::shared_ptr<ConstantStore> ConstantStore::create() { return std::make_shared<ConstantStore>(); }
 
 std::vector<uint64_t> ConstantStore::take_dropped() {
-  const std::lock_guard<std::mutex> lock(dropped_mutex_);
-  return std::exchange(dropped_, {});
+  const MutexLock lock(dropped_mutex_);
+  std::vector<uint64_t> dropped(dropped_.begin(), dropped_.end());
+  dropped_.clear();
+  return dropped;
 }
 
 std::shared_ptr<ConstantStore::Segment> ConstantStore::make_segment(
     const std::shared_ptr<ConstantStore>& self) {
   auto segment = std::make_shared<Segment>();
-  segment->store = self;
   segment->id = next_id_++;
+  segment->note.push_back(segment->id);
+  segment->store = self;
   return segment;
 }
 
@@ -41,7 +44,7 @@ void ConstantStore::forget_gone() {
 }
 
 ConstantStore::Batch::Batch(std::shared_ptr<ConstantStore> store) : store_(std::move(store)) {
-  const std::lock_guard<std::mutex> lock(store_->mutex_);
+  const MutexLock lock(store_->mutex_);
   store_->forget_gone();
   fresh_ = store_->make_segment(store_);
 }
@@ -52,7 +55,7 @@ DataPlace ConstantStore::Batch::place(const gantry_value& value) {
   if (auto file = MappedFile::find(value.view.data, bytes))
     return place_in(std::move(file), value.view.data);
   {
-    const std::lock_guard<std::mutex> lock(store_->mutex_);
+    const MutexLock lock(store_->mutex_);
     const auto known = store_->entries_.find(&value);
     if (known != store_->entries_.end() && !known->second.value.expired()) {
       used_.emplace(known->second.segment->id, known->second.segment);
@@ -67,7 +70,7 @@ DataPlace ConstantStore::Batch::place(const gantry_value& value) {
 DataPlace ConstantStore::Batch::place_in(std::shared_ptr<const MappedFile> file, const void* data) {
   const auto offset =
       static_cast<uint64_t>(static_cast<const std::byte*>(data) - file->bytes().data());
-  const std::lock_guard<std::mutex> lock(store_->mutex_);
+  const MutexLock lock(store_->mutex_);
   std::weak_ptr<const Segment>& known = store_->files_[file.get()];
   std::shared_ptr<const Segment> segment = known.lock();
   if (!segment) {
@@ -87,7 +90,7 @@ ConstantStore::Segments ConstantStore::Batch::finish() {
       std::memcpy(fresh_->memory->data() + offset, value->view.data, value->view.size_bytes);
     fresh_->memory->seal_content();
     used_.emplace(fresh_->id, fresh_);
-    const std::lock_guard<std::mutex> lock(store_->mutex_);
+    const MutexLock lock(store_->mutex_);
     for (const auto& [value, offset] : added_) {
       if (!value->weak_from_this().expired())
         store_->entries_[value] = {value->weak_from_this(), fresh_, offset};

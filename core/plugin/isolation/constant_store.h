@@ -6,13 +6,14 @@
 #pragma once
 
 #include <cstdint>
+#include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mapped_file.h"
+#include "base/mutex.h"
 #include "base/value.h"
-#include "onnx/mapped_file.h"
 #include "plugin/isolation/shared_memory.h"
 #include "plugin/isolation/value_message.h"
 
@@ -23,6 +24,7 @@ class ConstantStore {
   /// Memory of constants, with the number by which messages name it.
   struct Segment {
     uint64_t id = 0;
+    std::list<uint64_t> note;                  // of its id, for when it goes: that takes no memory
     std::shared_ptr<SharedMemory> memory;      ///< null: a file
     std::shared_ptr<const MappedFile> mapped;  ///< null: memory
     std::weak_ptr<ConstantStore> store;        // which keeps the segments of its entries
@@ -65,15 +67,16 @@ class ConstantStore {
     uint64_t offset = 0;
   };
 
-  std::shared_ptr<Segment> make_segment(const std::shared_ptr<ConstantStore>& self);
-  void forget_gone();
+  std::shared_ptr<Segment> make_segment(const std::shared_ptr<ConstantStore>& self)
+      GANTRY_REQUIRES(mutex_);
+  void forget_gone() GANTRY_REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  std::map<const gantry_value*, Entry> entries_;
-  std::map<const MappedFile*, std::weak_ptr<const Segment>> files_;
-  uint64_t next_id_ = DataPlace::kArena + 1;
-  std::mutex dropped_mutex_;
-  std::vector<uint64_t> dropped_;
+  Mutex mutex_;
+  std::map<const gantry_value*, Entry> entries_ GANTRY_GUARDED_BY(mutex_);
+  std::map<const MappedFile*, std::weak_ptr<const Segment>> files_ GANTRY_GUARDED_BY(mutex_);
+  uint64_t next_id_ GANTRY_GUARDED_BY(mutex_) = DataPlace::kArena + 1;
+  Mutex dropped_mutex_;
+  std::list<uint64_t> dropped_ GANTRY_GUARDED_BY(dropped_mutex_);
 };
 
 }  // namespace gantry

@@ -3,7 +3,9 @@
 
 #include <deque>
 #include <map>
-#include <mutex>
+
+#include "base/mutex.h"
+#include "base/process_state.h"
 
 namespace gantry {
 namespace {
@@ -14,21 +16,19 @@ struct Record {
 };
 
 struct Records {
-  std::mutex mutex;
-  std::map<std::string, Record> by_library;
+  static constexpr ProcessState kState = ProcessState::kCrashLadder;
+
+  Mutex mutex;
+  std::map<std::string, Record> by_library GANTRY_GUARDED_BY(mutex);
 };
 
-// Never destroyed: providers are closed until the process ends.
-Records& records() {
-  static auto* const instance = new Records;
-  return *instance;
-}
+Records& records() { return process_state<Records>(); }
 
 }  // namespace
 
 void CrashLadder::note(const std::string& how, Clock::time_point now) const {
   Records& all = records();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const MutexLock lock(all.mutex);
   Record& record = all.by_library[library_];
   record.crashes.push_back(now);
   while (now - record.crashes.front() > kWithin) record.crashes.pop_front();
@@ -40,7 +40,7 @@ void CrashLadder::note(const std::string& how, Clock::time_point now) const {
 
 std::string CrashLadder::quarantine() const {
   Records& all = records();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const MutexLock lock(all.mutex);
   const auto found = all.by_library.find(library_);
   return found == all.by_library.end() ? std::string() : found->second.quarantine;
 }

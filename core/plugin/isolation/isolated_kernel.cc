@@ -11,18 +11,21 @@
 #include <utility>
 
 #include "base/alignment.h"
+#include "base/elements.h"
+#include "base/fork.h"
 #include "base/value.h"
 #include "plugin/error.h"
-#include "plugin/fork.h"
 #include "plugin/host.h"
 #include "plugin/isolation/graph_message.h"
 #include "plugin/isolation/isolated_provider.h"
+#include "plugin/isolation/shared_tensor.h"
 
 namespace gantry {
 namespace {
 
 constexpr uint64_t kInlineInputBytes = 1024;   // of an input that goes with the message
 constexpr uint64_t kCopiedBytes = 256 * 1024;  // of an output that is copied out
+constexpr uint64_t kMostRunAnswerBytes = uint64_t{1} << 32;  // strings and sequences among it
 constexpr uint64_t kFirstWindow = 1 << 20;
 constexpr uint64_t kSpareWindow = uint64_t{1} << 34;
 
@@ -83,14 +86,16 @@ class IsolatedKernel {
     ConstantStore::Batch batch(provider.constants());
     write_graph(graph_, *args.graph, [&](const gantry_value& value) { return batch.place(value); });
     segments_ = batch.finish();
-    built_in(provider.worker());
+    build(provider.worker(stop_of_load()), stop_of_load());
   }
 
   ~IsolatedKernel() {
     // In a forked child the worker is the parent's.
     if (is_forked()) return;
     try {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      is_going_ = true;
+      if (const WorkApart building = begun(); building.valid()) building.wait();
+      const MutexLock lock(mutex_);
       if (!worker_.process || worker_.process->has_ended()) return;
       MessageWriter request;
       request.put(WorkerCall::kRelease);
@@ -103,8 +108,11 @@ class IsolatedKernel {
   }
 
   void run(const gantry_call& call) {
-    const IsolatedProvider::Worker worker = provider_.worker();
-    const std::shared_ptr<const WorkerKernel> kernel = built_in(worker);
+    const StopQuestion stop = [run = call.run] {
+      return static_cast<Code>(host_table().should_stop(run));
+    };
+    const IsolatedProvider::Worker worker = provider_.worker(stop);
+    const std::shared_ptr<const WorkerKernel> kernel = built_in(worker, stop);
     const WorkerKernel& slots = *kernel;
     auto windows = std::make_shared<Windows>();
     if (!slots.outputs.empty()) {
@@ -141,22 +149,56 @@ class IsolatedKernel {
   }
 
  private:
-  // Compiles in a worker that does not have it yet.
-  std::shared_ptr<const WorkerKernel> built_in(const IsolatedProvider::Worker& worker) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (worker_.number == worker.number) return slots_;
+  // The kernel in a worker, which is told to compile it if it has not. Where `stop` ends the wait
+  // for that, it goes on.
+  std::shared_ptr<const WorkerKernel> built_in(const IsolatedProvider::Worker& worker,
+                                               const StopQuestion& stop) {
+    for (;;) {
+      WorkApart building;
+      {
+        const MutexLock lock(mutex_);
+        if (worker_.number == worker.number) return slots_;
+        if (is_over(building_)) {
+          building_ = begin_apart([this, worker] {
+            build(worker, [this] { return is_going_ ? Code::kCancelled : Code::kOk; });
+          });
+          building_number_ = worker.number;
+        } else if (building_number_ > worker.number) {
+          throw Error(Code::kProviderCrashed, "the process of provider \"" + provider_.name() +
+                                                  "\" ended before the run of " + label_);
+        }
+        building = building_;
+      }
+      try {
+        wait_for(building, stop,
+                 "provider \"" + provider_.name() + "\": the compilation of " + label_);
+      } catch (const Error&) {
+        const MutexLock lock(mutex_);
+        // One that a worker before this one took with it says nothing of this one.
+        if (building_number_ == worker.number || !is_over(building)) throw;
+      }
+    }
+  }
+
+  void build(const IsolatedProvider::Worker& worker, const StopQuestion& stop) {
     MessageWriter head;
     head.put(WorkerCall::kCompile);
     compile_.write(head);
-    const std::vector<std::byte> answer = provider_.ask(
-        worker, "compilation of " + label_, std::move(head), device_, options_, graph_, segments_);
+    const std::vector<std::byte> answer =
+        provider_.ask(worker, "compilation of " + label_, std::move(head), device_, options_,
+                      graph_, segments_, stop);
     MessageReader reader(answer);
     WorkerKernel slots = WorkerKernel::read(reader);
     check(slots.inputs, compile_.inputs);
     check(slots.outputs, compile_.outputs);
+    const MutexLock lock(mutex_);
     slots_ = std::make_shared<const WorkerKernel>(std::move(slots));
     worker_ = worker;
-    return slots_;
+  }
+
+  WorkApart begun() {
+    const MutexLock lock(mutex_);
+    return building_;
   }
 
   void check(const std::vector<uint32_t>& slots, const std::vector<uint32_t>& of) const {
@@ -254,6 +296,7 @@ class IsolatedKernel {
                                                     std::atomic<bool>& flag) const {
     WorkerProcess::Patience patience;
     patience.timeout_ms = provider_.settings().run_timeout_ms;
+    patience.most_answer_bytes = kMostRunAnswerBytes;
     patience.grace_ms = provider_.settings().stop_grace_ms;
     patience.stop_flag = &flag;
     patience.awake = awake_;
@@ -284,7 +327,13 @@ class IsolatedKernel {
     const uint64_t count = reader.count(1);
     if (count != slots.outputs.size()) fail("gave " + std::to_string(count) + " outputs");
     std::vector<ValueRef> values;
-    for (uint64_t i = 0; i < count; ++i) values.push_back(read_value(reader, find));
+    for (uint64_t i = 0; i < count; ++i) {
+      const ValueRef& value = values.emplace_back(read_value(reader, find));
+      if (value->kind != GANTRY_KIND_TENSOR || is_aligned(*value)) continue;
+      throw Error(Code::kInternal, "the process of provider \"" + provider_.name() +
+                                       "\" gave memory for output " + std::to_string(i) + " of " +
+                                       label_ + " that is not aligned for " + describe(*value));
+    }
     // The next run finds room for them, and for the pages between them, in its first window.
     const uint64_t used = used_first + used_spare;
     const uint64_t wanted = used + (count + 2) * 2 * SharedArena::kPage;
@@ -305,7 +354,8 @@ class IsolatedKernel {
 
   static void give_output(const gantry_call& call, uint32_t slot, const gantry_value& value) {
     const bool is_plain = value.kind == GANTRY_KIND_TENSOR && value.dtype != DType::kString;
-    const bool is_moved = value.view.size_bytes > kCopiedBytes && !bound_output(call.run, slot);
+    const bool is_moved = value.view.size_bytes > kCopiedBytes && !may_hold_indices(value.dtype) &&
+                          !bound_output(call.run, slot);
     if (!is_plain || is_moved) {
       throw_if(host_table().output_value(call.run, slot, &value));
       return;
@@ -316,6 +366,7 @@ class IsolatedKernel {
     if (made->data != value.view.data && value.view.size_bytes > 0) {
       copy(call.run, static_cast<std::byte*>(made->data), value.view.data, value.view.size_bytes);
     }
+    if (value.dtype == DType::kBool) make_plain_bools(made->data, made->size_bytes);
   }
 
   IsolatedProvider& provider_;
@@ -326,10 +377,13 @@ class IsolatedKernel {
   WorkerCompile compile_;
   MessageWriter graph_;
   ConstantStore::Segments segments_;  // of the graph, for the next worker
-  std::mutex mutex_;
-  IsolatedProvider::Worker worker_;  // that has it
-  std::shared_ptr<const WorkerKernel> slots_;
+  Mutex mutex_;
+  IsolatedProvider::Worker worker_ GANTRY_GUARDED_BY(mutex_);  // that has it
+  std::shared_ptr<const WorkerKernel> slots_ GANTRY_GUARDED_BY(mutex_);
+  WorkApart building_ GANTRY_GUARDED_BY(mutex_);  // in the worker of `building_number_`
+  uint64_t building_number_ GANTRY_GUARDED_BY(mutex_) = 0;
   std::atomic<uint64_t> expected_bytes_ = 0;
+  std::atomic<bool> is_going_ = false;  // its destructor does not wait for a compilation
 };
 
 }  // namespace

@@ -3,9 +3,9 @@
 
 #include <utility>
 
+#include "base/fork.h"
 #include "base/log.h"
 #include "plugin/error.h"
-#include "plugin/fork.h"
 #include "plugin/isolation/graph_message.h"
 
 namespace gantry {
@@ -64,7 +64,7 @@ IsolatedProvider::IsolatedProvider(Subject subject, IsolationSettings settings)
   // Devices are given up before the process is.
   subject_.open.stop_grace_ms = static_cast<uint64_t>(settings_.stop_grace_ms) / 2 + 1;
   subject_.open.is_sandboxed = settings_.is_sandboxed ? 1 : 0;
-  worker();
+  start();
 }
 
 IsolatedProvider::~IsolatedProvider() { close(); }
@@ -73,7 +73,14 @@ void IsolatedProvider::close() noexcept {
   // In a forked child the worker is the parent's.
   if (is_forked()) return;
   try {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    is_closing_ = true;
+    WorkApart starting;
+    {
+      const MutexLock lock(mutex_);
+      starting = starting_;
+    }
+    if (starting.valid()) starting.wait();
+    const MutexLock lock(mutex_);
     if (!worker_.process) return;
     constexpr int64_t kToEndMs = 5000;
     if (!worker_.process->has_ended())
@@ -86,25 +93,37 @@ void IsolatedProvider::close() noexcept {
   }
 }
 
-IsolatedProvider::Worker IsolatedProvider::worker() {
-  const std::lock_guard<std::mutex> starting(start_mutex_);
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (worker_.process && !worker_.process->has_ended()) return worker_;
+IsolatedProvider::Worker IsolatedProvider::worker(const StopQuestion& stop) {
+  for (;;) {
+    WorkApart starting;
+    {
+      const MutexLock lock(mutex_);
+      if (is_open_ && worker_.process && !worker_.process->has_ended()) return worker_;
+      if (is_over(starting_)) starting_ = begin_apart([this] { start(); });
+      starting = starting_;
+    }
+    wait_for(starting, stop, "provider \"" + name() + "\": the start of its process");
   }
+}
+
+// Starts a worker and opens the provider there. One at a time.
+void IsolatedProvider::start() {
   if (const std::string reason = blocked(); !reason.empty())
     throw Error(Code::kUnavailable, "provider \"" + name() + "\" is in quarantine: " + reason);
   Worker fresh{WorkerProcess::start(name(), settings_), 0};
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     fresh.number = worker_.number + 1;
     worker_ = fresh;
+    is_open_ = false;
   }
   MessageWriter request = head_of(WorkerCall::kOpen);
   subject_.open.write(request);
+  WorkerProcess::Patience patience = within(settings_.start_timeout_ms);
+  patience.should_stop = [this] { return is_closing_ ? Code::kCancelled : Code::kOk; };
   try {
     const std::vector<std::byte> answer =
-        call(fresh, "open", request, {arena_->memory().file()}, within(settings_.start_timeout_ms));
+        call(fresh, "open", request, {arena_->memory().file()}, patience);
     MessageReader reader(answer);
     WorkerOpened opened = WorkerOpened::read(reader);
     // What the first one said stands; from then on other threads read it.
@@ -116,7 +135,8 @@ IsolatedProvider::Worker IsolatedProvider::worker() {
   }
   log(LogLevel::kInfo,
       "provider \"" + name() + "\" runs in process " + std::to_string(fresh.process->id()));
-  return fresh;
+  const MutexLock lock(mutex_);
+  is_open_ = true;
 }
 
 std::vector<std::byte> IsolatedProvider::call(const Worker& worker, const std::string& what,
@@ -128,7 +148,10 @@ std::vector<std::byte> IsolatedProvider::call(const Worker& worker, const std::s
   } catch (const Error& error) {
     const bool is_end = dynamic_cast<const WorkerEnded*>(&error) != nullptr;
     if (!is_end && !worker.process->was_ended()) throw;
-    note_end(*worker.process);
+    // Of a call that its caller had ended, which the worker could not know.
+    const bool is_callers = !is_end && !patience.stop_flag && patience.should_stop &&
+                            patience.should_stop() != Code::kOk;
+    note_end(*worker.process, !is_callers);
     const std::string reason = blocked();
     // One that could not be opened at first is not asked for anything again.
     const bool is_first_open = worker.number == 1 && what == "open";
@@ -143,13 +166,14 @@ std::vector<std::byte> IsolatedProvider::call(const Worker& worker, const std::s
 }
 
 // Each end counts once, however many calls meet it.
-void IsolatedProvider::note_end(const WorkerProcess& process) {
+void IsolatedProvider::note_end(const WorkerProcess& process, bool is_crash) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     if (worker_.process.get() != &process) return;
     worker_.process.reset();
   }
   const std::string how = process.how_it_ended();
+  if (!is_crash) return log(LogLevel::kInfo, "provider \"" + name() + "\": its process " + how);
   ladder_.note(how);
   log(LogLevel::kWarning, "provider \"" + name() + "\": its process " + how +
                               (blocked().empty() ? "" : "; it is in quarantine now"));
@@ -158,7 +182,8 @@ void IsolatedProvider::note_end(const WorkerProcess& process) {
 std::vector<std::byte> IsolatedProvider::ask(const Worker& worker, const std::string& what,
                                              MessageWriter head, uint32_t device,
                                              const std::string& options, const MessageWriter& graph,
-                                             const ConstantStore::Segments& segments) {
+                                             const ConstantStore::Segments& segments,
+                                             const StopQuestion& stop) {
   WorkerAsk ask;
   ask.device = device;
   ask.options = options;
@@ -171,14 +196,18 @@ std::vector<std::byte> IsolatedProvider::ask(const Worker& worker, const std::st
   }
   ask.write(head);
   head.append(graph.bytes().data(), graph.bytes().size());
-  std::vector<std::byte> answer =
-      call(worker, what, head, descriptors, within(settings_.compile_timeout_ms));
+  WorkerProcess::Patience patience = within(settings_.compile_timeout_ms);
+  patience.should_stop = stop;
+  // Sets of nodes, slots and names: a few bytes for each node.
+  constexpr uint64_t kForEachByte = 16;
+  patience.most_answer_bytes += kForEachByte * head.bytes().size();
+  std::vector<std::byte> answer = call(worker, what, head, descriptors, patience);
   worker.process->note_segments(ask.segments);
   return answer;
 }
 
 uint64_t IsolatedProvider::next_kernel() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return next_kernel_++;
 }
 
@@ -204,8 +233,8 @@ void IsolatedProvider::claim(const gantry_claim_request& request) {
   write_graph(graph, *request.graph, [&](const gantry_value& value) { return batch.place(value); });
   const ConstantStore::Segments segments = batch.finish();
   const std::vector<std::byte> answer =
-      ask(worker(), "claim", head_of(WorkerCall::kClaim), request.device,
-          std::string(to_view(request.options)), graph, segments);
+      ask(worker(stop_of_load()), "claim", head_of(WorkerCall::kClaim), request.device,
+          std::string(to_view(request.options)), graph, segments, stop_of_load());
   MessageReader reader(answer);
   tell_claims(WorkerClaims::read(reader), *request.sink);
 }

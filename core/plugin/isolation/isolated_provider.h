@@ -7,15 +7,17 @@
 
 #include <gantry/provider.h>
 
+#include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "plugin/isolation/constant_store.h"
 #include "plugin/isolation/crash_ladder.h"
 #include "plugin/isolation/isolation.h"
 #include "plugin/isolation/shared_arena.h"
+#include "plugin/isolation/work_apart.h"
 #include "plugin/isolation/worker_process.h"
 
 namespace gantry {
@@ -48,18 +50,21 @@ class IsolatedProvider {
   /// nothing.
   [[nodiscard]] const std::string& missing() const { return opened_.missing; }
 
-  /// The worker, started again if need be. Errors as the constructor.
-  Worker worker();
+  /// The worker, started again if need be: where `stop` ends the wait for that, the start goes on.
+  /// Errors as the constructor, and what `stop` says.
+  Worker worker(const StopQuestion& stop);
   /// A call whose end of the worker is noted. `what`: of the provider, for messages. Errors as
   /// WorkerProcess::call.
   std::vector<std::byte> call(const Worker& worker, const std::string& what,
                               const MessageWriter& request, const std::vector<int>& descriptors,
                               const WorkerProcess::Patience& patience);
   /// A call about a graph: the descriptors of segments that the worker lacks go with it. `head`:
-  /// the message in front of the ask.
+  /// the message in front of the ask. A call that `stop` ends costs the worker, which counts as no
+  /// crash.
   std::vector<std::byte> ask(const Worker& worker, const std::string& what, MessageWriter head,
                              uint32_t device, const std::string& options,
-                             const MessageWriter& graph, const ConstantStore::Segments& segments);
+                             const MessageWriter& graph, const ConstantStore::Segments& segments,
+                             const StopQuestion& stop);
   /// A number for a kernel, used once.
   uint64_t next_kernel();
 
@@ -69,7 +74,8 @@ class IsolatedProvider {
   [[nodiscard]] const std::string& name() const { return subject_.name; }
 
  private:
-  void note_end(const WorkerProcess& process);
+  void start();
+  void note_end(const WorkerProcess& process, bool is_crash);
   void report_devices(const gantry_device_sink& sink) const;
   void claim(const gantry_claim_request& request);
   void close() noexcept;
@@ -79,11 +85,13 @@ class IsolatedProvider {
   CrashLadder ladder_;
   std::shared_ptr<SharedArena> arena_;
   std::shared_ptr<ConstantStore> constants_;
-  std::mutex start_mutex_;  // held while a worker is started
-  std::mutex mutex_;
-  Worker worker_;
+  Mutex mutex_;
+  Worker worker_ GANTRY_GUARDED_BY(mutex_);
+  bool is_open_ GANTRY_GUARDED_BY(mutex_) = false;  // the provider, in `worker_`
+  WorkApart starting_ GANTRY_GUARDED_BY(mutex_);    // of the next worker
+  std::atomic<bool> is_closing_ = false;
   WorkerOpened opened_;  // by the first worker; constant once the constructor has returned
-  uint64_t next_kernel_ = 1;
+  uint64_t next_kernel_ GANTRY_GUARDED_BY(mutex_) = 1;
 };
 
 /// Compiles there; the kernel that `out` becomes is built again in each new worker. Errors as

@@ -122,14 +122,14 @@ bool send_message(const MessageChannel& channel, std::span<const std::byte> byte
 }
 
 Receipt receive_message(const MessageChannel& channel, ReceivedMessage& message,
-                        std::chrono::milliseconds timeout) {
+                        std::chrono::milliseconds timeout, uint64_t most_bytes) {
   Packet packet;  // of which only what is read is written
   const ssize_t size = read_packet(channel.in.get(), packet, timeout);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return Receipt::kNotYet;
   if (size < static_cast<ssize_t>(sizeof(PipeHead))) return Receipt::kEnded;
   if (packet.head.is_by_socket != 0) {
-    const Receipt receipt = receive_message(channel.socket.get(), message);
-    return receipt == Receipt::kMessage ? receipt : Receipt::kEnded;
+    const Receipt receipt = receive_message(channel.socket.get(), message, most_bytes);
+    return receipt == Receipt::kNotYet ? Receipt::kEnded : receipt;
   }
   message.descriptors.clear();
   message.core = packet.head.core;

@@ -40,8 +40,10 @@ bool send_message(const MessageChannel& channel, std::span<const std::byte> byte
                   std::span<const int> descriptors);
 
 /// kNotYet: nothing came within `timeout`, or a signal did. kEnded: the other end is gone, or what
-/// came is no message. At the end of who answers it waits until one of these is known.
+/// came is no message. kTooLarge: it has more than `most_bytes`. At the end of who answers it waits
+/// until one of these is known.
 Receipt receive_message(const MessageChannel& channel, ReceivedMessage& message,
-                        std::chrono::milliseconds timeout = {});
+                        std::chrono::milliseconds timeout = {},
+                        uint64_t most_bytes = kMostMessageBytes);
 
 }  // namespace gantry

@@ -3,10 +3,12 @@
 
 #include <gantry/error.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -19,7 +21,6 @@ namespace {
 
 // Room on the stack of whoever receives; what a socket takes at once is far above it.
 constexpr size_t kMostInline = 16 * 1024;
-constexpr uint64_t kMostMessageBytes = uint64_t{1} << 34;
 
 // In front of every message. With `is_apart` the bytes are those of the last descriptor's file.
 struct Head {
@@ -46,8 +47,22 @@ Descriptor memory_of(std::span<const std::byte> bytes) {
   return file;
 }
 
-bool read_all(int file, std::vector<std::byte>& bytes) {
-  for (size_t done = 0; done < bytes.size();) {
+// Whether the file is anonymous memory with so many bytes that take up memory now. Others may be
+// slow to read, and a sparse one costs its owner nothing.
+bool holds(int file, uint64_t size_bytes) {
+  constexpr uint64_t kBlock = 512;  // that st_blocks counts in
+  struct stat status = {};
+  return fcntl(file, F_GET_SEALS) >= 0 && fstat(file, &status) == 0 &&
+         static_cast<uint64_t>(status.st_size) >= size_bytes &&
+         static_cast<uint64_t>(status.st_blocks) >= size_bytes / kBlock;
+}
+
+// In pieces: its owner may shorten the file meanwhile, and memory is taken for what is there.
+bool read_all(int file, uint64_t size_bytes, std::vector<std::byte>& bytes) {
+  constexpr uint64_t kPiece = 16 << 20;
+  bytes.clear();
+  for (uint64_t done = 0; done < size_bytes;) {
+    bytes.resize(std::min(size_bytes, done + kPiece));
     const ssize_t got =
         pread(file, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
     if (got < 0 && errno == EINTR) continue;
@@ -127,11 +142,11 @@ std::optional<ReceivedMessage> receive_message(int socket) {
   ReceivedMessage message;
   Receipt receipt = Receipt::kNotYet;
   while (receipt == Receipt::kNotYet) receipt = receive_message(socket, message);
-  if (receipt == Receipt::kEnded) return {};
+  if (receipt != Receipt::kMessage) return {};
   return message;
 }
 
-Receipt receive_message(int socket, ReceivedMessage& received) {
+Receipt receive_message(int socket, ReceivedMessage& received, uint64_t most_bytes) {
   std::array<std::byte, kMostInline> buffer;
   Head head = {};
   std::array<iovec, 2> parts = {iovec{&head, sizeof(head)}, iovec{buffer.data(), kMostInline}};
@@ -143,8 +158,11 @@ Receipt receive_message(int socket, ReceivedMessage& received) {
   message.msg_controllen = control.bytes.size();
   const ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Receipt::kNotYet;
-  if (got < static_cast<ssize_t>(sizeof(head)) || head.size_bytes > kMostMessageBytes)
-    return Receipt::kEnded;
+  if (got < static_cast<ssize_t>(sizeof(head))) return Receipt::kEnded;
+  if (head.size_bytes > most_bytes) {
+    static_cast<void>(descriptors_of(message));  // closes them
+    return Receipt::kTooLarge;
+  }
   received.descriptors = descriptors_of(message);
   received.core = head.core;
   if (!head.is_apart) {
@@ -152,12 +170,10 @@ Receipt receive_message(int socket, ReceivedMessage& received) {
     received.bytes.assign(buffer.data(), buffer.data() + head.size_bytes);
     return Receipt::kMessage;
   }
-  struct stat facts = {};
-  if (received.descriptors.empty() || fstat(received.descriptors.back().get(), &facts) != 0 ||
-      static_cast<uint64_t>(facts.st_size) < head.size_bytes)
+  if (received.descriptors.empty()) return Receipt::kEnded;
+  const int file = received.descriptors.back().get();
+  if (!holds(file, head.size_bytes) || !read_all(file, head.size_bytes, received.bytes))
     return Receipt::kEnded;
-  received.bytes.resize(head.size_bytes);
-  if (!read_all(received.descriptors.back().get(), received.bytes)) return Receipt::kEnded;
   received.descriptors.pop_back();
   return Receipt::kMessage;
 }

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <utility>
@@ -21,6 +22,9 @@ std::pair<Descriptor, Descriptor> make_message_sockets();
 /// Descriptors that one message can carry.
 inline constexpr size_t kMostDescriptors = 200;
 
+/// Of any message; what a receiver takes may be less.
+inline constexpr uint64_t kMostMessageBytes = uint64_t{1} << 34;
+
 /// False: the other end is gone. OUT_OF_MEMORY: no memory for a large message.
 bool send_message(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors);
 
@@ -33,10 +37,14 @@ struct ReceivedMessage {
 /// Waits for the next message. Nothing: the other end is gone, or what came is none.
 std::optional<ReceivedMessage> receive_message(int socket);
 
-enum class Receipt { kMessage, kNotYet, kEnded };
+/// kTooLarge: the message has more bytes than are taken; the channel is of no use any more.
+enum class Receipt { kMessage, kNotYet, kEnded, kTooLarge };
 
 /// As above, but waits no longer than set_receive_timeout said, and not beyond a signal: kNotYet.
-Receipt receive_message(int socket, ReceivedMessage& message);
+/// Memory is taken only for bytes that the other end holds itself: of an anonymous file that is not
+/// all written, and of any other file, nothing is read (kEnded).
+Receipt receive_message(int socket, ReceivedMessage& message,
+                        uint64_t most_bytes = kMostMessageBytes);
 
 void set_receive_timeout(int socket, std::chrono::milliseconds timeout);
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/alignment.h"
+#include "base/assert.h"
 #include "plugin/huge_pages.h"
 
 namespace gantry {
@@ -54,13 +55,13 @@ std::byte* SharedArena::Block::data() const {
 std::shared_ptr<SharedArena> SharedArena::create() {
   std::shared_ptr<SharedArena> arena(new SharedArena);
   arena->memory_ = SharedMemory::create(kSizeBytes);
-  arena->free_.emplace(0, kSizeBytes);
+  arena->memory_->seal_seals();
   return arena;
 }
 
 SharedArena::Block SharedArena::allocate(uint64_t size_bytes) {
   const uint64_t wanted = whole_pages(size_bytes);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto range = std::find_if(free_.begin(), free_.end(),
                                   [&](const auto& free) { return free.second >= wanted; });
   if (wanted < size_bytes || range == free_.end()) {
@@ -94,7 +95,7 @@ void SharedArena::gather(uint64_t end) noexcept {
 
 SharedArena::Block SharedArena::allocate_spare(uint64_t size_bytes) {
   const uint64_t wanted = whole_pages(size_bytes);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   Block block;
   const auto range = std::find_if(free_.rbegin(), free_.rend(),
                                   [&](const auto& free) { return free.second >= wanted; });
@@ -113,8 +114,12 @@ void SharedArena::release(uint64_t offset, uint64_t size_bytes) noexcept {
   // to ask.
   constexpr uint64_t kSpare = uint64_t{1} << 33;
   if (size_bytes >= kDropFrom && size_bytes < kSpare) memory_->drop(offset, size_bytes);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   auto next = free_.lower_bound(offset);
+  GANTRY_ASSERT(next == free_.end() || offset + size_bytes <= next->first,
+                "a range that goes back is not free already");
+  GANTRY_ASSERT(next == free_.begin() || std::prev(next)->first + std::prev(next)->second <= offset,
+                "a range that goes back is not free already");
   if (next != free_.end() && offset + size_bytes == next->first) {
     size_bytes += next->second;
     next = free_.erase(next);

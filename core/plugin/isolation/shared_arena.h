@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "plugin/isolation/shared_memory.h"
 
 namespace gantry {
@@ -60,14 +60,16 @@ class SharedArena : public std::enable_shared_from_this<SharedArena> {
   [[nodiscard]] bool find(const void* data, uint64_t size_bytes, uint64_t& offset) const;
 
  private:
-  SharedArena() = default;
+  SharedArena() : free_{{0, kSizeBytes}} {}
   void release(uint64_t offset, uint64_t size_bytes) noexcept;
-  void gather(uint64_t end) noexcept;
+  void gather(uint64_t end) noexcept GANTRY_REQUIRES(mutex_);
 
   std::shared_ptr<SharedMemory> memory_;
-  std::mutex mutex_;
-  uint64_t gathered_ = 0;              // the offset up to which huge pages were asked for
-  std::map<uint64_t, uint64_t> free_;  // offset -> bytes; neighbours are joined
+  Mutex mutex_;
+  // The offset up to which huge pages were asked for.
+  uint64_t gathered_ GANTRY_GUARDED_BY(mutex_) = 0;
+  // Offset -> bytes; neighbours are joined.
+  std::map<uint64_t, uint64_t> free_ GANTRY_GUARDED_BY(mutex_);
 };
 
 }  // namespace gantry

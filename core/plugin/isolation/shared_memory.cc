@@ -79,7 +79,11 @@ void SharedMemory::seal_content() {
   // The seal is refused while somebody could still write through a mapping.
   munmap(data_, size_bytes_);
   data_ = nullptr;
-  if (fcntl(file_.get(), F_ADD_SEALS, F_SEAL_WRITE) != 0) fail_shared(size_bytes_);
+  if (fcntl(file_.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SEAL) != 0) fail_shared(size_bytes_);
+}
+
+void SharedMemory::seal_seals() {
+  if (fcntl(file_.get(), F_ADD_SEALS, F_SEAL_SEAL) != 0) fail_shared(size_bytes_);
 }
 
 void SharedMemory::drop(uint64_t offset, uint64_t size_bytes) noexcept {

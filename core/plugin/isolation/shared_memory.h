@@ -30,6 +30,8 @@ class SharedMemory {
   /// Nobody can write to it from now on, the caller included. Call it once, before the memory is
   /// shown to others.
   void seal_content();
+  /// Nobody who has the file can add seals, which would keep others from writing.
+  void seal_seals();
   /// Gives pages back to the system; they read as zero then. Whole pages within the range only.
   void drop(uint64_t offset, uint64_t size_bytes) noexcept;
 

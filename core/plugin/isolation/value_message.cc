@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 
+#include "base/elements.h"
+
 namespace gantry {
 namespace {
 
@@ -43,7 +45,7 @@ ValueRef read_tensor(MessageReader& from, const FindData& find) {
   const std::span<const std::byte> bytes = from.take(size_bytes);
   ValueRef value = make_tensor(dtype, std::move(shape));
   if (size_bytes > 0) std::memcpy(value->view.data, bytes.data(), size_bytes);
-  return value;
+  return with_plain_bools(std::move(value));
 }
 
 ValueRef read_nested(MessageReader& from, const FindData& find, int depth) {

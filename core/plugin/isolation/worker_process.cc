@@ -5,13 +5,12 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <poll.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
+#include <new>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
 
+#include "base/fork.h"
 #include "plugin/child_process.h"
 
 namespace gantry {
@@ -26,10 +25,12 @@ int64_t whole_milliseconds_since(Clock::time_point start) {
 }
 
 [[noreturn]] void fail(const std::string& provider, const std::string& what, int reason) {
-  throw Error(Code::kUnavailable, "provider \"" + provider +
-                                      "\": it is to run in a process of its own, and " + what +
-                                      ": " + std::generic_category().message(reason) +
-                                      "; it is not opened in this process instead");
+  const bool is_short_of =
+      reason == ENOMEM || reason == EAGAIN || reason == EMFILE || reason == ENFILE;
+  throw Error(is_short_of ? Code::kOutOfMemory : Code::kUnavailable,
+              "provider \"" + provider + "\": it is to run in a process of its own, and " + what +
+                  ": " + std::generic_category().message(reason) +
+                  "; it is not opened in this process instead");
 }
 
 }  // namespace
@@ -38,8 +39,11 @@ int64_t whole_milliseconds_since(Clock::time_point start) {
 // may still be on its way.
 class WorkerProcess::Lease {
  public:
-  explicit Lease(WorkerProcess& process) : process_(process), channel_(process.take_channel()) {}
+  explicit Lease(WorkerProcess& process) : process_(process), channel_(process.take_channel()) {
+    ++process_.calls_;
+  }
   ~Lease() {
+    --process_.calls_;
     if (is_good) process_.give_channel(std::move(channel_));
   }
   Lease(const Lease&) = delete;
@@ -73,20 +77,16 @@ std::shared_ptr<WorkerProcess> WorkerProcess::start(const std::string& provider,
   // Only now: its destructor ends the process that it has.
   std::shared_ptr<WorkerProcess> process(new WorkerProcess);
   process->boot_ = std::move(ours);
-  process->child_ = child;
-  process->death_ = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, process->child_, 0)));
-  if (process->death_.get() < 0) {
-    const int reason = errno;
-    process->reap(true);
-    fail(provider, "its end could not be watched", reason);
-  }
+  process->child_ = ChildWatch(child);
+  if (process->child_.error() != 0)
+    fail(provider, "its end could not be watched", process->child_.error());
   return process;
 }
 
 WorkerProcess::~WorkerProcess() { reap(true); }
 
 WorkerProcess::Channel WorkerProcess::take_channel() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!channels_.empty()) {
     Channel channel = std::move(channels_.back());
     channels_.pop_back();
@@ -98,9 +98,12 @@ WorkerProcess::Channel WorkerProcess::take_channel() {
   return {std::move(ours), {}};
 }
 
-void WorkerProcess::give_channel(Channel channel) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  channels_.push_back(std::move(channel));
+void WorkerProcess::give_channel(Channel channel) noexcept {
+  try {
+    const MutexLock lock(mutex_);
+    channels_.push_back(std::move(channel));
+  } catch (const std::bad_alloc&) {  // it is closed, and the next call makes another
+  }
 }
 
 std::vector<std::byte> WorkerProcess::call(const MessageWriter& request,
@@ -138,8 +141,14 @@ Code WorkerProcess::receive_answer(Channel& channel, const Patience& patience,
   bool is_last = false;
   channel.awake.wait(channel.ends.in.get(), patience.awake, channel.core);
   for (;;) {
-    const Receipt receipt = receive_message(channel.ends, answer, kTick);
+    const Receipt receipt =
+        receive_message(channel.ends, answer, kTick, patience.most_answer_bytes);
     if (receipt == Receipt::kMessage) return stop;
+    if (receipt == Receipt::kTooLarge) {
+      end_for("it sent an answer of more than " + std::to_string(patience.most_answer_bytes) +
+                  " bytes, the most that is taken for this call",
+              Code::kProviderCrashed);
+    }
     // A closed channel is the end of the process, or of what can be made of it.
     if (receipt == Receipt::kEnded || is_last) {
       reap(true);
@@ -149,7 +158,8 @@ Code WorkerProcess::receive_answer(Channel& channel, const Patience& patience,
     // the end is there to be read.
     is_last = is_gone();
     if (!stopped) {
-      if (patience.should_stop) stop = patience.should_stop();
+      const bool is_alone = patience.stop_flag || calls_ == 1;
+      if (patience.should_stop && is_alone) stop = patience.should_stop();
       if (stop == Code::kOk && patience.timeout_ms > 0 &&
           whole_milliseconds_since(start) >= patience.timeout_ms)
         stop = Code::kDeadlineExceeded;
@@ -168,14 +178,11 @@ Code WorkerProcess::receive_answer(Channel& channel, const Patience& patience,
   }
 }
 
-bool WorkerProcess::is_gone() const {
-  pollfd wait = {death_.get(), POLLIN, 0};
-  return poll(&wait, 1, 0) > 0;
-}
+bool WorkerProcess::is_gone() const { return child_.has_ended(); }
 
 void WorkerProcess::end_for(const std::string& why, Code code) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     if (why_ended_.empty() && !is_reaped_) why_ended_ = why;
   }
   reap(true);
@@ -184,31 +191,32 @@ void WorkerProcess::end_for(const std::string& why, Code code) {
 
 // Waits for the end, which is near; with `is_killed` it is brought about.
 void WorkerProcess::reap(bool is_killed) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  // In a forked child of the application: the worker is the parent's, which goes on using it.
+  if (is_forked()) {
+    has_ended_.store(true);
+    return;
+  }
+  const MutexLock lock(mutex_);
   if (is_reaped_) return;
   // A moment for one that is ending by itself, whose signal is of interest: its sockets close
   // first.
-  if (is_killed && why_ended_.empty() && death_.get() >= 0) {
-    pollfd wait = {death_.get(), POLLIN, 0};
-    constexpr int kMomentMs = 50;
-    poll(&wait, 1, kMomentMs);
-  }
-  // The number is its own until it is waited for.
-  if (is_killed) kill(-child_, SIGKILL);
-  if (waitid(P_PID, static_cast<id_t>(child_), &how_, WEXITED) != 0) how_ = {};
+  constexpr int kMomentMs = 50;
+  if (is_killed && why_ended_.empty()) static_cast<void>(child_.has_ended(kMomentMs));
+  if (is_killed) child_.end();
+  how_ = child_.wait();
   is_reaped_ = true;
   has_ended_.store(true);
 }
 
 void WorkerProcess::finish(int64_t timeout_ms) noexcept {
   boot_.reset();
-  pollfd wait = {death_.get(), POLLIN, 0};
-  if (!has_ended()) poll(&wait, 1, static_cast<int>(timeout_ms));
+  if (!has_ended() && !is_forked())
+    static_cast<void>(child_.has_ended(static_cast<int>(timeout_ms)));
   reap(true);
 }
 
 std::string WorkerProcess::how_it_ended() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!why_ended_.empty()) return "was ended because " + why_ended_;
   if (how_.si_signo != SIGCHLD) return "ended in a way that the system did not tell";
   if (how_.si_code == CLD_EXITED)
@@ -219,12 +227,12 @@ std::string WorkerProcess::how_it_ended() const {
 }
 
 bool WorkerProcess::has_segment(uint64_t id) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   return segments_.contains(id);
 }
 
 void WorkerProcess::note_segments(const std::vector<WorkerAsk::Segment>& segments) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const WorkerAsk::Segment& segment : segments) segments_.insert(segment.id);
 }
 

@@ -10,16 +10,17 @@
 #include <csignal>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/descriptor.h"
-#include "plugin/isolation/awake_wait.h"
+#include "base/mutex.h"
+#include "plugin/child_process.h"
 #include "plugin/isolation/isolation.h"
 #include "plugin/isolation/message_channel.h"
+#include "plugin/isolation/spin_wait.h"
 #include "plugin/isolation/worker_messages.h"
 
 namespace gantry {
@@ -35,7 +36,10 @@ class WorkerProcess {
   /// How long a call may take, and who is asked whether it shall go on.
   struct Patience {
     int64_t timeout_ms = 0;  ///< 0: no end
-    /// Not empty: asked now and then; a code other than kOk stops the call.
+    /// Of the answer; a worker that sends more is ended.
+    uint64_t most_answer_bytes = uint64_t{64} << 20;
+    /// Not empty: asked now and then; a code other than kOk stops the call. Without `stop_flag`
+    /// that ends the process, once no other call is in it.
     std::function<Code()> should_stop;
     std::atomic<bool>* stop_flag = nullptr;  ///< set when the call shall stop; the worker reads it
     int64_t grace_ms = 0;                    ///< from then until the process is ended
@@ -58,12 +62,12 @@ class WorkerProcess {
   [[nodiscard]] bool has_ended() const { return has_ended_.load(); }
   /// True if it was this side that ended it, for a call that did not end.
   [[nodiscard]] bool was_ended() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const MutexLock lock(mutex_);
     return !why_ended_.empty();
   }
   /// "was ended by signal 11 (Segmentation fault)". Requires: it has ended.
   [[nodiscard]] std::string how_it_ended() const;
-  [[nodiscard]] pid_t id() const { return child_; }
+  [[nodiscard]] pid_t id() const { return child_.id(); }
   /// Waits at most that long for an orderly end, then ends it.
   void finish(int64_t timeout_ms) noexcept;
 
@@ -80,22 +84,22 @@ class WorkerProcess {
   class Lease;
   WorkerProcess() = default;
   Channel take_channel();
-  void give_channel(Channel channel);
+  void give_channel(Channel channel) noexcept;
   Code receive_answer(Channel& channel, const Patience& patience, ReceivedMessage& answer);
   [[nodiscard]] bool is_gone() const;
   [[noreturn]] void end_for(const std::string& why, Code code);
   void reap(bool is_killed);
 
-  Descriptor boot_;   // new channels are sent over it; its end ends the worker
-  Descriptor death_;  // readable when the process has ended
-  pid_t child_ = -1;
+  Descriptor boot_;  // new channels are sent over it; its end ends the worker
+  ChildWatch child_;
   std::atomic<bool> has_ended_ = false;
-  mutable std::mutex mutex_;
-  std::vector<Channel> channels_;
-  std::set<uint64_t> segments_;
-  siginfo_t how_ = {};
-  bool is_reaped_ = false;
-  std::string why_ended_;
+  std::atomic<int> calls_ = 0;  // that wait for an answer
+  mutable Mutex mutex_;
+  std::vector<Channel> channels_ GANTRY_GUARDED_BY(mutex_);
+  std::set<uint64_t> segments_ GANTRY_GUARDED_BY(mutex_);
+  siginfo_t how_ GANTRY_GUARDED_BY(mutex_) = {};
+  bool is_reaped_ GANTRY_GUARDED_BY(mutex_) = false;
+  std::string why_ended_ GANTRY_GUARDED_BY(mutex_);
 };
 
 }  // namespace gantry

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes of a graph OpenVINO gets, and in which sets. Pure functions.
+// Chooses the nodes of a graph that OpenVINO runs, grouped into convex sets. Pure functions.
 #pragma once
 
 #include <gantry/sdk/graph.h>

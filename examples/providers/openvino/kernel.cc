@@ -154,7 +154,7 @@ FragmentKernel::Compiled FragmentKernel::choose(sdk::Call& call, Context& contex
 }
 
 FragmentKernel::Compiled FragmentKernel::compiled_for(const Shapes& shapes) const {
-  const std::lock_guard lock(mutex_);
+  const sdk::MutexLock lock(mutex_);
   const auto found = std::find_if(special_.begin(), special_.end(),
                                   [&](const auto& item) { return item.first == shapes; });
   if (found != special_.end()) {

@@ -4,11 +4,11 @@
 #pragma once
 
 #include <gantry/sdk/kernel.h>
+#include <gantry/sdk/mutex.h>
 
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "model.h"
@@ -54,10 +54,11 @@ class FragmentKernel : public gantry::sdk::Kernel {
   bool is_static_ = true;
   Compiled general_;  // for the shapes as the graph knows them
 
-  mutable std::mutex mutex_;
-  mutable Model model_;
-  mutable std::list<std::pair<Shapes, Compiled>> special_;  // latest first
-  mutable std::list<Shapes> seen_;                          // once, latest first
+  mutable gantry::sdk::Mutex mutex_;
+  mutable Model model_ GANTRY_GUARDED_BY(mutex_);
+  mutable std::list<std::pair<Shapes, Compiled>> special_
+      GANTRY_GUARDED_BY(mutex_);                              // latest first
+  mutable std::list<Shapes> seen_ GANTRY_GUARDED_BY(mutex_);  // once, latest first
 };
 
 }  // namespace gantry_openvino

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenVINO's C library, opened at run time: a machine without it has a provider that says so, and
-// one that cannot be loaded nowhere. Any thread.
+// OpenVINO's C library, opened at run time, so that the provider loads on machines without it and
+// reports its devices as absent there. Any thread.
 #pragma once
 
 #include <memory>

@@ -52,7 +52,7 @@ Port describe(const Library& library, ov_output_const_port_t* handle) {
 }  // namespace
 
 ov_core_t* Engine::core() const {
-  const std::lock_guard lock(mutex_);
+  const sdk::MutexLock lock(mutex_);
   if (!core_) {
     ov_core_t* core = nullptr;
     library_.check(library_.ov_core_create(&core), "OpenVINO's core cannot be made");

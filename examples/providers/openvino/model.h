@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fragment in OpenVINO's hands: read from the host's model, and compiled for shapes.
+// A fragment as an OpenVINO model: read from the host's ONNX model, and compiled for shapes.
 #pragma once
 
 #include <gantry/provider.h>
+#include <gantry/sdk/mutex.h>
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -24,8 +24,8 @@ class Engine {
 
  private:
   const Library& library_;
-  mutable std::mutex mutex_;
-  mutable Owned<ov_core_t> core_{nullptr, nullptr};
+  mutable gantry::sdk::Mutex mutex_;
+  mutable Owned<ov_core_t> core_ GANTRY_GUARDED_BY(mutex_){nullptr, nullptr};
 };
 
 /// An input or output of a compiled fragment.

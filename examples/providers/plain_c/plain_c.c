@@ -113,10 +113,10 @@ static void kernel_destroy(void* self) { free(self); }
 
 /* ---- Claims ---------------------------------------------------------------------------------- */
 
-/* The value at a place of a node; null: absent. */
+/* The value at an index of a node's inputs or outputs; null: absent. */
 static const gantry_value_info* value_of(const gantry_graph* graph, const uint32_t* ids,
-                                         uint32_t count, uint32_t place) {
-  return place < count && ids[place] < graph->value_count ? graph->values[ids[place]] : NULL;
+                                         uint32_t count, uint32_t index) {
+  return index < count && ids[index] < graph->value_count ? graph->values[ids[index]] : NULL;
 }
 
 /* Extents that are known and equal. */

@@ -46,7 +46,7 @@ extern "C" {
 /* While the ABI is experimental both sides must carry the same layout: a hash over the size of
  * every struct and the offset of every member below. tests/plugin_sdk/abi_test computes it and
  * prints the new value when a layout changes. */
-#define GANTRY_ABI_LAYOUT UINT64_C(0x16312b53e8bb7cd2)
+#define GANTRY_ABI_LAYOUT UINT64_C(0x60bf2edd979bd883)
 
 /* True if `member` lies within what the filler of `*object` knew. */
 #ifdef __cplusplus
@@ -190,6 +190,9 @@ typedef struct gantry_value_info {
   gantry_str name;          /* unique in its graph */
   uint32_t producer;        /* node index, or GANTRY_NONE: an input, a capture or a constant */
   uint32_t is_graph_output; /* 0 or 1 */
+  /* reads by nodes of the graph, themselves or as captures: a node that reads it twice counts
+   * twice. So a provider that looks at a few nodes knows whether others read a value. */
+  uint32_t read_count;
 } gantry_value_info;
 
 /* Numbers of ONNX AttributeProto.AttributeType. */
@@ -380,6 +383,9 @@ typedef struct gantry_kernel {
    * and driver. */
   gantry_error* (*serialize)(void* self, void* target,
                              void (*write)(void* target, const void* data, uint64_t size_bytes));
+  /* Optional: for people, what computes the claim, and why what would have been preferred does not:
+   * "oneDNN; not winograd: the window is not 3 x 3". Valid as long as the kernel. */
+  gantry_str implementation;
 } gantry_kernel;
 
 enum {
@@ -701,11 +707,19 @@ typedef struct gantry_note {
   uint32_t sanitizer; /* 0 none, 1 address, 2 thread */
 } gantry_note;
 
+/* GCC defines macros, clang answers a question. */
 #if defined(__SANITIZE_ADDRESS__)
 #define GANTRY_SANITIZER 1
 #elif defined(__SANITIZE_THREAD__)
 #define GANTRY_SANITIZER 2
-#else
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define GANTRY_SANITIZER 1
+#elif __has_feature(thread_sanitizer)
+#define GANTRY_SANITIZER 2
+#endif
+#endif
+#ifndef GANTRY_SANITIZER
 #define GANTRY_SANITIZER 0
 #endif
 

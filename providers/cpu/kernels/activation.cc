@@ -3,6 +3,7 @@
 // vector loop for f32.
 #include <cmath>
 
+#include "attributes.h"
 #include "kernels/all_kernels.h"
 #include "kernels/elementwise.h"
 #include "kernels/integer_math.h"
@@ -142,14 +143,9 @@ struct Selu {
 
 struct Gelu {
   static constexpr bool kSlow = true;
-  explicit Gelu(const sdk::NodeView& node) {
-    const std::string approximate = node.get_string("approximate", "none");
-    if (approximate != "none" && approximate != "tanh") {
-      node.fail(GANTRY_INVALID_MODEL,
-                "attribute approximate is \"" + approximate + "\", must be \"none\" or \"tanh\"");
-    }
-    is_tanh = approximate == "tanh";
-  }
+  explicit Gelu(const sdk::NodeView& node)
+      : is_tanh(read_choice(node, "approximate", "none", {"none", "tanh"}) == 1) {}
+
   template <class T>
   T operator()(T x) const {
     if (!is_tanh) return T(0.5) * x * (T{1} + std::erf(x * T(0.70710678118654752440)));

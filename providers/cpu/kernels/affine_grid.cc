@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AffineGrid: where an affine map sends the places of a regular grid of two or three axes.
+// AffineGrid: where an affine map sends the points of a regular grid of two or three axes.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ class AffineGrid final : public NodeKernel {
     return count > 1 ? static_cast<C>(2 * i) / static_cast<C>(count - 1) - C{1} : C{-1};
   }
 
-  /// `shape`: [N, (D,) H, W, axes]. A row is the places along W.
+  /// `shape`: [N, (D,) H, W, axes]. A row is the points along W.
   template <int kAxes, class T>
   void map_rows(sdk::Call& call, const Dims& shape, const T* theta, T* y) const {
     using C = Compute<T>;
@@ -67,16 +67,16 @@ class AffineGrid final : public NodeKernel {
         rows, std::max<int64_t>(1, kAffineGridGrain / width), [&](int64_t begin, int64_t end) {
           for (int64_t row = begin; row < end; ++row) {
             // The matrix is applied to (x, y, z, 1), x along W; all but x are the same in a row.
-            int64_t place = row;
+            int64_t index = row;
             C rest[kAxes] = {};
             for (int axis = kAxes - 1; axis >= 1; --axis) {
-              rest[kAxes - axis] = coordinate<C>(place % shape[axis], shape[axis]);
-              place /= shape[axis];
+              rest[kAxes - axis] = coordinate<C>(index % shape[axis], shape[axis]);
+              index /= shape[axis];
             }
             C slope[kAxes];
             C offset[kAxes];
             for (int k = 0; k < kAxes; ++k) {
-              const T* line = theta + (place * kAxes + k) * (kAxes + 1);
+              const T* line = theta + (index * kAxes + k) * (kAxes + 1);
               slope[k] = static_cast<C>(line[0]);
               offset[k] = static_cast<C>(line[kAxes]);
               for (int axis = 1; axis < kAxes; ++axis)

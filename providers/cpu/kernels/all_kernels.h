@@ -25,6 +25,7 @@ namespace gantry::cpu {
 [[gnu::cold]] sdk::KernelTable conv_integer_kernels();
 [[gnu::cold]] sdk::KernelTable conv_kernels();
 [[gnu::cold]] sdk::KernelTable conv_transpose_kernels();
+[[gnu::cold]] sdk::KernelTable crop_kernels();
 [[gnu::cold]] sdk::KernelTable cumulative_kernels();
 [[gnu::cold]] sdk::KernelTable deform_conv_kernels();
 [[gnu::cold]] sdk::KernelTable dequantize_kernels();
@@ -40,6 +41,7 @@ namespace gantry::cpu {
 [[gnu::cold]] sdk::KernelTable gru_kernels();
 [[gnu::cold]] sdk::KernelTable identity_kernels();
 [[gnu::cold]] sdk::KernelTable image_kernels();
+[[gnu::cold]] sdk::KernelTable inverse_kernels();
 [[gnu::cold]] sdk::KernelTable lrn_kernels();
 [[gnu::cold]] sdk::KernelTable lstm_kernels();
 [[gnu::cold]] sdk::KernelTable matmul_integer_kernels();
@@ -72,6 +74,7 @@ namespace gantry::cpu {
 [[gnu::cold]] sdk::KernelTable softmax_kernels();
 [[gnu::cold]] sdk::KernelTable string_kernels();
 [[gnu::cold]] sdk::KernelTable tfidf_kernels();
+[[gnu::cold]] sdk::KernelTable token_kernels();
 [[gnu::cold]] sdk::KernelTable top_k_kernels();
 [[gnu::cold]] sdk::KernelTable transpose_kernels();
 [[gnu::cold]] sdk::KernelTable unary_kernels();

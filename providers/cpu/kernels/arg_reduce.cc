@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ArgMax and ArgMin: the place of the extreme element along an axis; NaN counts as extreme, as in
+// ArgMax and ArgMin: the index of the extreme element along an axis; NaN counts as extreme, as in
 // numpy.
 #include <gantry/sdk/rows.h>
 
@@ -20,19 +20,6 @@ namespace {
 constexpr int64_t kArgReduceGrain = 16384;
 /// Columns that are compared together where the axis is not the innermost.
 constexpr int64_t kColumns = 128;
-
-struct Greater {
-  template <class C>
-  static bool before(C a, C b) {
-    return a > b;
-  }
-};
-struct Less {
-  template <class C>
-  static bool before(C a, C b) {
-    return a < b;
-  }
-};
 
 template <class Order>
 class ArgReduce final : public NodeKernel {
@@ -72,37 +59,36 @@ class ArgReduce final : public NodeKernel {
     int64_t inner;
   };
 
-  /// Whether `x` takes the place of `best`, which stands before it. Without branches, so that loops
+  /// Whether `x` replaces `best`, which stands before it. Without branches, so that loops
   /// over it become vectors.
   template <bool kLast, class C>
   static bool replaces(C x, C best) {
     const int is_nan = static_cast<int>(x != x);
     const int was_number = static_cast<int>(best == best);
-    if constexpr (kLast)
-      return (is_nan | (was_number & static_cast<int>(!Order::before(best, x)))) != 0;
-    return ((is_nan | static_cast<int>(Order::before(x, best))) & was_number) != 0;
+    if constexpr (kLast) return (is_nan | (was_number & static_cast<int>(!Order()(best, x)))) != 0;
+    return ((is_nan | static_cast<int>(Order()(x, best))) & was_number) != 0;
   }
 
   /// Places are counted in a type as wide as the elements where it is enough.
   template <class C>
-  using Place = std::conditional_t<sizeof(C) <= 4, int32_t, int64_t>;
+  using Index = std::conditional_t<sizeof(C) <= 4, int32_t, int64_t>;
 
   /// For each of `width` columns the best of rows [0, extent), `step` apart.
   template <bool kLast, class T, class C>
   static void scan(const T* source, int64_t extent, int64_t step, int64_t width, C* __restrict best,
-                   Place<C>* __restrict place) {
+                   Index<C>* __restrict index) {
     for (int64_t k = 0; k < width; ++k) {
       best[k] = static_cast<C>(source[k]);
-      place[k] = 0;
+      index[k] = 0;
     }
     for (int64_t n = 1; n < extent; ++n) {
       source += step;
-      const auto at = static_cast<Place<C>>(n);
+      const auto at = static_cast<Index<C>>(n);
       for (int64_t k = 0; k < width; ++k) {
         const auto value = static_cast<C>(source[k]);
         const bool is_better = replaces<kLast>(value, best[k]);
         best[k] = is_better ? value : best[k];
-        place[k] = is_better ? at : place[k];
+        index[k] = is_better ? at : index[k];
       }
     }
   }
@@ -133,13 +119,13 @@ class ArgReduce final : public NodeKernel {
         std::max<int64_t>(1, kArgReduceGrain / (lines.extent * std::min(kColumns, lines.inner)));
     call.parallel_for(lines.outer * blocks, grain, [&](int64_t begin, int64_t end) {
       C best[kColumns];
-      Place<C> place[kColumns];
+      Index<C> index[kColumns];
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % blocks * kColumns;
         const int64_t count = std::min(kColumns, lines.inner - first);
         scan<kLast>(x + i / blocks * lines.extent * lines.inner + first, lines.extent, lines.inner,
-                    count, best, place);
-        std::copy_n(place, count, y + i / blocks * lines.inner + first);
+                    count, best, index);
+        std::copy_n(index, count, y + i / blocks * lines.inner + first);
       }
     });
   }
@@ -150,19 +136,19 @@ class ArgReduce final : public NodeKernel {
     using C = Compute<T>;
     constexpr int64_t kLanes = 16;
     C best[kLanes];
-    Place<C> place[kLanes];
+    Index<C> index[kLanes];
     const int64_t lanes = extent >= 2 * kLanes ? kLanes : 1;
     const int64_t rows = extent / lanes;
-    scan<kLast>(x, rows, lanes, lanes, best, place);
+    scan<kLast>(x, rows, lanes, lanes, best, index);
     C winner = best[0];
-    int64_t at = place[0] * lanes;
+    int64_t at = index[0] * lanes;
     for (int64_t lane = 1; lane < lanes; ++lane)
-      challenge<kLast>(best[lane], place[lane] * lanes + lane, winner, at);
+      challenge<kLast>(best[lane], index[lane] * lanes + lane, winner, at);
     for (int64_t i = rows * lanes; i < extent; ++i)
       challenge<kLast>(static_cast<C>(x[i]), i, winner, at);
     return at;
   }
-  /// `x` of place `from` against the winner so far, which may stand before or after it.
+  /// `x` of index `from` against the winner so far, which may stand before or after it.
   template <bool kLast, class C>
   static void challenge(C x, int64_t from, C& winner, int64_t& at) {
     const bool is_equal = x == winner || (x != x && winner != winner);
@@ -178,8 +164,8 @@ class ArgReduce final : public NodeKernel {
 };
 
 constexpr sdk::KernelRow kArgReduceRows[] = {
-    {"ArgMax", 1, sdk::kLatest, sdk::kNumbers, sdk::make<ArgReduce<Greater>>},
-    {"ArgMin", 1, sdk::kLatest, sdk::kNumbers, sdk::make<ArgReduce<Less>>},
+    {"ArgMax", 1, sdk::kLatest, sdk::kNumbers, sdk::make<ArgReduce<std::greater<>>>},
+    {"ArgMin", 1, sdk::kLatest, sdk::kNumbers, sdk::make<ArgReduce<std::less<>>>},
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
 #include "kernels/blas.h"
+#include "kernels/convert.h"
 #include "kernels/row_math.h"
 #include "node_kernel.h"
 #include "strided_copy.h"
@@ -194,19 +195,6 @@ class Attention final : public NodeKernel {
     return target;
   }
 
-  template <class T>
-  static const Compute<T>* widened_array(sdk::Call& call, const T* source, int64_t count) {
-    if constexpr (std::is_same_v<T, Compute<T>>) {
-      return source;
-    } else {
-      auto* target = call.scratch<Compute<T>>(count);
-      call.parallel_for(count, kConvertGrain, [&](int64_t begin, int64_t end) {
-        widen<T>(source + begin, target + begin, end - begin);
-      });
-      return target;
-    }
-  }
-
   template <class C>
   Bias<C> read_bias(sdk::Call& call, const Heads& q, int64_t keys) const {
     Bias<C> bias;
@@ -282,7 +270,7 @@ class Attention final : public NodeKernel {
   void compute(sdk::Call& call, const Heads& q, const Heads& k, const Heads& v, const T* keys,
                const T* values, gantry_tensor& output) const {
     using C = Compute<T>;
-    check_product(kBlock, k.length, std::max(k.width, v.width), label());
+    check_gemm(kBlock, k.length, std::max(k.width, v.width), label());
     Heads y = Heads::dense(q.batch, q.heads, q.length, v.width);
     if (call.shape(kQ).rank == 3) {
       y.row_stride = q.heads * v.width;
@@ -296,8 +284,8 @@ class Attention final : public NodeKernel {
                              v,
                              y,
                              widened<T>(call, call.input(kQ)),
-                             widened_array(call, keys, k.batch * k.heads * k.length * k.width),
-                             widened_array(call, values, v.batch * v.heads * v.length * v.width),
+                             widened<T>(call, keys, k.batch * k.heads * k.length * k.width),
+                             widened<T>(call, values, v.batch * v.heads * v.length * v.width),
                              wide_output<T>(call, output),
                              read_bias<C>(call, q, k.length),
                              call.has_input(kLengths) ? call.data<int64_t>(kLengths) : nullptr,
@@ -307,7 +295,7 @@ class Attention final : public NodeKernel {
     const int64_t units = q.batch * q.heads * blocks;
     const int64_t rows = std::min(q.length, kBlock);
     const int64_t work = std::max<int64_t>(rows * k.length * (k.width + v.width), 1);
-    const int64_t grain = std::max<int64_t>(1, kProductGrain / work);
+    const int64_t grain = std::max<int64_t>(1, kGemmGrain / work);
     const int64_t parts = std::clamp<int64_t>(units / grain, 1, call.thread_count());
     auto* memory = call.scratch<C>(parts * rows * k.length);
     call.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
@@ -343,34 +331,34 @@ class Attention final : public NodeKernel {
       }
       return;
     }
-    Product<C> product;
-    product.transpose_b = true;
-    product.m = rows;
-    product.n = seen;
-    product.k = all.q.width;
-    product.alpha = all.factor;
-    product.a = all.q_data + all.q.offset(b, h) + first * all.q.row_stride;
-    product.lda = std::max<int64_t>(all.q.row_stride, 1);
-    product.b = all.k_data + all.k.offset(b, kv);
-    product.ldb = std::max<int64_t>(all.k.row_stride, 1);
-    product.c = scores;
-    product.ldc = seen;
-    multiply_serial(product);
+    GemmArgs<C> scores_args;
+    scores_args.transpose_b = true;
+    scores_args.m = rows;
+    scores_args.n = seen;
+    scores_args.k = all.q.width;
+    scores_args.alpha = all.factor;
+    scores_args.a = all.q_data + all.q.offset(b, h) + first * all.q.row_stride;
+    scores_args.lda = std::max<int64_t>(all.q.row_stride, 1);
+    scores_args.b = all.k_data + all.k.offset(b, kv);
+    scores_args.ldb = std::max<int64_t>(all.k.row_stride, 1);
+    scores_args.c = scores;
+    scores_args.ldc = seen;
+    gemm_serial(scores_args);
     for (int64_t i = 0; i < rows; ++i) {
       const C* added = all.bias.data ? all.bias.row(b, h, first + i) : nullptr;
       softmax(scores + i * seen, seen, visible(first + i, offset, count), added);
     }
-    Product<C> weighted;
-    weighted.m = rows;
-    weighted.n = all.v.width;
-    weighted.k = seen;
-    weighted.a = scores;
-    weighted.lda = seen;
-    weighted.b = all.v_data + all.v.offset(b, kv);
-    weighted.ldb = std::max<int64_t>(all.v.row_stride, 1);
-    weighted.c = target;
-    weighted.ldc = std::max<int64_t>(all.y.row_stride, 1);
-    multiply_serial(weighted);
+    GemmArgs<C> values_args;
+    values_args.m = rows;
+    values_args.n = all.v.width;
+    values_args.k = seen;
+    values_args.a = scores;
+    values_args.lda = seen;
+    values_args.b = all.v_data + all.v.offset(b, kv);
+    values_args.ldb = std::max<int64_t>(all.v.row_stride, 1);
+    values_args.c = target;
+    values_args.ldc = std::max<int64_t>(all.y.row_stride, 1);
+    gemm_serial(values_args);
   }
 
   /// In place; what lies outside of `range` or is masked by -infinity becomes 0, as does a row of

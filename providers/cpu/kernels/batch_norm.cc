@@ -11,7 +11,7 @@
 
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
-#include "kernels/blas.h"
+#include "kernels/convert.h"
 #include "kernels/row_math.h"
 #include "node_kernel.h"
 
@@ -75,24 +75,12 @@ class BatchNorm final : public NodeKernel {
   }
 
   template <class C>
-  static const C* read(sdk::Call& call, int slot, int64_t count) {
-    auto* target = call.scratch<C>(count);
-    dispatch<FloatTypes>(call.input(slot).dtype, [&](auto type) {
-      using T = typename decltype(type)::type;
-      const T* source = call.data<T>(slot);
-      for (int64_t i = 0; i < count; ++i)
-        target[i] = static_cast<C>(static_cast<Compute<T>>(source[i]));
-    });
-    return target;
-  }
-
-  template <class C>
   void run_in(sdk::Call& call, const Layout& layout, gantry_tensor& output) const {
     const int64_t channels = layout.channels;
-    const C* scale = read<C>(call, 1, channels);
-    const C* bias = read<C>(call, 2, channels);
-    const C* mean = read<C>(call, 3, channels);
-    const C* variance = read<C>(call, 4, channels);
+    const C* scale = read_as<FloatTypes, C>(call, 1);
+    const C* bias = read_as<FloatTypes, C>(call, 2);
+    const C* mean = read_as<FloatTypes, C>(call, 3);
+    const C* variance = read_as<FloatTypes, C>(call, 4);
     if (rules_.is_training) {
       auto* batch_mean = call.scratch<C>(channels);
       auto* batch_variance = call.scratch<C>(channels);

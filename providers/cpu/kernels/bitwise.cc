@@ -1,46 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators on bits and on truth values.
+#include "attributes.h"
 #include "kernels/all_kernels.h"
 #include "kernels/elementwise.h"
 
 namespace gantry::cpu {
 namespace {
 
-struct BitwiseAnd {
-  template <class T>
-  T operator()(T a, T b) const {
-    return static_cast<T>(a & b);
-  }
-};
-struct BitwiseOr {
-  template <class T>
-  T operator()(T a, T b) const {
-    return static_cast<T>(a | b);
-  }
-};
-struct BitwiseXor {
-  template <class T>
-  T operator()(T a, T b) const {
-    return static_cast<T>(a ^ b);
-  }
-};
-struct BitwiseNot {
-  template <class T>
-  T operator()(T x) const {
-    return static_cast<T>(~x);
-  }
-};
+using BitwiseAnd = std::bit_and<>;
+using BitwiseOr = std::bit_or<>;
+using BitwiseXor = std::bit_xor<>;
+using BitwiseNot = std::bit_not<>;
 
 /// Shifts by too many bits, or by a negative number of them, leave only what the sign fills in.
 struct BitShift {
-  explicit BitShift(const sdk::NodeView& node) {
-    const std::string direction = node.get_string("direction", "");
-    if (direction != "LEFT" && direction != "RIGHT") {
-      node.fail(GANTRY_INVALID_MODEL,
-                "attribute direction is \"" + direction + "\", must be \"LEFT\" or \"RIGHT\"");
-    }
-    is_left = direction == "LEFT";
-  }
+  explicit BitShift(const sdk::NodeView& node)
+      : is_left(read_choice(node, "direction", "", {"LEFT", "RIGHT"}) == 0) {}
+
   template <class T>
   T operator()(T x, T amount) const {
     constexpr auto kBits = static_cast<uint64_t>(8 * sizeof(T));
@@ -53,18 +29,11 @@ struct BitShift {
   bool is_left;
 };
 
-struct And {
-  bool operator()(bool a, bool b) const { return a & b; }
-};
-struct Or {
-  bool operator()(bool a, bool b) const { return a | b; }
-};
-struct Xor {
-  bool operator()(bool a, bool b) const { return a != b; }
-};
-struct Not {
-  bool operator()(bool x) const { return !x; }
-};
+// Without the branches of && and ||, so that loops over them become vectors.
+using And = std::bit_and<>;
+using Or = std::bit_or<>;
+using Xor = std::not_equal_to<>;
+using Not = std::logical_not<>;
 
 using Truth = TypeList<Boolean>;
 template <class Op>

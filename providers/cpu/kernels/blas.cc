@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/blas.h"
 
+#include <gantry/sdk/mutex.h>
+
 #include <cblas.h>
-#include <condition_variable>
 #include <limits>
-#include <mutex>
 #include <string>
 
 // OpenBLAS's build without threads takes its working buffers from a table without a lock, so that
@@ -21,9 +21,9 @@ void __wrap_blas_memory_free(void* buffer);
 namespace {
 
 struct BufferTable {
-  std::mutex mutex;
-  std::condition_variable freed;
-  int used = 0;
+  gantry::sdk::Mutex mutex;
+  gantry::sdk::CondVar freed;
+  int used GANTRY_GUARDED_BY(mutex) = 0;
 };
 /// The library ends the process when its table of 128 buffers is full; no call takes more than one.
 constexpr int kMostBuffers = 120;
@@ -37,8 +37,8 @@ BufferTable& buffer_table() {
 
 void* __wrap_blas_memory_alloc(int kind) {
   BufferTable& table = buffer_table();
-  std::unique_lock lock(table.mutex);
-  table.freed.wait(lock, [&] { return table.used < kMostBuffers; });
+  const gantry::sdk::MutexLock lock(table.mutex);
+  while (table.used >= kMostBuffers) table.freed.wait(table.mutex);
   ++table.used;
   return __real_blas_memory_alloc(kind);
 }
@@ -46,7 +46,7 @@ void* __wrap_blas_memory_alloc(int kind) {
 void __wrap_blas_memory_free(void* buffer) {
   BufferTable& table = buffer_table();
   {
-    const std::lock_guard lock(table.mutex);
+    const gantry::sdk::MutexLock lock(table.mutex);
     __real_blas_memory_free(buffer);
     --table.used;
   }
@@ -58,17 +58,25 @@ namespace {
 
 blasint narrow_int(int64_t value) { return static_cast<blasint>(value); }
 
-void call_gemm(const Product<float>& p, CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b) {
-  cblas_sgemm(CblasRowMajor, a, b, narrow_int(p.m), narrow_int(p.n), narrow_int(p.k), p.alpha, p.a,
-              narrow_int(p.lda), p.b, narrow_int(p.ldb), p.beta, p.c, narrow_int(p.ldc));
+/// `s` for float, `d` for double.
+template <class T, class Single, class Double>
+auto blas_function(Single s, Double d) {
+  if constexpr (std::is_same_v<T, float>) {
+    return s;
+  } else {
+    return d;
+  }
 }
-void call_gemm(const Product<double>& p, CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b) {
-  cblas_dgemm(CblasRowMajor, a, b, narrow_int(p.m), narrow_int(p.n), narrow_int(p.k), p.alpha, p.a,
-              narrow_int(p.lda), p.b, narrow_int(p.ldb), p.beta, p.c, narrow_int(p.ldc));
+
+template <class T>
+void call_gemm(const GemmArgs<T>& p, CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b) {
+  blas_function<T>(cblas_sgemm, cblas_dgemm)(CblasRowMajor, a, b, narrow_int(p.m), narrow_int(p.n),
+                                             narrow_int(p.k), p.alpha, p.a, narrow_int(p.lda), p.b,
+                                             narrow_int(p.ldb), p.beta, p.c, narrow_int(p.ldc));
 }
 
 /// y[count] = alpha matrix x + beta y for a matrix of `rows` x `columns` as it is stored.
-struct VectorProduct {
+struct GemvArgs {
   bool transpose;
   int64_t rows;
   int64_t columns;
@@ -76,22 +84,17 @@ struct VectorProduct {
   int64_t x_step;
   int64_t y_step;
 };
-void call_gemv(const VectorProduct& v, float alpha, const float* matrix, const float* x, float beta,
-               float* y) {
-  cblas_sgemv(CblasRowMajor, v.transpose ? CblasTrans : CblasNoTrans, narrow_int(v.rows),
-              narrow_int(v.columns), alpha, matrix, narrow_int(v.ld), x, narrow_int(v.x_step), beta,
-              y, narrow_int(v.y_step));
-}
-void call_gemv(const VectorProduct& v, double alpha, const double* matrix, const double* x,
-               double beta, double* y) {
-  cblas_dgemv(CblasRowMajor, v.transpose ? CblasTrans : CblasNoTrans, narrow_int(v.rows),
-              narrow_int(v.columns), alpha, matrix, narrow_int(v.ld), x, narrow_int(v.x_step), beta,
-              y, narrow_int(v.y_step));
+template <class T>
+void call_gemv(const GemvArgs& v, T alpha, const T* matrix, const T* x, T beta, T* y) {
+  blas_function<T>(cblas_sgemv, cblas_dgemv)(CblasRowMajor, v.transpose ? CblasTrans : CblasNoTrans,
+                                             narrow_int(v.rows), narrow_int(v.columns), alpha,
+                                             matrix, narrow_int(v.ld), x, narrow_int(v.x_step),
+                                             beta, y, narrow_int(v.y_step));
 }
 
 /// OpenBLAS's GEMM does not hand products with one row or column to its much faster GEMV.
 template <class T>
-void multiply_floats(const Product<T>& p) {
+void float_gemm(const GemmArgs<T>& p) {
   if (p.m == 0 || p.n == 0) return;
   if (p.k == 0) {
     for (int64_t i = 0; i < p.m; ++i) {
@@ -102,13 +105,13 @@ void multiply_floats(const Product<T>& p) {
   }
   if (p.m == 1) {
     const int64_t a_step = p.transpose_a ? p.lda : 1;
-    const VectorProduct v = {
+    const GemvArgs v = {
         !p.transpose_b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb, a_step, 1};
     return call_gemv(v, p.alpha, p.b, p.a, p.beta, p.c);
   }
   if (p.n == 1) {
     const int64_t b_step = p.transpose_b ? 1 : p.ldb;
-    const VectorProduct v = {
+    const GemvArgs v = {
         p.transpose_a, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda, b_step, p.ldc};
     return call_gemv(v, p.alpha, p.a, p.b, p.beta, p.c);
   }
@@ -126,7 +129,7 @@ T load(const T* source) {
 /// Sums wrap around, so that signed types are computed as unsigned ones. Rows of b are read in turn
 /// and a block of them stays in the cache while all rows of c use it.
 template <class T>
-void multiply_integers(const Product<T>& p) {
+void integer_gemm(const GemmArgs<T>& p) {
   using U = std::make_unsigned_t<T>;
   for (int64_t i = 0; i < p.m; ++i) {
     for (int64_t j = 0; j < p.n; ++j) {
@@ -164,14 +167,22 @@ void multiply_integers(const Product<T>& p) {
 
 }  // namespace
 
-void multiply_serial(const Product<float>& product) { multiply_floats(product); }
-void multiply_serial(const Product<double>& product) { multiply_floats(product); }
-void multiply_serial(const Product<int32_t>& product) { multiply_integers(product); }
-void multiply_serial(const Product<int64_t>& product) { multiply_integers(product); }
-void multiply_serial(const Product<uint32_t>& product) { multiply_integers(product); }
-void multiply_serial(const Product<uint64_t>& product) { multiply_integers(product); }
+template <class T>
+void gemm_serial(const GemmArgs<T>& args) {
+  if constexpr (std::is_integral_v<T>) {
+    integer_gemm(args);
+  } else {
+    float_gemm(args);
+  }
+}
+template void gemm_serial(const GemmArgs<float>&);
+template void gemm_serial(const GemmArgs<double>&);
+template void gemm_serial(const GemmArgs<int32_t>&);
+template void gemm_serial(const GemmArgs<int64_t>&);
+template void gemm_serial(const GemmArgs<uint32_t>&);
+template void gemm_serial(const GemmArgs<uint64_t>&);
 
-void check_product(int64_t m, int64_t n, int64_t k, const std::string& label) {
+void check_gemm(int64_t m, int64_t n, int64_t k, const std::string& label) {
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   if (m <= kMost && n <= kMost && k <= kMost) return;
   throw sdk::Error(GANTRY_INVALID_ARGUMENT, label + ": the product of a [" + std::to_string(m) +

@@ -6,13 +6,14 @@
 #include <array>
 #include <cstring>
 
+#include "attributes.h"
 #include "float6.h"
 #include "kernels/all_kernels.h"
 #include "kernels/cast_text.h"
 #include "kernels/elementwise.h"
 #include "kernels/integer_math.h"
 #include "kernels/integer_vectors.h"
-#include "strings.h"
+#include "values.h"
 
 namespace gantry::cpu {
 namespace {
@@ -188,9 +189,9 @@ bool is_common(uint32_t dtype) { return sdk::dtype_bit(dtype) & dtype_set(Common
 template <class From, class To>
 void convert_plain(const From* source, To* target, int64_t count) {
   if constexpr (std::is_same_v<From, Float16> && std::is_same_v<To, float>) {
-    widen_elements(source, target, count);
+    widen<From>(source, target, count);
   } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, Float16>) {
-    narrow_elements(source, target, count);
+    narrow<To>(source, target, count);
   } else if constexpr (std::is_same_v<From, float> && kIsByte<To>) {
     simd::to_bytes(source, reinterpret_cast<uint8_t*>(target), count);
   } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, int64_t>) {
@@ -221,15 +222,8 @@ class CastKernel : public NodeKernel {
  protected:
   explicit CastKernel(const sdk::NodeView& node) : NodeKernel(node) {
     rules_.saturate = node.get_int("saturate", 1) != 0;
-    const std::string round = node.get_string("round_mode", "up");
-    if (round == "down") {
-      rules_.round = Float8E8M0::Round::kDown;
-    } else if (round == "nearest") {
-      rules_.round = Float8E8M0::Round::kNearest;
-    } else if (round != "up") {
-      node.fail(GANTRY_INVALID_MODEL,
-                "attribute round_mode is \"" + round + "\", must be up, down or nearest");
-    }
+    rules_.round =
+        read_choice<Float8E8M0::Round>(node, "round_mode", "up", {"up", "down", "nearest"});
   }
 
   void cast(sdk::Call& call, uint32_t to) const {
@@ -321,14 +315,10 @@ class CastKernel : public NodeKernel {
 
 /// Version 1 names the type by a text, later ones by its number.
 uint32_t type_from_name(const sdk::NodeView& node) {
-  constexpr std::string_view kNames[] = {"UNDEFINED", "FLOAT",  "UINT8",  "INT8",   "UINT16",
-                                         "INT16",     "INT32",  "INT64",  "STRING", "BOOL",
-                                         "FLOAT16",   "DOUBLE", "UINT32", "UINT64"};
-  const std::string name = node.get_string("to", "");
-  for (uint32_t dtype = 1; dtype < std::size(kNames); ++dtype) {
-    if (name == kNames[dtype]) return dtype;
-  }
-  node.fail(GANTRY_INVALID_MODEL, "attribute to is \"" + name + "\", which is no element type");
+  const int index = read_choice(node, "to", "",
+                                {"FLOAT", "UINT8", "INT8", "UINT16", "INT16", "INT32", "INT64",
+                                 "STRING", "BOOL", "FLOAT16", "DOUBLE", "UINT32", "UINT64"});
+  return static_cast<uint32_t>(index) + GANTRY_FLOAT;
 }
 
 template <bool kIsVersion1>

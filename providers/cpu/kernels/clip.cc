@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clip: bounds from attributes below version 11, from optional inputs since then.
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -92,7 +93,7 @@ class ClipByInputs final : public NodeKernel {
     if constexpr (std::is_same_v<T, Float16>) {
       return 65504.0F;
     } else if constexpr (std::is_same_v<T, BFloat16>) {
-      return static_cast<float>(BFloat16::from_bits(0x7F7F));
+      return static_cast<float>(std::bit_cast<BFloat16>(uint16_t{0x7F7F}));
     } else {
       return std::numeric_limits<T>::max();
     }

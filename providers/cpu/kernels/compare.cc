@@ -1,44 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Comparisons of two inputs, of texts too.
+#include <functional>
 #include <string_view>
 
 #include "kernels/all_kernels.h"
 #include "kernels/elementwise.h"
-#include "strings.h"
+#include "values.h"
 
 namespace gantry::cpu {
 namespace {
 
-struct Equal {
-  template <class T>
-  bool operator()(T a, T b) const {
-    return a == b;
-  }
-};
-struct Less {
-  template <class T>
-  bool operator()(T a, T b) const {
-    return a < b;
-  }
-};
-struct LessOrEqual {
-  template <class T>
-  bool operator()(T a, T b) const {
-    return a <= b;
-  }
-};
-struct Greater {
-  template <class T>
-  bool operator()(T a, T b) const {
-    return a > b;
-  }
-};
-struct GreaterOrEqual {
-  template <class T>
-  bool operator()(T a, T b) const {
-    return a >= b;
-  }
-};
+using Equal = std::equal_to<>;
+using Less = std::less<>;
+using LessOrEqual = std::less_equal<>;
+using Greater = std::greater<>;
+using GreaterOrEqual = std::greater_equal<>;
 
 class EqualStrings final : public NodeKernel {
  public:

@@ -42,24 +42,16 @@ class Constant final : public NodeKernel {
     node.fail(GANTRY_UNSUPPORTED, "there is no attribute that holds a dense value");
   }
 
-  static OwnedValue create(const gantry_host* host, uint32_t dtype, sdk::Shape shape,
-                           gantry_tensor*& tensor) {
-    gantry_value* value = nullptr;
-    sdk::check(host, host->value_create_tensor(dtype, static_cast<uint32_t>(shape.rank), shape.data,
-                                               &value, &tensor));
-    return {host, value};
-  }
   static OwnedValue copy(const gantry_host* host, const gantry_value* source) {
     const gantry_tensor& from = *host->value_tensor(source);
-    gantry_tensor* to = nullptr;
-    OwnedValue value = create(host, from.dtype, sdk::Shape(from), to);
     if (from.dtype == GANTRY_STRING) {
-      for (int64_t i = 0; i < sdk::Shape(from).element_count(); ++i) {
-        set_string(host, value.get(), i, string_at(host, source, i));
-      }
-    } else if (from.size_bytes > 0) {
-      std::memcpy(to->data, from.data, from.size_bytes);
+      return create_string_tensor(host, sdk::Shape(from), [&](int64_t i) {
+        return sdk::to_view(string_at(host, source, i));
+      });
     }
+    gantry_tensor* to = nullptr;
+    OwnedValue value = create_tensor(host, from.dtype, sdk::Shape(from), to);
+    if (from.size_bytes > 0) std::memcpy(to->data, from.data, from.size_bytes);
     return value;
   }
   template <class T>
@@ -67,18 +59,16 @@ class Constant final : public NodeKernel {
                             bool is_scalar) {
     const auto count = static_cast<int64_t>(values.size());
     gantry_tensor* tensor = nullptr;
-    OwnedValue value = create(node.host(), dtype, {&count, is_scalar ? 0 : 1}, tensor);
+    OwnedValue value = create_tensor(node.host(), dtype, {&count, is_scalar ? 0 : 1}, tensor);
     std::copy(values.begin(), values.end(), static_cast<T*>(tensor->data));
     return value;
   }
   static OwnedValue texts(const sdk::NodeView& node, const std::vector<std::string>& values,
                           bool is_scalar) {
     const auto count = static_cast<int64_t>(values.size());
-    OwnedValue value = create_string_tensor(node.host(), {&count, is_scalar ? 0 : 1});
-    for (int64_t i = 0; i < count; ++i) {
-      set_string(node.host(), value.get(), i, sdk::to_str(values[static_cast<size_t>(i)]));
-    }
-    return value;
+    return create_string_tensor(node.host(), {&count, is_scalar ? 0 : 1}, [&](int64_t i) {
+      return std::string_view(values[static_cast<size_t>(i)]);
+    });
   }
 
   OwnedValue value_;

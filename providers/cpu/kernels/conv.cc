@@ -10,6 +10,7 @@
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
 #include "kernels/blas.h"
+#include "kernels/convert.h"
 #include "kernels/convolution.h"
 #include "kernels/row_math.h"
 #include "kernels/window.h"

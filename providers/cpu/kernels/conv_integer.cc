@@ -71,9 +71,9 @@ class CentredFilters {
   bool are_exact_;
 };
 
-class IntegerConvolution : public ConvKernel {
+class QuantizedConvolution : public ConvKernel {
  protected:
-  explicit IntegerConvolution(const sdk::NodeView& node) : ConvKernel(node) {}
+  explicit QuantizedConvolution(const sdk::NodeView& node) : ConvKernel(node) {}
 
   /// Where the operands are.
   struct Slots {
@@ -139,9 +139,9 @@ class IntegerConvolution : public ConvKernel {
   }
 };
 
-class ConvInteger final : public IntegerConvolution {
+class ConvInteger final : public QuantizedConvolution {
  public:
-  explicit ConvInteger(const sdk::NodeView& node) : IntegerConvolution(node) {}
+  explicit ConvInteger(const sdk::NodeView& node) : QuantizedConvolution(node) {}
 
   void run(sdk::Call& call) const override {
     ConvShape shape = resolve(call, 0, 1);
@@ -162,9 +162,9 @@ class ConvInteger final : public IntegerConvolution {
   }
 };
 
-class QLinearConv final : public IntegerConvolution {
+class QLinearConv final : public QuantizedConvolution {
  public:
-  explicit QLinearConv(const sdk::NodeView& node) : IntegerConvolution(node) {}
+  explicit QLinearConv(const sdk::NodeView& node) : QuantizedConvolution(node) {}
 
   void run(sdk::Call& call) const override {
     ConvShape shape = resolve(call, 0, 3);

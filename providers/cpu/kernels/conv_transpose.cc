@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ConvTranspose: for some output channels at a time, a matrix product gives what every input
-// contributes to each tap, and the taps are added up at their places. 16-bit floats are computed in
+// contributes to each tap, and the taps are added up in the output. 16-bit floats are computed in
 // f32.
 #include <gantry/sdk/rows.h>
 
@@ -12,6 +12,7 @@
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
 #include "kernels/blas.h"
+#include "kernels/convert.h"
 #include "kernels/window.h"
 #include "node_kernel.h"
 
@@ -69,7 +70,7 @@ class ConvTranspose final : public NodeKernel {
     shape.in_plane = count_of({x.data + 2, x.rank - 2});
     shape.out_plane = count_of({extents.data() + 2, extents.rank() - 2});
     const int64_t rows = count_of({call.shape(1).data + 1, call.shape(1).rank - 1});
-    check_product(rows, shape.in_plane, shape.channels, label());
+    check_gemm(rows, shape.in_plane, shape.channels, label());
     dispatch<FloatTypes>(
         dtype, [&](auto type) { compute<typename decltype(type)::type>(call, shape, output); });
   }
@@ -148,12 +149,12 @@ class ConvTranspose final : public NodeKernel {
     const size_t rank =
         attributes_.kernel.empty() ? output_shape_.size() : attributes_.kernel.size();
     const size_t skipped = output_shape_.size() == rank + 2 ? 2 : 0;
-    const size_t place = static_cast<size_t>(index) + skipped;
-    if (place >= output_shape_.size()) {
+    const size_t entry = static_cast<size_t>(index) + skipped;
+    if (entry >= output_shape_.size()) {
       fail("attribute output_shape has " + std::to_string(output_shape_.size()) +
            " numbers, expected one for each axis");
     }
-    return output_shape_[place];
+    return output_shape_[entry];
   }
 
   template <class T>
@@ -175,7 +176,7 @@ class ConvTranspose final : public NodeKernel {
     const int64_t blocks = (shape.features + block - 1) / block;
     const int64_t units = planes * blocks;
     const int64_t work = shape.channels * block * taps * shape.in_plane;
-    const int64_t parts = work * units < 2 * kProductGrain ? 1 : std::min(threads, units);
+    const int64_t parts = work * units < 2 * kGemmGrain ? 1 : std::min(threads, units);
     const int64_t tile = block * taps * shape.in_plane;
     C* tiles = call.scratch<C>(parts * tile);
     call.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
@@ -196,19 +197,19 @@ class ConvTranspose final : public NodeKernel {
     narrow<T>(call, y, output);
   }
 
-  /// tile[(feature, tap), place] = sum over channels of w[channel, feature, tap] x[channel, place]
+  /// tile[(feature, tap), pixel] = sum over channels of w[channel, feature, tap] x[channel, pixel]
   template <class C>
   static void contribute(const Deconvolution& shape, const C* x, const C* w, int64_t plane,
                          int64_t first, int64_t last, C* tile) {
     const int64_t taps = shape.window.kernel_count();
     const int64_t row = shape.features * taps;
     const int64_t group = plane % shape.groups;
-    Product<C> product = dense_product<C>((last - first) * taps, shape.in_plane, shape.channels,
-                                          w + group * shape.channels * row + first * taps,
-                                          x + plane * shape.channels * shape.in_plane, tile);
-    product.transpose_a = true;
-    product.lda = row;
-    multiply_serial(product);
+    GemmArgs<C> args = dense_gemm<C>((last - first) * taps, shape.in_plane, shape.channels,
+                                     w + group * shape.channels * row + first * taps,
+                                     x + plane * shape.channels * shape.in_plane, tile);
+    args.transpose_a = true;
+    args.lda = row;
+    gemm_serial(args);
   }
 
   template <class C>

@@ -118,9 +118,8 @@ class Convolution {
     const int64_t planes = shape_.batch * shape_.groups;
     const int64_t depth = std::max<int64_t>(shape_.depth(), 1);
     const int64_t work = planes * shape_.features * shape_.out_plane * depth;
-    const int64_t threads = work < 2 * kProductGrain
-                                ? 1
-                                : std::min<int64_t>(call_.thread_count(), work / kProductGrain);
+    const int64_t threads =
+        work < 2 * kGemmGrain ? 1 : std::min<int64_t>(call_.thread_count(), work / kGemmGrain);
     tile_ = pointwise_ ? shape_.out_plane : std::max(kLeastTile, kTileElements / depth);
     int64_t tiles = count_of_tiles();
     if (planes * tiles % threads != 0 && planes * tiles < 8 * threads) {
@@ -151,7 +150,7 @@ class Convolution {
         const int64_t p0 = unit % tiles * tile_;
         const int64_t p1 = std::min(p0 + tile_, shape_.out_plane);
         if (!pointwise_) gather_windows(shape_, input(plane), 0, shape_.depth(), p0, p1, own);
-        multiply_biased(product(plane, p0, p1, own), plane, 0, shape_.features);
+        gemm_biased(gemm_args(plane, p0, p1, own), plane, 0, shape_.features);
       }
     });
   }
@@ -168,11 +167,11 @@ class Convolution {
             gather_windows(shape_, input(plane), begin, end, p0, p1, gathered + begin * (p1 - p0));
           });
         }
-        const Product<T> whole = product(plane, p0, p1, gathered);
+        const GemmArgs<T> whole = gemm_args(plane, p0, p1, gathered);
         call_.parallel_for(threads, 1, [&](int64_t begin, int64_t end) {
           const int64_t first = shape_.features * begin / threads;
           const int64_t last = shape_.features * end / threads;
-          if (first < last) multiply_biased(whole.rows(first, last), plane, first, last);
+          if (first < last) gemm_biased(whole.rows(first, last), plane, first, last);
         });
       }
     }
@@ -183,30 +182,31 @@ class Convolution {
   }
 
   /// features x windows [p0, p1) = weights x gathered
-  [[nodiscard]] Product<T> product(int64_t plane, int64_t p0, int64_t p1, const T* gathered) const {
+  [[nodiscard]] GemmArgs<T> gemm_args(int64_t plane, int64_t p0, int64_t p1,
+                                      const T* gathered) const {
     const int64_t group = plane % shape_.groups;
     const int64_t depth = shape_.depth();
-    Product<T> product;
-    product.m = shape_.features;
-    product.n = p1 - p0;
-    product.k = depth;
-    product.a = w_ + group * shape_.features * depth;
-    product.lda = std::max<int64_t>(depth, 1);
-    product.b = pointwise_ ? input(plane) + p0 : gathered;
-    product.ldb = pointwise_ ? shape_.in_plane : p1 - p0;
-    product.c = y_ + plane * shape_.features * shape_.out_plane + p0;
-    product.ldc = shape_.out_plane;
-    return product;
+    GemmArgs<T> args;
+    args.m = shape_.features;
+    args.n = p1 - p0;
+    args.k = depth;
+    args.a = w_ + group * shape_.features * depth;
+    args.lda = std::max<int64_t>(depth, 1);
+    args.b = pointwise_ ? input(plane) + p0 : gathered;
+    args.ldb = pointwise_ ? shape_.in_plane : p1 - p0;
+    args.c = y_ + plane * shape_.features * shape_.out_plane + p0;
+    args.ldc = shape_.out_plane;
+    return args;
   }
 
-  void multiply_biased(Product<T> product, int64_t plane, int64_t first, int64_t last) const {
+  void gemm_biased(GemmArgs<T> args, int64_t plane, int64_t first, int64_t last) const {
     if (bias_) {
       const T* bias = bias_ + plane % shape_.groups * shape_.features;
       for (int64_t i = first; i < last; ++i)
-        std::fill_n(product.c + (i - first) * product.ldc, product.n, bias[i]);
-      product.beta = T{1};
+        std::fill_n(args.c + (i - first) * args.ldc, args.n, bias[i]);
+      args.beta = T{1};
     }
-    multiply_serial(product);
+    gemm_serial(args);
   }
 
   sdk::Call& call_;
@@ -279,8 +279,7 @@ class ConvKernel : public NodeKernel {
     if (is_empty) return nullptr;
     shape.in_plane = count_of({x.data + 2, x.rank - 2});
     shape.out_plane = shape.window.output_count();
-    check_product(shape.features, std::max(shape.out_plane, shape.in_plane), shape.depth(),
-                  label());
+    check_gemm(shape.features, std::max(shape.out_plane, shape.in_plane), shape.depth(), label());
     return &output;
   }
 

@@ -10,9 +10,11 @@
 #include <string>
 #include <type_traits>
 
+#include "attributes.h"
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
 #include "kernels/blas.h"
+#include "kernels/convert.h"
 #include "kernels/convolution.h"
 #include "kernels/tap_math.h"
 
@@ -27,19 +29,19 @@ constexpr int kBlock = 64;
 constexpr int32_t kOutside = -1;
 
 /// The elements around the moved taps of up to kBlock windows, and their weights; those outside are
-/// left out. A channel's places must fit 32 bits.
+/// left out. A channel's offsets must fit 32 bits.
 template <class C>
 struct Neighbours {
   int count = 0;  // of windows
   int corners = 0;
-  int32_t place[kMaxCorners][kBlock];
+  int32_t offset[kMaxCorners][kBlock];
   C weight[kMaxCorners][kBlock];
   const C* factor = nullptr;  // of each window's whole tap; null: 1
 
   void begin(int windows) {
     count = windows;
     corners = 1;
-    std::fill_n(place[0], count, 0);
+    std::fill_n(offset[0], count, 0);
     std::fill_n(weight[0], count, C{1});
   }
 
@@ -54,10 +56,10 @@ struct Neighbours {
       const bool has_low = is_near && low >= 0;
       const bool has_high = is_near && low < extent - 1;
       for (int k = 0; k < corners; ++k) {
-        const int32_t before = place[k][j];
+        const int32_t before = offset[k][j];
         const int32_t first = before * extent + low;
-        place[k][j] = has_low && before != kOutside ? first : kOutside;
-        place[corners + k][j] = has_high && before != kOutside ? first + 1 : kOutside;
+        offset[k][j] = has_low && before != kOutside ? first : kOutside;
+        offset[corners + k][j] = has_high && before != kOutside ? first + 1 : kOutside;
         weight[corners + k][j] = weight[k][j] * t;
         weight[k][j] *= C{1} - t;
       }
@@ -68,12 +70,12 @@ struct Neighbours {
   /// What the taps see of one channel.
   void read(const C* channel, C* row) const {
     if constexpr (std::is_same_v<C, float>) {
-      simd::sum_taps(channel, {place[0], weight[0], kBlock, corners}, row, count);
+      simd::sum_taps(channel, {offset[0], weight[0], kBlock, corners}, row, count);
     } else {
       for (int j = 0; j < count; ++j) {
         row[j] = C{0};
         for (int k = 0; k < corners; ++k) {
-          if (place[k][j] != kOutside) row[j] += weight[k][j] * channel[place[k][j]];
+          if (offset[k][j] != kOutside) row[j] += weight[k][j] * channel[offset[k][j]];
         }
       }
     }
@@ -84,12 +86,7 @@ struct Neighbours {
 class DeformConv final : public ConvKernel {
  public:
   explicit DeformConv(const sdk::NodeView& node)
-      : ConvKernel(node), offset_groups_(node.get_int("offset_group", 1)) {
-    if (offset_groups_ < 1) {
-      node.fail(GANTRY_INVALID_MODEL, "attribute offset_group is " +
-                                          std::to_string(offset_groups_) + ", expected at least 1");
-    }
-  }
+      : ConvKernel(node), offset_groups_(read_integer(node, "offset_group", 1, 1)) {}
 
   void run(sdk::Call& call) const override {
     const uint32_t dtype = call.input(0).dtype;
@@ -161,11 +158,11 @@ class DeformConv final : public ConvKernel {
       for (int64_t i = 0; bias && i < features; ++i)
         std::fill_n(target + i * plane, plane, bias[i]);
       for (int64_t g = 0; g < shape.groups; ++g) {
-        Product<C> product =
-            dense_product<C>(shape.features, plane, depth, w + g * shape.features * depth,
-                             columns + g * depth * plane, target + g * shape.features * plane);
-        product.beta = bias ? C{1} : C{0};
-        multiply(call, product);
+        GemmArgs<C> args =
+            dense_gemm<C>(shape.features, plane, depth, w + g * shape.features * depth,
+                          columns + g * depth * plane, target + g * shape.features * plane);
+        args.beta = bias ? C{1} : C{0};
+        gemm(call, args);
       }
     }
     narrow<T>(call, y, output);
@@ -198,10 +195,10 @@ class DeformConv final : public ConvKernel {
         for (int axis = 0; axis < rank; ++axis) {
           const C* moved = offsets + (row * rank + axis) * plane + first;
           const int64_t reach = tap[axis] * window[axis].dilation;
-          Odometer place(outputs, rank, first);
+          Odometer position(outputs, rank, first);
           C at[kBlock];
-          for (int j = 0; j < near.count; ++j, place.next())
-            at[j] = static_cast<C>(window[axis].start(place[axis]) + reach) + moved[j];
+          for (int j = 0; j < near.count; ++j, position.next())
+            at[j] = static_cast<C>(window[axis].start(position[axis]) + reach) + moved[j];
           near.add_axis(at, static_cast<int32_t>(window[axis].input));
         }
         near.factor = mask ? mask + row * plane + first : nullptr;

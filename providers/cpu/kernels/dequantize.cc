@@ -81,7 +81,7 @@ class DequantizeLinear final : public Quantizer {
           for (int64_t i = 0; i < run.count; i += kBlock) {
             const int64_t count = std::min(kBlock, run.count - i);
             to_floats(x + run.begin + i, scale + i * step, zero + i * step, step, block, count);
-            narrow_elements(block, y + run.begin + i, count);
+            narrow<U>(block, y + run.begin + i, count);
           }
         }
       });
@@ -92,7 +92,7 @@ class DequantizeLinear final : public Quantizer {
   static void convert_at_once(sdk::Call& call, const Granularity& parts, const T* x,
                               const float* scales, const float* zeros, float* y) {
     call.parallel_for(parts.runs(), parts.grain(), [&](int64_t begin, int64_t end) {
-      parts.for_each_stretch(begin, end, [&](const Granularity::Stretch& stretch) {
+      parts.for_each_span(begin, end, [&](const Granularity::Span& stretch) {
         const Granularity::Run& run = stretch.whole;
         simd::dequantize(x + run.begin, scales + run.scale, zeros + run.scale, stretch.share,
                          y + run.begin, run.count);

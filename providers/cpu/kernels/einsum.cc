@@ -13,6 +13,7 @@
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
 #include "kernels/blas.h"
+#include "kernels/convert.h"
 #include "kernels/einsum_equation.h"
 #include "kernels/vector_math.h"
 #include "node_kernel.h"
@@ -190,7 +191,7 @@ class Joiner {
     const int64_t count = checked_count(result.extent, result.rank, "Einsum");
     C* target =
         final_ && final_->takes(result) ? static_cast<C*>(final_->memory) : call_.scratch<C>(count);
-    multiply_all(e, left, right, target);
+    batched_gemm(e, left, right, target);
     result.data = target;
     return result;
   }
@@ -252,30 +253,30 @@ class Joiner {
     int64_t n = 1;
   };
 
-  void multiply_all(const Extents& e, const C* a, const C* b, C* y) const {
+  void batched_gemm(const Extents& e, const C* a, const C* b, C* y) const {
     if (e.batch * e.m * e.n == 0) return;
-    check_product(e.m, e.n, e.k, "Einsum");
-    if (e.k == 1 && e.n > 1) return multiply_outer(e, a, b, y);
+    check_gemm(e.m, e.n, e.k, "Einsum");
+    if (e.k == 1 && e.n > 1) return outer_product(e, a, b, y);
     const int64_t work = e.m * e.n * std::max<int64_t>(e.k, 1);
-    if (e.batch == 1 || (work >= 2 * kProductGrain && e.batch < call_.thread_count())) {
-      for (int64_t i = 0; i < e.batch; ++i) multiply(call_, product(e, a, b, y, i));
+    if (e.batch == 1 || (work >= 2 * kGemmGrain && e.batch < call_.thread_count())) {
+      for (int64_t i = 0; i < e.batch; ++i) gemm(call_, gemm_args(e, a, b, y, i));
       return;
     }
     // A product of a few numbers is done before the library has looked at it.
     const bool is_tiny = work <= 64;
-    const int64_t grain = std::max<int64_t>(1, (is_tiny ? 32768 : kProductGrain) / work);
+    const int64_t grain = std::max<int64_t>(1, (is_tiny ? 32768 : kGemmGrain) / work);
     call_.parallel_for(e.batch, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         if (is_tiny) {
-          multiply_tiny(e, a + i * e.m * e.k, b + i * e.k * e.n, y + i * e.m * e.n);
+          tiny_gemm(e, a + i * e.m * e.k, b + i * e.k * e.n, y + i * e.m * e.n);
         } else {
-          multiply_serial(product(e, a, b, y, i));
+          gemm_serial(gemm_args(e, a, b, y, i));
         }
       }
     });
   }
   /// Nothing is summed: each row of the result is a row of `b` times a number.
-  void multiply_outer(const Extents& e, const C* a, const C* b, C* y) const {
+  void outer_product(const Extents& e, const C* a, const C* b, C* y) const {
     const int64_t grain = std::max<int64_t>(1, 16384 / e.n);
     call_.parallel_for(e.batch * e.m, grain, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
@@ -288,10 +289,10 @@ class Joiner {
       }
     });
   }
-  static Product<C> product(const Extents& e, const C* a, const C* b, C* y, int64_t i) {
-    return dense_product<C>(e.m, e.n, e.k, a + i * e.m * e.k, b + i * e.k * e.n, y + i * e.m * e.n);
+  static GemmArgs<C> gemm_args(const Extents& e, const C* a, const C* b, C* y, int64_t i) {
+    return dense_gemm<C>(e.m, e.n, e.k, a + i * e.m * e.k, b + i * e.k * e.n, y + i * e.m * e.n);
   }
-  static void multiply_tiny(const Extents& e, const C* a, const C* b, C* y) {
+  static void tiny_gemm(const Extents& e, const C* a, const C* b, C* y) {
     for (int64_t row = 0; row < e.m; ++row) {
       for (int64_t column = 0; column < e.n; ++column) {
         C sum = C{0};
@@ -441,10 +442,7 @@ class Einsum final : public NodeKernel {
     if constexpr (std::is_same_v<C, Compute<T>>) {
       return widened<T>(call, call.input(slot));
     } else {
-      const int64_t count = call.shape(slot).element_count();
-      auto* target = call.scratch<C>(count);
-      std::copy_n(call.data<T>(slot), count, target);
-      return target;
+      return read_as<TypeList<T>, C>(call, slot);
     }
   }
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/vector_math.h"
+#include "kernels/convert.h"
 #include "types.h"
 
 namespace gantry::cpu {
@@ -43,23 +43,6 @@ constexpr int64_t grain_of() {
   return kPlainGrain;
 }
 
-/// 16-bit floats to f32 and back, whole arrays at a time.
-template <class T>
-void widen_elements(const T* x, float* y, int64_t count) {
-  if constexpr (std::is_same_v<T, Float16>) {
-    simd::widen(reinterpret_cast<const uint16_t*>(x), y, count);
-  } else {
-    for (int64_t i = 0; i < count; ++i) y[i] = static_cast<float>(x[i]);
-  }
-}
-template <class T>
-void narrow_elements(const float* x, T* y, int64_t count) {
-  if constexpr (std::is_same_v<T, Float16>) {
-    simd::narrow(x, reinterpret_cast<uint16_t*>(y), count);
-  } else {
-    for (int64_t i = 0; i < count; ++i) y[i] = static_cast<T>(x[i]);
-  }
-}
 /// Elements of 16-bit floats that are converted at a time.
 inline constexpr int64_t kHalfBlock = 512;
 
@@ -72,10 +55,10 @@ void map_elements(const Op& op, const T* x, U* y, int64_t count) {
     float block[kHalfBlock];
     for (int64_t begin = 0; begin < count; begin += kHalfBlock) {
       const int64_t n = std::min(kHalfBlock, count - begin);
-      widen_elements(x + begin, block, n);
+      widen<T>(x + begin, block, n);
       if constexpr (kIsHalf<U>) {
         map_elements(op, block, block, n);
-        narrow_elements(block, y + begin, n);
+        narrow<U>(block, y + begin, n);
       } else {
         map_elements(op, block, y + begin, n);
       }
@@ -101,12 +84,12 @@ void zip_halves(const Op& op, const T* a, int64_t a_stride, const T* b, int64_t 
   float b_block[kHalfBlock];
   for (int64_t begin = 0; begin < count; begin += kHalfBlock) {
     const int64_t n = std::min(kHalfBlock, count - begin);
-    widen_elements(a + begin * a_stride, a_block, a_stride ? n : 1);
-    widen_elements(b + begin * b_stride, b_block, b_stride ? n : 1);
+    widen<T>(a + begin * a_stride, a_block, a_stride ? n : 1);
+    widen<T>(b + begin * b_stride, b_block, b_stride ? n : 1);
     if constexpr (kIsHalf<U>) {
       float y_block[kHalfBlock];
       zip_elements(op, a_block, a_stride, b_block, b_stride, y_block, n);
-      narrow_elements(y_block, y + begin, n);
+      narrow<U>(y_block, y + begin, n);
     } else {
       zip_elements(op, a_block, a_stride, b_block, b_stride, y + begin, n);
     }

@@ -108,7 +108,7 @@ template <class R>
 struct PassPoint {
   const R* x_re;
   const R* x_im;
-  const typename simd::FourierPass<R>::Place* places;
+  const typename simd::FourierPass<R>::Offset* offsets;
   int64_t root;
   R* y_re;
   R* y_im;
@@ -122,9 +122,9 @@ HWY_INLINE void pass_at(D d, const simd::FourierPass<R>& p, const PassPoint<R>& 
 #pragma GCC unroll 8
   for (int j = 0; j < kRadix; ++j) {
     if constexpr (kGathers) {
-      const auto places = hn::LoadU(hn::RebindToSigned<D>(), at.places);
-      re[j] = hn::GatherIndex(d, at.x_re + j * p.after, places);
-      im[j] = hn::GatherIndex(d, at.x_im + j * p.after, places);
+      const auto offsets = hn::LoadU(hn::RebindToSigned<D>(), at.offsets);
+      re[j] = hn::GatherIndex(d, at.x_re + j * p.after, offsets);
+      im[j] = hn::GatherIndex(d, at.x_im + j * p.after, offsets);
     } else {
       re[j] = hn::LoadU(d, at.x_re + j * p.after);
       im[j] = hn::LoadU(d, at.x_im + j * p.after);
@@ -157,7 +157,7 @@ HWY_INLINE void pass_by_tables(const simd::FourierPass<R>& p, const R* x_re, con
   const auto at = [&](int64_t begin, int64_t t) HWY_ATTR {
     const int64_t x = begin * kRadix;
     pass_at<kRadix, true>(
-        d, p, {x_re + x, x_im + x, p.places + t, t, y_re + begin + t, y_im + begin + t});
+        d, p, {x_re + x, x_im + x, p.offsets + t, t, y_re + begin + t, y_im + begin + t});
   };
   for (int64_t begin = 0; begin < step; begin += p.period) {
     for (int64_t t = 0; t < p.period && begin + t + lanes <= step; t += lanes) at(begin, t);
@@ -252,7 +252,7 @@ HWY_INLINE void untangle_any(int64_t half, const R* z_re, const R* z_im, const R
     const auto b_im = load_backwards(d, z_im, half - k);
     const auto root_re = hn::LoadU(d, roots_re + k);
     const auto root_im = hn::LoadU(d, roots_im + k);
-    // Twice the transforms of the numbers at even and at odd places.
+    // Twice the transforms of the numbers at even and at odd indices.
     const auto even_re = hn::Add(a_re, b_re);
     const auto even_im = hn::Sub(a_im, b_im);
     const auto odd_re = hn::Add(a_im, b_im);

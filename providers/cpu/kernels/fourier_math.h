@@ -16,7 +16,7 @@ inline constexpr int64_t kLongRow = 16;
 /// below `before`, j below `radix`, i below `after`.
 template <class R>
 struct FourierPass {
-  using Place = std::conditional_t<sizeof(R) == 4, int32_t, int64_t>;
+  using Offset = std::conditional_t<sizeof(R) == 4, int32_t, int64_t>;
 
   int64_t radix;  ///< 2, 3, 4, 5 or 7
   int64_t before;
@@ -27,10 +27,10 @@ struct FourierPass {
   const R* roots_im;
   int64_t pitch;
   /// If `after` < kLongRow: numbers that lie side by side in y[j] are t = k * after + i, and of
-  /// `period` of them x[k][0][i] lies at places[t], x[k][j][i] at j * after behind it; roots too
+  /// `period` of them x[k][0][i] lies at offsets[t], x[k][j][i] at j * after behind it; roots too
   /// go by t then. Both tables go kLongRow beyond the period. 0: rows are read as they lie.
   int64_t period;
-  const Place* places;
+  const Offset* offsets;
   /// cos and sin of 2 pi i / radix, i below the radix, of odd ones.
   const R* cosines;
   const R* sines;

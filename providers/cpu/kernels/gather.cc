@@ -9,6 +9,7 @@
 #include <limits>
 #include <string>
 
+#include "attributes.h"
 #include "elements.h"
 #include "indices.h"
 #include "kernels/all_kernels.h"
@@ -115,7 +116,7 @@ class GatherElements final : public NodeKernel {
     const int64_t count = indices.element_count();
     UnitWriter output(call, 0, dtype, indices);
     if (count > 0) {
-      const ElementPlaces places(data, indices, axis);
+      const ElementOffsets offsets(data, indices, axis);
       const Indices values(call, 1);
       const std::byte* source = read_units(call, 0);
       std::atomic<bool> are_within{true};
@@ -126,7 +127,7 @@ class GatherElements final : public NodeKernel {
         call.parallel_for(count, kGatherGrain, [&](int64_t begin, int64_t end) {
           // As many as stay in the cache are looked at before they are used.
           int32_t wrapped[kChecked];
-          const auto move = [&](int64_t i, int64_t place) { to[i] = from[place]; };
+          const auto move = [&](int64_t i, int64_t offset) { to[i] = from[offset]; };
           for (int64_t first = begin; first < end; first += kChecked) {
             const int64_t next = std::min(first + kChecked, end);
             const bool is_short = data[axis] > 0 && data[axis] <= kLongestWrapped;
@@ -135,8 +136,8 @@ class GatherElements final : public NodeKernel {
               are_within = false;
               return;
             }
-            is_short ? places.for_each(wrapped, first, next, move)
-                     : places.for_each(values, first, next, move);
+            is_short ? offsets.for_each(wrapped, first, next, move)
+                     : offsets.for_each(values, first, next, move);
           }
         });
       });
@@ -157,9 +158,7 @@ class GatherElements final : public NodeKernel {
 class GatherND final : public NodeKernel {
  public:
   explicit GatherND(const sdk::NodeView& node)
-      : NodeKernel(node), batch_axes_(node.get_int("batch_dims", 0)) {
-    if (batch_axes_ < 0) node.fail(GANTRY_INVALID_MODEL, "\"batch_dims\" is negative");
-  }
+      : NodeKernel(node), batch_axes_(read_integer(node, "batch_dims", 0, 0)) {}
   void run(sdk::Call& call) const override {
     const sdk::Shape data = call.shape(0);
     const sdk::Shape indices = call.shape(1);
@@ -201,23 +200,23 @@ class GatherND final : public NodeKernel {
   void copy(sdk::Call& call, sdk::Shape indexed, int64_t tuples, int64_t tuples_per_batch,
             int64_t run_bytes, std::byte* target) const {
     const Indices indices(call, 1);
-    auto* places = call.scratch<int64_t>(tuples);
+    auto* offsets = call.scratch<int64_t>(tuples);
     for (int64_t i = 0; i < tuples; ++i) {
-      places[i] = i / tuples_per_batch;
+      offsets[i] = i / tuples_per_batch;
       for (int k = 0; k < indexed.rank; ++k) {
         const int64_t position = i * indexed.rank + k;
         if (!indices.is_within(position, indexed[k])) {
           fail("index " + std::to_string(indices[position]) +
                " is outside an axis whose extent is " + std::to_string(indexed[k]));
         }
-        places[i] = places[i] * indexed[k] + indices.wrapped(position, indexed[k]);
+        offsets[i] = offsets[i] * indexed[k] + indices.wrapped(position, indexed[k]);
       }
     }
     const std::byte* source = read_units(call, 0);
     const int64_t grain = std::max<int64_t>(1, kGatherGrain * 4 / run_bytes);
     call.parallel_for(tuples, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        std::memcpy(target + i * run_bytes, source + places[i] * run_bytes,
+        std::memcpy(target + i * run_bytes, source + offsets[i] * run_bytes,
                     static_cast<size_t>(run_bytes));
       }
     });

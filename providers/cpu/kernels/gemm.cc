@@ -11,13 +11,11 @@
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
 #include "kernels/blas.h"
+#include "kernels/convert.h"
 #include "node_kernel.h"
 
 namespace gantry::cpu {
 namespace {
-
-using ProductTypes =
-    TypeList<float, double, Float16, BFloat16, int32_t, int64_t, uint32_t, uint64_t>;
 
 /// Elements of c that one thread writes at least.
 constexpr int64_t kFillGrain = 32768;
@@ -45,11 +43,11 @@ class Gemm final : public NodeKernel {
     }
     const uint32_t dtype = call.input(0).dtype;
     if (call.input(1).dtype != dtype) fail("the inputs must have one element type");
-    check_product(m, n, k, label());
+    check_gemm(m, n, k, label());
     check_addend(call, m, n);
     gantry_tensor& output = call.output(0, dtype, {m, n});
     if (m == 0 || n == 0) return;
-    dispatch<ProductTypes>(dtype, [&](auto type) {
+    dispatch<GemmTypes>(dtype, [&](auto type) {
       compute<typename decltype(type)::type>(call, {m, n, k}, output);
     });
   }
@@ -89,36 +87,34 @@ class Gemm final : public NodeKernel {
   template <class T>
   void compute(sdk::Call& call, const Extents& e, gantry_tensor& output) const {
     using C = Compute<T>;
-    Product<C> product =
-        dense_product<C>(e.m, e.n, e.k, widened<T>(call, call.input(0)),
-                         widened<T>(call, call.input(1)), wide_output<T>(call, output));
-    product.transpose_a = transpose_a_;
-    product.transpose_b = transpose_b_;
-    product.lda = std::max<int64_t>(transpose_a_ ? e.m : e.k, 1);
-    product.ldb = std::max<int64_t>(transpose_b_ ? e.k : e.n, 1);
-    product.alpha = factor<C>(alpha_);
-    product.beta = call.has_input(2) ? factor<C>(beta_) : C{0};
-    if (product.beta != C{0}) spread(call, widened<T>(call, call.input(2)), call.shape(2), product);
-    multiply(call, product);
-    narrow<T>(call, product.c, output);
+    GemmArgs<C> args = dense_gemm<C>(e.m, e.n, e.k, widened<T>(call, call.input(0)),
+                                     widened<T>(call, call.input(1)), wide_output<T>(call, output));
+    args.transpose_a = transpose_a_;
+    args.transpose_b = transpose_b_;
+    args.lda = std::max<int64_t>(transpose_a_ ? e.m : e.k, 1);
+    args.ldb = std::max<int64_t>(transpose_b_ ? e.k : e.n, 1);
+    args.alpha = factor<C>(alpha_);
+    args.beta = call.has_input(2) ? factor<C>(beta_) : C{0};
+    if (args.beta != C{0}) spread(call, widened<T>(call, call.input(2)), call.shape(2), args);
+    gemm(call, args);
+    narrow<T>(call, args.c, output);
   }
 
   /// Writes the broadcast of the third input, to which the product is then added.
   template <class C>
-  static void spread(sdk::Call& call, const C* source, sdk::Shape shape,
-                     const Product<C>& product) {
+  static void spread(sdk::Call& call, const C* source, sdk::Shape shape, const GemmArgs<C>& args) {
     const bool has_columns = shape.rank > 0 && shape[shape.rank - 1] != 1;
     const bool has_rows = shape.rank > 1 && shape[0] != 1;
-    const int64_t row_step = has_rows ? (has_columns ? product.n : 1) : 0;
-    const int64_t grain = std::max<int64_t>(1, kFillGrain / product.n);
-    call.parallel_for(product.m, grain, [&](int64_t begin, int64_t end) {
+    const int64_t row_step = has_rows ? (has_columns ? args.n : 1) : 0;
+    const int64_t grain = std::max<int64_t>(1, kFillGrain / args.n);
+    call.parallel_for(args.m, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        C* target = product.c + i * product.n;
+        C* target = args.c + i * args.n;
         const C* row = source + i * row_step;
         if (has_columns) {
-          std::copy_n(row, product.n, target);
+          std::copy_n(row, args.n, target);
         } else {
-          std::fill_n(target, product.n, *row);
+          std::fill_n(target, args.n, *row);
         }
       }
     });
@@ -130,15 +126,11 @@ class Gemm final : public NodeKernel {
   float beta_;
 };
 
-constexpr sdk::Marks kAnyByte = {.unaligned_inputs = 3};
-constexpr sdk::DTypeSet kNarrowInteger =
-    sdk::dtypes(GANTRY_INT32, GANTRY_INT64, GANTRY_UINT32, GANTRY_UINT64);
-
 constexpr sdk::KernelRow kGemmRows[] = {
     // The attribute `broadcast` of versions 1 and 6 only permits what a shape that differs says
     // anyway.
-    {"Gemm", 1, 8, sdk::kFloats, sdk::make<Gemm>, kAnyByte},
-    {"Gemm", 9, sdk::kLatest, sdk::kFloats | kNarrowInteger, sdk::make<Gemm>, kAnyByte},
+    {"Gemm", 1, 8, sdk::kFloats, sdk::make<Gemm>, kUnalignedMatrices},
+    {"Gemm", 9, sdk::kLatest, kGemmDTypes, sdk::make<Gemm>, kUnalignedMatrices},
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which scale belongs to which elements of a quantized tensor. Plain values, any thread.
+// Maps the elements of a quantized tensor to their scales: per tensor, per axis or per block. Plain
+// values, any thread.
 #pragma once
 
 #include <gantry/sdk/kernel.h>
@@ -21,7 +22,7 @@ class Granularity {
     int64_t scale;  ///< of the first element
   };
   /// Neighbouring runs as one; element `i` has the scale `i / share` behind the first one's.
-  struct Stretch {
+  struct Span {
     Run whole;
     int64_t share;  ///< at least the count: all have the first one's
   };
@@ -69,21 +70,21 @@ class Granularity {
       }
     }
   }
-  /// visit(stretch) for the runs in [begin, end), as few as they make.
+  /// visit(span) for the runs in [begin, end), as few as they make.
   template <class Visit>
-  void for_each_stretch(int64_t begin, int64_t end, Visit visit) const {
+  void for_each_span(int64_t begin, int64_t end, Visit visit) const {
     if (step_ != 0 || repeat_ != 1 || scale_per_run_ != 1) {
       return for_each(begin, end, [&](const Run& run) {
-        visit(Stretch{run, step_ != 0 ? 1 : std::max<int64_t>(run.count, 1)});
+        visit(Span{run, step_ != 0 ? 1 : std::max<int64_t>(run.count, 1)});
       });
     }
     while (begin < end) {
       const int64_t outer = begin / per_outer_;
       const int64_t inner = begin % per_outer_;
       const int64_t runs = std::min(end - begin, per_outer_ - inner);
-      visit(Stretch{{outer * extent_ + inner * run_, std::min(runs * run_, extent_ - inner * run_),
-                     outer * scale_per_outer_ + inner},
-                    run_});
+      visit(Span{{outer * extent_ + inner * run_, std::min(runs * run_, extent_ - inner * run_),
+                  outer * scale_per_outer_ + inner},
+                 run_});
       begin += runs;
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GridSample: the value of an image at places that a grid names, by the nearest element or by
+// GridSample: the value of an image at positions that a grid names, by the nearest element or by
 // linear or cubic interpolation along each axis. Floats are computed in their compute type,
 // integers and truth values in f64; of strings, which nothing lies between, the nearest is taken.
 #include <gantry/sdk/rows.h>
@@ -10,6 +10,7 @@
 #include <string>
 #include <type_traits>
 
+#include "attributes.h"
 #include "dispatch.h"
 #include "elements.h"
 #include "kernels/all_kernels.h"
@@ -50,7 +51,7 @@ C reflect(C x, C low, C high) {
   return is_below == is_even ? low + rest : high - rest;
 }
 
-/// How a coordinate of the grid becomes places along an axis of `extent` elements.
+/// How a coordinate of the grid becomes a position along an axis of `extent` elements.
 template <class C>
 struct Sampler {
   Mode mode;
@@ -119,11 +120,11 @@ struct Sampler {
   }
 };
 
-/// All elements that one sample reads: their places in a plane, and their weights.
+/// All elements that one sample reads: their offsets in a plane, and their weights.
 template <class C>
 struct SampleTaps {
   int count = 0;
-  int64_t place[kMaxTaps];
+  int64_t offset[kMaxTaps];
   C weight[kMaxTaps];
 
   /// The product of the taps of each axis; what is padding is left out.
@@ -131,16 +132,16 @@ struct SampleTaps {
     combine_all(axes, extents, rank);
     int kept = 0;
     for (int i = 0; i < count; ++i) {
-      if (place[i] < 0) continue;
-      place[kept] = place[i];
+      if (offset[i] < 0) continue;
+      offset[kept] = offset[i];
       weight[kept++] = weight[i];
     }
     count = kept;
   }
-  /// Likewise; what is padding has place -1.
+  /// Likewise; what is padding has offset -1.
   void combine_all(const AxisTaps<C>* axes, const int64_t* extents, int rank) {
     count = 1;
-    place[0] = 0;
+    offset[0] = 0;
     weight[0] = C{1};
     for (int axis = 0; axis < rank; ++axis) {
       const AxisTaps<C>& taps = axes[axis];
@@ -148,11 +149,11 @@ struct SampleTaps {
       int used = 0;
       const int before = count;
       for (int i = before - 1; i >= 0; --i) {
-        const int64_t base = place[i] * extents[axis];
+        const int64_t base = offset[i] * extents[axis];
         const C factor = weight[i];
         for (int k = taps.count - 1; k >= 0; --k) {
           const int at = i * taps.count + k;
-          place[at] = taps.index[k] < 0 || base < 0 ? -1 : base + taps.index[k];
+          offset[at] = taps.index[k] < 0 || base < 0 ? -1 : base + taps.index[k];
           weight[at] = factor * taps.weight[k];
         }
         used += taps.count;
@@ -166,12 +167,12 @@ struct SampleTaps {
 struct PointBlock {
   static constexpr int64_t kPoints = 64;
   static constexpr int kMostTaps = 64;
-  int32_t places[kMostTaps * kPoints];
+  int32_t offsets[kMostTaps * kPoints];
   float weights[kMostTaps * kPoints];
 
   void set(int64_t point, const SampleTaps<float>& taps) {
     for (int t = 0; t < taps.count; ++t) {
-      places[t * kPoints + point] = static_cast<int32_t>(taps.place[t]);
+      offsets[t * kPoints + point] = static_cast<int32_t>(taps.offset[t]);
       weights[t * kPoints + point] = taps.weight[t];
     }
   }
@@ -180,29 +181,14 @@ struct PointBlock {
 class GridSample final : public NodeKernel {
  public:
   explicit GridSample(const sdk::NodeView& node)
-      : NodeKernel(node), aligns_corners_(node.get_int("align_corners", 0) != 0) {
-    const std::string mode = node.get_string("mode", "linear");
-    if (mode == "nearest") {
-      mode_ = Mode::kNearest;
-    } else if (mode == "linear" || mode == "bilinear") {
-      mode_ = Mode::kLinear;
-    } else if (mode == "cubic" || mode == "bicubic") {
-      mode_ = Mode::kCubic;
-    } else {
-      node.fail(GANTRY_INVALID_MODEL,
-                "attribute mode is \"" + mode + "\", expected nearest, linear or cubic");
-    }
-    const std::string padding = node.get_string("padding_mode", "zeros");
-    if (padding == "zeros") {
-      padding_ = Padding::kZeros;
-    } else if (padding == "border") {
-      padding_ = Padding::kBorder;
-    } else if (padding == "reflection") {
-      padding_ = Padding::kReflection;
-    } else {
-      node.fail(GANTRY_INVALID_MODEL, "attribute padding_mode is \"" + padding +
-                                          "\", expected zeros, border or reflection");
-    }
+      : NodeKernel(node),
+        padding_(
+            read_choice<Padding>(node, "padding_mode", "zeros", {"zeros", "border", "reflection"})),
+        aligns_corners_(node.get_int("align_corners", 0) != 0) {
+    // Version 16 had names of its own for images.
+    const int mode =
+        read_choice(node, "mode", "linear", {"nearest", "linear", "bilinear", "cubic", "bicubic"});
+    mode_ = static_cast<Mode>((mode + 1) / 2);
   }
 
   void run(sdk::Call& call) const override {
@@ -248,7 +234,7 @@ class GridSample final : public NodeKernel {
         using C = Compute<G>;
         sample<G, C>(call, [source = reinterpret_cast<const U*>(units), target = output.as<U>()](
                                const SampleTaps<C>& taps, int64_t plane, int64_t at) {
-          target[at] = taps.count ? source[plane + taps.place[0]] : U{};
+          target[at] = taps.count ? source[plane + taps.offset[0]] : U{};
         });
       });
     }
@@ -273,7 +259,7 @@ class GridSample final : public NodeKernel {
     if constexpr (std::is_arithmetic_v<Compute<T>>) {
       C sum = C{0};
       for (int i = 0; i < taps.count; ++i)
-        sum += taps.weight[i] * static_cast<C>(static_cast<Compute<T>>(source[taps.place[i]]));
+        sum += taps.weight[i] * static_cast<C>(static_cast<Compute<T>>(source[taps.offset[i]]));
       if constexpr (std::is_same_v<T, Boolean>) {
         return Boolean(sum != C{0});
       } else if constexpr (std::is_integral_v<T>) {
@@ -285,7 +271,7 @@ class GridSample final : public NodeKernel {
       using R = typename T::value_type;
       T sum{};
       for (int i = 0; i < taps.count; ++i)
-        sum += static_cast<R>(taps.weight[i]) * source[taps.place[i]];
+        sum += static_cast<R>(taps.weight[i]) * source[taps.offset[i]];
       return sum;
     }
   }
@@ -319,7 +305,7 @@ class GridSample final : public NodeKernel {
                                       shape.data + 2, rank, taps);
                             block.set(p, taps);
                           }
-                          const simd::PointTaps all = {block.places, block.weights,
+                          const simd::PointTaps all = {block.offsets, block.weights,
                                                        PointBlock::kPoints, taps.count};
                           for (int64_t c = batch * channels; c < (batch + 1) * channels; ++c)
                             simd::sum_taps(x + c * plane, all, y + c * points + first, count);
@@ -367,7 +353,7 @@ class GridSample final : public NodeKernel {
   }
 
   Mode mode_ = Mode::kLinear;
-  Padding padding_ = Padding::kZeros;
+  Padding padding_;
   bool aligns_corners_;
 };
 

@@ -64,7 +64,7 @@ uint64_t greatest_index(const int64_t* indices, int64_t count) {
 }
 
 template <class U>
-HWY_INLINE void take_any(const U* x, int64_t rows, int64_t columns, const int32_t* places,
+HWY_INLINE void take_any(const U* x, int64_t rows, int64_t columns, const int32_t* selected,
                          int64_t count, U* y) {
   const hn::ScalableTag<U> d;
   const hn::RebindToSigned<decltype(d)> di;
@@ -73,23 +73,23 @@ HWY_INLINE void take_any(const U* x, int64_t rows, int64_t columns, const int32_
     int64_t i = 0;
     for (; i + lanes <= count; i += lanes) {
       if constexpr (sizeof(U) == 8) {
-        const auto narrow = hn::LoadU(hn::Rebind<int32_t, decltype(d)>(), places + i);
+        const auto narrow = hn::LoadU(hn::Rebind<int32_t, decltype(d)>(), selected + i);
         hn::StoreU(hn::GatherIndex(d, x, hn::PromoteTo(di, narrow)), d, y + i);
       } else {
-        hn::StoreU(hn::GatherIndex(d, x, hn::LoadU(di, places + i)), d, y + i);
+        hn::StoreU(hn::GatherIndex(d, x, hn::LoadU(di, selected + i)), d, y + i);
       }
     }
-    for (; i < count; ++i) y[i] = x[places[i]];
+    for (; i < count; ++i) y[i] = x[selected[i]];
   }
 }
 
-void take_words(const uint32_t* x, int64_t rows, int64_t columns, const int32_t* places,
-                int64_t count, uint32_t* y) {
-  take_any(x, rows, columns, places, count, y);
+void take_32(const uint32_t* x, int64_t rows, int64_t columns, const int32_t* selected,
+             int64_t count, uint32_t* y) {
+  take_any(x, rows, columns, selected, count, y);
 }
-void take_long_words(const uint64_t* x, int64_t rows, int64_t columns, const int32_t* places,
-                     int64_t count, uint64_t* y) {
-  take_any(x, rows, columns, places, count, y);
+void take_64(const uint64_t* x, int64_t rows, int64_t columns, const int32_t* selected,
+             int64_t count, uint64_t* y) {
+  take_any(x, rows, columns, selected, count, y);
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
@@ -112,15 +112,15 @@ HWY_EXPORT(greatest_index);
 uint64_t simd::greatest_index(const int64_t* indices, int64_t count) {
   return HWY_DYNAMIC_DISPATCH(greatest_index)(indices, count);
 }
-HWY_EXPORT(take_words);
-HWY_EXPORT(take_long_words);
-void simd::take_columns(const uint32_t* x, int64_t rows, int64_t columns, const int32_t* places,
+HWY_EXPORT(take_32);
+HWY_EXPORT(take_64);
+void simd::take_columns(const uint32_t* x, int64_t rows, int64_t columns, const int32_t* selected,
                         int64_t count, uint32_t* y) {
-  HWY_DYNAMIC_DISPATCH(take_words)(x, rows, columns, places, count, y);
+  HWY_DYNAMIC_DISPATCH(take_32)(x, rows, columns, selected, count, y);
 }
-void simd::take_columns(const uint64_t* x, int64_t rows, int64_t columns, const int32_t* places,
+void simd::take_columns(const uint64_t* x, int64_t rows, int64_t columns, const int32_t* selected,
                         int64_t count, uint64_t* y) {
-  HWY_DYNAMIC_DISPATCH(take_long_words)(x, rows, columns, places, count, y);
+  HWY_DYNAMIC_DISPATCH(take_64)(x, rows, columns, selected, count, y);
 }
 
 }  // namespace gantry::cpu

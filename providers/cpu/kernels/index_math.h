@@ -8,17 +8,17 @@
 namespace gantry::cpu::simd {
 
 /// wrapped[i] = indices[i], counted from the end if negative. False if one is outside of
-/// [-extent, extent); in its place stands some number in [0, extent). Requires 0 < extent < 2^31.
+/// [-extent, extent); its result is then any number in [0, extent). Requires 0 < extent < 2^31.
 bool wrap_indices(const int64_t* indices, int64_t count, int64_t extent, int32_t* wrapped);
 bool wrap_indices(const int32_t* indices, int64_t count, int64_t extent, int32_t* wrapped);
 
 /// The greatest index, of those below 0 one beyond all others; 0 of none.
 uint64_t greatest_index(const int64_t* indices, int64_t count);
 
-/// y[row * count + i] = x[row * columns + places[i]]. Requires 0 <= places[i] < columns < 2^31.
-void take_columns(const uint32_t* x, int64_t rows, int64_t columns, const int32_t* places,
+/// y[row * count + i] = x[row * columns + selected[i]]. Requires 0 <= selected[i] < columns < 2^31.
+void take_columns(const uint32_t* x, int64_t rows, int64_t columns, const int32_t* selected,
                   int64_t count, uint32_t* y);
-void take_columns(const uint64_t* x, int64_t rows, int64_t columns, const int32_t* places,
+void take_columns(const uint64_t* x, int64_t rows, int64_t columns, const int32_t* selected,
                   int64_t count, uint64_t* y);
 
 }  // namespace gantry::cpu::simd

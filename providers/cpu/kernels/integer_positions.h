@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where integers stand in a list: categories, keys, vocabularies. Immutable, any thread.
+// Finds the position of an integer in a list: categories, keys, vocabularies. Immutable, any
+// thread.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 namespace gantry::cpu {
 
 /// Positions in a list of distinct integers; of equal ones the last counts. Those that lie close
-/// together are found by their place in a table, others by hashing.
+/// together are found by index in a table, others by hashing.
 class IntegerPositions {
  public:
   static constexpr int64_t kNone = -1;
@@ -34,8 +35,8 @@ class IntegerPositions {
 
   /// Position of `key`, or kNone.
   [[nodiscard]] int64_t find(int64_t key) const {
-    const uint64_t place = static_cast<uint64_t>(key) - least_;
-    if (place < table_.size()) return table_[static_cast<size_t>(place)];
+    const uint64_t offset = static_cast<uint64_t>(key) - least_;
+    if (offset < table_.size()) return table_[static_cast<size_t>(offset)];
     if (hashed_.empty()) return kNone;
     const auto found = hashed_.find(key);
     return found == hashed_.end() ? kNone : found->second;

@@ -23,7 +23,7 @@ int8_t smallest(const int8_t* x, int64_t count);
 uint8_t largest(const uint8_t* x, int64_t count);
 uint8_t smallest(const uint8_t* x, int64_t count);
 
-/// The first place from `begin` on, below `end`, whose number is above `bound`; `end` if none is.
+/// The first index in [begin, end) whose element is above `bound`; `end` if none is.
 int64_t first_above(const int32_t* x, int64_t begin, int64_t end, int32_t bound);
 
 }  // namespace gantry::cpu::simd

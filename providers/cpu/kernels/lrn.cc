@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "attributes.h"
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
 #include "kernels/vector_math.h"
@@ -22,15 +23,10 @@ class Lrn final : public NodeKernel {
  public:
   explicit Lrn(const sdk::NodeView& node)
       : NodeKernel(node),
-        size_(node.get_int("size", 0)),
+        size_(read_integer(node, "size", 0, 1)),
         alpha_(node.get_float("alpha", 0.0001F)),
         beta_(node.get_float("beta", 0.75F)),
-        bias_(node.get_float("bias", 1.0F)) {
-    if (size_ < 1) {
-      node.fail(GANTRY_INVALID_MODEL,
-                "attribute size is " + std::to_string(size_) + ", expected at least 1");
-    }
-  }
+        bias_(node.get_float("bias", 1.0F)) {}
 
   void run(sdk::Call& call) const override {
     const sdk::Shape shape = call.shape(0);

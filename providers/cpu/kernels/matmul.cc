@@ -9,14 +9,12 @@
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
 #include "kernels/blas.h"
+#include "kernels/convert.h"
 #include "kernels/matrix_batches.h"
 #include "node_kernel.h"
 
 namespace gantry::cpu {
 namespace {
-
-using ProductTypes =
-    TypeList<float, double, Float16, BFloat16, int32_t, int64_t, uint32_t, uint64_t>;
 
 class MatMul final : public NodeKernel {
  public:
@@ -29,8 +27,8 @@ class MatMul final : public NodeKernel {
     const bool is_empty = count_of(all.shape()) == 0;
     gantry_tensor& output = call.output(0, dtype, all.shape());
     if (is_empty) return;
-    check_product(all.m, all.n, all.k, label());
-    dispatch<ProductTypes>(
+    check_gemm(all.m, all.n, all.k, label());
+    dispatch<GemmTypes>(
         dtype, [&](auto type) { compute<typename decltype(type)::type>(call, all, output); });
   }
 
@@ -41,42 +39,38 @@ class MatMul final : public NodeKernel {
     const C* a = widened<T>(call, call.input(0));
     const C* b = widened<T>(call, call.input(1));
     C* c = wide_output<T>(call, output);
-    if (all.is_one_product()) {
-      multiply(call, dense_product<C>(all.count() * all.m, all.n, all.k, a, b, c));
+    if (all.is_one_gemm()) {
+      gemm(call, dense_gemm<C>(all.count() * all.m, all.n, all.k, a, b, c));
     } else {
-      multiply_each(call, all, a, b, c);
+      batched_gemm(call, all, a, b, c);
     }
     narrow<T>(call, c, output);
   }
 
   template <class C>
-  static void multiply_each(sdk::Call& call, const MatrixBatches& all, const C* a, const C* b,
-                            C* c) {
+  static void batched_gemm(sdk::Call& call, const MatrixBatches& all, const C* a, const C* b,
+                           C* c) {
     const int64_t work = std::max<int64_t>(all.m * all.n * std::max<int64_t>(all.k, 1), 1);
     const auto visit = [&](int64_t begin, int64_t end, auto&& one) {
       all.for_each(begin, end, [&](int64_t ic, int64_t ia, int64_t ib) {
-        one(dense_product<C>(all.m, all.n, all.k, a + ia * all.m * all.k, b + ib * all.k * all.n,
-                             c + ic * all.m * all.n));
+        one(dense_gemm<C>(all.m, all.n, all.k, a + ia * all.m * all.k, b + ib * all.k * all.n,
+                          c + ic * all.m * all.n));
       });
     };
-    if (all.count() < call.thread_count() && work >= 2 * kProductGrain) {
-      visit(0, all.count(), [&](const Product<C>& product) { multiply(call, product); });
+    if (all.count() < call.thread_count() && work >= 2 * kGemmGrain) {
+      visit(0, all.count(), [&](const GemmArgs<C>& args) { gemm(call, args); });
       return;
     }
-    const int64_t grain = std::max<int64_t>(1, kProductGrain / work);
+    const int64_t grain = std::max<int64_t>(1, kGemmGrain / work);
     call.parallel_for(all.count(), grain, [&](int64_t begin, int64_t end) {
-      visit(begin, end, [](const Product<C>& product) { multiply_serial(product); });
+      visit(begin, end, [](const GemmArgs<C>& args) { gemm_serial(args); });
     });
   }
 };
 
-constexpr sdk::DTypeSet kProductIntegers =
-    sdk::dtypes(GANTRY_INT32, GANTRY_INT64, GANTRY_UINT32, GANTRY_UINT64);
-constexpr sdk::Marks kAnyByte = {.unaligned_inputs = 3};
-
 constexpr sdk::KernelRow kMatMulRows[] = {
-    {"MatMul", 1, 8, sdk::kFloats, sdk::make<MatMul>, kAnyByte},
-    {"MatMul", 9, sdk::kLatest, sdk::kFloats | kProductIntegers, sdk::make<MatMul>, kAnyByte},
+    {"MatMul", 1, 8, sdk::kFloats, sdk::make<MatMul>, kUnalignedMatrices},
+    {"MatMul", 9, sdk::kLatest, kGemmDTypes, sdk::make<MatMul>, kUnalignedMatrices},
 };
 
 }  // namespace

@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <string>
 
-#include "broadcast.h"
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
 #include "kernels/blas.h"
+#include "kernels/matrix_batches.h"
 #include "kernels/quantization.h"
 #include "node_kernel.h"
 
@@ -23,40 +23,9 @@ using ByteTypes = TypeList<uint8_t, int8_t>;
 using OperandTypes =
     Concat<ByteTypes, TypeList<Float8E4M3FN, Float8E4M3FNUZ, Float8E5M2, Float8E5M2FNUZ>>;
 
-/// Where the matrices of a product lie, and how they are broadcast.
-struct Layout {
-  Layout(sdk::Shape a_shape, sdk::Shape b_shape, const std::string& label)
-      : a(a_shape),
-        b(b_shape),
-        m(a.rank > 1 ? a[a.rank - 2] : 1),
-        k(a.rank > 0 ? a[a.rank - 1] : 0),
-        n(b.rank > 1 ? b[b.rank - 1] : 1),
-        batches({{a.data, std::max(a.rank - 2, 0)}, {b.data, std::max(b.rank - 2, 0)}}, label) {
-    if (a.rank == 0 || b.rank == 0 || b[b.rank > 1 ? b.rank - 2 : 0] != k) {
-      throw sdk::Error(GANTRY_INVALID_ARGUMENT, label + ": matrices of shapes " + to_string(a) +
-                                                    " and " + to_string(b) +
-                                                    " cannot be multiplied");
-    }
-    check_product(m, n, k, label);
-  }
-  [[nodiscard]] Dims output() const {
-    Dims shape(batches.shape());
-    if (a.rank > 1) shape.push(m);
-    if (b.rank > 1) shape.push(n);
-    return shape;
-  }
-
-  sdk::Shape a;
-  sdk::Shape b;
-  int64_t m;
-  int64_t k;
-  int64_t n;
-  Broadcast<2> batches;
-};
-
-class IntegerProduct : public NodeKernel {
+class QuantizedMatMul : public NodeKernel {
  protected:
-  explicit IntegerProduct(const sdk::NodeView& node) : NodeKernel(node) {}
+  explicit QuantizedMatMul(const sdk::NodeView& node) : NodeKernel(node) {}
 
   /// The numbers of an operand less its zero points: one for all, or one for each row (`by_row`) or
   /// column of each matrix. `bound` becomes the largest magnitude that its type allows.
@@ -79,7 +48,7 @@ class IntegerProduct : public NodeKernel {
   /// Which number of a scale or zero point belongs to an element of a matrix.
   class Spread {
    public:
-    Spread(const IntegerProduct& kernel, sdk::Shape matrix, sdk::Shape own, int slot, bool by_row)
+    Spread(const QuantizedMatMul& kernel, sdk::Shape matrix, sdk::Shape own, int slot, bool by_row)
         : rows_(matrix.rank > 1 ? matrix.count(0, matrix.rank - 1) : 1),
           columns_(matrix.rank > 0 ? matrix[matrix.rank - 1] : 1) {
       const int64_t count = own.element_count();
@@ -120,29 +89,27 @@ class IntegerProduct : public NodeKernel {
 
   /// y = a b; C is int32 (exact) or float (8-bit floats).
   template <class C>
-  static void multiply_all(sdk::Call& call, const Layout& e, const float* a, const float* b,
+  static void batched_gemm(sdk::Call& call, const MatrixBatches& e, const float* a, const float* b,
                            float bound, C* y) {
     // Integers below 2^24 are exact in f32, whatever the order of the sum.
     const int64_t longest = std::is_same_v<C, float> ? e.k : static_cast<int64_t>(0x1p24F / bound);
     auto* part = call.scratch<float>(e.m * e.n);
-    e.batches.for_each_run(0, e.batches.count(), [&](const auto& run) {
-      for (int64_t i = 0; i < run.count; ++i) {
-        const float* matrix_a = a + (run.inputs[0] + i * e.batches.inner_stride(0)) * e.m * e.k;
-        const float* matrix_b = b + (run.inputs[1] + i * e.batches.inner_stride(1)) * e.k * e.n;
-        C* target = y + (run.output + i) * e.m * e.n;
-        std::fill_n(target, e.m * e.n, C{0});
-        for (int64_t at = 0; at < e.k; at += longest) {
-          Product<float> product = dense_product<float>(e.m, e.n, std::min(longest, e.k - at),
-                                                        matrix_a + at, matrix_b + at * e.n, part);
-          product.lda = e.k;
-          multiply(call, product);
-          call.parallel_for(e.m * e.n, 32768, [&](int64_t begin, int64_t end) {
-            for (int64_t p = begin; p < end; ++p) target[p] = add(target[p], part[p]);
-          });
-        }
+    e.for_each(0, e.count(), [&](int64_t i, int64_t ia, int64_t ib) {
+      C* target = y + i * e.m * e.n;
+      std::fill_n(target, e.m * e.n, C{0});
+      for (int64_t at = 0; at < e.k; at += longest) {
+        GemmArgs<float> args =
+            dense_gemm<float>(e.m, e.n, std::min(longest, e.k - at), a + ia * e.m * e.k + at,
+                              b + ib * e.k * e.n + at * e.n, part);
+        args.lda = e.k;
+        gemm(call, args);
+        call.parallel_for(e.m * e.n, 32768, [&](int64_t begin, int64_t end) {
+          for (int64_t p = begin; p < end; ++p) target[p] = add(target[p], part[p]);
+        });
       }
     });
   }
+
   /// The accumulation may wrap around.
   static int32_t add(int32_t sum, float part) {
     return static_cast<int32_t>(static_cast<uint32_t>(sum) +
@@ -151,33 +118,35 @@ class IntegerProduct : public NodeKernel {
   static float add(float sum, float part) { return sum + part; }
 };
 
-class MatMulInteger final : public IntegerProduct {
+class MatMulInteger final : public QuantizedMatMul {
  public:
-  explicit MatMulInteger(const sdk::NodeView& node) : IntegerProduct(node) {}
+  explicit MatMulInteger(const sdk::NodeView& node) : QuantizedMatMul(node) {}
 
   void run(sdk::Call& call) const override {
-    const Layout layout(call.shape(0), call.shape(1), label());
-    const Dims shape = layout.output();
-    auto* y = static_cast<int32_t*>(call.output(0, GANTRY_INT32, shape.shape()).data);
-    if (count_of(shape.shape()) == 0) return;
+    const MatrixBatches layout(call.shape(0), call.shape(1), label());
+    check_gemm(layout.m, layout.n, layout.k, label());
+    const sdk::Shape shape = layout.shape();
+    auto* y = static_cast<int32_t*>(call.output(0, GANTRY_INT32, shape).data);
+    if (count_of(shape) == 0) return;
     float a_bound = 0;
     float b_bound = 0;
     const float* a = operand(call, 0, 2, true, a_bound);
     const float* b = operand(call, 1, 3, false, b_bound);
-    multiply_all(call, layout, a, b, a_bound * b_bound, y);
+    batched_gemm(call, layout, a, b, a_bound * b_bound, y);
   }
 };
 
-class QLinearMatMul final : public IntegerProduct {
+class QLinearMatMul final : public QuantizedMatMul {
  public:
-  explicit QLinearMatMul(const sdk::NodeView& node) : IntegerProduct(node) {}
+  explicit QLinearMatMul(const sdk::NodeView& node) : QuantizedMatMul(node) {}
 
   void run(sdk::Call& call) const override {
-    const Layout layout(call.shape(0), call.shape(3), label());
-    const Dims shape = layout.output();
+    const MatrixBatches layout(call.shape(0), call.shape(3), label());
+    check_gemm(layout.m, layout.n, layout.k, label());
+    const sdk::Shape shape = layout.shape();
     const uint32_t dtype = call.input(7).dtype;
-    gantry_tensor& output = call.output(0, dtype, shape.shape());
-    const int64_t count = count_of(shape.shape());
+    gantry_tensor& output = call.output(0, dtype, shape);
+    const int64_t count = count_of(shape);
     if (count == 0) return;
     float a_bound = 0;
     float b_bound = 0;
@@ -186,12 +155,12 @@ class QLinearMatMul final : public IntegerProduct {
     const bool is_integer = is_byte(call.input(0).dtype) && is_byte(call.input(3).dtype);
     if (is_integer) {
       auto* sums = call.scratch<int32_t>(count);
-      multiply_all(call, layout, a, b, a_bound * b_bound, sums);
-      requantize(call, shape.shape(), sums, output);
+      batched_gemm(call, layout, a, b, a_bound * b_bound, sums);
+      requantize(call, shape, sums, output);
     } else {
       auto* sums = call.scratch<float>(count);
-      multiply_all(call, layout, a, b, 1.0F, sums);
-      requantize(call, shape.shape(), sums, output);
+      batched_gemm(call, layout, a, b, 1.0F, sums);
+      requantize(call, shape, sums, output);
     }
   }
 

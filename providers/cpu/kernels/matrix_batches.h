@@ -41,7 +41,7 @@ class MatrixBatches {
   [[nodiscard]] int64_t count() const { return plan_.count(); }
   /// True if all matrices of a, one below the other, are multiplied with one matrix of b, and there
   /// are not too many rows for one product. Requires a result that is not empty.
-  [[nodiscard]] bool is_one_product() const {
+  [[nodiscard]] bool is_one_gemm() const {
     constexpr int64_t kMostRows = int64_t{1} << 31;
     const bool shares_b =
         plan_.is_flat() &&

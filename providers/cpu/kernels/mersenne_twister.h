@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of std::mt19937, a block at a time in loops that become vectors. One thread.
+// std::mt19937, generating a block of numbers at a time in vectorizable loops. One thread.
 #pragma once
 
 #include <algorithm>

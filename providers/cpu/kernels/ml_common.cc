@@ -5,8 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include "attributes.h"
 #include "dims.h"
-#include "strings.h"
+#include "values.h"
 
 namespace gantry::cpu {
 
@@ -54,22 +55,10 @@ FeatureShape::FeatureShape(sdk::Shape shape, const std::string& label)
 }
 
 PostTransform read_post_transform(const sdk::NodeView& node) {
-  constexpr const char* kNames[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"};
-  if (node.op_type() == "TreeEnsemble") {
-    const int64_t number = node.get_int("post_transform", 0);
-    if (number < 0 || number > 4) {
-      node.fail(GANTRY_INVALID_MODEL,
-                "attribute post_transform is " + std::to_string(number) + ", expected 0 to 4");
-    }
-    return static_cast<PostTransform>(number);
-  }
-  const std::string name = node.get_string("post_transform", "NONE");
-  for (int i = 0; i < 5; ++i) {
-    if (name == kNames[i]) return static_cast<PostTransform>(i);
-  }
-  node.fail(GANTRY_INVALID_MODEL,
-            "attribute post_transform is \"" + name +
-                "\", expected NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT");
+  if (node.op_type() == "TreeEnsemble")
+    return static_cast<PostTransform>(read_integer(node, "post_transform", 0, 0, 4));
+  return read_choice<PostTransform>(node, "post_transform", "NONE",
+                                    {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"});
 }
 
 void transform_scores(PostTransform transform, float* scores, int64_t count) {
@@ -106,12 +95,10 @@ void ClassLabels::write(sdk::Call& call, int64_t rows, const int64_t* classes) c
       y[i] = classes[i] < known ? numbers_[static_cast<size_t>(classes[i])] : classes[i];
     return;
   }
-  const OwnedValue result = create_string_tensor(call.host(), {&rows, 1});
-  for (int64_t i = 0; i < rows; ++i) {
-    const std::string text =
-        classes[i] < known ? texts_[static_cast<size_t>(classes[i])] : std::to_string(classes[i]);
-    set_string(call.host(), result.get(), i, sdk::to_str(text));
-  }
+  const OwnedValue result = create_string_tensor(call.host(), {&rows, 1}, [&](int64_t i) {
+    return classes[i] < known ? texts_[static_cast<size_t>(classes[i])]
+                              : std::to_string(classes[i]);
+  });
   call.output_value(0, result.get());
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "dispatch.h"
+#include "kernels/convert.h"
 
 namespace gantry::cpu {
 
@@ -38,15 +39,7 @@ template <class C>
 const C* features_as(sdk::Call& call, int slot) {
   const gantry_tensor& tensor = call.input(slot);
   if (tensor.dtype == kDType<C>) return static_cast<const C*>(tensor.data);
-  const int64_t count = sdk::Shape(tensor).element_count();
-  auto* target = call.scratch<C>(count);
-  dispatch<Concat<FeatureTypes, TypeList<Float16>>>(tensor.dtype, [&](auto type) {
-    using T = typename decltype(type)::type;
-    const auto* source = static_cast<const T*>(tensor.data);
-    for (int64_t i = 0; i < count; ++i)
-      target[i] = static_cast<C>(static_cast<Compute<T>>(source[i]));
-  });
-  return target;
+  return read_as<Concat<FeatureTypes, TypeList<Float16>>, C>(call, slot);
 }
 
 enum class PostTransform { kNone, kSoftmax, kLogistic, kSoftmaxZero, kProbit };

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "attributes.h"
 #include "elements.h"
 #include "kernels/all_kernels.h"
 #include "kernels/index_math.h"
@@ -97,11 +98,8 @@ class Imputer final : public NodeKernel {
         ints_(node.get_ints("imputed_value_int64s")),
         replaced_float_(node.get_float("replaced_value_float", 0.0F)),
         replaced_int_(node.get_int("replaced_value_int64", 0)) {
-    if (floats_.empty() == ints_.empty()) {
-      node.fail(GANTRY_INVALID_MODEL,
-                "exactly one of the attributes imputed_value_floats and "
-                "imputed_value_int64s must be given");
-    }
+    require_one_list(node, floats_.empty(), ints_.empty(), "imputed_value_floats",
+                     "imputed_value_int64s");
   }
 
   void run(sdk::Call& call) const override {
@@ -144,18 +142,12 @@ class Imputer final : public NodeKernel {
   int64_t replaced_int_;
 };
 
+enum class Norm { kMax, kL1, kL2 };
+
 class Normalizer final : public NodeKernel {
  public:
-  explicit Normalizer(const sdk::NodeView& node) : NodeKernel(node) {
-    const std::string norm = node.get_string("norm", "MAX");
-    if (norm == "L1") {
-      norm_ = Norm::kL1;
-    } else if (norm == "L2") {
-      norm_ = Norm::kL2;
-    } else if (norm != "MAX") {
-      node.fail(GANTRY_INVALID_MODEL, "attribute norm is \"" + norm + "\", expected MAX, L1 or L2");
-    }
-  }
+  explicit Normalizer(const sdk::NodeView& node)
+      : NodeKernel(node), norm_(read_choice<Norm>(node, "norm", "MAX", {"MAX", "L1", "L2"})) {}
 
   void run(sdk::Call& call) const override {
     const FeatureShape shape(call.shape(0), label());
@@ -170,8 +162,6 @@ class Normalizer final : public NodeKernel {
   }
 
  private:
-  enum class Norm { kMax, kL1, kL2 };
-
   void normalize(const float* x, float* y, int64_t count) const {
     if (count == 0) return;
     float divisor = divisor_of(x, count);
@@ -189,7 +179,7 @@ class Normalizer final : public NodeKernel {
     return largest;
   }
 
-  Norm norm_ = Norm::kMax;
+  Norm norm_;
 };
 
 class Binarizer final : public NodeKernel {
@@ -223,10 +213,7 @@ class OneHotEncoder final : public NodeKernel {
       : NodeKernel(node), allows_others_(node.get_int("zeros", 1) != 0) {
     const std::vector<int64_t> numbers = node.get_ints("cats_int64s");
     const std::vector<std::string> texts = node.get_strings("cats_strings");
-    if (numbers.empty() == texts.empty()) {
-      node.fail(GANTRY_INVALID_MODEL,
-                "exactly one of the attributes cats_int64s and cats_strings must be given");
-    }
+    require_one_list(node, numbers.empty(), texts.empty(), "cats_int64s", "cats_strings");
     numbers_ = IntegerPositions(numbers);
     // Of equal categories the last counts, as of numbers.
     for (size_t i = 0; i < texts.size(); ++i) texts_[texts[i]] = static_cast<int64_t>(i);
@@ -345,7 +332,7 @@ class ArrayFeatureExtractor final : public NodeKernel {
     const int64_t columns = x[x.rank - 1];
     const int64_t count = call.shape(1).element_count();
     const auto* indices = call.data<int64_t>(1);
-    auto* places = call.scratch<int32_t>(count);
+    auto* selected = call.scratch<int32_t>(count);
     if (columns > std::numeric_limits<int32_t>::max()) {
       fail("rows of " + std::to_string(columns) + " features are above the supported " +
                std::to_string(std::numeric_limits<int32_t>::max()),
@@ -356,7 +343,7 @@ class ArrayFeatureExtractor final : public NodeKernel {
         fail("index " + std::to_string(indices[i]) + " is outside " + std::to_string(columns) +
              " features");
       }
-      places[i] = static_cast<int32_t>(indices[i]);
+      selected[i] = static_cast<int32_t>(indices[i]);
     }
     Dims shape;
     if (x.rank == 1) shape.push(1);
@@ -371,11 +358,11 @@ class ArrayFeatureExtractor final : public NodeKernel {
       const auto* source = reinterpret_cast<const U*>(units);
       U* target = output.as<U>();
       if constexpr (sizeof(U) == 4 || sizeof(U) == 8) {
-        simd::take_columns(source, rows, columns, places, count, target);
+        simd::take_columns(source, rows, columns, selected, count, target);
       } else {
         for (int64_t row = 0; row < rows; ++row) {
           for (int64_t i = 0; i < count; ++i)
-            target[row * count + i] = source[row * columns + places[i]];
+            target[row * count + i] = source[row * columns + selected[i]];
         }
       }
     });

@@ -34,9 +34,9 @@ class ListedForest {
     require_count(node_, "nodes_modes", modes, trees.size());
     for (size_t i = 0; i < trees.size(); ++i) {
       const bool is_leaf = modes[i] == "LEAF";
-      const int64_t place = is_leaf ? ~static_cast<int64_t>(forest.leaves.size())
+      const int64_t index = is_leaf ? ~static_cast<int64_t>(forest.leaves.size())
                                     : static_cast<int64_t>(forest.nodes.size());
-      if (!places_.try_emplace({trees[i], ids[i]}, place).second) {
+      if (!indices_.try_emplace({trees[i], ids[i]}, index).second) {
         node_.fail(GANTRY_INVALID_MODEL, "node " + std::to_string(ids[i]) + " of tree " +
                                              std::to_string(trees[i]) + " occurs twice");
       }
@@ -81,13 +81,13 @@ class ListedForest {
     }
   }
   int64_t child(int64_t tree, int64_t id) {
-    const int64_t place = find(tree, id);
+    const int64_t index = find(tree, id);
     children_[{tree, id}] = true;
-    return place;
+    return index;
   }
   [[nodiscard]] int64_t find(int64_t tree, int64_t id) const {
-    const auto found = places_.find({tree, id});
-    if (found == places_.end()) {
+    const auto found = indices_.find({tree, id});
+    if (found == indices_.end()) {
       node_.fail(GANTRY_INVALID_MODEL,
                  "tree " + std::to_string(tree) + " has no node " + std::to_string(id));
     }
@@ -113,15 +113,15 @@ class ListedForest {
     require_count(node_, (votes_ + "_ids").c_str(), targets, trees.size());
     require_count(node_, (votes_ + "_weights").c_str(), weights, trees.size());
     for (size_t i = 0; i < trees.size(); ++i) {
-      const int64_t place = find(trees[i], ids[i]);
+      const int64_t index = find(trees[i], ids[i]);
       // A vote at an inner node is never reached.
-      if (place < 0) forest.leaves[static_cast<size_t>(~place)].push_back({targets[i], weights[i]});
+      if (index < 0) forest.leaves[static_cast<size_t>(~index)].push_back({targets[i], weights[i]});
     }
   }
 
   const sdk::NodeView& node_;
   std::string votes_;
-  std::map<std::pair<int64_t, int64_t>, int64_t> places_;
+  std::map<std::pair<int64_t, int64_t>, int64_t> indices_;
   std::map<std::pair<int64_t, int64_t>, bool> children_;
 };
 

@@ -47,14 +47,14 @@ class Forest {
   void check(const sdk::NodeView& view) const {
     const auto node_count = static_cast<int64_t>(nodes.size());
     const auto leaf_count = static_cast<int64_t>(leaves.size());
-    const auto check_place = [&](int64_t place) {
-      if (place >= node_count || ~place >= leaf_count)
+    const auto check_index = [&](int64_t index) {
+      if (index >= node_count || ~index >= leaf_count)
         view.fail(GANTRY_INVALID_MODEL, "a tree refers to a node or leaf that is not there");
     };
-    for (const int64_t root : roots) check_place(root);
+    for (const int64_t root : roots) check_index(root);
     for (const TreeNode& node : nodes) {
-      check_place(node.when_true);
-      check_place(node.when_false);
+      check_index(node.when_true);
+      check_index(node.when_false);
       if (node.feature < 0) view.fail(GANTRY_INVALID_MODEL, "a feature id is negative");
     }
     for (const auto& leaf : leaves) {

@@ -15,7 +15,7 @@
 #include "kernels/integer_positions.h"
 #include "kernels/ml_common.h"
 #include "node_kernel.h"
-#include "strings.h"
+#include "values.h"
 
 namespace gantry::cpu {
 namespace {
@@ -138,13 +138,11 @@ void write_items(sdk::Call& call, const Items& values, const Items& fallback,
   const sdk::Shape shape = call.shape(0);
   const int64_t count = shape.element_count();
   if (values.dtype == GANTRY_STRING) {
-    const OwnedValue result = create_string_tensor(call.host(), shape);
-    for (int64_t i = 0; i < count; ++i) {
-      const std::string& text = positions[i] == Lookup::kNone
-                                    ? fallback.texts[0]
-                                    : values.texts[static_cast<size_t>(positions[i])];
-      set_string(call.host(), result.get(), i, sdk::to_str(text));
-    }
+    const OwnedValue result = create_string_tensor(call.host(), shape, [&](int64_t i) {
+      return std::string_view(positions[i] == Lookup::kNone
+                                  ? fallback.texts[0]
+                                  : values.texts[static_cast<size_t>(positions[i])]);
+    });
     return call.output_value(0, result.get());
   }
   gantry_tensor& output = call.output(0, values.dtype, shape);

@@ -9,8 +9,9 @@
 
 #include "kernels/all_kernels.h"
 #include "kernels/blas.h"
+#include "kernels/convert.h"
 #include "kernels/ml_common.h"
-#include "kernels/small_product.h"
+#include "kernels/skinny_gemm.h"
 #include "node_kernel.h"
 
 namespace gantry::cpu {
@@ -40,7 +41,7 @@ class LinearModel : public NodeKernel {
       fail("rows of " + std::to_string(shape.columns) + " features, but the coefficients are for " +
            std::to_string(features));
     }
-    check_product(shape.rows, targets_, features, label());
+    check_gemm(shape.rows, targets_, features, label());
     for (int64_t row = 0; row < shape.rows && !intercepts_.empty(); ++row)
       std::copy(intercepts_.begin(), intercepts_.end(), scores + row * targets_);
     const auto* x = features_as<float>(call, 0);
@@ -48,17 +49,16 @@ class LinearModel : public NodeKernel {
       if (intercepts_.empty()) std::fill_n(scores, shape.rows * targets_, 0.0F);
       const int64_t grain = std::max<int64_t>(1, kConvertGrain / std::max<int64_t>(features, 1));
       return call.parallel_for(shape.rows, grain, [&](int64_t begin, int64_t end) {
-        simd::add_small_product(x + begin * features, coefficients_.data(),
-                                scores + begin * targets_, end - begin, targets_, features,
-                                targets_);
+        simd::add_skinny_gemm(x + begin * features, coefficients_.data(), scores + begin * targets_,
+                              end - begin, targets_, features, targets_);
       });
     }
-    Product<float> product =
-        dense_product<float>(shape.rows, targets_, features, x, coefficients_.data(), scores);
-    product.transpose_b = true;
-    product.ldb = std::max<int64_t>(features, 1);
-    product.beta = intercepts_.empty() ? 0.0F : 1.0F;
-    multiply(call, product);
+    GemmArgs<float> args =
+        dense_gemm<float>(shape.rows, targets_, features, x, coefficients_.data(), scores);
+    args.transpose_b = true;
+    args.ldb = std::max<int64_t>(features, 1);
+    args.beta = intercepts_.empty() ? 0.0F : 1.0F;
+    gemm(call, args);
   }
 
   int64_t targets_;

@@ -11,13 +11,14 @@
 #include <unordered_map>
 #include <vector>
 
+#include "attributes.h"
 #include "elements.h"
 #include "kernels/all_kernels.h"
 #include "kernels/cast_text.h"
 #include "kernels/integer_math.h"
 #include "kernels/ml_common.h"
 #include "node_kernel.h"
-#include "strings.h"
+#include "values.h"
 
 namespace gantry::cpu {
 namespace {
@@ -63,11 +64,7 @@ class DictVectorizer final : public NodeKernel {
       : NodeKernel(node), rank_(node.output(0).rank()) {
     const std::vector<std::string> texts = node.get_strings("string_vocabulary");
     const std::vector<int64_t> numbers = node.get_ints("int64_vocabulary");
-    if (texts.empty() == numbers.empty()) {
-      node.fail(GANTRY_INVALID_MODEL,
-                "exactly one of the attributes string_vocabulary and "
-                "int64_vocabulary must be given");
-    }
+    require_one_list(node, texts.empty(), numbers.empty(), "string_vocabulary", "int64_vocabulary");
     for (size_t i = 0; i < texts.size(); ++i) texts_[texts[i]] = static_cast<int64_t>(i);
     for (size_t i = 0; i < numbers.size(); ++i) numbers_[numbers[i]] = static_cast<int64_t>(i);
     width_ = static_cast<int64_t>(texts.size() + numbers.size());
@@ -87,13 +84,13 @@ class DictVectorizer final : public NodeKernel {
       U* target = output.as<U>();
       std::fill_n(target, width_, U{});
       for (int64_t i = 0; i < map.count(); ++i)
-        target[place(call, map, i)] = reinterpret_cast<const U*>(units)[i];
+        target[source_of(call, map, i)] = reinterpret_cast<const U*>(units)[i];
     });
     output.finish();
   }
 
  private:
-  [[nodiscard]] int64_t place(sdk::Call& call, const MapParts& map, int64_t i) const {
+  [[nodiscard]] int64_t source_of(sdk::Call& call, const MapParts& map, int64_t i) const {
     if (texts_.empty()) {
       const auto found = numbers_.find(map.number_key(i));
       if (found != numbers_.end()) return found->second;
@@ -111,7 +108,7 @@ class DictVectorizer final : public NodeKernel {
   std::unordered_map<int64_t, int64_t> numbers_;
 };
 
-/// The values of a map in the order of their integer keys, or each at its key's place.
+/// The values of a map in the order of their integer keys, or each at the index that its key names.
 class CastMap final : public NodeKernel {
  public:
   explicit CastMap(const sdk::NodeView& node)
@@ -147,12 +144,13 @@ class CastMap final : public NodeKernel {
       using T = typename decltype(type)::type;
       auto* y = static_cast<T*>(output.data);
       std::fill_n(y, total, T{0});
-      for (int64_t i = 0; i < count; ++i) y[place(map, order, i)] = number<T>(call, map, order[i]);
+      for (int64_t i = 0; i < count; ++i)
+        y[source_of(map, order, i)] = number<T>(call, map, order[i]);
     });
   }
 
  private:
-  [[nodiscard]] int64_t place(const MapParts& map, const int64_t* order, int64_t i) const {
+  [[nodiscard]] int64_t source_of(const MapParts& map, const int64_t* order, int64_t i) const {
     if (is_dense_) return i;
     const int64_t key = map.number_key(order[i]);
     if (key < 0 || key >= width_) {
@@ -190,7 +188,7 @@ class CastMap final : public NodeKernel {
               ? string_at(call.host(), map.values, order[i])
               : sdk::to_str(write_number(
                     static_cast<const float*>(map.value_tensor->data)[order[i]], buffer));
-      set_string(call.host(), result.get(), place(map, order, i), text);
+      set_string(call.host(), result.get(), source_of(map, order, i), text);
     }
     call.output_value(0, result.get());
   }
@@ -208,11 +206,8 @@ class ZipMap final : public NodeKernel {
       : NodeKernel(node),
         numbers_(node.get_ints("classlabels_int64s")),
         texts_(node.get_strings("classlabels_strings")) {
-    if (numbers_.empty() == texts_.empty()) {
-      node.fail(GANTRY_INVALID_MODEL,
-                "exactly one of the attributes classlabels_int64s and "
-                "classlabels_strings must be given");
-    }
+    require_one_list(node, numbers_.empty(), texts_.empty(), "classlabels_int64s",
+                     "classlabels_strings");
   }
 
   void run(sdk::Call& call) const override {
@@ -225,38 +220,29 @@ class ZipMap final : public NodeKernel {
     const gantry_host* host = call.host();
     const OwnedValue keys = make_keys(host, width);
     const std::array<int64_t, 2> rows = {shape.rows, width};
-    gantry_value* created = nullptr;
     gantry_tensor* tensor = nullptr;
-    sdk::check(host, host->value_create_tensor(GANTRY_FLOAT, 2, rows.data(), &created, &tensor));
-    const OwnedValue values(host, created);
+    const OwnedValue values = create_tensor(host, GANTRY_FLOAT, {rows.data(), 2}, tensor);
     std::copy_n(call.data<float>(0), shape.rows * width, static_cast<float*>(tensor->data));
     // One map that stands for all rows.
-    const OwnedValue map = create(host, GANTRY_KIND_MAP);
+    const OwnedValue map = create_value(host, GANTRY_KIND_MAP, GANTRY_FLOAT);
     sdk::check(host, host->value_append(map.get(), keys.get()));
     sdk::check(host, host->value_append(map.get(), values.get()));
-    const OwnedValue maps = create(host, GANTRY_KIND_SEQUENCE);
+    const OwnedValue maps = create_value(host, GANTRY_KIND_SEQUENCE, GANTRY_FLOAT);
     sdk::check(host, host->value_append(maps.get(), map.get()));
     call.output_value(0, maps.get());
   }
 
  private:
-  static OwnedValue create(const gantry_host* host, gantry_kind kind) {
-    gantry_value* value = nullptr;
-    sdk::check(host, host->value_create(kind, GANTRY_FLOAT, &value));
-    return {host, value};
-  }
   [[nodiscard]] OwnedValue make_keys(const gantry_host* host, int64_t width) const {
     if (!texts_.empty()) {
-      OwnedValue keys = create_string_tensor(host, {&width, 1});
-      for (int64_t i = 0; i < width; ++i)
-        set_string(host, keys.get(), i, sdk::to_str(texts_[static_cast<size_t>(i)]));
-      return keys;
+      return create_string_tensor(host, {&width, 1}, [&](int64_t i) {
+        return std::string_view(texts_[static_cast<size_t>(i)]);
+      });
     }
-    gantry_value* created = nullptr;
     gantry_tensor* tensor = nullptr;
-    sdk::check(host, host->value_create_tensor(GANTRY_INT64, 1, &width, &created, &tensor));
+    OwnedValue keys = create_tensor(host, GANTRY_INT64, {&width, 1}, tensor);
     std::copy(numbers_.begin(), numbers_.end(), static_cast<int64_t*>(tensor->data));
-    return {host, created};
+    return keys;
   }
 
   std::vector<int64_t> numbers_;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "attributes.h"
 #include "kernels/all_kernels.h"
 #include "kernels/ml_common.h"
 #include "node_kernel.h"
@@ -19,17 +20,16 @@ namespace {
 /// Attributes that both operators have, and the kernel function.
 class SupportVectors : public NodeKernel {
  protected:
+  enum class Function { kLinear, kPoly, kRbf, kSigmoid };
+
   explicit SupportVectors(const sdk::NodeView& node)
       : NodeKernel(node),
         transform_(read_post_transform(node)),
         coefficients_(node.get_floats("coefficients")),
         vectors_(node.get_floats("support_vectors")),
         rho_(node.get_floats("rho")),
-        kernel_(node.get_string("kernel_type", "LINEAR")) {
-    if (kernel_ != "LINEAR" && kernel_ != "POLY" && kernel_ != "RBF" && kernel_ != "SIGMOID") {
-      node.fail(GANTRY_INVALID_MODEL, "attribute kernel_type is \"" + kernel_ +
-                                          "\", expected LINEAR, POLY, RBF or SIGMOID");
-    }
+        kernel_(read_choice<Function>(node, "kernel_type", "LINEAR",
+                                      {"LINEAR", "POLY", "RBF", "SIGMOID"})) {
     const std::vector<float> parameters = node.get_floats("kernel_params");
     if (!parameters.empty() && parameters.size() != 3)
       node.fail(GANTRY_INVALID_MODEL, "attribute kernel_params must hold gamma, coef0 and degree");
@@ -43,14 +43,14 @@ class SupportVectors : public NodeKernel {
 
   [[nodiscard]] float kernel(const float* x, const float* v, int64_t count) const {
     float sum = 0;
-    if (kernel_ == "RBF") {
+    if (kernel_ == Function::kRbf) {
       for (int64_t i = 0; i < count; ++i) sum += (x[i] - v[i]) * (x[i] - v[i]);
       return std::exp(-gamma_ * sum);
     }
     for (int64_t i = 0; i < count; ++i) sum += x[i] * v[i];
-    if (kernel_ == "LINEAR") return sum;
+    if (kernel_ == Function::kLinear) return sum;
     sum = gamma_ * sum + coef0_;
-    return kernel_ == "POLY" ? std::pow(sum, degree_) : std::tanh(sum);
+    return kernel_ == Function::kPoly ? std::pow(sum, degree_) : std::tanh(sum);
   }
 
   void check_columns(const FeatureShape& shape, size_t expected) const {
@@ -64,7 +64,7 @@ class SupportVectors : public NodeKernel {
   std::vector<float> coefficients_;
   std::vector<float> vectors_;
   std::vector<float> rho_;
-  std::string kernel_;
+  Function kernel_;
   float gamma_ = 0;
   float coef0_ = 0;
   float degree_ = 0;

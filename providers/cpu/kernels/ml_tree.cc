@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "attributes.h"
 #include "kernels/all_kernels.h"
 #include "kernels/ml_common.h"
 #include "kernels/ml_forest.h"
@@ -25,16 +26,10 @@ enum class Aggregate { kAverage, kSum, kMin, kMax };
 
 Aggregate read_aggregate(const sdk::NodeView& node) {
   if (node.op_type() == "TreeEnsembleClassifier") return Aggregate::kSum;
-  constexpr const char* kNames[] = {"AVERAGE", "SUM", "MIN", "MAX"};
-  const bool is_number = node.op_type() == "TreeEnsemble";
-  const std::string name = is_number ? "" : node.get_string("aggregate_function", "SUM");
-  const int64_t number = is_number ? node.get_int("aggregate_function", 1) : -1;
-  for (int i = 0; i < 4; ++i) {
-    if (number == i || name == kNames[i]) return static_cast<Aggregate>(i);
-  }
-  node.fail(GANTRY_INVALID_MODEL, "attribute aggregate_function is " +
-                                      (is_number ? std::to_string(number) : name) +
-                                      ", expected one of average, sum, min and max");
+  if (node.op_type() == "TreeEnsemble")
+    return static_cast<Aggregate>(read_integer(node, "aggregate_function", 1, 0, 3));
+  return read_choice<Aggregate>(node, "aggregate_function", "SUM",
+                                {"AVERAGE", "SUM", "MIN", "MAX"});
 }
 
 class TreeKernel : public NodeKernel {

@@ -9,7 +9,7 @@ namespace gantry::cpu {
 
 namespace {
 
-/// Ways that do not wait for each other.
+/// Independent traversals in one loop.
 constexpr int kTogether = 8;
 
 }  // namespace
@@ -23,8 +23,8 @@ ForestWalk::ForestWalk(const Forest& forest)
                    return node.branch == Branch::kLeq || node.branch == Branch::kLt;
                  });
   if (!is_possible_) return;
-  const auto place_of = [&](int64_t place) {
-    return static_cast<int32_t>(place < 0 ? first_leaf_ + ~place : place);
+  const auto index_of = [&](int64_t index) {
+    return static_cast<int32_t>(index < 0 ? first_leaf_ + ~index : index);
   };
   nodes_.reserve(static_cast<size_t>(count));
   for (const TreeNode& node : forest.nodes) {
@@ -35,11 +35,11 @@ ForestWalk::ForestWalk(const Forest& forest)
     nodes_.push_back({split,
                       static_cast<int32_t>(node.feature),
                       static_cast<int32_t>(node.missing_is_true),
-                      {place_of(node.when_false), place_of(node.when_true)}});
+                      {index_of(node.when_false), index_of(node.when_true)}});
   }
-  for (auto place = static_cast<int32_t>(first_leaf_); place < count; ++place)
-    nodes_.push_back({0, 0, 0, {place, place}});
-  for (const int64_t root : forest.roots) roots_.push_back(place_of(root));
+  for (auto index = static_cast<int32_t>(first_leaf_); index < count; ++index)
+    nodes_.push_back({0, 0, 0, {index, index}});
+  for (const int64_t root : forest.roots) roots_.push_back(index_of(root));
 }
 
 void ForestWalk::find(int64_t tree, const double* x, int64_t columns, int64_t rows,
@@ -60,12 +60,12 @@ void ForestWalk::find_in_trees(int64_t first, int64_t count, const double* x,
   for (; tree < count; ++tree) find_some<1>(roots + tree, 1, x, 0, leaves + tree);
 }
 
-template <int kWays>
+template <int kRows>
 void ForestWalk::find_some(const int32_t* roots, int64_t root_step, const double* x,
                            int64_t columns, int64_t* leaves) const {
-  int32_t at[kWays];
+  int32_t at[kRows];
   bool moves = false;
-  for (int i = 0; i < kWays; ++i) {
+  for (int i = 0; i < kRows; ++i) {
     at[i] = roots[i * root_step];
     // Where all are leaves there may be no feature to ask for.
     moves |= at[i] < first_leaf_;
@@ -73,7 +73,7 @@ void ForestWalk::find_some(const int32_t* roots, int64_t root_step, const double
   while (moves) {
     int32_t changes = 0;
 #pragma GCC unroll 8
-    for (int i = 0; i < kWays; ++i) {
+    for (int i = 0; i < kRows; ++i) {
       const Node& node = nodes_[static_cast<size_t>(at[i])];
       const double feature = x[i * columns + node.feature];
       const int is_below = static_cast<int>(feature <= node.split) |
@@ -84,7 +84,7 @@ void ForestWalk::find_some(const int32_t* roots, int64_t root_step, const double
     }
     moves = changes != 0;
   }
-  for (int i = 0; i < kWays; ++i) leaves[i] = at[i] - first_leaf_;
+  for (int i = 0; i < kRows; ++i) leaves[i] = at[i] - first_leaf_;
 }
 
 }  // namespace gantry::cpu

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways of several rows of features through a tree, or of one through several, at once: each
-// step waits for memory, so that ways that do not wait for each other take little longer than one.
-// For trees all of whose nodes compare by <= or <, which are nearly all there are. Immutable, any
-// thread.
+// Evaluates several rows of features in one tree, or one row in several trees, at once. Each step
+// waits for memory, so independent traversals in one loop take little longer than one of them.
+// Only for trees whose nodes all compare by <= or <, as nearly all do. Immutable, any thread.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +33,8 @@ class ForestWalk {
     int32_t next[2];  ///< if the feature is above the split, and if it is not
   };
 
-  /// Of as many ways, each from the root roots[i * root_step] with the row x + i * columns.
-  template <int kWays>
+  /// kRows traversals: each from the root roots[i * root_step] with the row x + i * columns.
+  template <int kRows>
   void find_some(const int32_t* roots, int64_t root_step, const double* x, int64_t columns,
                  int64_t* leaves) const;
 

@@ -116,14 +116,14 @@ class NonMaxSuppression final : public NodeKernel {
       // NaN scores stand last, so that the order is one.
       const float rank =
           scores[i] != scores[i] ? -std::numeric_limits<float>::infinity() : scores[i];
-      *end++ = keyed_place(order_key(rank), i);
+      *end++ = keyed_index(order_key(rank), i);
     }
     // A heap, since few of many are looked at as a rule.
     std::make_heap(candidates, end);
     int64_t selected_count = 0;
     while (end > candidates && selected_count < most) {
       std::pop_heap(candidates, end);
-      const int64_t best = place_of(*--end);
+      const int64_t best = index_of(*--end);
       bool is_kept = true;
       for (int64_t k = 0; is_kept && k < selected_count; ++k)
         is_kept = !overlap_more(boxes[best], boxes[selected[k]], overlap);

@@ -10,10 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "attributes.h"
 #include "broadcast.h"
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
-#include "kernels/blas.h"
+#include "kernels/convert.h"
 #include "kernels/row_math.h"
 #include "node_kernel.h"
 
@@ -111,10 +112,10 @@ class LayerNorm final : public NodeKernel {
                void* factors) const {
     using C =
         std::conditional_t<std::is_same_v<T, double> || std::is_same_v<U, double>, double, float>;
-    const C* x = as<C, T>(call, call.input(0));
-    const C* scale = as<C, U>(call, call.input(1));
+    const C* x = as<C, T>(call, 0);
+    const C* scale = as<C, U>(call, 1);
     const bool has_bias = kCenters && call.has_input(2);
-    const C* bias = has_bias ? as<C, U>(call, call.input(2)) : nullptr;
+    const C* bias = has_bias ? as<C, U>(call, 2) : nullptr;
     C* y = std::is_same_v<C, U> ? static_cast<C*>(output.data)
                                 : call.scratch<C>(rows.count * rows.extent);
     const bool is_plain = is_per_row(call, 1) && (!has_bias || is_per_row(call, 2));
@@ -149,21 +150,15 @@ class LayerNorm final : public NodeKernel {
     }
   }
 
-  /// The elements of a tensor of T as C.
+  /// The elements of an input of T as C.
   template <class C, class T>
-  static const C* as(sdk::Call& call, const gantry_tensor& tensor) {
+  static const C* as(sdk::Call& call, int slot) {
     if constexpr (std::is_same_v<C, Compute<T>>) {
-      return widened<T>(call, tensor);
+      return widened<T>(call, call.input(slot));
     } else {
-      const int64_t count = sdk::Shape(tensor).element_count();
-      auto* target = call.scratch<C>(count);
-      const auto* source = static_cast<const T*>(tensor.data);
-      for (int64_t i = 0; i < count; ++i)
-        target[i] = static_cast<C>(static_cast<Compute<T>>(source[i]));
-      return target;
+      return read_as<TypeList<T>, C>(call, slot);
     }
   }
-
   /// An operand with one number for each element of a row, so that all rows use it alike: equal
   /// shapes but for leading ones.
   [[nodiscard]] bool is_per_row(sdk::Call& call, int slot) const {
@@ -268,10 +263,11 @@ class GroupNorm final : public NodeKernel {
             C{1} / std::sqrt(mean_square(source, extent, center) + static_cast<C>(epsilon_));
         const int64_t group = row % layout.groups;
         for (int64_t c = 0; c < layout.channels; ++c) {
-          const int64_t place = scale_ == Scale::kPerGroup ? group : group * layout.channels + c;
+          const int64_t parameter =
+              scale_ == Scale::kPerGroup ? group : group * layout.channels + c;
           C* target = y + row * extent + c * layout.plane;
           standardize(source + c * layout.plane, target, layout.plane, center,
-                      factor * scale[place], bias[place]);
+                      factor * scale[parameter], bias[parameter]);
         }
       }
     });
@@ -288,11 +284,7 @@ std::unique_ptr<sdk::Kernel> make_instance_norm(const sdk::NodeView& node) {
 }
 /// Version 18 has a scale for each group, version 21 one for each channel.
 std::unique_ptr<sdk::Kernel> make_group_norm(const sdk::NodeView& node) {
-  const int64_t groups = node.get_int("num_groups", 0);
-  if (groups < 1) {
-    node.fail(GANTRY_INVALID_MODEL,
-              "attribute num_groups is " + std::to_string(groups) + ", expected at least 1");
-  }
+  const int64_t groups = read_integer(node, "num_groups", 0, 1);
   const bool is_old = node.since_version() < 21;
   return std::make_unique<GroupNorm>(
       node, groups, is_old ? GroupNorm::Scale::kPerGroup : GroupNorm::Scale::kPerChannel);
@@ -302,10 +294,7 @@ std::unique_ptr<sdk::Kernel> make_group_norm(const sdk::NodeView& node) {
 class LpNorm final : public NodeKernel {
  public:
   explicit LpNorm(const sdk::NodeView& node)
-      : NodeKernel(node), axis_(node.get_int("axis", -1)), p_(node.get_int("p", 2)) {
-    if (p_ != 1 && p_ != 2)
-      node.fail(GANTRY_INVALID_MODEL, "attribute p is " + std::to_string(p_) + ", expected 1 or 2");
-  }
+      : NodeKernel(node), axis_(node.get_int("axis", -1)), p_(read_integer(node, "p", 2, 1, 2)) {}
 
   void run(sdk::Call& call) const override {
     const sdk::Shape x = call.shape(0);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "attributes.h"
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
 #include "node_kernel.h"
@@ -74,14 +75,9 @@ struct Momentum {
   explicit Momentum(const sdk::NodeView& node)
       : alpha(node.get_float("alpha", 0.0F)),
         beta(node.get_float("beta", 0.0F)),
-        norm(node.get_float("norm_coefficient", 0.0F)) {
-    const std::string mode = node.get_string("mode", "");
-    if (mode != "standard" && mode != "nesterov") {
-      node.fail(GANTRY_INVALID_MODEL,
-                "attribute mode is \"" + mode + "\", expected standard or nesterov");
-    }
-    is_nesterov = mode == "nesterov";
-  }
+        norm(node.get_float("norm_coefficient", 0.0F)),
+        is_nesterov(read_choice(node, "mode", "", {"standard", "nesterov"}) == 1) {}
+
   [[nodiscard]] double rate(double rate, int64_t /*updates*/) const { return rate; }
   template <class T>
   T update(T rate, int64_t updates, T x, T gradient, T* states) const {

@@ -8,7 +8,7 @@
 #include "float6.h"
 #include "kernels/all_kernels.h"
 #include "node_kernel.h"
-#include "strings.h"
+#include "values.h"
 
 namespace gantry::cpu {
 
@@ -26,9 +26,7 @@ class Optional final : public NodeKernel {
                                                          : node.output(0).dtype()) {}
   void run(sdk::Call& call) const override {
     const gantry_host* host = call.host();
-    gantry_value* created = nullptr;
-    sdk::check(host, host->value_create(GANTRY_KIND_OPTIONAL, dtype_, &created));
-    const OwnedValue optional(host, created);
+    const OwnedValue optional = create_value(host, GANTRY_KIND_OPTIONAL, dtype_);
     if (call.has_input(0)) sdk::check(host, host->value_append(optional.get(), call.value(0)));
     call.output_value(0, optional.get());
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integers in the order of numbers: order_key(a) < order_key(b) if a stands before b, equal if they
-// are equal. NaN stands last and equals NaN; the zeros are equal. Pure, any thread.
+// Sort keys: order_key(a) < order_key(b) if a sorts before b, equal if they are equal. NaN sorts
+// last and equals NaN; the zeros are equal. Pure, any thread.
 #pragma once
 
 #include <bit>
@@ -34,14 +34,14 @@ OrderKey<T> order_key(T x) {
   }
 }
 
-/// A key of 32 bits and a place below 2^32 in one number: of two the larger has the larger key or,
-/// of equal ones, the smaller place.
-inline int64_t keyed_place(int32_t key, int64_t place) {
+/// A key of 32 bits and an index below 2^32 in one number: of two the larger has the larger key or,
+/// of equal ones, the smaller index.
+inline int64_t keyed_index(int32_t key, int64_t index) {
   const auto high = static_cast<uint64_t>(static_cast<uint32_t>(key)) << 32;
-  return static_cast<int64_t>(high | (0xFFFFFFFFU - static_cast<uint64_t>(place)));
+  return static_cast<int64_t>(high | (0xFFFFFFFFU - static_cast<uint64_t>(index)));
 }
 inline int32_t key_of(int64_t keyed) { return static_cast<int32_t>(keyed >> 32); }
-inline int64_t place_of(int64_t keyed) {
+inline int64_t index_of(int64_t keyed) {
   return static_cast<int64_t>(0xFFFFFFFFU - (static_cast<uint64_t>(keyed) & 0xFFFFFFFFU));
 }
 

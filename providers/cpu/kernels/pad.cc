@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "attributes.h"
 #include "elements.h"
 #include "kernels/all_kernels.h"
 #include "node_kernel.h"
@@ -104,13 +105,13 @@ class PadWalk {
   void write_row(int64_t row, U* target) const {
     int64_t offset = 0;
     for (int i = rank_ - 2; i >= 0; --i) {
-      const int64_t place = tables_[i][row % shape_[i]];
+      const int64_t index = tables_[i][row % shape_[i]];
       row /= shape_[i];
-      if (place == kFill) {
+      if (index == kFill) {
         std::fill_n(target, shape_.back(), fill_);
         return;
       }
-      offset += place;
+      offset += index;
     }
     const U* source = source_ + offset;
     write_ends(source, target);
@@ -219,13 +220,7 @@ class PadKernel : public NodeKernel {
 };
 
 PadMode parse_mode(const sdk::NodeView& node) {
-  const std::string mode = node.get_string("mode", "constant");
-  if (mode == "constant") return PadMode::kConstant;
-  if (mode == "reflect") return PadMode::kReflect;
-  if (mode == "edge") return PadMode::kEdge;
-  if (mode == "wrap") return PadMode::kWrap;
-  node.fail(GANTRY_INVALID_MODEL,
-            "mode \"" + mode + "\" is none of constant, reflect, edge and wrap");
+  return read_choice<PadMode>(node, "mode", "constant", {"constant", "reflect", "edge", "wrap"});
 }
 
 /// Opset 1 ("paddings") to 10: pads and value are attributes.

@@ -2,7 +2,7 @@
 // MaxPool, AveragePool, LpPool over any number of axes. A line of windows first joins the input
 // rows that it sees, row by row, then the columns of each window: f32 in vectors (pool_math.h), the
 // rest here. MaxPool with indices looks at each window by itself, but for pictures of f32
-// (pool_places.h).
+// (pool_indices.h).
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -15,9 +15,9 @@
 
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
+#include "kernels/pool_indices.h"
 #include "kernels/pool_math.h"
 #include "kernels/pool_operators.h"
-#include "kernels/pool_places.h"
 #include "kernels/window.h"
 #include "node_kernel.h"
 
@@ -255,7 +255,7 @@ class Pool : public PoolKernel {
   }
   [[nodiscard]] int64_t axis_count(const WindowAxis& axis, int64_t o) const {
     if (!counts_pads_) return std::max<int64_t>(axis.end_tap(o) - axis.first_tap(o), 0);
-    // Windows of the last, incomplete place of ceil_mode reach beyond the padding.
+    // Windows of the last, incomplete window of ceil_mode reach beyond the padding.
     return axis.end_tap(o, axis.input + axis.pad_end) - axis.first_tap(o, -axis.pad_begin);
   }
 
@@ -330,7 +330,7 @@ class MaxPool final : public Pool<MaxOp> {
   }
 
  private:
-  /// False if the planes have other than two axes or too many places.
+  /// False if the planes have other than two axes or too many maxima.
   bool find_in_picture(sdk::Call& call, const Plan& plan, float* y, int64_t* indices) const {
     if (plan.window.rank() != 2 || plan.in_plane > std::numeric_limits<int32_t>::max())
       return false;
@@ -343,13 +343,13 @@ class MaxPool final : public Pool<MaxOp> {
     const int64_t parts = std::clamp<int64_t>(lines / grain, 1, call.thread_count());
     const int64_t width = plan.window[1].input;
     auto* values = call.scratch<float>(parts * width);
-    auto* places = call.scratch<int32_t>(parts * width);
+    auto* maxima = call.scratch<int32_t>(parts * width);
     call.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
       for (int64_t line = lines * begin / parts; line < lines * end / parts; ++line) {
         const int64_t plane = line / height * plan.in_plane;
         const int64_t to = line * plan.window[1].output;
         find_line(picture, x + plane, line % height,
-                  {values + begin * width, places + begin * width}, y + to, indices + to);
+                  {values + begin * width, maxima + begin * width}, y + to, indices + to);
         for (int64_t o = 0; o < plan.window[1].output; ++o) indices[to + o] += plane;
       }
     });
@@ -419,7 +419,7 @@ class MaxPool final : public Pool<MaxOp> {
     value = static_cast<T>(best);
   }
 
-  /// The place in a plane whose first axis is the fastest.
+  /// The index in a plane whose first axis is the fastest.
   static int64_t column_major(const Window& window, int64_t offset) {
     int64_t index[kMaxWindowAxes];
     for (int i = window.rank() - 1; i >= 0; --i) {

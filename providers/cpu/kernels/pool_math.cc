@@ -101,10 +101,10 @@ HWY_INLINE PoolVec join_columns(const Op& op, const simd::PlaneWindows& w, const
     return joined;
   }
   const hn::RebindToSigned<PoolTag> di;
-  const auto places = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(w.stride)));
-  PoolVec joined = hn::GatherIndex(d, row, places);
+  const auto offsets = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(w.stride)));
+  PoolVec joined = hn::GatherIndex(d, row, offsets);
   for (int64_t k = 1; k < w.taps; ++k)
-    joined = op.join(joined, hn::GatherIndex(d, row + k * w.dilation, places));
+    joined = op.join(joined, hn::GatherIndex(d, row + k * w.dilation, offsets));
   return joined;
 }
 

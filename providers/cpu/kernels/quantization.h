@@ -12,7 +12,7 @@
 #include <type_traits>
 
 #include "dispatch.h"
-#include "elements.h"
+#include "kernels/convert.h"
 
 namespace gantry::cpu {
 
@@ -22,20 +22,18 @@ using QuantizedFloats =
 using QuantizedTypes = Concat<QuantizedIntegers, QuantizedFloats>;
 using ScaleTypes = TypeList<float, Float16, BFloat16, Float8E8M0, int32_t>;
 
-/// Of the type list QuantizedIntegers.
+/// True for the types of QuantizedIntegers.
 template <class U>
-inline constexpr bool kIsQuantizedInteger =
-    std::is_integral_v<U> || std::is_same_v<U, UInt4> || std::is_same_v<U, Int4> ||
-    std::is_same_v<U, UInt2> || std::is_same_v<U, Int2>;
-
+inline constexpr bool kIsQuantizedInteger = std::is_integral_v<U> || requires {
+  U::kLeast;
+};
 /// Least and greatest value of a quantized integer type.
 template <class U>
 constexpr int least_of() {
   if constexpr (std::is_integral_v<U>) {
     return std::numeric_limits<U>::min();
   } else {
-    constexpr bool kIsSigned = std::is_same_v<U, Int4> || std::is_same_v<U, Int2>;
-    return kIsSigned ? -(1 << (U::kBits - 1)) : 0;
+    return U::kLeast;
   }
 }
 template <class U>
@@ -43,7 +41,7 @@ constexpr int greatest_of() {
   if constexpr (std::is_integral_v<U>) {
     return std::numeric_limits<U>::max();
   } else {
-    return least_of<U>() + (1 << U::kBits) - 1;
+    return U::kGreatest;
   }
 }
 
@@ -75,24 +73,6 @@ U quantize(C x, C zero_point, bool saturate) {
   } else {
     return U::from_float(static_cast<float>(x + zero_point), saturate);
   }
-}
-
-/// The elements of an input as C, in scratch memory.
-template <class Types, class C>
-C* read_as(sdk::Call& call, int slot) {
-  const gantry_tensor& tensor = call.input(slot);
-  const int64_t count = sdk::Shape(tensor).element_count();
-  const std::byte* units = read_units(call, slot);
-  auto* target = call.scratch<C>(count);
-  dispatch<Types>(tensor.dtype, [&](auto type) {
-    using T = typename decltype(type)::type;
-    const auto* source = reinterpret_cast<const T*>(units);
-    call.parallel_for(count, 32768, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        target[i] = static_cast<C>(static_cast<Compute<T>>(source[i]));
-    });
-  });
-  return target;
 }
 
 }  // namespace gantry::cpu

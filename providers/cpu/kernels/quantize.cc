@@ -26,8 +26,8 @@ template <class Half, class C>
 void round_to(C* x, int64_t count) {
   Half halves[kBlock];
   if constexpr (std::is_same_v<C, float>) {
-    narrow_elements(x, halves, count);
-    widen_elements(halves, x, count);
+    narrow<Half>(x, halves, count);
+    widen<Half>(halves, x, count);
   } else {
     for (int64_t i = 0; i < count; ++i) x[i] = static_cast<float>(Half(static_cast<float>(x[i])));
   }
@@ -39,7 +39,7 @@ void divide(const T* x, const C* scale, int64_t step, C* y, int64_t count) {
   if constexpr (std::is_same_v<T, float>) {
     simd::div(x, 1, scale, step, y, count);
   } else if constexpr (std::is_same_v<C, float>) {
-    widen_elements(x, y, count);
+    widen<T>(x, y, count);
     simd::div(y, 1, scale, step, y, count);
   } else {
     for (int64_t i = 0; i < count; ++i) y[i] = static_cast<C>(x[i]) / scale[i * step];
@@ -114,7 +114,7 @@ class QuantizeLinear final : public Quantizer {
   static void convert_at_once(sdk::Call& call, const Granularity& parts, const float* x,
                               const float* scales, const float* zeros, U* y) {
     call.parallel_for(parts.runs(), parts.grain(), [&](int64_t begin, int64_t end) {
-      parts.for_each_stretch(begin, end, [&](const Granularity::Stretch& stretch) {
+      parts.for_each_span(begin, end, [&](const Granularity::Span& stretch) {
         const Granularity::Run& run = stretch.whole;
         simd::quantize(x + run.begin, scales + run.scale, zeros + run.scale, stretch.share,
                        y + run.begin, run.count);

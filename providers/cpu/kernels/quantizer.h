@@ -12,6 +12,7 @@
 #include <string>
 #include <type_traits>
 
+#include "attributes.h"
 #include "float6.h"
 #include "kernels/granularity.h"
 #include "kernels/quantization.h"
@@ -34,13 +35,8 @@ class Quantizer : public NodeKernel {
   explicit Quantizer(const sdk::NodeView& node)
       : NodeKernel(node),
         axis_(node.get_int("axis", 1)),
-        block_(node.get_int("block_size", 0)),
-        dtype_(static_cast<uint32_t>(node.get_int("output_dtype", 0))) {
-    if (block_ < 0) {
-      node.fail(GANTRY_INVALID_MODEL,
-                "attribute block_size is " + std::to_string(block_) + ", expected at least 0");
-    }
-  }
+        block_(read_integer(node, "block_size", 0, 0)),
+        dtype_(static_cast<uint32_t>(node.get_int("output_dtype", 0))) {}
 
   [[nodiscard]] Granularity granularity(sdk::Call& call) const {
     if (call.has_input(2) && call.shape(2).element_count() != call.shape(1).element_count()) {

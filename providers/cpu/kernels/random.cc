@@ -16,9 +16,10 @@
 #include <type_traits>
 #include <vector>
 
+#include "attributes.h"
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
-#include "kernels/trigonometry.h"
+#include "kernels/vector_math.h"
 #include "node_kernel.h"
 
 namespace gantry::cpu {
@@ -187,10 +188,8 @@ class Multinomial final : public RandomKernel {
  public:
   explicit Multinomial(const sdk::NodeView& node)
       : RandomKernel(node),
-        samples_(node.get_int("sample_size", 1)),
-        dtype_(static_cast<uint32_t>(node.get_int("dtype", GANTRY_INT32))) {
-    if (samples_ < 0) node.fail(GANTRY_INVALID_MODEL, "\"sample_size\" is negative");
-  }
+        samples_(read_integer(node, "sample_size", 1, 0)),
+        dtype_(static_cast<uint32_t>(node.get_int("dtype", GANTRY_INT32))) {}
   void run(sdk::Call& call) const override {
     require_rank(call, 0, 2);
     const int64_t batches = call.shape(0)[0];

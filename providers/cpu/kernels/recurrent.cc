@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "attributes.h"
 #include "kernels/row_math.h"
 #include "kernels/vector_math.h"
 
@@ -121,16 +122,11 @@ Recurrent::Recurrent(const sdk::NodeView& node, int gates, const std::vector<std
 }
 
 void Recurrent::parse_direction(const sdk::NodeView& node) {
-  const std::string direction = node.get_string("direction", "forward");
-  if (direction == "bidirectional") {
-    directions_ = 2;
-  } else if (direction == "reverse") {
-    starts_reverse_ = true;
-  } else if (direction != "forward" && direction != "foward") {
-    // The schema of GRU 1 misspells its default.
-    node.fail(GANTRY_INVALID_MODEL, "attribute direction is \"" + direction +
-                                        "\", expected forward, reverse or bidirectional");
-  }
+  // The schema of GRU 1 misspells its default.
+  const int direction =
+      read_choice(node, "direction", "forward", {"forward", "foward", "reverse", "bidirectional"});
+  starts_reverse_ = direction == 2;
+  directions_ = direction == 3 ? 2 : 1;
 }
 
 void Recurrent::parse_activations(const sdk::NodeView& node,
@@ -194,7 +190,7 @@ Recurrent::Sizes Recurrent::resolve(sdk::Call& call) const {
   }
   const int64_t work[] = {s.steps, s.batch, directions_, width};
   static_cast<void>(count_of({work, 4}));
-  check_product(count_of({work, 2}), width, std::max(s.input, s.hidden), label());
+  check_gemm(count_of({work, 2}), width, std::max(s.input, s.hidden), label());
   return s;
 }
 

@@ -15,7 +15,8 @@
 
 #include "dispatch.h"
 #include "kernels/blas.h"
-#include "kernels/small_product.h"
+#include "kernels/convert.h"
+#include "kernels/skinny_gemm.h"
 #include "node_kernel.h"
 
 namespace gantry::cpu {
@@ -65,8 +66,8 @@ class Recurrent : public NodeKernel {
   void require_state(sdk::Call& call, int slot, const Sizes& sizes) const;
 
   [[nodiscard]] const Activation& activation(int direction, int index) const {
-    const int place = direction * activation_count_ + index;
-    return activations_[static_cast<size_t>(place)];
+    const int position = direction * activation_count_ + index;
+    return activations_[static_cast<size_t>(position)];
   }
   [[nodiscard]] bool is_reverse(int direction) const { return direction == 1 || starts_reverse_; }
 
@@ -183,10 +184,10 @@ class Recurrent : public NodeKernel {
                int recurrent_bias_gates, C* projected) const {
     const int64_t width = gates_ * s.hidden;
     const int64_t rows = s.steps * s.batch;
-    Product<C> product =
-        dense_product<C>(rows, width, s.input, in.x, in.w + direction * width * s.input, projected);
-    product.transpose_b = true;
-    product.ldb = std::max<int64_t>(s.input, 1);
+    GemmArgs<C> args =
+        dense_gemm<C>(rows, width, s.input, in.x, in.w + direction * width * s.input, projected);
+    args.transpose_b = true;
+    args.ldb = std::max<int64_t>(s.input, 1);
     if (in.b && rows > 0) {
       const C* bias = in.b + direction * 2 * width;
       for (int64_t i = 0; i < width; ++i) {
@@ -194,9 +195,9 @@ class Recurrent : public NodeKernel {
       }
       for (int64_t row = 1; row < rows; ++row)
         std::copy_n(projected, width, projected + row * width);
-      product.beta = C{1};
+      args.beta = C{1};
     }
-    multiply(call, product);
+    gemm(call, args);
   }
 
   /// out[batch, columns] += state r^T for `columns` rows of r.
@@ -204,15 +205,15 @@ class Recurrent : public NodeKernel {
   static void recur(sdk::Call& call, const Sizes& s, const C* state, const C* r, int64_t columns,
                     C* out, int64_t ldc) {
     if constexpr (std::is_same_v<C, float>) {
-      if (s.batch * columns * s.hidden < 2 * kProductGrain)
-        return simd::add_small_product(state, r, out, s.batch, columns, s.hidden, ldc);
+      if (s.batch * columns * s.hidden < 2 * kGemmGrain)
+        return simd::add_skinny_gemm(state, r, out, s.batch, columns, s.hidden, ldc);
     }
-    Product<C> product = dense_product<C>(s.batch, columns, s.hidden, state, r, out);
-    product.transpose_b = true;
-    product.ldb = std::max<int64_t>(s.hidden, 1);
-    product.beta = C{1};
-    product.ldc = ldc;
-    multiply(call, product);
+    GemmArgs<C> args = dense_gemm<C>(s.batch, columns, s.hidden, state, r, out);
+    args.transpose_b = true;
+    args.ldb = std::max<int64_t>(s.hidden, 1);
+    args.beta = C{1};
+    args.ldc = ldc;
+    gemm(call, args);
   }
 
   /// The time of step `i` of an item; -1 if its sequence has ended.
@@ -248,7 +249,7 @@ class Recurrent : public NodeKernel {
           C* state = work.state + n * s.hidden;
           if (time >= 0) cell(n, work.gates + n * width, state);
           if (!y) continue;
-          // The places of the steps that a short sequence lacks are zero, whatever the direction.
+          // Steps beyond the length of a short sequence are zero, whatever the direction.
           C* target = y + output_row(s, time >= 0 ? time : i, direction, n) * s.hidden;
           if (time >= 0) {
             std::copy_n(state, s.hidden, target);
@@ -273,7 +274,7 @@ class Recurrent : public NodeKernel {
       work[d].extra = call.scratch<C>(extra);
     }
     const int64_t products = s.steps * s.batch * width;
-    const int64_t grain = products > kProductGrain / (s.input + s.hidden + 1) ? 1 : directions_;
+    const int64_t grain = products > kGemmGrain / (s.input + s.hidden + 1) ? 1 : directions_;
     call.parallel_for(directions_, grain, [&](int64_t begin, int64_t end) {
       for (int64_t d = begin; d < end; ++d) body(static_cast<int>(d), work[d]);
     });

@@ -181,10 +181,10 @@ struct LogSumExpOp {
       for (int64_t i = 0; i < count; ++i) acc = fold(acc, x[i]);
       return acc;
     }
+    // By blocks, so that the sums of long rows lose little.
     constexpr int64_t kBlock = 1024;
-    float powers[kBlock];
     for (int64_t i = 0; i < count; i += kBlock)
-      acc.total += simd::exp_shifted(x + i, powers, std::min(kBlock, count - i), acc.top);
+      acc.total += simd::sum_exp(x + i, std::min(kBlock, count - i), acc.top);
     return acc;
   }
 };
@@ -215,7 +215,7 @@ typename Op::Acc fold_row(const T* x, int64_t count) {
   return total;
 }
 
-/// A set of axes to walk over, with the offset of the place.
+/// A set of axes to walk over, with the offset of the element.
 struct Axes {
   int count = 0;
   int64_t extents[kMaxRank];
@@ -225,7 +225,7 @@ struct Axes {
     extents[count] = extent;
     strides[count++] = stride;
   }
-  [[nodiscard]] int64_t places() const {
+  [[nodiscard]] int64_t position_count() const {
     int64_t product = 1;
     for (int i = 0; i < count; ++i) product *= extents[i];
     return product;
@@ -356,15 +356,16 @@ class Reduce final : public NodeKernel {
 
   template <class T>
   static void fold_rows(sdk::Call& call, const Plan& plan, int64_t outputs, const T* x, T* y) {
-    const int64_t rows = plan.reduced.places();
+    const int64_t rows = plan.reduced.position_count();
     const int64_t grain = std::max<int64_t>(1, kReduceGrain / plan.reduced_count);
     call.parallel_for(outputs, grain, [&](int64_t begin, int64_t end) {
-      Walk place(plan.kept, begin);
-      for (int64_t i = begin; i < end; ++i, place.next()) {
+      Walk kept_walk(plan.kept, begin);
+      for (int64_t i = begin; i < end; ++i, kept_walk.next()) {
         auto total = Op<T>::start();
         Walk row(plan.reduced);
         for (int64_t r = 0; r < rows; ++r, row.next()) {
-          total = Op<T>::join(total, fold_row<Op<T>>(x + place.offset() + row.offset(), plan.row));
+          total =
+              Op<T>::join(total, fold_row<Op<T>>(x + kept_walk.offset() + row.offset(), plan.row));
         }
         y[i] = Op<T>::finish(total, plan.reduced_count);
       }
@@ -373,13 +374,13 @@ class Reduce final : public NodeKernel {
 
   template <class T>
   static void fold_columns(sdk::Call& call, const Plan& plan, const T* x, T* y) {
-    const int64_t rows = plan.reduced.places();
+    const int64_t rows = plan.reduced.position_count();
     // Long pieces of rows are read fastest, but each thread needs one.
     const int64_t width = std::clamp<int64_t>(plan.row / call.thread_count(), 128, kColumns);
     const int64_t blocks = (plan.row + width - 1) / width;
     const int64_t grain =
         std::max<int64_t>(1, kReduceGrain / (plan.reduced_count * std::min(width, plan.row)));
-    call.parallel_for(plan.kept.places() * blocks, grain, [&](int64_t begin, int64_t end) {
+    call.parallel_for(plan.kept.position_count() * blocks, grain, [&](int64_t begin, int64_t end) {
       typename Op<T>::Acc totals[kColumns];
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % blocks * width;

@@ -11,8 +11,8 @@
 #include "kernels/all_kernels.h"
 #include "node_kernel.h"
 #include "strided_copy.h"
-#include "strings.h"
 #include "types.h"
+#include "values.h"
 
 namespace gantry::cpu {
 
@@ -26,10 +26,9 @@ void repeat_elements(sdk::Call& call, sdk::Shape shape) {
     copy_bytes(call, output.data, data.data, bytes_of(data.dtype, shape.element_count()));
     return;
   }
-  const OwnedValue output = create_string_tensor(call.host(), shape);
-  for (int64_t i = 0; i < shape.element_count(); ++i) {
-    set_string(call.host(), output.get(), i, string_at(call.host(), call.value(0), i));
-  }
+  const OwnedValue output = create_string_tensor(call.host(), shape, [&](int64_t i) {
+    return sdk::to_view(string_at(call.host(), call.value(0), i));
+  });
   call.output_value(0, output.get());
 }
 

@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "attributes.h"
 #include "elements.h"
 #include "kernels/all_kernels.h"
 #include "node_kernel.h"
@@ -28,14 +29,11 @@ namespace {
 class ResizeKernel : public NodeKernel {
  protected:
   explicit ResizeKernel(const sdk::NodeView& node) : NodeKernel(node) {
-    const std::string mode = node.get_string("mode", "nearest");
-    if (mode == "linear" || mode == "bilinear") {
-      rule_.mode = ResizeMode::kLinear;
-    } else if (mode == "cubic") {
-      rule_.mode = ResizeMode::kCubic;
-    } else if (mode != "nearest") {
-      node.fail(GANTRY_INVALID_MODEL, "mode \"" + mode + "\" is none of nearest, linear and cubic");
-    }
+    const int mode =
+        read_choice(node, "mode", "nearest", {"nearest", "linear", "bilinear", "cubic"});
+    rule_.mode = mode == 0   ? ResizeMode::kNearest
+                 : mode == 3 ? ResizeMode::kCubic
+                             : ResizeMode::kLinear;
   }
 
   /// Axes as they are, to be changed where the node resizes.
@@ -164,20 +162,19 @@ class Resize final : public ResizeKernel {
  public:
   explicit Resize(const sdk::NodeView& node)
       : ResizeKernel(node), has_axes_(node.has("axes")), axes_(node.get_ints("axes")) {
-    rule_.transform = parse_transform(node);
-    rule_.nearest = parse_nearest(node);
+    rule_.transform = read_choice<Transform>(
+        node, "coordinate_transformation_mode", "half_pixel",
+        {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "tf_half_pixel_for_nn",
+         "align_corners", "asymmetric", "tf_crop_and_resize"});
+    rule_.nearest =
+        read_choice<NearestRule>(node, "nearest_mode", "round_prefer_floor",
+                                 {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
     rule_.cubic_a = node.get_float("cubic_coeff_a", -0.75F);
     rule_.extrapolation = node.get_float("extrapolation_value", 0);
     rule_.excludes_outside = node.get_int("exclude_outside", 0) != 0;
     rule_.antialias = node.get_int("antialias", 0) != 0 && rule_.mode != ResizeMode::kNearest;
-    const std::string policy = node.get_string("keep_aspect_ratio_policy", "stretch");
-    if (policy == "not_larger") {
-      policy_ = Policy::kNotLarger;
-    } else if (policy == "not_smaller") {
-      policy_ = Policy::kNotSmaller;
-    } else if (policy != "stretch") {
-      node.fail(GANTRY_INVALID_MODEL, "keep_aspect_ratio_policy \"" + policy + "\" is not known");
-    }
+    policy_ = read_choice<Policy>(node, "keep_aspect_ratio_policy", "stretch",
+                                  {"stretch", "not_larger", "not_smaller"});
   }
 
   void run(sdk::Call& call) const override {
@@ -200,26 +197,6 @@ class Resize final : public ResizeKernel {
 
  private:
   enum class Policy { kStretch, kNotLarger, kNotSmaller };
-
-  static Transform parse_transform(const sdk::NodeView& node) {
-    const std::string name = node.get_string("coordinate_transformation_mode", "half_pixel");
-    if (name == "half_pixel") return Transform::kHalfPixel;
-    if (name == "half_pixel_symmetric") return Transform::kHalfPixelSymmetric;
-    if (name == "pytorch_half_pixel") return Transform::kPytorchHalfPixel;
-    if (name == "align_corners") return Transform::kAlignCorners;
-    if (name == "asymmetric") return Transform::kAsymmetric;
-    if (name == "tf_crop_and_resize") return Transform::kCrop;
-    if (name == "tf_half_pixel_for_nn") return Transform::kHalfPixelUnshifted;
-    node.fail(GANTRY_INVALID_MODEL, "coordinate_transformation_mode \"" + name + "\" is not known");
-  }
-  static NearestRule parse_nearest(const sdk::NodeView& node) {
-    const std::string name = node.get_string("nearest_mode", "round_prefer_floor");
-    if (name == "round_prefer_floor") return NearestRule::kPreferFloor;
-    if (name == "round_prefer_ceil") return NearestRule::kPreferCeil;
-    if (name == "floor") return NearestRule::kFloor;
-    if (name == "ceil") return NearestRule::kCeil;
-    node.fail(GANTRY_INVALID_MODEL, "nearest_mode \"" + name + "\" is not known");
-  }
 
   void set_sizes(sdk::Call& call, const Dims& axes, ResizePlan& plan) const {
     const Dims sizes = read_ints(call, 3);

@@ -9,9 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "attributes.h"
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
-#include "kernels/blas.h"
+#include "kernels/convert.h"
 #include "node_kernel.h"
 
 namespace gantry::cpu {
@@ -28,19 +29,11 @@ class RoiAlign final : public NodeKernel {
         width_(node.get_int("output_width", 1)),
         samples_(node.get_int("sampling_ratio", 0)),
         scale_(node.get_float("spatial_scale", 1.0F)) {
-    const std::string mode = node.get_string("mode", "avg");
-    if (mode != "avg" && mode != "max")
-      node.fail(GANTRY_INVALID_MODEL, "attribute mode is \"" + mode + "\", expected avg or max");
-    takes_largest_ = mode == "max";
+    takes_largest_ = read_choice(node, "mode", "avg", {"avg", "max"}) == 1;
     // Version 10 has no attribute and does not shift.
-    const std::string place =
-        node.get_string("coordinate_transformation_mode",
-                        node.since_version() >= 16 ? "half_pixel" : "output_half_pixel");
-    if (place != "half_pixel" && place != "output_half_pixel") {
-      node.fail(GANTRY_INVALID_MODEL, "attribute coordinate_transformation_mode is \"" + place +
-                                          "\", expected half_pixel or output_half_pixel");
-    }
-    is_half_pixel_ = place == "half_pixel";
+    is_half_pixel_ = read_choice(node, "coordinate_transformation_mode",
+                                 node.since_version() >= 16 ? "half_pixel" : "output_half_pixel",
+                                 {"half_pixel", "output_half_pixel"}) == 0;
     if (height_ < 1 || width_ < 1 || samples_ < 0 || samples_ > kMostSamples) {
       node.fail(GANTRY_INVALID_MODEL,
                 "output_height and output_width must be at least 1, sampling_ratio at least 0");
@@ -79,10 +72,10 @@ class RoiAlign final : public NodeKernel {
   /// A sample: four neighbours and their weights.
   template <class C>
   struct Sample {
-    int64_t place[4];
+    int64_t offset[4];
     C weight[4];
   };
-  /// The samples of a bin along one axis: first place, distance, number (-1: not to be had).
+  /// The samples of a bin along one axis: first pixel, distance, number (-1: not to be had).
   template <class C>
   struct Line {
     C start;
@@ -119,9 +112,9 @@ class RoiAlign final : public NodeKernel {
     const int64_t x1 = std::min(x0 + 1, width - 1);
     const C ty = y0 == height - 1 ? C{0} : y - static_cast<C>(y0);
     const C tx = x0 == width - 1 ? C{0} : x - static_cast<C>(x0);
-    const int64_t places[4] = {y0 * width + x0, y0 * width + x1, y1 * width + x0, y1 * width + x1};
+    const int64_t offsets[4] = {y0 * width + x0, y0 * width + x1, y1 * width + x0, y1 * width + x1};
     const C weights[4] = {(1 - ty) * (1 - tx), (1 - ty) * tx, ty * (1 - tx), ty * tx};
-    std::copy_n(places, 4, result.place);
+    std::copy_n(offsets, 4, result.offset);
     std::copy_n(weights, 4, result.weight);
     return result;
   }
@@ -171,7 +164,7 @@ class RoiAlign final : public NodeKernel {
         for (int64_t c = 0; c < channels; ++c) {
           const C* from = x + c * plane;
           C parts[4];
-          for (int k = 0; k < 4; ++k) parts[k] = s.weight[k] * from[s.place[k]];
+          for (int k = 0; k < 4; ++k) parts[k] = s.weight[k] * from[s.offset[k]];
           if (!takes_largest_) {
             pooled[c] += parts[0] + parts[1] + parts[2] + parts[3];
             continue;
@@ -240,9 +233,10 @@ class MaxRoiPool final : public NodeKernel {
   }
   template <class C>
   int64_t scaled(C coordinate) const {
-    const double place = std::round(static_cast<double>(coordinate) * scale_);
-    if (!(std::fabs(place) < 0x1p30)) fail("a region has a coordinate that is no place");
-    return static_cast<int64_t>(place);
+    const double pixel = std::round(static_cast<double>(coordinate) * scale_);
+    if (!(std::fabs(pixel) < 0x1p30))
+      fail("a region has a coordinate that is not finite or too large for a pixel");
+    return static_cast<int64_t>(pixel);
   }
 
   template <class T, class C>

@@ -109,8 +109,8 @@ class RotaryEmbedding final : public NodeKernel {
         const int64_t batch = row / (layout.heads * layout.length);
         const int64_t inner = row % (layout.heads * layout.length);
         const int64_t token = layout.is_flat ? inner / layout.heads : inner % layout.length;
-        const int64_t place = batch * layout.length + token;
-        const int64_t angle = (positions ? positions[place] : place) * layout.pairs;
+        const int64_t token_index = batch * layout.length + token;
+        const int64_t angle = (positions ? positions[token_index] : token_index) * layout.pairs;
         turn(x + row * layout.size, cosines + angle, sines + angle, layout, y + row * layout.size);
       }
     });

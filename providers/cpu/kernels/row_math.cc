@@ -2,6 +2,7 @@
 #include "kernels/row_math.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -10,6 +11,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/vector_loops-inl.h"
 #include "kernels/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -17,18 +19,6 @@ namespace gantry::cpu::HWY_NAMESPACE {
 
 using RowTag = hn::ScalableTag<float>;
 using RowVec = hn::Vec<RowTag>;
-
-HWY_INLINE RowVec load_first(RowTag d, const float* x, int64_t count, float rest) {
-  HWY_ALIGN float buffer[HWY_MAX_BYTES / sizeof(float)];
-  hn::Store(hn::Set(d, rest), d, buffer);
-  std::memcpy(buffer, x, static_cast<size_t>(count) * sizeof(float));
-  return hn::Load(d, buffer);
-}
-HWY_INLINE void store_first(RowTag d, RowVec v, float* y, int64_t count) {
-  HWY_ALIGN float buffer[HWY_MAX_BYTES / sizeof(float)];
-  hn::Store(v, d, buffer);
-  std::memcpy(y, buffer, static_cast<size_t>(count) * sizeof(float));
-}
 
 /// Folds x with four running vectors: step(accumulator, v) for each vector, `rest` fills the last
 /// one.
@@ -49,7 +39,7 @@ HWY_INLINE RowVec fold(const float* x, int64_t count, float start, float rest, S
     e = step(e, hn::LoadU(d, x + i + 3 * lanes));
   }
   for (; i + lanes <= count; i += lanes) a = step(a, hn::LoadU(d, x + i));
-  if (i < count) b = step(b, load_first(d, x + i, count - i, rest));
+  if (i < count) b = step(b, load_partial(d, x + i, count - i, rest));
   return join(join(a, b), join(c, e));
 }
 
@@ -87,7 +77,7 @@ simd::Moments moments(const float* x, int64_t count, float center) {
     step(1, hn::LoadU(d, x + i + lanes));
   }
   for (; i < count; i += lanes)
-    step(0, i + lanes <= count ? hn::LoadU(d, x + i) : load_first(d, x + i, count - i, center));
+    step(0, i + lanes <= count ? hn::LoadU(d, x + i) : load_partial(d, x + i, count - i, center));
   return {hn::GetLane(hn::SumOfLanes(d, hn::Add(first[0], first[1]))),
           hn::GetLane(hn::SumOfLanes(d, hn::Add(second[0], second[1])))};
 }
@@ -99,85 +89,129 @@ float sum_of_magnitudes(const float* x, int64_t count) {
   return hn::GetLane(hn::SumOfLanes(d, fold(x, count, 0.0F, 0.0F, step, add)));
 }
 
-/// `v` where it comes before `a` or is NaN; a NaN in `a` stays.
-template <class Before>
-HWY_INLINE RowVec extreme_of(RowVec a, RowVec v, Before before) {
-  return hn::IfThenElse(hn::Or(before(v, a), hn::IsNaN(v)), v, a);
-}
-
-float largest(const float* x, int64_t count) {
-  const RowTag d;
-  constexpr float kLowest = -std::numeric_limits<float>::infinity();
-  const auto step = [](auto a, auto v) HWY_ATTR {
-    return extreme_of(a, v, [](auto p, auto q) HWY_ATTR { return hn::Gt(p, q); });
-  };
-  const RowVec folded = fold(x, count, kLowest, kLowest, step, step);
-  if (!hn::AllFalse(d, hn::IsNaN(folded))) return std::numeric_limits<float>::quiet_NaN();
-  return hn::GetLane(hn::MaxOfLanes(d, folded));
-}
-
-float smallest(const float* x, int64_t count) {
-  const RowTag d;
-  constexpr float kHighest = std::numeric_limits<float>::infinity();
-  const auto step = [](auto a, auto v) HWY_ATTR {
-    return extreme_of(a, v, [](auto p, auto q) HWY_ATTR { return hn::Lt(p, q); });
-  };
-  const RowVec folded = fold(x, count, kHighest, kHighest, step, step);
-  if (!hn::AllFalse(d, hn::IsNaN(folded))) return std::numeric_limits<float>::quiet_NaN();
-  return hn::GetLane(hn::MinOfLanes(d, folded));
-}
-
-float exp_shifted(const float* x, float* y, int64_t count, float shift) {
-  const RowTag d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const RowVec top = hn::Set(d, shift);
-  RowVec total = hn::Zero(d);
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    const RowVec power = exp_of_negative(d, hn::Sub(hn::LoadU(d, x + i), top));
-    total = hn::Add(total, power);
-    hn::StoreU(power, d, y + i);
-  }
-  float result = hn::GetLane(hn::SumOfLanes(d, total));
-  if (i < count) {
-    HWY_ALIGN float buffer[HWY_MAX_BYTES / sizeof(float)];
-    hn::Store(exp_of_negative(d, hn::Sub(load_first(d, x + i, count - i, shift), top)), d, buffer);
-    for (int64_t k = 0; k < count - i; ++k) {
-      y[i + k] = buffer[k];
-      result += buffer[k];
-    }
-  }
-  return result;
-}
-
 void affine(const float* x, float* y, int64_t count, float scale, float offset) {
-  const RowTag d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const RowVec factor = hn::Set(d, scale);
-  const RowVec shift = hn::Set(d, offset);
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes)
-    hn::StoreU(hn::MulAdd(hn::LoadU(d, x + i), factor, shift), d, y + i);
-  if (i < count) {
-    store_first(d, hn::MulAdd(load_first(d, x + i, count - i, 0.0F), factor, shift), y + i,
-                count - i);
-  }
+  map(x, y, count, [=](auto d, auto v) HWY_ATTR {
+    return hn::MulAdd(v, hn::Set(d, scale), hn::Set(d, offset));
+  });
 }
 
 void standardize(const float* x, float* y, int64_t count, float center, float factor,
                  float offset) {
+  map(x, y, count, [=](auto d, auto v) HWY_ATTR {
+    return hn::MulAdd(hn::Sub(v, hn::Set(d, center)), hn::Set(d, factor), hn::Set(d, offset));
+  });
+}
+
+HWY_NOINLINE bool has_nan(const float* x, int64_t count) {
+  return std::any_of(x, x + count, [](float element) { return element != element; });
+}
+
+/// The extreme element by `join`, which is hn::Max or hn::Min, and `join_lanes`; NaN if one is.
+template <class Join, class JoinLanes>
+HWY_INLINE float extreme(const float* x, int64_t count, float start, Join join,
+                         JoinLanes join_lanes) {
   const RowTag d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const RowVec middle = hn::Set(d, center);
-  const RowVec f = hn::Set(d, factor);
-  const RowVec shift = hn::Set(d, offset);
+  RowVec a = hn::Set(d, start);
+  RowVec b = a;
+  auto is_suspect = hn::IsNaN(a);
   int64_t i = 0;
-  for (; i + lanes <= count; i += lanes)
-    hn::StoreU(hn::MulAdd(hn::Sub(hn::LoadU(d, x + i), middle), f, shift), d, y + i);
-  if (i < count) {
-    const RowVec rest = hn::Sub(load_first(d, x + i, count - i, 0.0F), middle);
-    store_first(d, hn::MulAdd(rest, f, shift), y + i, count - i);
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    const RowVec p = hn::LoadU(d, x + i);
+    const RowVec q = hn::LoadU(d, x + i + lanes);
+    // One comparison for two vectors: their sum is NaN if one has NaN, but also for opposite
+    // infinities.
+    is_suspect = hn::Or(is_suspect, hn::IsNaN(hn::Add(p, q)));
+    a = join(a, p);
+    b = join(b, q);
   }
+  for (; i < count; i += lanes) {
+    const RowVec p =
+        i + lanes <= count ? hn::LoadU(d, x + i) : load_partial(d, x + i, count - i, start);
+    is_suspect = hn::Or(is_suspect, hn::IsNaN(p));
+    a = join(a, p);
+  }
+  const float result = hn::GetLane(join_lanes(join(a, b)));
+  if (HWY_LIKELY(hn::AllFalse(d, is_suspect)) || !has_nan(x, count)) return result;
+  return std::numeric_limits<float>::quiet_NaN();
+}
+
+HWY_INLINE float largest_of(const float* x, int64_t count) {
+  return extreme(
+      x, count, -std::numeric_limits<float>::infinity(),
+      [](RowVec u, RowVec v) HWY_ATTR { return hn::Max(u, v); },
+      [](RowVec v) HWY_ATTR { return hn::MaxOfLanes(RowTag(), v); });
+}
+
+float largest(const float* x, int64_t count) { return largest_of(x, count); }
+
+float smallest(const float* x, int64_t count) {
+  return extreme(
+      x, count, std::numeric_limits<float>::infinity(),
+      [](RowVec u, RowVec v) HWY_ATTR { return hn::Min(u, v); },
+      [](RowVec v) HWY_ATTR { return hn::MinOfLanes(RowTag(), v); });
+}
+
+/// The sum of exp(x - shift), which are stored in y if kStores.
+template <bool kStores>
+HWY_INLINE float sum_exp_of(const float* x, float* y, int64_t count, float shift) {
+  const RowTag d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const RowVec top = hn::Set(d, shift);
+  RowVec total = hn::Zero(d);
+  RowVec other = total;
+  int64_t i = 0;
+  for (; i + 2 * lanes <= count; i += 2 * lanes) {
+    const RowVec u = exp_of_negative(d, hn::Sub(hn::LoadU(d, x + i), top));
+    const RowVec v = exp_of_negative(d, hn::Sub(hn::LoadU(d, x + i + lanes), top));
+    total = hn::Add(total, u);
+    other = hn::Add(other, v);
+    if constexpr (kStores) {
+      hn::StoreU(u, d, y + i);
+      hn::StoreU(v, d, y + i + lanes);
+    }
+  }
+  for (; i < count; i += lanes) {
+    const bool is_whole = i + lanes <= count;
+    constexpr float kRest = -std::numeric_limits<float>::infinity();
+    const RowVec u = is_whole ? hn::LoadU(d, x + i) : load_partial(d, x + i, count - i, kRest);
+    const RowVec power = exp_of_negative(d, hn::Sub(u, top));
+    total = hn::Add(total, power);
+    if constexpr (kStores)
+      is_whole ? hn::StoreU(power, d, y + i) : store_partial(d, power, y + i, count - i);
+  }
+  return hn::GetLane(hn::SumOfLanes(d, hn::Add(total, other)));
+}
+
+float exp_shifted(const float* x, float* y, int64_t count, float shift) {
+  return sum_exp_of<true>(x, y, count, shift);
+}
+
+float sum_exp(const float* x, int64_t count, float shift) {
+  return sum_exp_of<false>(x, nullptr, count, shift);
+}
+
+int64_t softmax_rows(const float* x, float* y, int64_t n, int64_t rows) {
+  const RowTag d;
+  for (int64_t r = 0; r < rows; ++r, x += n, y += n) {
+    const float top = largest_of(x, n);
+    if (!std::isfinite(top)) return r;
+    const RowVec factor = hn::Set(d, 1.0F / sum_exp_of<true>(x, y, n, top));
+    map(y, y, n, [=](auto /*d*/, auto v) HWY_ATTR { return hn::Mul(v, factor); });
+  }
+  return rows;
+}
+
+int64_t log_softmax_rows(const float* x, float* y, int64_t n, int64_t rows) {
+  const RowTag d;
+  for (int64_t r = 0; r < rows; ++r, x += n, y += n) {
+    const float top = largest_of(x, n);
+    if (!std::isfinite(top)) return r;
+    const RowVec first = hn::Set(d, top);
+    const RowVec second = hn::Set(d, std::log(sum_exp_of<false>(x, nullptr, n, top)));
+    map(x, y, n, [=](auto /*d*/, auto v) HWY_ATTR { return hn::Sub(hn::Sub(v, first), second); });
+  }
+  return rows;
 }
 
 void normalize(const float* x, float* y, int64_t count, float center, float factor,
@@ -230,7 +264,7 @@ void taps(const float* x, const int64_t* offsets, const float* weights, int64_t 
     if (i + lanes <= count) {
       hn::StoreU(a, d, y + i);
     } else {
-      store_first(d, a, y + i, count - i);
+      store_partial(d, a, y + i, count - i);
     }
   }
 }
@@ -249,6 +283,9 @@ HWY_EXPORT(sum_of_magnitudes);
 HWY_EXPORT(largest);
 HWY_EXPORT(smallest);
 HWY_EXPORT(exp_shifted);
+HWY_EXPORT(sum_exp);
+HWY_EXPORT(softmax_rows);
+HWY_EXPORT(log_softmax_rows);
 HWY_EXPORT(affine);
 HWY_EXPORT(standardize);
 HWY_EXPORT(normalize);
@@ -272,6 +309,15 @@ float simd::smallest(const float* x, int64_t count) {
 }
 float simd::exp_shifted(const float* x, float* y, int64_t count, float shift) {
   return HWY_DYNAMIC_DISPATCH(exp_shifted)(x, y, count, shift);
+}
+float simd::sum_exp(const float* x, int64_t count, float shift) {
+  return HWY_DYNAMIC_DISPATCH(sum_exp)(x, count, shift);
+}
+int64_t simd::softmax_rows(const float* x, float* y, int64_t n, int64_t rows) {
+  return HWY_DYNAMIC_DISPATCH(softmax_rows)(x, y, n, rows);
+}
+int64_t simd::log_softmax_rows(const float* x, float* y, int64_t n, int64_t rows) {
+  return HWY_DYNAMIC_DISPATCH(log_softmax_rows)(x, y, n, rows);
 }
 void simd::affine(const float* x, float* y, int64_t count, float scale, float offset) {
   HWY_DYNAMIC_DISPATCH(affine)(x, y, count, scale, offset);

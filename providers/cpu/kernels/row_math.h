@@ -26,6 +26,15 @@ float largest(const float* x, int64_t count);
 float smallest(const float* x, int64_t count);
 /// y = exp(x - shift), returns the sum of y. For shift >= x; y may be x.
 float exp_shifted(const float* x, float* y, int64_t count, float shift);
+/// The same sum without y.
+float sum_exp(const float* x, int64_t count, float shift);
+
+/// y[r, i] = exp(x[r, i]) / sum of exp(x[r, k]) over k, for x and y of [rows, n]; y may be x. Stops
+/// before a row that has NaN or whose largest element is infinite; returns the number of rows done.
+int64_t softmax_rows(const float* x, float* y, int64_t n, int64_t rows);
+/// y[r, i] = x[r, i] - log of the sum of exp(x[r, k]); likewise.
+int64_t log_softmax_rows(const float* x, float* y, int64_t n, int64_t rows);
+
 /// y = x * scale + offset; y may be x.
 void affine(const float* x, float* y, int64_t count, float scale, float offset);
 /// y = (x - center) * factor + offset; y may be x.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writing elements by index into a copy of the data: Scatter, ScatterElements, ScatterND,
-// TensorScatter. Updates are applied in order, so that of several to one place the last wins, or
+// TensorScatter. Updates are applied in order, so that of several to one element the last wins, or
 // all are reduced.
 #include <gantry/sdk/rows.h>
 
@@ -13,6 +13,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "attributes.h"
 #include "elements.h"
 #include "indices.h"
 #include "kernels/all_kernels.h"
@@ -49,7 +50,7 @@ T chosen(bool takes_update, T update, T old) {
   }
 }
 
-/// What stands in a place after an update of it.
+/// The value of an element after an update of it.
 template <Reduction kReduction>
 struct Reducer {
   template <class T>
@@ -85,20 +86,11 @@ gantry_str reduced_text(sdk::Call& call, Reduction reduction, gantry_str old, ga
 
 class ScatterKernel : public NodeKernel {
  protected:
-  explicit ScatterKernel(const sdk::NodeView& node) : NodeKernel(node) {
-    const std::string name = node.get_string("reduction", "none");
-    if (name == "add") {
-      reduction_ = Reduction::kAdd;
-    } else if (name == "mul") {
-      reduction_ = Reduction::kMul;
-    } else if (name == "min") {
-      reduction_ = Reduction::kMin;
-    } else if (name == "max") {
-      reduction_ = Reduction::kMax;
-    } else if (name != "none") {
-      node.fail(GANTRY_INVALID_MODEL, "reduction \"" + name + "\" is not known");
-    }
-  }
+  explicit ScatterKernel(const sdk::NodeView& node)
+      : NodeKernel(node),
+        reduction_(read_choice<Reduction>(node, "reduction", "none",
+                                          {"none", "add", "mul", "min", "max"})) {}
+
   [[nodiscard]] Reduction reduction() const { return reduction_; }
 
   /// Output 0 with the units of the data in it.
@@ -124,7 +116,7 @@ class ScatterKernel : public NodeKernel {
   }
 
   /// f(Type<T>{}, reduce) with the type of the elements, a unit type if they are only moved;
-  /// reduce(old, update) is what stands in a place after an update.
+  /// reduce(old, update) is the new value of the element.
   template <class F>
   void with_reduction(sdk::Call& call, F&& f) const {
     const uint32_t dtype = call.input(0).dtype;
@@ -152,7 +144,7 @@ class ScatterKernel : public NodeKernel {
   }
 
  private:
-  Reduction reduction_ = Reduction::kNone;
+  Reduction reduction_;
 };
 
 class ScatterElements final : public ScatterKernel {
@@ -187,14 +179,15 @@ class ScatterElements final : public ScatterKernel {
              ", whose extent is " + std::to_string(data[axis]));
       }
     }
-    const ElementPlaces places(data, call.shape(1), axis);
+    const ElementOffsets offsets(data, call.shape(1), axis);
     const std::byte* updates = units_apart(call, 2, target);
     with_reduction(call, [&](auto type, auto reduce) {
       using T = typename decltype(type)::type;
       const auto* from = reinterpret_cast<const T*>(updates);
       auto* to = reinterpret_cast<T*>(target);
-      places.for_each(indices, 0, count,
-                      [&](int64_t i, int64_t place) { to[place] = reduce(to[place], from[i]); });
+      offsets.for_each(indices, 0, count, [&](int64_t i, int64_t offset) {
+        to[offset] = reduce(to[offset], from[i]);
+      });
     });
   }
 
@@ -235,15 +228,15 @@ class ScatterND final : public ScatterKernel {
   void scatter(sdk::Call& call, int depth, int64_t tuples, int64_t run, std::byte* target) const {
     const sdk::Shape data = call.shape(0);
     const Indices indices = indices_apart(call, target);
-    auto* places = call.scratch<int64_t>(tuples);
+    auto* offsets = call.scratch<int64_t>(tuples);
     for (int64_t i = 0; i < tuples; ++i) {
-      places[i] = 0;
+      offsets[i] = 0;
       for (int k = 0; k < depth; ++k) {
         if (!indices.is_within(i * depth + k, data[k])) {
           fail("index " + std::to_string(indices[i * depth + k]) + " is outside axis " +
                std::to_string(k) + ", whose extent is " + std::to_string(data[k]));
         }
-        places[i] = places[i] * data[k] + indices.wrapped(i * depth + k, data[k]);
+        offsets[i] = offsets[i] * data[k] + indices.wrapped(i * depth + k, data[k]);
       }
     }
     const std::byte* updates = units_apart(call, 2, target);
@@ -251,7 +244,7 @@ class ScatterND final : public ScatterKernel {
       using T = typename decltype(type)::type;
       for (int64_t i = 0; i < tuples; ++i) {
         const auto* from = reinterpret_cast<const T*>(updates) + i * run;
-        auto* to = reinterpret_cast<T*>(target) + places[i] * run;
+        auto* to = reinterpret_cast<T*>(target) + offsets[i] * run;
         if (reduction() == Reduction::kNone) {
           std::memcpy(to, from, static_cast<size_t>(run) * sizeof(T));
         } else {

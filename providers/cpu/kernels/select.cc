@@ -138,8 +138,8 @@ class OneHot final : public NodeKernel {
         const int64_t index = to_integer(indices[i]);
         // An index outside the depth leaves all off.
         if (index < -view.extent || index >= view.extent) continue;
-        const int64_t place = index < 0 ? index + view.extent : index;
-        target[(i / view.inner * view.extent + place) * view.inner + i % view.inner] = values[1];
+        const int64_t hot = index < 0 ? index + view.extent : index;
+        target[(i / view.inner * view.extent + hot) * view.inner + i % view.inner] = values[1];
       }
     });
   }

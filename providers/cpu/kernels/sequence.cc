@@ -11,7 +11,7 @@
 #include "elements.h"
 #include "kernels/all_kernels.h"
 #include "node_kernel.h"
-#include "strings.h"
+#include "values.h"
 
 namespace gantry::cpu {
 
@@ -22,9 +22,7 @@ class SequenceKernel : public NodeKernel {
   explicit SequenceKernel(const sdk::NodeView& node) : NodeKernel(node) {}
 
   [[nodiscard]] static OwnedValue create(sdk::Call& call, uint32_t dtype) {
-    gantry_value* value = nullptr;
-    sdk::check(call.host(), call.host()->value_create(GANTRY_KIND_SEQUENCE, dtype, &value));
-    return {call.host(), value};
+    return create_value(call.host(), GANTRY_KIND_SEQUENCE, dtype);
   }
   static void append(sdk::Call& call, const OwnedValue& sequence, const gantry_value* item) {
     sdk::check(call.host(), call.host()->value_append(sequence.get(), item));

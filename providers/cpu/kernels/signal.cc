@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Spectra: DFT, STFT, MelWeightMatrix. Transforms of f64, and those of lengths that need a
 // convolution, are computed in f64, others in f32.
+#include <gantry/sdk/mutex.h>
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <type_traits>
 
@@ -53,14 +53,14 @@ class LastLine {
  public:
   std::shared_ptr<const FourierLine<R>> get(const FourierShape& shape) const {
     if (shape.points > kLongestKept) return std::make_shared<const FourierLine<R>>(shape);
-    const std::lock_guard lock(mutex_);
+    const sdk::MutexLock lock(mutex_);
     if (!last_ || last_->shape() != shape) last_ = std::make_shared<const FourierLine<R>>(shape);
     return last_;
   }
 
  private:
-  mutable std::mutex mutex_;
-  mutable std::shared_ptr<const FourierLine<R>> last_;
+  mutable sdk::Mutex mutex_;
+  mutable std::shared_ptr<const FourierLine<R>> last_ GANTRY_GUARDED_BY(mutex_);
 };
 /// The same in either precision.
 class LastLines {

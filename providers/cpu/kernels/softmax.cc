@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax, LogSoftmax, Hardmax. From version 13 on along one axis, before over all axes from `axis`
-// on. f32 with the axis innermost is vectorised (softmax_math.h); 16-bit floats are computed in
+// on. f32 with the axis innermost is vectorised (row_math.h); 16-bit floats are computed in
 // f32.
 #include <gantry/sdk/rows.h>
 
@@ -12,9 +12,8 @@
 
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
-#include "kernels/blas.h"
+#include "kernels/convert.h"
 #include "kernels/row_math.h"
-#include "kernels/softmax_math.h"
 #include "kernels/vector_math.h"
 #include "node_kernel.h"
 
@@ -36,11 +35,24 @@ void exponentials(const C* x, C* y, int64_t count) {
   }
 }
 
-/// A line that is contiguous.
+/// top[i] = the largest of the n elements of column i, which are `step` apart.
+template <class C>
+void find_tops(const C* x, int64_t n, int64_t step, int64_t count, C* top) {
+  std::copy_n(x, count, top);
+  for (int64_t k = 1; k < n; ++k) {
+    for (int64_t i = 0; i < count; ++i)
+      top[i] = x[k * step + i] > top[i] ? x[k * step + i] : top[i];
+  }
+}
+
 struct Softmax {
+  /// One contiguous line, step by step, so that infinities and NaN come out as they should.
   template <class C>
   static void line(const C* x, C* y, int64_t n) {
-    softmax_row(x, y, n);
+    const C top = *std::max_element(x, x + n);
+    C total = C{0};
+    for (int64_t i = 0; i < n; ++i) total += y[i] = std::exp(x[i] - top);
+    for (int64_t i = 0; i < n; ++i) y[i] /= total;
   }
   /// Lines one behind the other, as far as vectors do it: how many.
   static int64_t lines(const float* x, float* y, int64_t n, int64_t count) {
@@ -51,11 +63,7 @@ struct Softmax {
   static void columns(const C* x, C* y, int64_t n, int64_t step, int64_t count) {
     C top[kColumns];
     C total[kColumns] = {};
-    std::copy_n(x, count, top);
-    for (int64_t k = 1; k < n; ++k) {
-      for (int64_t i = 0; i < count; ++i)
-        top[i] = x[k * step + i] > top[i] ? x[k * step + i] : top[i];
-    }
+    find_tops(x, n, step, count, top);
     for (int64_t k = 0; k < n; ++k) {
       C* row = y + k * step;
       for (int64_t i = 0; i < count; ++i) row[i] = x[k * step + i] - top[i];
@@ -85,11 +93,7 @@ struct LogSoftmax {
     C top[kColumns];
     C total[kColumns] = {};
     C powers[kColumns];
-    std::copy_n(x, count, top);
-    for (int64_t k = 1; k < n; ++k) {
-      for (int64_t i = 0; i < count; ++i)
-        top[i] = x[k * step + i] > top[i] ? x[k * step + i] : top[i];
-    }
+    find_tops(x, n, step, count, top);
     for (int64_t k = 0; k < n; ++k) {
       for (int64_t i = 0; i < count; ++i) powers[i] = x[k * step + i] - top[i];
       exponentials(powers, powers, count);

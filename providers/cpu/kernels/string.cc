@@ -13,12 +13,13 @@
 #include <string_view>
 #include <vector>
 
+#include "attributes.h"
 #include "broadcast.h"
 #include "kernels/all_kernels.h"
 #include "media/media.h"
 #include "node_kernel.h"
-#include "strings.h"
 #include "unicode.h"
+#include "values.h"
 
 namespace gantry::cpu {
 namespace {
@@ -121,13 +122,10 @@ class StringNormalizer final : public NodeKernel {
         is_case_sensitive_(node.get_int("is_case_sensitive", 0) != 0),
         fold_(LetterCase::kLower, node.get_string("locale", "en_US")) {
     media();  // for letters that runs may bring
-    const std::string action = node.get_string("case_change_action", "NONE");
-    if (action == "LOWER" || action == "UPPER") {
-      change_.emplace(action == "LOWER" ? LetterCase::kLower : LetterCase::kUpper,
+    const int action = read_choice(node, "case_change_action", "NONE", {"NONE", "LOWER", "UPPER"});
+    if (action != 0) {
+      change_.emplace(action == 1 ? LetterCase::kLower : LetterCase::kUpper,
                       node.get_string("locale", "en_US"));
-    } else if (action != "NONE") {
-      node.fail(GANTRY_INVALID_MODEL, "attribute case_change_action is \"" + action +
-                                          "\", expected LOWER, UPPER or NONE");
     }
     for (const std::string& word : node.get_strings("stopwords"))
       stop_words_.insert(is_case_sensitive_ ? word : fold_(word));

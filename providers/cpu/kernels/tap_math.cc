@@ -18,10 +18,10 @@ void sum_taps(const float* x, const simd::PointTaps& points, float* y, int64_t c
   for (; p + lanes <= count; p += lanes) {
     auto sum = hn::Zero(d);
     for (int64_t t = 0; t < points.taps; ++t) {
-      const auto place = hn::LoadU(di, points.places + t * points.pitch + p);
-      const auto inside = hn::RebindMask(d, hn::Gt(place, hn::Set(di, -1)));
+      const auto offset = hn::LoadU(di, points.offsets + t * points.pitch + p);
+      const auto inside = hn::RebindMask(d, hn::Gt(offset, hn::Set(di, -1)));
       // Element 0 stands in for padding: a weight of 0 would not do, it may be infinite.
-      const auto element = hn::GatherIndex(d, x, hn::Max(place, hn::Zero(di)));
+      const auto element = hn::GatherIndex(d, x, hn::Max(offset, hn::Zero(di)));
       const auto weight = hn::LoadU(d, points.weights + t * points.pitch + p);
       sum = hn::MulAdd(weight, hn::IfThenElseZero(inside, element), sum);
     }
@@ -30,8 +30,8 @@ void sum_taps(const float* x, const simd::PointTaps& points, float* y, int64_t c
   for (; p < count; ++p) {
     float sum = 0;
     for (int64_t t = 0; t < points.taps; ++t) {
-      const int32_t place = points.places[t * points.pitch + p];
-      if (place >= 0) sum += points.weights[t * points.pitch + p] * x[place];
+      const int32_t offset = points.offsets[t * points.pitch + p];
+      if (offset >= 0) sum += points.weights[t * points.pitch + p] * x[offset];
     }
     y[p] = sum;
   }

@@ -9,13 +9,13 @@ namespace gantry::cpu::simd {
 
 /// Lists of the taps of `count` points, tap by tap: entry [tap * pitch + point].
 struct PointTaps {
-  const int32_t* places;  ///< of the element; negative: padding, which counts as 0
+  const int32_t* offsets;  ///< of the element; negative: padding, which counts as 0
   const float* weights;
   int64_t pitch;
   int64_t taps;
 };
 
-/// y[p] = the sum over the taps t of weight[t][p] * x[place[t][p]], in the order of the taps.
+/// y[p] = the sum over the taps t of weight[t][p] * x[offset[t][p]], in the order of the taps.
 void sum_taps(const float* x, const PointTaps& points, float* y, int64_t count);
 
 }  // namespace gantry::cpu::simd

@@ -10,10 +10,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "attributes.h"
 #include "indices.h"
 #include "kernels/all_kernels.h"
 #include "node_kernel.h"
-#include "strings.h"
+#include "values.h"
 
 namespace gantry::cpu {
 namespace {
@@ -28,10 +29,7 @@ class Pool {
   explicit Pool(const sdk::NodeView& node) {
     texts_ = node.get_strings("pool_strings");
     const std::vector<int64_t> numbers = node.get_ints("pool_int64s");
-    if (texts_.empty() == numbers.empty()) {
-      node.fail(GANTRY_INVALID_MODEL,
-                "exactly one of the attributes pool_strings and pool_int64s must be given");
-    }
+    require_one_list(node, texts_.empty(), numbers.empty(), "pool_strings", "pool_int64s");
     std::vector<int64_t> tokens;
     for (const std::string& text : texts_) {
       tokens.push_back(
@@ -161,15 +159,8 @@ class TfIdfVectorizer final : public NodeKernel {
         longest_(node.get_int("max_gram_length", 1)),
         most_skips_(node.get_int("max_skip_count", 0)),
         columns_(node.get_ints("ngram_indexes")),
-        weights_(node.get_floats("weights")) {
-    const std::string mode = node.get_string("mode", "");
-    if (mode != "TF" && mode != "IDF" && mode != "TFIDF") {
-      node.fail(GANTRY_INVALID_MODEL,
-                "attribute mode is \"" + mode + "\", expected TF, IDF or TFIDF");
-    }
-    weighting_ = mode == "TF"    ? Weighting::kCount
-                 : mode == "IDF" ? Weighting::kPresence
-                                 : Weighting::kWeightedCount;
+        weights_(node.get_floats("weights")),
+        weighting_(read_choice<Weighting>(node, "mode", "", {"TF", "IDF", "TFIDF"})) {
     if (shortest_ < 1 || longest_ < shortest_ || most_skips_ < 0) {
       node.fail(GANTRY_INVALID_MODEL,
                 "the n-gram lengths must be positive and rising, max_skip_count at least 0");
@@ -227,9 +218,9 @@ class TfIdfVectorizer final : public NodeKernel {
       for (int64_t start = 0; start < length; ++start) {
         int64_t at = 0;
         for (int64_t n = 1; n <= longest_; ++n) {
-          const int64_t place = start + (n - 1) * (skip + 1);
-          if (place >= length || tokens[place] == Pool::kNone) break;
-          at = pool_.child(at, tokens[place]);
+          const int64_t position = start + (n - 1) * (skip + 1);
+          if (position >= length || tokens[position] == Pool::kNone) break;
+          at = pool_.child(at, tokens[position]);
           if (at == Pool::kNone) break;
           // A single token has no gaps, so that it counts once.
           if (n >= shortest_ && pool_.ngram(at) != Pool::kNone && (n > 1 || skip == 0))

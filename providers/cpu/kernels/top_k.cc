@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TopK: the k largest or smallest elements along an axis and their places; of equals the one that
+// TopK: the k largest or smallest elements along an axis and their indices; of equals the one that
 // stands first. NaN is larger than every number. Numbers of at most 32 bits are compared as
-// integers that carry their places.
+// integers that carry their indices.
 #include <gantry/sdk/rows.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 
+#include "attributes.h"
 #include "dispatch.h"
 #include "kernels/all_kernels.h"
 #include "kernels/integer_vectors.h"
@@ -24,7 +25,7 @@ constexpr int64_t kTopKGrain = 4096;
 template <class C>
 struct Entry {
   C value;
-  int64_t place;
+  int64_t index;
 };
 
 /// A strict order of entries, also with NaN.
@@ -36,7 +37,7 @@ template <bool kLargest, class C>
 bool stands_before(const Entry<C>& a, const Entry<C>& b) {
   const bool first = kLargest ? is_less(b.value, a.value) : is_less(a.value, b.value);
   const bool second = kLargest ? is_less(a.value, b.value) : is_less(b.value, a.value);
-  return first || (!second && a.place < b.place);
+  return first || (!second && a.index < b.index);
 }
 
 class TopK final : public NodeKernel {
@@ -61,13 +62,13 @@ class TopK final : public NodeKernel {
     const int64_t outputs = count_of(shape.shape());
     const uint32_t dtype = call.input(0).dtype;
     void* values = call.wants(0) ? call.output(0, dtype, shape.shape()).data : nullptr;
-    void* places = call.wants(1) ? call.output(1, GANTRY_INT64, shape.shape()).data : nullptr;
+    void* indices = call.wants(1) ? call.output(1, GANTRY_INT64, shape.shape()).data : nullptr;
     if (outputs == 0) return;
     const Lines lines = {x.count(0, axis), x[axis], x.count(axis + 1, x.rank), k};
     dispatch<NumberTypes>(dtype, [&](auto type) {
       using T = typename decltype(type)::type;
       auto* y = static_cast<T*>(values);
-      auto* at = static_cast<int64_t*>(places);
+      auto* at = static_cast<int64_t*>(indices);
       if constexpr (sizeof(T) <= 4) {
         if (lines.extent <= kMostPlaces) return select_keyed(call, lines, y, at);
       }
@@ -93,7 +94,7 @@ class TopK final : public NodeKernel {
   }
 
   template <class T>
-  void select_keyed(sdk::Call& call, const Lines& lines, T* values, int64_t* places) const {
+  void select_keyed(sdk::Call& call, const Lines& lines, T* values, int64_t* indices) const {
     const T* x = call.data<T>(0);
     const int64_t count = lines.outer * lines.inner;
     const int64_t parts = part_count(call, lines);
@@ -110,7 +111,7 @@ class TopK final : public NodeKernel {
         if (lines.k <= lines.extent / 4) {
           find_few(own_keys, lines.extent, lines.k, own);
         } else {
-          for (int64_t n = 0; n < lines.extent; ++n) own[n] = keyed_place(own_keys[n], n);
+          for (int64_t n = 0; n < lines.extent; ++n) own[n] = keyed_index(own_keys[n], n);
           const auto order = std::greater<int64_t>();
           if (lines.k < lines.extent)
             std::nth_element(own, own + lines.k, own + lines.extent, order);
@@ -118,9 +119,9 @@ class TopK final : public NodeKernel {
         }
         const int64_t at = i / lines.inner * lines.k * lines.inner + i % lines.inner;
         for (int64_t n = 0; n < lines.k; ++n) {
-          const int64_t place = place_of(own[n]);
-          if (values) values[at + n * lines.inner] = source[place * lines.inner];
-          if (places) places[at + n * lines.inner] = place;
+          const int64_t index = index_of(own[n]);
+          if (values) values[at + n * lines.inner] = source[index * lines.inner];
+          if (indices) indices[at + n * lines.inner] = index;
         }
       }
     });
@@ -130,13 +131,13 @@ class TopK final : public NodeKernel {
   /// need not pass.
   static void find_few(const int32_t* keys, int64_t extent, int64_t k, int64_t* few) {
     const auto order = std::greater<int64_t>();
-    for (int64_t n = 0; n < k; ++n) few[n] = keyed_place(keys[n], n);
+    for (int64_t n = 0; n < k; ++n) few[n] = keyed_index(keys[n], n);
     const bool is_heap = k > kFew;
     is_heap ? std::make_heap(few, few + k, order) : std::sort(few, few + k, order);
     for (int64_t n = k;; ++n) {
       n = simd::first_above(keys, n, extent, key_of(is_heap ? few[0] : few[k - 1]));
       if (n == extent) break;
-      const int64_t entry = keyed_place(keys[n], n);
+      const int64_t entry = keyed_index(keys[n], n);
       if (is_heap) {
         std::pop_heap(few, few + k, order);
         few[k - 1] = entry;
@@ -151,7 +152,7 @@ class TopK final : public NodeKernel {
   }
 
   template <class T, bool kLargest>
-  static void select(sdk::Call& call, const Lines& lines, T* values, int64_t* places) {
+  static void select(sdk::Call& call, const Lines& lines, T* values, int64_t* indices) {
     using C = Compute<T>;
     const T* x = call.data<T>(0);
     const int64_t count = lines.outer * lines.inner;
@@ -171,7 +172,7 @@ class TopK final : public NodeKernel {
         const int64_t at = i / lines.inner * lines.k * lines.inner + i % lines.inner;
         for (int64_t n = 0; n < lines.k; ++n) {
           if (values) values[at + n * lines.inner] = static_cast<T>(own[n].value);
-          if (places) places[at + n * lines.inner] = own[n].place;
+          if (indices) indices[at + n * lines.inner] = own[n].index;
         }
       }
     });
@@ -217,13 +218,9 @@ class TopK final : public NodeKernel {
 };
 
 std::unique_ptr<sdk::Kernel> make_with_attribute(const sdk::NodeView& node) {
-  const int64_t k = node.get_int("k", -1);
-  if (k < 0) {
-    node.fail(GANTRY_INVALID_MODEL,
-              "attribute k is " + std::to_string(k) + ", expected a number from 0 on");
-  }
-  return std::make_unique<TopK>(node, k);
+  return std::make_unique<TopK>(node, read_integer(node, "k", -1, 0));
 }
+
 std::unique_ptr<sdk::Kernel> make_with_input(const sdk::NodeView& node) {
   return std::make_unique<TopK>(node, -1);
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "attributes.h"
 #include "elements.h"
 #include "kernels/all_kernels.h"
 #include "node_kernel.h"
@@ -74,16 +75,10 @@ class Transpose final : public NodeKernel {
 class BlockKernel : public NodeKernel {
  protected:
   explicit BlockKernel(const sdk::NodeView& node)
-      : NodeKernel(node), block_(node.get_int("blocksize", 0)), depth_first_(true) {
-    const std::string mode = node.get_string("mode", "DCR");
-    depth_first_ = mode == "DCR";
-    if (mode != "DCR" && mode != "CRD")
-      node.fail(GANTRY_INVALID_MODEL, "mode \"" + mode + "\" is neither DCR nor CRD");
-    if (block_ <= 0 || block_ > (int64_t{1} << 30)) {
-      node.fail(GANTRY_INVALID_MODEL,
-                "\"blocksize\" is " + std::to_string(block_) + ", needs at least 1");
-    }
-  }
+      : NodeKernel(node),
+        block_(read_integer(node, "blocksize", 0, 1, int64_t{1} << 30)),
+        depth_first_(read_choice(node, "mode", "DCR", {"DCR", "CRD"}) == 0) {}
+
   [[nodiscard]] int64_t block() const { return block_; }
   [[nodiscard]] bool depth_first() const { return depth_first_; }
   void require_divisible(sdk::Shape input, int axis, int64_t divisor) const {

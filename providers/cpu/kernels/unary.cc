@@ -4,10 +4,8 @@
 #include <limits>
 
 #include "kernels/all_kernels.h"
-#include "kernels/double_math.h"
 #include "kernels/elementwise.h"
 #include "kernels/integer_math.h"
-#include "kernels/trigonometry.h"
 #include "kernels/vector_math.h"
 
 namespace gantry::cpu {
@@ -51,22 +49,6 @@ struct Sign {
   }
 };
 
-struct Ceil {
-  template <class T>
-  T operator()(T x) const {
-    return std::ceil(x);
-  }
-  void map(const float* x, float* y, int64_t n) const { simd::ceil(x, y, n, nullptr); }
-  void map(const double* x, double* y, int64_t n) const { simd::ceil(x, y, n); }
-};
-struct Floor {
-  template <class T>
-  T operator()(T x) const {
-    return std::floor(x);
-  }
-  void map(const float* x, float* y, int64_t n) const { simd::floor(x, y, n, nullptr); }
-  void map(const double* x, double* y, int64_t n) const { simd::floor(x, y, n); }
-};
 /// Halves to even.
 struct Round {
   template <class T>
@@ -76,45 +58,12 @@ struct Round {
   void map(const float* x, float* y, int64_t n) const { simd::round(x, y, n, nullptr); }
   void map(const double* x, double* y, int64_t n) const { simd::round(x, y, n); }
 };
-struct Sqrt {
-  template <class T>
-  T operator()(T x) const {
-    return std::sqrt(x);
-  }
-  void map(const float* x, float* y, int64_t n) const { simd::sqrt(x, y, n, nullptr); }
-  void map(const double* x, double* y, int64_t n) const { simd::sqrt(x, y, n); }
-};
 struct Reciprocal {
   template <class T>
   T operator()(T x) const {
     return T{1} / x;
   }
   void map(const float* x, float* y, int64_t n) const { simd::reciprocal(x, y, n, nullptr); }
-};
-struct Exp {
-  static constexpr bool kSlow = true;
-  template <class T>
-  T operator()(T x) const {
-    return std::exp(x);
-  }
-  void map(const float* x, float* y, int64_t n) const { simd::exp(x, y, n, nullptr); }
-};
-struct Log {
-  static constexpr bool kSlow = true;
-  template <class T>
-  T operator()(T x) const {
-    return std::log(x);
-  }
-  void map(const float* x, float* y, int64_t n) const { simd::log(x, y, n, nullptr); }
-};
-struct Tanh {
-  static constexpr bool kSlow = true;
-  template <class T>
-  T operator()(T x) const {
-    return std::tanh(x);
-  }
-  void map(const float* x, float* y, int64_t n) const { simd::tanh(x, y, n, nullptr); }
-  void map(const double* x, double* y, int64_t n) const { simd::tanh(x, y, n); }
 };
 /// Version 9 allows integers; their results are truncated.
 struct Erf {
@@ -130,14 +79,30 @@ struct Erf {
   void map(const float* x, float* y, int64_t n) const { simd::erf(x, y, n, nullptr); }
 };
 
-/// The functions that are called one element at a time.
-#define GANTRY_LIBM(Name, function)     \
-  struct Name {                         \
-    static constexpr bool kSlow = true; \
-    template <class T>                  \
-    T operator()(T x) const {           \
-      return std::function(x);          \
-    }                                   \
+// Functions of the C library, one element at a time...
+#define GANTRY_LIBM_BODY(function)    \
+  static constexpr bool kSlow = true; \
+  template <class T>                  \
+  T operator()(T x) const {           \
+    return std::function(x);          \
+  }
+#define GANTRY_LIBM(Name, function) \
+  struct Name {                     \
+    GANTRY_LIBM_BODY(function)      \
+  }
+// ... those that have vectors for f32 ...
+#define GANTRY_VECTORS_BODY(function) \
+  GANTRY_LIBM_BODY(function)          \
+  void map(const float* x, float* y, int64_t n) const { simd::function(x, y, n, nullptr); }
+#define GANTRY_VECTORS(Name, function) \
+  struct Name {                        \
+    GANTRY_VECTORS_BODY(function)      \
+  }
+// ... and those that have them for f64 too.
+#define GANTRY_VECTORS_F64(Name, function)                                             \
+  struct Name {                                                                        \
+    GANTRY_VECTORS_BODY(function)                                                      \
+    void map(const double* x, double* y, int64_t n) const { simd::function(x, y, n); } \
   }
 GANTRY_LIBM(Tan, tan);
 GANTRY_LIBM(Sinh, sinh);
@@ -145,24 +110,22 @@ GANTRY_LIBM(Cosh, cosh);
 GANTRY_LIBM(Asinh, asinh);
 GANTRY_LIBM(Acosh, acosh);
 GANTRY_LIBM(Atanh, atanh);
-#undef GANTRY_LIBM
-
-/// Those that have vectors for f32.
-#define GANTRY_VECTORS(Name, function)                                                        \
-  struct Name {                                                                               \
-    static constexpr bool kSlow = true;                                                       \
-    template <class T>                                                                        \
-    T operator()(T x) const {                                                                 \
-      return std::function(x);                                                                \
-    }                                                                                         \
-    void map(const float* x, float* y, int64_t n) const { simd::function(x, y, n, nullptr); } \
-  }
+GANTRY_VECTORS(Exp, exp);
+GANTRY_VECTORS(Log, log);
 GANTRY_VECTORS(Sin, sin);
 GANTRY_VECTORS(Cos, cos);
 GANTRY_VECTORS(Asin, asin);
 GANTRY_VECTORS(Acos, acos);
 GANTRY_VECTORS(Atan, atan);
+GANTRY_VECTORS_F64(Ceil, ceil);
+GANTRY_VECTORS_F64(Floor, floor);
+GANTRY_VECTORS_F64(Sqrt, sqrt);
+GANTRY_VECTORS_F64(Tanh, tanh);
+#undef GANTRY_LIBM_BODY
+#undef GANTRY_LIBM
+#undef GANTRY_VECTORS_BODY
 #undef GANTRY_VECTORS
+#undef GANTRY_VECTORS_F64
 
 struct IsNaN {
   template <class T>

@@ -59,7 +59,7 @@ struct Slices {
 /// A number as its key, and where it stands.
 struct Keyed {
   uint64_t key;
-  int64_t place;
+  int64_t index;
 };
 
 /// Sorts by key; of equals the earlier stays first. `other` is room for as many. The sorted entries
@@ -163,7 +163,7 @@ class Unique final : public NodeKernel {
     const Keyed* sorted = radix_sort(entries, call.scratch<Keyed>(extent), extent);
     int64_t count = 0;
     for (int64_t i = 0; i < extent; ++i) {
-      order[i] = sorted[i].place;
+      order[i] = sorted[i].index;
       if (i > 0 && sorted[i].key == sorted[i - 1].key) {
         ++groups[count - 1].count;
       } else {

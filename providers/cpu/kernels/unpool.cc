@@ -10,7 +10,7 @@
 #include "dispatch.h"
 #include "elements.h"
 #include "kernels/all_kernels.h"
-#include "kernels/blas.h"
+#include "kernels/convert.h"
 #include "kernels/index_math.h"
 #include "kernels/window.h"
 #include "node_kernel.h"
@@ -18,8 +18,8 @@
 namespace gantry::cpu {
 namespace {
 
-/// Sums of the columns' elements that fall on one place of the image; 16-bit floats in f32. Of
-/// strings there is at most one for each place, and none is "".
+/// Sums of the columns' elements that fall on one pixel of the image; 16-bit floats in f32. Of
+/// strings there is at most one for each pixel, and none is "".
 class Col2Im final : public NodeKernel {
  public:
   explicit Col2Im(const sdk::NodeView& node) : NodeKernel(node), attributes_(node) {}
@@ -88,16 +88,16 @@ class Col2Im final : public NodeKernel {
     bool is_free = true;
     for (int64_t i = 0; i < planes; ++i) {
       visit_columns(window, x + i * columns, y + i * shape.count(2, shape.rank),
-                    [&](gantry_str& place, gantry_str text) {
-                      is_free = is_free && (place.length == 0 || text.length == 0);
-                      if (text.length > 0) place = text;
+                    [&](gantry_str& pixel, gantry_str text) {
+                      is_free = is_free && (pixel.length == 0 || text.length == 0);
+                      if (text.length > 0) pixel = text;
                     });
     }
-    if (!is_free) fail("two strings fall on one place of the image, and strings have no sum");
+    if (!is_free) fail("two strings fall on one pixel of the image, and strings have no sum");
     output.finish();
   }
 
-  /// visit(y[place], x[element]) for the columns of a plane, [taps, windows], and their places.
+  /// visit(y[pixel], x[element]) for the columns of a plane, [taps, windows], and their pixels.
   template <class T, class C, class Visit>
   static void visit_columns(const Window& window, const T* x, C* y, Visit&& visit) {
     const int rank = window.rank();
@@ -153,7 +153,7 @@ class MaxUnpool final : public NodeKernel {
     gantry_tensor& output = call.output(0, dtype, shape.shape());
     const auto* indices = call.data<int64_t>(1);
     const Dims strides = dense_strides(shape.shape());
-    dispatch_by_size(dtype, [&](auto type) {
+    dispatch_unit(dtype, [&](auto type) {
       using U = typename decltype(type)::type;
       const auto* source = static_cast<const U*>(call.input(0).data);
       auto* target = static_cast<U*>(output.data);
@@ -167,14 +167,14 @@ class MaxUnpool final : public NodeKernel {
         if (static_cast<uint64_t>(index) >= pooled_places) fail_index(index, pooled.shape());
         // Indices count in the shape that the attributes imply, of which a given one is an
         // extension.
-        int64_t place = 0;
+        int64_t pixel = 0;
         for (int axis = x.rank - 1; axis >= 0; --axis) {
           const int64_t at = index % pooled[axis];
           index /= pooled[axis];
           if (at >= shape[axis]) fail_index(indices[i], shape.shape());
-          place += at * strides[axis];
+          pixel += at * strides[axis];
         }
-        target[place] = source[i];
+        target[pixel] = source[i];
       }
     });
   }
@@ -184,11 +184,11 @@ class MaxUnpool final : public NodeKernel {
   static constexpr int64_t kTogether = 2048;
 
   /// Zeros are written no further than the next elements need them: indices mostly grow, and then
-  /// the place of an element is still in the cache.
+  /// the pixel of an element is still in the cache.
   template <class U>
   void place_all(const U* source, const int64_t* indices, int64_t count, U* target,
                  sdk::Shape shape) const {
-    const int64_t places = count_of(shape);
+    const int64_t pixels = count_of(shape);
     int64_t zeroed = 0;
     const auto zero_up_to = [&](int64_t end) {
       if (end > zeroed) std::fill(target + zeroed, target + end, U{});
@@ -199,14 +199,14 @@ class MaxUnpool final : public NodeKernel {
       zero_up_to(last_of(indices + i, end - i, shape) + 1);
       for (int64_t k = i; k < end; ++k) target[indices[k]] = source[k];
     }
-    zero_up_to(places);
+    zero_up_to(pixels);
   }
   /// The greatest index of at least one. Throws if one is outside.
   [[nodiscard]] int64_t last_of(const int64_t* indices, int64_t count, sdk::Shape shape) const {
-    const auto places = static_cast<uint64_t>(count_of(shape));
+    const auto pixels = static_cast<uint64_t>(count_of(shape));
     const uint64_t last = simd::greatest_index(indices, count);
-    for (int64_t i = 0; last >= places && i < count; ++i) {
-      if (static_cast<uint64_t>(indices[i]) >= places) fail_index(indices[i], shape);
+    for (int64_t i = 0; last >= pixels && i < count; ++i) {
+      if (static_cast<uint64_t>(indices[i]) >= pixels) fail_index(indices[i], shape);
     }
     return static_cast<int64_t>(last);
   }

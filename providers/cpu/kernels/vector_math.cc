@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/vector_math.h"
 
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -9,6 +11,10 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+// clang-format off: after the file that includes this one again
+#include <hwy/contrib/math/math-inl.h>
+// clang-format on
+#include "kernels/vector_loops-inl.h"
 #include "kernels/vector_math-inl.h"
 #include "types.h"
 
@@ -18,52 +24,31 @@ namespace gantry::cpu::HWY_NAMESPACE {
 using F32 = hn::ScalableTag<float>;
 using V32 = hn::Vec<F32>;
 
-/// Loads the last, incomplete vector through a buffer; missing lanes are 1, which no function here
-/// minds.
-HWY_INLINE V32 load_tail(F32 d, const float* x, size_t count) {
-  HWY_ALIGN float buffer[HWY_MAX_BYTES / sizeof(float)];
-  hn::Store(hn::Set(d, 1.0F), d, buffer);
-  std::memcpy(buffer, x, count * sizeof(float));
-  return hn::Load(d, buffer);
-}
-HWY_INLINE void store_tail(F32 d, V32 v, float* y, size_t count) {
-  HWY_ALIGN float buffer[HWY_MAX_BYTES / sizeof(float)];
-  hn::Store(v, d, buffer);
-  std::memcpy(y, buffer, count * sizeof(float));
-}
-
-template <class Function>
-HWY_INLINE void map(const float* x, float* y, int64_t count, Function function) {
-  const F32 d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(function(d, hn::LoadU(d, x + i)), d, y + i);
-  if (i < count) {
-    const auto rest = static_cast<size_t>(count - i);
-    store_tail(d, function(d, load_tail(d, x + i, rest)), y + i, rest);
-  }
-}
-
 template <class Function>
 HWY_INLINE void zip(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* y,
                     int64_t count, Function function) {
   const F32 d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto whole = count - count % lanes;
-  const auto rest = static_cast<size_t>(count - whole);
+  const int64_t rest = count - whole;
   if (a_stride && b_stride) {
     for (int64_t i = 0; i < whole; i += lanes) {
       hn::StoreU(function(d, hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, y + i);
     }
     if (rest) {
-      store_tail(d, function(d, load_tail(d, a + whole, rest), load_tail(d, b + whole, rest)),
-                 y + whole, rest);
+      store_partial(d,
+                    function(d, load_partial(d, a + whole, rest, 1.0F),
+                             load_partial(d, b + whole, rest, 1.0F)),
+                    y + whole, rest);
     }
   } else if (a_stride) {
     const V32 scalar = hn::Set(d, *b);
     for (int64_t i = 0; i < whole; i += lanes)
       hn::StoreU(function(d, hn::LoadU(d, a + i), scalar), d, y + i);
-    if (rest) store_tail(d, function(d, load_tail(d, a + whole, rest), scalar), y + whole, rest);
+    if (rest) {
+      store_partial(d, function(d, load_partial(d, a + whole, rest, 1.0F), scalar), y + whole,
+                    rest);
+    }
   } else {
     const V32 scalar = hn::Set(d, *a);
     const V32 other = hn::Set(d, *b);
@@ -71,16 +56,31 @@ HWY_INLINE void zip(const float* a, int64_t a_stride, const float* b, int64_t b_
       hn::StoreU(function(d, scalar, b_stride ? hn::LoadU(d, b + i) : other), d, y + i);
     }
     if (rest) {
-      store_tail(d, function(d, scalar, b_stride ? load_tail(d, b + whole, rest) : other),
-                 y + whole, rest);
+      store_partial(d,
+                    function(d, scalar, b_stride ? load_partial(d, b + whole, rest, 1.0F) : other),
+                    y + whole, rest);
     }
   }
+}
+
+/// Sine and cosine: beyond the range in which Highway reduces exactly enough, libm computes them.
+template <class Vector, class Scalar>
+HWY_INLINE V32 periodic(F32 d, V32 v, Vector vector, Scalar scalar) {
+  if (HWY_LIKELY(hn::AllTrue(d, hn::Le(hn::Abs(v), hn::Set(d, 39000.0F))))) return vector(d, v);
+  HWY_ALIGN float lanes[HWY_MAX_BYTES / sizeof(float)];
+  hn::Store(v, d, lanes);
+  for (size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = scalar(lanes[i]);
+  return hn::Load(d, lanes);
 }
 
 #define GANTRY_MAP(Name, ...)                                          \
   void Name(const float* x, float* y, int64_t count, const float* p) { \
     (void)p;                                                           \
     map(x, y, count, [=](auto d, auto v) HWY_ATTR { __VA_ARGS__; });   \
+  }
+#define GANTRY_MAP_F64(Name, ...)                                   \
+  void Name(const double* x, double* y, int64_t count) {            \
+    map(x, y, count, [](auto d, auto v) HWY_ATTR { __VA_ARGS__; }); \
   }
 #define GANTRY_ZIP(Name, ...)                                                                  \
   void Name(const float* a, int64_t a_stride, const float* b, int64_t b_stride, float* y,      \
@@ -137,6 +137,20 @@ GANTRY_MAP(HardSigmoid,
                          clamped(d, hn::MulAdd(v, hn::Set(d, p[0]), hn::Set(d, p[1])), 0.0F, 1.0F)))
 GANTRY_MAP(Swish, return hn::Mul(v, sigmoid_of(d, hn::Mul(v, hn::Set(d, p[0])))))
 GANTRY_MAP(Clip, return or_nan(v, clamped(d, v, p[0], p[1])))
+GANTRY_MAP(Sin, return periodic(
+                    d, v, [](auto t, auto u) HWY_ATTR { return hn::Sin(t, u); },
+                    [](float u) { return std::sin(u); }))
+GANTRY_MAP(Cos, return periodic(
+                    d, v, [](auto t, auto u) HWY_ATTR { return hn::Cos(t, u); },
+                    [](float u) { return std::cos(u); }))
+GANTRY_MAP(Asin, return hn::Asin(d, v))
+GANTRY_MAP(Acos, return hn::Acos(d, v))
+GANTRY_MAP(Atan, return hn::Atan(d, v))
+GANTRY_MAP_F64(FloorF64, (void)d; return hn::Floor(v))
+GANTRY_MAP_F64(CeilF64, (void)d; return hn::Ceil(v))
+GANTRY_MAP_F64(RoundF64, (void)d; return hn::Round(v))
+GANTRY_MAP_F64(SqrtF64, (void)d; return hn::Sqrt(v))
+GANTRY_MAP_F64(TanhF64, return or_nan(v, hn::Tanh(d, v)))
 
 GANTRY_ZIP(Add, (void)d; return hn::Add(u, v))
 GANTRY_ZIP(Sub, (void)d; return hn::Sub(u, v))
@@ -147,6 +161,7 @@ GANTRY_ZIP(Maximum, (void)d; return or_nan(v, or_nan(u, hn::Max(u, v))))
 GANTRY_ZIP(Minimum, (void)d; return or_nan(v, or_nan(u, hn::Min(u, v))))
 
 #undef GANTRY_MAP
+#undef GANTRY_MAP_F64
 #undef GANTRY_ZIP
 
 void select(const uint8_t* condition, const float* a, int64_t a_stride, const float* b,
@@ -199,7 +214,7 @@ void widen(const uint16_t* half, float* y, int64_t count) {
     hn::StoreU(hn::PromoteTo(d, hn::BitCast(df16, hn::LoadU(d16, half + i))), d, y + i);
   }
 #endif
-  for (; i < count; ++i) y[i] = static_cast<float>(Float16::from_bits(half[i]));
+  for (; i < count; ++i) y[i] = static_cast<float>(std::bit_cast<Float16>(half[i]));
 }
 void narrow(const float* x, uint16_t* half, int64_t count) {
   int64_t i = 0;
@@ -226,6 +241,11 @@ namespace gantry::cpu {
   HWY_EXPORT(Name);                                                          \
   void simd::name(const float* x, float* y, int64_t count, const float* p) { \
     HWY_DYNAMIC_DISPATCH(Name)(x, y, count, p);                              \
+  }
+#define GANTRY_EXPORT_MAP_F64(name, Name)                      \
+  HWY_EXPORT(Name);                                            \
+  void simd::name(const double* x, double* y, int64_t count) { \
+    HWY_DYNAMIC_DISPATCH(Name)(x, y, count);                   \
   }
 #define GANTRY_EXPORT_ZIP(name, Name)                                                           \
   HWY_EXPORT(Name);                                                                             \
@@ -264,6 +284,16 @@ GANTRY_EXPORT_MAP(selu, Selu)
 GANTRY_EXPORT_MAP(hard_sigmoid, HardSigmoid)
 GANTRY_EXPORT_MAP(swish, Swish)
 GANTRY_EXPORT_MAP(clip, Clip)
+GANTRY_EXPORT_MAP(sin, Sin)
+GANTRY_EXPORT_MAP(cos, Cos)
+GANTRY_EXPORT_MAP(asin, Asin)
+GANTRY_EXPORT_MAP(acos, Acos)
+GANTRY_EXPORT_MAP(atan, Atan)
+GANTRY_EXPORT_MAP_F64(floor, FloorF64)
+GANTRY_EXPORT_MAP_F64(ceil, CeilF64)
+GANTRY_EXPORT_MAP_F64(round, RoundF64)
+GANTRY_EXPORT_MAP_F64(sqrt, SqrtF64)
+GANTRY_EXPORT_MAP_F64(tanh, TanhF64)
 GANTRY_EXPORT_ZIP(add, Add)
 GANTRY_EXPORT_ZIP(sub, Sub)
 GANTRY_EXPORT_ZIP(mul, Mul)
@@ -292,6 +322,7 @@ void simd::narrow(const float* x, uint16_t* half, int64_t count) {
 }
 
 #undef GANTRY_EXPORT_MAP
+#undef GANTRY_EXPORT_MAP_F64
 #undef GANTRY_EXPORT_ZIP
 
 }  // namespace gantry::cpu

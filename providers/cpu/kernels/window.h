@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "attributes.h"
+
 namespace gantry::cpu {
 
 /// Spatial axes of a windowed operator; more are refused.
@@ -31,17 +33,10 @@ struct WindowAttributes {
         dilations(node.get_ints("dilations")),
         pads(node.get_ints("pads")),
         ceil_mode(node.get_int("ceil_mode", 0) != 0) {
-    const std::string text = node.get_string("auto_pad", "NOTSET");
-    if (text == "VALID") {
-      auto_pad = AutoPad::kValid;
-    } else if (text == "SAME_UPPER") {
-      auto_pad = AutoPad::kSameUpper;
-    } else if (text == "SAME_LOWER") {
-      auto_pad = AutoPad::kSameLower;
-    } else if (text != "NOTSET" && !text.empty()) {
-      node.fail(GANTRY_INVALID_MODEL, "attribute auto_pad is \"" + text +
-                                          "\", expected NOTSET, VALID, SAME_UPPER or SAME_LOWER");
-    }
+    // An empty text too says that there is no automatic padding.
+    auto_pad = read_choice<AutoPad>(node, "auto_pad", "NOTSET",
+                                    {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER", ""});
+    if (auto_pad > AutoPad::kSameLower) auto_pad = AutoPad::kNotSet;
     check(node, kernel, "kernel_shape", 1);
     check(node, strides, "strides", 1);
     check(node, dilations, "dilations", 1);

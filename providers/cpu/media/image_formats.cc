@@ -2,7 +2,6 @@
 #include "media/image_formats.h"
 
 #include <algorithm>
-#include <climits>
 #include <cstring>
 #include <memory>
 #include <png.h>
@@ -18,16 +17,7 @@ namespace gantry::cpu {
 
 namespace {
 
-Image sized(int64_t height, int64_t width) {
-  Image image;
-  if (height < 1 || width < 1 || height > INT32_MAX || width > INT32_MAX) return image;
-  image.height = height;
-  image.width = width;
-  image.pixels.resize(static_cast<size_t>(height) * static_cast<size_t>(width) * 3);
-  return image;
-}
-
-Image decode_jpeg(const uint8_t* data, int64_t size) {
+Image decode_jpeg(const uint8_t* data, int64_t size, const TakePixels& take) {
   const std::unique_ptr<void, int (*)(tjhandle)> handle(tjInitDecompress(), tjDestroy);
   int width = 0;
   int height = 0;
@@ -37,37 +27,34 @@ Image decode_jpeg(const uint8_t* data, int64_t size) {
   if (!handle ||
       tjDecompressHeader3(handle.get(), data, bytes, &width, &height, &subsampling, &color) != 0)
     return {};
-  Image image = sized(height, width);
-  if (tjDecompress2(handle.get(), data, bytes, image.pixels.data(), width, 0, height, TJPF_RGB,
-                    0) != 0 &&
+  const Image image = take_image(height, width, 3, take);
+  if (tjDecompress2(handle.get(), data, bytes, image.pixels, width, 0, height, TJPF_RGB,
+                    TJFLAG_LIMITSCANS) != 0 &&
       tjGetErrorCode(handle.get()) == TJERR_FATAL)
     return {};
   return image;
 }
 
-Image decode_png(const uint8_t* data, int64_t size) {
+Image decode_png(const uint8_t* data, int64_t size, const TakePixels& take) {
   png_image header = {};
   header.version = PNG_IMAGE_VERSION;
   if (!png_image_begin_read_from_memory(&header, data, static_cast<size_t>(size))) return {};
   const bool has_alpha = header.format & PNG_FORMAT_FLAG_ALPHA;
   header.format = has_alpha ? PNG_FORMAT_RGBA : PNG_FORMAT_RGB;
-  Image image = sized(header.height, header.width);
-  std::vector<uint8_t> with_alpha(has_alpha ? PNG_IMAGE_SIZE(header) : 0);
-  uint8_t* target = has_alpha ? with_alpha.data() : image.pixels.data();
-  if (!png_image_finish_read(&header, nullptr, target, 0, nullptr)) return {};
-  for (size_t i = 0; i < with_alpha.size() / 4; ++i)
-    std::memcpy(image.pixels.data() + 3 * i, with_alpha.data() + 4 * i, 3);
+  const std::unique_ptr<png_image, void (*)(png_image*)> freed(&header, png_image_free);
+  const Image image = take_image(header.height, header.width, has_alpha ? 4 : 3, take);
+  if (!png_image_finish_read(&header, nullptr, image.pixels, 0, nullptr)) return {};
   return image;
 }
 
-Image decode_webp(const uint8_t* data, int64_t size) {
+Image decode_webp(const uint8_t* data, int64_t size, const TakePixels& take) {
   int width = 0;
   int height = 0;
   const auto bytes = static_cast<size_t>(size);
   if (!WebPGetInfo(data, bytes, &width, &height)) return {};
-  Image image = sized(height, width);
-  if (!WebPDecodeRGBInto(data, bytes, image.pixels.data(), image.pixels.size(), width * 3))
-    return {};
+  const Image image = take_image(height, width, 3, take);
+  const size_t image_bytes = static_cast<size_t>(height) * static_cast<size_t>(width) * 3;
+  if (!WebPDecodeRGBInto(data, bytes, image.pixels, image_bytes, width * 3)) return {};
   return image;
 }
 
@@ -105,52 +92,74 @@ int keep_quiet(TIFF* /*file*/, void* /*data*/, const char* /*module*/, const cha
   return 1;
 }
 
-Image decode_tiff(const uint8_t* data, int64_t size) {
-  MemoryFile memory = {data, static_cast<tmsize_t>(size)};
+using TiffFile = std::unique_ptr<TIFF, void (*)(TIFF*)>;
+
+/// `most_bytes`: that the library may allocate at once.
+TiffFile open_tiff(MemoryFile& memory, tmsize_t most_bytes) {
   const std::unique_ptr<TIFFOpenOptions, void (*)(TIFFOpenOptions*)> options(TIFFOpenOptionsAlloc(),
                                                                              TIFFOpenOptionsFree);
   TIFFOpenOptionsSetErrorHandlerExtR(options.get(), keep_quiet, nullptr);
   TIFFOpenOptionsSetWarningHandlerExtR(options.get(), keep_quiet, nullptr);
-  const std::unique_ptr<TIFF, void (*)(TIFF*)> file(
-      TIFFClientOpenExt("image", "rm", &memory, MemoryFile::read, MemoryFile::write,
-                        MemoryFile::seek, MemoryFile::close, MemoryFile::size_of, nullptr, nullptr,
-                        options.get()),
-      TIFFClose);
+  TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), most_bytes);
+  memory.at = 0;
+  return {TIFFClientOpenExt("image", "rm", &memory, MemoryFile::read, MemoryFile::write,
+                            MemoryFile::seek, MemoryFile::close, MemoryFile::size_of, nullptr,
+                            nullptr, options.get()),
+          TIFFClose};
+}
+
+Image decode_tiff(const uint8_t* data, int64_t size, const TakePixels& take) {
+  constexpr tmsize_t kHeaderBytes = 1 << 20;
+  constexpr tmsize_t kMostPixelBytes = 8;  // of a strip: four channels of 16 bits
+  MemoryFile memory = {data, static_cast<tmsize_t>(size)};
   uint32_t width = 0;
   uint32_t height = 0;
-  if (!file || !TIFFGetField(file.get(), TIFFTAG_IMAGEWIDTH, &width) ||
-      !TIFFGetField(file.get(), TIFFTAG_IMAGELENGTH, &height))
+  {
+    const TiffFile header = open_tiff(memory, kHeaderBytes + static_cast<tmsize_t>(size));
+    if (!header || !TIFFGetField(header.get(), TIFFTAG_IMAGEWIDTH, &width) ||
+        !TIFFGetField(header.get(), TIFFTAG_IMAGELENGTH, &height))
+      return {};
+  }
+  const Image image = take_image(height, width, sizeof(uint32_t), take);
+  if (!image.pixels) return {};
+  const TiffFile file = open_tiff(memory, kHeaderBytes + static_cast<tmsize_t>(size) +
+                                              image.height * image.width * kMostPixelBytes);
+  auto* pixels = reinterpret_cast<uint32_t*>(image.pixels);
+  if (!file ||
+      !TIFFReadRGBAImageOriented(file.get(), width, height, pixels, ORIENTATION_TOPLEFT, 1))
     return {};
-  Image image = sized(height, width);
-  std::vector<uint32_t> pixels(image.pixels.size() / 3);
-  if (pixels.empty() ||
-      !TIFFReadRGBAImageOriented(file.get(), width, height, pixels.data(), ORIENTATION_TOPLEFT, 1))
-    return {};
-  for (size_t i = 0; i < pixels.size(); ++i) {
-    image.pixels[3 * i] = static_cast<uint8_t>(TIFFGetR(pixels[i]));
-    image.pixels[3 * i + 1] = static_cast<uint8_t>(TIFFGetG(pixels[i]));
-    image.pixels[3 * i + 2] = static_cast<uint8_t>(TIFFGetB(pixels[i]));
+  const int64_t count = image.height * image.width;
+  for (int64_t i = 0; i < count; ++i) {  // in place, whatever the order of bytes in a number is
+    const uint32_t pixel = pixels[i];
+    image.pixels[4 * i] = static_cast<uint8_t>(TIFFGetR(pixel));
+    image.pixels[4 * i + 1] = static_cast<uint8_t>(TIFFGetG(pixel));
+    image.pixels[4 * i + 2] = static_cast<uint8_t>(TIFFGetB(pixel));
   }
   return image;
 }
 
 }  // namespace
 
-Image decode_image(const uint8_t* data, int64_t size) {
+Image take_image(int64_t height, int64_t width, int64_t pixel_bytes, const TakePixels& take) {
+  if (height < 1 || width < 1) return {};
+  return {height, width, pixel_bytes, take(height, width, pixel_bytes)};
+}
+
+Image decode_image(const uint8_t* data, int64_t size, const TakePixels& take) {
   const std::string_view head(reinterpret_cast<const char*>(data),
                               static_cast<size_t>(std::min<int64_t>(size, 16)));
   const auto starts = [&](std::string_view mark) { return head.substr(0, mark.size()) == mark; };
   using namespace std::string_view_literals;
-  if (starts("\xFF\xD8\xFF"sv)) return decode_jpeg(data, size);
-  if (starts("\x89PNG"sv)) return decode_png(data, size);
-  if (starts("RIFF"sv) && head.substr(8, 4) == "WEBP"sv) return decode_webp(data, size);
+  if (starts("\xFF\xD8\xFF"sv)) return decode_jpeg(data, size, take);
+  if (starts("\x89PNG"sv)) return decode_png(data, size, take);
+  if (starts("RIFF"sv) && head.substr(8, 4) == "WEBP"sv) return decode_webp(data, size, take);
   if (starts("II*\0"sv) || starts("MM\0*"sv) || starts("II+\0"sv) || starts("MM\0+"sv))
-    return decode_tiff(data, size);
-  if (starts("\0\0\0\x0CjP  "sv)) return decode_jpeg2000(data, size, false);
-  if (starts("\xFF\x4F\xFF\x51"sv)) return decode_jpeg2000(data, size, true);
-  if (starts("BM"sv)) return decode_bmp(data, size);
+    return decode_tiff(data, size, take);
+  if (starts("\0\0\0\x0CjP  "sv)) return decode_jpeg2000(data, size, false, take);
+  if (starts("\xFF\x4F\xFF\x51"sv)) return decode_jpeg2000(data, size, true, take);
+  if (starts("BM"sv)) return decode_bmp(data, size, take);
   if (head.size() > 2 && head[0] == 'P' && head[1] >= '1' && head[1] <= '6')
-    return decode_portable(data, size);
+    return decode_portable(data, size, take);
   return {};
 }
 

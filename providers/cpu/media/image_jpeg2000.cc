@@ -39,6 +39,8 @@ OPJ_BOOL seek(OPJ_OFF_T place, void* self) {
   return OPJ_TRUE;
 }
 
+constexpr uint32_t kMostComponents = 4;  // the library has four bytes for each of a pixel
+
 /// A sample of any depth as a byte.
 int to_byte(const opj_image_comp_t& component, size_t at) {
   int64_t value = component.data[at];
@@ -53,7 +55,7 @@ uint8_t rounded(float value) {
   return static_cast<uint8_t>(std::clamp(value + 0.5F, 0.0F, 255.0F));
 }
 
-Image to_rgb(const opj_image_t& source) {
+Image to_rgb(const opj_image_t& source, const Image& image) {
   const uint32_t count = source.numcomps >= 3 ? 3 : 1;
   for (uint32_t i = 0; i < count; ++i) {
     const opj_image_comp_t& component = source.comps[i];
@@ -62,13 +64,10 @@ Image to_rgb(const opj_image_t& source) {
         component.prec < 1 || component.prec > 31)
       return {};
   }
-  Image image;
-  image.height = source.comps[0].h;
-  image.width = source.comps[0].w;
-  const size_t pixels = static_cast<size_t>(image.height) * static_cast<size_t>(image.width);
-  image.pixels.resize(3 * pixels);
+  if (image.height != source.comps[0].h || image.width != source.comps[0].w) return {};
+  const auto pixels = static_cast<size_t>(image.height * image.width);
   for (size_t i = 0; i < pixels; ++i) {
-    uint8_t* pixel = image.pixels.data() + 3 * i;
+    uint8_t* pixel = image.pixels + 3 * i;
     int value[3];
     for (uint32_t k = 0; k < 3; ++k) value[k] = to_byte(source.comps[k < count ? k : 0], i);
     if (source.color_space == OPJ_CLRSPC_SYCC && count == 3) {
@@ -87,7 +86,7 @@ Image to_rgb(const opj_image_t& source) {
 
 }  // namespace
 
-Image decode_jpeg2000(const uint8_t* data, int64_t size, bool is_bare) {
+Image decode_jpeg2000(const uint8_t* data, int64_t size, bool is_bare, const TakePixels& take) {
   Source source = {data, size, 0};
   const std::unique_ptr<opj_stream_t, void (*)(opj_stream_t*)> stream(
       opj_stream_default_create(OPJ_TRUE), [](opj_stream_t* made) { opj_stream_destroy(made); });
@@ -107,8 +106,14 @@ Image decode_jpeg2000(const uint8_t* data, int64_t size, bool is_bare) {
       !opj_read_header(stream.get(), codec.get(), &header))
     return {};
   const std::unique_ptr<opj_image_t, void (*)(opj_image_t*)> image(header, opj_image_destroy);
+  if (image->numcomps < 1 || image->numcomps > kMostComponents) return {};
+  const Image pixels = take_image(image->comps[0].h, image->comps[0].w, 3, take);
+  // The others would have to be scaled, and may be larger.
+  for (uint32_t i = 1; i < image->numcomps; ++i) {
+    if (image->comps[i].w != pixels.width || image->comps[i].h != pixels.height) return {};
+  }
   if (!opj_decode(codec.get(), stream.get(), image.get()) || image->numcomps == 0) return {};
-  return to_rgb(*image);
+  return to_rgb(*image, pixels);
 }
 
 }  // namespace gantry::cpu

@@ -9,6 +9,6 @@
 namespace gantry::cpu {
 
 /// `is_bare`: a code stream without the boxes of a file. Gray and RGB, also as YCC, of any depth.
-Image decode_jpeg2000(const uint8_t* data, int64_t size, bool is_bare);
+Image decode_jpeg2000(const uint8_t* data, int64_t size, bool is_bare, const TakePixels& take);
 
 }  // namespace gantry::cpu

@@ -25,7 +25,7 @@ class PortableReader {
     kind_ = data[1] - '0';
   }
 
-  Image read() {
+  Image read(const TakePixels& take) {
     const int64_t width = number();
     const int64_t height = number();
     const int64_t greatest = is_bitmap() ? 1 : number();
@@ -34,12 +34,9 @@ class PortableReader {
     if (width < 1 || height < 1 || greatest < 1 || greatest > 65535 || width > most / height)
       return {};
     if (kind_ > 3 && at_ < end_) ++at_;  // one white space before binary data
-    Image image;
-    image.height = height;
-    image.width = width;
-    image.pixels.resize(static_cast<size_t>(height * width) * 3);
+    const Image image = take_image(height, width, 3, take);
     const int channels = kind_ == 3 || kind_ == 6 ? 3 : 1;
-    uint8_t* pixel = image.pixels.data();
+    uint8_t* pixel = image.pixels;
     for (int64_t row = 0; row < height; ++row) {
       for (int64_t column = 0; column < width; ++column, pixel += 3) {
         for (int k = 0; k < channels; ++k) {
@@ -102,25 +99,25 @@ class PortableReader {
 
 }  // namespace
 
-Image decode_bmp(const uint8_t* data, int64_t size) {
+Image decode_bmp(const uint8_t* data, int64_t size, const TakePixels& take) {
   int width = 0;
   int height = 0;
   int channels = 0;
-  if (size > INT_MAX) return {};
+  const auto bytes = static_cast<int>(std::min<int64_t>(size, INT_MAX));
+  // The library makes room for the picture before it has seen that its pixels are not there.
+  if (bytes < size || !stbi_info_from_memory(data, bytes, &width, &height, &channels) ||
+      width < 1 || height < 1 || width > size * 8 / height)
+    return {};
+  const Image image = take_image(height, width, 3, take);
   const std::unique_ptr<stbi_uc, void (*)(void*)> pixels(
-      stbi_load_from_memory(data, static_cast<int>(size), &width, &height, &channels, 3),
-      stbi_image_free);
-  if (!pixels) return {};
-  Image image;
-  image.height = height;
-  image.width = width;
-  image.pixels.assign(pixels.get(),
-                      pixels.get() + static_cast<size_t>(height) * static_cast<size_t>(width) * 3);
+      stbi_load_from_memory(data, bytes, &width, &height, &channels, 3), stbi_image_free);
+  if (!pixels || image.height != height || image.width != width) return {};
+  std::copy_n(pixels.get(), image.height * image.width * 3, image.pixels);
   return image;
 }
 
-Image decode_portable(const uint8_t* data, int64_t size) {
-  return PortableReader(data, size).read();
+Image decode_portable(const uint8_t* data, int64_t size, const TakePixels& take) {
+  return PortableReader(data, size).read(take);
 }
 
 }  // namespace gantry::cpu

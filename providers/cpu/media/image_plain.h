@@ -9,7 +9,7 @@
 
 namespace gantry::cpu {
 
-Image decode_bmp(const uint8_t* data, int64_t size);
-Image decode_portable(const uint8_t* data, int64_t size);
+Image decode_bmp(const uint8_t* data, int64_t size, const TakePixels& take);
+Image decode_portable(const uint8_t* data, int64_t size, const TakePixels& take);
 
 }  // namespace gantry::cpu

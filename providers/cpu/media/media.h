@@ -29,7 +29,7 @@ class Expression {
 
 struct Media {
   /// As in image_formats.h.
-  Image (*decode_image)(const uint8_t* data, int64_t size);
+  Image (*decode_image)(const uint8_t* data, int64_t size, const TakePixels& take);
   /// By the rules of a locale; bytes that are no UTF-8 become U+FFFD.
   std::string (*change_case)(LetterCase to, const std::string& locale, std::string_view text);
   /// Bytes of the white space character at the head of `text`, which is not empty; 0: there is

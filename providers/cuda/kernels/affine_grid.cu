@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AffineGrid: where a matrix sends the places of a regular grid, a thread for each coordinate.
+// AffineGrid: applies an affine matrix to the points of a regular grid; one thread per coordinate.
 // Index, T, C, AXES (2 or 3), ALIGNS_CORNERS: given.
 inline C coordinate(i64 at, i64 extent) {
   if (!ALIGNS_CORNERS) return (C)(2 * at + 1) / (C)extent - (C)1;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention by strips of keys (attention_strips.cu) of heads of any width: a warp makes the score
-// of a key, and each thread sums a column of the values. T of the tensors, M of the mask, C computed
-// with; MASK_IS_BOOL, SPLITS, STRIP, MOST_WIDTH (a multiple of STRIP): given.
+// Attention by strips of keys (attention_strips.cu), heads of any width: a warp computes the score
+// of a key, and each thread sums a column of the values. T of the tensors, M of the mask, C
+// computed with; MASK_IS_BOOL, SPLITS, STRIP, MOST_WIDTH (a multiple of STRIP): given.
 KERNEL(AttentionParameters) {
   __shared__ C query[MOST_WIDTH];
   __shared__ C scores[STRIP];
-  __shared__ C room[32];
+  __shared__ C scratch[32];
   const int thread = (int)threadIdx.x;
   const int lane = thread % 32;
   const int warp = thread / 32;
@@ -29,12 +29,12 @@ KERNEL(AttentionParameters) {
     __syncthreads();
     const C mine = thread < strip ? scores[thread] : Limits<C>::below();
     C factor;
-    if (!take_strip(softmax, mine, scores, room, factor)) continue;
+    if (!take_strip(softmax, mine, scores, scratch, factor)) continue;
     for (int part = 0; part < MOST_WIDTH / STRIP; ++part) {
       const int d = part * STRIP + thread;
       if (d >= p.v_width) continue;
       C sum = sums[part] * factor;
-      // Those of the past, then the others: the same number of both for every thread.
+      // Past values, then the others: every thread has the same number of both.
       const i64 left = p.k_past - first;
       const int split_at = (int)(left < 0 ? 0 : left < strip ? left : strip);
       const T* from = share.past_values + first * p.past_v.row + d;
@@ -46,7 +46,7 @@ KERNEL(AttentionParameters) {
   }
 #if SPLITS
   C* sums_to = partial_of_block(p);
-  if (thread == 0) leave_softmax(p, softmax);
+  if (thread == 0) store_softmax(p, softmax);
 #else
   T* y = result_of(p, share);
 #endif

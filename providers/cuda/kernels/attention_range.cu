@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys that query `at` of a row of the batch sees: [begin, end).
+// The range [begin, end) of keys that are visible to query `at` of a batch row.
 struct KeyRange {
   i64 begin, end;
 };
 
 inline i64 clamped(i64 count, i64 most) { return count < 0 ? 0 : count < most ? count : most; }
 
-// Keys that a row of the batch has; what lies behind them may be anything.
+// Valid keys of a batch row; memory behind them is undefined.
 inline i64 filled_keys(const AttentionParameters& p, i64 batch) {
   if (p.lengths) return clamped(p.lengths[batch], p.key_limit);
-  if (!p.places.last_keys) return p.key_limit;
-  const i64 given = (i64)p.places.last_keys[batch] + 1;
-  const i64 written = first_place(p.places, batch, p.q_length) + p.q_length;
+  if (!p.positions.last_keys) return p.key_limit;
+  const i64 given = (i64)p.positions.last_keys[batch] + 1;
+  const i64 written = first_position(p.positions, batch, p.q_length) + p.q_length;
   return clamped(given > written ? given : written, p.key_limit);
 }
 
 inline KeyRange keys_seen(const AttentionParameters& p, i64 batch, int at) {
   i64 count = filled_keys(p, batch);
-  i64 own = at + first_place(p.places, batch, p.q_length);
+  i64 own = at + first_position(p.positions, batch, p.q_length);
   if (p.lengths) own = at + p.lengths[batch] - p.q_length;
-  if (p.places.last_keys && !p.is_causal) count = clamped((i64)p.places.last_keys[batch] + 1, count);
+  if (p.positions.last_keys && !p.is_causal)
+    count = clamped((i64)p.positions.last_keys[batch] + 1, count);
   KeyRange range = {0, count};
   if (p.is_causal && own + 1 < range.end) range.end = own + 1;
   if (p.right >= 0 && own + p.right + 1 < range.end) range.end = own + p.right + 1;
@@ -27,20 +28,21 @@ inline KeyRange keys_seen(const AttentionParameters& p, i64 batch, int at) {
   return range;
 }
 
-// A score with the cap, what is added and the mask. T of what is added, M of the mask, C computed
-// with, MASK_KIND (kMaskAdded to kMaskOfLengths): given.
-inline C finished_score(const AttentionParameters& p, C score, i64 batch, int head, int at, i64 key) {
+// A score with soft cap, addend and mask. T of the addend, M of the mask, C computed with,
+// MASK_KIND (kMaskAdded to kMaskOfLengths): given.
+inline C finished_score(const AttentionParameters& p, C score, i64 batch, int head, int at,
+                        i64 key) {
   if (p.softcap > 0) score = tanh_(score / (C)p.softcap) * (C)p.softcap;
   if (p.added) {
-    const i64 place = batch * p.added_batch + head * p.added_head + at * p.added_row + key;
-    score += (C)load(((const T*)p.added)[place]);
+    const i64 position = batch * p.added_batch + head * p.added_head + at * p.added_row + key;
+    score += (C)load(((const T*)p.added)[position]);
   }
   if (!p.mask) return score;
-  const i64 place = batch * p.mask_batch + head * p.mask_head + at * p.mask_row;
+  const i64 position = batch * p.mask_batch + head * p.mask_head + at * p.mask_row;
 #if MASK_KIND == MASK_OF_LENGTHS
-  return key < (i64)((const M*)p.mask)[place] ? score : score + (C)p.filter;
+  return key < (i64)((const M*)p.mask)[position] ? score : score + (C)p.filter;
 #else
-  const M mask = ((const M*)p.mask)[place + key];
+  const M mask = ((const M*)p.mask)[position + key];
 #if MASK_KIND == MASK_KEEPS
   return mask ? score : Limits<C>::below();
 #elif MASK_KIND == MASK_FILTERS

@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention of many queries of 16-bit floats by tensor cores (tensor_cores.cu), without a matrix of
-// scores: each of QUERY_WARPS groups of warps has 16 queries of a head, and a block goes through the
-// keys that one of them sees in strips of STRIP, of which each of KEY_WARPS warps of a group takes a
-// part. Heads are WIDTH and V_WIDTH wide, multiples of 8, filled up with zeros to multiples of 16.
-// T of the tensors, M of the mask, C (float), MASK_KIND, STRIP, WIDTH, V_WIDTH, QUERY_WARPS and
-// KEY_WARPS: given.
+// scores. Each of QUERY_WARPS groups of warps has 16 queries of a head. A block loads the visible
+// keys in strips of STRIP, of which each of the KEY_WARPS warps of a group takes a part. Head
+// widths WIDTH and V_WIDTH are multiples of 8, padded with zeros to multiples of 16. T of the
+// tensors, M of the mask, C (float), MASK_KIND, STRIP, WIDTH, V_WIDTH, QUERY_WARPS and KEY_WARPS:
+// given.
 #define QUERIES (QUERY_WARPS * 16)
 #define THREADS (QUERY_WARPS * KEY_WARPS * 32)
-#define KEYS (STRIP / KEY_WARPS)  // of a strip, of a warp; a multiple of 16
+#define KEYS (STRIP / KEY_WARPS)  // keys of a strip per warp; a multiple of 16
 #define STEPS ((WIDTH + 15) / 16)
 #define V_STEPS ((V_WIDTH + 15) / 16)
-// Chunks of a row, as many as tensor_cores.cu knows.
+// Chunks per row, rounded up to a count that tensor_cores.cu supports.
 #define ROW_CHUNKS (WIDTH > 64 ? 16 : WIDTH > 32 ? 8 : 4)
 #define V_ROW_CHUNKS (V_WIDTH > 64 ? 16 : V_WIDTH > 32 ? 8 : 4)
 #define STRIP_CHUNKS (STRIP * ROW_CHUNKS)
-// What lies in shared memory one after the other: queries, strips of keys and values, what warps
-// leave for others.
+// Layout of shared memory: queries, strips of keys and values, partial results of warps.
 #define TILE_CHUNKS (STRIP_CHUNKS + STRIP * V_ROW_CHUNKS)
-#define JOIN_CHUNKS (QUERY_WARPS * (KEY_WARPS - 1) * (V_STEPS * 8 + 4) * 8)
-#define ROOM_CHUNKS (JOIN_CHUNKS > TILE_CHUNKS ? JOIN_CHUNKS : TILE_CHUNKS)
+#define REDUCTION_CHUNKS (QUERY_WARPS * (KEY_WARPS - 1) * (V_STEPS * 8 + 4) * 8)
+#define SCRATCH_CHUNKS (REDUCTION_CHUNKS > TILE_CHUNKS ? REDUCTION_CHUNKS : TILE_CHUNKS)
 
-// Begins to copy rows [first, first + ROWS) of `count`; row(number) answers where one lies.
+// Starts copying rows [first, first + ROWS) of `count`; row(index) is a row's address.
 template <int ROWS, int ELEMENTS, int CHUNKS, class Row>
 inline void fetch_rows(Chunk* tile, i64 first, i64 count, const Row& row) {
-  const int filled = (ELEMENTS + 15) / 16 * 2;  // chunks of a row that are read
+  const int filled = (ELEMENTS + 15) / 16 * 2;  // chunks of a row that are read, padding included
   for (int i = (int)threadIdx.x; i < ROWS * filled; i += THREADS) {
     const int r = i / filled, chunk = i % filled;
     const bool is_there = first + r < count && chunk * 8 < ELEMENTS;
-    fetch(tile + chunk_place<CHUNKS>(r, chunk), row(is_there ? first + r : 0) + (is_there ? chunk * 8 : 0), is_there);
+    fetch(tile + chunk_position<CHUNKS>(r, chunk),
+          row(is_there ? first + r : 0) + (is_there ? chunk * 8 : 0), is_there);
   }
 }
 
-// The largest or the sum over the four threads that share rows.
+// Maximum or sum over the four threads that share rows.
 inline float quad_largest(float x) {
   x = larger(x, __shfl_xor_sync(0xffffffffu, x, 1));
   return larger(x, __shfl_xor_sync(0xffffffffu, x, 2));
@@ -41,13 +41,13 @@ inline float quad_sum(float x) {
   return x + __shfl_xor_sync(0xffffffffu, x, 2);
 }
 
-// What a warp knows of its queries: of the rows g and g + 8 of a thread.
+// The online softmax of a warp's queries; each thread has rows g and g + 8.
 struct Strips {
-  float sums[V_STEPS * 2][4];  // of values, as multiply_add has them
+  float sums[V_STEPS * 2][4];  // sums of values, in the fragment layout of multiply_add
   float most[2], total[2];     // of the scores; the total of this thread's alone
 };
 
-// Takes the scores of a warp's keys and their values.
+// Adds the scores and values of a warp's keys.
 inline void take_scores(Strips& strips, float (*scores)[4], const Chunk* values, int key) {
   const int lane = (int)threadIdx.x % 32;
   float factor[2];
@@ -55,9 +55,10 @@ inline void take_scores(Strips& strips, float (*scores)[4], const Chunk* values,
   for (int r = 0; r < 2; ++r) {
     float most = Limits<float>::below();
 #pragma unroll
-    for (int j = 0; j < KEYS / 8; ++j) most = larger(most, larger(scores[j][2 * r], scores[j][2 * r + 1]));
+    for (int j = 0; j < KEYS / 8; ++j)
+      most = larger(most, larger(scores[j][2 * r], scores[j][2 * r + 1]));
     most = larger(strips.most[r], quad_largest(most));
-    // Where nothing was seen yet there is nothing to scale, and infinities have no difference.
+    // Before the first visible key there is nothing to scale, and inf - inf is NaN.
     const float least = most == Limits<float>::below() ? 0 : most;
     factor[r] = exp_(strips.most[r] - least);
     float total = 0;
@@ -79,33 +80,35 @@ inline void take_scores(Strips& strips, float (*scores)[4], const Chunk* values,
   }
 #pragma unroll
   for (int step = 0; step < KEYS / 16; ++step) {
-    // As the scores of 16 keys lie they are a left factor.
+    // The fragment layout of the scores of 16 keys is that of a left operand.
     u32 weights[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      weights[i] = pair_of(scores[2 * step + i / 2][i % 2 * 2], scores[2 * step + i / 2][i % 2 * 2 + 1]);
+      weights[i] =
+          pair_of(scores[2 * step + i / 2][i % 2 * 2], scores[2 * step + i / 2][i % 2 * 2 + 1]);
 #pragma unroll
     for (int j = 0; j < V_STEPS; ++j) {
       u32 right[4];
       const int row = key + step * 16 + lane % 16;
-      load_matrices<true>(right, values + chunk_place<V_ROW_CHUNKS>(row, j * 2 + lane / 16));
+      load_matrices<true>(right, values + chunk_position<V_ROW_CHUNKS>(row, j * 2 + lane / 16));
       multiply_add(strips.sums[2 * j], weights, right);
       multiply_add(strips.sums[2 * j + 1], weights, right + 2);
     }
   }
 }
 
-// Warps that share queries bring together what they know in the first of them.
+// Merges the softmax states of warps that share queries, in the first of them.
 #if KEY_WARPS > 1
-inline void join_warps(Strips& strips, float* room) {
+inline void reduce_warps(Strips& strips, float* scratch) {
   const int query_warp = (int)threadIdx.x / 32 / KEY_WARPS;
   const int key_warp = (int)threadIdx.x / 32 % KEY_WARPS;
   const int count = V_STEPS * 8 + 4;
-  // Side by side what threads side by side have.
+  // Adjacent addresses for adjacent threads.
   const auto at = [&](int warp, int i) -> float& {
-    return room[((query_warp * (KEY_WARPS - 1) + warp - 1) * count + i) * 32 + (int)threadIdx.x % 32];
+    return scratch[((query_warp * (KEY_WARPS - 1) + warp - 1) * count + i) * 32 +
+                   (int)threadIdx.x % 32];
   };
-  __syncthreads();  // the strips are not read any more
+  __syncthreads();  // all warps have finished reading the strips
   if (key_warp > 0) {
 #pragma unroll
     for (int i = 0; i < V_STEPS * 8; ++i) at(key_warp, i) = strips.sums[i / 4][i % 4];
@@ -131,20 +134,21 @@ inline void join_warps(Strips& strips, float* room) {
     }
 #pragma unroll
     for (int i = 0; i < V_STEPS * 8; ++i)
-      strips.sums[i / 4][i % 4] = strips.sums[i / 4][i % 4] * own[i % 4 / 2] + at(warp, i) * other[i % 4 / 2];
+      strips.sums[i / 4][i % 4] =
+          strips.sums[i / 4][i % 4] * own[i % 4 / 2] + at(warp, i) * other[i % 4 / 2];
   }
 }
 #endif
 
 KERNEL(AttentionParameters) {
-  __shared__ Chunk room[ROOM_CHUNKS];
-  Chunk* const keys = room;
-  Chunk* const values = room + STRIP_CHUNKS;
+  __shared__ Chunk scratch[SCRATCH_CHUNKS];
+  Chunk* const keys = scratch;
+  Chunk* const values = scratch + STRIP_CHUNKS;
   const int lane = (int)threadIdx.x % 32;
   const int query_warp = (int)threadIdx.x / 32 / KEY_WARPS;
   const int first_key = (int)threadIdx.x / 32 % KEY_WARPS * KEYS;  // of the warp, in a strip
   const u32 tiles = (u32)(p.q_length + QUERIES - 1) / QUERIES;
-  // The last queries first: of causal ones they see most keys.
+  // The last queries first: with a causal mask they see most keys.
   const int first = (int)(tiles - 1 - blockIdx.x % tiles) * QUERIES;
   const int head = (int)(blockIdx.x / tiles % p.q_heads);
   const i64 batch = blockIdx.x / tiles / p.q_heads;
@@ -153,24 +157,31 @@ KERNEL(AttentionParameters) {
   const i64 end = keys_seen(p, batch, last).end;
   const int kv_head = head / (p.q_heads / p.kv_heads);
   const T* const query = (const T*)p.queries + batch * p.q.batch + head * p.q.head;
-  // Of keys and values those of the past come first.
-  const auto row_of = [&](const void* past, const HeadStrides& past_strides, const void* fresh, const HeadStrides& strides) {
-    const T* const before = (const T*)past + batch * past_strides.batch + kv_head * past_strides.head;
+  // Past keys and values come first.
+  const auto row_of = [&](const void* past, const HeadStrides& past_strides, const void* fresh,
+                          const HeadStrides& strides) {
+    const T* const before =
+        (const T*)past + batch * past_strides.batch + kv_head * past_strides.head;
     const T* const from = (const T*)fresh + batch * strides.batch + kv_head * strides.head;
     const i64 past_row = past_strides.row, row = strides.row, count = p.k_past;
-    return [=](i64 number) { return number < count ? before + number * past_row : from + (number - count) * row; };
+    return [=](i64 number) {
+      return number < count ? before + number * past_row : from + (number - count) * row;
+    };
   };
   const auto key_row = row_of(p.past_keys, p.past_k, p.keys, p.k);
   const auto value_row = row_of(p.past_values, p.past_v, p.values, p.v);
 
-  fetch_rows<QUERIES, WIDTH, ROW_CHUNKS>(room, first, p.q_length, [&](i64 number) { return query + number * p.q.row; });
+  fetch_rows<QUERIES, WIDTH, ROW_CHUNKS>(scratch, first, p.q_length,
+                                         [&](i64 number) { return query + number * p.q.row; });
   end_group();
   await_groups<0>();
   __syncthreads();
   u32 left[STEPS][4];
 #pragma unroll
   for (int step = 0; step < STEPS; ++step)
-    load_matrices<false>(left[step], room + chunk_place<ROW_CHUNKS>(query_warp * 16 + lane % 16, step * 2 + lane / 16));
+    load_matrices<false>(
+        left[step],
+        scratch + chunk_position<ROW_CHUNKS>(query_warp * 16 + lane % 16, step * 2 + lane / 16));
   __syncthreads();
 
   Strips strips;
@@ -186,7 +197,7 @@ KERNEL(AttentionParameters) {
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     at[r] = first + query_warp * 16 + lane / 4 + 8 * r;
-    if (at[r] > last) at[r] = last;  // which is computed and not written
+    if (at[r] > last) at[r] = last;  // out of range: computed, but not written
     seen[r] = keys_seen(p, batch, at[r]);
   }
   if (begin < end) fetch_rows<STRIP, WIDTH, ROW_CHUNKS>(keys, begin, end, key_row);
@@ -205,14 +216,16 @@ KERNEL(AttentionParameters) {
 #pragma unroll
       for (int step = 0; step < STEPS; ++step) {
         u32 right[4];
-        load_matrices<false>(right, keys + chunk_place<ROW_CHUNKS>(row, step * 2 + lane / 8 % 2));
+        load_matrices<false>(right,
+                             keys + chunk_position<ROW_CHUNKS>(row, step * 2 + lane / 8 % 2));
         multiply_add(scores[2 * j], left[step], right);
         multiply_add(scores[2 * j + 1], left[step], right + 2);
       }
     }
     __syncthreads();
-    // While the keys are copied on the scores are finished.
-    if (strip + STRIP < end) fetch_rows<STRIP, WIDTH, ROW_CHUNKS>(keys, strip + STRIP, end, key_row);
+    // The scores are finished while the next keys are copied.
+    if (strip + STRIP < end)
+      fetch_rows<STRIP, WIDTH, ROW_CHUNKS>(keys, strip + STRIP, end, key_row);
     end_group();
 #pragma unroll
     for (int i = 0; i < KEYS / 2; ++i) {
@@ -230,7 +243,7 @@ KERNEL(AttentionParameters) {
   }
   await_groups<0>();
 #if KEY_WARPS > 1
-  join_warps(strips, (float*)room);
+  reduce_warps(strips, (float*)scratch);
   if (first_key > 0) return;
 #endif
   T* const result = (T*)p.result + batch * p.y.batch + head * p.y.head;
@@ -243,7 +256,8 @@ KERNEL(AttentionParameters) {
     for (int j = 0; j < V_STEPS * 2; ++j) {
       const int column = j * 8 + lane % 4 * 2;
       if (row <= last && column < V_WIDTH)
-        *(u32*)(result + row * p.y.row + column) = pair_of(strips.sums[j][2 * r] * scale, strips.sums[j][2 * r + 1] * scale);
+        *(u32*)(result + row * p.y.row + column) =
+            pair_of(strips.sums[j][2 * r] * scale, strips.sums[j][2 * r + 1] * scale);
     }
   }
 }

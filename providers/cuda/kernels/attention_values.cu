@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values as a product of all of them may read them, [batch, heads, keys, width] without gaps: those
-// behind a row's last key, which may be anything, become 0. A block for each strip of KEYS of a head.
-// T: given.
+// Copies values to a dense [batch, heads, keys, width] for a matmul over all keys; values behind a
+// row's last key become 0. One block per strip of KEYS of a head. T: given.
 KERNEL(AttentionParameters) {
   const i64 strips = (p.k_length + KEYS - 1) / KEYS;
   const i64 first = blockIdx.x % strips * KEYS;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention by strips of keys (attention_strips.cu) of heads that can be read VECTOR elements at a
-// time: a thread makes the score of one key of a strip, so that all keys are on their way from
-// memory at once, and then the threads share a strip's values, `lanes` of them a row. T of the
-// tensors, M of the mask, C computed with; MASK_IS_BOOL, SPLITS, STRIP, WIDTH and V_WIDTH (multiples
-// of VECTOR, of at most STRIP of them): given.
+// Attention by strips of keys (attention_strips.cu) with vector loads of VECTOR elements: each
+// thread computes the score of one key, so that all keys of a strip are loaded concurrently; then
+// the threads share the strip's values, `lanes` of them per row. T of the tensors, M of the mask, C
+// computed with; MASK_IS_BOOL, SPLITS, STRIP, WIDTH and V_WIDTH (multiples of VECTOR, of at most
+// STRIP of them): given.
 KERNEL(AttentionParameters) {
   typedef Pack<T, VECTOR> Part;
   __shared__ C query[WIDTH];
   __shared__ C scores[STRIP];
-  __shared__ C room[32];
+  __shared__ C scratch[32];
   __shared__ C parts[STRIP * VECTOR];
   const int thread = (int)threadIdx.x;
   const int lanes = V_WIDTH / VECTOR;
@@ -38,7 +38,7 @@ KERNEL(AttentionParameters) {
       mine = finished_score(p, score, share.batch, share.head, share.at, number);
     }
     C factor;
-    if (!take_strip(softmax, mine, scores, room, factor)) continue;
+    if (!take_strip(softmax, mine, scores, scratch, factor)) continue;
 #pragma unroll
     for (int j = 0; j < VECTOR; ++j) sums[j] *= factor;
     if (group >= groups) continue;
@@ -56,7 +56,7 @@ KERNEL(AttentionParameters) {
   __syncthreads();
 #if SPLITS
   C* sums_to = partial_of_block(p);
-  if (thread == 0) leave_softmax(p, softmax);
+  if (thread == 0) store_softmax(p, softmax);
 #else
   T* y = result_of(p, share);
 #endif

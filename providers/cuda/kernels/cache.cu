@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// New positions written into a cache. What is outside of it is not written. Index, Word: given.
+// TensorScatter: writes new positions into a cache. Positions out of range are not written. Index,
+// Word: given.
 KERNEL(CacheParameters) {
   FOR_EACH(i, p.count) {
     const Index word = i % (Index)p.inner;

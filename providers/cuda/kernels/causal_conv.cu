@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A convolution of each channel by itself over what was before and what comes, a thread for each result
-// and for each element that is kept for the next time. Index, T, C, HAS_SILU: given.
+// A causal depthwise convolution over past and source; one thread per result and per element of the
+// present state. Index, T, C, HAS_SILU: given.
 
-// Element `at` of the past and the source, one behind the other.
+// Element `at` of the concatenation of past and source.
 inline C element(const CausalConvParameters& p, i64 row, i64 at) {
   const i64 before = p.taps - 1;
   if (at >= before) return (C)load(((const T*)p.source)[row * p.length + at - before]);
@@ -11,8 +11,8 @@ inline C element(const CausalConvParameters& p, i64 row, i64 at) {
 
 KERNEL(CausalConvParameters) {
   FOR_EACH(i, p.count) {
-    const Index rest = quotient(i, p.places);
-    const i64 at = (i64)(i - rest * (Index)p.places.divisor);
+    const Index rest = quotient(i, p.positions);
+    const i64 at = (i64)(i - rest * (Index)p.positions.divisor);
     const i64 row = (i64)rest;  // of [batch, channels]
     if (at >= p.length) {
       const i64 number = at - p.length;
@@ -22,7 +22,8 @@ KERNEL(CausalConvParameters) {
     if (!p.result) continue;
     const i64 channel = row - (i64)quotient(rest, p.channels) * p.channels.divisor;
     C sum = p.bias ? (C)load(((const T*)p.bias)[channel]) : (C)0;
-    for (i64 k = 0; k < p.taps; ++k) sum += (C)load(((const T*)p.weights)[channel * p.taps + k]) * element(p, row, at + k);
+    for (i64 k = 0; k < p.taps; ++k)
+      sum += (C)load(((const T*)p.weights)[channel * p.taps + k]) * element(p, row, at + k);
 #if HAS_SILU
     sum = sum / ((C)1 + exp_(-sum));
 #endif

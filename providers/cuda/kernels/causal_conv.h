@@ -12,7 +12,7 @@ struct CausalConvParameters {
   const void* past;     // [batch, channels, taps - 1]; null: 0
   long long count;      // of results and of what is present
   long long length, taps;
-  Divisor places;  // length + taps - 1
+  Divisor positions;  // length + taps - 1
   Divisor channels;
 };
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of the kernels that move elements without looking at them.
+// Parameters of the kernels that copy elements.
 #ifndef GANTRY_CUDA_COPY
 #define GANTRY_CUDA_COPY
 #include "index.h"
@@ -12,15 +12,15 @@ struct CopyParameters {
   long long source_strides[MOST_AXES];
 };
 
-// Rows lie dense in the source, columns in the target, by tiles.
+// A tiled transpose: rows are contiguous in the source, columns in the target.
 struct TilesParameters {
   void* target;
   const void* source;
   long long rows, columns;
-  long long source_step;  // from a column to the next in the source
-  long long target_step;  // from a row to the next in the target
+  long long source_step;  // column pitch in the source
+  long long target_step;  // row pitch in the target
   unsigned tiles, tiles_across;
-  Divisor extents[MOST_AXES];  // of the axes around
+  Divisor extents[MOST_AXES];  // of the batch axes
   long long target_strides[MOST_AXES];
   long long source_strides[MOST_AXES];
 };
@@ -32,7 +32,7 @@ struct FillParameters {
   long long count;
 };
 
-// Elements from where coordinates lie that are changed along each axis.
+// Padding: elements at mapped coordinates.
 struct PadParameters {
   void* target;
   const void* source;
@@ -44,14 +44,14 @@ struct PadParameters {
   long long begins[MOST_AXES];
 };
 
-// Rows that are read or written by number.
+// Gather and scatter of rows by index.
 struct GatherParameters {
   void* target;
   const void* source;
   const void* indices;
   long long count;      // of elements of the result
   Divisor inner;        // elements of a row
-  Divisor index_count;  // rows of one outer number
+  Divisor index_count;  // indices per outer position
   long long axis_extent;
 };
 
@@ -74,7 +74,7 @@ struct GatherNdParameters {
   long long slice;  // elements of a slice
   long long tuples_a_batch;
   long long batch_stride;  // of the data
-  int depth;               // numbers in a tuple
+  int depth;               // length of an index tuple
   long long extents[MOST_AXES];
   long long strides[MOST_AXES];
 };

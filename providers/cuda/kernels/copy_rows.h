@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of the copying of several tensors, each as rows of dense words.
+// Parameters of several 2-D copies in one launch.
 #ifndef GANTRY_CUDA_COPY_ROWS
 #define GANTRY_CUDA_COPY_ROWS
 #include "index.h"
@@ -9,10 +9,10 @@ struct RowsPart {
   void* target;
   const void* source;
   long long count;         // of words
-  long long target_pitch;  // words from a row to the next
+  long long target_pitch;  // row pitch in words
   long long source_pitch;
   Divisor row;          // words of a row
-  unsigned last_block;  // behind those that copy this part and the ones before
+  unsigned last_block;  // end of the block range of this part
 };
 
 struct RowsCopyParameters {

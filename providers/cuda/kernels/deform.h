@@ -9,9 +9,9 @@ struct DeformParameters {
   const void* source;              // [images, channels, in]
   const void* offsets;             // [images, groups, taps, axes, places]
   const void* mask;                // [images, groups, taps, places]; null: 1
-  long long count;                 // of threads: [images, groups, parts, taps, places]
+  long long count;                 // threads: [images, groups, parts, taps, positions]
   long long group_channels;        // of a group of offsets
-  long long each;                  // channels of a part, of which the last may have fewer
-  Divisor places, taps, parts, groups;
+  long long each;                  // channels per part; the last part may have fewer
+  Divisor positions, taps, parts, groups;
 };
 #endif

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A convolution of each channel by itself, channels innermost, with what stands behind it: a thread
-// makes VECTOR channels, 16 bytes, of one place. T of the tensors, C computed with, VECTOR, KERNEL_X
-// and KERNEL_Y: given.
+// A depthwise convolution of channels-last tensors with its epilogue: a thread computes VECTOR
+// channels, 16 bytes, of one position. T of the tensors, C computed with, VECTOR, KERNEL_X and
+// KERNEL_Y: given.
 KERNEL(DepthwiseParameters) {
   typedef Pack<T, VECTOR> Part;
   const u32 i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= p.count) return;
-  const u32 place = quotient(i, p.parts);
-  const int part = (int)(i - place * p.parts.divisor);
-  const u32 line = quotient(place, p.width);
+  const u32 position = quotient(i, p.parts);
+  const int part = (int)(i - position * p.parts.divisor);
+  const u32 line = quotient(position, p.width);
   const u32 image = quotient(line, p.height);
-  const int x = (int)(place - line * p.width.divisor) * p.stride_x - p.begin_x;
+  const int x = (int)(position - line * p.width.divisor) * p.stride_x - p.begin_x;
   const int y = (int)(line - image * p.height.divisor) * p.stride_y - p.begin_y;
   const int parts = (int)p.parts.divisor;
-  const Part* const source = (const Part*)p.source + (i64)image * p.in_height * p.in_width * parts + part;
+  const Part* const source =
+      (const Part*)p.source + (i64)image * p.in_height * p.in_width * parts + part;
   const Part* const weights = (const Part*)p.weights + part;
   C sums[VECTOR];
 #pragma unroll

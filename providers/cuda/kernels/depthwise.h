@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of a convolution of each channel by itself, channels innermost.
+// Parameters of a depthwise convolution of channels-last tensors.
 #ifndef GANTRY_CUDA_DEPTHWISE
 #define GANTRY_CUDA_DEPTHWISE
 #include "index.h"
 struct DepthwiseParameters {
   void* result;
   const void* source;
-  const void* weights;    // [places of the window, channels]
+  const void* weights;    // [taps, channels]
   const void* bias;       // null: none
   const void* added;      // of the result's shape; null: nothing
   unsigned count;         // of vectors of results
-  Divisor parts;          // vectors of a place
+  Divisor parts;          // vectors per position
   Divisor width, height;  // of the result
   int in_width, in_height;
   int stride_x, stride_y;

@@ -5,7 +5,7 @@
 struct DetParameters {
   void* result;
   const void* source;  // [count, size, size]
-  double* room;        // of as many elements as the source, unless threads keep them
+  double* scratch;     // as many elements as the source; unused by det_small.cu
   long long count;     // of matrices
   long long size;      // rows of each
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Determinants of matrices of SIZE rows, which a thread keeps in its registers, by elimination with
-// pivots in f64. T: given.
+// Determinants of small matrices by LU elimination with pivoting, in f64. A thread has a matrix of
+// SIZE rows in registers. T: given.
 KERNEL(DetParameters) {
-  for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < p.count; i += (i64)gridDim.x * blockDim.x) {
+  for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < p.count;
+       i += (i64)gridDim.x * blockDim.x) {
     const T* x = (const T*)p.source + i * SIZE * SIZE;
     double a[SIZE][SIZE];
 #pragma unroll
@@ -10,7 +11,8 @@ KERNEL(DetParameters) {
     double result = 1;
 #pragma unroll
     for (int column = 0; column < SIZE; ++column) {
-      // A row with a larger number changes places with the first, so that all are known by number.
+      // Swaps the pivot row up, so that all indices are compile-time constants and the matrix stays
+      // in registers.
 #pragma unroll
       for (int row = column + 1; row < SIZE; ++row) {
         if (!(fabs_(a[row][column]) > fabs_(a[column][column]))) continue;

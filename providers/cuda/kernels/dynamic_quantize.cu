@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// DynamicQuantizeLinear. FINDS_BOUNDS: the bounds of each block's share; else what follows from
-// all of them, and the numbers. NaN is no bound.
+// DynamicQuantizeLinear. With FINDS_BOUNDS: minimum and maximum per block; else scale and zero
+// point from all bounds, and the quantised elements. NaN is ignored.
 inline float least_of(float a, float b) { return b < a ? b : a; }
 inline float greatest_of(float a, float b) { return b > a ? b : a; }
 
-// For the whole block, of 256 threads.
-inline void join_bounds(float& least, float& greatest) {
-  __shared__ float room[2][8];
+// Reduction over the block of 256 threads.
+inline void combine_bounds(float& least, float& greatest) {
+  __shared__ float scratch[2][8];
   for (int step = 16; step > 0; step /= 2) {
     least = least_of(least, __shfl_xor_sync(0xffffffffu, least, step));
     greatest = greatest_of(greatest, __shfl_xor_sync(0xffffffffu, greatest, step));
   }
   if (threadIdx.x % 32 == 0) {
-    room[0][threadIdx.x / 32] = least;
-    room[1][threadIdx.x / 32] = greatest;
+    scratch[0][threadIdx.x / 32] = least;
+    scratch[1][threadIdx.x / 32] = greatest;
   }
   __syncthreads();
   for (int i = 0; i < 8; ++i) {
-    least = least_of(least, room[0][i]);
-    greatest = greatest_of(greatest, room[1][i]);
+    least = least_of(least, scratch[0][i]);
+    greatest = greatest_of(greatest, scratch[1][i]);
   }
 }
 
@@ -31,7 +31,7 @@ KERNEL(DynamicQuantizeParameters) {
     least = least_of(least, p.source[i]);
     greatest = greatest_of(greatest, p.source[i]);
   }
-  join_bounds(least, greatest);
+  combine_bounds(least, greatest);
   if (threadIdx.x == 0) {
     p.bounds[2 * blockIdx.x] = least;
     p.bounds[2 * blockIdx.x + 1] = greatest;
@@ -41,12 +41,13 @@ KERNEL(DynamicQuantizeParameters) {
     least = least_of(least, p.bounds[2 * i]);
     greatest = greatest_of(greatest, p.bounds[2 * i + 1]);
   }
-  join_bounds(least, greatest);
-  // A tensor of zeros has any scale.
+  combine_bounds(least, greatest);
+  // Any scale suits a tensor of zeros.
   const float scale = greatest > least ? (greatest - least) / 255.0f : 1.0f;
   const u8 zero = QuantizeLinear<u8>(-least, scale, 0);
   if (first == 0 && p.scale) *p.scale = scale;
   if (first == 0 && p.zero) *p.zero = zero;
-  for (i64 i = first; p.result && i < p.count; i += step) p.result[i] = QuantizeLinear<u8>(p.source[i], scale, zero);
+  for (i64 i = first; p.result && i < p.count; i += step)
+    p.result[i] = QuantizeLinear<u8>(p.source[i], scale, zero);
 #endif
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of the quantisation by a tensor's own range.
+// Parameters of DynamicQuantizeLinear.
 #ifndef GANTRY_CUDA_DYNAMIC_QUANTIZE
 #define GANTRY_CUDA_DYNAMIC_QUANTIZE
 struct DynamicQuantizeParameters {
@@ -7,7 +7,7 @@ struct DynamicQuantizeParameters {
   float* scale;         // null: not wanted
   unsigned char* zero;  // likewise
   const float* source;
-  float* bounds;  // of each block's share: the least and the greatest, with 0 among them
+  float* bounds;  // minimum and maximum per block, 0 included
   long long count;
   long long shares;
 };

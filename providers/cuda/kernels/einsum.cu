@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of products of two tensors over any axes. Index, T, C, KEPT_RANK, SUMMED_RANK, HAS_B (else the
-// sums are of elements of a) and BY_BLOCK (a block for each result, else a thread): given.
+// Sums of products of two tensors over any axes. Index, T, C, KEPT_RANK, SUMMED_RANK, HAS_B (false:
+// elements of a are summed) and BY_BLOCK (one block per result, else one thread): given.
 inline C product_at(const EinsumParameters& p, const T* a, const T* b, Index i) {
   C value = (C)load(a[offset_of<SUMMED_RANK>(i, p.summed_extents, p.summed_a)]);
 #if HAS_B
@@ -23,7 +23,7 @@ inline C product_at(const EinsumParameters& p, const T* a, const T* b, Index i) 
 
 KERNEL(EinsumParameters) {
 #if BY_BLOCK
-  __shared__ C room[32];
+  __shared__ C scratch[32];
 #endif
   for (i64 kept = OWN_RESULT; kept < p.kept_count; kept += RESULTS_AT_ONCE) {
     const T* a = (const T*)p.a + offset_of<KEPT_RANK>((Index)kept, p.kept_extents, p.kept_a);
@@ -34,7 +34,7 @@ KERNEL(EinsumParameters) {
     C sum = 0;
     for (i64 i = OWN_PART; i < p.summed_count; i += PARTS) sum += product_at(p, a, b, (Index)i);
 #if BY_BLOCK
-    sum = block_sum(sum, room);
+    sum = block_sum(sum, scratch);
 #endif
     if (OWN_PART == 0) ((T*)p.result)[kept] = store<T>(sum);
   }

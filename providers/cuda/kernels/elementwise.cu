@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The element-wise operators, each by its ONNX name, for the types they are computed in: float,
 // double, integers and bool.
+// One operator a line:
+// clang-format off
 template <class T> inline T Abs(T x) { return x < (T)0 ? (T)-x : x; }
 inline float Abs(float x) { return fabs_(x); }
 inline double Abs(double x) { return fabs_(x); }
@@ -68,10 +70,9 @@ template <class T> inline T Shrink(T x, T lambda, T bias) {
 template <class T> inline T Add(T a, T b) { return (T)(a + b); }
 template <class T> inline T Sub(T a, T b) { return (T)(a - b); }
 template <class T> inline T Mul(T a, T b) { return (T)(a * b); }
-// Whether it is -1, the divisor for which the least integer has no quotient; of an unsigned type
-// (T)-1 is a divisor like others.
+// Whether a divisor is -1, by which the least integer overflows. For unsigned types it is false.
 template <class T> inline bool is_minus_one(T x) { return (T)-1 < (T)0 && x == (T)-1; }
-// Integers: towards zero, and no trap where there is no quotient.
+// Integers: rounds towards zero; no trap on division by zero or overflow.
 template <class T> inline T Div(T a, T b) {
   if (b == (T)0) return (T)0;
   return is_minus_one(b) ? (T)((T)0 - a) : (T)(a / b);
@@ -91,7 +92,7 @@ template <class F> inline F float_mod(F a, F b) {
 }
 inline float Mod(float a, float b) { return float_mod(a, b); }
 inline double Mod(double a, double b) { return float_mod(a, b); }
-// It has the dividend's, as in C.
+// The remainder has the dividend's sign, as in C.
 template <class T> inline T Fmod(T a, T b) {
   return b == (T)0 || is_minus_one(b) ? (T)0 : (T)(a % b);
 }
@@ -133,7 +134,7 @@ template <class T> inline T BitwiseAnd(T a, T b) { return (T)(a & b); }
 template <class T> inline T BitwiseOr(T a, T b) { return (T)(a | b); }
 template <class T> inline T BitwiseXor(T a, T b) { return (T)(a ^ b); }
 template <class T> inline T BitwiseNot(T a) { return (T)~a; }
-// By too many bits, or by a negative number of them, only what the sign fills in is left.
+// A shift by too many or a negative number of bits leaves only the sign fill.
 template <class T> inline T ShiftLeft(T a, T b) {
   return (u64)b >= sizeof(T) * 8 ? (T)0 : (T)((u64)a << b);
 }
@@ -142,11 +143,11 @@ template <class T> inline T ShiftRight(T a, T b) {
 }
 template <class T> inline T Where(bool condition, T a, T b) { return condition ? a : b; }
 template <class T> inline T Identity(T x) { return x; }
-// Max first: of limits that cross the upper one counts.
+// Max first, so that the upper bound wins if the bounds cross.
 template <class T> inline T ClipLow(T x, T low) { return x < low ? low : x; }
 template <class T> inline T ClipHigh(T x, T high) { return x > high ? high : x; }
 
-// Conversion; of floats to integers what is out of range comes to the nearest end, NaN to 0.
+// Conversion; floats out of an integer type's range saturate, NaN becomes 0.
 template <class To, class From>
 struct Converted {
   static To of(From x) { return (To)x; }
@@ -188,14 +189,14 @@ inline To Cast(From x) {
   return Converted<To, From>::of(x);
 }
 
-// scale, then zero point of the quantised type Q, which a wider type holds.
+// Inputs: scale, then zero point; the quantised type Q is computed in a wider type.
 template <class Q>
 inline Q QuantizeLinear(float x, float scale, i32 zero) {
   const float y = rint_(x / scale) + (float)zero;
   return y != y ? (Q)zero : Cast<Q>(y);
 }
 inline float DequantizeLinear(i32 x, float scale, i32 zero) { return (float)(x - zero) * scale; }
-// Batch normalisation of inference: mean and variance are of the channel.
+// Batch normalisation for inference; mean and variance are per channel.
 template <class T>
 inline T Normalize(T x, T scale, T shift, T mean, T variance, T epsilon) {
   return (x - mean) / sqrt_(variance + epsilon) * scale + shift;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of what is done to a result behind a convolution that could not do it itself.
+// Parameters of the separate epilogue of a convolution.
 #ifndef GANTRY_CUDA_EPILOGUE
 #define GANTRY_CUDA_EPILOGUE
 #include "index.h"
@@ -9,7 +9,7 @@ struct EpilogueParameters {
   const void* added;  // null: none
   long long count;
   Divisor channels;
-  Divisor inner;  // elements between a channel and the next
+  Divisor inner;  // channel stride in elements
   int has_relu;
   float most;  // of the Relu; 0: no bound
 };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights that depend on where they stand. T of the results and which of the kernels: given.
+// Window functions and mel weights. T of the results and which of the kernels: given.
 #ifdef COSINE_WINDOW
-// In f32, as the functions say that define the operators.
+// In f32, as in the operators' function bodies.
 KERNEL(CosineWindowParameters) {
-  for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < p.count; i += (i64)gridDim.x * blockDim.x) {
+  for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < p.count;
+       i += (i64)gridDim.x * blockDim.x) {
     const float x = (float)i * p.increment;
     ((T*)p.result)[i] = store<T>(p.a0 - p.a1 * cos_(x) + p.a2 * cos_(x * 2.0f));
   }
@@ -12,7 +13,8 @@ KERNEL(CosineWindowParameters) {
 #ifdef MEL
 // Triangles of height 1, evenly spaced in mel, over the bins of a onesided spectrum.
 inline i64 bin_of(const MelParameters& p, i64 edge) {
-  const double hertz = 700.0 * (pow_(10.0, (p.first_mel + (double)edge * p.mel_step) / 2595.0) - 1.0);
+  const double hertz =
+      700.0 * (pow_(10.0, (p.first_mel + (double)edge * p.mel_step) / 2595.0) - 1.0);
   return (i64)floor_(p.bins_per_hertz * hertz);
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results that depend on where an element stands. T, C, Number and which: given.
+// Range, EyeLike, Trilu, OneHot and cumulative sums. T, C, Number and which: given.
 KERNEL(GenerateParameters) {
-  for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < p.count; i += (i64)gridDim.x * blockDim.x) {
+  for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < p.count;
+       i += (i64)gridDim.x * blockDim.x) {
 #if defined(RANGE)
-    ((T*)p.result)[i] = store<T>(IS_FLOAT ? (C)(p.start + (double)i * p.step) : (C)(p.start_integer + i * p.step_integer));
+    ((T*)p.result)[i] = store<T>(IS_FLOAT ? (C)(p.start + (double)i * p.step)
+                                          : (C)(p.start_integer + i * p.step_integer));
 #elif defined(TRILU)
     const i64 row = i / p.columns % p.rows;
     const i64 column = i % p.columns;
@@ -12,11 +14,11 @@ KERNEL(GenerateParameters) {
 #elif defined(EYE)
     ((T*)p.result)[i] = store<T>(i % p.columns - i / p.columns == p.diagonal ? (C)1 : (C)0);
 #elif defined(ONE_HOT)
-    const i64 place = i / p.inner % p.axis;
+    const i64 position = i / p.inner % p.axis;
     const i64 of = i / (p.inner * p.axis) * p.inner + i % p.inner;
     i64 number = (i64)load(((const Number*)p.source)[of]);
     if (number < 0) number += p.axis;
-    ((T*)p.result)[i] = ((const T*)p.values)[number == place ? 1 : 0];
+    ((T*)p.result)[i] = ((const T*)p.values)[number == position ? 1 : 0];
 #elif defined(CUM_SUM) || defined(CUM_PROD)
     // A thread for each line.
     const i64 first = i / p.inner * p.axis * p.inner + i % p.inner;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of kernels whose results depend on where an element stands.
+// Parameters of kernels whose results depend on element positions.
 #ifndef GANTRY_CUDA_GENERATE
 #define GANTRY_CUDA_GENERATE
 struct GenerateParameters {
@@ -9,8 +9,8 @@ struct GenerateParameters {
   long long count;     // of results
   long long rows, columns;
   long long axis;      // extent of the axis
-  long long inner;     // elements behind it
-  long long diagonal;  // number
+  long long inner;     // elements per step of the axis
+  long long diagonal;  // index of the diagonal
   long long start_integer, step_integer;
   double start, step;
   int is_upper, is_exclusive, is_reversed;

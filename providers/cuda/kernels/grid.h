@@ -7,9 +7,9 @@ struct GridSampleParameters {
   void* result;        // [batch, channels, points]
   const void* source;  // [batch, channels, in]
   const void* grid;    // [batch, points, axes], the innermost axis first
-  long long count;     // of threads: [batch, groups, points]
+  long long count;     // threads: [batch, groups, points]
   long long channels;
-  long long each;   // channels of a group, of which the last may have fewer
+  long long each;   // channels per group; the last group may have fewer
   long long plane;  // elements of a channel
   long long in[MOST_AXES];
   Divisor points, groups;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// GridSample: a thread for each point and a few channels, for which it finds once what the point
-// lies between. Index, T of the data, G of the grid, C that places and weights are computed in, RANK
-// (of the places), TAPS (along an axis; 1: nearest, 2: linear, 4: cubic), PADDING (0: zeros, 1:
-// border, 2: reflection), ALIGNS_CORNERS, IS_INTEGER (elements are): given.
+// GridSample: one thread per point and group of channels, which share the interpolation weights.
+// Index, T of the data, G of the grid, C that positions and weights are computed in, RANK (spatial
+// axes), TAPS (along an axis; 1: nearest, 2: linear, 4: cubic), PADDING (0: zeros, 1: border, 2:
+// reflection), ALIGNS_CORNERS, IS_INTEGER (elements are): given.
 inline C begin_of() { return ALIGNS_CORNERS ? (C)0 : (C)-0.5; }
 inline C end_of(i64 extent) { return (C)extent - (ALIGNS_CORNERS ? (C)1 : (C)0.5); }
 
-// Mirrored at the borders as often as it takes to lie between them.
+// Reflects a position at the borders until it is between them.
 inline C reflected(C x, i64 extent) {
   const C low = begin_of(), high = end_of(extent);
   const C range = high - low;
@@ -14,15 +14,15 @@ inline C reflected(C x, i64 extent) {
   const bool is_below = x < low;
   if (!is_below && x <= high) return x;
   const C distance = is_below ? low - x : x - high;
-  const C turns = floor_(distance / range);
-  const C rest = distance - turns * range;
-  const bool is_even = fmod_(turns, (C)2) == 0;
+  const C reflections = floor_(distance / range);
+  const C rest = distance - reflections * range;
+  const bool is_even = fmod_(reflections, (C)2) == 0;
   return is_below == is_even ? low + rest : high - rest;
 }
 
 inline i64 clamped(i64 at, i64 extent) { return at < 0 ? 0 : at >= extent ? extent - 1 : at; }
 
-// An element's number along an axis; -1: padding.
+// An element's index along an axis; -1: padding.
 inline i64 padded(i64 at, i64 extent) {
   if (at >= 0 && at < extent) return at;
   if (PADDING == 0) return -1;
@@ -34,19 +34,19 @@ struct AxisTaps {
   C weight[TAPS];
 };
 
-// The cubic convolution of Keys, with a = -3/4.
+// Keys' cubic convolution kernel with a = -3/4.
 inline C near_weight(C x) { return ((C)1.25 * x - (C)2.25) * x * x + (C)1; }
 inline C far_weight(C x) { return (((C)-0.75 * x + (C)3.75) * x - (C)6) * x + (C)3; }
 
 inline AxisTaps taps_along(C coordinate, i64 extent) {
   const C wide = (C)extent;
   C x = ALIGNS_CORNERS ? (coordinate + 1) / 2 * (wide - 1) : ((coordinate + 1) * wide - 1) / 2;
-  // What no number can hold, and what is none, lies outside in any case.
+  // Positions out of the integer range, and NaN, are out of the image.
   const C far = (C)(1 << 30);
   if (!(x > -far)) x = -far;
   if (x > far) x = far;
   if (TAPS == 1) x = rint_(x);
-  // Cubic interpolation treats each of its elements by itself; at a border each does so.
+  // Padding applies to each tap of a cubic interpolation separately.
   if (TAPS != 4 && PADDING == 2 && (x < begin_of() || x > end_of(extent))) x = reflected(x, extent);
   const C whole = TAPS == 1 ? x : floor_(x);
   const C t = x - whole;
@@ -76,7 +76,9 @@ struct Along {
 #pragma unroll
     for (int k = 0; k < TAPS; ++k) {
       const i64 at = taps[AXIS].at[k];
-      if (at >= 0) all += taps[AXIS].weight[k] * Along<AXIS + 1>::sum(plane, p, taps, offset * p.in[AXIS] + at);
+      if (at >= 0)
+        all +=
+            taps[AXIS].weight[k] * Along<AXIS + 1>::sum(plane, p, taps, offset * p.in[AXIS] + at);
     }
     return all;
   }
@@ -101,7 +103,7 @@ inline T sampled(const T* plane, const GridSampleParameters& p, const AxisTaps* 
 #else
   const C sum = Along<0>::sum(plane, p, taps, 0);
 #if IS_INTEGER
-  return (T)(i64)sum;  // what is out of range wraps, as it does in a Cast
+  return (T)(i64)sum;  // out of range: wraps, as in Cast
 #else
   return store<T>(sum);
 #endif
@@ -121,6 +123,7 @@ KERNEL(GridSampleParameters) {
       taps[axis] = taps_along((C)load(coordinates[RANK - 1 - axis]), p.in[axis]);
     const i64 end = first + p.each < p.channels ? first + p.each : p.channels;
     for (i64 c = image * p.channels + first; c < image * p.channels + end; ++c)
-      ((T*)p.result)[c * p.points.divisor + point] = sampled((const T*)p.source + c * p.plane, p, taps);
+      ((T*)p.result)[c * p.points.divisor + point] =
+          sampled((const T*)p.source + c * p.plane, p, taps);
   }
 }

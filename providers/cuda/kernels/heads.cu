@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Heads of queries, keys and values brought to where attention reads them: a bias added, pairs of
-// elements turned by the angle of their place, keys and values written into a cache at their places.
-// A block for each head of a token, in turn. T of the tensors, S of the cosines, C computed with:
-// given.
+// Prepares heads of queries, keys and values for attention: adds biases, applies the rotary
+// embedding, writes keys and values to their positions in a cache. Blocks loop over the heads of
+// all tokens. T of the tensors, S of the cosines, C computed with: given.
 inline C with_bias(const MovedHeads& part, const T* x, int head, int at) {
   const C value = (C)load(x[at]);
   return part.bias ? value + (C)load(((const T*)part.bias)[head * part.width + at]) : value;
@@ -18,14 +17,15 @@ KERNEL(HeadsParameters) {
     const MovedHeads& part = p.parts[which];
     const i64 batch = token / p.length;
     const int at = (int)(token % p.length);
-    const i64 place = first_place(p.places, batch, p.length) + at;
-    const i64 row = part.is_placed ? place : at;
-    // A place outside of the cache is not written, as a device cannot stop for it.
-    if (part.is_placed && (place < 0 || place >= p.capacity)) continue;
-    const T* x = (const T*)part.source + batch * part.from.batch + head * part.from.head + at * part.from.row;
+    const i64 position = first_position(p.positions, batch, p.length) + at;
+    const i64 row = part.is_cached ? position : at;
+    // A position outside of the cache is not written: a kernel cannot report an error.
+    if (part.is_cached && (position < 0 || position >= p.capacity)) continue;
+    const T* x = (const T*)part.source + batch * part.from.batch + head * part.from.head +
+                 at * part.from.row;
     T* y = (T*)part.target + batch * part.to.batch + head * part.to.head + row * part.to.row;
-    const int pairs = part.is_turned ? p.pairs : 0;
-    i64 angle = p.angles ? p.angles[token] : place;
+    const int pairs = part.is_rotated ? p.pairs : 0;
+    i64 angle = p.angles ? p.angles[token] : position;
     angle = angle < 0 ? 0 : angle < p.angle_rows ? angle : p.angle_rows - 1;
     for (int i = threadIdx.x; i < part.width - pairs; i += blockDim.x) {
       if (i >= pairs) {

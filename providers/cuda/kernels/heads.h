@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of bringing heads of queries, keys and values to where attention reads them.
+// Parameters of heads.cu.
 #ifndef GANTRY_CUDA_HEADS
 #define GANTRY_CUDA_HEADS
 #include "attention.h"
 
-// Heads of one tensor; no head: they stay where they are.
+// Heads of one tensor; 0 heads: the tensor is not moved.
 struct MovedHeads {
   const void* source;
   const void* bias;  // [heads, width], added; null: none
   void* target;
   HeadStrides from, to;
   int heads, width;
-  int is_turned;  // by the angles of their places
-  int is_placed;  // rows of the target are places in a cache, else tokens
+  int is_rotated;  // whether the rotary embedding is applied
+  int is_cached;   // whether rows of the target are positions in a cache; else tokens
 };
 
 struct HeadsParameters {
   struct MovedHeads parts[3];
-  struct CachePlaces places;
-  const long long* angles;  // rows of cosines and sines, [batch, length]; null: the places
+  struct CachePositions positions;
+  const long long* angles;  // rows of `cosines` and `sines`, [batch, length]; null: the positions
   const void* cosines;      // [angle_rows, pairs]
   const void* sines;        // likewise
   long long angle_rows;
   long long capacity;  // rows of the cache
-  long long blocks;    // tokens of all the batch times heads of all parts
+  long long blocks;    // batch * tokens * heads of all parts
   int length;          // tokens
-  int pairs;           // elements of a head that are turned, halved
-  int is_interleaved;  // pairs lie side by side
+  int pairs;           // rotated pairs per head
+  int is_interleaved;  // whether the elements of a pair are adjacent
 };
 #endif

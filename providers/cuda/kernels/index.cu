@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coordinates of an element from its number. Index is u32, for fewer than 2^31 elements, or u64.
+// Index arithmetic. Index is u32, for fewer than 2^31 elements, or u64.
 inline u32 quotient(u32 n, const Divisor& d) {
   return (u32)((((u64)n * d.multiplier >> 32) + n) >> d.shift);
 }
 inline u64 quotient(u64 n, const Divisor& d) { return n / d.divisor; }
 
-// Where element `n` of a dense tensor of RANK axes lies in memory with other strides. The extents
-// of all axes but the outermost are needed; axis 0 is the outermost.
+// Offset of element `n`, counted in dense order over RANK axes, in a tensor with these strides.
+// Axis 0 is the outermost; its extent is not read.
 template <int RANK, class Index>
 inline i64 offset_of(Index n, const Divisor* extents, const i64* strides) {
   i64 offset = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Division by an extent without dividing, for kernels that turn a number into coordinates. Part of
-// the kernels' text and of the host's code, which fills it in.
+// Division by a precomputed multiplier and shift, for kernels that turn an index into coordinates.
+// Shared by kernels and host, which fills it in.
 #ifndef GANTRY_CUDA_INDEX
 #define GANTRY_CUDA_INDEX
 struct Divisor {
@@ -9,7 +9,7 @@ struct Divisor {
   unsigned shift;
 };
 
-// A distance between elements, which can be negative.
+// A stride, which may be negative.
 using Offset = long long;
 
 #define MOST_AXES 8

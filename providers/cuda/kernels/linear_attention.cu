@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention with a state, [keys, values] for each head, that each step decays and adds to. A block has
-// 32 values of a head, one for each lane, and its warps share the keys: a thread keeps ROWS numbers of the
-// state in registers for all steps. T of the tensors, S of the state, WARPS, ROWS, KEYS (WARPS * ROWS,
-// of which those that are not there are 0), SHARED (queries of a head), HAS_DECAY, HAS_BETA: given.
+// Linear attention: a state [keys, values] per head, which each step decays and updates. A block
+// has 32 value columns of a head, one per lane, and its warps share the keys: a thread has ROWS
+// state elements in registers for all steps. T of the tensors, S of the state, WARPS, ROWS, KEYS
+// (WARPS * ROWS, keys out of range are 0), SHARED (query heads per state), HAS_DECAY, HAS_BETA:
+// given.
 KERNEL(LinearAttentionParameters) {
   __shared__ float keys[KEYS];
   __shared__ float decays[KEYS];
@@ -21,22 +22,26 @@ KERNEL(LinearAttentionParameters) {
     for (int r = 0; r < ROWS; ++r) {
       const i64 key = warp * ROWS + r;
       const bool is_there = p.past && is_in && key < p.keys;
-      state[r] = is_there ? (float)load(((const S*)p.past)[(row * p.keys + key) * p.values + column]) : 0.0f;
+      state[r] = is_there
+                     ? (float)load(((const S*)p.past)[(row * p.keys + key) * p.values + column])
+                     : 0.0f;
     }
     for (i64 step = 0; step < p.steps; ++step) {
-      const i64 place = batch * p.steps + step;
-      __syncthreads();  // the step before has read what lies here
+      const i64 position = batch * p.steps + step;
+      __syncthreads();  // the previous step has finished reading shared memory
       for (int i = threadIdx.x; i < KEYS; i += blockDim.x) {
         const bool is_there = i < p.keys;
-        keys[i] = is_there ? (float)load(((const T*)p.key)[(place * p.heads + head) * p.keys + i]) : 0.0f;
+        keys[i] = is_there
+                      ? (float)load(((const T*)p.key)[(position * p.heads + head) * p.keys + i])
+                      : 0.0f;
 #if HAS_DECAY
         const i64 own = p.decays == p.heads ? head : head * p.keys + (is_there ? i : 0);
-        decays[i] = exp_((float)load(((const T*)p.decay)[place * p.decays + own]));
+        decays[i] = exp_((float)load(((const T*)p.decay)[position * p.decays + own]));
 #endif
       }
       for (int i = threadIdx.x; i < SHARED * KEYS; i += blockDim.x) {
         const int key = i % KEYS;
-        const i64 from = ((place * p.heads + head) * SHARED + i / KEYS) * p.keys + key;
+        const i64 from = ((position * p.heads + head) * SHARED + i / KEYS) * p.keys + key;
         queries[i] = key < p.keys ? (float)load(((const T*)p.query)[from]) : 0.0f;
       }
       __syncthreads();
@@ -44,7 +49,9 @@ KERNEL(LinearAttentionParameters) {
 #pragma unroll
       for (int r = 0; r < ROWS; ++r) state[r] *= decays[warp * ROWS + r];
 #endif
-      float added = is_in ? (float)load(((const T*)p.value)[(place * p.heads + head) * p.values + column]) : 0.0f;
+      float added =
+          is_in ? (float)load(((const T*)p.value)[(position * p.heads + head) * p.values + column])
+                : 0.0f;
 #if HAS_BETA
       float known = 0;
 #pragma unroll
@@ -54,7 +61,8 @@ KERNEL(LinearAttentionParameters) {
       known = 0;
       for (int w = 0; w < WARPS; ++w) known += parts[w * 32 + lane];
       __syncthreads();
-      const float beta = (float)load(((const T*)p.beta)[place * p.betas + (p.betas == 1 ? 0 : head)]);
+      const float beta =
+          (float)load(((const T*)p.beta)[position * p.betas + (p.betas == 1 ? 0 : head)]);
       added = beta * (added - known);
 #endif
 #pragma unroll
@@ -71,7 +79,8 @@ KERNEL(LinearAttentionParameters) {
         float sum = 0;
         for (int w = 0; w < WARPS; ++w) sum += parts[(q * WARPS + w) * 32 + lane];
         if (p.result && is_in)
-          ((T*)p.result)[((place * p.heads + head) * SHARED + q) * p.values + column] = store<T>(sum * p.scale);
+          ((T*)p.result)[((position * p.heads + head) * SHARED + q) * p.values + column] =
+              store<T>(sum * p.scale);
       }
     }
 #pragma unroll

@@ -11,11 +11,11 @@ struct LinearAttentionParameters {
   const void* past;   // as present; null: 0
   const void* decay;  // [batch, steps, heads, keys or 1]
   const void* beta;   // [batch, steps, heads or 1]
-  long long blocks;   // of work: [batch, heads, tiles]
+  long long blocks;   // thread blocks: [batch, heads, tiles]
   long long steps, heads, keys, values;
-  long long shared;         // queries of a head
-  long long tiles;          // of 32 values
-  long long decays, betas;  // of a step: heads * keys or heads; heads or 1
+  long long shared;         // query heads per key head
+  long long tiles;          // tiles of 32 value columns
+  long long decays, betas;  // extents per step: heads * keys or heads; heads or 1
   float scale;
 };
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LRN: x / (bias + factor * sum of squares over neighbouring channels) ^ exponent, a thread for each
-// element. Sums are formed afresh: a running one would collect rounding errors. Index, T, C: given.
+// LRN: x / (bias + factor * sum of squares over neighbouring channels) ^ exponent, one thread per
+// element. Each sum is computed anew: a running sum would accumulate rounding errors. Index, T, C:
+// given.
 KERNEL(LrnParameters) {
   const i64 plane = p.plane.divisor;
   FOR_EACH(i, p.count) {
@@ -16,7 +17,7 @@ KERNEL(LrnParameters) {
       sum += value * value;
     }
     const C base = (C)p.bias + (C)p.factor * sum;
-    // The usual exponent takes two roots.
+    // The usual exponent, 0.75, is two square roots.
     const C root = sqrt_(base);
     const C scale = p.exponent == 0.75 ? (C)1 / (root * sqrt_(root)) : pow_(base, -(C)p.exponent);
     ((T*)p.result)[i] = store<T>((C)load(*x) * scale);

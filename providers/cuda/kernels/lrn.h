@@ -8,7 +8,7 @@ struct LrnParameters {
   const void* source;  // [batch, channels, plane]
   long long count;
   Divisor plane, channels;
-  long long before, after;  // channels around an element that count
+  long long before, after;  // channels before and after an element that are summed
   double factor;            // of the sum of squares
   double bias, exponent;
 };

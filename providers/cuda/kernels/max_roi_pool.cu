@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// MaxRoiPool: a thread for each bin and channel. Index, T, C: given.
+// MaxRoiPool: one thread per bin and channel. Index, T, C: given.
 
-// A coordinate in pixels, halves away from 0; what is no place lies far outside.
+// A coordinate rounded to pixels, halves away from 0; NaN and infinities are far out of the image.
 inline i64 pixel(const RoiParameters& p, C coordinate) {
   const double far = 1 << 30;
-  const double place = (double)coordinate * p.scale;
-  const double whole = trunc_(place + (place < 0 ? -0.5 : 0.5));
+  const double position = (double)coordinate * p.scale;
+  const double whole = trunc_(position + (position < 0 ? -0.5 : 0.5));
   return whole > -far ? whole < far ? (i64)whole : (i64)far : (i64)-far;
 }
 
 // Pixels [begin, end) of a bin along an axis of `limit`.
-struct Stretch {
+struct PixelRange {
   i64 begin, end;
 };
-inline Stretch stretch(i64 first, i64 last, int bins, int bin, i64 limit) {
+inline PixelRange stretch(i64 first, i64 last, int bins, int bin, i64 limit) {
   const i64 extent = last - first + 1;
   const double size = (double)(extent > 1 ? extent : 1) / (double)bins;
   const i64 begin = (i64)floor_((double)bin * size) + first;
@@ -32,8 +32,10 @@ KERNEL(RoiParameters) {
     const T* box = (const T*)p.regions + 5 * region;
     const i64 image = axis_number((i64)(C)load(box[0]), p.batch);
     const T* x = (const T*)p.source + (image * p.channels.divisor + channel) * p.height * p.width;
-    const Stretch columns = stretch(pixel(p, (C)load(box[1])), pixel(p, (C)load(box[3])), (int)p.columns.divisor, column, p.width);
-    const Stretch rows = stretch(pixel(p, (C)load(box[2])), pixel(p, (C)load(box[4])), (int)p.rows.divisor, row, p.height);
+    const PixelRange columns = stretch(pixel(p, (C)load(box[1])), pixel(p, (C)load(box[3])),
+                                       (int)p.columns.divisor, column, p.width);
+    const PixelRange rows = stretch(pixel(p, (C)load(box[2])), pixel(p, (C)load(box[4])),
+                                    (int)p.rows.divisor, row, p.height);
     const bool is_empty = rows.begin >= rows.end || columns.begin >= columns.end;
     C most = is_empty ? (C)0 : Limits<C>::below();
     for (i64 y = rows.begin; y < rows.end; ++y) {

@@ -6,12 +6,12 @@
 struct MeanVarianceParameters {
   void* result;
   const void* source;
-  long long rows;    // numbers of the axes that are kept
-  long long length;  // elements that have a mean in common
+  long long rows;    // number of rows
+  long long length;  // elements per row, which share a mean
   Divisor row_extents[MOST_AXES];
   long long row_strides[MOST_AXES];
   Divisor extents[MOST_AXES];  // of a row
   long long strides[MOST_AXES];
-  double epsilon;  // added to the deviation
+  double epsilon;  // added to the standard deviation
 };
 #endif

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of any length brought to mean 0 and variance 1, or to a mean square of 1, read VECTOR
-// elements at a time, twice. Where rows are few several blocks share one: then this text is two
-// kernels, with ONLY_PARTS the one that finds the mean and the squares of each share, and with
-// FROM_PARTS the one that puts those together and writes. T of the tensor, S of scale and shift, C
-// computed with, M of the mean, Index (u32, for rows of fewer than 2^31 elements, or u64); CENTERED
-// or not: given.
-// What is normalised of a row, VECTOR elements from number `pack` of them on.
+// Layer normalisation (CENTERED) or RMS normalisation of rows of any length, read twice with vector
+// loads of VECTOR elements. If several blocks share a row this text is two kernels: with ONLY_PARTS
+// one that computes the moments of each part, with FROM_PARTS one that merges them and writes. T of
+// the tensor, S of scale and shift, C computed with, M of the mean, Index (u32, for rows of fewer
+// than 2^31 elements, or u64); CENTERED or not: given. VECTOR elements of the sum that is
+// normalised, at pack index `pack`.
 inline void read(const NormParameters& p, i64 row, i64 pack, C* x) {
   typedef Pack<T, VECTOR> Part;
   const i64 packs = p.length / VECTOR;
@@ -22,8 +21,8 @@ inline void read(const NormParameters& p, i64 row, i64 pack, C* x) {
   }
 }
 
-// Of elements [begin, end) * VECTOR of a row, by all threads of the block.
-inline Moments moments(const NormParameters& p, i64 row, i64 begin, i64 end, C* room) {
+// Moments of elements [begin, end) * VECTOR of a row, by all threads of the block.
+inline Moments moments(const NormParameters& p, i64 row, i64 begin, i64 end, C* scratch) {
   Moments own = {0, 0, 0};
   for (i64 pack = begin + threadIdx.x; pack < end; pack += blockDim.x) {
     C x[VECTOR];
@@ -39,7 +38,7 @@ inline Moments moments(const NormParameters& p, i64 row, i64 begin, i64 end, C* 
     for (int j = 0; j < VECTOR; ++j) square += (x[j] - mean) * (x[j] - mean);
     own.take((C)VECTOR, mean, square);
   }
-  return joined(own, (C)((end - begin) * VECTOR), room);
+  return block_moments(own, (C)((end - begin) * VECTOR), scratch);
 }
 
 inline void write(const NormParameters& p, i64 row, i64 begin, i64 end, C mean, C deviation) {
@@ -66,7 +65,7 @@ inline void write(const NormParameters& p, i64 row, i64 begin, i64 end, C mean, 
 }
 
 KERNEL(NormParameters) {
-  __shared__ C room[32];
+  __shared__ C scratch[32];
   const i64 packs = p.length / VECTOR;
   for (i64 job = blockIdx.x; job < p.rows * p.shares; job += gridDim.x) {
     const i64 row = job / p.shares;
@@ -81,7 +80,7 @@ KERNEL(NormParameters) {
       all.take(count, part[0], part[1]);
     }
 #else
-    const Moments all = moments(p, row, begin, end, room);
+    const Moments all = moments(p, row, begin, end, scratch);
 #endif
 #ifdef ONLY_PARTS
     if (threadIdx.x == 0) {

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows brought to mean 0 and variance 1, or to a mean square of 1, as norm.cu, of rows that are read
-// VECTOR elements at a time and stay in registers, PACKS of them a thread, of threads that
-// row_team.cu tells of: memory is read once. Scale and shift have one element for each of a row, or
-// with BY_RUN one for p.run of them, a multiple of VECTOR. T of the tensor, S of scale and shift, C
-// computed with, M of the mean, HAS_SKIP, HAS_BIAS; CENTERED or not: given.
+// As norm.cu, for rows that fit into registers, so that memory is read once: PACKS vectors of
+// VECTOR elements per thread, distributed as in row_lanes.cu. Scale and shift have one element per
+// element of a row, or with BY_RUN one per p.run of them, a multiple of VECTOR. T of the tensor, S
+// of scale and shift, C computed with, M of the mean, HAS_SKIP, HAS_BIAS; CENTERED or not: given.
 KERNEL(NormParameters) {
   typedef Pack<T, VECTOR> Part;
   typedef Pack<S, VECTOR> Scales;
-  __shared__ C room[32];
+  __shared__ C scratch[32];
   const int packs = (int)(p.length / VECTOR);
   const int lane = (int)threadIdx.x % LANES;
   const i64 at_once = blockDim.x / LANES;
   for (i64 begin = blockIdx.x * at_once; begin < p.rows; begin += gridDim.x * at_once) {
     const i64 row = begin + threadIdx.x / LANES;
-    // Threads of a row that is not there go along.
+    // Threads of a row out of range take part in the barriers.
     const int count = row < p.rows ? packs : 0;
     C x[PACKS][VECTOR];
     C sum = 0;
@@ -46,7 +45,7 @@ KERNEL(NormParameters) {
     }
     C mean = 0;
 #ifdef CENTERED
-    mean = team_sum(sum, room) / (C)p.length;
+    mean = lanes_sum(sum, scratch) / (C)p.length;
 #endif
     C square = 0;
 #pragma unroll
@@ -55,7 +54,7 @@ KERNEL(NormParameters) {
 #pragma unroll
       for (int j = 0; j < VECTOR; ++j) square += (x[k][j] - mean) * (x[k][j] - mean);
     }
-    const C deviation = (C)1 / sqrt_(team_sum(square, room) / (C)p.length + (C)p.epsilon);
+    const C deviation = (C)1 / sqrt_(lanes_sum(square, scratch) / (C)p.length + (C)p.epsilon);
 #pragma unroll
     for (int k = 0; k < PACKS; ++k) {
       const int i = lane + k * LANES;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Padding from the tensor itself. RANK, Index, Word: given.
+// Pad with modes edge, reflect and wrap. RANK, Index, Word: given.
 inline i64 mirrored(i64 at, i64 extent, int mode) {
   if (extent == 1) return 0;
   if (mode == 1) return at < 0 ? 0 : at >= extent ? extent - 1 : at;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every kernel begins with: the types of elements, what they are computed in, and numbers of
-// the standard's mathematics. Written for NVRTC, which needs no header for it; GANTRY_EMULATED
-// compiles the same text for the host.
+// The prelude of every kernel: element types, compute types, and mathematical functions and
+// constants. Written for NVRTC without headers; with GANTRY_EMULATED the tests compile the same
+// text for the host.
 typedef signed char i8;
 typedef unsigned char u8;
 typedef short i16;
@@ -15,21 +15,23 @@ typedef unsigned long long u64;
 #define MATH(name) __builtin_##name
 #else
 #define MATH(name) name
-// MOST_THREADS stands before this text: with it no kernel wants more registers than a block has.
-#define ENTRY(Parameters) \
-  extern "C" __global__ void __launch_bounds__(MOST_THREADS) kernel(const __grid_constant__ Parameters p)
+// MOST_THREADS is defined before this text. It bounds the registers per thread, so that a block of
+// this size can be launched.
+#define ENTRY(Parameters)                                    \
+  extern "C" __global__ void __launch_bounds__(MOST_THREADS) \
+      kernel(const __grid_constant__ Parameters p)
 #endif
 
-// The next kernel's blocks may come as soon as all of this one have.
-__forceinline__ void let_next_come() {
+// Programmatic dependent launch: the next kernel may start once all blocks of this one have.
+__forceinline__ void launch_dependents() {
 #if !defined(GANTRY_EMULATED) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
 #endif
 }
-// This kernel may be there before the kernel before it has ended: nothing is read that it may still
-// write, and nothing written that it may still read, until it has. As it waits likewise, all before
-// it have ended too.
-__forceinline__ void await_kernel_before() {
+// This kernel may have started before the preceding kernel ended. Waits for its end, and so for
+// that of all kernels before, because each of them waits too. No memory that they use may be read
+// or written before.
+__forceinline__ void wait_for_previous_kernel() {
 #ifdef GANTRY_EMULATED
   emulated_await();
 #elif __CUDA_ARCH__ >= 900
@@ -37,28 +39,28 @@ __forceinline__ void await_kernel_before() {
 #endif
 }
 
-// Asks the device to bring what lies at an address, and 31 bytes behind it, nearer. Nothing is read,
-// so that it may be asked before the kernel before has ended.
-__forceinline__ void foresee(const void* address) {
+// Prefetches the 32-byte sector at an address into L2. It reads nothing, so it is allowed before
+// the preceding kernel has ended.
+__forceinline__ void prefetch(const void* address) {
 #if !defined(GANTRY_EMULATED) && __CUDA_ARCH__ >= 900
   asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 #endif
 }
 
-// What stands before a kernel's body, whose parameters are `p`; of the second form with what is done
-// before the kernel before has ended, which is to foresee and nothing else.
-#define KERNEL(Parameters) FORESEEING_KERNEL(Parameters, )
-#define FORESEEING_KERNEL(Parameters, before)              \
-  __forceinline__ void kernel_body(const Parameters& p);   \
-  ENTRY(Parameters) {                                      \
-    let_next_come();                                       \
-    before;                                                \
-    await_kernel_before();                                 \
-    kernel_body(p);                                        \
-  }                                                        \
+// Head of a kernel with the parameters `p`. The second form first runs `early`, before the
+// preceding kernel has ended; it may only prefetch.
+#define KERNEL(Parameters) PREFETCHING_KERNEL(Parameters, )
+#define PREFETCHING_KERNEL(Parameters, before)           \
+  __forceinline__ void kernel_body(const Parameters& p); \
+  ENTRY(Parameters) {                                    \
+    launch_dependents();                                 \
+    before;                                              \
+    wait_for_previous_kernel();                          \
+    kernel_body(p);                                      \
+  }                                                      \
   __forceinline__ void kernel_body(const Parameters& p)
 
-// 16-bit floats as they lie in memory; they are computed in float.
+// Storage types of 16-bit floats; they are computed in float.
 struct f16 {
   u16 bits;
 };
@@ -98,7 +100,7 @@ inline float widen(f16 x) {
 }
 inline float widen(bf16 x) { return float_of((u32)x.bits << 16); }
 
-// To the nearest, ties to even; what is too large becomes infinite.
+// Rounds to nearest, ties to even; overflow becomes infinite.
 inline f16 narrow_f16(float x) {
   f16 result;
 #ifdef GANTRY_EMULATED
@@ -116,7 +118,7 @@ inline bf16 narrow_bf16(float x) {
   return result;
 }
 
-// Elements of T, computed in Computed<T>::type.
+// The compute type of T, and loads and stores that convert.
 template <class T>
 struct Computed {
   typedef T type;
@@ -154,9 +156,9 @@ inline T store(C x) {
   return Store<T, C>::of(x);
 }
 
-// Mathematics under names of one kind for both widths.
-#define UNARY_MATH(name)                                          \
-  inline float name##_(float x) { return MATH(name##f)(x); }       \
+// Mathematical functions, overloaded for float and double.
+#define UNARY_MATH(name)                                     \
+  inline float name##_(float x) { return MATH(name##f)(x); } \
   inline double name##_(double x) { return MATH(name)(x); }
 UNARY_MATH(exp)
 UNARY_MATH(expm1)
@@ -186,7 +188,7 @@ inline double pow_(double x, double y) { return MATH(pow)(x, y); }
 inline float fmod_(float x, float y) { return MATH(fmodf)(x, y); }
 inline double fmod_(double x, double y) { return MATH(fmod)(x, y); }
 
-// The larger and the smaller; NaN if one of the two is.
+// Maximum and minimum; NaN if one operand is.
 template <class T>
 inline T larger(T a, T b) {
   return a != a || a > b ? a : b;
@@ -196,16 +198,16 @@ inline T smaller(T a, T b) {
   return a != a || a < b ? a : b;
 }
 
-// The least and the largest finite number, and the ends of the order, which floats have beyond.
+// The least and largest finite value, and the ends of the order: infinities for floats.
 template <class T>
 struct Limits;
-#define INTEGER_LIMITS(T, least, most)          \
-  template <>                                   \
-  struct Limits<T> {                            \
-    static T lowest() { return least; }          \
-    static T highest() { return most; }          \
-    static T below() { return least; }           \
-    static T above() { return most; }            \
+#define INTEGER_LIMITS(T, least, most)  \
+  template <>                           \
+  struct Limits<T> {                    \
+    static T lowest() { return least; } \
+    static T highest() { return most; } \
+    static T below() { return least; }  \
+    static T above() { return most; }   \
   };
 INTEGER_LIMITS(bool, false, true)
 INTEGER_LIMITS(i8, -128, 127)
@@ -231,7 +233,7 @@ struct Limits<double> {
   static double above() { return (double)float_of(0x7f800000u); }
 };
 
-// Several elements that lie side by side, moved as one.
+// Several adjacent elements, loaded and stored as one.
 template <class T, int N>
 struct alignas(sizeof(T) * N) Pack {
   T at[N];

@@ -4,20 +4,20 @@
 #define GANTRY_CUDA_RANDOM
 struct RandomParameters {
   void* result;        // null: not wanted
-  void* mask;          // of Dropout: what is kept; null: not wanted
-  const void* source;  // probabilities, or what Dropout drops of
-  const void* number;  // of the run, from the device's memory; null: 0
+  void* mask;          // Dropout: kept elements; null: not wanted
+  const void* source;  // probabilities, or the input of Dropout
+  const void* number;  // run counter in device memory; null: 0
   unsigned long long key;
   long long count;
   double offset,
-      scale;  // of Dropout: the probability that an element goes, and what others grow by
-  // Of Multinomial.
+      scale;  // Dropout: probability of dropping an element, and the factor of the others
+  // Multinomial only.
   long long classes, samples;
-  double* sums;  // [rows, classes], of weights up to a class
+  double* sums;  // [rows, classes], cumulative weights
 };
 
-struct RunNumberParameters {
-  unsigned long long* runs;  // so far
+struct RunCounterParameters {
+  unsigned long long* runs;  // number of runs so far
   unsigned long long* number;
   unsigned long long first;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The float type in which functions of a type are computed.
+// The float type in which mathematical functions of a type are computed.
 template <class T>
 struct Real {
   typedef double type;

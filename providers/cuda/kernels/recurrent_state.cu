@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a recurrent layer begins with. T of the tensors, C computed with: given.
+// Sets the initial state of a recurrent layer. T of the tensors, C computed with: given.
 KERNEL(RecurrentParameters) {
   const i64 count = (i64)p.directions * p.rows * p.hidden;
   const i64 step = (i64)gridDim.x * blockDim.x;

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions by an Accumulator of accumulate.cu. Index, T, Result and how threads share the work:
+// Reductions by an Accumulator of accumulate.cu. Index, T, Result and one of the kernels below:
 // given.
 #ifdef SPLIT
-// Which elements the block of a share has: those of number share % splits of as many parts.
-inline i64 begin_of(const ReduceParameters& p, i64 share) { return p.reduced_count * (share % p.splits) / p.splits; }
-inline i64 end_of(const ReduceParameters& p, i64 share) { return p.reduced_count * (share % p.splits + 1) / p.splits; }
+// The elements of a block: part share % splits of the reduced elements.
+inline i64 begin_of(const ReduceParameters& p, i64 share) {
+  return p.reduced_count * (share % p.splits) / p.splits;
+}
+inline i64 end_of(const ReduceParameters& p, i64 share) {
+  return p.reduced_count * (share % p.splits + 1) / p.splits;
+}
 inline i64 shares(const ReduceParameters& p, i64 count) { return count * p.splits; }
 inline i64 owner_of(const ReduceParameters& p, i64 share) { return share / p.splits; }
 inline void put(const ReduceParameters& p, i64 kept, i64 share, const Accumulator& all) {
@@ -21,32 +25,34 @@ inline void put(const ReduceParameters& p, i64 kept, i64, const Accumulator& all
 #endif
 
 #ifdef BY_BLOCK
-// A block, of a power of 2 of threads, for each result, or for a share of it.
+// One block, of a power of 2 of threads, per result or per part of it.
 KERNEL(ReduceParameters) {
-  __shared__ Accumulator room[MOST_THREADS];
+  __shared__ Accumulator scratch[MOST_THREADS];
   for (i64 share = blockIdx.x; share < shares(p, p.kept_count); share += gridDim.x) {
     const i64 kept = owner_of(p, share);
     const i64 end = end_of(p, share);
-    const T* source = (const T*)p.source + offset_of<KEPT_RANK>((Index)kept, p.kept_extents, p.kept_strides);
+    const T* source =
+        (const T*)p.source + offset_of<KEPT_RANK>((Index)kept, p.kept_extents, p.kept_strides);
     Accumulator all;
     all.clear();
 #pragma unroll 4
     for (i64 i = begin_of(p, share) + threadIdx.x; i < end; i += blockDim.x)
-      all.add(load(source[offset_of<REDUCED_RANK>((Index)i, p.reduced_extents, p.reduced_strides)]), i);
-    room[threadIdx.x] = all;
+      all.add(load(source[offset_of<REDUCED_RANK>((Index)i, p.reduced_extents, p.reduced_strides)]),
+              i);
+    scratch[threadIdx.x] = all;
     for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
       __syncthreads();
-      if (threadIdx.x < half) room[threadIdx.x].take(room[threadIdx.x + half]);
+      if (threadIdx.x < half) scratch[threadIdx.x].take(scratch[threadIdx.x + half]);
     }
-    if (threadIdx.x == 0) put(p, kept, share, room[0]);
+    if (threadIdx.x == 0) put(p, kept, share, scratch[0]);
     __syncthreads();
   }
 }
 #elif defined(BY_COLUMNS)
-// For results that lie side by side in memory, of elements that do not: COLUMNS of them for a block,
-// so that what is read together lies together, and its threads share what each is made of.
+// For adjacent results of strided elements: a block computes COLUMNS results, so that loads are
+// coalesced, and its threads share the elements of each.
 KERNEL(ReduceParameters) {
-  __shared__ Accumulator room[MOST_THREADS];
+  __shared__ Accumulator scratch[MOST_THREADS];
   const int column = threadIdx.x % COLUMNS;
   const int part = threadIdx.x / COLUMNS;
   const int parts = blockDim.x / COLUMNS;
@@ -57,45 +63,51 @@ KERNEL(ReduceParameters) {
     Accumulator all;
     all.clear();
     if (kept < p.kept_count) {
-      const T* source = (const T*)p.source + offset_of<KEPT_RANK>((Index)kept, p.kept_extents, p.kept_strides);
+      const T* source =
+          (const T*)p.source + offset_of<KEPT_RANK>((Index)kept, p.kept_extents, p.kept_strides);
 #pragma unroll 4
       for (i64 i = begin_of(p, share) + part; i < end; i += parts)
-        all.add(load(source[offset_of<REDUCED_RANK>((Index)i, p.reduced_extents, p.reduced_strides)]), i);
+        all.add(
+            load(source[offset_of<REDUCED_RANK>((Index)i, p.reduced_extents, p.reduced_strides)]),
+            i);
     }
-    room[threadIdx.x] = all;
+    scratch[threadIdx.x] = all;
     for (int half = parts / 2; half > 0; half /= 2) {
       __syncthreads();
-      if (part < half) room[threadIdx.x].take(room[threadIdx.x + half * COLUMNS]);
+      if (part < half) scratch[threadIdx.x].take(scratch[threadIdx.x + half * COLUMNS]);
     }
-    if (part == 0 && kept < p.kept_count) put(p, kept, share, room[column]);
+    if (part == 0 && kept < p.kept_count) put(p, kept, share, scratch[column]);
     __syncthreads();
   }
 }
-#elif defined(JOIN)
-// What blocks have found of each result: a block, of a power of 2 of threads, for each.
+#elif defined(REDUCE_PARTIALS)
+// Merges the partial results of blocks: one block, of a power of 2 of threads, per result.
 KERNEL(ReduceParameters) {
-  __shared__ Accumulator room[MOST_THREADS];
+  __shared__ Accumulator scratch[MOST_THREADS];
   const i64 kept = blockIdx.x;
   const Accumulator* partial = (const Accumulator*)p.partial + kept * p.splits;
   Accumulator all;
   all.clear();
   for (i64 i = threadIdx.x; i < p.splits; i += blockDim.x) all.take(partial[i]);
-  room[threadIdx.x] = all;
+  scratch[threadIdx.x] = all;
   for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
     __syncthreads();
-    if (threadIdx.x < half) room[threadIdx.x].take(room[threadIdx.x + half]);
+    if (threadIdx.x < half) scratch[threadIdx.x].take(scratch[threadIdx.x + half]);
   }
-  if (threadIdx.x == 0) put(p, kept, 0, room[0]);
+  if (threadIdx.x == 0) put(p, kept, 0, scratch[0]);
 }
 #else
-// A thread for each result.
+// One thread per result.
 KERNEL(ReduceParameters) {
-  for (i64 kept = (i64)blockIdx.x * blockDim.x + threadIdx.x; kept < p.kept_count; kept += (i64)gridDim.x * blockDim.x) {
-    const T* source = (const T*)p.source + offset_of<KEPT_RANK>((Index)kept, p.kept_extents, p.kept_strides);
+  for (i64 kept = (i64)blockIdx.x * blockDim.x + threadIdx.x; kept < p.kept_count;
+       kept += (i64)gridDim.x * blockDim.x) {
+    const T* source =
+        (const T*)p.source + offset_of<KEPT_RANK>((Index)kept, p.kept_extents, p.kept_strides);
     Accumulator all;
     all.clear();
     for (i64 i = 0; i < p.reduced_count; ++i)
-      all.add(load(source[offset_of<REDUCED_RANK>((Index)i, p.reduced_extents, p.reduced_strides)]), i);
+      all.add(load(source[offset_of<REDUCED_RANK>((Index)i, p.reduced_extents, p.reduced_strides)]),
+              i);
     put(p, kept, 0, all);
   }
 }

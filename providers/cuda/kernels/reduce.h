@@ -7,9 +7,9 @@ struct ReduceParameters {
   void* result;
   const void* source;
   long long kept_count;     // results
-  long long reduced_count;  // elements that each is made of
-  long long splits;         // blocks that share them
-  void* partial;            // accumulators of each, [results, splits]
+  long long reduced_count;  // reduced elements per result
+  long long splits;         // blocks per result
+  void* partial;            // accumulators [results, splits]
   Divisor kept_extents[MOST_AXES];
   long long kept_strides[MOST_AXES];
   Divisor reduced_extents[MOST_AXES];

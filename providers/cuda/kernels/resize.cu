@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resize: each element is a weighted sum over TAPS elements along each of RESIZED axes. Index, RANK,
-// TAPS (1: nearest, 2: linear, 4: cubic), NEAREST (a number, see resize.cc) and what resize_place.cu
-// asks for: given.
+// Resize: each element is a weighted sum over TAPS elements along each of RESIZED axes. Index,
+// RANK, TAPS (1: nearest, 2: linear, 4: cubic), NEAREST (an index, see resize.cc) and what
+// resize_position.cu requires: given.
 
-// Where the taps of an axis begin, and their weights.
+// First tap of an axis, and the weights of its taps.
 inline i64 taps_of(const ResizeParameters& p, const ResizeAxis& axis, float x, C* weights) {
 #if TAPS == 1
-  // What is a half but for the rounding of the quotient counts as one.
+  // A fraction that is a half up to rounding errors counts as a half.
   const float slack = fabs_(x) * 2.384185791015625e-07f;
   weights[0] = 1;
 #if NEAREST == 0
@@ -40,7 +40,8 @@ inline i64 taps_of(const ResizeParameters& p, const ResizeAxis& axis, float x, C
 }
 
 KERNEL(ResizeParameters) {
-  for (Index i = (Index)blockIdx.x * blockDim.x + threadIdx.x; i < (Index)p.count; i += (Index)gridDim.x * blockDim.x) {
+  for (Index i = (Index)blockIdx.x * blockDim.x + threadIdx.x; i < (Index)p.count;
+       i += (Index)gridDim.x * blockDim.x) {
     Index n = i;
     i64 offset = 0;
     i64 begin[RANK];
@@ -52,9 +53,9 @@ KERNEL(ResizeParameters) {
       const i64 at = (i64)(axis > 0 ? n - rest * (Index)p.extents[axis].divisor : n);
       n = rest;
       if (p.axes[axis].is_resized) {
-        const float place = source_coordinate(p.axes[axis], (float)at);
-        is_beyond = is_beyond || is_outside(p.axes[axis], place);
-        begin[axis] = taps_of(p, p.axes[axis], place, weights[axis]);
+        const float position = source_coordinate(p.axes[axis], (float)at);
+        is_beyond = is_beyond || is_outside(p.axes[axis], position);
+        begin[axis] = taps_of(p, p.axes[axis], position, weights[axis]);
       } else {
         offset += at * p.strides[axis];
       }
@@ -68,20 +69,20 @@ KERNEL(ResizeParameters) {
     for (int axis = 0; axis < RANK; ++axis) combinations *= p.axes[axis].is_resized ? TAPS : 1;
     for (int tap = 0; tap < combinations; ++tap) {
       int rest = tap;
-      i64 place = offset;
+      i64 position = offset;
       C weight = 1;
 #pragma unroll
       for (int axis = 0; axis < RANK; ++axis) {
         if (!p.axes[axis].is_resized) continue;
         const int digit = rest % TAPS;
         rest /= TAPS;
-        place += clamped((float)(begin[axis] + digit), p.axes[axis].in) * p.strides[axis];
+        position += clamped((float)(begin[axis] + digit), p.axes[axis].in) * p.strides[axis];
         weight *= weights[axis][digit];
       }
 #if TAPS == 1
-      sum = (C)load(((const T*)p.source)[place]);
+      sum = (C)load(((const T*)p.source)[position]);
 #else
-      sum += weight * (C)load(((const T*)p.source)[place]);
+      sum += weight * (C)load(((const T*)p.source)[position]);
 #endif
     }
     ((T*)p.result)[i] = resized(sum);

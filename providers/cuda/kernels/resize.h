@@ -7,7 +7,7 @@ struct ResizeAxis {
   long long in, out;
   float scale;
   float exact_out;   // the extent before it was rounded
-  float begin, end;  // of the part that is taken, if one is
+  float begin, end;  // region of interest (roi)
   int is_resized;
 };
 
@@ -19,7 +19,7 @@ struct ResizeParameters {
   long long strides[MOST_AXES];  // of the source
   struct ResizeAxis axes[MOST_AXES];
   float cubic_a;
-  double outside;  // where the part that is taken goes beyond the source
+  double outside;  // value for positions out of the source (extrapolation_value)
 };
 
 // Along one axis: [outer, in, inner] to [outer, out, inner].
@@ -31,7 +31,7 @@ struct ResizePassParameters {
   struct ResizeAxis axis;
   long long taps;
   float cubic_a;
-  double stretch;  // of distances, as the weights see them: at most 1
+  double stretch;  // scale of distances for antialiasing; at most 1
   double outside;
 };
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resize along one axis, with weights that are brought to a sum of 1: a filter that is wider than its
-// two or four elements where the result is smaller, or none outside. Index, S of the source, CUBIC (else
-// linear), EXCLUDES_OUTSIDE, and what resize_place.cu asks for: given.
+// Resize along one axis with normalised weights: antialiasing, where the filter is wider for
+// smaller results, or exclude_outside. Index, S of the source, CUBIC (else linear),
+// EXCLUDES_OUTSIDE, and what resize_position.cu requires: given.
 inline double weight_at(const ResizePassParameters& p, double distance) {
   const double x = fabs_(distance);
 #if CUBIC
@@ -19,14 +19,14 @@ KERNEL(ResizePassParameters) {
     const Index rest = quotient(i, p.inner);
     const i64 inner = (i64)(i - rest * (Index)p.inner.divisor);
     const i64 outer = (i64)quotient(rest, p.out);
-    const float place = source_coordinate(p.axis, (float)((i64)rest - outer * p.out.divisor));
-    if (is_outside(p.axis, place)) {
+    const float position = source_coordinate(p.axis, (float)((i64)rest - outer * p.out.divisor));
+    if (is_outside(p.axis, position)) {
       ((T*)p.result)[i] = resized((C)p.outside);
       continue;
     }
-    // At a whole place the element before it is the base, so that the distance is in (0, 1].
-    const double base = ceil_((double)place) - 1;
-    const double distance = (double)place - base;
+    // At an integer position the base is the element before it, so that the distance is in (0, 1].
+    const double base = ceil_((double)position) - 1;
+    const double distance = (double)position - base;
     const i64 before = p.taps / 2 - 1;
     const S* source = (const S*)p.source + outer * p.axis.in * inner_count + inner;
     C sum = 0;

@@ -10,7 +10,7 @@ struct RoiParameters {
   const long long* images;  // of each region
   long long count;          // of results
   long long batch, height, width;
-  long long samples;  // of a bin along an axis; 0: as many as it has pixels
+  long long samples;  // samples per bin and axis; 0: adaptive
   double scale;       // from the regions' units to pixels
   Divisor channels, rows, columns;
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// RoiAlign: a thread for each bin and channel, which reads its samples between pixels. Index, T, C,
-// HALF_PIXEL, TAKES_LARGEST, MOST_SAMPLES: given.
+// RoiAlign: one thread per bin and channel, with bilinear samples. Index, T, C, HALF_PIXEL,
+// TAKES_LARGEST, MOST_SAMPLES: given.
 
 // The samples of the bins of a region along one axis.
 struct Line {
   C start, bin;
-  int count;  // of a bin; -1: more than are taken, or no number
+  int count;  // samples per bin; -1: more than MOST_SAMPLES, or NaN
   C at(int bin_number, int sample) const {
     return start + (C)bin_number * bin + ((C)sample + (C)0.5) * bin / (C)count;
   }
@@ -23,7 +23,7 @@ inline Line line_of(const RoiParameters& p, C low, C high, int bins) {
   return line;
 }
 
-// The pixels around a sample along one axis, and the second one's weight.
+// The two pixels around a sample along one axis, and the weight of the second.
 struct Between {
   bool is_in;
   int low, high;
@@ -79,7 +79,7 @@ KERNEL(RoiParameters) {
 #endif
       }
     }
-    // A device cannot stop for a region that is none.
+    // An invalid region gives NaN: a kernel cannot report an error.
     if (rows.count < 0 || columns.count < 0) pooled = (C)float_of(0x7fc00000u);
 #if !TAKES_LARGEST
     const i64 samples = (i64)rows.count * columns.count;

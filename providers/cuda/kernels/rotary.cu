@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs of elements of each head turned by the angle of their place; the rest is copied. A thread for
-// each pair or element that is copied. Index, T of the tensors, S of the caches, C computed with: given.
+// Rotary embedding: rotates pairs of elements of each head, and copies the rest. One thread per
+// pair or copied element. Index, T of the tensors, S of the caches, C computed with: given.
 KERNEL(RotaryParameters) {
   FOR_EACH(i, p.count) {
     const Index in_order = quotient(i, p.items);  // of heads
@@ -18,11 +18,11 @@ KERNEL(RotaryParameters) {
     }
     i64 row = (i64)row_of_tokens;
     if (p.is_offset) {
-      row = p.place[0] + token;
-    } else if (p.place) {
-      row = p.place[row];
+      row = p.position[0] + token;
+    } else if (p.position) {
+      row = p.position[row];
     }
-    // A place outside of the caches reads the nearest, as a device cannot stop for it.
+    // A position outside of the caches reads the nearest row: a kernel cannot report an error.
     row = row < 0 ? 0 : row < p.cache_rows ? row : p.cache_rows - 1;
     const C cosine = (C)load(((const S*)p.cosines)[row * p.pairs + item]);
     const C sine = (C)load(((const S*)p.sines)[row * p.pairs + item]);

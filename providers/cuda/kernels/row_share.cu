@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which threads share a row and what they find out together. Without COLUMNS a block has a row at a
-// time. With it, for rows that lie side by side and whose elements do not, it has COLUMNS of them, so
-// that what is read together lies together; its threads are a power of 2 times COLUMNS. C: given.
+// Distribution of strided rows over threads, and reductions over a row. Without COLUMNS a block has
+// one row at a time. With COLUMNS, for adjacent rows with strided elements, it has COLUMNS rows, so
+// that loads are coalesced; its threads are a power of 2 times COLUMNS. C: given.
 #ifdef COLUMNS
 struct RowShare {
   static i64 rows_at_once() { return COLUMNS; }
@@ -9,24 +9,24 @@ struct RowShare {
   static int part() { return threadIdx.x / COLUMNS; }
   static int parts() { return blockDim.x / COLUMNS; }
 };
-// Every thread of the block has to call these.
-template <class Join>
-inline C joined(C value, C* room, const Join& join) {
+// All threads of the block must call these.
+template <class Reduce>
+inline C reduce_row(C value, C* scratch, const Reduce& reduce) {
   __syncthreads();
-  room[threadIdx.x] = value;
+  scratch[threadIdx.x] = value;
   for (int half = RowShare::parts() / 2; half > 0; half /= 2) {
     __syncthreads();
     if (RowShare::part() < half)
-      room[threadIdx.x] = join(room[threadIdx.x], room[threadIdx.x + half * COLUMNS]);
+      scratch[threadIdx.x] = reduce(scratch[threadIdx.x], scratch[threadIdx.x + half * COLUMNS]);
   }
   __syncthreads();
-  return room[RowShare::row()];
+  return scratch[RowShare::row()];
 }
-inline C row_sum(C value, C* room) {
-  return joined(value, room, [](C a, C b) { return a + b; });
+inline C row_sum(C value, C* scratch) {
+  return reduce_row(value, scratch, [](C a, C b) { return a + b; });
 }
-inline C row_largest(C value, C* room) {
-  return joined(value, room, [](C a, C b) { return larger(a, b); });
+inline C row_largest(C value, C* scratch) {
+  return reduce_row(value, scratch, [](C a, C b) { return larger(a, b); });
 }
 #else
 struct RowShare {
@@ -35,6 +35,6 @@ struct RowShare {
   static int part() { return threadIdx.x; }
   static int parts() { return blockDim.x; }
 };
-inline C row_sum(C value, C* room) { return block_sum(value, room); }
-inline C row_largest(C value, C* room) { return block_largest(value, room); }
+inline C row_sum(C value, C* scratch) { return block_sum(value, scratch); }
+inline C row_largest(C value, C* scratch) { return block_largest(value, scratch); }
 #endif

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of the kernels that give a block to each row.
+// Parameters of the kernels that work by row.
 #ifndef GANTRY_CUDA_ROWS
 #define GANTRY_CUDA_ROWS
 #include "index.h"
-// Rows of `length` elements that lie `stride` apart; row r begins at r / stride * length * stride +
-// r % stride.
+// Rows of `length` elements with a pitch of `stride`; row r begins at r / stride * length * stride
+// + r % stride.
 struct SoftmaxParameters {
   void* result;
   const void* source;
@@ -14,7 +14,8 @@ struct SoftmaxParameters {
   double order;  // of a norm
 };
 
-// Dense rows, normalised; element i of row r is scaled by number r % groups * per_group + i / run.
+// Normalisation of dense rows; element i of row r is scaled by element r % groups * per_group + i /
+// run of `scale`.
 struct NormParameters {
   void* result;
   const void* source;
@@ -30,9 +31,9 @@ struct NormParameters {
   long long groups;
   long long per_group;
   Divisor run;
-  long long skip_rows;  // rows of skip, which begin again behind the last
-  long long shares;     // blocks of a row
-  void* partial;        // mean and squares of each share, [rows, shares, 2]
+  long long skip_rows;  // rows of skip, repeated cyclically
+  long long shares;     // blocks per row
+  void* partial;        // mean and squared deviations, [rows, shares, 2]
   float epsilon;
 };
 #endif

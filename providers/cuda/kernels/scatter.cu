@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing by number, into a copy of the data. Index, T, Number, COMBINE(a, b) of computed elements
-// or PLAIN, and which of the kernels: given. What is outside is not written.
+// ScatterElements and ScatterND, into a copy of the data. Index, T, Number, COMBINE(a, b) of
+// computed elements or PLAIN, and which of the kernels: given. Indices out of range are not
+// written.
 #ifdef PLAIN
 inline void put(T* at, T value) { *at = value; }
 #else
-// As a loop of compare-and-swap on the word of 4 or 8 bytes in which the element lies.
+// A compare-and-swap loop on the 4- or 8-byte word that contains the element.
 template <class Word>
 inline void put_in_word(Word* word, int shift, T value) {
-  const Word mask = sizeof(T) == sizeof(Word) ? ~(Word)0 : (((Word)1 << 8 * sizeof(T) % (8 * sizeof(Word))) - 1) << shift;
+  const Word mask = sizeof(T) == sizeof(Word)
+                        ? ~(Word)0
+                        : (((Word)1 << 8 * sizeof(T) % (8 * sizeof(Word))) - 1) << shift;
   Word old = *word;
   for (;;) {
     const Word bits = (old & mask) >> shift;
@@ -33,7 +36,8 @@ KERNEL(GatherElementsParameters) {
   FOR_EACH(i, p.count) {
     Number at = ((const Number*)p.indices)[i];
     if (!is_inside(at, p.axis_extent)) continue;
-    put((T*)p.target + offset_of<RANK>(i, p.extents, p.strides) + axis_number(at, p.axis_extent) * p.axis_stride,
+    put((T*)p.target + offset_of<RANK>(i, p.extents, p.strides) +
+            axis_number(at, p.axis_extent) * p.axis_stride,
         ((const T*)p.source)[i]);
   }
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax and LogSoftmax of rows in one piece that are read VECTOR elements at a time and stay in
-// registers, PACKS of them a thread, of threads that row_team.cu tells of: memory is read once. T, C
-// and which: given.
+// Softmax and LogSoftmax of contiguous rows that fit into registers, so that memory is read once:
+// PACKS vectors of VECTOR elements per thread, distributed as in row_lanes.cu. T, C and which:
+// given.
 KERNEL(SoftmaxParameters) {
   typedef Pack<T, VECTOR> Part;
-  __shared__ C room[32];
+  __shared__ C scratch[32];
   const int packs = (int)(p.length / VECTOR);
   const int lane = (int)threadIdx.x % LANES;
   const i64 at_once = blockDim.x / LANES;
   for (i64 begin = blockIdx.x * at_once; begin < p.rows; begin += gridDim.x * at_once) {
     const i64 row = begin + threadIdx.x / LANES;
-    // Threads of a row that is not there go along.
+    // Threads of a row out of range take part in the barriers.
     const int count = row < p.rows ? packs : 0;
     C x[PACKS][VECTOR];
     C most = Limits<C>::below();
@@ -25,7 +25,7 @@ KERNEL(SoftmaxParameters) {
         most = larger(most, x[k][j]);
       }
     }
-    most = team_largest(most, room);
+    most = lanes_largest(most, scratch);
     C sum = 0;
 #pragma unroll
     for (int k = 0; k < PACKS; ++k) {
@@ -41,7 +41,7 @@ KERNEL(SoftmaxParameters) {
 #endif
       }
     }
-    sum = team_sum(sum, room);
+    sum = lanes_sum(sum, scratch);
 #ifdef LOG_SOFTMAX
     const C log_sum = log_(sum);
 #endif

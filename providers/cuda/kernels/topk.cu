@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first k of a row in order, one after the other: each time the block looks for the best element
-// that comes behind the last one found. T and what topk_order.cu takes: given.
+// TopK by selection: k times, the block searches the best element after the last one found. T and
+// what topk_order.cu requires: given.
 KERNEL(TopKParameters) {
-  __shared__ Found room[256];
+  __shared__ Found scratch[256];
   for (i64 row = blockIdx.x; row < p.rows; row += gridDim.x) {
     const i64 first = row / p.stride * p.length * p.stride + row % p.stride;
     const i64 target = row / p.stride * p.k * p.stride + row % p.stride;
@@ -13,14 +13,14 @@ KERNEL(TopKParameters) {
         const Found one = {(C)load(((const T*)p.source)[first + i * p.stride]), i};
         if ((last.number < 0 || is_before(last, one)) && is_before(one, best)) best = one;
       }
-      room[threadIdx.x] = best;
+      scratch[threadIdx.x] = best;
       for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
         __syncthreads();
-        if (threadIdx.x < half && is_before(room[threadIdx.x + half], room[threadIdx.x]))
-          room[threadIdx.x] = room[threadIdx.x + half];
+        if (threadIdx.x < half && is_before(scratch[threadIdx.x + half], scratch[threadIdx.x]))
+          scratch[threadIdx.x] = scratch[threadIdx.x + half];
       }
       __syncthreads();
-      last = room[0];
+      last = scratch[0];
       if (threadIdx.x == 0) {
         if (p.values) ((T*)p.values)[target + n * p.stride] = store<T>(last.value);
         if (p.numbers) p.numbers[target + n * p.stride] = last.number;

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first k of a row in order, for a k that leaves room beside it (topk.cu is for others): a block
-// goes through its row once. What comes before the k-th of those seen so far is put into shared
-// memory; when that may be full it is sorted, and the first k stay. T, SIZE (a power of 2) of that
-// memory, ITEMS that a thread reads at a time, and what topk_order.cu takes: given.
+// TopK by one pass over the row, for a k that is small compared to the buffer (topk.cu: larger
+// ones). Elements that come before the current k-th best are appended to a buffer in shared memory;
+// before it could overflow it is sorted, and the first k stay. T, SIZE of the buffer (a power of
+// 2), ITEMS per thread and step, and what topk_order.cu requires: given.
 
-// Brings the first `count` elements of `room` into order, bitonically. Every thread has to call it.
-inline void sort(Found* room, int count) {
+// Sorts the first `count` elements of `room` (bitonic sort). All threads must call it.
+inline void sort(Found* scratch, int count) {
   int size = 2;
   while (size < count) size *= 2;
-  for (int i = count + (int)threadIdx.x; i < size; i += blockDim.x) room[i].number = -1;
+  for (int i = count + (int)threadIdx.x; i < size; i += blockDim.x) scratch[i].number = -1;
   for (int length = 2; length <= size; length *= 2) {
     for (int half = length / 2; half > 0; half /= 2) {
       __syncthreads();
       for (int i = threadIdx.x; i < size / 2; i += blockDim.x) {
         const int low = 2 * i - (i & (half - 1));
         const bool is_rising = (low & length) == 0;
-        const Found a = room[low];
-        const Found b = room[low + half];
+        const Found a = scratch[low];
+        const Found b = scratch[low + half];
         if (is_before(b, a) != is_rising) continue;
-        room[low] = b;
-        room[low + half] = a;
+        scratch[low] = b;
+        scratch[low + half] = a;
       }
     }
   }
@@ -27,7 +27,7 @@ inline void sort(Found* room, int count) {
 }
 
 KERNEL(TopKParameters) {
-  __shared__ Found room[SIZE];
+  __shared__ Found scratch[SIZE];
   __shared__ int filled;
   const int k = (int)p.k;
   const i64 step = (i64)blockDim.x * ITEMS;
@@ -41,14 +41,14 @@ KERNEL(TopKParameters) {
       const int count = filled;
       __syncthreads();
       if (count + (int)step > SIZE) {
-        sort(room, count);
+        sort(scratch, count);
         has_bound = count >= k;
         if (threadIdx.x == 0) filled = count < k ? count : k;
         __syncthreads();
       }
-      // It stays where it is until the next sort, behind which the threads meet.
+      // It is not moved before the next sort, which ends with a barrier.
       Found bound = {C(), -1};
-      if (has_bound) bound = room[k - 1];
+      if (has_bound) bound = scratch[k - 1];
       T values[ITEMS];
 #pragma unroll
       for (int j = 0; j < ITEMS; ++j) {
@@ -60,16 +60,16 @@ KERNEL(TopKParameters) {
         const i64 i = first + j * (int)blockDim.x + threadIdx.x;
         if (i >= p.length) continue;
         const Found one = {(C)load(values[j]), (Place)i};
-        if (!has_bound || is_before(one, bound)) room[atomicAdd(&filled, 1)] = one;
+        if (!has_bound || is_before(one, bound)) scratch[atomicAdd(&filled, 1)] = one;
       }
     }
     __syncthreads();
     const int count = filled;
-    sort(room, count);
+    sort(scratch, count);
     const i64 target = row / p.stride * p.k * p.stride + row % p.stride;
     for (int i = threadIdx.x; i < k; i += blockDim.x) {
-      if (p.values) ((T*)p.values)[target + i * p.stride] = store<T>(room[i].value);
-      if (p.numbers) p.numbers[target + i * p.stride] = room[i].number;
+      if (p.values) ((T*)p.values)[target + i * p.stride] = store<T>(scratch[i].value);
+      if (p.numbers) p.numbers[target + i * p.stride] = scratch[i].number;
     }
   }
 }

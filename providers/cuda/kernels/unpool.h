@@ -6,9 +6,9 @@
 struct UnpoolParameters {
   void* result;
   const void* source;
-  const long long* places;  // of each element of the source, in a dense tensor of `pooled`
-  long long count;          // of elements of the source
-  long long place_count;    // of elements of `pooled`
+  const long long* positions;  // of each element of the source, in a dense tensor of `pooled`
+  long long count;             // of elements of the source
+  long long position_count;    // of elements of `pooled`
   long long pooled[MOST_AXES];
   long long extents[MOST_AXES];  // of the result
 };

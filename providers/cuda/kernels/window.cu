@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// What convolutions and pooling with a thread for each result have in common: where a result
-// stands, and what its window covers. Index: u32, for fewer than 2^31 results, or u64. Places along
-// an axis, with its padding, have 31 bits.
+// Common parts of convolutions and pooling with one thread per result: the result's coordinates,
+// and its window. Index: u32, for fewer than 2^31 results, or u64. Positions along an axis, padding
+// included, fit into 31 bits.
 
-struct ResultPlace {
+struct ResultPosition {
   i64 image, channel;
   int at[3];
 };
 
-inline ResultPlace result_place(const WindowParameters& p, Index i) {
-  ResultPlace place;
+inline ResultPosition result_position(const WindowParameters& p, Index i) {
+  ResultPosition position;
   const auto take = [&i](const Divisor& extent) {
     const Index rest = quotient(i, extent);
     const i64 at = (i64)(i - rest * (Index)extent.divisor);
     i = rest;
     return at;
   };
-  if (p.is_result_last) place.channel = take(p.result_channel_extent);
+  if (p.is_result_last) position.channel = take(p.result_channel_extent);
 #pragma unroll
-  for (int axis = 2; axis >= 0; --axis) place.at[axis] = (int)take(p.out_extents[axis]);
-  if (!p.is_result_last) place.channel = take(p.result_channel_extent);
-  place.image = (i64)i;
-  return place;
+  for (int axis = 2; axis >= 0; --axis) position.at[axis] = (int)take(p.out_extents[axis]);
+  if (!p.is_result_last) position.channel = take(p.result_channel_extent);
+  position.image = (i64)i;
+  return position;
 }
 
 inline i64 source_plane(const WindowParameters& p) { return p.in[0] * p.in[1] * p.in[2]; }
@@ -30,8 +30,8 @@ inline i64 tap_count(const WindowParameters& p) { return p.kernel[0] * p.kernel[
 // An element of the source under a window.
 struct Tap {
   int from[3];
-  bool is_in;       // the source has it
-  bool is_covered;  // the source or the padding has it
+  bool is_in;       // inside of the source
+  bool is_covered;  // inside of the source or its padding
 };
 
 // A tap along one axis.
@@ -41,8 +41,7 @@ struct AxisTap {
   bool is_covered;
 };
 
-// Tap `k` of the window of a result at `at`. TRANSPOSED: the source is what the window's results
-// are.
+// Tap `k` of the window of a result at `at`. TRANSPOSED: for transposed convolutions.
 template <bool TRANSPOSED>
 inline AxisTap tap_along(const WindowParameters& p, int axis, int at, int k) {
   const int extent = (int)p.in[axis];
@@ -56,17 +55,18 @@ inline AxisTap tap_along(const WindowParameters& p, int axis, int at, int k) {
   return {from, from >= 0 && from < extent, from < extent + (int)p.end[axis]};
 }
 
-// Calls visit(tap, number) for all taps of a result's window in their order. Loops rather than
-// divisions of a tap's number, each of which costs as much as what is done with a tap.
+// Calls visit(tap, index) for all taps of a result's window in order. Nested loops, because
+// dividing a tap's index would cost as much as the work on a tap.
 template <bool TRANSPOSED, class Visit>
-inline void for_each_tap(const WindowParameters& p, const ResultPlace& place, const Visit& visit) {
+inline void for_each_tap(const WindowParameters& p, const ResultPosition& position,
+                         const Visit& visit) {
   int number = 0;
   for (int k0 = 0; k0 < (int)p.kernel[0]; ++k0) {
-    const AxisTap tap0 = tap_along<TRANSPOSED>(p, 0, place.at[0], k0);
+    const AxisTap tap0 = tap_along<TRANSPOSED>(p, 0, position.at[0], k0);
     for (int k1 = 0; k1 < (int)p.kernel[1]; ++k1) {
-      const AxisTap tap1 = tap_along<TRANSPOSED>(p, 1, place.at[1], k1);
+      const AxisTap tap1 = tap_along<TRANSPOSED>(p, 1, position.at[1], k1);
       for (int k2 = 0; k2 < (int)p.kernel[2]; ++k2) {
-        const AxisTap tap2 = tap_along<TRANSPOSED>(p, 2, place.at[2], k2);
+        const AxisTap tap2 = tap_along<TRANSPOSED>(p, 2, position.at[2], k2);
         const Tap tap = {{tap0.from, tap1.from, tap2.from},
                          tap0.is_in && tap1.is_in && tap2.is_in,
                          tap0.is_covered && tap1.is_covered && tap2.is_covered};
@@ -76,6 +76,6 @@ inline void for_each_tap(const WindowParameters& p, const ResultPlace& place, co
   }
 }
 
-inline i64 place_in_plane(const WindowParameters& p, const Tap& tap) {
+inline i64 position_in_plane(const WindowParameters& p, const Tap& tap) {
   return ((i64)tap.from[0] * p.in[1] + tap.from[1]) * p.in[2] + tap.from[2];
 }

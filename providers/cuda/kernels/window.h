@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of convolutions and pooling over up to three axes; those that are missing stand first
-// and have the extent 1.
+// Parameters of convolutions and pooling over up to three spatial axes; missing axes come first and
+// have the extent 1.
 #ifndef GANTRY_CUDA_WINDOW
 #define GANTRY_CUDA_WINDOW
 #include "index.h"
@@ -9,7 +9,7 @@ struct WindowParameters {
   const void* source;
   const void* weights;
   const void* bias;    // null: none
-  long long* indices;  // of a maximum; null: not wanted
+  long long* indices;  // of MaxPool; null: not wanted
   long long count;     // of results
   long long batch;
   long long channels;  // of the source
@@ -23,12 +23,12 @@ struct WindowParameters {
   long long begin[3];          // padding before
   long long end[3];            // padding behind
   long long order;             // of a norm
-  long long tiles_m, tiles_n;  // of a convolution: of channels and places
-  // `out` and `result_channels`, for kernels with a thread for each result.
+  long long tiles_m, tiles_n;  // tiles of channels and positions of a convolution
+  // Divisors of `out` and `result_channels`, for kernels with one thread per result.
   Divisor out_extents[3];
   Divisor result_channel_extent;
   int counts_padding;
   int is_column_major;                 // of indices
-  int is_source_last, is_result_last;  // of pooling: the channels are innermost
+  int is_source_last, is_result_last;  // of pooling: whether tensors are channels-last
 };
 #endif

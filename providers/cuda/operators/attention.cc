@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of ONNX: any number of queries, grouped heads, a past, masks, windows, soft caps, by a
-// kernel that makes no matrix of scores.
+// Attention of ONNX: any number of queries, grouped heads, a past, masks, windows, soft caps.
 #include <algorithm>
 
-#include "attention_call.h"
-#include "operators.h"
+#include "operators/attention_call.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 namespace {
@@ -25,7 +24,7 @@ class Attention final : public Operation {
         right_(node.get_int("right_window_size", -1)) {}
 
   void plan(Planner& planner) const override {
-    const InputFacts& given = planner.input(kQ);
+    const InputMetadata& given = planner.input(kQ);
     const uint32_t dtype = given.dtype;
     if (planner.input(kK).rank() != given.rank() || planner.input(kV).rank() != given.rank()) {
       throw sdk::Error(GANTRY_INVALID_ARGUMENT, "queries of the shape " + text_of(given.shape) +
@@ -34,28 +33,28 @@ class Attention final : public Operation {
                                                     " need as many axes");
     }
     const Heads q = heads_of(given.shape, q_heads_, kQ);
-    const PlacedHeads k = {heads_of(planner.shape(kK), kv_heads_, kK), Planner::in(kK)};
-    const PlacedHeads v = {heads_of(planner.shape(kV), kv_heads_, kV), Planner::in(kV)};
+    const HeadsBuffer k = {heads_of(planner.shape(kK), kv_heads_, kK), Planner::in(kK)};
+    const HeadsBuffer v = {heads_of(planner.shape(kV), kv_heads_, kV), Planner::in(kV)};
     check_heads(q, k.heads, v.heads);
     Extents shape = given.shape;
     shape.back() = shape.size() == 4 ? v.heads.width : q.heads * v.heads.width;
     const Buffer y = planner.output(0, dtype, shape);
-    const JoinedHeads keys = joined_heads(planner, dtype, k.heads, kPastK, 1);
-    const JoinedHeads values = joined_heads(planner, dtype, v.heads, kPastV, 2);
+    const ConcatenatedHeads keys = concatenated_heads(planner, dtype, k.heads, kPastK, 1);
+    const ConcatenatedHeads values = concatenated_heads(planner, dtype, v.heads, kPastV, 2);
     const int64_t past = keys.past ? keys.past->heads.length : 0;
-    // Kernels that make no scores read the past where it lies, if nobody wants all in one piece.
+    // Fused kernels read the past in place, unless the present is an output.
     const bool is_apart = past > 0 && values.past && !keys.present && !values.present &&
-                          (q.length < kLeastQueriesOfProducts ||
+                          (q.length < kLeastQueriesForMatmuls ||
                            takes_tiles(dtype, attention_of(q, k.heads, v.heads, scale_)));
-    const PlacedHeads all_keys = is_apart ? k : plan_joined(planner, dtype, k, keys);
-    const PlacedHeads all_values = is_apart ? v : plan_joined(planner, dtype, v, values);
+    const HeadsBuffer all_keys = is_apart ? k : plan_concatenation(planner, dtype, k, keys);
+    const HeadsBuffer all_values = is_apart ? v : plan_concatenation(planner, dtype, v, values);
     if (count_of(shape) == 0) return;
     AttentionParameters p = attention_of(q, all_keys.heads, all_values.heads, scale_);
     AttentionCall call = {p,           dtype,         GANTRY_BOOL, MASK_KEEPS, Planner::in(kQ),
                           all_keys.at, all_values.at, y,           {}};
     if (is_apart) call.read_past(*keys.past, *values.past);
     if (given.rank() == 4) p.y = Heads::dense(q.batch, q.heads, q.length, v.heads.width).strides;
-    p.places.past = static_cast<int>(past);
+    p.positions.past = static_cast<int>(past);
     p.is_causal = is_causal_ ? 1 : 0;
     p.left = static_cast<int>(std::min<int64_t>(left_, 1 << 30));
     p.right = static_cast<int>(std::min<int64_t>(right_, 1 << 30));

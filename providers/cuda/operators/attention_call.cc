@@ -1,34 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attention_call.h"
+#include "operators/attention_call.h"
 
 #include <algorithm>
 
-#include "../kernel_texts.h"
-#include "../stream.h"
+#include "compile/kernel_texts.h"
+#include "plan/execution_device.h"
 
 namespace gantry::cuda {
 namespace {
 
 using Addresses = std::vector<std::pair<const void* const*, Buffer>>;
 
-constexpr int kStrip = 128;        // keys at a time, at least
-constexpr int kWidestStrip = 512;  // of few queries, which then need no second launch
+constexpr int kStrip = 128;        // least number of keys per strip
+constexpr int kWidestStrip = 512;  // keys per strip of few queries, so that one strip holds all
+                                   // keys and no split reduction is launched
 constexpr int64_t kMostSplits = 64;
 constexpr int64_t kMostScoreBytes = int64_t{1} << 30;
-constexpr int64_t kMostTileWidth = 128;  // of heads whose sums a warp's registers hold
+constexpr int64_t kMostTileWidth =
+    128;  // limit of the head width: a warp's registers hold a row of sums
 
 std::string define(const char* name, int value) {
   return std::string("#define ") + name + " " + std::to_string(value) + "\n";
 }
 
-// The source of a kernel: what its text takes as given, and the texts of these files.
+// The source of a kernel: its definitions, then the texts of `files`.
 std::string source_of(const AttentionCall& call, const std::string& defines,
                       std::initializer_list<const char*> files) {
   std::string body = "\ntypedef " + type_name(call.dtype) + " T;\ntypedef " + type_name(call.mask) +
                      " M;\ntypedef " + computed_name(call.dtype) + " C;\n" +
                      define("MASK_KIND", call.mask_kind) + defines;
   for (const char* file : files) body += kernel_text(file);
-  return kernel_source({"attention.h", "block.cu", "attention_place.cu"}, body);
+  return kernel_source({"attention.h", "block_reduce.cu", "attention_position.cu"}, body);
 }
 
 bool is_dense(const HeadStrides& strides, int64_t heads, int64_t length, int64_t width) {
@@ -36,7 +38,7 @@ bool is_dense(const HeadStrides& strides, int64_t heads, int64_t length, int64_t
          strides.batch == heads * length * width;
 }
 
-// [batch, heads, length, width] as it is, or as a copy without gaps.
+// A tensor [batch, heads, length, width] as it is, or a dense copy.
 Buffer dense(Planner& planner, uint32_t dtype, const Buffer& source, const HeadStrides& strides,
              const Extents& shape) {
   if (is_dense(strides, shape[1], shape[2], shape[3])) return source;
@@ -46,14 +48,14 @@ Buffer dense(Planner& planner, uint32_t dtype, const Buffer& source, const HeadS
   return made;
 }
 
-// Elements that are read as one, 16 bytes of them.
+// Elements of a 16-byte vector access.
 int vector_of(uint32_t dtype) { return static_cast<int>(16 / bytes_of(dtype)); }
 
 bool is_wide(const HeadStrides& strides, int64_t vector) {
   return strides.batch % vector == 0 && strides.head % vector == 0 && strides.row % vector == 0;
 }
 
-// Whether every row of keys and values begins at a multiple of 16 bytes and is one long.
+// Whether every row of keys and values is aligned to 16 bytes and a multiple of 16 bytes long.
 bool is_wide(const AttentionCall& call) {
   const AttentionParameters& p = call.parameters;
   const int64_t vector = vector_of(call.dtype);
@@ -76,26 +78,26 @@ std::string strips_source(const AttentionCall& call, int strip) {
                    {"attention_range.cu", "attention_strips.cu", "attention.cu"});
 }
 
-void call_product(Planner& planner, const ProductShape& shape, const Buffer& a, const Buffer& b,
-                  const Buffer& y) {
-  planner.call(
-      {y, planner.scratch(kBlasWorkspaceBytes), a, b}, [shape](Stream& stream, void* const* at) {
-        stream.device().blas()->run(shape, stream, at[2], at[3], nullptr, nullptr, at[0], at[1]);
-      });
+void call_matmul(Planner& planner, const MatmulShape& shape, const Buffer& a, const Buffer& b,
+                 const Buffer& y) {
+  planner.call({y, planner.scratch(kBlasWorkspaceBytes), a, b},
+               [shape](Stream& stream, void* const* at) {
+                 ExecutionDevice::of(stream).blas()->run(shape, stream, at[2], at[3], nullptr,
+                                                         nullptr, at[0], at[1]);
+               });
 }
 
-// The two products of attention. Queries that share keys are rows of one; scores are not rounded to
-// 16 bits.
-struct Products {
-  ProductShape scores;  // queries by keys
-  ProductShape sums;    // what the softmax makes of them by values
-  /// Heads of the tensors are matrices as they lie, one stride apart: they are multiplied so. Else
-  /// they are brought together first.
-  bool lies_well;
+// The two matmuls of attention. Queries that share keys are rows of one matrix; scores are f32.
+struct AttentionMatmuls {
+  MatmulShape scores;  // queries times keys, transposed
+  MatmulShape sums;    // probabilities times values
+  /// The heads of the tensors are matrices with one stride between them, so they are multiplied in
+  /// place; false: they are copied first.
+  bool is_in_place;
 
-  Products(const AttentionCall& call, bool rounds_to_tf32) {
+  AttentionMatmuls(const AttentionCall& call, bool rounds_to_tf32) {
     const AttentionParameters& p = call.parameters;
-    lies_well = p.batch == 1 && p.q_heads == p.kv_heads && !is_whole(p) && !call.is_partly_filled;
+    is_in_place = p.batch == 1 && p.q_heads == p.kv_heads && !is_whole(p) && !call.is_partly_filled;
     scores.dtype = call.dtype;
     scores.result_dtype = GANTRY_FLOAT;
     scores.m = int64_t{p.q_heads / p.kv_heads} * p.q_length;
@@ -103,8 +105,8 @@ struct Products {
     scores.k = p.width;
     scores.b_is_transposed = true;
     scores.batch = p.batch * p.kv_heads;
-    scores.a_batch_stride = lies_well ? p.q.head : scores.m * scores.k;
-    scores.b_batch_stride = lies_well ? p.k.head : scores.n * scores.k;
+    scores.a_batch_stride = is_in_place ? p.q.head : scores.m * scores.k;
+    scores.b_batch_stride = is_in_place ? p.k.head : scores.n * scores.k;
     scores.alpha = p.scale;
     scores.rounds_to_tf32 = sums.rounds_to_tf32 = rounds_to_tf32;
     sums.dtype = sums.result_dtype = call.dtype;
@@ -113,8 +115,8 @@ struct Products {
     sums.k = p.k_length;
     sums.batch = scores.batch;
     sums.a_batch_stride = sums.m * sums.k;
-    sums.b_batch_stride = lies_well ? p.v.head : sums.n * sums.k;
-    if (!lies_well) return;
+    sums.b_batch_stride = is_in_place ? p.v.head : sums.n * sums.k;
+    if (!is_in_place) return;
     scores.a_row = p.q.row;
     scores.b_row = p.k.row;
     sums.b_row = p.v.row;
@@ -131,7 +133,8 @@ struct Products {
   }
 };
 
-// Values of which a product reads all, so that what is behind a row's last must be numbers.
+// Copies values for a matmul that reads the full capacity, and fills the rows behind the last key:
+// garbage times 0 may be NaN.
 Buffer filled_values(Planner& planner, const AttentionCall& call) {
   const AttentionParameters& p = call.parameters;
   const int64_t count = p.batch * p.kv_heads * p.k_length * p.v_width;
@@ -149,24 +152,24 @@ struct Operands {
   Buffer q, k, v;
 };
 
-Operands operands_of(Planner& planner, const AttentionCall& call, bool lies_well) {
-  if (lies_well) return {call.queries, call.keys, call.values};
+Operands operands_of(Planner& planner, const AttentionCall& call, bool is_in_place) {
+  if (is_in_place) return {call.queries, call.keys, call.values};
   const AttentionParameters& p = call.parameters;
-  const auto together = [&](const Buffer& source, const HeadStrides& strides, int64_t heads,
-                            int64_t length, int64_t width) {
+  const auto packed = [&](const Buffer& source, const HeadStrides& strides, int64_t heads,
+                          int64_t length, int64_t width) {
     return dense(planner, call.dtype, source, strides, {p.batch, heads, length, width});
   };
-  return {together(call.queries, p.q, p.q_heads, p.q_length, p.width),
-          together(call.keys, p.k, p.kv_heads, p.k_length, p.width),
+  return {packed(call.queries, p.q, p.q_heads, p.q_length, p.width),
+          packed(call.keys, p.k, p.kv_heads, p.k_length, p.width),
           call.is_partly_filled ? filled_values(planner, call)
-                                : together(call.values, p.v, p.kv_heads, p.k_length, p.v_width)};
+                                : packed(call.values, p.v, p.kv_heads, p.k_length, p.v_width)};
 }
 
 void plan_by_strips(Planner& planner, const AttentionCall& call) {
   AttentionParameters& p = call.parameters;
   const int64_t queries = p.batch * p.q_heads * p.q_length;
-  // As many blocks as keep the device busy, each with a strip of keys at least. What a block reads
-  // at once needs no second launch.
+  // Enough blocks to fill the device, each with at least one strip of keys. One block per query
+  // needs no split reduction.
   const int64_t wanted = (2 * planner.multiprocessors + queries - 1) / queries;
   int strip = kStrip;
   if (wanted > 1 && p.k_length <= kWidestStrip && is_wide(call)) {
@@ -188,16 +191,16 @@ void plan_by_strips(Planner& planner, const AttentionCall& call) {
   }
   planner.launch(strips_source(call, strip), queries * p.splits, strip, p, addresses);
   if (p.splits == 1) return;
-  planner.launch(source_of(call, "", {"attention_join.cu"}), queries, kStrip, p,
+  planner.launch(source_of(call, "", {"attention_split_reduction.cu"}), queries, kStrip, p,
                  {{&p.partial, partial}, {&p.result, call.result}});
 }
 
-// How the warps of a block share its queries and keys. The fewer blocks there are, the more of them
-// have the same queries.
+// How the warps of a block share its queries and keys. The fewer blocks there are, the more warps
+// work on the same queries.
 struct TileWarps {
-  int64_t queries;  // groups of 16
+  int64_t queries;  // groups of 16 queries
   int64_t keys;
-  int64_t strip;  // keys at a time
+  int64_t strip;  // keys per step
 
   TileWarps(const AttentionParameters& p, int64_t multiprocessors)
       : queries(4), keys(1), strip(64) {
@@ -212,7 +215,8 @@ struct TileWarps {
   }
 };
 
-// False, and nothing is planned: there are few queries, or tensor cores do not take the heads.
+// False, and nothing is planned: there are too few queries, or the head width does not fit tensor
+// cores.
 bool plan_by_tiles(Planner& planner, const AttentionCall& call) {
   const AttentionParameters& p = call.parameters;
   if (!takes_tiles(call.dtype, p)) return false;
@@ -232,20 +236,20 @@ bool plan_by_tiles(Planner& planner, const AttentionCall& call) {
   return true;
 }
 
-// False, and nothing is planned: cuBLASLt is not there, the scores are too few or too many, or the
-// past lies by itself.
-bool plan_by_products(Planner& planner, const AttentionCall& call) {
+// False, and nothing is planned: cuBLASLt is unavailable, there are too few or too many scores, or
+// the past is a separate tensor.
+bool plan_by_matmuls(Planner& planner, const AttentionCall& call) {
   AttentionParameters& p = call.parameters;
   const int64_t queries = p.batch * p.q_heads * p.q_length;
   const int64_t scores_bytes = queries * p.k_length * 4;
-  if (p.q_length < kLeastQueriesOfProducts || p.k_past > 0 || p.k_length < 1 || p.width < 1 ||
+  if (p.q_length < kLeastQueriesForMatmuls || p.k_past > 0 || p.k_length < 1 || p.width < 1 ||
       p.v_width < 1 || call.dtype == GANTRY_DOUBLE || scores_bytes > kMostScoreBytes)
     return false;
-  const Products products(call, planner.rounds_to_tf32());
-  if (!planner.supports(products.scores) || !planner.supports(products.sums)) return false;
-  const Operands at = operands_of(planner, call, products.lies_well);
+  const AttentionMatmuls matmuls(call, planner.rounds_to_tf32());
+  if (!planner.supports(matmuls.scores) || !planner.supports(matmuls.sums)) return false;
+  const Operands at = operands_of(planner, call, matmuls.is_in_place);
   const Buffer scores = planner.scratch(static_cast<uint64_t>(scores_bytes));
-  call_product(planner, products.scores, at.q, at.k, scores);
+  call_matmul(planner, matmuls.scores, at.q, at.k, scores);
   const Buffer weights =
       call.dtype == GANTRY_FLOAT
           ? scores
@@ -256,12 +260,14 @@ bool plan_by_products(Planner& planner, const AttentionCall& call) {
   planner.launch(source_of(call, "", {"attention_range.cu", "attention_softmax.cu"}), queries,
                  threads_for_row(p.k_length), p, addresses);
   const Extents y_shape = {p.batch, p.q_heads, p.q_length, p.v_width};
-  const bool lies_alike = products.lies_well || is_dense(p.y, p.q_heads, p.q_length, p.v_width);
+  const bool is_same_layout =
+      matmuls.is_in_place || is_dense(p.y, p.q_heads, p.q_length, p.v_width);
   const Buffer y =
-      lies_alike ? call.result
-                 : planner.scratch(static_cast<uint64_t>(count_of(y_shape) * bytes_of(call.dtype)));
-  call_product(planner, products.sums, weights, at.v, y);
-  if (!lies_alike) {
+      is_same_layout
+          ? call.result
+          : planner.scratch(static_cast<uint64_t>(count_of(y_shape) * bytes_of(call.dtype)));
+  call_matmul(planner, matmuls.sums, weights, at.v, y);
+  if (!is_same_layout) {
     plan_copy(planner, y_shape, bytes_of(call.dtype), call.result,
               {p.y.batch, p.y.head, p.y.row, 1}, y, dense_strides(y_shape));
   }
@@ -273,13 +279,13 @@ bool plan_by_products(Planner& planner, const AttentionCall& call) {
 bool takes_tiles(uint32_t dtype, const AttentionParameters& p) {
   constexpr int64_t kVector = 8;
   return (dtype == GANTRY_FLOAT16 || dtype == GANTRY_BFLOAT16) &&
-         p.q_length >= kLeastQueriesOfProducts && p.width >= 1 && p.v_width >= 1 &&
+         p.q_length >= kLeastQueriesForMatmuls && p.width >= 1 && p.v_width >= 1 &&
          std::max(p.width, p.v_width) <= kMostTileWidth && p.width % kVector == 0 &&
          p.v_width % kVector == 0 && is_wide(p.q, kVector) && is_wide(p.k, kVector) &&
          is_wide(p.v, kVector) && is_wide(p.y, 2);
 }
 
-void AttentionCall::read_past(const PlacedHeads& past_keys, const PlacedHeads& past_values) {
+void AttentionCall::read_past(const HeadsBuffer& past_keys, const HeadsBuffer& past_values) {
   AttentionParameters& p = parameters;
   p.k_past = static_cast<int>(past_keys.heads.length);
   p.past_k = past_keys.heads.strides;
@@ -302,7 +308,7 @@ void AttentionCall::add_to_scores(const Planner& planner, int slot) {
 }
 
 void plan_attention(Planner& planner, AttentionCall& call) {
-  if (plan_by_tiles(planner, call) || plan_by_products(planner, call)) return;
+  if (plan_by_tiles(planner, call) || plan_by_matmuls(planner, call)) return;
   plan_by_strips(planner, call);
 }
 

@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of one shape, and the ways of it.
+// Plans attention of given shapes with the fastest of the attention kernels.
 #pragma once
 
 #include <utility>
 #include <vector>
 
-#include "attention_heads.h"
+#include "operators/attention_heads.h"
 
 namespace gantry::cuda {
 
-/// From so many queries on two products are worth their scores.
-constexpr int kLeastQueriesOfProducts = 16;
+/// Queries from which two matmuls with materialised scores are considered.
+constexpr int kLeastQueriesForMatmuls = 16;
 
-/// All that is known when it is known where keys and values lie. Borrows the parameters.
+/// An attention whose operands are located. Borrows the parameters.
 struct AttentionCall {
   AttentionParameters& parameters;
   uint32_t dtype;  ///< of queries, keys and values
   uint32_t mask;   ///< element type of the mask; GANTRY_BOOL if there is none
   int mask_kind;   ///< MASK_ADDED to MASK_OF_LENGTHS; MASK_KEEPS if there is none
   Buffer queries, keys, values, result;
-  /// Members of the parameters that are of masks, of lengths and of places.
+  /// Further pointer members of the parameters (mask, lengths, positions) with their buffers.
   std::vector<std::pair<const void* const*, Buffer>> more;
-  /// Keys and values behind a row's last may be anything, so no product may read them.
+  /// Keys and values after the last one of a row are undefined, so no matmul may read them.
   bool is_partly_filled = false;
 
-  /// Input `slot`, [batch, heads, queries, keys] of `dtype` with axes that may be missing or 1, is
-  /// added to the scores.
+  /// Adds input `slot`, a bias [batch, heads, queries, keys] of `dtype`, to the scores. Axes may be
+  /// missing or 1.
   void add_to_scores(const Planner& planner, int slot);
-  /// Keys and values are behind those of a past, which lies by itself.
-  void read_past(const PlacedHeads& past_keys, const PlacedHeads& past_values);
+  /// Puts a past, in tensors of its own, before the keys and values.
+  void read_past(const HeadsBuffer& past_keys, const HeadsBuffer& past_values);
 };
 
-/// Whether there are many queries of 16-bit floats whose heads tensor cores take as they lie. A
-/// past that lies by itself is of dense heads as wide.
+/// Whether the tensor-core kernel takes the call: many queries of 16-bit floats, aligned heads; a
+/// separate past must have dense heads of the same width.
 bool takes_tiles(uint32_t dtype, const AttentionParameters& parameters);
 
-/// Adds the steps, in the way that is fastest: for few queries, and for many of 16-bit floats on
-/// tensor cores, a kernel that makes no matrix of scores, whose past may lie by itself; for many
-/// others, where cuBLASLt is there, two products and a softmax in between.
+/// Adds the steps. Few queries: a flash-decoding kernel without materialised scores, which can read
+/// a separate past. Many queries of 16-bit floats: a flash-attention kernel on tensor cores,
+/// likewise. Other: two cuBLASLt matmuls with a softmax in between, if the library is there.
 void plan_attention(Planner& planner, AttentionCall& call);
 
 }  // namespace gantry::cuda

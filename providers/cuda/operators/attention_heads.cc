@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attention_heads.h"
+#include "operators/attention_heads.h"
 
 #include <algorithm>
 #include <cmath>
@@ -39,35 +39,36 @@ int64_t past_length(const Extents& past, const Heads& heads, int slot) {
                                                 text_of(past) + ", which does not fit the heads");
 }
 
-JoinedHeads joined_heads(Planner& planner, uint32_t dtype, const Heads& fresh, int past_slot,
-                         int present) {
-  JoinedHeads joined;
+ConcatenatedHeads concatenated_heads(Planner& planner, uint32_t dtype, const Heads& fresh,
+                                     int past_slot, int present) {
+  ConcatenatedHeads concatenated;
   int64_t before = 0;
   if (planner.has_input(past_slot)) {
     before = past_length(planner.shape(past_slot), fresh, past_slot);
-    joined.past = {Heads::dense(fresh.batch, fresh.heads, before, fresh.width),
-                   Planner::in(past_slot)};
+    concatenated.past = {Heads::dense(fresh.batch, fresh.heads, before, fresh.width),
+                         Planner::in(past_slot)};
   }
   if (planner.wants(present)) {
-    joined.present = planner.output(present, dtype,
-                                    {fresh.batch, fresh.heads, before + fresh.length, fresh.width});
+    concatenated.present = planner.output(
+        present, dtype, {fresh.batch, fresh.heads, before + fresh.length, fresh.width});
   }
-  return joined;
+  return concatenated;
 }
 
-PlacedHeads plan_joined(Planner& planner, uint32_t dtype, const PlacedHeads& fresh,
-                        const JoinedHeads& joined) {
-  if (!joined.past && !joined.present) return fresh;
+HeadsBuffer plan_concatenation(Planner& planner, uint32_t dtype, const HeadsBuffer& fresh,
+                               const ConcatenatedHeads& concatenated) {
+  if (!concatenated.past && !concatenated.present) return fresh;
   const Heads& heads = fresh.heads;
   const int64_t bytes = bytes_of(dtype);
-  const int64_t before = joined.past ? joined.past->heads.length : 0;
+  const int64_t before = concatenated.past ? concatenated.past->heads.length : 0;
   const Heads whole = Heads::dense(heads.batch, heads.heads, before + heads.length, heads.width);
   const Buffer target =
-      joined.present ? *joined.present
-                     : planner.scratch(static_cast<uint64_t>(count_of(whole.shape()) * bytes));
-  if (joined.past) {
-    const Heads& past = joined.past->heads;
-    plan_copy(planner, past.shape(), bytes, target, whole.all_strides(), joined.past->at,
+      concatenated.present
+          ? *concatenated.present
+          : planner.scratch(static_cast<uint64_t>(count_of(whole.shape()) * bytes));
+  if (concatenated.past) {
+    const Heads& past = concatenated.past->heads;
+    plan_copy(planner, past.shape(), bytes, target, whole.all_strides(), concatenated.past->at,
               past.all_strides());
   }
   plan_copy(planner, heads.shape(), bytes,
@@ -103,9 +104,9 @@ HeadStrides score_strides(const Extents& shape, const AttentionParameters& param
   const Extents dense = dense_strides(shape);
   for (size_t back = 2; fits && back <= shape.size(); ++back) {
     const size_t axis = shape.size() - back;
-    const size_t place = 4 - back;
-    fits = shape[axis] == 1 || shape[axis] == expected[place];
-    *members[place] = shape[axis] == 1 ? 0 : dense[axis];
+    const size_t position = 4 - back;
+    fits = shape[axis] == 1 || shape[axis] == expected[position];
+    *members[position] = shape[axis] == 1 ? 0 : dense[axis];
   }
   if (fits) return strides;
   throw sdk::Error(GANTRY_INVALID_ARGUMENT,

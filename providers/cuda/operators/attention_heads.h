@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Heads of queries, keys and values: how they lie in tensors, and how a past and new ones become
-// one. Pure functions of shapes.
+// Layouts of the heads of queries, keys and values, and concatenation of past and new ones. Pure
+// functions of shapes.
 #pragma once
 
 #include <optional>
 
-#include "../kernels/attention.h"
-#include "operators.h"
+#include "kernels/attention.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 
-/// The widest head that attention has kernels for, in elements.
+/// Limit of the head size, in elements.
 constexpr int64_t kMostWidth = 512;
 
-/// A tensor of heads and how it lies; `strides` in elements.
+/// A tensor [batch, heads, length, width] with its strides in elements.
 struct Heads {
   int64_t batch, heads, length, width;
   HeadStrides strides;
@@ -21,7 +21,7 @@ struct Heads {
   static Heads dense(int64_t batch, int64_t heads, int64_t length, int64_t width) {
     return {batch, heads, length, width, {heads * length * width, length * width, width}};
   }
-  /// Heads side by side in rows of `row` elements.
+  /// Heads adjacent within rows of `row` elements: [batch, length, row].
   static Heads side_by_side(int64_t batch, int64_t heads, int64_t length, int64_t width,
                             int64_t row) {
     return {batch, heads, length, width, {length * row, width, row}};
@@ -32,45 +32,46 @@ struct Heads {
   }
 };
 
-/// A tensor [batch, heads, length, width], or [batch, length, heads * width] with `count` heads.
-/// INVALID_ARGUMENT: it is neither; `slot`: of the input.
+/// The layout of a tensor [batch, heads, length, width], or [batch, length, heads * width] with
+/// `count` heads. INVALID_ARGUMENT: it is neither; `slot`: of the input, for the message.
 Heads heads_of(const Extents& shape, int64_t count, int slot);
 
-/// INVALID_ARGUMENT, UNSUPPORTED: queries, keys and values do not fit together, or heads are wider
-/// than kMostWidth.
+/// Checks that queries, keys and values fit together. INVALID_ARGUMENT: they do not. UNSUPPORTED: a
+/// head is wider than kMostWidth.
 void check_heads(const Heads& q, const Heads& k, const Heads& v);
 
-/// Heads and where they are.
-struct PlacedHeads {
+/// Heads and the buffer that holds them.
+struct HeadsBuffer {
   Heads heads;
   Buffer at;
 };
 
-/// A past of keys or values, [batch, heads, positions, width] without gaps, and what both become.
-struct JoinedHeads {
-  std::optional<PlacedHeads> past;
-  std::optional<Buffer> present;  ///< where all are wanted, without gaps
+/// The past of keys or values, dense [batch, heads, positions, width], and the output that receives
+/// past and new ones.
+struct ConcatenatedHeads {
+  std::optional<HeadsBuffer> past;
+  std::optional<Buffer> present;  ///< the output, dense; none: not wanted
 };
 
-/// Length of a past with such heads. INVALID_ARGUMENT: it has others.
+/// Number of positions of a past. INVALID_ARGUMENT: its heads differ from `heads`.
 int64_t past_length(const Extents& past, const Heads& heads, int slot);
 
-/// Those of an input with a past, which may be absent, and of an output that may not be wanted.
-/// INVALID_ARGUMENT: the past has other heads than `fresh`.
-JoinedHeads joined_heads(Planner& planner, uint32_t dtype, const Heads& fresh, int past_slot,
-                         int present);
+/// The past in input `past_slot`, which may be absent, and output `present`, which may be unwanted.
+/// INVALID_ARGUMENT: the past's heads differ from those of `fresh`.
+ConcatenatedHeads concatenated_heads(Planner& planner, uint32_t dtype, const Heads& fresh,
+                                     int past_slot, int present);
 
-/// Past and new heads one behind the other, in `present` or in scratch memory, or the new ones
-/// where they lie if there is no past and nobody wants them.
-PlacedHeads plan_joined(Planner& planner, uint32_t dtype, const PlacedHeads& fresh,
-                        const JoinedHeads& joined);
+/// Plans the concatenation of past and new heads, in `present` or in scratch memory. Returns the
+/// new heads as they are if there is no past and no output.
+HeadsBuffer plan_concatenation(Planner& planner, uint32_t dtype, const HeadsBuffer& fresh,
+                               const ConcatenatedHeads& concatenated);
 
-/// Parameters of attention with these heads, open to all keys, dense but for what is said of q, k
-/// and v, whose strides are theirs; the scale follows from the width if `scale` is 0.
+/// Attention parameters for these heads, without a mask and with a dense result. A `scale` of 0
+/// means 1 / sqrt(width).
 AttentionParameters attention_of(const Heads& q, const Heads& k, const Heads& v, float scale);
 
-/// Strides over batch, heads and queries of a tensor [batch, heads, queries, keys] of which leading
-/// axes may be missing and others 1. INVALID_ARGUMENT: it does not fit the scores; `what` it is.
+/// Strides over batch, heads and queries of a tensor that broadcasts to [batch, heads, queries,
+/// keys]. INVALID_ARGUMENT: it does not; `what` names it in the message.
 HeadStrides score_strides(const Extents& shape, const AttentionParameters& parameters,
                           const char* what);
 

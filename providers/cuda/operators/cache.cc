@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorScatter: new keys or values written into a cache, in the cache itself where the host grants
-// it. A position outside of the cache is not written: a device cannot stop for it.
-#include "../kernels/cache.h"
+// TensorScatter: writes new keys or values into a cache, in place where the host grants it. A
+// position outside of the cache is not written: a kernel cannot report an error.
+#include "kernels/cache.h"
 
-#include "../kernel_texts.h"
-#include "operators.h"
+#include "compile/kernel_texts.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 namespace {
@@ -19,7 +19,7 @@ class TensorScatter final : public Operation {
       : axis_(node.get_int("axis", -2)),
         is_circular_(node.get_string("mode", "linear") == "circular") {}
   void plan(Planner& planner) const override {
-    const InputFacts& cache = planner.input(kCache);
+    const InputMetadata& cache = planner.input(kCache);
     const Extents& update = planner.shape(kUpdate);
     const auto axis = static_cast<size_t>(checked_axis(axis_, cache.rank(), "axis"));
     check(planner, axis);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// CausalConvWithState: a depthwise convolution that goes on where the last one ended.
-#include "../kernels/causal_conv.h"
+// CausalConvWithState: a depthwise convolution over a sequence, with the last inputs as its state.
+#include "kernels/causal_conv.h"
 
 #include <algorithm>
 
-#include "../kernel_texts.h"
-#include "operators.h"
+#include "compile/kernel_texts.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 namespace {
@@ -18,7 +18,7 @@ class CausalConv final : public Operation {
       : has_silu_(node.get_string("activation", "none") != "none") {}
 
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const Extents& w = planner.shape(1);
     if (x.rank() != 3 || w.size() != 3 || w[0] != x.shape[1] || w[1] != 1 || w[2] < 1) {
       throw sdk::Error(GANTRY_INVALID_ARGUMENT,
@@ -36,10 +36,10 @@ class CausalConv final : public Operation {
     if (planner.wants(1)) addresses.emplace_back(&p.present, planner.output(1, x.dtype, state));
     if (planner.has_input(2)) addresses.emplace_back(&p.bias, Planner::in(2));
     if (planner.has_input(3)) addresses.emplace_back(&p.past, Planner::in(3));
-    const int64_t places = p.length + p.taps - 1;
-    p.count = x.shape[0] * x.shape[1] * places;
+    const int64_t positions = p.length + p.taps - 1;
+    p.count = x.shape[0] * x.shape[1] * positions;
     if (p.count == 0) return;
-    p.places = divisor_of(places);
+    p.positions = divisor_of(positions);
     p.channels = divisor_of(x.shape[1]);
     const std::string body =
         std::string("\ntypedef ") + index_type(p.count < int64_t{1} << 31) + " Index;\ntypedef " +

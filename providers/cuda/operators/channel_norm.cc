@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalisations by groups of channels: InstanceNormalization, GroupNormalization.
-#include "../channel_norm.h"
+#include "fuse/channel_norm.h"
 
 #include <algorithm>
 #include <bit>
 
-#include "../kernel_texts.h"
-#include "../kernels/norm_last.h"
-#include "norm_rows.h"
+#include "compile/kernel_texts.h"
+#include "kernels/channels_last_norm.h"
+#include "operators/norm_rows.h"
 
 namespace gantry::cuda {
 namespace {
@@ -16,12 +16,12 @@ using sdk::NodeView;
 using Addresses = std::vector<std::pair<const void* const*, Buffer>>;
 
 constexpr int64_t kMostChunks = 64;
-constexpr int64_t kMostLanes = 16;     // 256 bytes that are read together
-constexpr int64_t kLeastOfThread = 4;  // places of a chunk
-constexpr int kThreadsOfGroup = 128;   // that put a group together
+constexpr int64_t kMostLanes = 16;     // lanes of a line; 256 contiguous bytes
+constexpr int64_t kLeastOfThread = 4;  // least number of positions per thread
+constexpr int kThreadsOfGroup = 128;   // of a block that reduces a group
 constexpr int64_t kMostNumber = int64_t{1} << 31;
 
-// Strides of [batch, channels, rows, columns] with the channels innermost.
+// Strides of a channels-last tensor [batch, channels, height, width].
 Extents strides_last(const Extents& shape) {
   const int64_t row = shape[3] * shape[1];
   return {shape[2] * row, 1, row, shape[1]};
@@ -29,14 +29,14 @@ Extents strides_last(const Extents& shape) {
 
 class ChannelNorm final : public Operation {
  public:
-  explicit ChannelNorm(const NodeView& node) : ChannelNorm(node, NormOrders{}) {}
-  ChannelNorm(const NodeView& node, const NormOrders& orders)
+  explicit ChannelNorm(const NodeView& node) : ChannelNorm(node, NormLayouts{}) {}
+  ChannelNorm(const NodeView& node, const NormLayouts& layouts)
       : groups_(node.op_type() == "GroupNormalization" ? node.get_int("num_groups", 1) : 0),
         is_by_channel_(groups_ == 0 || node.since_version() >= 21),
         epsilon_(node.get_float("epsilon", 1e-5F)),
-        orders_(orders) {}
+        layouts_(layouts) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     if (x.rank() < 2) throw sdk::Error(GANTRY_INVALID_ARGUMENT, "the input has no channels");
     const int64_t channels = x.shape[1];
     const int64_t groups = groups_ == 0 ? channels : groups_;
@@ -48,26 +48,26 @@ class ChannelNorm final : public Operation {
     const Buffer y = planner.output(0, x.dtype, x.shape);
     if (x.element_count() == 0) return;
     const bool fits = x.rank() == 4 && x.shape[2] * x.shape[3] * channels < kMostNumber;
-    const bool is_last = (orders_.x || orders_.y) && fits;
-    const Buffer from = moved(planner, Planner::in(0), orders_.x, is_last);
-    const Buffer to = orders_.y == is_last ? y : scratch(planner);
+    const bool is_last = (layouts_.x || layouts_.y) && fits;
+    const Buffer from = moved(planner, Planner::in(0), layouts_.x, is_last);
+    const Buffer to = layouts_.y == is_last ? y : scratch(planner);
     if (is_last) {
       plan_last(planner, groups, from, to);
     } else {
       plan_rows(planner, groups, from, to);
     }
-    if (orders_.y != is_last) copy(planner, y, orders_.y, to, is_last);
+    if (layouts_.y != is_last) copy(planner, y, layouts_.y, to, is_last);
   }
 
  private:
   static Buffer scratch(Planner& planner) {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     return planner.scratch(static_cast<uint64_t>(x.element_count() * bytes_of(x.dtype)));
   }
 
   static void copy(Planner& planner, const Buffer& target, bool is_last, const Buffer& source,
                    bool was_last) {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const auto strides = [&](bool last) {
       return last ? strides_last(x.shape) : dense_strides(x.shape);
     };
@@ -82,9 +82,9 @@ class ChannelNorm final : public Operation {
     return made;
   }
 
-  // Rows are groups of channels with all that lies in them.
+  // Dense tensors: each group of channels is a row.
   void plan_rows(Planner& planner, int64_t groups, const Buffer& from, const Buffer& to) const {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const int64_t size = x.shape[1] / groups;
     const int64_t inner = count_of(x.shape, 2, x.shape.size());
     NormParameters parameters = {};
@@ -102,13 +102,14 @@ class ChannelNorm final : public Operation {
                 {x.dtype, planner.input(1).dtype, GANTRY_FLOAT, true});
   }
 
-  // In three launches: what each channel has in chunks of places, each group of all, the result.
+  // Channels-last tensors, in three launches: partial moments per channel and chunk of positions,
+  // moments per group, result.
   void plan_last(Planner& planner, int64_t groups, const Buffer& from, const Buffer& to) const {
-    const InputFacts& x = planner.input(0);
-    LastNormParameters p = {};
+    const InputMetadata& x = planner.input(0);
+    ChannelsLastNormParameters p = {};
     p.batch = x.shape[0];
     p.channels = x.shape[1];
-    p.places = x.shape[2] * x.shape[3];
+    p.positions = x.shape[2] * x.shape[3];
     p.groups = groups;
     p.is_by_channel = is_by_channel_ ? 1 : 0;
     p.epsilon = epsilon_;
@@ -119,11 +120,11 @@ class ChannelNorm final : public Operation {
         std::min(kMostLanes, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(packs))));
     const int64_t tiles = p.batch * ((packs + lanes - 1) / lanes);
     const int64_t lines = kThreads / lanes;
-    p.chunks = std::clamp<int64_t>(
-        std::min<int64_t>(2 * planner.multiprocessors / tiles, p.places / (kLeastOfThread * lines)),
-        1, kMostChunks);
+    p.chunks = std::clamp<int64_t>(std::min<int64_t>(2 * planner.multiprocessors / tiles,
+                                                     p.positions / (kLeastOfThread * lines)),
+                                   1, kMostChunks);
     p.packs = divisor_of(packs);
-    p.image = divisor_of(packs * p.places);
+    p.image = divisor_of(packs * p.positions);
     p.group = divisor_of(p.channels / groups);
     const int64_t bytes = x.dtype == GANTRY_DOUBLE ? 8 : 4;
     const Buffer partial =
@@ -135,27 +136,28 @@ class ChannelNorm final : public Operation {
                                  {&p.shift, Planner::in(2)},
                                  {&p.partial, partial},
                                  {&p.statistics, statistics}};
-    const int64_t all = p.batch * p.places * packs;
+    const int64_t all = p.batch * p.positions * packs;
     const std::string body =
         "\ntypedef " + type_name(x.dtype) + " T;\ntypedef " + type_name(planner.input(1).dtype) +
         " S;\ntypedef " + computed_name(x.dtype) + " C;\ntypedef " + index_type(all < kMostNumber) +
         " Index;\n#define CENTERED\n" + "#define VECTOR " + std::to_string(vector) +
         "\n#define LANES " + std::to_string(lanes) + "\n";
     const auto launch = [&](const char* file, int64_t blocks, int threads) {
-      planner.launch(kernel_source({"index.h", "index.cu", "norm_last.h", "block.cu"},
-                                   body + std::string(kernel_text("moments.cu")) +
-                                       std::string(kernel_text(file))),
-                     blocks, threads, p, addresses);
+      planner.launch(
+          kernel_source(
+              {"index.h", "index.cu", "channels_last_norm.h", "block_reduce.cu"},
+              body + std::string(kernel_text("moments.cu")) + std::string(kernel_text(file))),
+          blocks, threads, p, addresses);
     };
-    launch("norm_last_parts.cu", tiles * p.chunks, kThreads);
-    launch("norm_last_join.cu", p.batch * groups, kThreadsOfGroup);
-    launch("norm_last_write.cu", blocks_for(planner, all), kThreads);
+    launch("channels_last_norm_partial.cu", tiles * p.chunks, kThreads);
+    launch("channels_last_norm_reduce.cu", p.batch * groups, kThreadsOfGroup);
+    launch("channels_last_norm_write.cu", blocks_for(planner, all), kThreads);
   }
 
   int64_t groups_;
   bool is_by_channel_;
   float epsilon_;
-  NormOrders orders_;
+  NormLayouts layouts_;
 };
 
 constexpr sdk::KernelRow kRows[] = {
@@ -163,12 +165,20 @@ constexpr sdk::KernelRow kRows[] = {
     {"InstanceNormalization", 6, sdk::kLatest, sdk::kFloats, make<ChannelNorm>},
 };
 
-}  // namespace
-
-std::unique_ptr<Operation> make_channel_norm(const NodeView& node, const NormOrders& orders) {
-  return std::make_unique<ChannelNorm>(node, orders);
+std::unique_ptr<sdk::Kernel> make_in_layout(const sdk::FusionCompile& compile,
+                                            const Fusion& fusion) {
+  const NormLayouts layouts = {is_granted(compile.args.input_formats, 0),
+                               is_granted(compile.args.output_formats, 0)};
+  return kernel_of(std::make_unique<ChannelNorm>(compile.scope.index().node(fusion.root), layouts));
 }
 
+}  // namespace
+
 sdk::KernelTable channel_norm_kernels() { return sdk::table(kRows); }
+
+sdk::FusionRow channel_norm_row() {
+  return sdk::fusion_row<Fusion, match_channel_norm, no_refusal<Fusion>, make_in_layout>(
+      "cuda.channel_norm");
+}
 
 }  // namespace gantry::cuda

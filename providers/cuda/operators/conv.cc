@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv and ConvTranspose, by cuDNN where it is there and has a way, else by the provider's own
+// Conv and ConvTranspose with their epilogues: by cuDNN where it supports them, else by own
 // kernels.
-#include <algorithm>
-#include <mutex>
+#include <gantry/sdk/mutex.h>
 
-#include "../conv_chain.h"
-#include "../kernel_texts.h"
-#include "../kernels/epilogue.h"
-#include "../stream.h"
-#include "depthwise.h"
-#include "operators.h"
-#include "window_shape.h"
+#include <algorithm>
+
+#include "compile/kernel_texts.h"
+#include "fuse/conv_epilogue.h"
+#include "kernels/epilogue.h"
+#include "operators/depthwise.h"
+#include "operators/operators.h"
+#include "operators/window_shape.h"
+#include "plan/execution_device.h"
 
 namespace gantry::cuda {
 namespace {
@@ -18,12 +19,13 @@ namespace {
 using sdk::NodeView;
 using Addresses = std::vector<std::pair<const void* const*, Buffer>>;
 
-// Of the kernel that multiplies tiles.
+// Tile size of conv.cu.
 constexpr int64_t kTile = 64;
 constexpr int64_t kLeastChannels = 8;
-constexpr int64_t kMostPlaces = int64_t{1} << 30;
+constexpr int64_t kMostPositions = int64_t{1} << 30;
 
-// Weights, [channels of the result, channels of a group, ...], and of the transposed the other way.
+// `w`: [output channels, input channels / group, ...]; of a transposed convolution [input channels,
+// output channels / group, ...].
 void check_weights(const Extents& x, const Extents& w, int64_t group, bool is_transposed) {
   if (w.size() != x.size() || x.size() < 3) {
     throw sdk::Error(GANTRY_INVALID_ARGUMENT, "weights " + text_of(w) + " for " + text_of(x));
@@ -35,18 +37,18 @@ void check_weights(const Extents& x, const Extents& w, int64_t group, bool is_tr
   }
 }
 
-// A grid for elements, or tiles where a group has channels enough to fill some.
+// One thread per element, or tiles where a group has enough channels to fill them.
 void launch_own(Planner& planner, WindowParameters& parameters, uint32_t dtype,
                 const Extents& shape, const Addresses& addresses, bool is_transposed) {
   const int64_t channels = parameters.result_channels / parameters.group;
-  const int64_t places = count_of(shape, 2, shape.size());
-  if (is_transposed || channels < kLeastChannels || places >= kMostPlaces) {
+  const int64_t positions = count_of(shape, 2, shape.size());
+  if (is_transposed || channels < kLeastChannels || positions >= kMostPositions) {
     const std::string define = std::string("IS_TRANSPOSED ") + (is_transposed ? "true" : "false");
     launch_window(planner, parameters, "window_conv.cu", define, dtype, addresses);
     return;
   }
   parameters.tiles_m = (channels + kTile - 1) / kTile;
-  parameters.tiles_n = (places + kTile - 1) / kTile;
+  parameters.tiles_n = (positions + kTile - 1) / kTile;
   planner.launch(
       kernel_source({"index.h", "window.h"}, "\ntypedef " + type_name(dtype) + " T;\ntypedef " +
                                                  computed_name(dtype) + " C;\n" +
@@ -55,7 +57,7 @@ void launch_own(Planner& planner, WindowParameters& parameters, uint32_t dtype,
       parameters, addresses);
 }
 
-// The convolution alone, as cuDNN is told of it; it wants two spatial axes at least.
+// The convolution without its epilogue. cuDNN requires at least two spatial axes.
 ConvShape shape_for_library(const WindowParameters& p, uint32_t dtype, const Extents& w,
                             size_t spatial, bool is_transposed) {
   const size_t axes = std::max<size_t>(spatial, 2);
@@ -77,19 +79,19 @@ ConvShape shape_for_library(const WindowParameters& p, uint32_t dtype, const Ext
   return shape;
 }
 
-// Strides of [batch, channels, ...].
+// Strides of a tensor [batch, channels, ...] in either layout.
 Extents strides_of(const Extents& shape, bool is_channels_last) {
   if (!is_channels_last) return dense_strides(shape);
   Extents moved(shape.begin() + 2, shape.end());
   moved.insert(moved.begin(), shape[0]);
   moved.push_back(shape[1]);
-  const Extents lies = dense_strides(moved);
-  Extents strides = {lies[0], 1};
-  strides.insert(strides.end(), lies.begin() + 1, lies.end() - 1);
+  const Extents dense = dense_strides(moved);
+  Extents strides = {dense[0], 1};
+  strides.insert(strides.end(), dense.begin() + 1, dense.end() - 1);
   return strides;
 }
 
-// A tensor in the other order if it is not in the one that is wanted.
+// The tensor in the wanted layout: itself, or a copy.
 Buffer in_order(Planner& planner, const Buffer& source, const Extents& shape, uint32_t dtype,
                 bool is_last, bool wants_last) {
   if (is_last == wants_last) return source;
@@ -99,7 +101,7 @@ Buffer in_order(Planner& planner, const Buffer& source, const Extents& shape, ui
   return made;
 }
 
-// What a convolution works on, in the order in which it works.
+// The tensors of a convolution, in the layout that its kernel uses.
 struct Operands {
   Buffer x, w, addend, y;
 };
@@ -107,26 +109,28 @@ struct Operands {
 void call_library(Planner& planner, const ConvShape& shape, uint64_t workspace_bytes,
                   const Operands& operands) {
   std::vector<Buffer> buffers = {operands.y, operands.x, operands.w};
-  const auto place = [&](bool is_there, const Buffer& buffer) {
+  const auto position = [&](bool is_there, const Buffer& buffer) {
     if (!is_there) return size_t{0};
     buffers.push_back(buffer);
     return buffers.size() - 1;
   };
-  const size_t bias = place(shape.has_bias, Planner::in(2));
-  const size_t addend = place(shape.has_addend, operands.addend);
-  // The library takes no null for scratch memory of 0 bytes.
-  const size_t workspace = place(true, planner.scratch(std::max<uint64_t>(workspace_bytes, 256)));
+  const size_t bias = position(shape.has_bias, Planner::in(2));
+  const size_t addend = position(shape.has_addend, operands.addend);
+  // The library requires a workspace address even for 0 bytes.
+  const size_t workspace =
+      position(true, planner.scratch(std::max<uint64_t>(workspace_bytes, 256)));
   planner.call(std::move(buffers), [=](Stream& stream, void* const* at) {
-    stream.device().dnn()->run(shape, stream,
-                               {at[1], at[2], bias == 0 ? nullptr : at[bias],
-                                addend == 0 ? nullptr : at[addend], at[0], at[workspace]});
+    ExecutionDevice::of(stream).dnn()->run(
+        shape, stream,
+        {at[1], at[2], bias == 0 ? nullptr : at[bias], addend == 0 ? nullptr : at[addend], at[0],
+         at[workspace]});
   });
 }
 
 class Conv final : public Operation {
  public:
-  explicit Conv(const NodeView& node) : Conv(node, ConvEpilogue{}, ConvOrders{}) {}
-  Conv(const NodeView& node, const ConvEpilogue& epilogue, const ConvOrders& orders)
+  explicit Conv(const NodeView& node) : Conv(node, ConvEpilogue{}, ConvLayouts{}) {}
+  Conv(const NodeView& node, const ConvEpilogue& epilogue, const ConvLayouts& layouts)
       : window_(node),
         is_transposed_(node.op_type() == "ConvTranspose"),
         output_shape_(node.get_ints("output_shape")),
@@ -135,10 +139,10 @@ class Conv final : public Operation {
         has_bias_(node.input(2).present()),
         has_constant_weights_(node.input(1).is_constant()),
         epilogue_(epilogue),
-        orders_(orders) {}
+        layouts_(layouts) {}
 
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const Extents& w = planner.shape(1);
     check_weights(x.shape, w, group_, is_transposed_);
     WindowParameters parameters = window_.parameters(x.shape, Extents(w.begin() + 2, w.end()));
@@ -153,42 +157,42 @@ class Conv final : public Operation {
     parameters.count = count_of(shape);
     if (epilogue_.addend_slot >= 0 && planner.shape(epilogue_.addend_slot) != shape)
       return plan_broadcast(planner, parameters, shape);
-    make(planner, parameters, shape, planner.output(0, x.dtype, shape), epilogue_, orders_);
+    make(planner, parameters, shape, planner.output(0, x.dtype, shape), epilogue_, layouts_);
   }
 
  private:
-  // What is added has another shape than the convolution's result, which the model did not say.
+  // The addend turned out to have another shape than the result, so both are broadcast.
   void plan_broadcast(Planner& planner, WindowParameters& parameters, const Extents& shape) const {
-    const InputFacts& addend = planner.input(epilogue_.addend_slot);
+    const InputMetadata& addend = planner.input(epilogue_.addend_slot);
     const Extents whole = broadcast(addend.shape, shape);
     const Buffer y = planner.output(0, addend.dtype, whole);
     if (count_of(whole) == 0) return;
     const int64_t bytes = bytes_of(addend.dtype);
     const Buffer made = planner.scratch(static_cast<uint64_t>(count_of(shape) * bytes));
-    make(planner, parameters, shape, made, ConvEpilogue{}, {orders_.x, false, false});
-    const Extents strides = strides_of(whole, orders_.y);
+    make(planner, parameters, shape, made, ConvEpilogue{}, {layouts_.x, false, false});
+    const Extents strides = strides_of(whole, layouts_.y);
     plan_copy(planner, whole, bytes, y, strides, made, broadcast_strides(shape, whole));
     const Buffer dense = in_order(planner, Planner::in(epilogue_.addend_slot), addend.shape,
-                                  addend.dtype, orders_.addend, false);
+                                  addend.dtype, layouts_.addend, false);
     Operands operands;
     operands.y = y;
     operands.addend = planner.scratch(static_cast<uint64_t>(count_of(whole) * bytes));
     plan_copy(planner, whole, bytes, operands.addend, strides, dense,
               broadcast_strides(addend.shape, whole));
     parameters.count = count_of(whole);
-    finish(planner, parameters, addend.dtype, operands, epilogue_, false, orders_.y);
+    finish(planner, parameters, addend.dtype, operands, epilogue_, false, layouts_.y);
   }
 
-  // The convolution with an epilogue, from and into these orders.
+  // The convolution with an epilogue, in these layouts.
   void make(Planner& planner, WindowParameters& parameters, const Extents& shape, const Buffer& y,
-            const ConvEpilogue& epilogue, const ConvOrders& orders) const {
+            const ConvEpilogue& epilogue, const ConvLayouts& layouts) const {
     if (parameters.count == 0) return;
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const Extents& w = planner.shape(1);
     ConvShape plain = shape_for_library(parameters, x.dtype, w, x.shape.size() - 2, is_transposed_);
     plain.rounds_to_tf32 = planner.rounds_to_tf32();
-    // The order of most of what is read and written.
-    plain.is_channels_last = orders.x || orders.y;
+    // Channels-last if one of the large tensors is.
+    plain.is_channels_last = layouts.x || layouts.y;
     ConvShape whole = plain;
     whole.has_bias = has_bias_;
     whole.has_addend = epilogue.addend_slot >= 0;
@@ -201,7 +205,7 @@ class Conv final : public Operation {
     const bool is_depthwise = plain.is_channels_last && !is_transposed_ && has_constant_weights_ &&
                               takes_depthwise(parameters, x.dtype, x.shape.size() - 2);
     const bool works_last = is_depthwise || (takes_plain && plain.is_channels_last);
-    const Operands operands = operands_of(planner, shape, y, epilogue, orders, works_last);
+    const Operands operands = operands_of(planner, shape, y, epilogue, layouts, works_last);
     const auto by_library = [&] {
       call_library(planner, takes_whole ? whole : plain, workspace_bytes, operands);
       if (!takes_whole)
@@ -209,12 +213,12 @@ class Conv final : public Operation {
     };
     if (is_depthwise) {
       const Buffer weights = depthwise_weights(planner);
-      if (takes_plain) planner.begin_way();
+      if (takes_plain) planner.begin_candidate();
       make_depthwise(planner, parameters, epilogue, operands, weights);
       if (takes_plain) {
-        planner.begin_way();
+        planner.begin_candidate();
         by_library();
-        planner.end_choice("depthwise 1|" + whole.text(), {whole.family()});
+        planner.end_candidates("depthwise 1|" + whole.text(), {whole.family()});
       }
     } else if (takes_plain) {
       by_library();
@@ -226,54 +230,54 @@ class Conv final : public Operation {
       launch_own(planner, parameters, x.dtype, shape, addresses, is_transposed_);
       finish(planner, parameters, x.dtype, operands, epilogue, false, works_last);
     }
-    if (orders.y != works_last) {
-      plan_copy(planner, shape, bytes_of(x.dtype), y, strides_of(shape, orders.y), operands.y,
+    if (layouts.y != works_last) {
+      plan_copy(planner, shape, bytes_of(x.dtype), y, strides_of(shape, layouts.y), operands.y,
                 strides_of(shape, works_last));
     }
   }
 
   [[nodiscard]] Operands operands_of(Planner& planner, const Extents& shape, const Buffer& y,
-                                     const ConvEpilogue& epilogue, const ConvOrders& orders,
+                                     const ConvEpilogue& epilogue, const ConvLayouts& layouts,
                                      bool works_last) const {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     Operands operands;
-    operands.x = in_order(planner, Planner::in(0), x.shape, x.dtype, orders.x, works_last);
-    operands.w = works_last ? turned_weights(planner) : Planner::in(1);
+    operands.x = in_order(planner, Planner::in(0), x.shape, x.dtype, layouts.x, works_last);
+    operands.w = works_last ? transposed_weights(planner) : Planner::in(1);
     if (epilogue.addend_slot >= 0) {
       operands.addend = in_order(planner, Planner::in(epilogue.addend_slot), shape, x.dtype,
-                                 orders.addend, works_last);
+                                 layouts.addend, works_last);
     }
-    operands.y = orders.y == works_last
+    operands.y = layouts.y == works_last
                      ? y
                      : planner.scratch(static_cast<uint64_t>(count_of(shape) * bytes_of(x.dtype)));
     return operands;
   }
 
-  // Constant ones are turned round once.
-  [[nodiscard]] Buffer turned_weights(Planner& planner) const {
-    const InputFacts& w = planner.input(1);
+  // Channels-last weights; constant ones are transposed once.
+  [[nodiscard]] Buffer transposed_weights(Planner& planner) const {
+    const InputMetadata& w = planner.input(1);
     if (!has_constant_weights_)
       return in_order(planner, Planner::in(1), w.shape, w.dtype, false, true);
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const Buffer kept =
-        planner.begin_kept(turned_, static_cast<uint64_t>(count_of(w.shape) * bytes_of(w.dtype)));
-    plan_copy(planner, w.shape, bytes_of(w.dtype), kept, strides_of(w.shape, true), Planner::in(1),
-              dense_strides(w.shape));
-    planner.end_kept(kept);
-    return kept;
+    const sdk::MutexLock lock(mutex_);
+    const Buffer cached = planner.begin_cached(
+        transposed_, static_cast<uint64_t>(count_of(w.shape) * bytes_of(w.dtype)));
+    plan_copy(planner, w.shape, bytes_of(w.dtype), cached, strides_of(w.shape, true),
+              Planner::in(1), dense_strides(w.shape));
+    planner.end_cached(cached);
+    return cached;
   }
 
-  // [window's height, window's width, channels], brought into that order once.
+  // Weights [kernel height, kernel width, channels], transposed once.
   [[nodiscard]] Buffer depthwise_weights(Planner& planner) const {
-    const InputFacts& w = planner.input(1);
+    const InputMetadata& w = planner.input(1);
     const int64_t window = w.shape[2] * w.shape[3];
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const Buffer kept = planner.begin_kept(
+    const sdk::MutexLock lock(mutex_);
+    const Buffer cached = planner.begin_cached(
         depthwise_, static_cast<uint64_t>(count_of(w.shape) * bytes_of(w.dtype)));
-    plan_copy(planner, {w.shape[0], window}, bytes_of(w.dtype), kept, {1, w.shape[0]},
+    plan_copy(planner, {w.shape[0], window}, bytes_of(w.dtype), cached, {1, w.shape[0]},
               Planner::in(1), {window, 1});
-    planner.end_kept(kept);
-    return kept;
+    planner.end_cached(cached);
+    return cached;
   }
 
   void make_depthwise(Planner& planner, const WindowParameters& parameters,
@@ -286,7 +290,7 @@ class Conv final : public Operation {
     plan_depthwise(planner, parameters, planner.input(0).dtype, epilogue, buffers);
   }
 
-  // What the convolution before did not do.
+  // Applies what the convolution has not: bias, addend, Relu.
   void finish(Planner& planner, const WindowParameters& done, uint32_t dtype,
               const Operands& operands, const ConvEpilogue& epilogue, bool adds_bias,
               bool works_last) const {
@@ -310,16 +314,16 @@ class Conv final : public Operation {
 
   Window window_;
   bool is_transposed_;
-  Extents output_shape_;    // of the transposed
+  Extents output_shape_;    // of ConvTranspose
   Extents output_padding_;  // likewise
   int64_t group_;
-  bool has_bias_;  // else slot 2 is another node's
+  bool has_bias_;  // false: slot 2 belongs to another node
   bool has_constant_weights_;
   ConvEpilogue epilogue_;
-  ConvOrders orders_;
-  mutable std::mutex mutex_;
-  mutable std::shared_ptr<KeptMemory> turned_;
-  mutable std::shared_ptr<KeptMemory> depthwise_;
+  ConvLayouts layouts_;
+  mutable sdk::Mutex mutex_;
+  mutable std::shared_ptr<CachedMemory> transposed_ GANTRY_GUARDED_BY(mutex_);
+  mutable std::shared_ptr<CachedMemory> depthwise_ GANTRY_GUARDED_BY(mutex_);
 };
 
 constexpr sdk::KernelRow kRows[] = {
@@ -327,13 +331,21 @@ constexpr sdk::KernelRow kRows[] = {
     {"ConvTranspose", 1, sdk::kLatest, sdk::kFloats, make<Conv>},
 };
 
-}  // namespace
-
-std::unique_ptr<Operation> make_conv(const NodeView& anchor, const ConvEpilogue& epilogue,
-                                     const ConvOrders& orders) {
-  return std::make_unique<Conv>(anchor, epilogue, orders);
+std::unique_ptr<sdk::Kernel> make_fused(const sdk::FusionCompile& compile,
+                                        const ConvFusion& fusion) {
+  const ConvLayouts layouts = {is_granted(compile.args.input_formats, 0),
+                               is_granted(compile.args.input_formats, fusion.epilogue.addend_slot),
+                               is_granted(compile.args.output_formats, 0)};
+  return kernel_of(
+      std::make_unique<Conv>(compile.scope.index().node(fusion.root), fusion.epilogue, layouts));
 }
 
+}  // namespace
+
 sdk::KernelTable conv_kernels() { return sdk::table(kRows); }
+
+sdk::FusionRow conv_row() {
+  return sdk::fusion_row<ConvFusion, match_conv, no_refusal<ConvFusion>, make_fused>("cuda.conv");
+}
 
 }  // namespace gantry::cuda

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeformConv: what its moved taps see becomes the right factor of a product with the weights.
+// DeformConv: samples at the offset taps become columns, which are multiplied by the weights.
 #include <algorithm>
 
-#include "../kernel_texts.h"
-#include "../kernels/deform.h"
-#include "../kernels/epilogue.h"
-#include "batched_product.h"
-#include "operators.h"
-#include "window_shape.h"
+#include "compile/kernel_texts.h"
+#include "kernels/deform.h"
+#include "kernels/epilogue.h"
+#include "operators/batched_matmul.h"
+#include "operators/operators.h"
+#include "operators/window_shape.h"
 
 namespace gantry::cuda {
 namespace {
@@ -22,7 +22,7 @@ class DeformConv final : public Operation {
         offset_group_(node.get_int("offset_group", 1)) {}
 
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const Extents& w = planner.shape(1);
     if (x.rank() < 3 || w.size() != x.shape.size() || w[0] % group_ != 0 ||
         w[1] * group_ != x.shape[1] || x.shape[1] % offset_group_ != 0) {
@@ -45,7 +45,7 @@ class DeformConv final : public Operation {
 
  private:
   static constexpr int64_t kMostColumnBytes = int64_t{256} << 20;
-  static constexpr int64_t kThreadsEach = 2048;  // that a multiprocessor holds
+  static constexpr int64_t kThreadsEach = 2048;  // resident threads per multiprocessor
   static constexpr int64_t kMostChannels = 8;
 
   void check_inputs(const Planner& planner, const WindowParameters& window) const {
@@ -66,14 +66,14 @@ class DeformConv final : public Operation {
     check(3);
   }
 
-  // As many images at a time as the columns have room for; groups of several have no single stride
-  // with them.
+  // As many images at once as the column buffer holds. With several groups there is no single batch
+  // stride, so one at once.
   void plan_images(Planner& planner, DeformParameters& p, const Buffer& y) const {
     const WindowParameters& window = p.window;
     const int64_t bytes = bytes_of(planner.input(0).dtype);
     const int64_t taps = window.kernel[0] * window.kernel[1] * window.kernel[2];
-    const int64_t places = window.out[0] * window.out[1] * window.out[2];
-    const int64_t column_bytes = std::max<int64_t>(1, window.channels * taps * places * bytes);
+    const int64_t positions = window.out[0] * window.out[1] * window.out[2];
+    const int64_t column_bytes = std::max<int64_t>(1, window.channels * taps * positions * bytes);
     const int64_t at_once =
         group_ > 1 ? 1 : std::clamp<int64_t>(kMostColumnBytes / column_bytes, 1, window.batch);
     const Buffer columns = planner.scratch(static_cast<uint64_t>(at_once * column_bytes));
@@ -87,24 +87,24 @@ class DeformConv final : public Operation {
       Images now;
       now.count = images;
       now.source = Planner::in(0).at(part(image, window.channels * plane));
-      now.offsets = Planner::in(2).at(part(image, offset_group_ * taps * axes * places));
-      now.mask = Planner::in(4).at(part(image, offset_group_ * taps * places));
+      now.offsets = Planner::in(2).at(part(image, offset_group_ * taps * axes * positions));
+      now.mask = Planner::in(4).at(part(image, offset_group_ * taps * positions));
       plan_columns(planner, p, now, columns);
-      BatchedProduct product;
-      product.dtype = planner.input(0).dtype;
-      product.m = window.result_channels / group_;
-      product.n = places;
-      product.k = window.channels / group_ * taps;
-      // The weights are the same for all images, and others for each group.
-      product.batch = {images, group_};
-      product.a_strides = {0, product.m * product.k};
-      product.b_strides = {group_ * product.k * places, product.k * places};
-      plan_batched_product(planner, product, Planner::in(1), columns,
-                           y.at(part(image, window.result_channels * places)));
+      BatchedMatmul matmul;
+      matmul.dtype = planner.input(0).dtype;
+      matmul.m = window.result_channels / group_;
+      matmul.n = positions;
+      matmul.k = window.channels / group_ * taps;
+      // All images share the weights; each group has its own.
+      matmul.batch = {images, group_};
+      matmul.a_strides = {0, matmul.m * matmul.k};
+      matmul.b_strides = {group_ * matmul.k * positions, matmul.k * positions};
+      plan_batched_matmul(planner, matmul, Planner::in(1), columns,
+                          y.at(part(image, window.result_channels * positions)));
     }
   }
 
-  // Some images and what belongs to them.
+  // A range of images with its operands.
   struct Images {
     int64_t count = 0;
     Buffer source, offsets, mask;
@@ -115,19 +115,19 @@ class DeformConv final : public Operation {
     WindowParameters& window = p.window;
     const uint32_t dtype = planner.input(0).dtype;
     const int64_t taps = window.kernel[0] * window.kernel[1] * window.kernel[2];
-    const int64_t places = window.out[0] * window.out[1] * window.out[2];
+    const int64_t positions = window.out[0] * window.out[1] * window.out[2];
     p.group_channels = window.channels / offset_group_;
-    const int64_t results = images.count * window.channels * taps * places;
+    const int64_t results = images.count * window.channels * taps * positions;
     if (results == 0) return;
     p.each = std::clamp<int64_t>(results / (kThreadsEach * planner.multiprocessors), 1,
                                  std::min<int64_t>(p.group_channels, kMostChannels));
     const int64_t parts = (p.group_channels + p.each - 1) / p.each;
-    p.count = images.count * offset_group_ * parts * taps * places;
-    p.places = divisor_of(places);
+    p.count = images.count * offset_group_ * parts * taps * positions;
+    p.positions = divisor_of(positions);
     p.taps = divisor_of(taps);
     p.parts = divisor_of(parts);
     p.groups = divisor_of(offset_group_);
-    check_places(window);
+    check_positions(window);
     for (size_t axis = 0; axis < 3; ++axis) window.out_extents[axis] = divisor_of(window.out[axis]);
     const std::string body =
         std::string("\ntypedef ") + index_type(p.count < int64_t{1} << 31) + " Index;\ntypedef " +

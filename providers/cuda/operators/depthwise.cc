@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "depthwise.h"
+#include "operators/depthwise.h"
 
-#include "../kernel_texts.h"
-#include "../kernels/depthwise.h"
+#include "compile/kernel_texts.h"
+#include "kernels/depthwise.h"
 
 namespace gantry::cuda {
 namespace {
 
-constexpr int64_t kMostWindow = 81;  // places of it, which are as many steps of the kernel's text
+constexpr int64_t kMostWindow = 81;  // taps; the kernel unrolls them
 constexpr int kLeastThreads = 64;
 
 int64_t vector_of(uint32_t dtype) { return 16 / bytes_of(dtype); }
@@ -48,7 +48,7 @@ void plan_depthwise(Planner& planner, const WindowParameters& window, uint32_t d
       {&p.result, buffers.y}, {&p.source, buffers.x}, {&p.weights, buffers.weights}};
   if (buffers.bias) addresses.emplace_back(&p.bias, *buffers.bias);
   if (buffers.added) addresses.emplace_back(&p.added, *buffers.added);
-  // Smaller blocks where there are less than multiprocessors.
+  // Smaller blocks if there would be fewer blocks than multiprocessors.
   int threads = kThreads;
   while (threads > kLeastThreads && p.count < threads * int64_t{planner.multiprocessors})
     threads /= 2;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of each channel by itself over two axes, channels innermost, by the provider's own
-// kernel, which does what stands behind them too.
+// Depthwise 2-D convolution of channels-last tensors, with its epilogue, by the provider's own
+// kernel.
 #pragma once
 
-#include "../conv_chain.h"
-#include "../kernels/window.h"
-#include "operators.h"
+#include "fuse/conv_epilogue.h"
+#include "kernels/window.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 
-/// Whether the kernel takes a convolution, not a transposed one, of `dtype` over `spatial` axes.
+/// Whether the kernel takes a convolution (not transposed) of `dtype` over `spatial` axes.
 bool takes_depthwise(const WindowParameters& window, uint32_t dtype, size_t spatial);
 
-/// Where its tensors are.
+/// The tensors of the call.
 struct DepthwiseBuffers {
   Buffer x;                       ///< [batch, height, width, channels]
   Buffer weights;                 ///< [window's height, window's width, channels]

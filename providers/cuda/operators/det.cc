@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Det.
-#include "../kernels/det.h"
+#include "kernels/det.h"
 
 #include <algorithm>
 
-#include "../kernel_texts.h"
-#include "operators.h"
+#include "compile/kernel_texts.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 namespace {
@@ -17,7 +17,7 @@ class Det final : public Operation {
   explicit Det(const NodeView&) {}
 
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     if (x.rank() < 2 || x.shape.back() != x.shape[x.shape.size() - 2]) {
       throw sdk::Error(GANTRY_INVALID_ARGUMENT,
                        "the shape " + text_of(x.shape) + " is not one of square matrices");
@@ -35,15 +35,15 @@ class Det final : public Operation {
                      {{&p.result, y}, {&p.source, Planner::in(0)}});
       return;
     }
-    // A matrix without rows has the determinant 1, and no room.
+    // An empty matrix has the determinant 1.
     const auto elements = static_cast<uint64_t>(std::max<int64_t>(x.element_count(), 1));
-    const Buffer room = planner.scratch(elements * sizeof(double));
-    planner.launch(kernel_source({"det.h", "block.cu"}, type + std::string(kernel_text("det.cu"))),
-                   std::min<int64_t>(p.count, int64_t{1} << 20), threads_for_row(p.size * p.size),
-                   p,
-                   {{&p.result, y},
-                    {&p.source, Planner::in(0)},
-                    {reinterpret_cast<const void* const*>(&p.room), room}});
+    const Buffer scratch = planner.scratch(elements * sizeof(double));
+    planner.launch(
+        kernel_source({"det.h", "block_reduce.cu"}, type + std::string(kernel_text("det.cu"))),
+        std::min<int64_t>(p.count, int64_t{1} << 20), threads_for_row(p.size * p.size), p,
+        {{&p.result, y},
+         {&p.source, Planner::in(0)},
+         {reinterpret_cast<const void* const*>(&p.scratch), scratch}});
   }
 
  private:

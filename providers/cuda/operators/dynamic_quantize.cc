@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // DynamicQuantizeLinear.
-#include "../kernels/dynamic_quantize.h"
+#include "kernels/dynamic_quantize.h"
 
 #include <algorithm>
 
-#include "../kernel_texts.h"
-#include "operators.h"
+#include "compile/kernel_texts.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 namespace {
@@ -14,7 +14,7 @@ class DynamicQuantize final : public Operation {
  public:
   explicit DynamicQuantize(const sdk::NodeView&) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     DynamicQuantizeParameters parameters = {};
     parameters.count = x.element_count();
     parameters.shares = std::min<int64_t>(
@@ -38,7 +38,7 @@ class DynamicQuantize final : public Operation {
   }
 
  private:
-  // Which each block of the second launch joins.
+  // Partial bounds, which each block of the second launch combines.
   static constexpr int64_t kMostShares = 1024;
 
   template <class T>

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Einsum: its inputs are joined one after the other, each time as products of matrices where
-// anything is summed that both have, else by a kernel over the ranges of the labels. What is made
-// on the way is rounded to the type of the inputs.
-#include "../kernels/einsum.h"
+// Einsum: contracts its inputs one after the other. A contraction over labels that both operands
+// have is a batched matmul; any other is a kernel over the ranges of the labels. Intermediate
+// results are rounded to the type of the inputs.
+#include "kernels/einsum.h"
 
 #include <algorithm>
 #include <map>
 #include <optional>
 
-#include "../kernel_texts.h"
-#include "batched_product.h"
-#include "einsum_terms.h"
-#include "operators.h"
+#include "compile/kernel_texts.h"
+#include "operators/batched_matmul.h"
+#include "operators/einsum_terms.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 namespace {
 
 using sdk::NodeView;
 
-// Elements in memory, with a stride for each label.
+// A tensor in memory, with a stride for each label.
 struct View {
   std::string labels;
   Extents strides;
@@ -42,10 +42,10 @@ std::string filtered(const std::string& labels, const Keep& keep) {
   return result;
 }
 
-// The joining of a node's inputs for one set of shapes.
-class Joiner {
+// Plans the contractions of a node for one set of shapes.
+class Contraction {
  public:
-  Joiner(Planner& planner, EinsumTerms terms) : planner_(planner), terms_(std::move(terms)) {
+  Contraction(Planner& planner, EinsumTerms terms) : planner_(planner), terms_(std::move(terms)) {
     dtype_ = planner.input(0).dtype;
     for (size_t slot = 0; slot < terms_.inputs.size(); ++slot) measure(slot);
   }
@@ -66,22 +66,22 @@ class Joiner {
       next = summed(next, [&](char label) { return is_needed(label) || result.has(label); });
       result = summed(result, [&](char label) { return is_needed(label) || next.has(label); });
       if (slot + 1 == terms_.inputs.size()) {
-        join(result, next, terms_.output, y);
+        contract(result, next, terms_.output, y);
         return;
       }
-      // In the order in which a product makes them.
+      // In the order of a matmul's result.
       const auto is_shared = [&](char label) { return result.has(label) && next.has(label); };
       const auto is_alone = [&](char label) { return is_needed(label) && !is_shared(label); };
       const std::string kept = filtered(filtered(result.labels, is_shared), is_needed) +
                                filtered(result.labels + next.labels, is_alone);
       const View made = scratch_view(kept);
-      join(result, next, kept, made.buffer);
+      contract(result, next, kept, made.buffer);
       result = made;
     }
   }
 
  private:
-  // Enough results for a thread to have each by itself.
+  // Number of results from which on each has a thread of its own.
   static constexpr int64_t kManyResults = 1 << 15;
   static constexpr int64_t kFewSummed = 32;
 
@@ -118,7 +118,7 @@ class Joiner {
     return count_of(extents_of(labels));
   }
 
-  // A repeated label walks the diagonal, an extent of 1 is repeated.
+  // A repeated label takes the diagonal; an extent of 1 is broadcast.
   [[nodiscard]] View view_of(size_t slot) const {
     const Extents& shape = planner_.shape(static_cast<int>(slot));
     const Extents dense = dense_strides(shape);
@@ -137,7 +137,7 @@ class Joiner {
     return view;
   }
 
-  // Dense, in memory of its own.
+  // A dense intermediate tensor in scratch memory.
   [[nodiscard]] View scratch_view(const std::string& labels) const {
     const int64_t count = std::max<int64_t>(1, count_of_labels(labels));
     return {labels, dense_strides(extents_of(labels)),
@@ -149,7 +149,7 @@ class Joiner {
               from.strides_of(order));
   }
 
-  // An only input: its axes in another order, with sums over those that the output has not.
+  // A single input: transposed, and summed over the labels that the output lacks.
   void sum_or_copy(const View& view, const Buffer& y) const {
     const bool is_whole = std::all_of(view.labels.begin(), view.labels.end(), [&](char label) {
       return terms_.output.find(label) != std::string::npos;
@@ -167,8 +167,9 @@ class Joiner {
     return result;
   }
 
-  // Both, summed over what is not in `kept`, dense in that order in `y`.
-  void join(const View& a, const View& b, const std::string& kept, const Buffer& y) const {
+  // Contracts both over the labels that are not in `kept`; the result is dense in that order in
+  // `y`.
+  void contract(const View& a, const View& b, const std::string& kept, const Buffer& y) const {
     const auto is_kept = [&](char label) { return kept.find(label) != std::string::npos; };
     const std::string inner =
         filtered(a.labels, [&](char label) { return b.has(label) && !is_kept(label); });
@@ -176,9 +177,9 @@ class Joiner {
         filtered(kept, [&](char label) { return a.has(label) && !b.has(label); });
     const std::string columns =
         filtered(kept, [&](char label) { return b.has(label) && !a.has(label); });
-    const bool is_product = !inner.empty() && !(rows.empty() && columns.empty()) &&
-                            (sdk::dtype_bit(dtype_) & kFactors) != 0;
-    if (!is_product) return launch(a, &b, kept, y);
+    const bool is_matmul = !inner.empty() && !(rows.empty() && columns.empty()) &&
+                           (sdk::dtype_bit(dtype_) & kFactors) != 0;
+    if (!is_matmul) return launch(a, &b, kept, y);
     const std::string batch =
         filtered(kept, [&](char label) { return a.has(label) && b.has(label); });
     if (kept == batch + rows + columns) {
@@ -186,57 +187,56 @@ class Joiner {
     } else if (kept == batch + columns + rows) {
       multiply(b, a, {batch, columns, rows, inner}, y);
     } else {
-      const View product = scratch_view(batch + rows + columns);
-      multiply(a, b, {batch, rows, columns, inner}, product.buffer);
-      copy(product, kept, y);
+      const View matmul = scratch_view(batch + rows + columns);
+      multiply(a, b, {batch, rows, columns, inner}, matmul.buffer);
+      copy(matmul, kept, y);
     }
   }
 
-  struct ProductLabels {
+  struct MatmulLabels {
     std::string batch, rows, columns, inner;
   };
 
-  // An operand as matrices: where they lie, and how.
+  // An operand as a batch of matrices.
   struct Matrices {
     Buffer buffer;
     bool is_transposed = false;
-    int64_t row = 0;  // elements from a row as it lies to the next
+    int64_t row = 0;  // row pitch in elements
     Extents batch_strides;
   };
 
-  void multiply(const View& a, const View& b, const ProductLabels& labels, const Buffer& y) const {
+  void multiply(const View& a, const View& b, const MatmulLabels& labels, const Buffer& y) const {
     Matrices left = matrices(a, labels.batch, labels.rows, labels.inner);
     Matrices right = matrices(b, labels.batch, labels.inner, labels.columns);
     Walk batch{extents_of(labels.batch), {left.batch_strides, right.batch_strides}};
     batch.simplify();
-    if (batch.rank() > 1) {  // the library takes one stride for the batch
-      if (is_all_there(a, labels.batch)) left = copied(a, labels.batch, labels.rows, labels.inner);
-      if (is_all_there(b, labels.batch))
-        right = copied(b, labels.batch, labels.inner, labels.columns);
+    if (batch.rank() > 1) {  // cuBLASLt takes one batch stride
+      if (has_all(a, labels.batch)) left = copied(a, labels.batch, labels.rows, labels.inner);
+      if (has_all(b, labels.batch)) right = copied(b, labels.batch, labels.inner, labels.columns);
     }
-    BatchedProduct product;
-    product.dtype = dtype_;
-    product.m = count_of_labels(labels.rows);
-    product.n = count_of_labels(labels.columns);
-    product.k = count_of_labels(labels.inner);
-    product.a_is_transposed = left.is_transposed;
-    product.b_is_transposed = right.is_transposed;
-    product.a_row = left.row;
-    product.b_row = right.row;
-    product.batch = extents_of(labels.batch);
-    product.a_strides = left.batch_strides;
-    product.b_strides = right.batch_strides;
-    plan_batched_product(planner_, product, left.buffer, right.buffer, y);
+    BatchedMatmul matmul;
+    matmul.dtype = dtype_;
+    matmul.m = count_of_labels(labels.rows);
+    matmul.n = count_of_labels(labels.columns);
+    matmul.k = count_of_labels(labels.inner);
+    matmul.a_is_transposed = left.is_transposed;
+    matmul.b_is_transposed = right.is_transposed;
+    matmul.a_row = left.row;
+    matmul.b_row = right.row;
+    matmul.batch = extents_of(labels.batch);
+    matmul.a_strides = left.batch_strides;
+    matmul.b_strides = right.batch_strides;
+    plan_batched_matmul(planner_, matmul, left.buffer, right.buffer, y);
   }
 
-  // Whether the view has numbers of its own for each of the labels.
-  [[nodiscard]] bool is_all_there(const View& view, const std::string& labels) const {
+  // Whether no label of the view is broadcast.
+  [[nodiscard]] bool has_all(const View& view, const std::string& labels) const {
     return std::all_of(labels.begin(), labels.end(), [&](char label) {
       return extents_.at(label) == 1 || view.stride(label) != 0;
     });
   }
 
-  // The stride with which the labels are walked as one axis, in their order; nothing: they are not.
+  // The stride of the labels merged into one axis, in their order; nullopt: they cannot be merged.
   [[nodiscard]] std::optional<int64_t> stride_of(const View& view,
                                                  const std::string& labels) const {
     std::optional<int64_t> stride;
@@ -254,26 +254,26 @@ class Joiner {
     return stride.value_or(0);
   }
 
-  // As they lie, if the elements of their rows or columns lie side by side; else copied.
+  // In place if rows or columns are contiguous; else a copy.
   [[nodiscard]] Matrices matrices(const View& view, const std::string& batch,
                                   const std::string& rows, const std::string& columns) const {
     const int64_t row_count = count_of_labels(rows);
     const int64_t column_count = count_of_labels(columns);
     const std::optional<int64_t> row = stride_of(view, rows);
     const std::optional<int64_t> column = stride_of(view, columns);
-    const auto lies_dense = [](int64_t count, const std::optional<int64_t>& stride) {
+    const auto is_contiguous = [](int64_t count, const std::optional<int64_t>& stride) {
       return count == 1 || (stride && *stride == 1);
     };
-    // From one to the next; 0: they lie in no such way.
+    // Pitch of contiguous rows; 0: rows are not contiguous.
     const auto step = [](int64_t count, const std::optional<int64_t>& stride, int64_t least) {
       if (count == 1) return least;
       return stride && *stride >= least ? *stride : 0;
     };
-    if (lies_dense(column_count, column)) {
+    if (is_contiguous(column_count, column)) {
       const int64_t next = step(row_count, row, column_count);
       if (next > 0) return {view.buffer, false, next, view.strides_of(batch)};
     }
-    if (lies_dense(row_count, row)) {
+    if (is_contiguous(row_count, row)) {
       const int64_t next = step(column_count, column, row_count);
       if (next > 0) return {view.buffer, true, next, view.strides_of(batch)};
     }
@@ -287,7 +287,7 @@ class Joiner {
     return {dense.buffer, false, 0, dense.strides_of(batch)};
   }
 
-  // Sums over the labels that are not in `kept`, of products with `b` if there is one.
+  // Sums `a`, or its products with `b`, over the labels that are not in `kept`.
   void launch(const View& a, const View* b, const std::string& kept, const Buffer& y) const {
     const std::string all = without_repeats(a.labels + (b ? b->labels : ""));
     const std::string inner =
@@ -321,7 +321,7 @@ class Joiner {
     std::vector<std::pair<const void* const*, Buffer>> addresses = {{&p.result, y},
                                                                     {&p.a, a.buffer}};
     if (b) addresses.emplace_back(&p.b, b->buffer);
-    planner_.launch(kernel_source({"index.h", "index.cu", "einsum.h", "block.cu"}, body),
+    planner_.launch(kernel_source({"index.h", "index.cu", "einsum.h", "block_reduce.cu"}, body),
                     is_by_block ? p.kept_count : blocks_for(planner_, p.kept_count),
                     is_by_block ? threads_for_row(p.summed_count) : kThreads, p, addresses);
   }
@@ -341,7 +341,7 @@ class Einsum final : public Operation {
     ranks.reserve(static_cast<size_t>(planner.input_count()));
     for (int slot = 0; slot < planner.input_count(); ++slot)
       ranks.push_back(planner.shape(slot).size());
-    Joiner(planner, einsum_terms(equation_, ranks)).run();
+    Contraction(planner, einsum_terms(equation_, ranks)).run();
   }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "einsum_terms.h"
+#include "operators/einsum_terms.h"
 
 #include <gantry/sdk/error.h>
 
@@ -9,7 +9,7 @@ namespace gantry::cuda {
 namespace {
 
 constexpr const char* kEllipsis = "...";
-constexpr size_t kMostSpread = 8;  // axes of an ellipsis
+constexpr size_t kMostSpread = 8;  // limit of axes of an ellipsis
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
@@ -37,7 +37,7 @@ size_t letters_of(const std::string& term) {
   return static_cast<size_t>(std::count_if(term.begin(), term.end(), is_letter));
 }
 
-// What an equation without an output means: the ellipsis, then letters that occur once.
+// The output of an equation without one: the ellipsis, then the letters that occur once.
 std::string implied(const std::string& left) {
   std::string letters;
   for (const char c : left) {

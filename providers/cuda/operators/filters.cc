@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights that spectra are made with: BlackmanWindow, HammingWindow, HannWindow, MelWeightMatrix.
-#include "../kernels/filters.h"
+// Window functions and filter banks: BlackmanWindow, HammingWindow, HannWindow, MelWeightMatrix.
+#include "kernels/filters.h"
 
 #include <cmath>
 
-#include "../kernel_texts.h"
-#include "operators.h"
+#include "compile/kernel_texts.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 namespace {
@@ -51,13 +51,13 @@ class CosineWindow final : public Operation {
     p.a0 = a0_;
     p.a1 = a1_;
     p.a2 = a2_;
-    p.increment = kTurn / (static_cast<float>(size) - (is_periodic_ ? 0.0F : 1.0F));
+    p.increment = kTwiddle / (static_cast<float>(size) - (is_periodic_ ? 0.0F : 1.0F));
     const Buffer y = planner.output(0, dtype_, {size});
     launch_filter(planner, "COSINE_WINDOW", dtype_, p, y);
   }
 
  private:
-  static constexpr float kTurn = 6.2831855F;
+  static constexpr float kTwiddle = 6.2831855F;
 
   uint32_t dtype_;
   bool is_periodic_;

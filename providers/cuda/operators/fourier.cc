@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spectra: DFT, STFT. A transform takes a pass for each factor of its length, of up to kMostRadix
-// where the length has such.
-#include "../kernels/fourier.h"
+// DFT and STFT. A transform takes one pass per radix; radices are factors of the length, up to
+// kMostRadix where the length has such factors.
+#include "kernels/fourier.h"
 
 #include <algorithm>
 
-#include "../kernel_texts.h"
-#include "operators.h"
+#include "compile/kernel_texts.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 namespace {
@@ -15,7 +15,7 @@ using sdk::NodeView;
 
 constexpr int64_t kMostRadix = 16;
 
-// Factors of a length, each of as many primes as come to kMostRadix at most.
+// Radices of a length: products of its prime factors, at most kMostRadix where possible.
 Extents radices_of(int64_t points) {
   Extents radices = {1};
   for (int64_t prime = 2; points > 1; ++prime) {
@@ -31,17 +31,17 @@ Extents radices_of(int64_t points) {
   return radices;
 }
 
-// What is transformed, and what is kept of it.
+// The transform of one plan: layout of the source and extent of the result.
 struct Transform {
   int64_t points = 1;
   int64_t kept = 1;
   int64_t outer = 1, inner = 1;
   int source_parts = 1, result_parts = 2;  // 1: real
   bool is_inverse = false;
-  bool is_half = false;                    // the source is the first half of a spectrum
-  int64_t given = 0;                       // points of the source
-  int64_t frames = 1;                      // lines of a batch
-  int64_t frame_step = 0, batch_step = 0;  // in points of the source
+  bool is_half = false;                    // the source is the first half of a Hermitian spectrum
+  int64_t given = 0;                       // number of points that the source has
+  int64_t frames = 1;                      // frames per batch entry
+  int64_t frame_step = 0, batch_step = 0;  // strides in points of the source
   int window_slot = -1;
 };
 
@@ -56,16 +56,17 @@ void plan_transform(Planner& planner, const Transform& t, const Buffer& y) {
   }
   const uint32_t dtype = planner.input(0).dtype;
   const bool is_double = dtype == GANTRY_DOUBLE;
-  const uint64_t number_bytes = is_double ? 16 : 8;
+  const uint64_t complex_bytes = is_double ? 16 : 8;
   const std::string computed = std::string("\ntypedef ") + computed_name(dtype) + " C;\n";
-  std::shared_ptr<KeptMemory> held;
-  const Buffer turns = planner.begin_kept(held, static_cast<uint64_t>(t.points) * number_bytes);
-  TurnsParameters all = {};
+  std::shared_ptr<CachedMemory> cached;
+  const Buffer twiddles =
+      planner.begin_cached(cached, static_cast<uint64_t>(t.points) * complex_bytes);
+  TwiddleParameters all = {};
   all.points = t.points;
   planner.launch(kernel_source({"index.h", "fourier.h"},
-                               computed + std::string(kernel_text("fourier_turns.cu"))),
-                 blocks_for(planner, t.points), kThreads, all, {{&all.result, turns}});
-  planner.end_kept(turns);
+                               computed + std::string(kernel_text("fourier_twiddles.cu"))),
+                 blocks_for(planner, t.points), kThreads, all, {{&all.result, twiddles}});
+  planner.end_cached(twiddles);
   FourierParameters p = {};
   p.points = t.points;
   p.given = t.given;
@@ -74,14 +75,14 @@ void plan_transform(Planner& planner, const Transform& t, const Buffer& y) {
   p.inner = divisor_of(t.inner);
   p.frames = divisor_of(t.frames);
   const Extents radices = radices_of(t.points);
-  const auto bytes = static_cast<uint64_t>(t.outer * t.points * t.inner) * number_bytes;
+  const auto bytes = static_cast<uint64_t>(t.outer * t.points * t.inner) * complex_bytes;
   Buffer from = Planner::in(0);
   Buffer spare;
   int64_t done = 1;  // product of the radices so far
   for (size_t pass = 0; pass < radices.size(); ++pass) {
     const bool is_first = pass == 0;
     const bool is_last = pass + 1 == radices.size();
-    // Two buffers in turn, once there is something in the first.
+    // Ping-pong between two scratch buffers.
     const Buffer to = is_last ? y : pass < 2 ? planner.scratch(bytes) : spare;
     p.radix = radices[pass];
     p.done = divisor_of(done);
@@ -96,7 +97,7 @@ void plan_transform(Planner& planner, const Transform& t, const Buffer& y) {
         define("SOURCE_PARTS", t.source_parts) + define("RESULT_PARTS", t.result_parts) +
         define("IS_HALF", t.is_half ? 1 : 0) + std::string(kernel_text("fourier.cu"));
     std::vector<std::pair<const void* const*, Buffer>> addresses = {
-        {&p.result, to}, {&p.source, from}, {&p.turns, turns}};
+        {&p.result, to}, {&p.source, from}, {&p.twiddles, twiddles}};
     if (is_first && t.window_slot >= 0)
       addresses.emplace_back(&p.window, Planner::in(t.window_slot));
     planner.launch(kernel_source({"index.h", "index.cu", "copy.h", "copy.cu", "fourier.h"}, body),
@@ -107,7 +108,7 @@ void plan_transform(Planner& planner, const Transform& t, const Buffer& y) {
   }
 }
 
-// Version 17 has the axis as an attribute, version 20 as an input.
+// The axis is an attribute in version 17, and an input from version 20 on.
 class Dft final : public Operation {
  public:
   explicit Dft(const NodeView& node)
@@ -116,7 +117,7 @@ class Dft final : public Operation {
         is_onesided_(node.get_int("onesided", 0) != 0) {}
 
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const int64_t parts = x.shape.empty() ? 0 : x.shape.back();
     if (x.rank() < 2 || parts < 1 || parts > 2 || (is_onesided_ && !is_inverse_ && parts == 2)) {
       throw sdk::Error(GANTRY_INVALID_ARGUMENT,
@@ -163,7 +164,7 @@ class Stft final : public Operation {
   explicit Stft(const NodeView& node) : is_onesided_(node.get_int("onesided", 1) != 0) {}
 
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const int64_t parts = x.rank() == 3 ? x.shape[2] : 1;
     if (x.rank() < 2 || x.rank() > 3 || parts < 1 || parts > 2 || (is_onesided_ && parts == 2)) {
       throw sdk::Error(GANTRY_INVALID_ARGUMENT,

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that read or write by number: Gather, GatherElements, GatherND, ReverseSequence,
-// ScatterElements, ScatterND. An index outside of its axis reads the nearest element and writes
-// nothing: a device cannot stop for it.
+// Operators that read or write by index: Gather, GatherElements, GatherND, ReverseSequence,
+// ScatterElements, ScatterND. An index out of range reads the nearest element and writes nothing: a
+// kernel cannot report an error.
 #include <algorithm>
 
-#include "../kernel_texts.h"
-#include "../kernels/copy.h"
-#include "operators.h"
+#include "compile/kernel_texts.h"
+#include "kernels/copy.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 namespace {
 
 using sdk::NodeView;
 
-std::string defines(bool is_small, const std::string& which, const InputFacts& indices,
+std::string defines(bool is_small, const std::string& which, const InputMetadata& indices,
                     size_t rank) {
   return std::string("\ntypedef ") + index_type(is_small) + " Index;\n#define " + which +
          "\n#define RANK " + std::to_string(std::max<size_t>(rank, 1)) + "\ntypedef " +
          type_name(indices.dtype) + " Number;\n";
 }
 
-// A thread for each word of `bytes` bytes that input 0 is gathered in.
+// Launches one thread per word of `bytes` bytes of the result.
 template <class Parameters>
 void launch_gather(Planner& planner, const std::string& which, const Parameters& parameters,
                    const Buffer& y, int64_t bytes, size_t rank = 1) {
@@ -35,7 +35,8 @@ void launch_gather(Planner& planner, const std::string& which, const Parameters&
                   {&parameters.indices, Planner::in(1)}});
 }
 
-// Bytes of the words that rows of `inner` elements are moved in, and how many of them make a row.
+// Size in bytes of the words by which rows of `inner` elements are copied, and their number per
+// row.
 int64_t widened_bytes(int64_t element_bytes, int64_t& inner) {
   while (element_bytes < 16 && inner > 0 && inner % 2 == 0) {
     inner /= 2;
@@ -51,8 +52,7 @@ void check_rank(size_t rank) {
   }
 }
 
-// A device reads the nearest element for an index that is outside; of an axis of none there is
-// none.
+// Out-of-range indices read the nearest element, which an empty axis does not have.
 void check_extent(int64_t extent, int64_t read) {
   if (extent > 0 || read == 0) return;
   throw sdk::Error(
@@ -64,8 +64,8 @@ class Gather final : public Operation {
  public:
   explicit Gather(const NodeView& node) : axis_(node.get_int("axis", 0)) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
-    const InputFacts& indices = planner.input(1);
+    const InputMetadata& x = planner.input(0);
+    const InputMetadata& indices = planner.input(1);
     const auto axis = static_cast<size_t>(checked_axis(axis_, x.rank(), "axis"));
     Extents shape(x.shape.begin(), x.shape.begin() + static_cast<int64_t>(axis));
     shape.insert(shape.end(), indices.shape.begin(), indices.shape.end());
@@ -87,8 +87,8 @@ class Gather final : public Operation {
   int64_t axis_;
 };
 
-// Where elements of the indices' shape lie in the data, but for the axis.
-GatherElementsParameters elements_of(const InputFacts& data, const InputFacts& indices,
+// Strides of the data along the axes of the indices, 0 along `axis`.
+GatherElementsParameters elements_of(const InputMetadata& data, const InputMetadata& indices,
                                      size_t axis) {
   check_rank(data.shape.size());
   if (indices.shape.size() != data.shape.size()) {
@@ -111,8 +111,8 @@ class GatherElements final : public Operation {
  public:
   explicit GatherElements(const NodeView& node) : axis_(node.get_int("axis", 0)) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
-    const InputFacts& indices = planner.input(1);
+    const InputMetadata& x = planner.input(0);
+    const InputMetadata& indices = planner.input(1);
     const auto axis = static_cast<size_t>(checked_axis(axis_, x.rank(), "axis"));
     const Buffer y = planner.output(0, x.dtype, indices.shape);
     const GatherElementsParameters parameters = elements_of(x, indices, axis);
@@ -124,8 +124,9 @@ class GatherElements final : public Operation {
   int64_t axis_;
 };
 
-// Tuples of numbers behind `batch` common axes.
-GatherNdParameters tuples_of(const InputFacts& data, const InputFacts& indices, size_t batch) {
+// Index tuples behind `batch` common axes.
+GatherNdParameters tuples_of(const InputMetadata& data, const InputMetadata& indices,
+                             size_t batch) {
   const auto depth = static_cast<size_t>(indices.shape.empty() ? 0 : indices.shape.back());
   if (indices.shape.size() <= batch || batch + depth > data.shape.size() || depth > MOST_AXES) {
     throw sdk::Error(GANTRY_INVALID_ARGUMENT, "indices of the shape " + text_of(indices.shape) +
@@ -150,8 +151,8 @@ class GatherND final : public Operation {
   explicit GatherND(const NodeView& node)
       : batch_(static_cast<size_t>(node.get_int("batch_dims", 0))) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
-    const InputFacts& indices = planner.input(1);
+    const InputMetadata& x = planner.input(0);
+    const InputMetadata& indices = planner.input(1);
     GatherNdParameters parameters = tuples_of(x, indices, batch_);
     Extents shape(indices.shape.begin(), indices.shape.end() - 1);
     shape.insert(shape.end(), x.shape.begin() + static_cast<int64_t>(batch_) + parameters.depth,
@@ -167,13 +168,13 @@ class GatherND final : public Operation {
   size_t batch_;
 };
 
-// The first elements of each sequence backwards; a length outside of the axis counts as its end.
+// Reverses the first elements of each sequence; a length beyond the axis means the whole axis.
 class ReverseSequence final : public Operation {
  public:
   explicit ReverseSequence(const NodeView& node)
       : is_time_first_(node.get_int("time_axis", 0) == 0) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     if (x.rank() < 2 || planner.shape(1) != Extents{x.shape[is_time_first_ ? 1 : 0]}) {
       throw sdk::Error(GANTRY_INVALID_ARGUMENT, "lengths of the shape " +
                                                     text_of(planner.shape(1)) +
@@ -196,7 +197,7 @@ class ReverseSequence final : public Operation {
   bool is_time_first_;
 };
 
-// The data, then the updates over them.
+// Copies the data, then writes the updates.
 class Scatter final : public Operation {
  public:
   explicit Scatter(const NodeView& node)
@@ -204,8 +205,8 @@ class Scatter final : public Operation {
         axis_(node.get_int("axis", 0)),
         reduction_(node.get_string("reduction", "none")) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
-    const InputFacts& indices = planner.input(1);
+    const InputMetadata& x = planner.input(0);
+    const InputMetadata& indices = planner.input(1);
     const Buffer y = planner.output(0, x.dtype, x.shape);
     planner.copy(y, Planner::in(0), static_cast<uint64_t>(x.element_count() * bytes_of(x.dtype)));
     if (is_by_tuples_) {
@@ -230,7 +231,7 @@ class Scatter final : public Operation {
   }
 
   [[nodiscard]] std::string source(int64_t count, const std::string& which,
-                                   const InputFacts& indices, const InputFacts& data) const {
+                                   const InputMetadata& indices, const InputMetadata& data) const {
     std::string text = defines(count < int64_t{1} << 31, which, indices, data.shape.size()) +
                        "typedef " + type_name(data.dtype) + " T;\n";
     if (reduction_ == "none") text += "#define PLAIN\n";

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators whose results depend on where an element stands: Range, ConstantOfShape, EyeLike,
-// Trilu, OneHot, CumSum, TopK.
-#include "../kernels/generate.h"
+// Operators whose results depend on element positions: Range, ConstantOfShape, EyeLike, Trilu,
+// OneHot, CumSum, TopK.
+#include "kernels/generate.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 
-#include "../kernel_texts.h"
-#include "operators.h"
+#include "compile/kernel_texts.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 namespace {
@@ -91,7 +91,7 @@ class Trilu final : public Operation {
  public:
   explicit Trilu(const NodeView& node) : is_upper_(node.get_int("upper", 1) != 0) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     if (x.rank() < 2) throw sdk::Error(GANTRY_INVALID_ARGUMENT, "the input is no matrix");
     GenerateParameters parameters = {};
     parameters.count = x.element_count();
@@ -112,7 +112,7 @@ class OneHot final : public Operation {
  public:
   explicit OneHot(const NodeView& node) : axis_(node.get_int("axis", -1)) {}
   void plan(Planner& planner) const override {
-    const InputFacts& indices = planner.input(0);
+    const InputMetadata& indices = planner.input(0);
     const uint32_t dtype = planner.input(2).dtype;
     const auto axis = static_cast<size_t>(checked_axis(axis_, indices.rank() + 1, "axis"));
     GenerateParameters parameters = {};
@@ -140,7 +140,7 @@ class Cumulative final : public Operation {
         is_exclusive_(node.get_int("exclusive", 0) != 0),
         is_reversed_(node.get_int("reverse", 0) != 0) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const auto axis =
         static_cast<size_t>(checked_axis(planner.host_integers(1).at(0), x.rank(), "axis"));
     GenerateParameters parameters = {};
@@ -151,7 +151,7 @@ class Cumulative final : public Operation {
     parameters.is_reversed = is_reversed_ ? 1 : 0;
     const Buffer y = planner.output(0, x.dtype, x.shape);
     const Addresses addresses = {{&parameters.result, y}, {&parameters.source, Planner::in(0)}};
-    // A thread for each line waits for memory at each element, which many lines make up for.
+    // One thread per line is latency-bound, so it takes many lines to be faster.
     if (parameters.axis < kLeastOfBlock || parameters.count >= kLinesOfThreads) {
       launch_generate(planner, is_sum_ ? "CUM_SUM" : "CUM_PROD", x.dtype, parameters,
                       parameters.count, addresses);
@@ -179,7 +179,7 @@ class TopK final : public Operation {
   explicit TopK(const NodeView& node)
       : axis_(node.get_int("axis", -1)), is_largest_(node.get_int("largest", 1) != 0) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const auto axis = static_cast<size_t>(checked_axis(axis_, x.rank(), "axis"));
     TopKParameters parameters = {};
     parameters.k = planner.host_integers(1).at(0);
@@ -201,8 +201,8 @@ class TopK final : public Operation {
                              planner.output(1, GANTRY_INT64, shape));
     }
     if (parameters.k == 0) return;
-    if (const int64_t size = size_of_room(parameters, computed_bytes(x.dtype)); size > 0) {
-      // Of a row that fits into it a thread reads all that it does at once.
+    if (const int64_t size = size_of_scratch(parameters, computed_bytes(x.dtype)); size > 0) {
+      // If a row fits, a thread loads all of its elements at once.
       const int64_t threads = size / (parameters.length <= size ? kItems : 2 * kItems);
       const std::string given = "#define SIZE " + std::to_string(size) + "\n#define ITEMS " +
                                 std::to_string(kItems) + "\n";
@@ -217,9 +217,9 @@ class TopK final : public Operation {
 
   static int64_t computed_bytes(uint32_t dtype) { return bytes_of(dtype) == 8 ? 8 : 4; }
 
-  // Elements that a block sorts at a time, with their numbers in 32 KiB of shared memory; 0: the
-  // first k leave no room for others there.
-  static int64_t size_of_room(const TopKParameters& p, int64_t bytes) {
+  // Elements that a block sorts at once, with their indices, in 32 KiB of shared memory; 0: the
+  // first k alone fill it.
+  static int64_t size_of_scratch(const TopKParameters& p, int64_t bytes) {
     const int64_t most = 16384 / bytes;
     if (p.length <= most)
       return std::max<int64_t>(128, int64_t(std::bit_ceil(static_cast<uint64_t>(p.length))));
@@ -227,10 +227,10 @@ class TopK final : public Operation {
   }
 
   void launch(Planner& planner, const TopKParameters& parameters, const Addresses& addresses,
-              int64_t threads, const char* place, const std::string& text) const {
+              int64_t threads, const char* position, const std::string& text) const {
     const uint32_t dtype = planner.input(0).dtype;
     const std::string body = "\ntypedef " + type_name(dtype) + " T;\ntypedef " +
-                             computed_name(dtype) + " C;\ntypedef " + place +
+                             computed_name(dtype) + " C;\ntypedef " + position +
                              " Place;\n#define IS_LARGEST " + (is_largest_ ? "1" : "0") + "\n" +
                              std::string(kernel_text("topk_order.cu")) + text;
     planner.launch(kernel_source({"generate.h"}, body),
@@ -254,7 +254,7 @@ constexpr sdk::DTypeSet kRanged =
 constexpr sdk::DTypeSet kSummed =
     sdk::kFloats | sdk::dtypes(GANTRY_INT32, GANTRY_INT64, GANTRY_UINT32, GANTRY_UINT64);
 
-// The type alone counts.
+// Only the type of the input is used.
 constexpr sdk::Marks kShapeOnly = [] {
   sdk::Marks marks;
   marks.shape_only_inputs = 1;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images seen through a grid of places: GridSample, AffineGrid.
-#include "../kernels/grid.h"
+// Sampling of images at the points of a grid: GridSample, AffineGrid.
+#include "kernels/grid.h"
 
 #include <algorithm>
 
-#include "../kernel_texts.h"
-#include "operators.h"
+#include "compile/kernel_texts.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 namespace {
 
 using sdk::NodeView;
 
-constexpr size_t kMostPlaces = 3;  // axes of a place
+constexpr size_t kMostPositions = 3;  // limit of spatial axes
 
 int taps_of(const std::string& mode) {
   if (mode == "nearest") return 1;
@@ -20,7 +20,7 @@ int taps_of(const std::string& mode) {
   return mode == "cubic" || mode == "bicubic" ? 4 : 0;
 }
 
-// By its number in the kernel's text; -1: there is none.
+// Index of the name in the kernel's enumeration; -1: unknown.
 int padding_of(const std::string& mode) {
   return mode == "zeros" ? 0 : mode == "border" ? 1 : mode == "reflection" ? 2 : -1;
 }
@@ -37,10 +37,10 @@ class GridSample final : public Operation {
         aligns_corners_(node.get_int("align_corners", 0) != 0) {}
 
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const Extents& grid = planner.shape(1);
     const size_t axes = x.shape.size() - 2;
-    if (x.rank() < 3 || axes > kMostPlaces || grid.size() != x.shape.size() ||
+    if (x.rank() < 3 || axes > kMostPositions || grid.size() != x.shape.size() ||
         grid[0] != x.shape[0] || grid.back() != static_cast<int64_t>(axes)) {
       throw sdk::Error(GANTRY_INVALID_ARGUMENT, "a grid of the shape " + text_of(grid) +
                                                     " does not fit data of " + text_of(x.shape) +
@@ -58,7 +58,7 @@ class GridSample final : public Operation {
     if (p.plane == 0)
       throw sdk::Error(GANTRY_INVALID_ARGUMENT, "the data have no elements to sample");
     const int64_t points = count_of(grid, 1, grid.size() - 1);
-    // What a point lies between is found once for several channels where there are threads enough.
+    // Interpolation weights are computed once for several channels if there are enough threads.
     p.each = std::clamp<int64_t>(results / (int64_t{kThreadsEach} * planner.multiprocessors), 1,
                                  std::min<int64_t>(p.channels, kMostChannels));
     const int64_t groups = (p.channels + p.each - 1) / p.each;
@@ -72,7 +72,7 @@ class GridSample final : public Operation {
   }
 
  private:
-  static constexpr int kThreadsEach = 2048;  // that a multiprocessor holds
+  static constexpr int kThreadsEach = 2048;  // resident threads per multiprocessor
   static constexpr int64_t kMostChannels = 8;
 
   [[nodiscard]] std::string body(const Planner& planner, int64_t count, size_t axes) const {
@@ -100,7 +100,7 @@ class AffineGrid final : public Operation {
       : aligns_corners_(node.get_int("align_corners", 0) != 0) {}
 
   void plan(Planner& planner) const override {
-    const InputFacts& matrices = planner.input(0);
+    const InputMetadata& matrices = planner.input(0);
     const Extents size = planner.host_integers(1);
     const auto axes = static_cast<int64_t>(size.size()) - 2;
     if ((axes != 2 && axes != 3) || matrices.shape != Extents{size[0], axes, axes + 1}) {
@@ -140,7 +140,7 @@ std::string is_sampled(const NodeView& node) {
   if (padding_of(padding) < 0) return "the padding mode " + padding + " is not known";
   if (!(sdk::dtype_bit(node.input(1).dtype()) & sdk::kFloats))
     return "the type of the grid is not known";
-  if (node.input(0).rank() > static_cast<int>(kMostPlaces) + 2)
+  if (node.input(0).rank() > static_cast<int>(kMostPositions) + 2)
     return "more than three sampled axes are not supported";
   return "";
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// GroupQueryAttention of com.microsoft: one kernel turns queries and keys and writes keys and
-// values into the cache, in the cache itself where the host grants it; then attention over the
-// cache.
+// GroupQueryAttention of com.microsoft: one kernel applies the rotary embedding and writes keys and
+// values into the cache, in place where the host grants it; then attention over the cache.
 #include <algorithm>
 
-#include "attention_call.h"
-#include "heads_move.h"
-#include "operators.h"
+#include "fuse/fusion.h"
+#include "operators/attention_call.h"
+#include "operators/heads_move.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 namespace {
@@ -31,21 +31,21 @@ enum Slot : int {
 
 class GroupAttention final : public Operation {
  public:
-  /// `knows_room`: the caches are as long as their pasts in every run, so that the number of all
-  /// keys may stay on the device. Else it is in host memory.
-  GroupAttention(const NodeView& node, bool knows_room)
-      : knows_room_(knows_room),
+  /// `has_fixed_capacity`: present and past have one length in every run, so the total sequence
+  /// length may stay on the device; false: it is in host memory.
+  GroupAttention(const NodeView& node, bool has_fixed_capacity)
+      : has_fixed_capacity_(has_fixed_capacity),
         heads_(node.get_int("num_heads", 0)),
         kv_heads_(node.get_int("kv_num_heads", 0)),
         window_(node.get_int("local_window_size", -1)),
         is_causal_(node.get_int("causal", 1) != 0),
-        is_turned_(node.get_int("do_rotary", 0) != 0),
+        is_rotated_(node.get_int("do_rotary", 0) != 0),
         is_interleaved_(node.get_int("rotary_interleaved", 0) != 0),
         scale_(node.get_float("scale", 0)),
         softcap_(node.get_float("softcap", 0)) {}
 
-  // Of the number of all keys plans depend on how long the caches become and on whether all keys
-  // are new; for many queries on itself, as it bounds the products.
+  // Of the total sequence length, a plan depends on the extent of the present and on whether all
+  // keys are new; for many queries on the number itself, which bounds the matmuls.
   void add_host_input(const gantry_tensor& tensor, int, const sdk::Call& call,
                       std::vector<int64_t>& key) const override {
     if (tensor.dtype != GANTRY_INT32 || tensor.size_bytes != sizeof(int32_t)) return;
@@ -57,60 +57,61 @@ class GroupAttention final : public Operation {
     const int64_t length = extent(kQuery, 1);
     key.push_back(std::max(extent(kPastKey, 2), total));
     key.push_back(total == length ? 1 : 0);
-    if (length >= kLeastQueriesOfProducts) key.push_back(total);
+    if (length >= kLeastQueriesForMatmuls) key.push_back(total);
   }
 
   void plan(Planner& planner) const override {
-    const InputFacts& given = planner.input(kQuery);
+    const InputMetadata& given = planner.input(kQuery);
     const uint32_t dtype = given.dtype;
-    PlacedHeads fresh[3];
+    HeadsBuffer fresh[3];
     find_heads(planner, fresh);
     const Heads& q = fresh[0].heads;
     check_heads(q, fresh[1].heads, fresh[2].heads);
     const Sizes sizes = sizes_of(planner, q, fresh[1].heads);
     const Buffer y = planner.output(0, dtype, {q.batch, q.length, q.heads * fresh[2].heads.width});
-    const PlacedHeads keys = cache(planner, fresh[1].heads, kPastKey, 1, sizes.capacity);
-    const PlacedHeads values = cache(planner, fresh[2].heads, kPastValue, 2, sizes.capacity);
+    const HeadsBuffer keys = cache(planner, fresh[1].heads, kPastKey, 1, sizes.capacity);
+    const HeadsBuffer values = cache(planner, fresh[2].heads, kPastValue, 2, sizes.capacity);
     if (q.batch * q.length == 0) return;
 
-    CachePlaces places = {};
-    places.is_prompt = sizes.is_prompt ? 1 : 0;
+    CachePositions positions = {};
+    positions.is_prompt = sizes.is_prompt ? 1 : 0;
     const Buffer total = Planner::in(kTotal);
     HeadsMove move(q.batch, q.length);
-    move.place(places, Planner::in(kLastKeys), knows_room_ ? &total : nullptr, sizes.capacity);
-    PlacedHeads queries = fresh[0];
-    if (is_turned_) {
-      plan_turn(planner, move, q);
+    move.position(positions, Planner::in(kLastKeys), has_fixed_capacity_ ? &total : nullptr,
+                  sizes.capacity);
+    HeadsBuffer queries = fresh[0];
+    if (is_rotated_) {
+      plan_transpose(planner, move, q);
       queries = {Heads::dense(q.batch, q.heads, q.length, q.width),
                  planner.scratch(static_cast<uint64_t>(count_of(q.shape()) * bytes_of(dtype)))};
       move.add(fresh[0], queries, {{}, true, false});
     }
-    move.add(fresh[1], keys, {{}, is_turned_, true});
+    move.add(fresh[1], keys, {{}, is_rotated_, true});
     move.add(fresh[2], values, {{}, false, true});
     move.plan(planner, dtype);
 
     AttentionParameters p = attention_of(queries.heads, keys.heads, values.heads, scale_);
     p.k_length = p.key_limit = static_cast<int>(sizes.most_keys);
-    p.places = places;
+    p.positions = positions;
     p.is_causal = is_causal_ ? 1 : 0;
-    // A window counts the query's own key.
+    // The window size includes the query's own key.
     if (window_ >= 0) p.left = static_cast<int>(std::min<int64_t>(window_, 1 << 30)) - 1;
     p.softcap = softcap_;
     AttentionCall call = {p, dtype, GANTRY_BOOL, MASK_KEEPS, queries.at, keys.at, values.at, y, {}};
     call.is_partly_filled = true;
-    call.more.emplace_back(reinterpret_cast<const void* const*>(&p.places.last_keys),
+    call.more.emplace_back(reinterpret_cast<const void* const*>(&p.positions.last_keys),
                            Planner::in(kLastKeys));
-    if (knows_room_)
-      call.more.emplace_back(reinterpret_cast<const void* const*>(&p.places.total), total);
+    if (has_fixed_capacity_)
+      call.more.emplace_back(reinterpret_cast<const void* const*>(&p.positions.total), total);
     if (planner.has_input(kBias)) call.add_to_scores(planner, kBias);
     plan_attention(planner, call);
   }
 
  private:
   struct Sizes {
-    int64_t capacity;   // of the caches
-    int64_t most_keys;  // that any row may have
-    bool is_prompt;     // if the number of all keys is known
+    int64_t capacity;   // extent of the caches
+    int64_t most_keys;  // limit over all batch rows
+    bool is_prompt;     // meaningful if the total sequence length is known
   };
 
   [[nodiscard]] Sizes sizes_of(const Planner& planner, const Heads& q, const Heads& k) const {
@@ -123,18 +124,18 @@ class GroupAttention final : public Operation {
                            " and " + text_of(planner.shape(kTotal)) + ", needs " +
                            std::to_string(q.batch) + " numbers of keys and one of all keys");
     }
-    if (knows_room_) return {past, past, false};
+    if (has_fixed_capacity_) return {past, past, false};
     const int64_t total = planner.host_integers(kTotal)[0];
     if (total < 0) {
       throw sdk::Error(GANTRY_INVALID_ARGUMENT,
                        "input 6 says " + std::to_string(total) + " keys, needs 0 or more");
     }
     const int64_t capacity = std::max(past, total);
-    // For a few queries the plan serves every number of keys.
-    return {capacity, q.length >= kLeastQueriesOfProducts ? total : capacity, total == q.length};
+    // For a few queries, the plan serves any number of keys.
+    return {capacity, q.length >= kLeastQueriesForMatmuls ? total : capacity, total == q.length};
   }
 
-  void find_heads(const Planner& planner, PlacedHeads (&fresh)[3]) const {
+  void find_heads(const Planner& planner, HeadsBuffer (&fresh)[3]) const {
     const Extents& shape = planner.shape(kQuery);
     const int64_t counts[] = {heads_, kv_heads_, kv_heads_};
     if (planner.has_input(kKey)) {
@@ -146,7 +147,7 @@ class GroupAttention final : public Operation {
       if (fresh[1].heads.length != fresh[0].heads.length) throw no_rows(kKey, planner.shape(kKey));
       return;
     }
-    // Queries, keys and values side by side.
+    // Packed queries, keys and values in one tensor.
     const int64_t all = heads_ + 2 * kv_heads_;
     if (shape.size() != 3 || shape[2] % all != 0) throw no_rows(kQuery, shape);
     const int64_t width = shape[2] / all;
@@ -166,8 +167,8 @@ class GroupAttention final : public Operation {
                 ", needs [batch, length, heads * width] with the queries' batch and length"};
   }
 
-  // The cache that comes out, with what the one that came in has.
-  static PlacedHeads cache(Planner& planner, const Heads& fresh, int past_slot, int present,
+  // The present, with the contents of the past.
+  static HeadsBuffer cache(Planner& planner, const Heads& fresh, int past_slot, int present,
                            int64_t capacity) {
     const uint32_t dtype = planner.input(kQuery).dtype;
     const Heads whole = Heads::dense(fresh.batch, fresh.heads, capacity, fresh.width);
@@ -186,7 +187,7 @@ class GroupAttention final : public Operation {
     return {whole, target};
   }
 
-  void plan_turn(const Planner& planner, HeadsMove& move, const Heads& q) const {
+  void plan_transpose(const Planner& planner, HeadsMove& move, const Heads& q) const {
     const Extents& cosines = planner.shape(kCosines);
     const bool has_angles = planner.has_input(kAngles);
     if (cosines.size() != 2 || cosines != planner.shape(kSines) || cosines[0] < 1 ||
@@ -198,28 +199,27 @@ class GroupAttention final : public Operation {
                            std::to_string(q.width) + " elements, or position_ids the tokens");
     }
     const Buffer angles = Planner::in(kAngles);
-    move.turn(Planner::in(kCosines), Planner::in(kSines), planner.input(kCosines).dtype, cosines[0],
-              cosines[1], is_interleaved_, has_angles ? &angles : nullptr);
+    move.rotate(Planner::in(kCosines), Planner::in(kSines), planner.input(kCosines).dtype,
+                cosines[0], cosines[1], is_interleaved_, has_angles ? &angles : nullptr);
   }
 
-  bool knows_room_;
+  bool has_fixed_capacity_;
   int64_t heads_;
   int64_t kv_heads_;
   int64_t window_;
   bool is_causal_;
-  bool is_turned_;
+  bool is_rotated_;
   bool is_interleaved_;
   float scale_;
   float softcap_;
 };
 
-// Whether the model says that present keys are as many as past ones: a cache of one length.
+// Whether past and present have the same extent, as far as the model says: a cache of fixed
+// capacity.
 bool has_one_length(const NodeView& node) {
   const sdk::ValueView past = node.input(kPastKey);
   const sdk::ValueView present = node.output(1);
-  if (past.rank() != 4 || present.rank() != 4) return false;
-  if (past.extent(2) >= 0 || present.extent(2) >= 0) return past.extent(2) == present.extent(2);
-  return !past.symbol(2).empty() && past.symbol(2) == present.symbol(2);
+  return past.rank() == 4 && present.rank() == 4 && has_equal_extent(past, present, 2);
 }
 
 std::string is_supported(const NodeView& node) {
@@ -265,8 +265,8 @@ std::unique_ptr<sdk::Kernel> make_group(const NodeView& node) {
                                          kKnowsRoom ? 0 : uint64_t{1} << kTotal);
 }
 
-// The number of all keys is read when a run is planned. Not a part of the signature: where it
-// changes a shape the run shows so.
+// The total sequence length is read when a run is planned. It is not part of the signature: if it
+// changes a shape, the output shows it.
 constexpr sdk::Marks reading_total() {
   sdk::Marks marks;
   marks.host_inputs = uint64_t{1} << kTotal;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kernel that brings heads of queries, keys and values to where attention reads them.
+// One kernel that prepares heads for attention: adds biases, applies rotary embeddings and writes
+// keys and values into a cache.
 #pragma once
 
 #include <utility>
 #include <vector>
 
-#include "../kernels/heads.h"
-#include "attention_heads.h"
+#include "kernels/heads.h"
+#include "operators/attention_heads.h"
 
 namespace gantry::cuda {
 
-/// Gathers what is moved, then launches it. One thread; pure but for the planner.
+/// Collects up to three moves and plans them as one launch. One thread.
 class HeadsMove {
  public:
   /// Tokens of each row of the batch.
@@ -18,24 +19,25 @@ class HeadsMove {
     parameters_.length = static_cast<int>(length);
   }
 
-  /// How what is moved is changed.
+  /// What a move does to its heads.
   struct Change {
     std::optional<Buffer> bias;  ///< [heads, width], added
-    bool is_turned = false;      ///< by the angles of `turn`
-    bool is_placed = false;      ///< the target is a cache, and tokens go to the places of `place`
+    bool is_rotated = false;     ///< by the angles given to rotate()
+    bool is_cached = false;      ///< the target is a cache; see place()
   };
-  /// At most three times, each with the length of the batch's tokens in `from`.
-  void add(const PlacedHeads& from, const PlacedHeads& to, const Change& change);
+  /// Adds a move. At most three, each with the batch's number of tokens in `from`.
+  void add(const HeadsBuffer& from, const HeadsBuffer& to, const Change& change);
 
-  /// Where tokens go; members that are null get the addresses. `capacity`: rows of the caches.
-  void place(const CachePlaces& places, const Buffer& last_keys, const Buffer* total,
-             int64_t capacity);
-  /// Cosines and sines are [rows, pairs] of `dtype`; `places`, [batch, length] of int64, or null:
-  /// where tokens go.
-  void turn(const Buffer& cosines, const Buffer& sines, uint32_t dtype, int64_t rows, int64_t pairs,
-            bool is_interleaved, const Buffer* places);
+  /// Positions of tokens in the caches; members that are null get the addresses. `capacity`: rows
+  /// of the caches.
+  void position(const CachePositions& positions, const Buffer& last_keys, const Buffer* total,
+                int64_t capacity);
+  /// Sets the rotary embedding. `cosines`, `sines`: [rows, pairs] of `dtype`. `places`: [batch,
+  /// length] of int64; null: the positions of the tokens.
+  void rotate(const Buffer& cosines, const Buffer& sines, uint32_t dtype, int64_t rows,
+              int64_t pairs, bool is_interleaved, const Buffer* positions);
 
-  /// Launches it for tensors of `dtype`; nothing if nothing was added.
+  /// Plans the launch for tensors of `dtype`; none if no move was added.
   void plan(Planner& planner, uint32_t dtype);
 
  private:

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // LinearAttention: all steps in one launch, with the state in registers.
-#include "../kernels/linear_attention.h"
+#include "kernels/linear_attention.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-#include "../kernel_texts.h"
-#include "operators.h"
+#include "compile/kernel_texts.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 namespace {
@@ -15,10 +15,9 @@ namespace {
 using sdk::NodeView;
 
 constexpr int64_t kLanes = 32;
-constexpr int64_t kMostRows = 32;   // of the state, that a thread keeps
-constexpr int64_t kMostKeys = 512;  // that so many rows of 16 warps make
-constexpr int64_t kMostShared =
-    8;  // queries of a head: their shares of shared memory come to 37 KiB
+constexpr int64_t kMostRows = 32;   // state rows per thread
+constexpr int64_t kMostKeys = 512;  // limit of the key width: the state rows of 16 warps
+constexpr int64_t kMostShared = 8;  // limit of queries per head: their shared memory is 37 KiB
 
 std::string define(const char* name, int64_t value) {
   return std::string("#define ") + name + " " + std::to_string(value) + "\n";
@@ -34,7 +33,7 @@ class LinearAttention final : public Operation {
         state_(node.output(1).dtype()) {}
 
   void plan(Planner& planner) const override {
-    const InputFacts& query = planner.input(0);
+    const InputMetadata& query = planner.input(0);
     LinearAttentionParameters p = parameters_of(planner);
     const uint32_t state = planner.has_input(3)         ? planner.input(3).dtype
                            : state_ == GANTRY_UNDEFINED ? query.dtype
@@ -70,7 +69,7 @@ class LinearAttention final : public Operation {
   [[nodiscard]] bool has_decay() const { return rule_ == "gated" || rule_ == "gated_delta"; }
   [[nodiscard]] bool has_beta() const { return rule_ == "delta" || rule_ == "gated_delta"; }
 
-  // All but the addresses. INVALID_ARGUMENT: the shapes do not fit.
+  // The parameters without addresses. INVALID_ARGUMENT: the shapes do not fit.
   [[nodiscard]] LinearAttentionParameters parameters_of(const Planner& planner) const {
     const Extents& query = planner.shape(0);
     const Extents& key = planner.shape(1);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // LRN.
-#include "../kernels/lrn.h"
+#include "kernels/lrn.h"
 
 #include <algorithm>
 
-#include "../kernel_texts.h"
-#include "operators.h"
+#include "compile/kernel_texts.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 namespace {
@@ -21,7 +21,7 @@ class Lrn final : public Operation {
         bias_(node.get_float("bias", 1)) {}
 
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     if (x.rank() < 2) throw sdk::Error(GANTRY_INVALID_ARGUMENT, "the input has no channels");
     const Buffer y = planner.output(0, x.dtype, x.shape);
     LrnParameters p = {};

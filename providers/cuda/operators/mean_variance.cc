@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // MeanVarianceNormalization: over any axes.
-#include "../kernels/mean_variance.h"
+#include "kernels/mean_variance.h"
 
 #include <algorithm>
 
-#include "../kernel_texts.h"
-#include "operators.h"
+#include "compile/kernel_texts.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 namespace {
 
 using sdk::NodeView;
 
-constexpr double kEpsilon = 1e-9;  // of the function that defines the operator
+constexpr double kEpsilon = 1e-9;  // as in the operator's function body
 
 class MeanVariance final : public Operation {
  public:
   explicit MeanVariance(const NodeView& node) : axes_(node.get_ints("axes", {0, 2, 3})) {}
 
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const Buffer y = planner.output(0, x.dtype, x.shape);
     std::vector<bool> is_reduced(x.shape.size(), false);
     for (const int64_t axis : axes_)
@@ -50,7 +50,7 @@ class MeanVariance final : public Operation {
   static void launch(Planner& planner, const MeanVarianceParameters& p, const Walk& rows,
                      const Walk& elements, const Buffer& y) {
     const uint32_t dtype = planner.input(0).dtype;
-    // Where elements of a row lie apart and rows side by side, several rows are a block's.
+    // If adjacent rows are contiguous and elements of a row are not, a block takes several rows.
     const bool is_across = rows.strides[0].back() == 1 && rows.extents.back() >= kColumns;
     const int64_t at_once = is_across ? kColumns : 1;
     const std::string body =
@@ -60,10 +60,11 @@ class MeanVariance final : public Operation {
         std::to_string(elements.rank()) + "\n" +
         (is_across ? "#define COLUMNS " + std::to_string(kColumns) + "\n" : "") +
         std::string(kernel_text("row_share.cu")) + std::string(kernel_text("mean_variance.cu"));
-    planner.launch(kernel_source({"index.h", "index.cu", "mean_variance.h", "block.cu"}, body),
-                   std::min<int64_t>((p.rows + at_once - 1) / at_once, int64_t{1} << 20),
-                   is_across ? threads_for_columns(p.length) : threads_for_row(p.length), p,
-                   {{&p.result, y}, {&p.source, Planner::in(0)}});
+    planner.launch(
+        kernel_source({"index.h", "index.cu", "mean_variance.h", "block_reduce.cu"}, body),
+        std::min<int64_t>((p.rows + at_once - 1) / at_once, int64_t{1} << 20),
+        is_across ? threads_for_columns(p.length) : threads_for_row(p.length), p,
+        {{&p.result, y}, {&p.source, Planner::in(0)}});
   }
 
   Extents axes_;

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "../copy_rows.h"
-#include "../kernel_texts.h"
-#include "../kernels/copy.h"
-#include "operators.h"
+#include "compile/kernel_texts.h"
+#include "kernels/copy.h"
+#include "operators/operators.h"
+#include "plan/copy_rows.h"
 
 namespace gantry::cuda {
 namespace {
@@ -22,7 +22,7 @@ class Transpose final : public Operation {
  public:
   explicit Transpose(const NodeView& node) : perm_(node.get_ints("perm")) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     Extents perm = perm_;
     if (perm.empty()) {
       perm.resize(x.shape.size());
@@ -56,7 +56,7 @@ class Slice final : public Operation {
         ends_(node.get_ints("ends")),
         axes_(node.get_ints("axes")) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const bool by_inputs = planner.has_input(1);
     const Extents starts = by_inputs ? planner.host_integers(1) : starts_;
     const Extents ends = by_inputs ? planner.host_integers(2) : ends_;
@@ -85,7 +85,7 @@ class Slice final : public Operation {
           step > 0 ? bound(ends.at(i), 0, extent) : bound(ends.at(i), -1, extent - 1);
       const int64_t length = step > 0 ? end - start : start - end;
       const int64_t size = std::abs(step);
-      // Of an empty axis nothing is left either way; its last element has no number to count from.
+      // An empty axis stays empty; negative starts cannot be resolved on it.
       shape[axis] = extent == 0 || length <= 0 ? 0 : (length - 1) / size + 1;
       first += start * strides[axis];
       strides[axis] *= step;
@@ -102,8 +102,8 @@ class Slice final : public Operation {
   Extents axes_;
 };
 
-// `size` of the elements along an axis, [outer, size, inner], from and to where they lie dense; of
-// the whole tensor the caller sets the pitch and the offset.
+// A copy of [outer, size, inner] between dense tensors. The caller sets pitch and offset on the
+// side of the whole tensor.
 RowsCopy part_of(const Extents& shape, size_t axis, int64_t size, uint32_t dtype) {
   const int64_t inner = count_of(shape, axis + 1, shape.size()) * bytes_of(dtype);
   RowsCopy part;
@@ -117,7 +117,7 @@ class Concat final : public Operation {
  public:
   explicit Concat(const NodeView& node) : axis_(node.get_int("axis", 0)) {}
   void plan(Planner& planner) const override {
-    const InputFacts& first = planner.input(0);
+    const InputMetadata& first = planner.input(0);
     const auto axis = static_cast<size_t>(checked_axis(axis_, first.rank(), "axis"));
     Extents shape = first.shape;
     shape[axis] = 0;
@@ -160,7 +160,7 @@ class Split final : public Operation {
         sizes_(node.get_ints("split")),
         outputs_(node.output_count()) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const auto axis = static_cast<size_t>(checked_axis(axis_, x.rank(), "axis"));
     Extents sizes = planner.has_input(1) ? planner.host_integers(1) : sizes_;
     if (sizes.empty()) {
@@ -201,7 +201,7 @@ class Expand final : public Operation {
  public:
   explicit Expand(const NodeView&) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const Extents shape = broadcast(x.shape, planner.host_integers(1));
     const Buffer y = planner.output(0, x.dtype, shape);
     plan_copy(planner, shape, bytes_of(x.dtype), y, dense_strides(shape), Planner::in(0),
@@ -209,12 +209,12 @@ class Expand final : public Operation {
   }
 };
 
-// As a copy of twice the axes: how often, then where.
+// A strided copy with two axes per axis: repetition, then position.
 class Tile final : public Operation {
  public:
   explicit Tile(const NodeView&) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const Extents repeats = planner.host_integers(1);
     if (repeats.size() != x.shape.size()) {
       throw sdk::Error(GANTRY_INVALID_ARGUMENT, "the repeats are " + text_of(repeats) +
@@ -235,7 +235,7 @@ class Tile final : public Operation {
   }
 };
 
-// As a transpose of six axes.
+// A transpose of six axes.
 class Blocks final : public Operation {
  public:
   explicit Blocks(const NodeView& node)
@@ -243,11 +243,11 @@ class Blocks final : public Operation {
         is_to_depth_(node.op_type() == "SpaceToDepth"),
         is_columns_first_(node.get_string("mode", "DCR") == "CRD") {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     if (x.rank() != 4 || block_ < 1)
       throw sdk::Error(GANTRY_INVALID_ARGUMENT, "the shape " + text_of(x.shape) + " has no blocks");
     const int64_t n = x.shape[0], c = x.shape[1], h = x.shape[2], w = x.shape[3], b = block_;
-    Extents seen;   // the input with its blocks as axes
+    Extents seen;   // the input's shape with the block as axes of its own
     Extents order;  // of those axes in the result
     Extents shape;
     if (is_to_depth_) {

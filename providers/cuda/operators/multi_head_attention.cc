@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// MultiHeadAttention and Attention of com.microsoft. The second makes queries, keys and values by
-// one product first; from there on they are one.
+// MultiHeadAttention and Attention of com.microsoft. Attention first computes queries, keys and
+// values by one matmul; the rest is shared.
 #include <algorithm>
 
-#include "attention_call.h"
-#include "heads_move.h"
-#include "operators.h"
-#include "rows_product.h"
+#include "fuse/fusion.h"
+#include "operators/attention_call.h"
+#include "operators/heads_move.h"
+#include "operators/operators.h"
+#include "operators/rows_matmul.h"
 
 namespace gantry::cuda {
 namespace {
 
 using sdk::NodeView;
 
-// Attributes of both.
+// Attributes of both operators.
 struct Manner {
   explicit Manner(const NodeView& node)
       : heads(node.get_int("num_heads", 0)),
@@ -24,20 +25,20 @@ struct Manner {
   int64_t heads;
   bool is_causal;
   float scale;
-  float filter;  // what masked scores get
+  float filter;  // value of masked scores (mask_filter_value)
 };
 
-// What attention works on: heads where they lie, the past and present of keys and values, and the
-// slots of what bears on scores.
+// Operands of attention: strides of the heads, past and present of keys and values, and slots of
+// masks and biases.
 struct Work {
-  PlacedHeads fresh[3];
-  JoinedHeads joined[2];
+  HeadsBuffer fresh[3];
+  ConcatenatedHeads concatenated[2];
   Buffer result;
   int mask_slot;
   int added_slot;
 };
 
-// [batch] numbers of keys, [batch, keys] or [batch, queries, keys] of what is seen.
+// A mask: key counts [batch], or visibility [batch, keys] or [batch, queries, keys].
 void add_mask(const Planner& planner, const Work& work, float filter, AttentionCall& call) {
   if (!planner.has_input(work.mask_slot)) return;
   AttentionParameters& p = call.parameters;
@@ -61,21 +62,22 @@ void add_mask(const Planner& planner, const Work& work, float filter, AttentionC
 
 void plan_heads(Planner& planner, uint32_t dtype, const Manner& manner, const Work& work) {
   const Heads& q = work.fresh[0].heads;
-  const JoinedHeads& keys = work.joined[0];
-  const JoinedHeads& values = work.joined[1];
+  const ConcatenatedHeads& keys = work.concatenated[0];
+  const ConcatenatedHeads& values = work.concatenated[1];
   const int64_t past = keys.past ? keys.past->heads.length : 0;
   const bool is_apart =
-      past > 0 && !keys.present && !values.present && q.length < kLeastQueriesOfProducts;
-  const PlacedHeads k = is_apart ? work.fresh[1] : plan_joined(planner, dtype, work.fresh[1], keys);
-  const PlacedHeads v =
-      is_apart ? work.fresh[2] : plan_joined(planner, dtype, work.fresh[2], values);
+      past > 0 && !keys.present && !values.present && q.length < kLeastQueriesForMatmuls;
+  const HeadsBuffer k =
+      is_apart ? work.fresh[1] : plan_concatenation(planner, dtype, work.fresh[1], keys);
+  const HeadsBuffer v =
+      is_apart ? work.fresh[2] : plan_concatenation(planner, dtype, work.fresh[2], values);
   if (q.batch * q.heads * q.length * v.heads.width == 0) return;
   AttentionParameters p = attention_of(q, k.heads, v.heads, manner.scale);
   AttentionCall call = {p,    dtype, GANTRY_BOOL, MASK_KEEPS, work.fresh[0].at,
                         k.at, v.at,  work.result, {}};
   if (is_apart) call.read_past(*keys.past, *values.past);
-  // The queries are the last of the keys.
-  p.places.past = p.k_length - p.q_length;
+  // Causal: the queries are at the positions of the last keys.
+  p.positions.past = p.k_length - p.q_length;
   p.is_causal = manner.is_causal ? 1 : 0;
   add_mask(planner, work, manner.filter, call);
   if (planner.has_input(work.added_slot)) call.add_to_scores(planner, work.added_slot);
@@ -110,14 +112,15 @@ class MultiHead final : public Operation {
     work.result =
         planner.output(0, dtype, {q.batch, q.length, q.heads * work.fresh[2].heads.width});
     for (int i = 0; i < 2; ++i) {
-      work.joined[i] = joined_heads(planner, dtype, work.fresh[1 + i].heads, kPastKey + i, 1 + i);
+      work.concatenated[i] =
+          concatenated_heads(planner, dtype, work.fresh[1 + i].heads, kPastKey + i, 1 + i);
     }
     if (planner.has_input(kBias)) add_bias(planner, dtype, work.fresh);
     plan_heads(planner, dtype, manner_, work);
   }
 
  private:
-  void find_heads(const Planner& planner, PlacedHeads (&fresh)[3]) const {
+  void find_heads(const Planner& planner, HeadsBuffer (&fresh)[3]) const {
     const Extents& query = planner.shape(kQuery);
     const int64_t bytes = bytes_of(planner.input(kQuery).dtype);
     if (query.size() == 5) return find_packed(query, kQuery, 3, bytes, fresh);
@@ -133,10 +136,9 @@ class MultiHead final : public Operation {
       fresh[slot] = {heads_of(planner.shape(slot), manner_.heads, slot), Planner::in(slot)};
   }
 
-  // [batch, length, heads, count, width]: one behind the other for each head, the last of the
-  // three.
+  // Packed [batch, length, heads, count, width]: the tensors of each head are adjacent.
   void find_packed(const Extents& shape, int slot, int count, int64_t bytes,
-                   PlacedHeads (&fresh)[3]) const {
+                   HeadsBuffer (&fresh)[3]) const {
     if (shape[2] != manner_.heads || shape[3] != count) {
       throw sdk::Error(GANTRY_INVALID_ARGUMENT,
                        "input " + std::to_string(slot) + " has the shape " + text_of(shape) +
@@ -151,10 +153,10 @@ class MultiHead final : public Operation {
     }
   }
 
-  // Queries, keys and values with their biases, by head.
-  static void add_bias(Planner& planner, uint32_t dtype, PlacedHeads (&fresh)[3]) {
+  // Queries, keys and values with their biases, per head.
+  static void add_bias(Planner& planner, uint32_t dtype, HeadsBuffer (&fresh)[3]) {
     int64_t count = 0;
-    for (const PlacedHeads& one : fresh) count += one.heads.heads * one.heads.width;
+    for (const HeadsBuffer& one : fresh) count += one.heads.heads * one.heads.width;
     if (planner.input(kBias).element_count() != count) {
       throw sdk::Error(GANTRY_INVALID_ARGUMENT, "input 3 has the shape " +
                                                     text_of(planner.shape(kBias)) + ", needs [" +
@@ -167,7 +169,7 @@ class MultiHead final : public Operation {
     for (int i = 0; i < 3; ++i) {
       const Heads& heads = fresh[i].heads;
       const auto bytes = static_cast<uint64_t>(count_of(heads.shape()) * bytes_of(dtype));
-      const PlacedHeads made = {Heads::dense(heads.batch, heads.heads, heads.length, heads.width),
+      const HeadsBuffer made = {Heads::dense(heads.batch, heads.heads, heads.length, heads.width),
                                 planner.scratch(bytes)};
       const Buffer bias = Planner::in(kBias).at(static_cast<uint64_t>(before * bytes_of(dtype)));
       (i == 0 || is_one ? of_queries : of_keys).add(fresh[i], made, {bias, false, false});
@@ -189,12 +191,12 @@ class JointAttention final : public Operation {
       : manner_(node), sizes_(node.get_ints("qkv_hidden_sizes")) {}
 
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(kInput);
+    const InputMetadata& x = planner.input(kInput);
     const Extents& weights = planner.shape(kWeights);
     Extents sizes = sizes_;
     if (sizes.empty() && weights.size() == 2) sizes.assign(3, weights[1] / 3);
     check(planner, sizes);
-    const Buffer products = planner.scratch(
+    const Buffer projections = planner.scratch(
         static_cast<uint64_t>(x.shape[0] * x.shape[1] * weights[1] * bytes_of(x.dtype)));
     Work work;
     work.mask_slot = kMask;
@@ -203,18 +205,18 @@ class JointAttention final : public Operation {
     for (size_t i = 0; i < 3; ++i) {
       work.fresh[i] = {Heads::side_by_side(x.shape[0], manner_.heads, x.shape[1],
                                            sizes[i] / manner_.heads, weights[1]),
-                       products.at(static_cast<uint64_t>(before * bytes_of(x.dtype)))};
+                       projections.at(static_cast<uint64_t>(before * bytes_of(x.dtype)))};
       before += sizes[i];
     }
     const Heads& q = work.fresh[0].heads;
     check_heads(q, work.fresh[1].heads, work.fresh[2].heads);
     work.result = planner.output(0, x.dtype, {q.batch, q.length, sizes[2]});
-    join(planner, x.dtype, work);
+    bind_past_and_present(planner, x.dtype, work);
     if (q.batch * q.length == 0) return;
     const Buffer bias = Planner::in(kBias);
-    plan_rows_product(planner, {x.dtype, q.batch * q.length, weights[1], x.shape[2], false},
-                      Planner::in(kInput), Planner::in(kWeights),
-                      planner.has_input(kBias) ? &bias : nullptr, products);
+    plan_rows_matmul(planner, {x.dtype, q.batch * q.length, weights[1], x.shape[2], false},
+                     Planner::in(kInput), Planner::in(kWeights),
+                     planner.has_input(kBias) ? &bias : nullptr, projections);
     plan_heads(planner, x.dtype, manner_, work);
   }
 
@@ -234,9 +236,8 @@ class JointAttention final : public Operation {
                                                   std::to_string(manner_.heads) + " heads");
   }
 
-  // Keys and values of a past or a present are the halves of one tensor, [2, batch, heads,
-  // positions, width].
-  static void join(Planner& planner, uint32_t dtype, Work& work) {
+  // Past and present are one tensor each, [2 (keys, values), batch, heads, positions, width].
+  static void bind_past_and_present(Planner& planner, uint32_t dtype, Work& work) {
     const bool has_past = planner.has_input(kPast);
     const bool wants_present = planner.wants(1);
     if (!has_past && !wants_present) return;
@@ -261,8 +262,8 @@ class JointAttention final : public Operation {
       const auto offset = [&](const Extents& shape) {
         return static_cast<uint64_t>(i * count_of(shape) * bytes_of(dtype));
       };
-      if (has_past) work.joined[i].past = {old, Planner::in(kPast).at(offset(old.shape()))};
-      if (wants_present) work.joined[i].present = present.at(offset(whole));
+      if (has_past) work.concatenated[i].past = {old, Planner::in(kPast).at(offset(old.shape()))};
+      if (wants_present) work.concatenated[i].present = present.at(offset(whole));
     }
   }
 
@@ -270,18 +271,16 @@ class JointAttention final : public Operation {
   Extents sizes_;
 };
 
-// Conditions of both: `mask`, `added`: slots.
+// Refusals of both operators. `mask`, `added`: slots.
 std::string is_known(const NodeView& node, int mask, int added) {
   if (node.get_int("num_heads", 0) < 1) return "the number of heads is not given";
   const sdk::ValueView masked = node.input(mask);
   if (masked.present()) {
     if (masked.dtype() != GANTRY_INT32) return "the mask is not of int32";
     if (masked.rank() < 1 || masked.rank() > 3) return "a mask of this rank is not supported";
-    // One number for each row; the forms of more have offsets in them.
+    // Key counts [batch]; the longer forms of 1-D masks contain offsets.
     const sdk::ValueView rows = node.input(0);
-    if (masked.rank() == 1 && (rows.rank() < 1 || masked.extent(0) != rows.extent(0) ||
-                               (masked.extent(0) < 0 &&
-                                (masked.symbol(0).empty() || masked.symbol(0) != rows.symbol(0)))))
+    if (masked.rank() == 1 && (rows.rank() < 1 || !has_equal_extent(masked, rows, 0)))
       return "a mask with the ends and the beginnings of keys is not supported";
   }
   if (node.input(added).present() && node.input(added).dtype() != node.input(0).dtype())
@@ -289,7 +288,7 @@ std::string is_known(const NodeView& node, int mask, int added) {
   return "";
 }
 
-// Heads that are `width` wide together.
+// Refuses heads that are too wide. `width`: of all heads together.
 std::string is_narrow(const NodeView& node, int64_t width) {
   return width > node.get_int("num_heads", 0) * kMostWidth
              ? "heads of more than " + std::to_string(kMostWidth) + " elements are not supported"
@@ -315,7 +314,7 @@ std::string is_multi_head(const NodeView& node) {
   return reason.empty() && query.rank() == 3 ? is_narrow(node, query.extent(2)) : reason;
 }
 
-std::string is_joint(const NodeView& node) {
+std::string joint_attention_refusal(const NodeView& node) {
   if (node.input(JointAttention::kPastLength).present())
     return "a past in a longer buffer is not supported";
   if (node.get_int("do_rotary", 0) != 0) return "a rotation of heads is not supported";
@@ -339,7 +338,14 @@ constexpr sdk::KernelRow kRows[] = {
      {},
      is_multi_head,
      "com.microsoft"},
-    {"Attention", 1, sdk::kLatest, kTypes, make<JointAttention>, {}, is_joint, "com.microsoft"},
+    {"Attention",
+     1,
+     sdk::kLatest,
+     kTypes,
+     make<JointAttention>,
+     {},
+     joint_attention_refusal,
+     "com.microsoft"},
 };
 
 }  // namespace

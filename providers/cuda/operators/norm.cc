@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalisations of dense rows: LayerNormalization, RMSNormalization, and com.microsoft's with a
+// Normalisation of dense rows: LayerNormalization, RMSNormalization, and com.microsoft's with a
 // skip connection.
 #include <algorithm>
 #include <bit>
 
-#include "../kernel_texts.h"
-#include "norm_rows.h"
+#include "compile/kernel_texts.h"
+#include "operators/norm_rows.h"
 
 namespace gantry::cuda {
 namespace {
@@ -14,24 +14,26 @@ using sdk::NodeView;
 using Addresses = std::vector<std::pair<const void* const*, Buffer>>;
 
 constexpr int64_t kWarp = 32;
-constexpr int64_t kThreadsOfShortRows = 4 * kWarp;  // of which several are a block's
+constexpr int64_t kThreadsOfShortRows =
+    4 * kWarp;  // threads of short rows, of which a block takes several
 constexpr int64_t kMostThreadsOfRow = 512;
-constexpr int64_t kMostPacks = 8;  // of a thread, in registers
+constexpr int64_t kMostPacks = 8;  // packs per thread, in registers
 
-// Of the kernels for rows of any length.
+// Limits of the kernels for rows of any length.
 constexpr int64_t kThreadsOfShare = 256;
 constexpr int64_t kLeastPacksOfShare = 4 * kThreadsOfShare;
-constexpr int64_t kMostShares = 64;  // each block reads what all have found
+constexpr int64_t kMostShares =
+    64;  // limit of blocks per row: each block reads the partial results of all
 
-// Blocks for a row: more than one where there are fewer rows than multiprocessors, as long as each
-// has enough to do. `packs`: vectors of a row.
+// Blocks per row: several if there are fewer rows than multiprocessors and each block has enough
+// work. `packs`: vectors of a row.
 int64_t shares_of(const Planner& planner, int64_t rows, int64_t packs) {
   if (rows == 0 || 2 * rows > planner.multiprocessors) return 1;
   const int64_t wanted = 2 * planner.multiprocessors / rows;
   return std::clamp<int64_t>(std::min(wanted, packs / kLeastPacksOfShare), 1, kMostShares);
 }
 
-// Elements that are read at a time: 16 bytes, or fewer of a length that is no multiple.
+// Elements per vector access: 16 bytes, halved until the length is a multiple.
 int64_t vector_of(int64_t length, uint32_t dtype) {
   int64_t vector = 16 / bytes_of(dtype);
   while (length % vector != 0) vector /= 2;
@@ -42,21 +44,21 @@ std::string define(const char* name, int64_t value) {
   return std::string("#define ") + name + " " + std::to_string(value) + "\n";
 }
 
-// The kernel for rows that are whole words and that a block holds in registers; false, and nothing
-// is planned: they are others.
+// Plans the kernel for rows that a block holds in registers. False, and nothing is planned: rows
+// are too long or not whole words.
 bool launch_wide(Planner& planner, const NormParameters& parameters, const Addresses& addresses,
                  const NormTypes& types, const std::string& body) {
   const int64_t vector = 16 / bytes_of(types.tensor);
   const int64_t packs = parameters.length / vector;
-  // Short rows have a part of a warp each.
+  // Short rows get a part of a warp each.
   const int64_t lanes =
       packs > kWarp ? 0 : static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(packs)));
-  const int64_t team =
+  const int64_t lanes_of_row =
       lanes > 0 ? lanes : std::min((packs + kWarp - 1) / kWarp * kWarp, kMostThreadsOfRow);
-  const int64_t threads = lanes > 0 ? kThreadsOfShortRows : team;
-  const int64_t at_once = threads / team;
+  const int64_t threads = lanes > 0 ? kThreadsOfShortRows : lanes_of_row;
+  const int64_t at_once = threads / lanes_of_row;
   const bool is_by_run = parameters.groups != 1 || parameters.run.divisor != 1;
-  if (parameters.length % vector != 0 || packs > team * kMostPacks ||
+  if (parameters.length % vector != 0 || packs > lanes_of_row * kMostPacks ||
       (is_by_run && parameters.run.divisor % vector != 0))
     return false;
   const auto has = [&](const void* const* member) {
@@ -65,12 +67,13 @@ bool launch_wide(Planner& planner, const NormParameters& parameters, const Addre
   };
   planner.launch(
       kernel_source(
-          {"index.h", "index.cu", "rows.h", "block.cu"},
-          body + define("VECTOR", vector) + define("PACKS", (packs + team - 1) / team) +
+          {"index.h", "index.cu", "rows.h", "block_reduce.cu"},
+          body + define("VECTOR", vector) +
+              define("PACKS", (packs + lanes_of_row - 1) / lanes_of_row) +
               (lanes > 0 ? define("LANES", lanes) : "") + (is_by_run ? "#define BY_RUN\n" : "") +
               define("HAS_SKIP", has(&parameters.skip) ? 1 : 0) +
               define("HAS_BIAS", has(&parameters.bias) ? 1 : 0) +
-              std::string(kernel_text("row_team.cu")) + std::string(kernel_text("norm_wide.cu"))),
+              std::string(kernel_text("row_lanes.cu")) + std::string(kernel_text("norm_wide.cu"))),
       std::min<int64_t>((parameters.rows + at_once - 1) / at_once, int64_t{1} << 20),
       static_cast<int>(threads), parameters, addresses);
   return true;
@@ -83,7 +86,7 @@ class LayerNorm final : public Operation {
         axis_(node.get_int("axis", -1)),
         epsilon_(node.get_float("epsilon", 1e-5F)) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const auto axis = static_cast<size_t>(checked_axis(axis_, x.rank(), "axis"));
     NormParameters parameters = {};
     parameters.rows = count_of(x.shape, 0, axis);
@@ -104,7 +107,7 @@ class LayerNorm final : public Operation {
     }
     Extents reduced = x.shape;
     std::fill(reduced.begin() + static_cast<int64_t>(axis), reduced.end(), 1);
-    // The mean of 16-bit floats is told in 32 bits.
+    // The mean of 16-bit floats is an f32 output.
     const uint32_t mean = x.dtype == GANTRY_DOUBLE ? GANTRY_DOUBLE : GANTRY_FLOAT;
     if (is_centered_ && planner.wants(1))
       addresses.emplace_back(&parameters.mean, planner.output(1, mean, reduced));
@@ -128,7 +131,7 @@ class SkipNorm final : public Operation {
       : is_centered_(node.op_type() == "SkipLayerNormalization"),
         epsilon_(node.get_float("epsilon", 1e-12F)) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     NormParameters parameters = {};
     parameters.length = x.shape.back();
     parameters.rows = count_of(x.shape, 0, x.shape.size() - 1);
@@ -203,7 +206,7 @@ void launch_norm(Planner& planner, NormParameters& parameters, const Addresses& 
           define("VECTOR", vector);
   Addresses all = addresses;
   const auto launch = [&](const std::string& which, int threads) {
-    planner.launch(kernel_source({"index.h", "index.cu", "rows.h", "block.cu"},
+    planner.launch(kernel_source({"index.h", "index.cu", "rows.h", "block_reduce.cu"},
                                  body + which + std::string(kernel_text("moments.cu")) +
                                      std::string(kernel_text("norm.cu"))),
                    std::min<int64_t>(parameters.rows * parameters.shares, int64_t{1} << 20),

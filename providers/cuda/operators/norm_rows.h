@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalisation of dense rows, inside of an operator's plan.
+// Normalisation of dense rows as a step of other operators.
 #pragma once
 
 #include <utility>
 #include <vector>
 
-#include "../kernels/rows.h"
-#include "operators.h"
+#include "kernels/rows.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 
-/// What the kernel's text is made with.
+/// Element types of the kernel.
 struct NormTypes {
   uint32_t tensor;
   uint32_t scale;
@@ -18,8 +18,7 @@ struct NormTypes {
   bool is_centered;
 };
 
-/// Plans the kernels. `parameters` are complete but for the shares, and `addresses` are of their
-/// members.
+/// Plans the launches. `parameters`: complete but for `shares`; `addresses`: of their members.
 void launch_norm(Planner& planner, NormParameters& parameters,
                  const std::vector<std::pair<const void* const*, Buffer>>& addresses,
                  const NormTypes& types);

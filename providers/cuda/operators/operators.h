@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of the operators' families; ../all_kernels.cc lists them.
+// Kernel tables, one for each family of operators, and fusion rows; all_kernels.cc lists them.
 #pragma once
 
+#include <gantry/sdk/fusion.h>
 #include <gantry/sdk/rows.h>
 
-#include "../movement.h"
-#include "../operation.h"
-#include "../types.h"
+#include "plan/movement.h"
+#include "plan/operation.h"
+#include "plan/types.h"
 
 namespace gantry::cuda {
 
@@ -20,10 +21,10 @@ sdk::KernelTable norm_kernels();
 sdk::KernelTable channel_norm_kernels();
 sdk::KernelTable dynamic_quantize_kernels();
 sdk::KernelTable generate_kernels();
-sdk::KernelTable product_kernels();
-sdk::KernelTable block_product_kernels();
-sdk::KernelTable byte_conv_kernels();
-sdk::KernelTable byte_product_kernels();
+sdk::KernelTable matmul_kernels();
+sdk::KernelTable nbits_matmul_kernels();
+sdk::KernelTable int8_conv_kernels();
+sdk::KernelTable int8_matmul_kernels();
 sdk::KernelTable cache_kernels();
 sdk::KernelTable conv_kernels();
 sdk::KernelTable window_kernels();
@@ -47,5 +48,16 @@ sdk::KernelTable fourier_kernels();
 sdk::KernelTable filter_kernels();
 sdk::KernelTable causal_conv_kernels();
 sdk::KernelTable linear_attention_kernels();
+
+sdk::FusionRow int8_matmul_row();
+sdk::FusionRow int8_conv_row();
+sdk::FusionRow conv_row();
+sdk::FusionRow window_pool_row();
+sdk::FusionRow global_pool_row();
+sdk::FusionRow channel_norm_row();
+sdk::FusionRow matmul_group_row();
+sdk::FusionRow nbits_matmul_group_row();
+sdk::FusionRow matmul_row();
+sdk::FusionRow nbits_matmul_row();
 
 }  // namespace gantry::cuda

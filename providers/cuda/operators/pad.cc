@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that add elements at the ends of axes, or take them away: Pad, CenterCropPad.
+// Pad and CenterCropPad: add or remove elements at the ends of axes.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 
-#include "../kernel_texts.h"
-#include "../kernels/copy.h"
-#include "operators.h"
+#include "compile/kernel_texts.h"
+#include "kernels/copy.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 namespace {
@@ -17,14 +17,14 @@ uint64_t offset_bytes(int64_t elements, uint32_t dtype) {
   return static_cast<uint64_t>(elements * bytes_of(dtype));
 }
 
-// The input from `begins` on in a result of `shape` (before its beginning where they are negative),
-// which is `bits` elsewhere.
+// Writes the input at offset `begins` into a result of `shape`, and `bits` elsewhere. Negative
+// offsets crop.
 void plan_constant(Planner& planner, const Extents& begins, const Extents& shape, uint64_t bits,
                    const Buffer& y) {
-  const InputFacts& x = planner.input(0);
+  const InputMetadata& x = planner.input(0);
   const Extents from = dense_strides(x.shape);
   const Extents to = dense_strides(shape);
-  Extents part = x.shape;  // of the input that is left
+  Extents part = x.shape;  // shape of the input after cropping
   int64_t source = 0;
   int64_t target = 0;
   for (size_t axis = 0; axis < shape.size(); ++axis) {
@@ -44,7 +44,7 @@ class Pad final : public Operation {
  public:
   explicit Pad(const NodeView& node) : mode_(node.get_string("mode", "constant")) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const auto rank = x.shape.size();
     const Extents pads = planner.host_integers(1);
     Extents begins(rank, 0);
@@ -75,7 +75,7 @@ class Pad final : public Operation {
   }
 
  private:
-  void plan_mirrored(Planner& planner, const InputFacts& x, const Extents& begins,
+  void plan_mirrored(Planner& planner, const InputMetadata& x, const Extents& begins,
                      const Extents& shape, const Buffer& y) const {
     if (shape.size() > MOST_AXES || shape.empty())
       throw sdk::Error(GANTRY_UNSUPPORTED, "padding of the shape " + text_of(x.shape));
@@ -104,7 +104,7 @@ class CenterCropPad final : public Operation {
   explicit CenterCropPad(const NodeView& node)
       : is_of_all_(!node.has("axes")), axes_(node.get_ints("axes")) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const Extents wanted = planner.host_integers(1);
     Extents axes = axes_;
     if (is_of_all_) {
@@ -123,7 +123,7 @@ class CenterCropPad final : public Operation {
         throw sdk::Error(GANTRY_INVALID_ARGUMENT,
                          "an extent of " + std::to_string(wanted[i]) + " is asked for");
       }
-      // Of an odd difference the larger part is at the end.
+      // The larger part of an odd difference is at the end.
       begins[axis] = (wanted[i] - x.shape[axis]) / 2;
       shape[axis] = wanted[i];
     }
@@ -145,7 +145,7 @@ std::string is_known_mode(const NodeView& node) {
 }
 
 constexpr sdk::KernelRow kRows[] = {
-    // Elements of 16 bytes have no word that they are filled by.
+    // There is no fill word for elements of 16 bytes.
     {"CenterCropPad", 18, sdk::kLatest, sdk::kFixedSize & ~sdk::kComplex, make<CenterCropPad, 2>,
      host_marks(2)},
     {"Pad", 11, sdk::kLatest, sdk::kFixedSize & ~sdk::kComplex, make<Pad, 14>, host_marks(14),

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random tensors: RandomNormal, RandomUniform and their Like forms, Bernoulli, Multinomial,
-// Dropout. Element i depends on the key, the run and i alone. With a seed every run gives the same
-// numbers; without one the number of the run is counted in the device's memory, so that a captured
-// graph counts too.
-#include "../kernels/random.h"
+// Dropout. Element i depends only on the key, the run counter and i. With a seed every run gives
+// the same numbers. Without one the runs are counted in device memory, so that launches of a
+// captured graph count too.
+#include "kernels/random.h"
+
+#include <gantry/sdk/mutex.h>
 
 #include <atomic>
 #include <bit>
 #include <cstring>
-#include <mutex>
 #include <random>
 
-#include "../kernel_texts.h"
-#include "operators.h"
+#include "compile/kernel_texts.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 namespace {
@@ -25,7 +26,7 @@ uint64_t random_key() {
   return (static_cast<uint64_t>(device()) << 32) | device();
 }
 
-// Where a node's random numbers come from. Any thread.
+// The random key of a node. Any thread.
 class Chance {
  public:
   explicit Chance(const NodeView& node)
@@ -36,15 +37,15 @@ class Chance {
   void add(Planner& planner, RandomParameters& parameters, Addresses& addresses) const {
     parameters.key = key_;
     if (has_seed_) return;
-    RunNumberParameters count = {};
-    // Plans that fill the counter at the same time differ by this.
+    RunCounterParameters count = {};
+    // Distinguishes plans that initialise the counter at the same time.
     count.first = plans_.fetch_add(1) << 32;
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const Buffer runs = planner.begin_kept(runs_, sizeof(uint64_t));
+    const sdk::MutexLock lock(mutex_);
+    const Buffer runs = planner.begin_cached(runs_, sizeof(uint64_t));
     planner.fill(runs, sizeof(uint64_t), 0);
-    planner.end_kept(runs);
+    planner.end_cached(runs);
     const Buffer number = planner.scratch(sizeof(uint64_t));
-    planner.launch(kernel_source({"random.h"}, std::string(kernel_text("run_number.cu"))), 1, 1,
+    planner.launch(kernel_source({"random.h"}, std::string(kernel_text("run_counter.cu"))), 1, 1,
                    count,
                    {{reinterpret_cast<const void* const*>(&count.runs), runs},
                     {reinterpret_cast<const void* const*>(&count.number), number}});
@@ -55,11 +56,11 @@ class Chance {
   bool has_seed_;
   uint64_t key_;
   mutable std::atomic<uint64_t> plans_{0};
-  mutable std::mutex mutex_;
-  mutable std::shared_ptr<KeptMemory> runs_;
+  mutable sdk::Mutex mutex_;
+  mutable std::shared_ptr<CachedMemory> runs_ GANTRY_GUARDED_BY(mutex_);
 };
 
-// `source`: type of what is read; the result's if nothing is.
+// `source`: type of the input; the result's type without one.
 void launch(Planner& planner, const char* which, uint32_t dtype, uint32_t source,
             const RandomParameters& parameters, const Addresses& addresses) {
   const std::string body =
@@ -103,12 +104,12 @@ class RandomTensor final : public Operation {
   Chance chance_;
 };
 
-// 1 with the probability that the input gives.
+// Bernoulli: 1 with the probability in the input.
 class Bernoulli final : public Operation {
  public:
   explicit Bernoulli(const NodeView& node) : dtype_(node.output(0).dtype()), chance_(node) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     RandomParameters parameters = {};
     parameters.count = x.element_count();
     Addresses addresses = {{&parameters.result, planner.output(0, dtype_, x.shape)},
@@ -123,13 +124,13 @@ class Bernoulli final : public Operation {
   Chance chance_;
 };
 
-// Classes drawn by log-probabilities [row, class].
+// Multinomial: draws classes by log-probabilities [row, class].
 class Multinomial final : public Operation {
  public:
   explicit Multinomial(const NodeView& node)
       : samples_(node.get_int("sample_size", 1)), dtype_(node.output(0).dtype()), chance_(node) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     if (x.rank() != 2 || x.shape[1] == 0 || samples_ < 0) {
       throw sdk::Error(GANTRY_INVALID_ARGUMENT,
                        "input 0 has the shape " + text_of(x.shape) + " for " +
@@ -145,9 +146,9 @@ class Multinomial final : public Operation {
     const Buffer sums = planner.scratch(static_cast<uint64_t>(x.element_count()) * sizeof(double));
     addresses.emplace_back(reinterpret_cast<const void* const*>(&parameters.sums), sums);
     chance_.add(planner, parameters, addresses);
-    const std::string body =
-        join({"\ntypedef ", type_name(dtype_), " T;\ntypedef ", type_name(x.dtype), " S;\n",
-              kernel_text("block.cu"), kernel_text("philox.cu"), kernel_text("multinomial.cu")});
+    const std::string body = join({"\ntypedef ", type_name(dtype_), " T;\ntypedef ",
+                                   type_name(x.dtype), " S;\n", kernel_text("block_reduce.cu"),
+                                   kernel_text("philox.cu"), kernel_text("multinomial.cu")});
     planner.launch(kernel_source({"random.h"}, body), x.shape[0], kThreads, parameters, addresses);
   }
 
@@ -157,7 +158,7 @@ class Multinomial final : public Operation {
   Chance chance_;
 };
 
-// An identity with a mask that keeps everything, or, in training, what chance leaves.
+// Dropout: identity and a mask of ones; in training, random elements are zeroed.
 class Dropout final : public Operation {
  public:
   explicit Dropout(const NodeView& node)
@@ -165,7 +166,7 @@ class Dropout final : public Operation {
         mask_(node.output(1).present() ? node.output(1).dtype() : GANTRY_BOOL),
         chance_(node) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const double ratio = has_inputs_ ? ratio_of(planner) : 0;
     const bool is_training =
         has_inputs_ && planner.has_input(2) && planner.host_integers(2).at(0) != 0;
@@ -188,7 +189,7 @@ class Dropout final : public Operation {
   static double ratio_of(const Planner& planner) {
     double ratio = 0.5;
     if (planner.has_input(1)) {
-      const InputFacts& given = planner.input(1);
+      const InputMetadata& given = planner.input(1);
       float number = 0;
       if (given.dtype == GANTRY_DOUBLE) {
         std::memcpy(&ratio, given.host_data, sizeof(ratio));
@@ -203,14 +204,14 @@ class Dropout final : public Operation {
   }
 
   void plan_identity(Planner& planner) const {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const int64_t count = x.element_count();
     if (planner.wants(0)) {
       const Buffer y = planner.output(0, x.dtype, x.shape);
       planner.copy(y, Planner::in(0), static_cast<uint64_t>(count * bytes_of(x.dtype)));
     }
     if (planner.wants(1)) {
-      // Versions before 10 have a mask of the data's type.
+      // Before version 10 the mask has the data's type.
       constexpr uint64_t kTrue = 1;
       const uint64_t one = mask_ == GANTRY_FLOAT16    ? 0x3c00
                            : mask_ == GANTRY_BFLOAT16 ? 0x3f80
@@ -237,8 +238,7 @@ std::string has_known_output(const NodeView& node) {
                                                             : "the type of the output is not known";
 }
 
-// What a seed names are the numbers of NumPy's generator, of which each follows from the one
-// before.
+// A seed means NumPy's generator, which is sequential.
 std::string may_drop(const NodeView& node) {
   if (node.since_version() < 7 && node.get_int("is_test", 0) == 0)
     return "training, which is_test has to end in this version, is not supported";

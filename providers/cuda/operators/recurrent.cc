@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// RNN, GRU and LSTM: one product for what the input adds to the gates of all steps, then a kernel
-// for each step, or one for all of them where the state is small.
-#include "../kernels/recurrent.h"
+// RNN, GRU and LSTM: one matmul of the input for the gates of all steps, then a kernel per step, or
+// one for all steps where the state is small.
+#include "kernels/recurrent.h"
 
 #include <algorithm>
 
-#include "../kernel_texts.h"
-#include "operators.h"
-#include "recurrent_functions.h"
-#include "rows_product.h"
+#include "compile/kernel_texts.h"
+#include "operators/operators.h"
+#include "operators/recurrent_functions.h"
+#include "operators/rows_matmul.h"
 
 namespace gantry::cuda {
 namespace {
@@ -17,8 +17,8 @@ using sdk::NodeView;
 
 enum Slot : int { kX, kWeights, kRecurrence, kBias, kLengths, kState, kCell, kPeepholes };
 
-// Up to so many units a block goes through all steps by itself: reading their weights then takes no
-// longer than a launch.
+// Limit of hidden units up to which a block runs all steps: reading their weights takes no longer
+// than a launch.
 constexpr int64_t kMostUnitsOfOneBlock = 128;
 
 class Recurrent final : public Operation {
@@ -39,7 +39,7 @@ class Recurrent final : public Operation {
                                                      : 1)) {}
 
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(kX);
+    const InputMetadata& x = planner.input(kX);
     const Extents& recurrence = planner.shape(kRecurrence);
     if (x.rank() != 3 || recurrence.size() != 3) throw misfit(planner);
     RecurrentParameters p = {};
@@ -106,16 +106,16 @@ class Recurrent final : public Operation {
   }
 
   void add_inputs(Planner& planner, RecurrentParameters& p, Addresses& addresses) const {
-    const InputFacts& x = planner.input(kX);
-    // The gates of all directions lie side by side, as the rows of the weights do.
+    const InputMetadata& x = planner.input(kX);
+    // The gates of all directions are contiguous, like the rows of the weights.
     const int64_t width = int64_t{gates_} * p.hidden;
     const int64_t row = p.directions * width;
     const int64_t rows = int64_t{p.steps} * p.rows;
     p.gates_at = is_batch_first_ ? StepStrides{row, width, p.steps * row}
                                  : StepStrides{p.rows * row, width, row};
     const Buffer gates = planner.scratch(static_cast<uint64_t>(rows * row * bytes_of(x.dtype)));
-    plan_rows_product(planner, {x.dtype, rows, row, x.shape[2]}, Planner::in(kX),
-                      Planner::in(kWeights), nullptr, gates);
+    plan_rows_matmul(planner, {x.dtype, rows, row, x.shape[2]}, Planner::in(kX),
+                     Planner::in(kWeights), nullptr, gates);
     addresses.emplace_back(&p.gates, gates);
     addresses.emplace_back(&p.recurrence, Planner::in(kRecurrence));
     const std::pair<const void* const*, int> optional[] = {
@@ -137,7 +137,7 @@ class Recurrent final : public Operation {
     if (is_split()) addresses.emplace_back(&p.reset, planner.scratch(2 * plane));
   }
 
-  // Whether all units must have reset before any can go on.
+  // Whether all units must be reset before any can continue (linear_before_reset = 0).
   [[nodiscard]] bool is_split() const { return gates_ == 3 && !resets_after_; }
 
   void launch_steps(Planner& planner, RecurrentParameters& p, const Addresses& addresses) const {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "recurrent_functions.h"
+#include "operators/recurrent_functions.h"
 
 #include <algorithm>
 #include <cctype>
 #include <iterator>
 #include <vector>
 
-#include "../types.h"
+#include "plan/types.h"
 
 namespace gantry::cuda {
 namespace {
 
-// An expression of x, a (alpha) and b (beta), of which a layer's lists have numbers only for those
-// that take them.
+// An expression of x, a (alpha) and b (beta). The lists activation_alpha and activation_beta have
+// entries only for functions that use them.
 struct Function {
   const char* name;  // in lower case
   const char* text;
@@ -36,7 +36,7 @@ constexpr Function kFunctions[] = {
     {"elu", "x < (C)0 ? a * expm1_(x) : x", true, 1},
 };
 
-// Of a layer that names none, by how many it has.
+// The default functions of a layer, by their number per direction.
 const char* usual(int count, int number) { return count != 1 && number == 0 ? "sigmoid" : "tanh"; }
 
 const Function& function_of(const sdk::NodeView& node, std::string name) {

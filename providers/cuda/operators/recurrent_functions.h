@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions between the gates of recurrent layers, as text. Pure functions.
+// Activation functions of recurrent layers as kernel text. Pure functions.
 #pragma once
 
 #include <gantry/sdk/graph.h>
@@ -8,9 +8,9 @@
 
 namespace gantry::cuda {
 
-/// Text of first_, second_ and third_function(x, direction), of which the layer has `count`, for
-/// elements computed in the type C of `dtype`. INVALID_MODEL: names that the standard does not
-/// have, or too few of them.
+/// Text of first_, second_ and third_function(x, direction), of which the layer has `count`,
+/// computed in the type C of `dtype`. INVALID_MODEL: a name is unknown to ONNX, or there are too
+/// few.
 std::string recurrent_functions(const sdk::NodeView& node, int directions, int count);
 
 }  // namespace gantry::cuda

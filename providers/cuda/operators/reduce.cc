@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions: Reduce*, ArgMax, ArgMin, GlobalAveragePool, GlobalLpPool, GlobalMaxPool.
-#include "../kernels/reduce.h"
+#include "kernels/reduce.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <numeric>
 
-#include "../kernel_texts.h"
-#include "../pool.h"
-#include "operators.h"
+#include "compile/kernel_texts.h"
+#include "fuse/pooling.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 namespace {
@@ -17,10 +17,10 @@ namespace {
 using sdk::NodeView;
 using Addresses = std::vector<std::pair<const void* const*, Buffer>>;
 
-// From so many elements on several threads work on each result.
+// Number of elements from which on several threads share a result.
 constexpr int64_t kSharedCount = 32;
 
-// How threads are given to results.
+// Which threads share a result.
 enum class Sharing { kThread, kBlock, kColumns };
 
 Sharing sharing_of(const Walk& kept, const Walk& reduced) {
@@ -29,30 +29,30 @@ Sharing sharing_of(const Walk& kept, const Walk& reduced) {
   return is_across && kept.count() >= kColumns ? Sharing::kColumns : Sharing::kBlock;
 }
 
-// Of the accumulators none is larger.
+// Upper bound of an accumulator's size in bytes.
 constexpr int64_t kAccumulatorBytes = 16;
-// Elements for each thread of a block that has a share of a result.
+// Least number of elements per thread of a block that computes a partial result.
 constexpr int64_t kLeastOfShare = 8;
 
-// Blocks for a result where there are fewer than multiprocessors, as long as each thread has
-// enough to do. `blocks`: with one for each; `elements`: that all threads of a block take at once.
+// Blocks per result: several if `blocks`, their number with one block per result, is smaller than
+// that of multiprocessors, and each thread has enough elements. `elements`: of a block per step.
 int64_t splits_of(const Planner& planner, int64_t blocks, int64_t count, int64_t elements) {
   if (2 * blocks > planner.multiprocessors) return 1;
   const int64_t wanted = 2 * planner.multiprocessors / blocks;
   return std::max<int64_t>(1, std::min(wanted, count / (kLeastOfShare * elements)));
 }
 
-// A power of 2, some elements for each.
+// Threads per block: a power of 2, with some elements each.
 int threads_of_block(int64_t count) {
   const auto wanted = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(count) / 8 + 1));
   return static_cast<int>(std::clamp<int64_t>(wanted, 32, 1024));
 }
 
-// One result for each place of the axes that are kept. `strides`: of the input.
+// Reduces `is_reduced` axes. `strides`: of the input.
 void plan_reduction(Planner& planner, const Buffer& result, uint32_t result_dtype,
                     const std::string& accumulator, const std::vector<bool>& is_reduced,
                     const Extents& strides) {
-  const InputFacts& x = planner.input(0);
+  const InputMetadata& x = planner.input(0);
   Walk kept{{}, {{}}};
   Walk reduced{{}, {{}}};
   for (size_t axis = 0; axis < x.shape.size(); ++axis) {
@@ -110,9 +110,10 @@ void plan_reduction(Planner& planner, const Buffer& result, uint32_t result_dtyp
   planner.launch(source(defines), std::min<int64_t>(blocks * parameters.splits, kMostBlocks),
                  threads, parameters, addresses);
   if (parameters.splits == 1) return;
-  const auto joining = static_cast<int>(
+  const auto reduce_threads = static_cast<int>(
       std::clamp<uint64_t>(std::bit_ceil(static_cast<uint64_t>(parameters.splits)), 32, 256));
-  planner.launch(source("#define JOIN\n"), parameters.kept_count, joining, parameters, addresses);
+  planner.launch(source("#define REDUCE_PARTIALS\n"), parameters.kept_count, reduce_threads,
+                 parameters, addresses);
 }
 
 class Reduce final : public Operation {
@@ -124,7 +125,7 @@ class Reduce final : public Operation {
         is_noop_(node.get_int("noop_with_empty_axes", 0) != 0) {}
 
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const Extents axes = planner.has_input(1) ? planner.host_integers(1) : axes_;
     std::vector<bool> is_reduced(x.shape.size(), axes.empty() && !is_noop_);
     for (const int64_t axis : axes)
@@ -143,7 +144,7 @@ class Reduce final : public Operation {
   }
 
  private:
-  // ReduceMax is Maximum, the others are called as they are.
+  // The accumulator of ReduceMax is Maximum; the others have the operator's name.
   static std::string accumulator_of(std::string_view op_type) {
     const std::string name(op_type.substr(std::string_view("Reduce").size()));
     return name == "Max" ? "Maximum" : name == "Min" ? "Minimum" : name;
@@ -163,7 +164,7 @@ class ArgExtreme final : public Operation {
         axis_(node.get_int("axis", 0)),
         keeps_axis_(node.get_int("keepdims", 1) == 1) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const auto axis = static_cast<size_t>(checked_axis(axis_, x.rank(), "axis"));
     std::vector<bool> is_reduced(x.shape.size(), false);
     is_reduced[axis] = true;
@@ -185,7 +186,7 @@ class ArgExtreme final : public Operation {
 
 constexpr double kMostOrder = 1 << 20;
 
-// Of GlobalLpPool; its first version has a float.
+// The attribute p of GlobalLpPool, a float in version 1.
 double order_of(const NodeView& node) {
   return node.since_version() == 1 ? static_cast<double>(node.get_float("p", 2))
                                    : static_cast<double>(node.get_int("p", 2));
@@ -193,14 +194,14 @@ double order_of(const NodeView& node) {
 
 class GlobalPool final : public Operation {
  public:
-  explicit GlobalPool(const NodeView& node) : GlobalPool(node, PoolOrders{}) {}
-  GlobalPool(const NodeView& node, const PoolOrders& orders)
+  explicit GlobalPool(const NodeView& node) : GlobalPool(node, PoolLayouts{}) {}
+  GlobalPool(const NodeView& node, const PoolLayouts& layouts)
       : accumulator_(node.op_type() == "GlobalMaxPool"       ? "Maximum<C>"
                      : node.op_type() == "GlobalAveragePool" ? "Mean<C>"
                                                              : norm_of(order_of(node))),
-        orders_(orders) {}
+        layouts_(layouts) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     Extents shape = x.shape;
     std::vector<bool> is_reduced(x.shape.size(), true);
     for (size_t axis = 0; axis < x.shape.size(); ++axis) {
@@ -211,7 +212,7 @@ class GlobalPool final : public Operation {
       }
     }
     Extents strides = dense_strides(x.shape);
-    if (orders_.x)  // [batch, channels, rows, columns]
+    if (layouts_.x)  // [batch, channels, rows, columns]
       strides = {strides[0], 1, x.shape[3] * x.shape[1], x.shape[1]};
     plan_reduction(planner, planner.output(0, x.dtype, shape), x.dtype, accumulator_, is_reduced,
                    strides);
@@ -224,7 +225,7 @@ class GlobalPool final : public Operation {
   }
 
   std::string accumulator_;
-  PoolOrders orders_;
+  PoolLayouts layouts_;
 };
 
 std::string has_integer_order(const NodeView& node) {
@@ -257,12 +258,20 @@ constexpr sdk::KernelRow kRows[] = {
     {"ReduceSumSquare", 1, sdk::kLatest, kReduced, make<Reduce, 2>, kAxes},
 };
 
-}  // namespace
-
-std::unique_ptr<Operation> make_global_pool(const NodeView& node, const PoolOrders& orders) {
-  return std::make_unique<GlobalPool>(node, orders);
+std::unique_ptr<sdk::Kernel> make_in_layout(const sdk::FusionCompile& compile,
+                                            const Fusion& fusion) {
+  const PoolLayouts layouts = {is_granted(compile.args.input_formats, 0),
+                               is_granted(compile.args.output_formats, 0)};
+  return kernel_of(std::make_unique<GlobalPool>(compile.scope.index().node(fusion.root), layouts));
 }
 
+}  // namespace
+
 sdk::KernelTable reduce_kernels() { return sdk::table(kRows); }
+
+sdk::FusionRow global_pool_row() {
+  return sdk::fusion_row<Fusion, match_global_pool, no_refusal<Fusion>, make_in_layout>(
+      "cuda.global_pool");
+}
 
 }  // namespace gantry::cuda

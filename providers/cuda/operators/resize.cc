@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resize and Upsample: nearest, linear and cubic, along any axes.
-#include "../kernels/resize.h"
+#include "kernels/resize.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "../kernel_texts.h"
-#include "operators.h"
-#include "resize_axes.h"
+#include "compile/kernel_texts.h"
+#include "operators/operators.h"
+#include "operators/resize_axes.h"
 
 namespace gantry::cuda {
 namespace {
 
 using sdk::NodeView;
 
-// By their numbers in the kernel's text. Upsample rounds down, as the first version of Resize does
-// where it enlarges.
+// Index in the kernel's enumeration. Upsample rounds down, as does the first version of Resize when
+// it enlarges.
 constexpr const char* kNearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
 constexpr int kFloor = 2;
 constexpr int kFloorIfEnlarged = 4;
@@ -28,7 +28,7 @@ int nearest_of(const NodeView& node) {
   return found == std::end(kNearest) ? -1 : static_cast<int>(found - std::begin(kNearest));
 }
 
-// By its number of elements along an axis; 0: there is none.
+// Taps per axis of the interpolation mode; 0: unknown mode.
 int taps_of(const std::string& mode) {
   if (mode == "nearest") return 1;
   if (mode == "linear" || mode == "bilinear") return 2;
@@ -51,7 +51,7 @@ class Resize final : public Operation {
         excludes_outside_(taps_ > 1 && node.get_int("exclude_outside", 0) != 0) {}
 
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     if (x.shape.empty() || x.shape.size() > MOST_AXES)
       throw sdk::Error(GANTRY_UNSUPPORTED, "resizing of the shape " + text_of(x.shape));
     const std::vector<ResizeAxis> axes = rule_.axes(planner);
@@ -74,7 +74,7 @@ class Resize final : public Operation {
   [[nodiscard]] bool is_float(const Planner& planner) const {
     return (sdk::dtype_bit(planner.input(0).dtype) & sdk::kFloats) != 0;
   }
-  // What is computed with: a float that holds the elements, where they are interpolated.
+  // The compute type: a float type that represents the elements, if they are interpolated.
   [[nodiscard]] std::string computed(const Planner& planner) const {
     const uint32_t dtype = planner.input(0).dtype;
     if (taps_ == 1 || is_float(planner)) return computed_name(dtype);
@@ -83,19 +83,19 @@ class Resize final : public Operation {
   [[nodiscard]] double outside(const Planner& planner) const {
     return is_float(planner) ? outside_ : std::nearbyint(outside_);
   }
-  // What both kernels are given, with results of the type `result`.
+  // Definitions for both kernels. `result`: type of the pass's result.
   [[nodiscard]] std::string body(const Planner& planner, int64_t count, const std::string& result,
                                  bool rounds) const {
     return std::string("\ntypedef ") + index_type(count < int64_t{1} << 31) + " Index;\ntypedef " +
            result + " T;\ntypedef " + computed(planner) + " C;\n" +
            define("TRANSFORM", rule_.transform()) + define("ROUNDS", rounds ? 1 : 0) +
-           std::string(kernel_text("resize_place.cu"));
+           std::string(kernel_text("resize_position.cu"));
   }
 
-  // All axes at once: as many elements as there are combinations.
+  // All axes in one pass: each result reads all combinations of taps.
   void plan_whole(Planner& planner, const std::vector<ResizeAxis>& axes, const Extents& shape,
                   const Buffer& y) const {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     ResizeParameters p = {};
     p.count = count_of(shape);
     p.cubic_a = cubic_a_;
@@ -113,9 +113,9 @@ class Resize final : public Operation {
                    {{&p.result, y}, {&p.source, Planner::in(0)}});
   }
 
-  // One axis after the other, first those that become smaller; what is between is not rounded.
+  // One axis per pass, shrinking axes first; intermediate results are not rounded.
   void plan_passes(Planner& planner, const std::vector<ResizeAxis>& axes, const Buffer& y) const {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     std::vector<size_t> order;
     for (size_t axis = 0; axis < axes.size(); ++axis) {
       if (axes[axis].is_resized) order.push_back(axis);

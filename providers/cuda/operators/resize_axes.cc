@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "resize_axes.h"
+#include "operators/resize_axes.h"
 
 #include <gantry/sdk/bits.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using sdk::NodeView;
 
-// By their numbers in the kernels' text.
+// Index in the kernels' enumeration.
 constexpr const char* kTransforms[] = {
     "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
     "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
@@ -49,7 +49,7 @@ ResizeRule::ResizeRule(const NodeView& node)
 
 std::vector<float> ResizeRule::scales_of(const Planner& planner) const {
   if (!scales_.empty() || !planner.has_input(scales_slot_)) return scales_;
-  const InputFacts& input = planner.input(scales_slot_);
+  const InputMetadata& input = planner.input(scales_slot_);
   const auto* scales = static_cast<const float*>(input.host_data);
   return {scales, scales + input.element_count()};
 }
@@ -94,7 +94,7 @@ void ResizeRule::set_region(const Planner& planner, const std::vector<ResizeAxis
                                                   std::to_string(2 * count) +
                                                   " numbers, two for each axis");
   }
-  const InputFacts& region = planner.input(1);
+  const InputMetadata& region = planner.input(1);
   const auto number = [&](int64_t i) {
     const auto* bytes = static_cast<const std::byte*>(region.host_data);
     return static_cast<float>(number_at(region.dtype, bytes + i * bytes_of(region.dtype)));

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the attributes and inputs of a Resize or an Upsample say of each axis.
+// Per-axis scales and extents of a Resize or Upsample node.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "../kernels/resize.h"
-#include "operators.h"
+#include "kernels/resize.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 
-/// The part of the attributes that extents follow from. Immutable; any thread.
+/// The attributes that determine the extents. Immutable; any thread.
 class ResizeRule {
  public:
   explicit ResizeRule(const sdk::NodeView& node);
 
-  /// Each axis of input 0. INVALID_ARGUMENT: what is given does not fit it.
+  /// The axes of input 0. INVALID_ARGUMENT: scales or sizes do not fit it.
   [[nodiscard]] std::vector<ResizeAxis> axes(const Planner& planner) const;
 
-  /// Number of the coordinate transformation in the kernels' text; -1: it is not known.
+  /// The coordinate transformation, as numbered in the kernels; -1: unknown.
   [[nodiscard]] int transform() const { return transform_; }
 
  private:

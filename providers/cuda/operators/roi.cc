@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling over regions of images: RoiAlign, MaxRoiPool. A region of an image that is not there is
-// one of the nearest; of a region that has no finite extent the results are NaN: a device cannot
-// stop for it.
-#include "../kernels/roi.h"
+// Pooling over regions of images: RoiAlign, MaxRoiPool. A batch index out of range means the
+// nearest image; a region without finite extent gives NaN: a kernel cannot report an error.
+#include "kernels/roi.h"
 
-#include "../kernel_texts.h"
-#include "operators.h"
+#include "compile/kernel_texts.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 namespace {
 
 using sdk::NodeView;
 
-/// Samples of a bin along an axis; more come from boxes that are no regions of an image.
+/// Limit of samples per bin and axis; only boxes far larger than the image exceed it.
 constexpr int64_t kMostSamples = 1 << 16;
 
-// Parameters of `rows` times `columns` bins of each region, whose shape is [regions, numbers];
-// `shape`: of the result.
+// Parameters for `rows` x `columns` bins per region. `shape`: of the result.
 RoiParameters parameters_of(const Planner& planner, int64_t rows, int64_t columns, int64_t numbers,
                             Extents& shape) {
   const Extents& x = planner.shape(0);
@@ -69,7 +67,8 @@ class RoiAlign final : public Operation {
         samples_(node.get_int("sampling_ratio", 0)),
         scale_(node.get_float("spatial_scale", 1)),
         takes_largest_(node.get_string("mode", "avg") == "max"),
-        // Version 10 has no attribute and does not shift.
+        // Version 10 lacks the attribute coordinate_transformation_mode and does not shift by half
+        // a pixel.
         is_half_pixel_(node.get_string("coordinate_transformation_mode",
                                        node.since_version() >= 16 ? "half_pixel" : "") ==
                        "half_pixel") {}
@@ -124,9 +123,9 @@ class MaxRoiPool final : public Operation {
 std::string is_aligned(const NodeView& node) {
   const std::string mode = node.get_string("mode", "avg");
   if (mode != "avg" && mode != "max") return "the mode " + mode + " is not known";
-  const std::string place = node.get_string("coordinate_transformation_mode", "half_pixel");
-  if (place != "half_pixel" && place != "output_half_pixel")
-    return "the coordinate transformation " + place + " is not known";
+  const std::string position = node.get_string("coordinate_transformation_mode", "half_pixel");
+  if (position != "half_pixel" && position != "output_half_pixel")
+    return "the coordinate transformation " + position + " is not known";
   const int64_t samples = node.get_int("sampling_ratio", 0);
   return node.get_int("output_height", 1) < 1 || node.get_int("output_width", 1) < 1 ||
                  samples < 0 || samples > kMostSamples

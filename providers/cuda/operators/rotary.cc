@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // RotaryEmbedding of ONNX and of com.microsoft.
-#include "../kernels/rotary.h"
+#include "kernels/rotary.h"
 
-#include "../kernel_texts.h"
-#include "operators.h"
+#include "compile/kernel_texts.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 namespace {
 
 using sdk::NodeView;
 
-// Inputs: ONNX has the places last and may leave them out; com.microsoft has them second.
+// Input slots: position_ids are last and optional in ONNX, second in com.microsoft.
 struct Slots {
-  int cosines, sines, places;
+  int cosines, sines, positions;
 };
 
 class Rotary final : public Operation {
@@ -20,11 +20,11 @@ class Rotary final : public Operation {
   explicit Rotary(const NodeView& node)
       : slots_(node.domain().empty() ? Slots{1, 2, 3} : Slots{2, 3, 1}),
         heads_(node.get_int("num_heads", 0)),
-        turned_(node.get_int("rotary_embedding_dim", 0)),
+        rotated_(node.get_int("rotary_embedding_dim", 0)),
         is_interleaved_(node.get_int("interleaved", 0) != 0) {}
 
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const Extents& cache = planner.shape(slots_.cosines);
     if ((x.rank() != 3 && x.rank() != 4) || cache.size() < 2 ||
         cache != planner.shape(slots_.sines))
@@ -33,7 +33,7 @@ class Rotary final : public Operation {
     p.pairs = cache.back();
     const bool is_flat = x.rank() == 3;
     const int64_t length = x.shape[is_flat ? 1 : 2];
-    // com.microsoft may leave the number of heads to the caches.
+    // In com.microsoft the head width may follow from the caches only.
     const int64_t heads = !is_flat      ? x.shape[1]
                           : heads_ > 0  ? heads_
                           : p.pairs > 0 ? x.shape[2] / (2 * p.pairs)
@@ -45,19 +45,19 @@ class Rotary final : public Operation {
     p.batch_stride = heads * length * p.width;
     p.cache_rows = count_of(cache, 0, cache.size() - 1);
     p.is_interleaved = is_interleaved_ ? 1 : 0;
-    if (2 * p.pairs > p.width || (turned_ > 0 && 2 * p.pairs != turned_)) throw misfit(planner);
+    if (2 * p.pairs > p.width || (rotated_ > 0 && 2 * p.pairs != rotated_)) throw misfit(planner);
     std::vector<std::pair<const void* const*, Buffer>> addresses = {
         {&p.result, planner.output(0, x.dtype, x.shape)},
         {&p.source, Planner::in(0)},
         {&p.cosines, Planner::in(slots_.cosines)},
         {&p.sines, Planner::in(slots_.sines)}};
     const int64_t tokens = x.shape[0] * length;
-    if (planner.has_input(slots_.places)) {
-      const int64_t places = planner.input(slots_.places).element_count();
-      p.is_offset = planner.input(slots_.places).rank() == 1 ? 1 : 0;
-      if (places != (p.is_offset != 0 ? 1 : tokens)) throw misfit(planner);
-      addresses.emplace_back(reinterpret_cast<const void* const*>(&p.place),
-                             Planner::in(slots_.places));
+    if (planner.has_input(slots_.positions)) {
+      const int64_t positions = planner.input(slots_.positions).element_count();
+      p.is_offset = planner.input(slots_.positions).rank() == 1 ? 1 : 0;
+      if (positions != (p.is_offset != 0 ? 1 : tokens)) throw misfit(planner);
+      addresses.emplace_back(reinterpret_cast<const void* const*>(&p.position),
+                             Planner::in(slots_.positions));
     } else if (p.cache_rows != tokens) {
       throw misfit(planner);
     }
@@ -80,12 +80,13 @@ class Rotary final : public Operation {
             "heads of " + text_of(planner.shape(0)) + ", " + std::to_string(heads_) +
                 " of them, do not fit caches of " + text_of(planner.shape(slots_.cosines)) +
                 " and " + text_of(planner.shape(slots_.sines)) +
-                " or the places; expected half a head's turned elements in the last extent"};
+                " or the positions; expected half of the rotated elements of a head as the last "
+                "extent"};
   }
 
   Slots slots_;
   int64_t heads_;
-  int64_t turned_;
+  int64_t rotated_;
   bool is_interleaved_;
 };
 

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that give the same bytes another shape or type, or tell of shapes.
+// Operators that reinterpret a tensor, or return its shape: Reshape, Squeeze, Shape, Size and
+// others.
 #include <algorithm>
 #include <limits>
 
-#include "operators.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 namespace {
 
 using sdk::NodeView;
 
-// The same bytes under another shape; where the host grants it they stay where they are.
+// The same bytes under another shape; in place where the host grants it.
 class Repeat : public Operation {
  public:
   void plan(Planner& planner) const final {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const Extents shape = result(planner);
     if (count_of(shape) != x.element_count()) {
       throw sdk::Error(GANTRY_INVALID_ARGUMENT,
@@ -70,7 +71,7 @@ class Flatten final : public Repeat {
   int64_t axis_;
 };
 
-// Axes of an attribute, or of input 1.
+// The axes, from the attribute or from input 1.
 Extents axes_of(const Planner& planner, const Extents& attribute, int64_t rank) {
   Extents axes = planner.has_input(1) ? planner.host_integers(1) : attribute;
   for (int64_t& axis : axes) axis = checked_axis(axis, rank, "an axis");
@@ -171,7 +172,7 @@ std::string is_of_one_size(const NodeView& node) {
              : "elements of the one type are not known to have as many bytes as those of the other";
 }
 
-// The type and the shape alone count; the result is in host memory, which claims.cc says.
+// Only the shape is read; the result is in host memory (Claims::pass_on).
 constexpr sdk::Marks kShapeOnly = [] {
   sdk::Marks marks;
   marks.shape_only_inputs = 1;

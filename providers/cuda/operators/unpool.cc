@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// From windows back to an image: Col2Im, MaxUnpool.
-#include "../kernels/unpool.h"
+// Col2Im and MaxUnpool: scatter windows into an image.
+#include "kernels/unpool.h"
 
 #include <algorithm>
 
-#include "../kernel_texts.h"
-#include "operators.h"
-#include "window_shape.h"
+#include "compile/kernel_texts.h"
+#include "operators/operators.h"
+#include "operators/window_shape.h"
 
 namespace gantry::cuda {
 namespace {
@@ -20,7 +20,7 @@ class Col2Im final : public Operation {
   explicit Col2Im(const NodeView& node) : window_(node) {}
 
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const Extents image = planner.host_integers(1);
     const Extents block = planner.host_integers(2);
     if (x.rank() != 3 || image.empty() || image.size() != block.size()) {
@@ -40,7 +40,7 @@ class Col2Im final : public Operation {
                            text_of(block) + ", of which the image " + text_of(image) + " has " +
                            std::to_string(p.out[0] * p.out[1] * p.out[2]));
     }
-    // An element of the image looks for its windows.
+    // One thread per element of the image, which adds the windows that cover it.
     std::swap_ranges(std::begin(p.in), std::end(p.in), std::begin(p.out));
     p.result_channels = channels;
     p.count = count_of(shape);
@@ -61,19 +61,19 @@ class MaxUnpool final : public Operation {
         pads_(node.get_ints("pads")) {}
 
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     const Extents pooled = pooled_shape(x.shape);
     const Extents shape = planner.has_input(2) ? planner.host_integers(2) : pooled;
     if (planner.shape(1) != x.shape || shape.size() != pooled.size()) {
-      throw sdk::Error(GANTRY_INVALID_ARGUMENT, "elements of the shape " + text_of(x.shape) +
-                                                    " with places of " + text_of(planner.shape(1)) +
-                                                    " do not make the shape " + text_of(shape));
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                       "elements of the shape " + text_of(x.shape) + " with indices of the shape " +
+                           text_of(planner.shape(1)) + " do not make the shape " + text_of(shape));
     }
     const Buffer y = planner.output(0, x.dtype, shape);
     planner.fill(y, static_cast<uint64_t>(count_of(shape) * bytes_of(x.dtype)), 0);
     UnpoolParameters p = {};
     p.count = x.element_count();
-    p.place_count = count_of(pooled);
+    p.position_count = count_of(pooled);
     std::copy(pooled.begin(), pooled.end(), p.pooled);
     std::copy(shape.begin(), shape.end(), p.extents);
     const std::string body = std::string("\ntypedef ") + index_type(p.count < int64_t{1} << 31) +
@@ -85,11 +85,11 @@ class MaxUnpool final : public Operation {
                    blocks_for(planner, p.count), kThreads, p,
                    {{&p.result, y},
                     {&p.source, Planner::in(0)},
-                    {reinterpret_cast<const void* const*>(&p.places), Planner::in(1)}});
+                    {reinterpret_cast<const void* const*>(&p.positions), Planner::in(1)}});
   }
 
  private:
-  // Of the tensor that was pooled, as the attributes tell.
+  // Spatial extents before pooling, inferred from the attributes.
   [[nodiscard]] Extents pooled_shape(const Extents& x) const {
     const size_t axes = kernel_.size();
     if (x.size() != axes + 2 || x.size() > MOST_AXES) {

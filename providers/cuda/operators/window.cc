@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling: MaxPool, AveragePool, LpPool.
-#include "../pool.h"
-#include "operators.h"
-#include "window_shape.h"
+#include "fuse/pooling.h"
+#include "operators/operators.h"
+#include "operators/window_shape.h"
 
 namespace gantry::cuda {
 namespace {
@@ -11,8 +11,8 @@ using sdk::NodeView;
 
 class Pool final : public Operation {
  public:
-  explicit Pool(const NodeView& node) : Pool(node, PoolOrders{}) {}
-  Pool(const NodeView& node, const PoolOrders& orders)
+  explicit Pool(const NodeView& node) : Pool(node, PoolLayouts{}) {}
+  Pool(const NodeView& node, const PoolLayouts& layouts)
       : which_(node.op_type() == "MaxPool"       ? "MAX_POOL"
                : node.op_type() == "AveragePool" ? "AVERAGE_POOL"
                                                  : "LP_POOL"),
@@ -20,17 +20,17 @@ class Pool final : public Operation {
         counts_padding_(node.get_int("count_include_pad", 0) != 0),
         is_column_major_(node.get_int("storage_order", 0) != 0),
         order_(node.get_int("p", 2)),
-        orders_(orders) {}
+        layouts_(layouts) {}
   void plan(Planner& planner) const override {
-    const InputFacts& x = planner.input(0);
+    const InputMetadata& x = planner.input(0);
     WindowParameters parameters = window_.parameters(x.shape, {});
     window_.slide(parameters);
     parameters.result_channels = parameters.channels;
     parameters.counts_padding = counts_padding_ ? 1 : 0;
     parameters.is_column_major = is_column_major_ ? 1 : 0;
     parameters.order = order_;
-    parameters.is_source_last = orders_.x ? 1 : 0;
-    parameters.is_result_last = orders_.y ? 1 : 0;
+    parameters.is_source_last = layouts_.x ? 1 : 0;
+    parameters.is_result_last = layouts_.y ? 1 : 0;
     const Extents shape = shape_of(parameters, x.shape.size());
     parameters.count = count_of(shape);
     std::vector<std::pair<const void* const*, Buffer>> addresses = {
@@ -50,7 +50,7 @@ class Pool final : public Operation {
   bool counts_padding_;
   bool is_column_major_;
   int64_t order_;
-  PoolOrders orders_;
+  PoolLayouts layouts_;
 };
 
 constexpr sdk::DTypeSet kPooled = sdk::kFloats | sdk::dtypes(GANTRY_INT8, GANTRY_UINT8);
@@ -61,12 +61,20 @@ constexpr sdk::KernelRow kRows[] = {
     {"MaxPool", 1, sdk::kLatest, kPooled, make<Pool>},
 };
 
-}  // namespace
-
-std::unique_ptr<Operation> make_window_pool(const NodeView& node, const PoolOrders& orders) {
-  return std::make_unique<Pool>(node, orders);
+std::unique_ptr<sdk::Kernel> make_in_layout(const sdk::FusionCompile& compile,
+                                            const Fusion& fusion) {
+  const PoolLayouts layouts = {is_granted(compile.args.input_formats, 0),
+                               is_granted(compile.args.output_formats, 0)};
+  return kernel_of(std::make_unique<Pool>(compile.scope.index().node(fusion.root), layouts));
 }
 
+}  // namespace
+
 sdk::KernelTable window_kernels() { return sdk::table(kRows); }
+
+sdk::FusionRow window_pool_row() {
+  return sdk::fusion_row<Fusion, match_window_pool, no_refusal<Fusion>, make_in_layout>(
+      "cuda.pool");
+}
 
 }  // namespace gantry::cuda

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "window_shape.h"
+#include "operators/window_shape.h"
 
 #include <algorithm>
 
-#include "../kernel_texts.h"
+#include "compile/kernel_texts.h"
 
 namespace gantry::cuda {
 
@@ -61,7 +61,7 @@ void Window::slide(WindowParameters& p) const {
     }
     p.out[axis] =
         (rounds_up_ ? (room + p.stride[axis] - 1) / p.stride[axis] : room / p.stride[axis]) + 1;
-    // The last window begins in the source or its padding before, not behind.
+    // With ceil_mode, a window that begins behind the source and its leading padding is dropped.
     if (rounds_up_ && (p.out[axis] - 1) * p.stride[axis] >= p.in[axis] + p.begin[axis])
       --p.out[axis];
   }
@@ -93,7 +93,7 @@ Extents shape_of(const WindowParameters& p, size_t rank) {
   return shape;
 }
 
-void check_places(const WindowParameters& p) {
+void check_positions(const WindowParameters& p) {
   constexpr int64_t kMost = int64_t{1} << 29;
   for (size_t axis = 0; axis < 3; ++axis) {
     const Offset reach = p.dilation[axis] * p.kernel[axis];
@@ -101,13 +101,13 @@ void check_places(const WindowParameters& p) {
       if (one >= -kMost && one < kMost) continue;
       throw sdk::Error(GANTRY_UNSUPPORTED,
                        "a window, or what it goes over, has " + std::to_string(one) +
-                           " places along an axis, more than " + std::to_string(kMost));
+                           " positions along an axis, more than " + std::to_string(kMost));
     }
   }
 }
 
 void settle_window(WindowParameters& parameters) {
-  check_places(parameters);
+  check_positions(parameters);
   for (size_t axis = 0; axis < 3; ++axis)
     parameters.out_extents[axis] = divisor_of(parameters.out[axis]);
   parameters.result_channel_extent = divisor_of(parameters.result_channels);

@@ -1,31 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// What operators with windows have in common: the attributes, and the extents that follow from
-// them.
+// Attributes of operators with sliding windows, and the extents that follow from them.
 #pragma once
 
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "../kernels/window.h"
-#include "operators.h"
+#include "kernels/window.h"
+#include "operators/operators.h"
 
 namespace gantry::cuda {
 
-/// The attributes that all of them have.
+/// The common attributes: kernel shape, strides, dilations, padding.
 class Window {
  public:
   explicit Window(const sdk::NodeView& node);
 
-  /// Parameters of the source, [batch, channels, one to three axes], alone: result_channels, out
-  /// and count are the caller's. `kernel`: of the window; empty: as the attribute says.
-  /// INVALID_ARGUMENT: they do not fit.
+  /// Parameters for a source [batch, channels, one to three axes]. The caller sets result_channels,
+  /// out and count. `kernel`: shape of the window; empty: the attribute's. INVALID_ARGUMENT: they
+  /// do not fit.
   [[nodiscard]] WindowParameters parameters(const Extents& x, Extents kernel) const;
-  /// Fills in the extents of the result of a window that goes over the source.
+  /// Sets the result extents of a convolution or pooling.
   void slide(WindowParameters& p) const;
-  /// The same, and the padding that makes it, of a window that each place of the source spreads
-  /// over. `output_shape`: wanted, [...,] spatial axes; `output_padding`: added behind. Both may be
-  /// empty.
+  /// Sets the result extents and padding of a transposed convolution. `output_shape`: spatial
+  /// extents, last; `output_padding`: added at the end. Both may be empty.
   void spread(WindowParameters& p, const Extents& output_shape, const Extents& output_padding,
               size_t spatial) const;
 
@@ -41,17 +39,15 @@ class Window {
 /// Shape of the result, of `rank` axes.
 Extents shape_of(const WindowParameters& p, size_t rank);
 
-/// The kernels count places along an axis, from the padding before to the padding behind, and what
-/// a window reaches over, in 31 bits. UNSUPPORTED: an axis of 2^29 places or more.
-void check_places(const WindowParameters& p);
-/// Fills in the divisors, for a kernel with a thread for each result. UNSUPPORTED: an axis of 2^29
-/// places or more.
+/// Checks that positions along each axis, padding and window included, fit into 31 bits.
+/// UNSUPPORTED: an axis of 2^29 positions or more.
+void check_positions(const WindowParameters& p);
+/// Sets the divisors, for a kernel with one thread per result. UNSUPPORTED: as check_positions.
 void settle_window(WindowParameters& parameters);
 
-/// Plans the kernel in `file`, which has one thread for each result; there may be none.
-/// `parameters` are complete but for the divisors, and `addresses` are of their members. `define`:
-/// the macro that the kernel asks for, with its value. UNSUPPORTED: an axis of 2^29 places or
-/// more.
+/// Plans the kernel in `file`, with one thread per result, of which there may be none.
+/// `parameters`: complete but for the divisors; `addresses`: of their members; `define`: macro of
+/// the kernel with its value. UNSUPPORTED: as check_positions.
 void launch_window(Planner& planner, WindowParameters& parameters, const char* file,
                    const std::string& define, uint32_t dtype,
                    const std::vector<std::pair<const void* const*, Buffer>>& addresses);

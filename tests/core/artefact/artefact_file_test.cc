@@ -125,6 +125,7 @@ TEST_F(ArtefactFileTest, AMapOutlivesTheFileThatReplacesIt) {
 
 TEST_F(ArtefactFileTest, SeveralWritersLeaveOneWholeFile) {
   std::vector<std::thread> writers;
+  writers.reserve(4);
   for (int i = 0; i < 4; ++i) {
     writers.emplace_back([&] {
       for (int round = 0; round < 3; ++round) write_artefact(file_, facts_, parts());

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/map_rows.h"
-
 #include <gantry/error.h>
 #include <gantry/tensor.h>
 
@@ -12,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/value.h"
 #include "expect_error.h"
 
 namespace gantry {

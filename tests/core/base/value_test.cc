@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "base/kept_blocks.h"
+#include "base/block_cache.h"
 #include "expect_error.h"
 
 namespace gantry {

@@ -36,14 +36,14 @@ void expect_invalid_initializer(const std::function<void(TensorProto&)>& damage,
 TEST(Check, NodesMustStandInOrder) {
   expect_invalid_text("g (float[N] x) => (float[N] y) { a = Add(x, b) b = Relu(a) y = Abs(b) }",
                       {"Add that makes \"a\"", "reads \"b\"", "cycle"});
-  expect_invalid_text("g (float[N] x) => (float[N] y) { y = Relu(a) a = Abs(x) }",
+  expect_invalid_text("g (float[N] x) => (float[N] y) { y = Relu(a) a = Abs(b) b = Exp(a) }",
                       {"Relu that makes \"y\"", "reads \"a\"", "order"});
   expect_invalid_text("g (float[N] x) => (float[N] y) { y = Add(x, zz) }",
                       {"\"zz\", which nothing in the model defines"});
   expect_invalid_text(R"(g (bool b, float[N] x) => (float[N] y) {
       y = If (b) <then_branch = t () => (float[N] s) { s = Relu(late) },
                   else_branch = e () => (float[N] u) { u = Abs(x) }>
-      late = Relu(x)
+      late = Relu(y)
     })",
                       {"reads \"late\" before it is computed"});
 }
@@ -68,6 +68,15 @@ TEST(Check, OperatorsAndOpsetsMustExist) {
   expect_invalid_text(
       "<ir_version: 99, opset_import: [\"\" : 18]> g (float[N] x) => (float[N] y) { y = Relu(x) }",
       {"ir_version 99"});
+}
+
+TEST(Check, OfAnyNumberOfInputsNoneMayBeLeftOut) {
+  for (const std::string op : {"Max", "Sum", "Mean"}) {
+    ModelProto model =
+        test::parse_model("g (float[N] x) => (float[N] y) { [n] y = " + op + "(x, x) }");
+    *model.mutable_graph()->mutable_node(0)->mutable_input(1) = "";
+    expect_invalid(model.SerializeAsString(), {op + " \"n\": input 1 is left out", "\"data_0\""});
+  }
 }
 
 TEST(Check, ShapesMustBePossible) {

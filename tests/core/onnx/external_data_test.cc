@@ -95,6 +95,12 @@ TEST_F(ExternalData, OutsideTheFolder) {
                  {"outside the model's folder"});
 }
 
+// A check of the whole text and an open of what stands before the NUL would see two files.
+TEST_F(ExternalData, ALocationWithANul) {
+  expect_refusal(Code::kInvalidModel, {{"location", std::string("data.bin\0/x", 11)}},
+                 {"NUL", "file's name"});
+}
+
 TEST_F(ExternalData, NotARegularFile) {
   expect_refusal(Code::kInvalidModel, {{"location", "."}}, {"regular file"});
   ASSERT_EQ(mkfifo(folder_.path("m/pipe").c_str(), 0600), 0);

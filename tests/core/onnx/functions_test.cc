@@ -50,6 +50,32 @@ TEST(Functions, LocalOnesAreKnownAndInlinedWithNestedCalls) {
   EXPECT_FALSE(model->has_function(*graph->nodes()[0]));
 }
 
+// Functions that each call the next one so often, and the last one's node.
+std::string chain_of_functions(int depth, int calls) {
+  std::string text = R"(
+  <ir_version: 10, opset_import: ["" : 18, "my" : 1]>
+  g (float[N] x) => (float[N] y) { y = my.F0(x) }
+)";
+  for (int i = 0; i < depth; ++i) {
+    const std::string next = i + 1 < depth ? "my.F" + std::to_string(i + 1) : "Relu";
+    text += "<domain: \"my\", opset_import: [\"\" : 18, \"my\" : 1]> F" + std::to_string(i) +
+            " (v) => (w" + std::to_string(calls) + ") { w0 = Identity(v)";
+    for (int call = 0; call < calls; ++call) {
+      text += " w" + std::to_string(call + 1) + " = " + next + "(w" + std::to_string(call) + ")";
+    }
+    text += " }\n";
+  }
+  return text;
+}
+
+TEST(Functions, ThatStandForTooManyNodesAreRefusedBeforeTheyAreInferred) {
+  test::expect_error(Code::kUnsupported, {"functions", "more than 500000 nodes"},
+                     [] { test::TestModel model(test::model_bytes(chain_of_functions(40, 2))); });
+  test::TestModel few(test::model_bytes(chain_of_functions(6, 2)));
+  EXPECT_TRUE(few->inline_functions(local));
+  EXPECT_EQ(few->to_graph()->nodes().size(), 63U + 64U);
+}
+
 std::vector<std::string> node_names(const Graph& graph) {
   std::vector<std::string> names;
   for (const auto& node : graph.nodes()) names.push_back(node->name);

@@ -171,6 +171,37 @@ TEST(OnnxModel, NothingIsConcludedFromAnInitialValue) {
   EXPECT_EQ(graph->inputs[1]->type.shape, (std::vector<int64_t>{-1}));
 }
 
+TEST(OnnxModel, DefaultsThatAreNotOpenAreConstantsBesideTheirInputs) {
+  const std::string bytes = with_listed_initializer(
+      "<ir_version: 8, opset_import: [\"\" : 18]>"
+      "g (int64[n] shape, float[6] x) => (float[a, b] y) { y = Reshape(x, shape) }",
+      "shape", TensorProto::INT64, {2}, std::string("\2\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0", 16));
+  const OnnxModel model(ModelSource(test::as_bytes(bytes), {}), {.all = false, .names = {}});
+  EXPECT_TRUE(model.has_constant_defaults());
+  EXPECT_FALSE(model.declares_outputs());
+  for (int round = 0; round < 2; ++round) {
+    const auto graph = model.to_graph();
+    ASSERT_EQ(graph->inputs.size(), 2u);
+    EXPECT_EQ(graph->inputs[0]->name, "shape");
+    EXPECT_EQ(graph->inputs[0]->type.shape, (std::vector<int64_t>{-1}));
+    EXPECT_EQ(graph->inputs[1]->name, "x");
+    EXPECT_FALSE(graph->inputs[0]->is_read());
+    const GraphValue& sizes = *graph->nodes()[0]->inputs[1];
+    ASSERT_TRUE(sizes.constant);
+    EXPECT_EQ(sizes.constant, graph->inputs[0]->initial);
+    EXPECT_EQ(graph->outputs()[0]->type.shape, (std::vector<int64_t>{2, 3}));
+  }
+  for (const OpenDefaults& open :
+       {OpenDefaults{}, OpenDefaults{.all = false, .names = {"shape"}}}) {
+    const OnnxModel other(model, open);
+    EXPECT_FALSE(other.has_constant_defaults());
+    const auto graph = other.to_graph();
+    EXPECT_TRUE(graph->inputs[0]->is_read());
+    EXPECT_TRUE(graph->inputs[0]->initial);
+    EXPECT_EQ(graph->outputs()[0]->type.shape, (std::vector<int64_t>{-1, -1}));
+  }
+}
+
 TEST(OnnxModel, LargeInitialValuesAreAligned) {
   // Beside fields of odd lengths, so that the bytes of one of them start anywhere in the model.
   for (const char* name : {"w", "weight", "w23"}) {
@@ -193,6 +224,16 @@ TEST(OnnxModel, AnInitialValueHasToBeWhatItsInputIs) {
                            "g (float[3] x, float[3] w) => (float[3] y) { y = Add(x, w) }",
                            "w", TensorProto::FLOAT, {2}, std::string(8, '\0')));
                        static_cast<void>(model->to_graph());
+                     });
+  test::expect_error(Code::kInvalidModel,
+                     {"initializer \"w\" is float32[2]", "the input of that name float32[3]"}, [] {
+                       const std::string bytes = with_listed_initializer(
+                           "<ir_version: 8, opset_import: [\"\" : 18]>"
+                           "g (float[3] x, float[3] w) => (float[?] y) { y = Identity(w) }",
+                           "w", TensorProto::FLOAT, {2}, std::string(8, '\0'));
+                       const OnnxModel model(ModelSource(test::as_bytes(bytes), {}),
+                                             {.all = false, .names = {}});
+                       static_cast<void>(model.to_graph());
                      });
 }
 

@@ -53,7 +53,11 @@ TEST(Schema, TheStoreHasEverySchemaOfTheLibrary) {
 TEST(Schema, AVersionHasTheNewestSchemaThatIsNotNewer) {
   const SchemaStore& store = SchemaStore::instance();
   EXPECT_EQ(store.GetSchema("Relu", 5, "")->SinceVersion(), 1);
-  EXPECT_EQ(store.GetSchema("LayerNormalization", 16, ""), nullptr);
+  EXPECT_EQ(store.GetSchema("GroupNormalization", 17, ""), nullptr);
+  EXPECT_EQ(store.GetSchema("LayerNormalization", 16, "")->SinceVersion(), 17);  // is_taken_early
+  EXPECT_TRUE(is_taken_early("LayerNormalization", 16));
+  EXPECT_FALSE(is_taken_early("LayerNormalization", 17));
+  EXPECT_FALSE(is_taken_early("GroupNormalization", 17));
   EXPECT_EQ(store.newest("Gradient", "ai.onnx.preview.training")->SinceVersion(), 1);
   EXPECT_EQ(store.newest("Gradient", "ai.onnx.preview"), nullptr);
   EXPECT_EQ(store.newest("MatMulNBits", "com.microsoft")->SinceVersion(), 1);

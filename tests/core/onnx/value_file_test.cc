@@ -160,6 +160,11 @@ TEST_F(ValueFile, NumPyFilesThatAreWrongSayHow) {
                  Code::kInvalidArgument),
       HasSubstr("\"V2\""));
   EXPECT_THAT(
+      message_of(
+          write_npy("{'descr': '<U0', 'fortran_order': False, 'shape': (1000000000,), }", ""),
+          Code::kInvalidArgument),
+      HasSubstr("1000000000 strings of 0 characters"));
+  EXPECT_THAT(
       message_of(write_npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "12"),
                  Code::kUnsupported),
       HasSubstr("Python objects"));

@@ -8,9 +8,9 @@
 #include <string>
 #include <unistd.h>
 
+#include "base/mapped_file.h"
 #include "expect_error.h"
 #include "model_text.h"
-#include "onnx/mapped_file.h"
 #include "temp_folder.h"
 
 namespace gantry {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/constant_folding.h"
-
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/dead_code.h"
-
 #include <gtest/gtest.h>
 
 #include "pass_test.h"

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "passes/wider_floats.h"
-
 #include <gtest/gtest.h>
 #include <set>
 #include <string>

@@ -89,6 +89,56 @@ TEST(StartChild, HandsOnTheLevelOfTheLog) {
   EXPECT_EQ(status_of(child), 0);
 }
 
+TEST(ChildWatch, TellsHowAChildEnded) {
+  pid_t child = -1;
+  ASSERT_EQ(start_child("/bin/sh", {"-c", "exit 7"}, kNothing, &child), 0);
+  ChildWatch watch(child);
+  ASSERT_EQ(watch.error(), 0);
+  EXPECT_TRUE(watch.has_ended(5000));
+  const siginfo_t how = watch.wait();
+  EXPECT_EQ(how.si_signo, SIGCHLD);
+  EXPECT_EQ(how.si_status, 7);
+}
+
+TEST(ChildWatch, EndsWhatTheChildStartedToo) {
+  pid_t child = -1;
+  words_of("/bin/sh", {"-c", "sleep 99 & echo ready; wait"}, &child);
+  ChildWatch watch(child);
+  EXPECT_FALSE(watch.has_ended());
+  watch.end();
+  EXPECT_EQ(watch.wait().si_status, SIGKILL);
+  for (int i = 0; i < 500 && kill(-child, 0) == 0; ++i) usleep(10000);
+  EXPECT_NE(kill(-child, 0), 0) << "the group is not empty";
+}
+
+// The system waits for the children of such a process, and their numbers are free at once.
+TEST(ChildWatch, WorksWhereSigchldIsIgnored) {
+  struct sigaction before = {};
+  struct sigaction ignore = {};
+  ignore.sa_handler = SIG_IGN;
+  ASSERT_EQ(sigaction(SIGCHLD, &ignore, &before), 0);
+  pid_t child = -1;
+  EXPECT_EQ(start_child("/bin/sh", {"-c", "sleep 99"}, kNothing, &child), 0);
+  ChildWatch watch(child);
+  EXPECT_FALSE(watch.has_ended());
+  watch.end();
+  EXPECT_TRUE(watch.has_ended(5000));
+  EXPECT_EQ(watch.wait().si_signo, 0) << "nobody is told how";
+  watch.end();  // signals nobody: the number may be another's
+  sigaction(SIGCHLD, &before, nullptr);
+}
+
+TEST(ChildWatch, TakesAChildThatIsGone) {
+  pid_t child = -1;
+  ASSERT_EQ(start_child("/bin/true", {}, kNothing, &child), 0);
+  EXPECT_EQ(status_of(child), 0);
+  ChildWatch watch(child);
+  EXPECT_EQ(watch.error(), 0);
+  EXPECT_TRUE(watch.has_ended());
+  watch.end();
+  EXPECT_EQ(watch.wait().si_signo, 0);
+}
+
 TEST(StartChild, TellsWhatFailed) {
   pid_t child = -1;
   EXPECT_EQ(start_child("/nowhere/program", {}, kNothing, &child), ENOENT);

@@ -55,6 +55,7 @@ TEST(GraphView, ShowsValues) {
   EXPECT_EQ(text(x.symbols[1]), "");
   EXPECT_EQ(x.producer, GANTRY_NONE);
   EXPECT_EQ(x.is_graph_output, 0U);
+  EXPECT_EQ(x.read_count, graph->inputs[0]->users.size());
   const gantry_value_info& y = *c.values[c.outputs[0]];
   EXPECT_EQ(y.rank, -1);
   EXPECT_EQ(y.shape, nullptr);

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstring>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "plugin/error.h"
+#include "plugin/host_functions.h"
 #include "support/expect_error.h"
 
 namespace gantry {
@@ -239,14 +241,16 @@ TEST(Host, LimitsOptionalsAndRefusesOtherKinds) {
   host().value_release(nullptr);
 }
 
-TEST(Host, InstallsRunServices) {
-  RunServices services;
-  services.thread_count = [](gantry_run*) -> uint32_t { return 3; };
-  const auto before = host().thread_count;
-  install_run_services(services);
-  EXPECT_EQ(host().thread_count(nullptr), 3U);
-  services.thread_count = before;
-  install_run_services(services);
+TEST(Host, HasAFunctionInEverySlot) {
+  constexpr size_t kFirst = offsetof(gantry_host, error_create);
+  static_assert((sizeof(gantry_host) - kFirst) % sizeof(void*) == 0);
+  ASSERT_EQ(host().size, sizeof(gantry_host));
+  const auto* const bytes = reinterpret_cast<const std::byte*>(&host());
+  for (size_t offset = kFirst; offset < sizeof(gantry_host); offset += sizeof(void*)) {
+    void* slot = nullptr;
+    std::memcpy(&slot, bytes + offset, sizeof(slot));
+    EXPECT_NE(slot, nullptr) << "at byte " << offset;
+  }
 }
 
 }  // namespace

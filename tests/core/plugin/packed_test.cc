@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin/packed.h"
 
+#include <chrono>
 #include <gtest/gtest.h>
 #include <map>
+#include <stdexcept>
 #include <string>
+#include <thread>
 
 namespace gantry {
 namespace {
@@ -55,6 +58,26 @@ TEST_F(PackedTest, WhatTheLedgerHasIsNotMadeAgain) {
   EXPECT_EQ(ledger_.noted.at(key_of(1)).memory.get(), found);
   release_packed(found);
   release_packed(found);
+  EXPECT_EQ(packed_bytes(), before);
+}
+
+TEST_F(PackedTest, AFillThatThrowsLeavesTheKeyToTheNext) {
+  const uint64_t before = packed_bytes();
+  std::thread other;
+  const auto fill = [](void* arg, void*) {
+    // Another user of the key waits for this one.
+    *static_cast<std::thread*>(arg) = std::thread([] {
+      const auto good = [](void*, void* target) { *static_cast<char*>(target) = 'g'; };
+      const auto* found =
+          static_cast<const char*>(acquire_packed(key_of(9).data(), 5, good, nullptr));
+      EXPECT_EQ(*found, 'g');
+      release_packed(found);
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    throw std::runtime_error("no memory");
+  };
+  EXPECT_THROW(acquire_packed(key_of(9).data(), 5, fill, &other), std::runtime_error);
+  other.join();
   EXPECT_EQ(packed_bytes(), before);
 }
 

@@ -205,9 +205,9 @@ std::string classifier() {
   return model.bytes();
 }
 
-/// What the kernels of `onednn` are many of: convolutions of several kinds, element-wise nodes in
+/// What the kernels of `x86` are many of: convolutions of several kinds, element-wise nodes in
 /// sets, attention. x: [1, 16, 16, 16] -> y: [1, 16, 16].
-std::string kernels_of_onednn() {
+std::string kernels_of_x86() {
   ModelBuilder model;
   model.input("x", {1, 16, 16, 16});
   model.output("y", {1, 16, 16});
@@ -308,9 +308,8 @@ TEST_P(Allocation, NoneInARunOfAKnownShapeWithBoundOutputs) {
 }
 
 TEST_P(Allocation, NoneByTheKernelsOfOnednn) {
-  const std::string bytes = kernels_of_onednn();
-  Runtime runtime(
-      {.config_json = R"({"providers": {"options": {"onednn": {"winograd": "4x4"}}}})"});
+  const std::string bytes = kernels_of_x86();
+  Runtime runtime({.config_json = R"({"providers": {"options": {"x86": {"winograd": "4x4"}}}})"});
   Session session(runtime, {std::as_bytes(std::span(bytes)), {}}, with_threads(GetParam()));
   Binding binding(session);
   binding.input("x", Tensor(DType::kFloat, {1, 16, 16, 16}));
@@ -321,7 +320,7 @@ TEST_P(Allocation, NoneByTheKernelsOfOnednn) {
 }
 
 TEST_P(Allocation, NoneAtAllWithoutOnednn) {
-  run_classifier({.config_json = R"({"providers": {"disable": ["onednn"]}})"},
+  run_classifier({.config_json = R"({"providers": {"disable": ["x86"]}})"},
                  with_threads(GetParam()));
   EXPECT_EQ(allocations_of_libraries, 0u);
 }
@@ -371,7 +370,7 @@ TEST_P(Allocation, NoneForAnInputThatKeepsTheModelsValue) {
   EXPECT_FLOAT_EQ(y.elements<float>()[5], 2);
 }
 
-// Copies, queued kernels, events, waits and a captured stretch, too; the accelerator is the
+// Copies, queued kernels, events, waits and a captured segment, too; the accelerator is the
 // simulated one.
 TEST_P(Allocation, NoneOnADeviceWithStreams) {
   ModelBuilder model;

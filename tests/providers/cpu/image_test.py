@@ -2,6 +2,8 @@
 """ImageDecoder against Pillow: every format that the standard names, gray and colour, and files that are none."""
 
 import io
+import struct
+import zlib
 
 import numpy as np
 import PIL.Image
@@ -9,17 +11,22 @@ import pytest
 from onnx import TensorProto, helper
 from oracle import run_gantry
 
+import gantry
+
 FORMATS = [("BMP", {}), ("PNG", {}), ("PPM", {}), ("TIFF", {}), ("TIFF", {"compression": "tiff_lzw"}), ("JPEG", {}), ("JPEG", {"subsampling": 0}),
            ("JPEG", {"progressive": True}), ("JPEG2000", {}), ("WEBP", {}), ("WEBP", {"lossless": True})]
 
 
-def decode(data, pixel_format="RGB"):
+def decoder(pixel_format="RGB"):
     node = helper.make_node("ImageDecoder", ["x"], ["y"], name="node", pixel_format=pixel_format)
     graph = helper.make_graph(
         [node], "graph", [helper.make_tensor_value_info("x", TensorProto.UINT8, [None])], [helper.make_tensor_value_info("y", TensorProto.UINT8, [None] * 3)]
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
-    return run_gantry(model, {"x": np.frombuffer(data, np.uint8)})[0]
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+
+
+def decode(data, pixel_format="RGB"):
+    return run_gantry(decoder(pixel_format), {"x": np.frombuffer(data, np.uint8)})[0]
 
 
 def picture(mode="RGB", size=(37, 21)):
@@ -94,3 +101,49 @@ def test_what_is_no_image():
     for data in [b"", b"x", b"hello, this is text", b"P6", b"P6\n-1 5 255\n", b"P6\n999999999 999999999 255\nabc", b"BM\0\0"]:
         assert decode(data).shape == (0, 0, 3)
         assert decode(data, "Grayscale").shape == (0, 0, 1)
+
+
+def enlarged(kind, width, height):
+    """A small picture whose header says that it is of another size."""
+    data = bytearray(encode(picture(), kind))
+    if kind == "PNG":
+        data[16:24] = struct.pack(">II", width, height)
+        data[29:33] = struct.pack(">I", zlib.crc32(data[12:29]))
+    elif kind == "TIFF":
+        first = struct.unpack_from("<I", data, 4)[0]
+        for at in range(first + 2, first + 2 + 12 * struct.unpack_from("<H", data, first)[0], 12):
+            extent = {256: width, 257: height, 278: height}.get(struct.unpack_from("<H", data, at)[0])
+            if extent:  # as one number of 32 bits
+                data[at + 2 : at + 12] = struct.pack("<HII", 4, 1, extent)
+    elif kind == "JPEG":
+        at = data.index(b"\xff\xc0")
+        data[at + 5 : at + 9] = struct.pack(">HH", height, width)
+    elif kind == "WEBP":
+        data[26:30] = struct.pack("<HH", width, height)
+    elif kind == "JPEG2000":
+        at = data.index(b"ihdr")
+        data[at + 4 : at + 12] = struct.pack(">II", height, width)
+        at = data.index(b"\xff\x51")
+        data[at + 6 : at + 14] = data[at + 22 : at + 30] = struct.pack(">II", width, height)
+    elif kind == "BMP":
+        data[18:26] = struct.pack("<ii", width, height)
+    else:
+        data = data.replace(b"37 21", f"{width} {height}".encode())
+    return np.frombuffer(bytes(data), np.uint8)
+
+
+@pytest.mark.parametrize("kind", ["PNG", "TIFF", "JPEG", "WEBP", "JPEG2000"])
+def test_pictures_that_are_large_by_their_header_take_no_more_than_the_session_may_have(kind):
+    session = gantry.Session(decoder(), config={"session": {"memory_limit_bytes": 64 << 20}})
+    with pytest.raises(gantry.OutOfMemoryError, match="session.memory_limit_bytes allows 67108864"):
+        session.run({"x": enlarged(kind, 11_000, 11_000)})
+    with pytest.raises(gantry.UnsupportedError, match='ImageDecoder "node": the image has 16000 x 16000 pixels by its header, expected at most 134217728'):
+        session.run({"x": enlarged(kind, 16_000, 16_000)})
+    assert session.run({"x": np.frombuffer(encode(picture(), kind), np.uint8)})["y"].shape == (21, 37, 3)
+
+
+@pytest.mark.parametrize("kind", ["BMP", "PPM"])
+def test_pictures_of_more_pixels_than_their_file_has_are_none(kind):
+    session = gantry.Session(decoder(), config={"session": {"memory_limit_bytes": 64 << 20}})
+    for extent in (11_000, 16_000):
+        assert session.run({"x": enlarged(kind, extent, extent)})["y"].size == 0

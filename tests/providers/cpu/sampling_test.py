@@ -218,10 +218,10 @@ def test_col2im_of_strings():
     np.testing.assert_array_equal(y, np.where(places == 0, "", places.astype(str)))
 
 
-def test_strings_on_one_place_have_no_sum():
+def test_strings_on_one_pixel_have_no_sum():
     x = np.array([["a", "b"], ["c", ""]], object)[None]
     image, block = np.array([3], np.int64), np.array([2], np.int64)
-    with pytest.raises(gantry.InvalidArgumentError, match='Col2Im "node": two strings fall on one place of the image'):
+    with pytest.raises(gantry.InvalidArgumentError, match='Col2Im "node": two strings fall on one pixel of the image'):
         run("Col2Im", [x, image, block], 18)
     x[0, 1, 0] = ""
     _, _, (y,) = run("Col2Im", [x, image, block], 18)

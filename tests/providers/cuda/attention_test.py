@@ -10,7 +10,7 @@ from small_graph import small_graph
 
 @pytest.fixture(params=["cuda", "cuda_blas"])
 def both(request):
-    """By strips of keys, and for many queries by products."""
+    """By strips of keys, and for many queries by matmuls."""
     return request.getfixturevalue(request.param)
 
 
@@ -74,8 +74,8 @@ def test_keys_of_different_numbers(both, queries):
 
 @pytest.mark.parametrize("heads", [1, 4])
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
-def test_heads_of_one_batch_are_multiplied_as_they_lie(both, heads, dtype):
-    """Their rows are as far apart as all heads are wide, of values more than of keys."""
+def test_heads_of_one_batch_are_multiplied_in_place(both, heads, dtype):
+    """Head strides equal the width of all heads together; values are wider than keys."""
     feeds = {"q": random(1, 20, 8 * heads, dtype=dtype), "k": random(1, 37, 8 * heads, dtype=dtype, seed=1), "v": random(1, 37, 16 * heads, dtype=dtype, seed=2)}
     compare_all(both, *small_graph(f"y = Attention<q_num_heads={heads}, kv_num_heads={heads}, is_causal=1>(q, k, v)", feeds, opset=23),
                 rtol=1e-2 if dtype == np.float16 else 1e-4, atol=5e-3 if dtype == np.float16 else 1e-5)
@@ -83,16 +83,16 @@ def test_heads_of_one_batch_are_multiplied_as_they_lie(both, heads, dtype):
 
 @pytest.mark.parametrize("queries", [1, 3, 20])
 @pytest.mark.parametrize("past", [5, 130, 300])
-def test_a_past_is_read_where_it_lies(both, queries, past):
-    """Nobody wants what the next step has as its past."""
+def test_a_past_is_read_in_place(both, queries, past):
+    """The present is no output."""
     feeds = {"q": random(2, queries, 32), "k": random(2, queries, 16, seed=1), "v": random(2, queries, 24, seed=2), "pk": random(2, 2, past, 8, seed=3),
              "pv": random(2, 2, past, 12, seed=4)}
     compare_all(both, *small_graph("y = Attention<q_num_heads=4, kv_num_heads=2, is_causal=1>(q, k, v, , pk, pv)", feeds, opset=23), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("width", [7, 20])
-def test_heads_that_are_no_whole_words(both, width):
-    """They are read element by element."""
+def test_heads_that_are_no_whole_vectors(both, width):
+    """Such heads are read element by element."""
     feeds = qkv(1, 2, 1, 3, 300, width, width + 3, dtype=np.float16)
     compare_all(both, *small_graph("y = Attention<is_causal=1>(q, k, v)", feeds, opset=23), rtol=1e-2, atol=5e-3)
 
@@ -124,14 +124,14 @@ def test_tiles(both, case, dtype):
 
 
 @pytest.mark.parametrize("past", [5, 130])
-def test_tiles_read_a_past_where_it_lies(both, past):
+def test_tiles_read_a_past_in_place(both, past):
     feeds = {"q": random(2, 20, 32, dtype=np.float16), "k": random(2, 20, 16, dtype=np.float16, seed=1), "v": random(2, 20, 32, dtype=np.float16, seed=2),
              "pk": random(2, 2, past, 8, dtype=np.float16, seed=3), "pv": random(2, 2, past, 16, dtype=np.float16, seed=4)}
     compare_all(both, *small_graph("y = Attention<q_num_heads=4, kv_num_heads=2, is_causal=1>(q, k, v, , pk, pv)", feeds, opset=23), rtol=1e-2, atol=1e-2)
 
 
 def test_tiles_read_no_more_keys_than_there_are(both):
-    """What lies behind them may be no number."""
+    """Memory behind the valid keys may be NaN."""
     half = np.float16
     feeds = {"q": random(2, 2, 20, 16, dtype=half), "k": random(2, 2, 300, 16, dtype=half, seed=1), "v": random(2, 2, 300, 16, dtype=half, seed=2),
              "n": np.array([300, 40], np.int64)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cache of keys that new ones are written into, beside what attention reads of it."""
+"""TensorScatter into a cache of keys."""
 
 import ml_dtypes
 import numpy as np

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "../../../providers/cuda/compile_queue.h"
+#include "../../../providers/cuda/compile/compile_queue.h"
 
 #include <atomic>
 #include <chrono>
@@ -7,14 +7,14 @@
 #include <gtest/gtest.h>
 #include <stdexcept>
 
-#include "../../../providers/cuda/programs.h"
+#include "../../../providers/cuda/compile/programs.h"
 
 namespace gantry::cuda {
 namespace {
 
 constexpr std::chrono::seconds kLong(20);
 
-// A place that several threads have to come to, at the same time.
+// A rendezvous: several threads have to arrive at the same time.
 class Meeting {
  public:
   explicit Meeting(int wanted) : wanted_(wanted) {}
@@ -83,7 +83,7 @@ TEST(CompileQueue, HelpsItselfWhereNoThreadHasBegun) {
   EXPECT_EQ(*queue.code_of(first, 90), "first");
 }
 
-TEST(CompileQueue, TellsWhoeverWantsItOfAFailure) {
+TEST(CompileQueue, RethrowsAFailureToEveryCaller) {
   CompileQueue queue(
       [](const std::string& source, int) -> std::string { throw std::runtime_error(source); }, 2);
   const Program program{"unknown word"};

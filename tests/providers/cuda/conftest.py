@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the provider share: processes in which CUDA:0 is a stand-in."""
+"""Fixtures of the provider's tests: processes in which CUDA:0 is a fake."""
 
 import pytest
 from cuda_worker import BUILD, FAKE, Worker, compare_all
@@ -16,7 +16,7 @@ def cuda(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def cuda_blas(cuda, tmp_path_factory):
-    """The same with a stand-in for cuBLASLt."""
+    """The same with a fake cuBLASLt."""
     worker = Worker(tmp_path_factory.mktemp("cuda_blas"), BUILD / "tests" / "fake_cuda_blas", own_kernels=False)
     yield worker
     worker.close()
@@ -24,5 +24,5 @@ def cuda_blas(cuda, tmp_path_factory):
 
 @pytest.fixture
 def agrees(cuda):
-    """agrees(model, feeds, ...): as compare_all on the stand-in without cuBLASLt."""
+    """agrees(model, feeds, ...): as compare_all on the fake without cuBLASLt."""
     return lambda model, feeds, rtol=None, atol=None: compare_all(cuda, model, feeds, rtol, atol)

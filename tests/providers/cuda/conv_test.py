@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions: as products of tiles, of few channels one place at a time, and as cuDNN is asked for them."""
+"""Convolutions: by tiles, one thread per result for few channels, and by cuDNN."""
 
 import ml_dtypes
 import numpy as np
@@ -10,7 +10,7 @@ from small_graph import small_graph
 
 @pytest.fixture(scope="module")
 def cuda_alone(cuda, tmp_path_factory):
-    """With a stand-in for cuDNN that has no way for a convolution with anything behind it."""
+    """With a fake cuDNN that supports no convolution with an epilogue."""
     worker = Worker(tmp_path_factory.mktemp("cuda_alone"), BUILD / "tests" / "fake_cuda_blas", environment={"GANTRY_FAKE_CUDNN": "alone"}, own_kernels=False)
     yield worker
     worker.close()
@@ -62,14 +62,14 @@ def cuda_tf32(cuda, tmp_path_factory):
 @pytest.mark.parametrize("behind", ["", "Clip", "Add+Relu"])
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 def test_depthwise(each, case, behind, dtype):
-    """Between convolutions of one pixel, so that tensors come and go channels-last."""
+    """Between 1x1 convolutions, so that inputs and outputs are channels-last."""
     check_depthwise(each, case, behind, dtype, {np.float16: 2e-2}.get(dtype, 0.15))
 
 
 @pytest.mark.parametrize("case", DEPTHWISE)
 @pytest.mark.parametrize("behind", ["", "Clip", "Add+Relu"])
 def test_depthwise_tf32(cuda_tf32, case, behind):
-    """Of f32 they are channels-last where tensor cores may round."""
+    """Convolutions of f32 are channels-last if TF32 is allowed."""
     check_depthwise(cuda_tf32, case, behind, np.float32, 2e-2)
 
 
@@ -105,7 +105,7 @@ BEHIND = {
 @pytest.mark.parametrize("behind", BEHIND)
 @pytest.mark.parametrize("bias", [", b", ""])
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
-def test_what_stands_behind_goes_along(each, behind, bias, dtype):
+def test_epilogue(each, behind, bias, dtype):
     feeds = {"x": random(2, 6, 9, 9, dtype=dtype)} | ({"r": random(2, 8, 9, 9, dtype=dtype)} if "Add" in behind else {})
     constants = {"w": (random(8, 6, 3, 3) / 4).astype(dtype), "b": random(8, dtype=dtype), "low": np.array(0, dtype), "high": np.array(1.5, dtype)}
     constants = {name: value for name, value in constants.items() if name == "w" or (name == "b" and bias) or (name in ("low", "high") and "Clip" in behind)}
@@ -119,7 +119,7 @@ def test_what_stands_behind_goes_along(each, behind, bias, dtype):
     ("c = Conv(x, w)\n y = Add(c, s)", "cuda.Conv"),  # another shape
     ("c = Conv(x, w)\n y = Clip(c, s)", "cuda.Conv"),  # no bound above
 ])
-def test_what_does_not_go_along(each, text, expected):
+def test_what_is_no_epilogue(each, text, expected):
     kernels = compare_all(each, *small_graph(text, {"x": random(1, 6, 9, 9)}, {"w": random(8, 6, 1, 1), "s": np.float32(-0.5)}), rtol=1e-4, atol=1e-4)
     assert kernels[0] in (expected, "Conv"), kernels
 
@@ -142,16 +142,16 @@ CHAINS = {
 
 @pytest.mark.parametrize("chain", CHAINS)
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
-def test_chains_of_convolutions(each, chain, dtype):
-    """Of 16-bit floats tensors between them stand channels-last, where cuDNN is there."""
+def test_sequences_of_convolutions(each, chain, dtype):
+    """Tensors of 16-bit floats between convolutions are channels-last if cuDNN is there."""
     constants = {"w": random(8, 6, 3, 3) / 8, "v": random(8, 8, 3, 3) / 8, "g": random(8, 1, 3, 3) / 3, "b": random(8)}
     used = {name: value.astype(dtype) for name, value in constants.items() if f"{name})" in CHAINS[chain] or f"{name}," in CHAINS[chain]}
     compare_all(each, *small_graph(CHAINS[chain], {"x": random(2, 6, 9, 9, dtype=dtype)}, used), rtol=1e-2 if dtype == np.float16 else 1e-4,
                 atol=2e-2 if dtype == np.float16 else 1e-4)
 
 
-def test_the_order_is_offered_where_it_pays(cuda, cuda_blas):
-    """A claim with an order of its own has the provider's name for it, one without is a row of the table."""
+def test_channels_last_is_offered_where_it_pays(cuda, cuda_blas):
+    """A channels-last claim is a fusion, with the provider's name; any other is a kernel row."""
     for worker, dtype, expected in ((cuda_blas, np.float16, "cuda.Conv"), (cuda_blas, np.float32, "Conv"), (cuda, np.float16, "Conv")):
         constants = {"w": (random(8, 6, 3, 3) / 8).astype(dtype), "v": (random(8, 8, 3, 3) / 8).astype(dtype)}
         kernels, _ = worker.run(*small_graph("a = Conv(x, w)\n y = Conv(a, v)", {"x": random(2, 6, 9, 9, dtype=dtype)}, constants))
@@ -167,7 +167,7 @@ POOLS = {
 @pytest.mark.parametrize("pool", POOLS)
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 def test_pools_between_convolutions(each, pool, dtype):
-    """They take the order of the convolutions, whatever stands on one side alone."""
+    """Sets between convolutions are channels-last; sets beside only one are not."""
     text = f"a = Conv(x, w)\n b = {POOLS[pool]}(a)\n c = Conv(b, v)\n d = GlobalAveragePool(c)\n e = GlobalMaxPool(c)\n f = {POOLS[pool]}(x)\n y = Relu(b)\n z = Conv(f, w)"
     constants = {"w": (random(8, 6, 3, 3) / 8).astype(dtype), "v": (random(8, 8, 3, 3) / 8).astype(dtype)}
     kernels = compare_all(each, *small_graph(text, {"x": random(2, 6, 19, 21, dtype=dtype)}, constants), rtol=1e-2 if dtype == np.float16 else 1e-4,
@@ -184,7 +184,7 @@ NORMS = {"groups": (16, "GroupNormalization<num_groups=4>"), "small_groups": (24
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("size", [7, 40])
 def test_norms_between_convolutions(each, norm, size):
-    """By channel, in the order of the convolutions' tensors."""
+    """Per channel, channels-last."""
     channels, text = NORMS[norm]
     constants = {"w": random(channels, 6, 1, 1) / 3, "v": random(4, channels, 1, 1) / channels**0.5, "g": random(channels), "b": random(channels, seed=1)}
     constants = {name: value.astype(np.float16) for name, value in constants.items()}
@@ -203,7 +203,7 @@ def test_weights_that_are_no_constants(each):
     compare_all(each, *small_graph("a = Conv(x, w)\n y = Conv(a, v)", feeds), rtol=1e-2, atol=2e-2)
 
 
-# Extents that nobody knows before the run: what is added may be as large, smaller, or larger.
+# Extents that are unknown before the run: the addend may be as large, smaller, or larger.
 ADDED = [((2, 8, 5, 6), (2, 8, 5, 6)), ((2, 8, 5, 6), (2, 8, 1, 1)), ((2, 8, 1, 1), (2, 8, 5, 6)), ((2, 8, 1, 6), (2, 8, 5, 1)), ((2, 8, 0, 6), (2, 8, 1, 1))]
 
 
@@ -248,7 +248,7 @@ def test_conv_transpose(each, case, dtype):
 
 @pytest.mark.parametrize("behind", BEHIND)
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
-def test_what_stands_behind_a_transposed_one_goes_along(each, behind, dtype):
+def test_epilogue_of_a_transposed_convolution(each, behind, dtype):
     feeds = {"x": random(2, 6, 5, 6, dtype=dtype)} | ({"r": random(2, 8, 10, 12, dtype=dtype)} if "Add" in behind else {})
     constants = {"w": (random(6, 8, 2, 2) / 4).astype(dtype), "b": random(8, dtype=dtype)}
     constants |= {"low": np.array(0, dtype), "high": np.array(1.5, dtype)} if "Clip" in behind else {}
@@ -258,7 +258,7 @@ def test_what_stands_behind_a_transposed_one_goes_along(each, behind, dtype):
 
 
 def test_a_transposed_one_between_convolutions(each):
-    """It takes their order."""
+    """A pool between convolutions is channels-last."""
     constants = {"w": random(8, 6, 1, 1) / 8, "t": random(8, 8, 2, 2) / 4, "v": random(4, 8, 3, 3) / 8}
     model, feeds = small_graph("a = Conv(x, w)\n b = ConvTranspose<strides=[2,2]>(a, t)\n y = Conv(b, v)", {"x": random(1, 6, 7, 7, dtype=np.float16)},
                                {name: value.astype(np.float16) for name, value in constants.items()})
@@ -299,7 +299,7 @@ BETWEEN = {
 @pytest.mark.parametrize("case", BETWEEN)
 @pytest.mark.parametrize("channels", [8, 5])
 def test_elementwise_nodes_between_convolutions(each, case, channels):
-    """They take the order of the convolutions' tensors, or read one order and write another."""
+    """Channels-last, or with different layouts of input and output."""
     text = BETWEEN[case]
     constants = {"w": random(channels, 6, 3, 3) / 8, "v": random(8, channels, 3, 3) / 8, "b": random(1, channels, 1, 1)}
     used = {name: value.astype(np.float16) for name, value in constants.items() if f"{name})" in text}

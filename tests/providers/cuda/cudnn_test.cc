@@ -7,7 +7,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
-#include "../../../providers/cuda/dnn_graph.h"
+#include "../../../providers/cuda/libraries/cudnn_graph.h"
 
 namespace gantry::cuda {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The provider's devices over a stand-in for the driver: what is reported, memory, copies, streams,
+// The provider's devices over the fake driver: what is reported, memory, copies, streams,
 // captures, and what goes wrong.
 #include <algorithm>
 #include <numeric>
@@ -329,7 +329,7 @@ TEST(CudaSession, MayEndAfterTheDriver) {
 }
 
 // What is added to it is one number, which is a bias as well as a matrix that is repeated.
-TEST(CudaSession, GivesProductsOfOneColumnToTheLibrary) {
+TEST(CudaSession, GivesMatmulsOfOneColumnToTheLibrary) {
   const std::string fakes = std::string(GANTRY_FAKE_CUDA_FOLDER) + "_blas";
   FakeRuntime runtime("devices=1", R"({"libraries": [")" + fakes + R"("]})");
   Session session = runtime.session(
@@ -337,7 +337,7 @@ TEST(CudaSession, GivesProductsOfOneColumnToTheLibrary) {
       "{ y = Gemm(x, w, c) }");
   void* library = dlopen((fakes + "/libcublasLt.so.13").c_str(), RTLD_NOW);
   ASSERT_NE(library, nullptr) << dlerror();
-  const auto asked = reinterpret_cast<int (*)()>(dlsym(library, "gantry_fake_products"));
+  const auto asked = reinterpret_cast<int (*)()>(dlsym(library, "gantry_fake_matmuls"));
   const int before = asked();
   Tensor x(DType::kFloat, {2, 3});
   std::ranges::copy(std::vector<float>{1, 1, 1, 0, 0, 2}, x.elements<float>().begin());
@@ -365,7 +365,7 @@ TEST(CudaSession, MovesAllPartsOfATensorAtOnce) {
 }
 
 // What is timed reads its weights from memory, unless there is no memory to see to that.
-TEST(CudaSession, TimesTheLibrarysWaysWithAColdCache) {
+TEST(CudaSession, TimesTheLibrarysAlgorithmsWithAColdCache) {
   const FakeCounters& counters = FakeRuntime::counters();
   const std::string fakes = std::string(GANTRY_FAKE_CUDA_FOLDER) + "_blas";
   const auto count = [&](const std::string& more, uint64_t written) {
@@ -396,7 +396,7 @@ TEST(CudaSession, TimesTheLibrarysWaysWithAColdCache) {
 // Of products whose factor is as long as a prompt, and convolutions of images of any size, some
 // variants are timed: five times each, by two algorithms, then by the library and the provider's
 // kernel for few rows, and by the one way that rounds no factor.
-TEST(CudaSession, TimesAFewVariantsOfAProductOrConvolution) {
+TEST(CudaSession, TimesAFewVariantsOfAMatmulOrConvolution) {
   const FakeCounters& counters = FakeRuntime::counters();
   const std::string fakes = std::string(GANTRY_FAKE_CUDA_FOLDER) + "_blas";
   FakeRuntime runtime("devices=1 latency_us=0",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Einsum as products of matrices as they lie, turned and gathered, and by the ranges of its labels."""
+"""Einsum by matmuls of operands in place, transposed and copied, and by loops over the ranges of its labels."""
 
 import ml_dtypes
 import numpy as np

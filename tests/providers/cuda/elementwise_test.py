@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element-wise nodes as one generated kernel: what goes together, shapes, element types."""
+"""Element-wise nodes as one generated kernel: which nodes are fused, shapes, element types."""
 
 import ml_dtypes
 import numpy as np
@@ -61,7 +61,7 @@ ONE_KERNEL = {
 
 
 @pytest.mark.parametrize("case", ONE_KERNEL)
-def test_what_one_reads_goes_together(agrees, case):
+def test_nodes_with_one_reader_are_fused(agrees, case):
     text, constants, count = ONE_KERNEL[case]
     kernels = agrees(*small_graph(text, {"x": random(3, 4, 6, 5)}, constants))
     assert len(kernels) == count and len(set(kernels)) == 1, kernels

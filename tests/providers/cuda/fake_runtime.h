@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A runtime whose provider cuda finds the stand-ins for NVIDIA's libraries: a copy of the provider,
-// so that every test chooses its options, and the stand-ins' counters.
+// A runtime whose provider cuda finds the fakes of NVIDIA's libraries: a copy of the provider, so
+// that every test chooses its options, and the fakes' counters.
 #pragma once
 
 #include <gantry/gantry.h>
@@ -45,7 +45,7 @@ class FakeRuntime {
     return *driver_function<const FakeCounters* (*)()>("gantry_fake_counters")();
   }
 
-  /// Of the stand-in for the driver.
+  /// Counters of the fake driver.
   template <class Function>
   static Function driver_function(const char* name) {
     const std::string path = std::string(GANTRY_FAKE_CUDA_FOLDER) + "/libcuda.so.1";
@@ -57,7 +57,7 @@ class FakeRuntime {
   [[nodiscard]] std::string folder() const { return folder_.path(); }
 
  private:
-  // Read by the stand-in when the provider initialises it.
+  // Read by the fake when the provider initialises it.
   struct Machine {
     explicit Machine(const std::string& text) { setenv("GANTRY_FAKE_CUDA", text.c_str(), 1); }
   };
@@ -65,7 +65,7 @@ class FakeRuntime {
   [[nodiscard]] std::string configuration(const std::string& options) const {
     nlohmann::json cuda = nlohmann::json::parse(options);
     if (!cuda.contains("libraries")) cuda["libraries"] = {GANTRY_FAKE_CUDA_FOLDER};
-    // Shared by all tests of this build: what one has compiled the others need not.
+    // Shared by all tests of this build, so that each kernel is compiled once.
     if (!cuda.contains("cache")) cuda["cache"] = GANTRY_FAKE_CUDA_CACHE;
     return nlohmann::json{
         {"providers", {{"search", {folder_.path()}}, {"options", {{"cuda", cuda}}}}}}

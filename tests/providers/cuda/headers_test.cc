@@ -7,10 +7,10 @@
 #include <nvrtc.h>
 #include <type_traits>
 
-#include "../../../providers/cuda/blas_api.h"
-#include "../../../providers/cuda/compiler.h"
-#include "../../../providers/cuda/driver.h"
-#include "../../../providers/cuda/launch.h"
+#include "../../../providers/cuda/compile/nvrtc_compiler.h"
+#include "../../../providers/cuda/driver/driver.h"
+#include "../../../providers/cuda/driver/launch_config.h"
+#include "../../../providers/cuda/libraries/cublaslt_api.h"
 
 namespace gantry::cuda {
 namespace {
@@ -58,7 +58,8 @@ static_assert(sizeof(Copy2d) == sizeof(CUDA_MEMCPY2D) &&
               offsetof(Copy2d, target_pitch) == offsetof(CUDA_MEMCPY2D, dstPitch) &&
               offsetof(Copy2d, height) == offsetof(CUDA_MEMCPY2D, Height));
 
-static_assert(kMayBeginEarly == int{CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION} &&
+static_assert(kProgrammaticStreamSerialization ==
+                  int{CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION} &&
               sizeof(LaunchAttribute) == sizeof(CUlaunchAttribute) &&
               offsetof(LaunchAttribute, value) == offsetof(CUlaunchAttribute, value) &&
               offsetof(CUlaunchAttributeValue, programmaticStreamSerializationAllowed) == 0 &&
@@ -102,10 +103,10 @@ static_assert(kCompute32 == int{CUBLAS_COMPUTE_32F} && kCompute64 == int{CUBLAS_
               kComputeTf32 == int{CUBLAS_COMPUTE_32F_FAST_TF32});
 static_assert(kLayoutBatchCount == int{CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT} &&
               kLayoutBatchStride == int{CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET} &&
-              kProductTransposeA == int{CUBLASLT_MATMUL_DESC_TRANSA} &&
-              kProductTransposeB == int{CUBLASLT_MATMUL_DESC_TRANSB} &&
-              kProductEpilogue == int{CUBLASLT_MATMUL_DESC_EPILOGUE} &&
-              kProductBias == int{CUBLASLT_MATMUL_DESC_BIAS_POINTER} &&
+              kMatmulTransposeA == int{CUBLASLT_MATMUL_DESC_TRANSA} &&
+              kMatmulTransposeB == int{CUBLASLT_MATMUL_DESC_TRANSB} &&
+              kMatmulEpilogue == int{CUBLASLT_MATMUL_DESC_EPILOGUE} &&
+              kMatmulBias == int{CUBLASLT_MATMUL_DESC_BIAS_POINTER} &&
               kPreferenceWorkspace == int{CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES} &&
               kPreferenceReduction == int{CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK} &&
               kPreferenceAlignmentA == int{CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES} &&

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of images and regions with shapes that ONNX's cases do not have, as the CPU provider makes them."""
+"""Operators of images and regions with shapes that ONNX's cases do not have, compared with the CPU provider."""
 
 import ml_dtypes
 import numpy as np

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How kernels come to a device over the stand-in for the driver: compiled while a model is loaded,
+// How kernels come to a device over the fake driver: compiled while a model is loaded,
 // launched before the one before has ended, by a thread that keeps its own context.
 #include <chrono>
 #include <filesystem>

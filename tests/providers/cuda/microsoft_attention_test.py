@@ -54,7 +54,7 @@ def test_many_queries(both, case, dtype):
 
 
 def test_a_past_that_nobody_wants_to_go_on_with(cuda):
-    """It is read where it lies."""
+    """A past is read in place."""
     compare_all(cuda, *model_of("MultiHeadAttention", multi_head(MULTI_HEAD["past_and_mask"]), {"y": TensorProto.FLOAT}, num_heads=N), rtol=1e-4, atol=1e-5)
 
 
@@ -68,7 +68,7 @@ PACKED = {
 
 
 @pytest.mark.parametrize("case", PACKED)
-def test_how_heads_may_lie(cuda, case):
+def test_layouts_of_heads(cuda, case):
     model, feeds = model_of("MultiHeadAttention", PACKED[case], {"y": TensorProto.FLOAT}, num_heads=N)
     assert compare_all(cuda, model, feeds, rtol=1e-4, atol=1e-5) == ["MultiHeadAttention"]
 
@@ -76,7 +76,7 @@ def test_how_heads_may_lie(cuda, case):
 @pytest.mark.parametrize("case", JOINT)
 @pytest.mark.parametrize("attributes", [{}, {"unidirectional": 1, "scale": 0.2}])
 @pytest.mark.parametrize("with_bias", [True, False])
-def test_queries_keys_and_values_by_one_product(both, case, attributes, with_bias):
+def test_queries_keys_and_values_by_one_matmul(both, case, attributes, with_bias):
     inputs = {"x": random(B, S, 12), "w": random(12, 3 * N * W) / 3, "b": random(3 * N * W, seed=1) if with_bias else None}
     for name in ("mask_index", "past", "attention_bias"):
         inputs[name] = JOINT[case].get(name)
@@ -85,14 +85,14 @@ def test_queries_keys_and_values_by_one_product(both, case, attributes, with_bia
     assert compare_all(both, model, feeds, rtol=1e-4, atol=1e-5) == ["Attention"]
 
 
-def test_values_of_another_width_by_one_product(cuda):
+def test_values_of_another_width_by_one_matmul(cuda):
     inputs = {"x": random(B, S, 12), "w": random(12, 2 * N * W + N * 3) / 3, "b": random(2 * N * W + N * 3, seed=1)}
     compare_all(cuda, *model_of("Attention", inputs, {"y": TensorProto.FLOAT}, {"w", "b"}, num_heads=N, qkv_hidden_sizes=[N * W, N * W, N * 3]),
                 rtol=1e-4, atol=1e-5)
 
 
 def group_model(inputs, is_of_one_length=False, dtype=F32, **attributes):
-    """`is_of_one_length`: the model says that the caches that come out are as long as those that go in."""
+    """`is_of_one_length`: the model says that present and past have the same length."""
     turned = inputs["cos"] is not None
     model, feeds = model_of("GroupQueryAttention", inputs, dict.fromkeys(CACHED, KINDS[dtype]), {"cos", "sin"} if turned else {}, num_heads=4,
                             kv_num_heads=inputs["past_key"].shape[1], do_rotary=int(turned), **attributes)
@@ -137,8 +137,8 @@ def test_caches_with_room(both, case, causal, is_of_one_length):
 
 @pytest.mark.parametrize("length", [1, 20])
 @pytest.mark.parametrize("is_of_one_length", [True, False])
-def test_what_stands_behind_the_keys_may_be_anything(both, length, is_of_one_length):
-    """Memory that nobody has written yet is not always of numbers."""
+def test_memory_behind_the_keys_may_be_anything(both, length, is_of_one_length):
+    """Memory that was not written yet may be NaN."""
     inputs = grouped(7, length, [7 + length, 5 + length], room=40)
     expected = gantry.Session(group_model(inputs)[0], device="CPU").run(group_model(inputs)[1])["y"]
     for name in ("past_key", "past_value"):
@@ -159,7 +159,7 @@ def test_groups_of_16_bits(both, dtype, case):
 
 @pytest.mark.parametrize("is_of_one_length", [True, False])
 def test_a_row_grows_in_one_plan(cuda, is_of_one_length):
-    """One session, caches with room, a step behind the other: what the first one planned is right for all of them, captured or not."""
+    """One session, caches with free capacity, several steps: the plan of the first step is right for all, captured or not."""
     room = 24
     inputs = grouped(0, 1, [1, 1], room=room)
     model, _ = group_model(inputs, is_of_one_length)
@@ -175,13 +175,17 @@ def test_a_row_grows_in_one_plan(cuda, is_of_one_length):
         compare(found["y"], value, 1e-4, 1e-5)
 
 
+def test_what_the_kernels_refuse_runs_in_parts(cuda):
+    masked = {**multi_head({}), "bias": None, "key_padding_mask": np.arange(3 * B + 2, dtype=I32)}
+    for operator, (model, feeds) in (("GroupQueryAttention", group_model(grouped(7, 1, [8, 8]), smooth_softmax=1)),
+                                     ("MultiHeadAttention", model_of("MultiHeadAttention", masked, {"y": TensorProto.FLOAT}, num_heads=N))):
+        assert operator not in compare_all(cuda, model, feeds, rtol=1e-4, atol=1e-4)
+
+
 def test_what_is_refused(cuda):
-    cases = [("smooth softmax", group_model(grouped(7, 1, [8, 8]), smooth_softmax=1))]
-    inputs = {**multi_head({}), "bias": None, "key_padding_mask": np.arange(3 * B + 2, dtype=I32)}
-    cases.append(("the ends and the beginnings", model_of("MultiHeadAttention", inputs, {"y": TensorProto.FLOAT}, num_heads=N)))
-    for reason, (model, feeds) in cases:
-        with pytest.raises(RuntimeError, match=reason):
-            cuda.run(model, feeds)
+    model, feeds = group_model(grouped(7, 1, [8, 8]), sliding_window_cache=1, local_window_size=4)
+    with pytest.raises(RuntimeError, match="a cache that slides"):
+        cuda.run(model, feeds)
 
 
 def test_heads_that_are_too_wide_run_in_parts(cuda):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of tensors that are copied together: words of every length, parts of none, more parts than a launch takes."""
+"""Concat and Split as row copies in one launch: all word sizes, empty parts, more parts than a launch takes."""
 
 import numpy as np
 import pytest

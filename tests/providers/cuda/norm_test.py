@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Normalisations of rows that are read in words, of one and of several words a thread, of rows that are not, and of rows that several blocks share;
+"""Normalisations of rows by vector loads, with one and several vectors per thread, without vector loads, and with several blocks per row;
 softmax and reductions along every axis."""
 
 import ml_dtypes
@@ -30,7 +30,7 @@ def test_rows(cuda, text, length, dtype):
 @pytest.mark.parametrize("shape", [(19, 72), (5, 7, 64), (70, 16)])
 @pytest.mark.parametrize("dtype", list(TOLERANCES))
 def test_short_rows_share_a_block(cuda, shape, dtype):
-    """More rows than a block has, and a last block that is not full; the mean and the deviation of each."""
+    """More rows than a block takes, and a last block that is not full; with the outputs mean and deviation."""
     rtol, atol = TOLERANCES[dtype]
     # Each row is another.
     x = (random(*shape, dtype=np.float32) * np.arange(1, 1 + np.prod(shape[:-1])).reshape(*shape[:-1], 1) / 9 + 2).astype(dtype)

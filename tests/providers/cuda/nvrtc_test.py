@@ -26,7 +26,7 @@ def nvrtc():
 
 
 def compile_source(nvrtc, source, architecture):
-    """The compiler's complaint; empty: there is none."""
+    """The compiler's error message; empty: none."""
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
     assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, b"kernel.cu", 0, None, None) == 0
     options = [f"-arch={architecture}".encode(), b"-std=c++17", b"-default-device"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators that put elements in order, or find the first of them: NaN, equal elements, rows of every length; and axes without elements."""
+"""Operators that sort or select elements: NaN, equal elements, rows of every length; and axes without elements."""
 
 import numpy as np
 import pytest

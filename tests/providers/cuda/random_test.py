@@ -16,7 +16,7 @@ def kind(dtype):
 
 
 def runs(cuda, text, feeds=None, constants=None, count=1, name="y"):
-    """That output of each of some runs of one session; later ones may be launches of a captured graph."""
+    """An output of several runs of one session; later runs may launch a captured graph."""
     model, feeds = small_graph(text, feeds or {"x": np.zeros(1, np.float32)}, constants, opset=22)
     return [outputs[name] for outputs in cuda.run_steps(model, [feeds] * count)]
 
@@ -79,7 +79,7 @@ def test_like_takes_shape_and_type(cuda, op_type):
 
 @pytest.mark.parametrize("text", ["RandomUniformLike(x)", "RandomNormalLike(x)", "Bernoulli(x)"])
 def test_every_run_draws_anew(cuda, text):
-    """Also where a run launches what an earlier one recorded."""
+    """Also in launches of a captured graph."""
     found = runs(cuda, f"r = {text}\n y = Relu(r)", {"x": np.full(200, 0.5, np.float32)}, count=6)
     for number, one in enumerate(found):
         assert not any(np.array_equal(one, other) for other in found[:number])

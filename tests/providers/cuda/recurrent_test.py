@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent layers of more units, rows and functions than ONNX's cases have, as the CPU provider makes them."""
+"""Recurrent layers of more units, rows and functions than ONNX's cases have, compared with the CPU provider."""
 
 import numpy as np
 import pytest
@@ -68,7 +68,7 @@ def test_types(cuda_blas, op_type, dtype):
 
 @pytest.mark.parametrize("hidden", [12, 140])
 @pytest.mark.parametrize("form", ["all", "both", "clipped"])
-def test_a_reset_behind_the_product(cuda, hidden, form):
+def test_linear_before_reset(cuda, hidden, form):
     given = dict(FORMS[form])
     given["attributes"] = ", ".join(filter(None, [given.get("attributes"), "linear_before_reset=1"]))
     check(cuda, layer("GRU", hidden=hidden, **given))

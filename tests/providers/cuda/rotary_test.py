@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RotaryEmbedding on the device: ONNX's and com.microsoft's, whose inputs stand in another order."""
+"""RotaryEmbedding on the device: ONNX's and com.microsoft's, whose inputs have another order."""
 
 import numpy as np
 import onnx
@@ -46,7 +46,7 @@ def test_caches_by_token(agrees):
     assert agrees(*small_graph("y = RotaryEmbedding(x, c, s)", feeds, opset=23)) == ["RotaryEmbedding"]
 
 
-def test_places_from_the_first_one_on(agrees):
+def test_positions_from_an_offset(agrees):
     feeds = {"x": random(BATCH, LENGTH, HEADS * WIDTH), "n": np.array([7])}
     caches = {"c": random(20, WIDTH // 2), "s": random(20, WIDTH // 2, seed=1)}
     assert agrees(*typed(*small_graph("y = com.microsoft.RotaryEmbedding(x, n, c, s)", feeds, caches, opset=23))) == ["RotaryEmbedding"]

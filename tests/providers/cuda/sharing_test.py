@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors that other libraries have on a device, and ours for them, over the stand-in for the driver, whose streams do their work late."""
+"""Tensors that other libraries have on a device, and ours for them, over the fake driver, whose streams work asynchronously."""
 
 import json
 import os

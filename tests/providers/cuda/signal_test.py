@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spectra of lengths with small factors, large ones and none, along every axis; and what they are made with."""
+"""Spectra of lengths with small factors, large ones and none, along every axis; and window functions."""
 
 import ml_dtypes
 import numpy as np

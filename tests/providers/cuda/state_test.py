@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators that go on where they ended, with a state: more heads, keys and taps than ONNX's cases have, as the CPU provider makes them."""
+"""Operators with a state: more heads, keys and taps than ONNX's cases have, compared with the CPU provider."""
 
 import ml_dtypes
 import numpy as np
@@ -53,7 +53,7 @@ def test_linear_attention_of_types(cuda, rule, dtype):
     assert compare_all(cuda, *linear_attention(rule, dtype=dtype), rtol=tolerance, atol=tolerance) == ["LinearAttention"]
 
 
-def test_more_queries_than_a_block_has_room_for(cuda):
+def test_more_queries_than_fit_into_a_block(cuda):
     # By the function that defines the operator.
     assert "LinearAttention" not in compare_all(cuda, *linear_attention("gated_delta", queries=9, heads=1, keys=4, values=4), rtol=1e-4, atol=1e-4)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node cases of ONNX's suite on CUDA:0 over the stand-ins: what the provider takes alone has to be right, and it may not take less."""
+"""The node cases of ONNX's suite on CUDA:0 over the fakes: cases that run on it alone must be right, and it must not take fewer than before."""
 
 import pathlib
 import warnings
@@ -24,7 +24,7 @@ def arrays(values):
 
 
 def random_cases():
-    """Of which only types and shapes are the standard's."""
+    """Cases of which the standard defines only types and shapes."""
     lines = EXPECTED_FAILURES.read_text(encoding="utf-8").splitlines()
     return {line.split(":")[0] for line in lines if ": random:" in line}
 
@@ -46,7 +46,7 @@ def run_case(cuda, case, is_random):
 
 
 class Suite:
-    """What became of the cases: `taken` names them, `operators` those of ai.onnx that kernels of the device ran in them."""
+    """Results of the cases: `taken` names them, `operators` those of ai.onnx that kernels of the device ran in them."""
 
     def __init__(self, cuda):
         with warnings.catch_warnings(), np.errstate(all="ignore"):

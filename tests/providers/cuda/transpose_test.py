@@ -28,7 +28,7 @@ def test_transposes(agrees, case, dtype):
 
 
 def test_halves_of_a_transpose(agrees):
-    """What is cut off by columns lies with gaps."""
+    """A slice of columns has gaps between its rows."""
     x = np.arange(40 * 50, dtype=np.float32).reshape(40, 50)
     text = "a, b = Split<axis=1, num_outputs=2>(x)\n y = Transpose<perm=[1, 0]>(a)\n z = Transpose<perm=[1, 0]>(b)"
     agrees(*small_graph(text, {"x": x}))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs models on CUDA:0 in a process of its own, whose provider finds the stand-ins for NVIDIA's libraries.
+"""Runs models on CUDA:0 in a process of its own, whose provider finds the fakes of NVIDIA's libraries.
 
     python worker.py
 

@@ -118,7 +118,7 @@ def _threads(model, feeds, expected):
 
 
 def _alone(model, feeds, expected):
-    expected.check(_session(model, providers={"disable": ["onednn"]}).run(feeds))
+    expected.check(_session(model, providers={"disable": ["x86"]}).run(feeds))
 
 
 def _as_written(model, feeds, expected):

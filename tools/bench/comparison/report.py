@@ -31,7 +31,7 @@ def runtime_line(name, result, measurement):
     cells += [number(result[key] / MEBIBYTE) for key in ("growth_bytes", "peak_bytes")]
     apart = result.get("difference")
     cells += [number(share), "" if apart is None else f"{apart:.0e}"]
-    unquiet = "" if result["is_quiet"] else "  (its threads did not come to rest between turns)"
+    unquiet = "" if result["is_quiet"] else "  (its threads did not come to rest between rounds)"
     return f"  {name:12}" + "".join(f"{cell:>9}" for cell in cells) + unquiet
 
 

@@ -5,7 +5,7 @@
     worker.py RUNTIME MODEL INPUTS.npz THREADS
 
 Reads commands from standard input and answers each by a line of JSON on standard output (what libraries print there goes to standard
-error): `load`, `outputs FILE.npz`, `turn SECONDS LEAST_RUNS`. Before each answer it waits until no thread of the process works
+error): `load`, `outputs FILE.npz`, `round SECONDS LEAST_RUNS`. Before each answer it waits until no thread of the process works
 any more: pools spin for a while after a run, which would disturb whoever is next.
 """
 
@@ -16,7 +16,7 @@ import time
 
 import numpy as np
 
-MOST_RUNS = 2000        # of a turn
+MOST_RUNS = 2000        # of a round
 QUIET_STEP_S = 0.005
 QUIET_SHARE = 0.2       # a step in which the process worked less than this share of it is quiet
 QUIET_LIMIT_S = 2.0
@@ -141,7 +141,7 @@ class Worker:
         np.savez(path, *self._runtime.outputs())
         return {}
 
-    def turn(self, seconds, least_runs):
+    def round(self, seconds, least_runs):
         """Times single runs after one that is not counted, which brings the model back into the caches."""
         run, clock, samples = self._runtime.run, time.perf_counter, []
         run()
@@ -160,7 +160,7 @@ def main():
         worker = Worker(*sys.argv[1:])
         for line in sys.stdin:
             command, *arguments = json.loads(line)
-            answer = {"load": worker.load, "outputs": worker.outputs, "turn": worker.turn}[command](*arguments)
+            answer = {"load": worker.load, "outputs": worker.outputs, "round": worker.round}[command](*arguments)
             print(json.dumps({**answer, "is_quiet": wait_until_quiet()}), file=answers)
     except Exception as error:  # whatever a runtime throws is its answer
         print(json.dumps({"error": f"{type(error).__name__}: {error}"}), file=answers)

@@ -18,7 +18,7 @@ Maker = typing.Callable[[np.random.Generator], np.ndarray]
 class Case:
     """`inputs`: arrays, makers of arrays, or None for absent ones; those at positions in `constants` are initializers.
 
-    `text`: a graph in ONNX's text form in place of one node, fed by position. `covers`: operators beside `op` that the case is for.
+    `text`: a graph in ONNX's text form in place of one node, whose inputs x0, x1 ... are fed by position. `covers`: operators beside `op` that the case is for.
     `is_dense`: a product or convolution. `is_random`: results are not compared. `opset` is of `domain`. A dictionary among the inputs is a map of f32.
     `output_types`: element types or TypeProtos, where inference does not find them.
     """
@@ -45,7 +45,7 @@ class Case:
         """The model and its feeds."""
         generator = np.random.default_rng(3)
         arrays = [x(generator) if callable(x) else x for x in self.inputs]
-        model = self._text_model() if self.text else self._node_model(arrays)
+        model = self._text_model(arrays) if self.text else self._node_model(arrays)
         model = onnx.shape_inference.infer_shapes(model, data_prop=True)
         for output in model.graph.output:
             if output.type.WhichOneof("value") is None:  # not inferred: then it is like the first input
@@ -53,8 +53,13 @@ class Case:
         given = [(i, x) for i, x in enumerate(arrays) if x is not None and i not in self.constants]
         return model, {f"x{i}": x for i, x in given}
 
-    def _text_model(self):
-        return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : {self.opset}]>\n{self.text}')
+    def _text_model(self, arrays):
+        model = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : {self.opset}]>\n{self.text}')
+        inputs = [given for given in model.graph.input if int(given.name.removeprefix("x")) not in self.constants]
+        del model.graph.input[:]
+        model.graph.input.extend(inputs)
+        model.graph.initializer.extend(numpy_helper.from_array(arrays[i], f"x{i}") for i in self.constants)
+        return model
 
     def _node_model(self, arrays):
         names = ["" if x is None else f"x{i}" for i, x in enumerate(arrays)]

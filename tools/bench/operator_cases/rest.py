@@ -68,7 +68,7 @@ def sequences():
 def control_flow():
     yield Case("If", "f32", (value(True, bool), normal(256, 1024)), text="g (bool x0, float[256, 1024] x1) => (float[256, 1024] y) "
                "{ y = If(x0) <then_branch = a () => (float[256, 1024] t) { t = Relu(x1) }, else_branch = b () => (float[256, 1024] e) { e = Neg(x1) }> }")
-    yield Case("Loop", "f32 200 turns", (value(200, np.int64), value(True, bool), normal(4096)), text="g (int64 x0, bool x1, float[4096] x2) => (float[4096] y) "
+    yield Case("Loop", "f32 200 iterations", (value(200, np.int64), value(True, bool), normal(4096)), text="g (int64 x0, bool x1, float[4096] x2) => (float[4096] y) "
                "{ y = Loop(x0, x1, x2) <body = b (int64 i, bool c, float[4096] v) => (bool d, float[4096] w) { d = Identity(c) w = Relu(v) }> }")
     yield Case("Scan", "f32 200 rows", (normal(4096), normal(200, 4096)), text="g (float[4096] x0, float[200, 4096] x1) => (float[4096] y, float[200, 4096] z) "
                "{ y, z = Scan <num_scan_inputs = 1, body = b (float[4096] s, float[4096] r) => (float[4096] t, float[4096] o) { t = Add(s, r) o = Identity(t) }> (x0, x1) }")

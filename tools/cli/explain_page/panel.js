@@ -178,6 +178,7 @@ class Panel {
       node.reason ? element('p', node.reason, {class: 'reason'}) : '',
       this.list([
         ['node', node.node], ['device', node.device || 'none'], ['provider', node.provider], ['kernel', node.kernel],
+        ['implementation', node.implementation],
         ['inputs', this.valueList(node.inputs)], ['outputs', this.valueList(node.outputs)],
         ['copied for it', copies.length ? element('ul', copies.map((text) => element('li', text))) : ''],
         ['estimate', node.estimated_us > 0 ? timeText(node.estimated_us) : ''],

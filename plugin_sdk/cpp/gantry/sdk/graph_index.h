@@ -19,6 +19,15 @@ struct InputSlot {
   uint32_t value = GANTRY_NONE;  ///< GANTRY_NONE: the input is absent
 };
 
+/// True if `holds(slot)` for every slot that reads the value. What a claim marks by one slot of a
+/// value (GANTRY_PORT_COMPILE_ONLY) has to hold for all of them, where its kernel looks for
+/// operands by value: a constant may be bound of a Clip and operand of an Add in one set.
+template <class Holds>
+bool all_slots_of(const std::vector<InputSlot>& slots, uint32_t value, Holds&& holds) {
+  return std::all_of(slots.begin(), slots.end(),
+                     [&](const InputSlot& slot) { return slot.value != value || holds(slot); });
+}
+
 /// Borrows the graph of the call that made it, and never outlives that. Making one takes time
 /// n log n in the nodes' inputs, and no more than that for a few nodes of a large graph.
 class GraphIndex {
@@ -58,11 +67,12 @@ class GraphIndex {
     return nodes;
   }
   /// The node that alone reads a value, once; GANTRY_NONE: there are none or several, or the value
-  /// leaves the graph.
+  /// leaves the graph. Of an index of some nodes: one that is none of them, too.
   [[nodiscard]] uint32_t only_reader(uint32_t value) const {
-    if (value == GANTRY_NONE || is_output(value)) return GANTRY_NONE;
+    if (value == GANTRY_NONE || is_output(value) || graph_.values[value]->read_count != 1)
+      return GANTRY_NONE;
     const auto read = first_read(value);
-    return reads(read, value) && !reads(read + 1, value) ? read->second : GANTRY_NONE;
+    return reads(read, value) ? read->second : GANTRY_NONE;
   }
 
   /// Requires `nodes` in ascending order.
@@ -81,8 +91,8 @@ class GraphIndex {
     return slots;
   }
   /// Values of the output slots: what others read, what leaves the graph, what nobody reads.
-  /// GANTRY_NONE for an absent output. Requires an index of all nodes, and `nodes` in ascending
-  /// order.
+  /// GANTRY_NONE for an absent output. Requires `nodes` in ascending order, all of them in the
+  /// index.
   [[nodiscard]] std::vector<uint32_t> output_slots(const std::vector<uint32_t>& nodes) const {
     std::vector<uint32_t> slots;
     for (const uint32_t node : nodes) {
@@ -116,11 +126,13 @@ class GraphIndex {
 
   // A value may have as many readers as the graph has nodes, so no list of them is made here.
   [[nodiscard]] bool is_inner(uint32_t value, const std::vector<uint32_t>& nodes) const {
-    auto read = first_read(value);
-    if (!reads(read, value)) return false;
-    while (reads(read, value) && std::binary_search(nodes.begin(), nodes.end(), read->second))
-      ++read;
-    return !reads(read, value);
+    const uint32_t read_count = graph_.values[value]->read_count;
+    uint32_t found = 0;
+    for (auto read = first_read(value); reads(read, value); ++read) {
+      if (!std::binary_search(nodes.begin(), nodes.end(), read->second)) return false;
+      ++found;
+    }
+    return found > 0 && found == read_count;
   }
 
   const gantry_host* host_;

@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace gantry::sdk {
 
@@ -168,6 +170,15 @@ class Kernel {
   virtual void run(Call& call) const = 0;
   /// State for one execution context, found in Call::context; null: none is needed.
   [[nodiscard]] virtual std::unique_ptr<KernelContext> make_context() const { return nullptr; }
+
+  /// For people: what computes the claim, and why what would have been preferred does not. Empty:
+  /// not told.
+  [[nodiscard]] const std::string& implementation() const { return implementation_; }
+  /// While the claim is compiled.
+  void set_implementation(std::string text) { implementation_ = std::move(text); }
+
+ private:
+  std::string implementation_;
 };
 
 }  // namespace gantry::sdk

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The base of a provider written in C++: negotiates, answers claims from kernel rows, compiles rows
-// to kernels. Derive, give the tables, report the devices, and put GANTRY_DEFINE_PROVIDER(Class)
-// into one source file.
+// The base of a provider written in C++: negotiates, answers claims from kernel rows and fusion
+// rows, compiles rows to kernels. Derive, give the tables, report the devices, and put
+// GANTRY_DEFINE_PROVIDER(Class) into one source file.
 #pragma once
 
+#include <gantry/sdk/fusion.h>
 #include <gantry/sdk/rows.h>
 
 #include <map>
@@ -22,13 +23,15 @@ inline void require_members(bool are_there, const char* name) {
                   "smaller size; the host is broken");
 }
 
-/// A provider whose claims are single nodes taken from tables of rows, unless it overrides claim()
-/// and compile(). Thread rules: devices() and destruction are never overlapped by the host; the
-/// rest may run concurrently.
+/// A provider whose claims are what its fusion rows match and single nodes that its kernel rows
+/// take, unless it overrides claim() and compile(). Thread rules: devices() and destruction are
+/// never overlapped by the host; the rest may run concurrently.
 class Provider {
  public:
-  Provider(const gantry_offer& offer, std::string name, const std::vector<KernelTable>& tables)
-      : host_(offer.host), name_(std::move(name)) {
+  /// `fusions`: asked in this order, before single nodes.
+  Provider(const gantry_offer& offer, std::string name, const std::vector<KernelTable>& tables,
+           FusionTable fusions = {})
+      : host_(offer.host), name_(std::move(name)), fusions_(fusions) {
     for (const KernelTable& table : tables) {
       for (size_t i = 0; i < table.count; ++i) {
         index_[table.rows[i].op_type].push_back(rows_.size());
@@ -55,8 +58,10 @@ class Provider {
     return -1;
   }
 
-  /// Answers the claim question; see gantry_provider_api.claim. By default from the rows.
+  /// Answers the claim question; see gantry_provider_api.claim. By default from the rows. Nodes of
+  /// a fusion are claimed one by one too, for when the host does not grant the fusion.
   virtual void claim(const gantry_claim_request& request) const {
+    if (fusions_.count > 0) claim_fusions(request);
     for (uint32_t i = 0; i < request.graph->node_count; ++i) {
       const NodeView node(host_, request.graph, request.graph->nodes[i]);
       std::string reason;
@@ -72,6 +77,8 @@ class Provider {
   /// The kernel of a claim that was granted; see gantry_provider_api.compile. By default from the
   /// row that claimed it.
   [[nodiscard]] virtual std::unique_ptr<Kernel> compile(const gantry_compile& args) const {
+    if (fusions_.count > 0 && FusionTag::from(args.tag).row >= rows_.size())
+      return compile_fusion(args);
     if (args.node_count != 1 || args.tag >= rows_.size()) {
       throw Error(GANTRY_INVALID_ARGUMENT,
                   name_ + ": asked to compile a claim that it did not make");
@@ -125,6 +132,52 @@ class Provider {
     api_.destroy = [](gantry_provider* self) { delete of(self); };
   }
   static Provider* of(gantry_provider* self) { return reinterpret_cast<Provider*>(self); }
+
+  void claim_fusions(const gantry_claim_request& request) const {
+    const GraphIndex index(host_, *request.graph);
+    std::vector<bool> is_fused(request.graph->node_count, false);
+    const FusionScope scope(index, [&](uint32_t node) { return !is_fused[node]; });
+    for (size_t row = 0; row < fusions_.count; ++row) {
+      for (uint32_t root = 0; root < request.graph->node_count; ++root) {
+        if (is_fused[root]) continue;
+        const std::unique_ptr<FusionMatch> match = fusions_.rows[row].match(scope, root);
+        if (!match || !fusions_.rows[row].refusal(scope, *match).empty()) continue;
+        for (const uint32_t node : match->nodes) is_fused[node] = true;
+        claim_fusion(request, index, row, root, match->nodes);
+      }
+    }
+  }
+
+  void claim_fusion(const gantry_claim_request& request, const GraphIndex& index, size_t row,
+                    uint32_t root, const std::vector<uint32_t>& nodes) const {
+    gantry_port plain = {};
+    plain.size = sizeof(plain);
+    plain.repeats = GANTRY_NONE;
+    const std::vector<gantry_port> inputs(index.input_slots(nodes).size(), plain);
+    const std::vector<gantry_port> outputs(index.output_slots(nodes).size(), plain);
+    gantry_claim claim = {};
+    claim.size = sizeof(claim);
+    claim.nodes = nodes.data();
+    claim.node_count = static_cast<uint32_t>(nodes.size());
+    claim.port_size = sizeof(gantry_port);
+    claim.inputs = inputs.data();
+    claim.input_count = static_cast<uint32_t>(inputs.size());
+    claim.outputs = outputs.data();
+    claim.output_count = static_cast<uint32_t>(outputs.size());
+    claim.time_ns = estimated_ns(index.node(root), request.device);
+    claim.kernel = to_str(fusions_.rows[row].kernel);
+    claim.tag = FusionTag::of(rows_.size() + row, nodes, root).tag();
+    request.sink->claim(request.sink->self, &claim);
+  }
+
+  [[nodiscard]] std::unique_ptr<Kernel> compile_fusion(const gantry_compile& args) const {
+    const ClaimedNodes claim(host_, args, rows_.size() + fusions_.count);
+    const FusionScope scope = claim.scope();
+    const FusionRow& row = fusions_.rows[claim.row() - rows_.size()];
+    const std::unique_ptr<FusionMatch> match = row.match(scope, claim.root());
+    claim.require_same(row.kernel, match.get());
+    return row.make({scope, args, claim.index().input_slots(claim.nodes())}, *match);
+  }
 
   void claim_node(const gantry_claim_request& request, uint32_t index, const NodeView& node,
                   size_t row) const {
@@ -183,6 +236,8 @@ class Provider {
         return static_cast<gantry_error*>(nullptr);
       };
     }
+    if (GANTRY_HAS(&out, implementation))
+      out.implementation = to_str(owned->kernel->implementation());
     out.run = [](void* self, void* context, const gantry_call* call) {
       return guard(compiled(self)->host, [&] {
         Call view(compiled(self)->host, call, context);
@@ -241,6 +296,7 @@ class Provider {
 
   const gantry_host* host_;
   std::string name_;
+  FusionTable fusions_;
   std::vector<const KernelRow*> rows_;
   std::map<std::string, std::vector<size_t>, std::less<>> index_;
 };

@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plugin/discovery/strict_json.h"
 
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <unistd.h>
+
 #include "support/expect_error.h"
 
 namespace gantry {
 namespace {
 
 using nlohmann::json;
+
+uint64_t resident_bytes() {
+  uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages >> pages;
+  return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
 
 void expect_refused(const std::string& text, const std::vector<std::string>& parts) {
   SCOPED_TRACE(text.substr(0, 60));
@@ -57,7 +68,7 @@ TEST(StrictJson, KnowsEveryPlace) {
           "x.json")
           .places;
   const auto at = [&](const std::string& pointer) {
-    const JsonPlace& place = places.at(pointer);
+    const JsonPlace& place = places.find(pointer)->place;
     return std::vector<uint32_t>{place.name.line, place.name.column, place.value.line,
                                  place.value.column};
   };
@@ -72,6 +83,22 @@ TEST(StrictJson, KnowsEveryPlace) {
   EXPECT_EQ(at("/e"), (std::vector<uint32_t>{4, 8, 4, 13}));
   EXPECT_EQ(at("/f"), (std::vector<uint32_t>{4, 17, 4, 22}));
   EXPECT_EQ(place_of(places, "/a/2/none/x").value.column, 15U);
+}
+
+// Memory is a multiple of the text, whatever its names are: each member is kept by the number of
+// what is around it.
+TEST(StrictJson, TakesMemoryByTheTextAndNotByItsNames) {
+  std::string text = "{\"" + std::string(1000, 'a') + "\": [0";
+  for (int i = 0; i < 250000; ++i) text += ",0";
+  text += "]}";
+  const uint64_t before = resident_bytes();
+  const JsonDocument document = parse_json(text, "x.json");
+  EXPECT_EQ(document.places.size(), 250003U);
+  EXPECT_LT(resident_bytes() - before, 100 * text.size());
+  test::expect_error(
+      Code::kInvalidArgument, {"x.json:1:8: /a: ", "names of at most 256 bytes", "one of 300"}, [] {
+        parse_json("{\"a\": {\"" + std::string(300, 'b') + "\": 1}}", "x.json", {1000, 4, 256});
+      });
 }
 
 TEST(StrictJson, ShowsTheLine) {

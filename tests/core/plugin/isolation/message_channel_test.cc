@@ -4,9 +4,15 @@
 #include <array>
 #include <chrono>
 #include <climits>
+#include <cstring>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 
 #include "support/expect_error.h"
 
@@ -106,6 +112,58 @@ TEST_F(MessageChannelTest, DoesNotWaitForSomebodyWhoDoesNotRead) {
   while (sent < 100000 && send_message(ends_.first, bytes_of_size(5), {})) ++sent;
   EXPECT_GT(sent, 2);
   EXPECT_LT(sent, 100000);
+}
+
+TEST_F(MessageChannelTest, TakesNoMoreThanWasAllowed) {
+  const std::vector<std::byte> bytes(100000, std::byte{7});
+  ReceivedMessage message;
+  ASSERT_TRUE(send_message(ends_.second, bytes, {}));
+  EXPECT_EQ(receive_message(ends_.first, message, milliseconds(2000), 99999), Receipt::kTooLarge);
+  ASSERT_TRUE(send_message(ends_.second, bytes, {}));
+  EXPECT_EQ(receive_message(ends_.first, message, milliseconds(2000), 100000), Receipt::kMessage);
+  EXPECT_EQ(message.bytes, bytes);
+}
+
+// Sends the head of a message whose bytes are those of a file, as a worker may say it is.
+void announce(const MessageChannel& from, uint64_t size_bytes, int file) {
+  struct Head {
+    uint64_t size_bytes;
+    uint32_t is_apart;
+    int32_t core;
+  } head = {size_bytes, 1, 0};
+  iovec part = {&head, sizeof(head)};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* rights = CMSG_FIRSTHDR(&message);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(rights), &file, sizeof(file));
+  ASSERT_GT(sendmsg(from.socket.get(), &message, MSG_NOSIGNAL), 0);
+  const std::array<int32_t, 2> by_socket = {1, 0};
+  ASSERT_EQ(::write(from.out.get(), by_socket.data(), sizeof(by_socket)),
+            static_cast<ssize_t>(sizeof(by_socket)));
+}
+
+TEST_F(MessageChannelTest, TakesNoMemoryForBytesThatTheOtherEndDoesNotHold) {
+  constexpr uint64_t kAnnounced = uint64_t{1} << 30;
+  const Descriptor sparse(memfd_create("sparse", MFD_CLOEXEC));
+  ASSERT_EQ(ftruncate(sparse.get(), kAnnounced), 0);
+  rusage before = {};
+  getrusage(RUSAGE_SELF, &before);
+  ReceivedMessage message;
+  announce(ends_.second, kAnnounced, sparse.get());
+  EXPECT_EQ(receive_message(ends_.first, message, milliseconds(2000)), Receipt::kEnded);
+  const Descriptor slow(open("/dev/zero", O_RDONLY | O_CLOEXEC));
+  announce(ends_.second, 1 << 20, slow.get());
+  EXPECT_EQ(receive_message(ends_.first, message, milliseconds(2000)), Receipt::kEnded);
+  rusage after = {};
+  getrusage(RUSAGE_SELF, &after);
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 64 << 10) << "KiB";
 }
 
 TEST_F(MessageChannelTest, TakesWhatIsNoMessageForTheEnd) {

@@ -2,6 +2,7 @@
 #include "plugin/isolation/shared_arena.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include <string>
 #include <sys/mman.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include "plugin/huge_pages.h"
@@ -22,6 +24,14 @@ namespace gantry {
 namespace {
 
 constexpr uint64_t kPage = SharedArena::kPage;
+
+TEST(SharedArena, WhoHasTheFileCannotAddSeals) {
+  const auto arena = SharedArena::create();
+  // A worker could keep the next one from mapping it, and the host from giving pages back.
+  EXPECT_EQ(fcntl(arena->memory().file(), F_ADD_SEALS, F_SEAL_FUTURE_WRITE), -1);
+  EXPECT_EQ(errno, EPERM);
+  EXPECT_EQ(ftruncate(arena->memory().file(), 4096), -1);
+}
 
 TEST(SharedArena, BlocksDoNotOverlapAndAreUsedAgain) {
   const auto arena = SharedArena::create();

@@ -41,12 +41,18 @@ ValueRef container(gantry_kind kind, std::vector<ValueRef> items) {
 TEST(ValueMessage, BringsTensorsAcross) {
   for (const DType dtype : {DType::kFloat, DType::kInt4, DType::kBool, DType::kComplex128}) {
     for (const std::vector<int64_t>& shape : {std::vector<int64_t>{}, {3}, {0, 2}, {2, 1, 5}}) {
-      const ValueRef value = tensor(dtype, shape, 0x11);
+      const ValueRef value = tensor(dtype, shape, dtype == DType::kBool ? 1 : 0x11);
       const ValueRef copy = pass(*value);
       EXPECT_EQ(describe(*copy), describe(*value));
       EXPECT_EQ(std::memcmp(copy->view.data, value->view.data, value->view.size_bytes), 0);
     }
   }
+}
+
+TEST(ValueMessage, MakesBoolsOfAnotherProcess0Or1) {
+  const ValueRef copy = pass(*tensor(DType::kBool, {3}, 0x11));
+  const auto* bools = static_cast<const uint8_t*>(copy->view.data);
+  EXPECT_EQ(std::vector<uint8_t>(bools, bools + 3), (std::vector<uint8_t>{1, 1, 1}));
 }
 
 TEST(ValueMessage, BringsStringsAndContainersAcross) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Going from one stack to another within a thread of the system. The C library's way asks the
-// kernel for the signal mask each time, which is most of the time of a kernel with barriers; on
-// x86-64 it is done here.
+// Switches between stacks within a thread. swapcontext() makes a system call for the signal mask
+// each time, which would dominate kernels with barriers; on x86-64 the switch is implemented here.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +16,15 @@ namespace gantry::test {
 
 extern "C" void gantry_switch_stack(void** out_from, void* to);
 
-/// A place to go on from.
+/// A suspended stack.
 struct Context {
-  void* top = nullptr;  // of the stack, where registers were saved
+  void* top = nullptr;  // stack pointer; registers are saved there
 
-  /// Begins with `function`, which must not return, on a stack of its own.
+  /// Prepares a stack that starts with `function`, which must not return.
   void start(char* stack, size_t size_bytes, void (*function)()) {
     auto end = (reinterpret_cast<uintptr_t>(stack) + size_bytes) & ~uintptr_t{15};
-    auto* words = reinterpret_cast<void**>(end) - 2;  // a function begins 8 off a multiple of 16
+    auto* words = reinterpret_cast<void**>(end) -
+                  2;  // the ABI: at a function's entry the stack pointer is 8 off a multiple of 16
     *words = reinterpret_cast<void*>(function);
     for (int i = 0; i < 6; ++i) *--words = nullptr;
     top = words;

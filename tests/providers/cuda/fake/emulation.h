@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Put before a kernel's text to compile it for the host: what CUDA C++ has beyond C++, by the
-// functions of a machine that runs the threads of a block in turn. Includes nothing, so that
-// kernels compile in no time.
+// Included before a kernel's source to compile it for the host: CUDA C++'s extensions, by functions
+// of the emulator (kernel_emulator.h), which runs the threads of a block in turn. Includes nothing,
+// so that kernels compile fast.
 #define GANTRY_EMULATED 1
 
 struct EmulatedIndex {
@@ -9,14 +9,13 @@ struct EmulatedIndex {
 };
 
 extern "C" {
-// Set by the machine before it lets a thread go on.
+// Set by the emulator before it resumes a thread.
 __attribute__((visibility("default"))) EmulatedIndex threadIdx, blockIdx, blockDim, gridDim;
-// Returns when all threads of the block (0) or of the warp (1) have come there. Set by the machine.
+// Returns when all threads of the block (0) or of the warp (1) have called it. Set by the emulator.
 __attribute__((visibility("default"))) void (*emulated_barrier)(int is_warp);
-// Called where a thread waits for the kernel before in the stream. Set by the machine.
+// Called where a thread waits for the preceding kernel of the stream. Set by the emulator.
 __attribute__((visibility("default"))) void (*emulated_await)();
-// Called where memory is read or written at an address that its type is not aligned to, which a
-// device does not do. Set by the machine.
+// Called on a misaligned access, which a device refuses. Set by the emulator.
 __attribute__((visibility("default"))) void (*emulated_fault)();
 // How the compiler's check of alignment reports (-fsanitize=alignment).
 __attribute__((visibility("hidden"))) void __ubsan_handle_type_mismatch_v1(void*, void*) {
@@ -29,7 +28,7 @@ __attribute__((visibility("hidden"))) void __ubsan_handle_type_mismatch_v1(void*
 #define __host__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
-// One block runs at a time, so what it shares may be static.
+// One block runs at a time, so shared memory may be static.
 #define __shared__ static
 #define ENTRY(Parameters)                                                                   \
   static void kernel_of_thread(const Parameters& p);                                        \

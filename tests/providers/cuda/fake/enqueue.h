@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the stand-in for a library gives its work to the stand-in driver that stands beside it.
+// How a fake library enqueues its work on the fake driver's streams.
 #pragma once
 
 #include <dlfcn.h>
@@ -25,7 +25,7 @@ inline bool driver_has_ended() {
   return reinterpret_cast<int (*)()>(find_in_driver("gantry_fake_has_ended"))() != 0;
 }
 
-/// Runs `work`, which has a method run(), when the stream has come to it.
+/// Enqueues `work`, which has a method run().
 template <class Work>
 void enqueue(void* stream, std::shared_ptr<Work> work) {
   static const auto give = reinterpret_cast<Enqueue>(find_in_driver("gantry_fake_enqueue"));

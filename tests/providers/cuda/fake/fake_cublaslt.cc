@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stand-in for libcublasLt: products by the letter of its interface, columns one behind the
-// other, in double, on the stand-in driver's streams. It offers two algorithms and runs both the
-// same way.
+// A fake libcublasLt: column-major matmuls in double on the fake driver's streams, as the interface
+// defines them. It offers two algorithms, which compute the same.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -38,15 +37,14 @@ constexpr int kGelu = 32;
 constexpr int kUnsupported = 15;
 constexpr int kComputeTf32 = 77;
 
-// What the caller promises of addresses, for which algorithms are offered; that of the library's
-// own is 256 bytes.
+// The alignments that the caller promises to the heuristic; the default is 256 bytes.
 struct Preference {
   uint64_t workspace_bytes = 0;
   uint32_t reductions = 7;
   std::array<uint32_t, 4> alignments = {256, 256, 256, 256};  // of A, B, C, D
 };
 
-// With the 10 bits of fraction that TF32 has.
+// Rounded to TF32's 10 bits of fraction.
 double to_tf32(double value) {
   int exponent = 0;
   const double fraction = std::frexp(value, &exponent);
@@ -111,8 +109,8 @@ int set(T& member, const void* value, size_t size) {
 
 int algorithms_tried = 0;
 
-// As the library's tables of types have it: sums in 32 bits of what is not double, in double of
-// what is, and nothing behind those.
+// The supported types of the library's documentation: f32 accumulation except for double, and no
+// epilogue for double.
 int check(const Product& product, const Layout& a, const Layout& b, const Layout& d) {
   const bool is_double = product.compute == 70;
   if (product.scale_type != (is_double ? 1 : 0)) return kInvalid;
@@ -131,7 +129,7 @@ int check(const Product& product, const Layout& a, const Layout& b, const Layout
 // NOLINTBEGIN(readability-identifier-naming): the names are NVIDIA's
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
-EXPORT int gantry_fake_products() { return algorithms_tried; }
+EXPORT int gantry_fake_matmuls() { return algorithms_tried; }
 
 EXPORT int cublasLtCreate(void** handle) {
   static int handles;
@@ -139,7 +137,7 @@ EXPORT int cublasLtCreate(void** handle) {
   return kOk;
 }
 EXPORT int cublasLtDestroy(void*) {
-  if (driver_has_ended()) std::abort();  // as what it would touch is gone
+  if (driver_has_ended()) std::abort();  // because the real library would crash
   return kOk;
 }
 EXPORT size_t cublasLtGetVersion() { return 130000; }
@@ -200,7 +198,7 @@ EXPORT int cublasLtMatmulAlgoGetHeuristic(void*, void* product, void* a, void* b
       status != kOk)
     return status;
   const auto& wanted = *static_cast<Preference*>(preference);
-  // An algorithm carries what was promised, and holds the caller to it.
+  // An algorithm stores the promised alignments, which are checked here.
   uint64_t promised = 256;
   for (const uint32_t one : wanted.alignments) promised = std::min<uint64_t>(promised, one);
   struct Result {

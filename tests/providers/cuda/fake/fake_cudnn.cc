@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stand-in for libcudnn: descriptors are maps of attributes, and the plan of a graph does its
-// operations one after the other in double, element by element, by the strides that the tensors
-// say. It offers two ways, of which the first may round factors; a stand-in that is told
-// GANTRY_FAKE_CUDNN=alone has none for a graph of more than one operation.
+// A fake libcudnn: descriptors are maps of attributes, and a plan computes the operations of its
+// graph one after the other, in double, by the strides of the tensors. It offers two engines, of
+// which the first may round operands. With GANTRY_FAKE_CUDNN=alone it has none for graphs of more
+// than one operation.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -35,7 +35,7 @@ struct Descriptor {
   int kind;
   bool is_finalized = false;
   std::map<int, std::vector<char>> attributes;
-  int way = 0;  // of an engine or its configuration
+  int way = 0;  // index of an engine or its configuration
 
   template <class T>
   std::vector<T> all(int attribute) const {
@@ -74,7 +74,7 @@ int64_t count_of(const std::vector<int64_t>& extents) {
   return count;
 }
 
-// A tensor of the graph; what is in between is kept here, dense.
+// A tensor of the graph; intermediate ones are stored here, dense.
 struct Tensor {
   int64_t id = 0;
   Number type = Number::kFloat;
@@ -174,7 +174,7 @@ struct Work {
     } while (advance(at, y.extents));
   }
 
-  // What a convolution's result is made of, from that result.
+  // The gradient of a convolution by its input.
   void spread(const Descriptor& operation) {
     const Descriptor& how = *operation.other(708);
     const auto strides = how.all<int64_t>(103);
@@ -228,7 +228,7 @@ struct Work {
 
 Descriptor& of(void* descriptor) { return *static_cast<Descriptor*>(descriptor); }
 
-// Whether the extents of a convolution's operation are what its window makes of each other.
+// Whether the extents of a convolution's operation fit its window.
 bool fits(const Descriptor& operation) {
   const bool is_back = operation.kind == kBackward;
   const Descriptor& how = *operation.other(is_back ? 708 : 702);
@@ -236,9 +236,9 @@ bool fits(const Descriptor& operation) {
   const auto to = operation.other(is_back ? 711 : 705)->all<int64_t>(902);
   const auto window = operation.other(is_back ? 709 : 703)->all<int64_t>(902);
   for (size_t axis = 0; axis + 2 < from.size(); ++axis) {
-    const int64_t reach = how.all<int64_t>(102)[axis] * (window[2 + axis] - 1) + 1;
-    const int64_t room =
-        from[2 + axis] + how.all<int64_t>(105)[axis] + how.all<int64_t>(104)[axis] - reach;
+    const int64_t enable_peer_access = how.all<int64_t>(102)[axis] * (window[2 + axis] - 1) + 1;
+    const int64_t room = from[2 + axis] + how.all<int64_t>(105)[axis] +
+                         how.all<int64_t>(104)[axis] - enable_peer_access;
     if (room < 0 || room / how.all<int64_t>(103)[axis] + 1 != to[2 + axis]) return false;
   }
   return true;
@@ -284,7 +284,7 @@ EXPORT int cudnnBackendSetAttribute(void* descriptor, int attribute, int type, i
   const char* bytes = static_cast<const char*>(values);
   of(descriptor).attributes[attribute].assign(bytes, bytes + count * size_of(type));
   if (type != 15) return kOk;
-  // What is named must be finished, as the library wants it.
+  // Referenced descriptors must be finalised.
   for (const Descriptor* other : of(descriptor).all<const Descriptor*>(attribute)) {
     if (!other || !other->is_finalized) return kBadParameter;
   }
@@ -304,7 +304,7 @@ EXPORT int cudnnBackendGetAttribute(void* descriptor, int attribute, int, int64_
   Descriptor& from = of(descriptor);
   auto** descriptors = static_cast<Descriptor**>(out);
   switch (attribute) {
-    case 202:  // what the heuristics offer, in descriptors that are there
+    case 202:  // configurations of the heuristics, into existing descriptors
       *count = takes(*from.other(201)) ? (most < 2 ? most : 2) : 0;
       for (int64_t i = 0; i < *count; ++i) {
         descriptors[i]->way = static_cast<int>(i);
@@ -318,7 +318,7 @@ EXPORT int cudnnBackendGetAttribute(void* descriptor, int attribute, int, int64_
       descriptors[0]->way = from.way;
       *count = 1;
       return kOk;
-    case 1303:  // notes: the first way rounds, and of the second there are more than are asked for
+    case 1303:  // notes: the first engine rounds, and the second has more notes than were asked for
       *count = from.way == 0 ? 1 : most + 1;
       for (int64_t i = 0; i < std::min(*count, most); ++i)
         static_cast<int*>(out)[i] = from.way == 0 ? 0 : kWinograd;

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stand-in for libcuda.so.1: devices in the host's memory whose streams do their work late, each
-// on a thread of its own, and run kernels that fake_nvrtc compiled. The environment says what there
-// is and what goes wrong, read again by each cuInit:
-//
-//   GANTRY_FAKE_CUDA="devices=2 version=13000 capability=90 memory=67108864 latency_us=50
-//                     fail=cuMemHostAlloc:3 lost=5 pools=0 peers=0 early=0"
-//
-// `fail`: call N of a function answers that the value is invalid; `lost`: launch N breaks the
-// device; `pools=0`: it has no pools of memory; `peers=0`: no device reaches another's;
-// `early=0`: no kernel is launched that may begin before the one before has ended, `early=2`: no
-// graph is made of such. It is as strict
-// as the driver may be: a thread without a context gets nowhere, a thread whose stream records may
-// not wait, ask or load, and a kernel that uses an address as its type may not lie breaks the
-// device.
+// A fake libcuda.so.1: devices in host memory whose streams work asynchronously, each on a thread
+// of its own, and run kernels that fake_nvrtc compiled. An environment variable, read by each
+// cuInit, describes the machine and its faults: GANTRY_FAKE_CUDA="devices=2 version=13000
+// capability=90 memory=67108864 latency_us=50 fail=cuMemHostAlloc:3 lost=5 pools=0 peers=0 early=0"
+// `fail`: call N of a function returns CUDA_ERROR_INVALID_VALUE; `lost`: launch N breaks the
+// device; `pools=0`: devices have no memory pools; `peers=0`: no peer access; `early=0`:
+// programmatic dependent launches are refused, `early=2`: graphs of them are. The fake is as strict
+// as a driver may be: calls without a context fail, a thread that captures may not wait, query or
+// load, and a misaligned access breaks the device.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -31,7 +26,7 @@
 #include <thread>
 #include <vector>
 
-#include "../../../../providers/cuda/driver.h"
+#include "../../../../providers/cuda/driver/driver.h"
 #include "fake_event.h"
 #include "fake_stream.h"
 
@@ -44,7 +39,7 @@ struct Graph {
   bool has_early = false;
 };
 
-// Device memory begins and ends where a block does.
+// A range of device memory must be inside of one block.
 bool is_on_device(uintptr_t address, uint64_t bytes) {
   World& w = world();
   const std::lock_guard<std::mutex> lock(w.mutex);
@@ -54,7 +49,7 @@ bool is_on_device(uintptr_t address, uint64_t bytes) {
   return address + bytes <= after->first + after->second.bytes;
 }
 
-// Whether the block was taken in that context.
+// Whether the block was allocated in that context.
 bool is_of(uintptr_t address, const void* context) {
   World& w = world();
   const std::lock_guard<std::mutex> lock(w.mutex);
@@ -79,7 +74,7 @@ Event* event_of(void* event) { return static_cast<Event*>(event); }
 // NOLINTBEGIN(readability-identifier-naming): the names are NVIDIA's
 EXPORT const FakeCounters* gantry_fake_counters() { return &world().counters; }
 
-// For other stand-ins: work on a stream, which keeps its argument.
+// For other fakes: enqueues work, and takes ownership of its argument.
 EXPORT void gantry_fake_enqueue(void* stream, void (*work)(void*),
                                 std::shared_ptr<void>* argument) {
   of(stream)->give([work, kept = *argument] {
@@ -87,7 +82,7 @@ EXPORT void gantry_fake_enqueue(void* stream, void (*work)(void*),
   });
 }
 
-// The driver ends, as it may before what uses it when a process does.
+// Shuts the driver down, as may happen before its users at process exit.
 EXPORT void gantry_fake_end() {
   World& w = world();
   const std::lock_guard<std::mutex> lock(w.mutex);
@@ -156,17 +151,17 @@ EXPORT int cuDeviceGetAttribute(int* value, int attribute, int device) {
     case 16:
       *value = 4;
       return kOk;
-    case 33:  // the bus: later devices of the driver on earlier ones
+    case 33:  // PCI bus: in reverse order of the driver's ordinals
       *value = 0x20 - device;
       return kOk;
     case 34:
     case 50:
       *value = 0;
       return kOk;
-    case 38:  // bytes of the cache
+    case 38:  // L2 cache size
       *value = kCacheBytes;
       return kOk;
-    case 115:  // pools of memory
+    case 115:  // memory pools
       *value = settings.pools;
       return kOk;
     case 75:
@@ -398,7 +393,7 @@ EXPORT int cuStreamBeginCapture_v2(void* stream, int) {
   ENTER_CONTEXT("cuStreamBeginCapture_v2");
   if (of(stream)->recording) return kInvalid;
   of(stream)->recording = std::make_unique<std::vector<Work>>();
-  of(stream)->is_spoilt = false;
+  of(stream)->has_failed = false;
   of(stream)->has_recorded_early = false;
   of(stream)->is_behind_kernel = false;
   recording_stream = of(stream);
@@ -411,7 +406,7 @@ EXPORT int cuStreamEndCapture(void* stream, void** graph) {
   recording_stream = nullptr;
   of(stream)->is_behind_kernel = false;
   *graph = nullptr;
-  if (of(stream)->is_spoilt) return kCaptureInvalidated;
+  if (of(stream)->has_failed) return kCaptureInvalidated;
   *graph = new Graph{std::move(*recorded), of(stream)->has_recorded_early};
   ++world().counters.captures;
   return kOk;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events of the stand-in for the driver. Any thread.
+// Events of the fake driver. Any thread.
 #pragma once
 
 #include <condition_variable>

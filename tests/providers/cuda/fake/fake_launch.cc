@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules and kernels of the stand-in for libcuda.so.1. A kernel that may begin before the one
-// before has ended is launched only behind a kernel, by a driver and for a device that know of it;
-// that every kernel waits is the machine's to see.
+// Modules and kernels of the fake libcuda.so.1. A programmatic dependent launch requires a
+// preceding kernel, and support by driver and device. The emulator checks that every kernel waits.
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "../../../../providers/cuda/launch.h"
+#include "../../../../providers/cuda/driver/launch_config.h"
 #include "fake_stream.h"
-#include "machine.h"
+#include "kernel_emulator.h"
 
 using namespace gantry::test;  // NOLINT(google-build-using-namespace): all of it is its own
 
 namespace {
 
 struct Function {
-  const Machine* machine;
+  const EmulatedKernel* kernel;
 };
 struct Module {
-  Machine machine;
+  EmulatedKernel kernel;
   Function function;
-  explicit Module(const void* image) : machine(image), function{&machine} {}
+  explicit Module(const void* image) : kernel(image), function{&kernel} {}
 };
 
-// Whether the stream may be given a kernel with these attributes now.
+// Whether the stream accepts a kernel with these attributes now.
 bool takes(const gantry::cuda::LaunchConfig& config, const Stream& stream) {
   if (config.attribute_count == 0) return true;
   const Settings& settings = world().settings;
@@ -73,16 +72,16 @@ EXPORT int cuLaunchKernelEx(const gantry::cuda::LaunchConfig* config, void* func
     ++world().counters.early_launches;
     stream.has_recorded_early = true;
   }
-  const Machine* machine = static_cast<Function*>(function)->machine;
-  // The parameters are the caller's again when this returns.
+  const EmulatedKernel* kernel = static_cast<Function*>(function)->kernel;
+  // Parameters are copied: the caller may change them after the call.
   const char* given = static_cast<const char*>(parameters[0]);
-  const auto room = std::make_shared<std::vector<char>>(given, given + machine->parameter_bytes());
+  const auto room = std::make_shared<std::vector<char>>(given, given + kernel->parameter_bytes());
   const int result = stream.give([=] {
     if (lost_or_ok() != kOk) return;
     if (static_cast<int>(++world().counters.launches) == world().settings.lost)
       return break_device();
     try {
-      machine->run(blocks, threads, room->data());
+      kernel->run(blocks, threads, room->data());
     } catch (const std::exception& error) {
       std::fprintf(stderr, "fake driver: %s\n", error.what());
       break_device();

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stand-in for libnvrtc: it compiles kernels for the host, with the compiler that built the
-// tests, into shared libraries, which the stand-in for libcuda loads. So the tests run every kernel
-// that the provider makes. With GANTRY_FAKE_NVRTC_SOURCES it also leaves each source in that
-// folder.
+// A fake libnvrtc: compiles kernels for the host into shared libraries, with the compiler that
+// built the tests; the fake libcuda loads them. So the tests run every kernel of the provider. With
+// GANTRY_FAKE_NVRTC_SOURCES it also writes each source to that folder.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -36,7 +35,7 @@ void write_file(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-// A path for temporary files, of this process alone.
+// A path for temporary files of this process.
 std::string temporary_stem() {
   static std::atomic<int> number{0};
   const char* folder = std::getenv("TMPDIR");
@@ -108,7 +107,7 @@ EXPORT int nvrtcDestroyProgram(void** program) {
   return kOk;
 }
 EXPORT int nvrtcCompileProgram(void* program, int, const char* const*) {
-  // As the real one, which opens it by its bare name.
+  // Like the real NVRTC, opens its part by the bare name.
   if (!dlopen("libnvrtc-builtins.so.13.0", RTLD_LAZY | RTLD_NOLOAD)) {
     static_cast<Program*>(program)->log = "failed to open libnvrtc-builtins.so.13.0";
     return kBuiltinsMissing;

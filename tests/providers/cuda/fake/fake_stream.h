@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams of the stand-in for the driver, which are threads, and what a thread may do while one of
-// its streams records.
+// Streams of the fake driver, each with a thread, and which calls a capture allows.
 #pragma once
 
 #include <chrono>
@@ -19,7 +18,7 @@ namespace gantry::test {
 
 using Work = std::function<void()>;
 
-// Of the calling thread: its context, and the stream that it lets record.
+// State of the calling thread: its context, and its capturing stream.
 inline thread_local void* current_context = nullptr;
 inline thread_local Stream* recording_stream = nullptr;
 
@@ -30,9 +29,9 @@ struct Stream {
   bool is_busy = false;
   bool is_ending = false;
   std::unique_ptr<std::vector<Work>> recording;
-  bool is_spoilt = false;           // what it records, by a call that a recording does not bear
-  bool has_recorded_early = false;  // a kernel that may begin before the one before has ended
-  bool is_behind_kernel = false;    // what it was given last is a kernel
+  bool has_failed = false;          // the capture was invalidated by a call that is not allowed
+  bool has_recorded_early = false;  // a programmatic dependent launch was captured
+  bool is_behind_kernel = false;    // the last enqueued work is a kernel
   std::thread thread{[this] { serve(); }};
 
   ~Stream() {
@@ -78,7 +77,7 @@ struct Stream {
 
 inline Stream* of(void* stream) { return static_cast<Stream*>(stream); }
 
-// While no other thread destroys one.
+// Requires that no other thread destroys a stream.
 inline void wait_for_all_streams() {
   std::set<Stream*> streams;
   {
@@ -88,7 +87,7 @@ inline void wait_for_all_streams() {
   for (Stream* stream : streams) stream->wait();
 }
 
-// Of functions that work in a context.
+// Check of functions that require a context.
 inline int enter_context(const char* name) {
   const int entered = enter(name);
   return entered == kOk && !current_context ? int{kNoContext} : entered;
@@ -96,10 +95,10 @@ inline int enter_context(const char* name) {
 #define ENTER_CONTEXT(name) \
   if (const int entered = enter_context(name); entered != kOk) return entered
 
-// Of those that a thread may not call while a stream of its records.
+// Check of functions that are not allowed during a capture of the thread.
 inline int enter_unrecorded(const char* name) {
   if (!recording_stream) return enter_context(name);
-  recording_stream->is_spoilt = true;
+  recording_stream->has_failed = true;
   return kCaptureUnsupported;
 }
 #define ENTER_UNRECORDED(name) \

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the stand-in for the driver is made of: the machine that the environment describes. Any
-// thread.
+// State of the fake driver: the machine that the environment describes. Any thread.
 #pragma once
 
 #include <array>
@@ -72,7 +71,7 @@ struct Settings {
 
 constexpr size_t kMostDevices = 16;
 
-// A block of device memory, and the context that it was taken in.
+// A block of device memory, and the context of its allocation.
 struct DeviceBlock {
   uint64_t bytes = 0;
   const void* context = nullptr;
@@ -80,18 +79,17 @@ struct DeviceBlock {
 
 struct Stream;
 
-// What there is, for the whole process.
+// State of the process.
 struct World {
   std::mutex mutex;
   Settings settings;
   std::map<uintptr_t, DeviceBlock> blocks;
-  std::array<int, kMostDevices> contexts =
-      {};  // whose addresses are handles, as those of pools are
+  std::array<int, kMostDevices> contexts = {};  // their addresses are the handles, as with pools
   std::array<int, kMostDevices> pools = {};
   std::map<std::string, int> calls;
   std::set<Stream*> streams;
   bool is_lost = false;
-  bool has_ended = false;  // as the driver has when a process ends
+  bool has_ended = false;  // the driver was shut down, as at the end of a process
   FakeCounters counters;
 };
 
@@ -100,7 +98,7 @@ inline World& world() {
   return *instance;
 }
 
-// What every function answers before it does anything.
+// The result of every function before it does anything.
 inline int enter(const char* name) {
   World& w = world();
   const std::lock_guard<std::mutex> lock(w.mutex);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of the libraries' types as double, for the stand-ins that compute on the host.
+// Elements of the libraries' types as double, for the fake libraries.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ inline uint16_t narrowed(double value) {
   if (size >= 65520) return sign | 0x7c00;
   const int exponent = std::max(size > 0 ? std::ilogb(size) : -14, -14);
   const auto fraction = static_cast<int>(std::nearbyint(std::ldexp(size, 10 - exponent)));
-  // A fraction that is rounded up to 2048 carries into the exponent by itself.
+  // A fraction that rounds up to 2048 carries into the exponent.
   const int bits = fraction < 1024 ? fraction : (exponent + 14) * 1024 + fraction;
   return static_cast<uint16_t>(sign | bits);
 }

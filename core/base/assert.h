@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Assertions of invariants: what holds whatever models, users and providers do, so that a failure
+// is a mistake in this code. Checked in development and sanitizer builds; in others neither the
+// condition nor what it calls is evaluated. What a model or a caller can cause is an Error instead.
+#pragma once
+
+#if !defined(NDEBUG) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define GANTRY_HAS_ASSERTS 1
+#else
+#define GANTRY_HAS_ASSERTS 0
+#endif
+
+/// `message`: a literal, the invariant in words. A failure ends the process with SIGABRT.
+#if GANTRY_HAS_ASSERTS
+#define GANTRY_ASSERT(condition, message) \
+  ((condition) ? static_cast<void>(0)     \
+               : ::gantry::fail_assertion(#condition, message, __FILE__, __LINE__))
+#else
+#define GANTRY_ASSERT(condition, message) static_cast<void>(sizeof((condition) ? 1 : 0))
+#endif
+
+namespace gantry {
+
+/// Writes the invariant, the condition and the place to standard error and ends the process.
+[[noreturn]] void fail_assertion(const char* condition, const char* message, const char* file,
+                                 int line) noexcept;
+
+}  // namespace gantry

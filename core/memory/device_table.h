@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory spaces of a session: space 0 is host memory, each further one the memory of a device.
+// Streams and events of a space are its owner's, the device's first provider. Parts of the host
+// memory that worker processes see are areas of space 0. Immutable once the session is built.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gantry/device.h"
+#include "memory/memory_space.h"
+#include "plugin/provider.h"
+#include "plugin/registry.h"
+
+namespace gantry {
+
+class DeviceTable {
+ public:
+  /// `budget`: of the session's memory; null: no limit.
+  explicit DeviceTable(std::shared_ptr<MemoryBudget> budget = nullptr)
+      : budget_(std::move(budget)),
+        spaces_{{"host memory", nullptr, nullptr, nullptr, budget_}},
+        devices_(1),
+        can_capture_(1, 0) {}
+
+  /// Space of a device; opens it on first use. `providers` are those of the device, its owner
+  /// first. 0 for devices in host memory.
+  uint32_t space_of(const Device& device, const std::vector<DeviceProvider>& providers);
+  [[nodiscard]] uint32_t space_count() const { return static_cast<uint32_t>(spaces_.size()); }
+  [[nodiscard]] const MemorySpace& space(uint32_t index) const { return spaces_[index]; }
+  /// The area of host memory that `arena` is, from 1; added on first use.
+  uint32_t area_of(const std::shared_ptr<SharedArena>& arena);
+  [[nodiscard]] uint32_t area_count() const { return static_cast<uint32_t>(areas_.size()); }
+  /// `number`: from 1.
+  [[nodiscard]] const MemorySpace& area(uint32_t number) const { return areas_[number - 1]; }
+  [[nodiscard]] const Device& device(uint32_t space) const { return devices_[space]; }
+  /// True if the device can record work and launch it again.
+  [[nodiscard]] bool can_capture(uint32_t space) const { return can_capture_[space] != 0; }
+  /// True if the first device's memory can be copied to the second's without the host: both are
+  /// the same provider's, which can.
+  [[nodiscard]] bool can_copy_between(uint32_t from, uint32_t to) const;
+  /// DEVICE_LOST if one of the devices is blocked, with the reason.
+  void require_good() const;
+  /// True if nothing may be called for one of the devices.
+  [[nodiscard]] bool is_hung() const;
+
+ private:
+  std::shared_ptr<MemoryBudget> budget_;
+  std::vector<MemorySpace> spaces_;
+  std::vector<MemorySpace> areas_;
+  std::vector<Device> devices_;
+  std::vector<uint8_t> can_capture_;
+  std::vector<std::shared_ptr<PluginProvider>> owners_;
+};
+
+}  // namespace gantry

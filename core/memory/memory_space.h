@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// A memory space of a session, host or device: where its memory comes from, how
+// much it holds against the session's limit, and the way in which errors of its
+// device are taken. Host memory may come from what is shared with a worker process. Any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "base/assert.h"
+#include "base/mutex.h"
+#include "plugin/device_health.h"
+#include "plugin/error.h"
+#include "plugin/isolation/shared_arena.h"
+
+struct gantry_device;
+struct gantry_error;
+struct gantry_peer_copies;
+struct gantry_provider_api;
+struct gantry_shared_memory;
+
+namespace gantry {
+
+/// What a session holds in all its spaces, against session.memory_limit_bytes:
+/// arenas, pools, and constants in memory of its own. Not: mapped weights,
+/// packed weights that providers share between sessions, and tensors that runs
+/// hand out, for which there must be room while the run makes them.
+class MemoryBudget {
+ public:
+  static constexpr uint64_t kNoLimit = UINT64_MAX;
+  explicit MemoryBudget(uint64_t limit_bytes = kNoLimit) : limit_(limit_bytes) {}
+  /// False: the limit would be exceeded, and nothing is taken.
+  [[nodiscard]] bool take(uint64_t size_bytes) noexcept;
+  void give(uint64_t size_bytes) noexcept {
+    [[maybe_unused]] const uint64_t before = used_.fetch_sub(size_bytes);
+    GANTRY_ASSERT(before >= size_bytes, "no more is given back than was taken");
+  }
+  [[nodiscard]] uint64_t used() const noexcept { return used_; }
+  [[nodiscard]] uint64_t limit() const noexcept { return limit_; }
+
+ private:
+  const uint64_t limit_;
+  std::atomic<uint64_t> used_{0};
+};
+
+/// Copies name the same space.
+class MemorySpace {
+ public:
+  /// Host memory, without a limit.
+  MemorySpace() : MemorySpace("host memory", nullptr, nullptr, nullptr, nullptr) {}
+  /// `api`, `device`, `health`: null for host memory. `budget`: null for no
+  /// limit.
+  MemorySpace(std::string name, const gantry_provider_api* api, gantry_device* device,
+              std::shared_ptr<DeviceHealth> health, std::shared_ptr<MemoryBudget> budget);
+
+  /// Host memory that lies in `arena`, so that the worker process of its provider reads it in
+  /// place.
+  MemorySpace(std::string name, std::shared_ptr<SharedArena> arena,
+              std::shared_ptr<MemoryBudget> budget);
+
+  /// Memory; when there is none, or the session's limit forbids it, `give_back`
+  /// is called and it is tried once more. OUT_OF_MEMORY: the space, what was
+  /// wanted, what the session holds, the limit.
+  [[nodiscard]] void* allocate(uint64_t size_bytes,
+                               const std::function<void()>& give_back = nullptr) const;
+  /// `size_bytes` as it was allocated. Memory of a hung device stays taken.
+  void free(void* memory, uint64_t size_bytes) const noexcept;
+  /// Counts memory that was allocated elsewhere as the session's.
+  /// OUT_OF_MEMORY: the limit.
+  void count(uint64_t size_bytes) const;
+  /// The same error if the limit leaves no room for so much more, which is not counted: tensors
+  /// that a run hands out are their callers'.
+  void require_room(uint64_t size_bytes) const;
+
+  /// Throws the error of a slot of this device, if it is one; DEVICE_LOST blocks the device.
+  /// `context` goes in front of a message that does not begin with it: text, or what makes text.
+  template <class Context>
+  void check(gantry_error* error, Context&& context) const {
+    if (!error) [[likely]]
+      return;
+    if constexpr (requires { std::string(context()); }) {
+      raise(error, std::string(context()));
+    } else {
+      raise(error, std::string(context));
+    }
+  }
+  /// DEVICE_LOST if the device is blocked, with the reason.
+  void require_good() const;
+
+  [[nodiscard]] const std::string& name() const { return state_->name; }
+  [[nodiscard]] bool is_hung() const { return state_->health && state_->health->is_hung(); }
+  [[nodiscard]] DeviceHealth* health() const { return state_->health.get(); }
+  [[nodiscard]] uint64_t used() const { return state_->used; }
+  /// Null: not shared with a worker process.
+  [[nodiscard]] const std::shared_ptr<SharedArena>& shared() const { return state_->arena; }
+
+  const gantry_provider_api* api = nullptr;  ///< null: host memory
+  gantry_device* device = nullptr;
+  /// From memory of another device of its owner; null: they go through host memory.
+  const gantry_peer_copies* peer_copies = nullptr;
+  /// What other libraries need to use its memory too; null: they cannot.
+  const gantry_shared_memory* shared_memory = nullptr;
+
+ private:
+  struct State {
+    std::string name;
+    std::shared_ptr<DeviceHealth> health;
+    std::shared_ptr<MemoryBudget> budget;
+    std::atomic<uint64_t> used{0};
+    std::shared_ptr<SharedArena> arena;
+    Mutex mutex;
+    std::unordered_map<void*, SharedArena::Block> blocks
+        GANTRY_GUARDED_BY(mutex);  // of the arena, by their memory
+  };
+  [[noreturn]] void raise(gantry_error* error, const std::string& context) const;
+  [[nodiscard]] void* allocate_shared(uint64_t size_bytes) const;
+  [[nodiscard]] void* try_allocate(uint64_t size_bytes, std::string& failure) const;
+  [[noreturn]] void fail_limit(uint64_t size_bytes) const;
+  [[nodiscard]] std::string describe_use() const;
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace gantry

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plugin/isolation/work_apart.h"
+
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+#include "base/run_limits.h"
+
+namespace gantry {
+
+StopQuestion stop_of_load() {
+  return [] {
+    const RunLimits* limits = load_limits();
+    return limits ? limits->stop_code() : Code::kOk;
+  };
+}
+
+WorkApart begin_apart(std::function<void()> work) {
+  try {
+    return std::async(std::launch::async, work).share();
+  } catch (const std::system_error&) {  // no thread to be had
+    return std::async(std::launch::deferred, std::move(work)).share();
+  }
+}
+
+bool is_over(const WorkApart& work) {
+  return !work.valid() || work.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
+void wait_for(const WorkApart& work, const StopQuestion& stop, const std::string& what) {
+  constexpr std::chrono::milliseconds kTick{10};
+  // Work without a thread is done by get().
+  while (work.wait_for(kTick) == std::future_status::timeout) {
+    const Code code = stop ? stop() : Code::kOk;
+    if (code == Code::kOk) continue;
+    throw Error(code,
+                what + " had not ended when the run was to stop; it goes on for the next one");
+  }
+  work.get();
+}
+
+}  // namespace gantry

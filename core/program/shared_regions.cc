@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program/shared_regions.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "plugin/isolation/isolated_provider.h"
+#include "plugin/isolation/shared_tensor.h"
+
+namespace gantry {
+namespace {
+
+// What kernels may take addresses, counts or shapes from.
+bool stays_private(const TypeInfo& type) {
+  if (may_hold_indices(type.dtype)) return true;
+  const bool is_known = type.has_rank && std::all_of(type.shape.begin(), type.shape.end(),
+                                                     [](int64_t extent) { return extent >= 0; });
+  return is_known && bits_of(type.dtype) != 0 &&
+         bytes_of(type.dtype, element_count(type.shape)) < kLeastSharedBytes;
+}
+
+void set_area(std::vector<SlotInfo>& slots, uint32_t slot, uint32_t area) {
+  if (slot == kNoSlot) return;
+  SlotInfo& info = slots[slot];
+  if (info.type && stays_private(*info.type)) return;
+  if (info.space == 0 && info.area == 0 && !info.constant) info.area = area;
+}
+
+// A value that may lie where an input lies takes the input along.
+void follow_repeats(const std::vector<Step>& steps, std::vector<SlotInfo>& slots) {
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    for (size_t i = 0; i < step->outputs.size() && i < step->output_ports.size(); ++i) {
+      const uint32_t from = step->output_ports[i].repeats;
+      if (step->outputs[i] == kNoSlot || from >= step->inputs.size()) continue;
+      if (const uint32_t area = slots[step->outputs[i]].area)
+        set_area(slots, step->inputs[from], area);
+    }
+  }
+}
+
+}  // namespace
+
+void assign_areas(const std::vector<Step>& steps, const std::vector<OutputSource>& outputs,
+                  DeviceTable& devices, std::vector<SlotInfo>& slots) {
+  uint32_t of_session = 0;
+  for (const Step& step : steps) {
+    const IsolatedProvider* isolated = step.owner ? step.owner->isolated() : nullptr;
+    if (!isolated) continue;
+    const uint32_t area = devices.area_of(isolated->arena());
+    if (of_session == 0) of_session = area;
+    for (const uint32_t slot : step.inputs) set_area(slots, slot, area);
+    for (const uint32_t slot : step.outputs) {
+      if (slot != kNoSlot && slots[slot].output != kNoSlot) set_area(slots, slot, area);
+    }
+  }
+  if (of_session == 0) return;
+  for (const OutputSource& output : outputs) set_area(slots, output.slot, of_session);
+  follow_repeats(steps, slots);
+}
+
+}  // namespace gantry

@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/executor.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <new>
+#include <optional>
+#include <unordered_map>
+
+#include "base/assert.h"
+#include "base/elements.h"
+#include "base/fork.h"
+#include "base/process_state.h"
+#include "base/thread_pool.h"
+#include "plugin/isolation/shared_tensor.h"
+#include "run/resident.h"
+
+namespace gantry {
+namespace {
+
+// What a device that does not come to rest may use for ever.
+struct AbandonedRuns {
+  static constexpr ProcessState kState = ProcessState::kAbandonedRuns;
+
+  struct Run {
+    std::shared_ptr<const DeviceTable> devices;
+    std::shared_ptr<const Program> program;
+    std::unique_ptr<ExecutionContext> context;
+  };
+  Mutex mutex;
+  std::vector<Run> runs GANTRY_GUARDED_BY(mutex);
+};
+
+}  // namespace
+
+// A context for the length of a run.
+class Executor::Lease {
+ public:
+  Lease(Executor& executor, const RunLimits& limits)
+      : executor_(executor), context_(executor.acquire(limits)) {}
+  ~Lease() { executor_.release(context_); }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+  ExecutionContext& operator*() { return *context_; }
+
+ private:
+  Executor& executor_;
+  ExecutionContext* context_;
+};
+
+Executor::Executor(std::unique_ptr<const Program> program,
+                   std::shared_ptr<const DeviceTable> devices, uint32_t threads, Trace* trace,
+                   const Options& options)
+    : devices_(std::move(devices)),
+      program_(std::move(program)),
+      threads_(std::max(1U, threads)),
+      trace_(trace),
+      options_(options),
+      most_contexts_(std::max(2U, hardware_threads())) {}
+
+Executor::~Executor() {
+  if (!devices_->is_hung()) return;
+  for (auto& context : contexts_) keep_for_good(std::move(context));
+  keep_for_good(nullptr);  // the program, for its constants
+}
+
+// A device that does not come to rest may use the context, and what it was made
+// from, for ever.
+void Executor::keep_for_good(std::unique_ptr<ExecutionContext> context) const {
+  AbandonedRuns& abandoned = process_state<AbandonedRuns>();
+  const MutexLock lock(abandoned.mutex);
+  abandoned.runs.push_back({devices_, program_, std::move(context)});
+}
+
+bool Executor::has_place() const { return !free_.empty() || contexts_.size() < most_contexts_; }
+
+// Waits until a context is free or may be made.
+void Executor::wait_for_place(const RunLimits& limits) {
+  constexpr std::chrono::milliseconds kBetweenQuestions{5};  // whether the run shall stop
+  while (!has_place()) {
+    if (!limits.can_stop()) {
+      freed_.wait(mutex_);
+      continue;
+    }
+    if (const Code code = limits.stop_code(); code != Code::kOk) throw stop_error(code);
+    freed_.wait_for(mutex_, kBetweenQuestions);
+  }
+}
+
+ExecutionContext* Executor::acquire(const RunLimits& limits) {
+  {
+    const MutexLock lock(mutex_);
+    if (free_.empty()) wait_for_place(limits);
+    if (!free_.empty()) {
+      ExecutionContext* context = free_.back();
+      free_.pop_back();
+      return context;
+    }
+    contexts_.push_back(nullptr);  // the place is taken while the context is
+                                   // made without the lock
+  }
+  std::unique_ptr<ExecutionContext> made;
+  try {
+    const TraceSpan span(trace_, "run", "make a context");
+    made = std::make_unique<ExecutionContext>(*program_, *devices_, threads_);
+  } catch (...) {
+    const MutexLock lock(mutex_);
+    contexts_.erase(std::find(contexts_.begin(), contexts_.end(), nullptr));
+    freed_.notify_one();
+    throw;
+  }
+  made->resources().grace_ms = options_.stop_grace_ms;
+  made->resources().shared_devices = devices_;
+  made->resources().give_back_others = [this] {
+    if (options_.give_back_more) {
+      options_.give_back_more();
+    } else {
+      give_back_idle();
+    }
+  };
+  const MutexLock lock(mutex_);
+  free_.reserve(most_contexts_);
+  const auto place = std::find(contexts_.begin(), contexts_.end(), nullptr);
+  if (trace_) made->resources().attach(*trace_, static_cast<size_t>(place - contexts_.begin()));
+  *place = std::move(made);
+  return place->get();
+}
+
+void Executor::release(ExecutionContext* context) {
+  RunResources& resources = context->resources();
+  resources.mark->store(0, std::memory_order_relaxed);
+  resources.mark = resources.own_mark;
+  std::unique_ptr<ExecutionContext> abandoned;
+  {
+    const MutexLock lock(mutex_);
+    GANTRY_ASSERT(std::find(free_.begin(), free_.end(), context) == free_.end(),
+                  "a context serves one run at a time");
+    if (resources.is_abandoned()) {
+      const auto place = std::find_if(contexts_.begin(), contexts_.end(),
+                                      [&](const auto& other) { return other.get() == context; });
+      abandoned = std::move(*place);
+      contexts_.erase(place);
+    } else {
+      free_.push_back(context);
+    }
+  }
+  freed_.notify_one();
+  if (abandoned) keep_for_good(std::move(abandoned));
+}
+
+// Memory of contexts that no run uses, for one that has none left.
+void Executor::give_back_idle() noexcept {
+  const MutexLock lock(mutex_);
+  for (ExecutionContext* context : free_) context->drop_memory();
+}
+
+// True of host memory, and of memory of the device that the value is made or read on.
+bool Executor::is_at_home(const ValueRef& value, uint32_t home) const {
+  return !value || !value->home ||
+         (home != 0 && devices_->space(home).device == value->home->handle);
+}
+
+// A run some of whose tensors lie in the memory of a device that does not read or make them, or not
+// alone: the run has tensors of the host in their place.
+void Executor::run_across(std::span<const ValueRef> inputs, std::span<ValueRef> outputs,
+                          const RunOptions& options, const MakeOutput* make,
+                          std::atomic<uint64_t>* mark, std::span<const uint8_t> left) {
+  std::vector<ValueRef> given(inputs.begin(), inputs.end());
+  std::vector<ValueRef> made(outputs.begin(), outputs.end());
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (is_at_home(given[i], program_->input_homes()[i])) continue;
+    static_cast<void>(space_of(*devices_, *given[i]));  // throws if it is none of the session's
+    given[i] = make_tensor(given[i]->dtype, given[i]->shape);
+    copy_across(*inputs[i], *given[i]);
+  }
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (is_at_home(made[i], program_->output_homes()[i])) continue;
+    static_cast<void>(space_of(*devices_, *made[i]));
+    made[i] = make_tensor(made[i]->dtype, made[i]->shape);
+  }
+  run(given, made, options, make, mark, left);
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (!is_at_home(outputs[i], program_->output_homes()[i])) {
+      copy_across(*made[i], *outputs[i]);
+    } else {
+      outputs[i] = made[i];
+    }
+  }
+}
+
+bool Executor::is_exposed(const gantry_value& input) const {
+  if (input.kind != GANTRY_KIND_TENSOR || !may_hold_indices(input.dtype)) return false;
+  uint64_t offset = 0;
+  for (uint32_t i = 1; i <= devices_->area_count(); ++i) {
+    if (devices_->area(i).shared()->find(input.view.data, input.view.size_bytes, offset))
+      return true;
+  }
+  return false;
+}
+
+void Executor::run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs,
+                   const RunOptions& options, const MakeOutput* make, std::atomic<uint64_t>* mark,
+                   std::span<const uint8_t> left) {
+  require_not_forked();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool is_safe = inputs[i]->kind == GANTRY_KIND_TENSOR &&
+                         inputs[i]->dtype != DType::kBool && !is_exposed(*inputs[i]);
+    if (is_safe) continue;
+    ValueRef safe = is_exposed(*inputs[i]) ? copy_tensor(*inputs[i]) : inputs[i];
+    safe = with_plain_bools(std::move(safe));
+    if (safe == inputs[i]) continue;
+    std::vector<ValueRef> given(inputs.begin(), inputs.end());
+    given[i] = std::move(safe);
+    return run(given, outputs, options, make, mark, left);
+  }
+  bool is_home = true;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    is_home = is_home && is_at_home(inputs[i], program_->input_homes()[i]);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    is_home = is_home && is_at_home(outputs[i], program_->output_homes()[i]);
+  if (!is_home) [[unlikely]]
+    return run_across(inputs, outputs, options, make, mark, left);
+  const TraceSpan span(trace_, "run", "run");
+  if (DeviceHealth::any_blocked()) [[unlikely]]
+    devices_->require_good();
+  const RunLimits limits(options);
+  Lease lease(*this, limits);
+  ExecutionContext& context = *lease;
+  RunResources& resources = context.resources();
+  if (limits.can_stop()) resources.limits = limits;
+  std::copy(outputs.begin(), outputs.end(), resources.bound_outputs.begin());
+  resources.make_output = make;
+  resources.left_outputs = left;
+  resources.has_made_left = false;
+  resources.made_output_bytes = 0;
+  if (mark) resources.mark = mark;
+  try {
+    execute(context, inputs, outputs);
+  } catch (...) {
+    fail(context, inputs);
+  }
+  if (limits.can_stop()) resources.limits = {};
+  std::fill(resources.bound_outputs.begin(), resources.bound_outputs.end(), nullptr);
+}
+
+void Executor::execute(ExecutionContext& context, std::span<const ValueRef> inputs,
+                       std::span<ValueRef> outputs) {
+  Frame& frame = context.main();
+  RunResources& resources = context.resources();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const uint32_t slot = program_->inputs()[i];
+    if (inputs[i]->kind == GANTRY_KIND_TENSOR && inputs[i]->dtype != DType::kString) {
+      frame.set_view(slot, *inputs[i]);
+    } else {
+      frame.set_ref(slot, inputs[i]);
+    }
+    frame.slot(slot).is_resident = inputs[i]->home != nullptr;
+  }
+  write_signature(context, inputs, outputs, context.signature);
+  if (!context.plan || frame.has_diverged() || context.plan->signature != context.signature) {
+    const TraceSpan span(trace_, "run", "find the memory plan");
+    context.plan = find_plan(context.signature);
+    if (context.plan) resources.trim();
+    frame.bind(context.plan.get());
+  }
+  const bool captures = context.plan && options_.capture && program_->has_capturable_segments();
+  frame.use(captures ? &context.captures().of(context.plan) : nullptr);
+  resources.team().execute([&] {
+    if (context.plan) {
+      run_planned(context);
+    } else {
+      run_recorded(context);
+    }
+  });
+  resources.synchronize();
+  for (size_t i = 0; i < resources.left_outputs.size(); ++i) {
+    if (resources.left_outputs[i] != 0) outputs[i] = resources.bound_outputs[i];
+  }
+  collect_outputs(context, outputs);
+  frame.reset();
+}
+
+// In a catch block: brings the context to rest and throws what the run ends
+// with.
+void Executor::fail(ExecutionContext& context, std::span<const ValueRef> inputs) {
+  RunResources& resources = context.resources();
+  const std::optional<Error> late = resources.quiesce();
+  if (resources.is_abandoned()) {
+    context.kept_inputs.assign(inputs.begin(), inputs.end());
+  } else {
+    resources.limits = {};
+    Frame& frame = context.main();
+    frame.use(nullptr);
+    frame.record(nullptr);
+    frame.reset();
+    frame.bind(nullptr);
+    context.captures().clear();
+    context.plan.reset();
+    std::fill(resources.bound_outputs.begin(), resources.bound_outputs.end(), nullptr);
+  }
+  try {
+    throw;
+  } catch (const Error& error) {
+    const bool was_stopped =
+        error.code() == Code::kCancelled || error.code() == Code::kDeadlineExceeded;
+    if (resources.is_abandoned()) {
+      throw Error(error.code(),
+                  error.message() + ", and a device of it did not come to rest within " +
+                      std::to_string(options_.stop_grace_ms) + " ms and will not be used any more");
+    }
+    // What failed on a device is the cause of what went wrong after it.
+    if (late && !was_stopped) throw Error(*late);
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw Error(Code::kOutOfMemory, "no host memory for the run");
+  }
+}
+
+void Executor::write_signature(const ExecutionContext& context, std::span<const ValueRef> inputs,
+                               std::span<const ValueRef> outputs, Signature& signature) const {
+  signature.clear();
+  const auto add_address = [&](size_t number, const void* data) {
+    signature.push_back(static_cast<int64_t>(number));
+    signature.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(data)));
+  };
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i] && outputs[i]->home) {
+      add_address(i, outputs[i]->view.data);
+    } else if (context.resources().leaves(static_cast<uint32_t>(i))) {
+      add_address(i, nullptr);  // made by the run, and by none of a plan that goes to the host
+    }
+  }
+  signature.push_back(-1);  // behind the outputs
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const gantry_value& value = *inputs[i];
+    signature.push_back(static_cast<int64_t>(value.kind) << 32 | static_cast<int64_t>(value.dtype));
+    signature.push_back(static_cast<int64_t>(value.shape.size()));
+    signature.insert(signature.end(), value.shape.begin(), value.shape.end());
+    if (value.home) add_address(i, value.view.data);
+    if (!program_->signature_inputs()[i] || !value.view.data) continue;
+    // A value that decides shapes is small; of a large one the first bytes tell most cases apart,
+    // the rest diverges.
+    const size_t bytes = std::min<size_t>(value.view.size_bytes, 256);
+    const size_t first = signature.size();
+    signature.resize(first + (bytes + sizeof(int64_t) - 1) / sizeof(int64_t));
+    std::memcpy(signature.data() + first, value.view.data, bytes);
+  }
+}
+
+void Executor::run_planned(ExecutionContext& context) {
+  context.main().rebind();
+  context.main().run();
+}
+
+void Executor::run_recorded(ExecutionContext& context) {
+  const TraceSpan span(trace_, "run", "first run of these shapes");
+  Frame& frame = context.main();
+  Recorder recorder;
+  recorder.slots.resize(program_->slots().size());
+  recorder.scratch.resize(program_->steps().size());
+  frame.record(&recorder);
+  frame.run();
+  frame.record(nullptr);
+  // Where it was made is not in the signature of this run; the next one brings it along.
+  if (context.resources().has_made_left) return;
+  std::shared_ptr<const MemoryPlan> plan = frame.make_plan(recorder, context.signature);
+  const MutexLock lock(mutex_);
+  plans_.push_front(std::move(plan));
+  if (plans_.size() > kMostPlans) plans_.pop_back();
+}
+
+std::shared_ptr<const MemoryPlan> Executor::find_plan(const Signature& signature) {
+  const MutexLock lock(mutex_);
+  const auto found = std::find_if(plans_.begin(), plans_.end(),
+                                  [&](const auto& plan) { return plan->signature == signature; });
+  if (found == plans_.end()) return nullptr;
+  plans_.splice(plans_.begin(), plans_, found);
+  return plans_.front();
+}
+
+void Executor::collect_outputs(ExecutionContext& context, std::span<ValueRef> outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const OutputSource& source = program_->outputs()[i];
+    const Slot& slot = context.main().slot(source.slot);
+    // A kernel may hand over a value of its own although memory was bound.
+    if (source.direct && slot.ref && (!outputs[i] || outputs[i] == slot.ref)) {
+      outputs[i] = slot.ref;
+      continue;
+    }
+    const gantry_value& value = slot.get();
+    if (!outputs[i]) {
+      outputs[i] = share(value);
+      continue;
+    }
+    if (outputs[i]->dtype != value.dtype || outputs[i]->shape != value.shape ||
+        value.dtype == DType::kString) {
+      throw Error(Code::kInvalidArgument, "output \"" + program_->slots()[source.slot].name +
+                                              "\": the bound tensor is " +
+                                              gantry::describe(*outputs[i]) + ", this run makes " +
+                                              gantry::describe(value));
+    }
+    if (value.view.size_bytes > 0)
+      std::memcpy(outputs[i]->view.data, value.view.data, value.view.size_bytes);
+  }
+}
+
+namespace {
+
+// Every call of the frame and of the frames of its bodies.
+void for_each_call(Frame& frame, const std::function<void(const Step&, StepCall&)>& take) {
+  const std::vector<Step>& steps = frame.program().steps();
+  for (uint32_t i = 0; i < steps.size(); ++i) {
+    take(steps[i], frame.calls()[i]);
+    for (uint32_t body = 0; body < frame.program().bodies(i).size(); ++body)
+      for_each_call(frame.child(i, body), take);
+  }
+}
+
+}  // namespace
+
+std::vector<NodeTime> Executor::profile() const {
+  std::vector<NodeTime> times;
+  if (!trace_) return times;
+  std::unordered_map<const Step*, size_t> rows;
+  for_each_step(*program_, [&](const Step& step, const std::string& name, uint32_t depth) {
+    rows[&step] = times.size();
+    times.push_back({name, step.op_type, step.provider, step.device, 0, 0, depth});
+  });
+  const MutexLock lock(mutex_);
+  for (const auto& context : contexts_) {
+    if (!context) continue;
+    for_each_call(context->main(), [&](const Step& step, const StepCall& call) {
+      times[rows[&step]].runs += call.runs;
+      times[rows[&step]].total_ns += call.total_ns;
+    });
+  }
+  std::stable_sort(times.begin(), times.end(),
+                   [](const NodeTime& a, const NodeTime& b) { return a.total_ns > b.total_ns; });
+  return times;
+}
+
+void Executor::reset_profile() {
+  const MutexLock lock(mutex_);
+  for (const auto& context : contexts_) {
+    if (!context) continue;
+    for_each_call(context->main(), [](const Step&, StepCall& call) {
+      call.total_ns = 0;
+      call.runs = 0;
+    });
+  }
+}
+
+MemoryUse Executor::memory() const {
+  MemoryUse use;
+  use.weights = program_->constant_bytes();
+  const MutexLock lock(mutex_);
+  for (const auto& context : contexts_) {
+    if (!context) continue;
+    const MemoryUse part = context->resources().memory();
+    use.arena += part.arena;
+    use.pool += part.pool;
+  }
+  return use;
+}
+
+}  // namespace gantry

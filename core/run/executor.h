@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a program: keeps contexts and memory plans, and serves each run from both. Any thread; runs
+// may overlap.
+#pragma once
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/mutex.h"
+#include "gantry/session.h"
+#include "program/program.h"
+#include "run/execution_context.h"
+
+namespace gantry {
+
+class Executor {
+ public:
+  struct Options {
+    uint64_t stop_grace_ms = 2000;  ///< see RunResources::quiesce
+    bool capture = true;            ///< where devices can; see CaptureCache
+    /// called by a run that has no memory left, so that others with the same budget give theirs;
+    /// null: give_back_idle()
+    std::function<void()> give_back_more = {};
+  };
+  /// `threads`: that one run may use. `trace`: times every step and may keep records; null: none;
+  /// must outlive the executor.
+  Executor(std::unique_ptr<const Program> program, std::shared_ptr<const DeviceTable> devices,
+           uint32_t threads, Trace* trace, const Options& options);
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  /// Runs once. `inputs`: by graph input, checked by the caller. `outputs`: by graph output; a set
+  /// entry is a tensor to be filled, an empty one is set to a new value. Tensors in the memory of
+  /// devices are used in place where the program has their homes there, and copied elsewhere. Waits
+  /// for a free context.
+  /// Allocates nothing when all outputs are set and the signature is known. `make`: makes the
+  /// memory of outputs that are not set, except for those that are another's too; null: memory of
+  /// the heap. `mark`: takes the marks of kernels that run; null: the process's own does. Errors:
+  /// what a kernel says, CANCELLED, DEADLINE_EXCEEDED. `left`: by graph output, not 0: one that has
+  /// its home on a device and is left there, in a tensor that takes the place of one that is not
+  /// set or does not fit; empty: none.
+  void run(std::span<const ValueRef> inputs, std::span<ValueRef> outputs, const RunOptions& options,
+           const MakeOutput* make = nullptr, std::atomic<uint64_t>* mark = nullptr,
+           std::span<const uint8_t> left = {});
+
+  [[nodiscard]] const Program& program() const { return *program_; }
+  [[nodiscard]] const DeviceTable& devices() const { return *devices_; }
+  /// The same for what outlives the executor.
+  [[nodiscard]] const std::shared_ptr<const DeviceTable>& shared_devices() const {
+    return devices_;
+  }
+  /// Times of the steps, bodies included; empty without a trace.
+  [[nodiscard]] std::vector<NodeTime> profile() const;
+  void reset_profile();
+  [[nodiscard]] MemoryUse memory() const;
+  /// Drops the memory of contexts that no run uses.
+  void give_back_idle() noexcept;
+
+ private:
+  class Lease;
+  ExecutionContext* acquire(const RunLimits& limits);
+  [[nodiscard]] bool has_place() const GANTRY_REQUIRES(mutex_);
+  void wait_for_place(const RunLimits& limits) GANTRY_REQUIRES(mutex_);
+  void keep_for_good(std::unique_ptr<ExecutionContext> context) const;
+  /// Whether a worker process could change an index in it while a kernel uses it.
+  [[nodiscard]] bool is_exposed(const gantry_value& input) const;
+  void execute(ExecutionContext& context, std::span<const ValueRef> inputs,
+               std::span<ValueRef> outputs);
+  [[noreturn]] void fail(ExecutionContext& context, std::span<const ValueRef> inputs);
+  void release(ExecutionContext* context);
+  void write_signature(const ExecutionContext& context, std::span<const ValueRef> inputs,
+                       std::span<const ValueRef> outputs, Signature& signature) const;
+  void run_across(std::span<const ValueRef> inputs, std::span<ValueRef> outputs,
+                  const RunOptions& options, const MakeOutput* make, std::atomic<uint64_t>* mark,
+                  std::span<const uint8_t> left);
+  [[nodiscard]] bool is_at_home(const ValueRef& value, uint32_t home) const;
+  void run_planned(ExecutionContext& context);
+  void run_recorded(ExecutionContext& context);
+  std::shared_ptr<const MemoryPlan> find_plan(const Signature& signature);
+  void collect_outputs(ExecutionContext& context, std::span<ValueRef> outputs);
+
+  static constexpr size_t kMostPlans = 16;
+
+  std::shared_ptr<const DeviceTable> devices_;
+  std::shared_ptr<const Program> program_;
+  uint32_t threads_;
+  Trace* trace_;
+  Options options_;
+  mutable Mutex mutex_;
+  CondVar freed_;
+  std::vector<std::unique_ptr<ExecutionContext>> contexts_ GANTRY_GUARDED_BY(mutex_);
+  std::vector<ExecutionContext*> free_ GANTRY_GUARDED_BY(mutex_);
+  const size_t most_contexts_;
+  // Most recently used first.
+  std::list<std::shared_ptr<const MemoryPlan>> plans_ GANTRY_GUARDED_BY(mutex_);
+};
+
+}  // namespace gantry

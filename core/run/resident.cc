@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/resident.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "base/fork.h"
+
+namespace gantry {
+namespace {
+
+constexpr uint32_t kBlockAlignment = 64;  // of every provider's blocks (docs/ABI.md, P10)
+
+// What keeps the device of a tensor open, and by which its memory is copied.
+struct ResidentHome : DeviceHome {
+  std::shared_ptr<const DeviceTable> devices;
+  uint32_t space = 0;
+
+  [[nodiscard]] const MemorySpace& memory() const { return devices->space(space); }
+};
+
+void enqueue(const MemorySpace& space, gantry_stream* stream, gantry_copy_kind kind,
+             const gantry_value& from, const gantry_value& to) {
+  const uint64_t bytes = from.view.size_bytes;
+  const gantry_copy copy = {
+      sizeof(copy), static_cast<uint32_t>(kind), to.view.data, from.view.data, 1, bytes, bytes,
+      bytes};
+  space.check(space.api->copy(stream, &copy), space.name());
+}
+
+void copy_by(const gantry_value& owned, gantry_copy_kind kind, const gantry_value& from,
+             const gantry_value& to) {
+  const MemorySpace& space = static_cast<const ResidentHome&>(*owned.home).memory();
+  with_stream(space, [&](gantry_stream* stream) { enqueue(space, stream, kind, from, to); });
+}
+
+std::shared_ptr<ResidentHome> home_in(const std::shared_ptr<const DeviceTable>& devices,
+                                      uint32_t space) {
+  auto home = std::make_shared<ResidentHome>();
+  home->device = devices->device(space);
+  home->handle = devices->space(space).device;
+  home->devices = devices;
+  home->space = space;
+  if (const gantry_shared_memory* shared = devices->space(space).shared_memory) {
+    DlpackDevice& name = home->dlpack.emplace();
+    shared->device_of(devices->space(space).device, &name.type, &name.id);
+  }
+  return home;
+}
+
+// Before lent memory is given back: to whom it is given next must not meet work of the borrower's.
+void settle(const ResidentHome& home) noexcept {
+  const MemorySpace& space = home.memory();
+  if (!home.was_lent || is_forked() || space.is_hung()) return;
+  try {
+    space.check(space.shared_memory->settle(space.device), space.name());
+  } catch (const Error&) {  // nothing runs on a device that is lost; the next call tells of it
+  }
+}
+
+}  // namespace
+
+ValueRef make_resident(const std::shared_ptr<const DeviceTable>& devices, uint32_t space,
+                       DType dtype, std::vector<int64_t> shape) {
+  const uint64_t size_bytes = bytes_of(dtype, element_count(shape));
+  const uint64_t held_bytes = std::max<uint64_t>(size_bytes, 1);
+  const std::shared_ptr<ResidentHome> home = home_in(devices, space);
+  std::shared_ptr<void> data(devices->space(space).allocate(held_bytes),
+                             [home, held_bytes](void* block) {
+                               settle(*home);
+                               home->memory().free(block, held_bytes);
+                             });
+  void* const address = data.get();
+  ValueRef value = view_tensor(dtype, std::move(shape), address, size_bytes, std::move(data));
+  value->home = home;
+  return value;
+}
+
+ValueRef view_resident(const std::shared_ptr<const DeviceTable>& devices, uint32_t space,
+                       DType dtype, std::vector<int64_t> shape, void* data,
+                       std::shared_ptr<const void> owner) {
+  const uint64_t size_bytes = bytes_of(dtype, element_count(shape));
+  ValueRef value = view_tensor(dtype, std::move(shape), data, size_bytes, std::move(owner));
+  value->home = home_in(devices, space);
+  return value;
+}
+
+uint32_t alignment_of(const MemorySpace& space) {
+  return space.shared_memory ? space.shared_memory->alignment : kBlockAlignment;
+}
+
+uint32_t space_of(const DeviceTable& devices, const gantry_value& tensor) {
+  if (!tensor.home) return 0;
+  for (uint32_t space = 1; space < devices.space_count(); ++space) {
+    if (devices.space(space).device == tensor.home->handle) return space;
+  }
+  throw Error(Code::kInvalidArgument,
+              describe(tensor) + " is in the memory of " + tensor.home->device.to_string() +
+                  ", expected host memory or that of a device that the session uses");
+}
+
+void with_stream(const MemorySpace& space, const std::function<void(gantry_stream*)>& work) {
+  space.require_good();
+  gantry_stream* stream = nullptr;
+  space.check(space.api->stream_create(space.device, &stream), space.name());
+  const auto finish = [&] {
+    gantry_error* error = space.api->stream_synchronize(stream);
+    space.api->stream_destroy(stream);
+    space.check(error, space.name());
+  };
+  try {
+    work(stream);
+  } catch (...) {
+    try {
+      finish();
+    } catch (const Error&) {  // what came first is the cause
+    }
+    throw;
+  }
+  finish();
+}
+
+void copy_within(const MemorySpace& space, gantry_stream* stream, const gantry_value& from,
+                 const gantry_value& to) {
+  if (from.view.size_bytes > 0) enqueue(space, stream, GANTRY_COPY_WITHIN_DEVICE, from, to);
+}
+
+void copy_across(const gantry_value& from, const gantry_value& to) {
+  if (from.view.size_bytes == 0) return;
+  if (!from.home && !to.home) {
+    std::memmove(to.view.data, from.view.data, from.view.size_bytes);
+  } else if (!from.home) {
+    copy_by(to, GANTRY_COPY_HOST_TO_DEVICE, from, to);
+  } else if (!to.home) {
+    copy_by(from, GANTRY_COPY_DEVICE_TO_HOST, from, to);
+  } else if (from.home->handle == to.home->handle) {
+    copy_by(from, GANTRY_COPY_WITHIN_DEVICE, from, to);
+  } else {
+    const ValueRef between = make_tensor(from.dtype, from.shape);
+    copy_across(from, *between);
+    copy_across(*between, to);
+  }
+}
+
+}  // namespace gantry

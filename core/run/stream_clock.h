@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// When the work on a stream was done: marks the stream after each step and waits for the marks on a
+// thread of its own, which notes the time. Exists only while a trace is taken, and needs nothing
+// but the events that every device with memory has. Used by the thread of the run.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/trace.h"
+#include "memory/memory_pool.h"
+
+struct gantry_event;
+struct gantry_stream;
+
+namespace gantry {
+
+class StreamClock {
+ public:
+  /// All must outlive it. `track`: of the trace.
+  StreamClock(const MemorySpace& space, gantry_stream* stream, Trace& trace, uint32_t track);
+  /// Waits for what is marked.
+  ~StreamClock();
+  StreamClock(const StreamClock&) = delete;
+  StreamClock& operator=(const StreamClock&) = delete;
+
+  /// What the stream was given until now belongs to `step`, which the host began at `issued_ns`, or
+  /// to the `replayed` steps from it on. A device that cannot be marked leaves no record.
+  void mark(const void* step, uint64_t issued_ns, uint32_t replayed);
+  /// Waits until every mark has its time.
+  void drain() noexcept;
+
+ private:
+  struct Mark {
+    gantry_event* event = nullptr;
+    const void* step = nullptr;
+    uint64_t issued_ns = 0;
+    uint32_t replayed = 0;
+  };
+  void serve();
+
+  const MemorySpace& space_;
+  gantry_stream* stream_;
+  Trace& trace_;
+  const uint32_t track_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<Mark> marks_ GANTRY_GUARDED_BY(mutex_);
+  std::vector<gantry_event*> free_ GANTRY_GUARDED_BY(mutex_);
+  bool is_busy_ GANTRY_GUARDED_BY(mutex_) = false;
+  bool is_ending_ GANTRY_GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace gantry

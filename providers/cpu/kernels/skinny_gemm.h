@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Skinny GEMM in f32: a matrix of few rows times one that fits the cache, as in a step of a
+// recurrent layer. It packs nothing, which pays for large matrices only. Chosen for the machine's
+// instruction set when first called. Pure, any thread.
+#pragma once
+
+#include <cstdint>
+
+namespace gantry::cpu::simd {
+
+/// c[i, j] += the sum over k of a[i, k] b[j, k]. a: [m, k] and b: [n, k], dense; c: [m, n] with
+/// rows `ldc` apart, which overlaps neither.
+void add_skinny_gemm(const float* a, const float* b, float* c, int64_t m, int64_t n, int64_t k,
+                     int64_t ldc);
+
+}  // namespace gantry::cpu::simd

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes a device's context current on the calling thread for a scope, and restores the previous
+// one, which may belong to another library.
+#pragma once
+
+#include <new>
+
+#include "driver/driver.h"
+
+namespace gantry::cuda {
+
+class Device;
+
+class ContextScope {
+ public:
+  /// Required around every driver call that works in a context. Scopes may nest. Throws as
+  /// Device::require.
+  explicit ContextScope(const Device& device);
+  /// Does not throw, for destructors.
+  ContextScope(const Device& device, std::nothrow_t) noexcept;
+  ~ContextScope();
+  ContextScope(const ContextScope&) = delete;
+  ContextScope& operator=(const ContextScope&) = delete;
+
+  /// The driver's result.
+  [[nodiscard]] int result() const { return result_; }
+
+ private:
+  const Driver& driver_;
+  ContextHandle before_ = nullptr;
+  bool is_another_ = false;  // the context was changed
+  int result_;
+};
+
+}  // namespace gantry::cuda

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a convolution is, as far as its node and its constants tell: the same for each way to
+// compute it.
+#pragma once
+
+#include <gantry/sdk/kernel.h>
+
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <string>
+
+#include "conv/window.h"
+#include "fuse/fusion.h"
+#include "fuse/kernels.h"
+
+namespace gantry::x86 {
+
+constexpr int64_t kGuessedExtent = 56;  // of an axis that is not known before the run
+
+/// The node's attributes and the extents of its weights.
+struct ConvShape {
+  Window window;
+  int64_t groups = 1;
+  Dims weights;       ///< [O, I / groups, kernel...]
+  std::string label;  ///< of the node
+  std::string fault;  ///< why it is not taken
+
+  ConvShape(const GraphIndex& index, const Fusion& fusion);
+
+  [[nodiscard]] size_t spatial_rank() const { return weights.size() - 2; }
+  [[nodiscard]] int64_t input_channels() const { return weights[1] * groups; }
+  [[nodiscard]] int64_t output_channels() const { return weights[0]; }
+  /// True of 1x1 windows that pass over all pixels, in one group.
+  [[nodiscard]] bool is_of_pixels() const;
+  /// Of which each result is the sum.
+  [[nodiscard]] int64_t products() const {
+    return std::accumulate(weights.begin() + 1, weights.end(), int64_t{1}, std::multiplies<>());
+  }
+  /// [N, O, spatial...]; an extent is 0 or less where no window fits.
+  [[nodiscard]] Dims output_of(const Dims& input, const Window::Placed& placed) const;
+  /// Extents of an input: those known, and guesses at the others with which a window fits.
+  [[nodiscard]] Dims likely_input(const sdk::ValueView& source) const;
+
+  /// Fails unless the input of a run fits the weights. Errors: INVALID_ARGUMENT.
+  void check_input(const sdk::Shape& input) const;
+  /// Fails unless the tensor that is added has the shape of the result. Errors: INVALID_ARGUMENT.
+  void check_addend(const sdk::Shape& addend, const sdk::Shape& output) const;
+
+ private:
+  [[nodiscard]] std::string read(const GraphIndex& index, const Fusion& fusion);
+};
+
+/// The slots of a convolution's tensors, and which of them were granted the channels-last order.
+struct ConvSlots {
+  int source = 0;
+  int target = 0;
+  int addend = -1;  ///< -1: nothing is added
+  bool source_is_formatted = false;
+  bool target_is_formatted = false;
+  bool addend_is_formatted = false;
+
+  explicit ConvSlots(const KernelArgs& args);
+};
+
+/// The bias of a convolution, with the shift of what is folded into its weights.
+std::vector<float> folded_bias(const GraphIndex& index, const Fusion& fusion, int64_t channels);
+
+}  // namespace gantry::x86

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// A depthwise convolution and the 1x1 convolutions around it in one kernel.
+#pragma once
+
+#include "conv/depthwise_block_match.h"
+#include "fuse/kernels.h"
+
+namespace gantry::x86 {
+
+struct DepthwiseBlockFusion : Fusion {
+  DepthwiseBlock block;
+};
+
+/// The root is the first convolution.
+std::unique_ptr<Fusion> match_depthwise_block(const MatchScope& scope, uint32_t root);
+std::unique_ptr<sdk::Kernel> make_depthwise_block(const KernelArgs& args);
+
+}  // namespace gantry::x86

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conv/depthwise_block_match.h"
+
+#include <algorithm>
+
+#include "conv/conv_shape.h"
+#include "conv/direct/code.h"
+#include "fuse/kernels.h"
+
+namespace gantry::x86 {
+namespace {
+
+// A tensor from here on is not found in the second cache by the kernel that reads it next.
+constexpr int64_t kLeastElements = 1 << 18;
+// Weights that pass by for each row, and the rows under a window, stay in that cache.
+constexpr int64_t kMostWeights = 1 << 16;
+constexpr int64_t kMostRingElements = 1 << 18;
+
+// 0: not known; of images one, if their number is not.
+int64_t elements_of(const sdk::ValueView& value) {
+  if (value.rank() != 4) return 0;
+  int64_t elements = std::max<int64_t>(value.extent(0), 1);
+  for (int axis = 1; axis < 4; ++axis) elements *= std::max<int64_t>(value.extent(axis), 0);
+  return elements;
+}
+
+bool is_plain(const Fusion& fusion) {
+  return !fusion.is_quantized() && !fusion.rounds_to_bf16 &&
+         tile_steps_of(fusion.epilogue).has_value();
+}
+
+bool is_eltwise(const GraphIndex& index, const Fusion& fusion) {
+  if (!is_plain(fusion)) return false;
+  const ConvShape shape(index, fusion);
+  return shape.fault.empty() && shape.spatial_rank() == 2 && shape.is_of_pixels() &&
+         shape.products() * shape.output_channels() <= kMostWeights;
+}
+
+// The rows of its source that its window spans stay in the cache.
+bool is_depthwise(const GraphIndex& index, const Fusion& fusion) {
+  if (!is_plain(fusion) || fusion.addend.value != GANTRY_NONE || !is_depthwise_here(index, fusion))
+    return false;
+  const ConvShape shape(index, fusion);
+  const int64_t row = index.value(fusion.sources[0].value).extent(3) * shape.input_channels();
+  const int64_t held = (shape.window.kernel[0] - 1) * shape.window.dilations[0] + 1;
+  return held * row <= kMostRingElements;
+}
+
+// The convolution that is all that reads a fusion's result, which is large. Nothing: there is none.
+std::optional<Fusion> reader_of_large(const GraphIndex& index, const Fusion& fusion,
+                                      const FusionMaker& fusion_of_conv) {
+  const uint32_t value = fusion.target.value;
+  if (elements_of(index.value(value)) < kLeastElements) return std::nullopt;
+  const uint32_t reader = index.only_reader(value);
+  if (reader == GANTRY_NONE || index.raw(reader).inputs[0] != value) return std::nullopt;
+  return fusion_of_conv(reader);
+}
+
+}  // namespace
+
+Fusion DepthwiseBlock::whole() const {
+  Fusion fusion = depthwise;
+  for (const auto* around : {&expansion, &projection}) {
+    if (*around)
+      fusion.nodes.insert(fusion.nodes.end(), (*around)->nodes.begin(), (*around)->nodes.end());
+  }
+  std::sort(fusion.nodes.begin(), fusion.nodes.end());
+  fusion.sources = first().sources;
+  fusion.epilogue = {};
+  fusion.addend = last().addend;
+  fusion.target = last().target;
+  return fusion;
+}
+
+std::optional<DepthwiseBlock> depthwise_block_at(const GraphIndex& index, uint32_t root,
+                                                 const FusionMaker& fusion_of_conv) {
+  DepthwiseBlock block;
+  std::optional<Fusion> fusion = fusion_of_conv(root);
+  if (fusion && fusion->addend.value == GANTRY_NONE && is_eltwise(index, *fusion)) {
+    block.expansion = std::move(fusion);
+    fusion = reader_of_large(index, *block.expansion, fusion_of_conv);
+  }
+  if (!fusion || !is_depthwise(index, *fusion)) return std::nullopt;
+  block.depthwise = std::move(*fusion);
+  fusion = reader_of_large(index, block.depthwise, fusion_of_conv);
+  if (fusion && is_eltwise(index, *fusion)) block.projection = std::move(fusion);
+  if (!block.expansion && !block.projection) return std::nullopt;
+  return block;
+}
+
+}  // namespace gantry::x86

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conv/winograd/convolution.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "onednn/threads.h"
+
+namespace gantry::x86::winograd {
+namespace {
+
+// In a group: below the first, reading the weights takes longest; above the second nothing is won.
+constexpr int64_t kFewTiles = 16;
+constexpr int64_t kManyTiles = 28;
+constexpr int64_t kMostTiles = 112;  // of all cores together
+constexpr double kLeastWork = 4e5;   // multiplications that are worth another thread: some 5 us
+
+int64_t divided_up(int64_t x, int64_t by) { return (x + by - 1) / by; }
+
+/// At least that many elements and an odd number of lines of the caches: what is stored together,
+/// one such distance apart, must not fall into the same ones.
+int64_t apart(int64_t elements) {
+  constexpr int64_t kLine = 16;
+  return divided_up(elements, 2 * kLine) * 2 * kLine + kLine;
+}
+
+/// body(i, thread) for i in [0, count): `thread` is the number of the one that it runs on.
+template <class Body>
+void for_each_on(int threads, int64_t count, const Body& body) {
+  if (threads > 1 && count > 1) {
+    for_each(count, [&](int64_t i) { body(i, thread_number()); });
+  } else {
+    for (int64_t i = 0; i < count; ++i) body(i, 0);
+  }
+}
+
+}  // namespace
+
+/// Tiles [first, first + count) and where their input stands, transformed.
+struct Convolution::Group {
+  int64_t first = 0;
+  int64_t count = 0;
+  float* input = nullptr;
+};
+
+/// Transformed weights of some channels of a panel, at one position.
+struct Convolution::Factor {
+  const float* panel = nullptr;  ///< [channels, columns]
+  int64_t first = 0;             ///< channel
+  int64_t channels = 0;
+};
+
+Convolution::Convolution(const Geometry& geometry, Tile tile, Form form, int threads,
+                         std::vector<Step> steps)
+    : code_(code()),
+      geometry_(geometry),
+      tile_(tile),
+      form_(form),
+      threads_(threads),
+      steps_(std::move(steps)),
+      zeros_(static_cast<size_t>(geometry.channels), 0.0F),
+      tile_rows_(divided_up(geometry.out_height, static_cast<int64_t>(tile))),
+      tile_columns_(divided_up(geometry.out_width, static_cast<int64_t>(tile))),
+      tiles_(geometry.batch * tile_rows_ * tile_columns_),
+      panels_(panels_of(geometry.filters)),
+      channels_(whole_vectors(geometry.channels)) {
+  divide();
+}
+
+void Convolution::divide() {
+  const double work = static_cast<double>(tiles_ * positions_of(tile_)) *
+                      static_cast<double>(geometry_.channels * geometry_.filters);
+  threads_ = static_cast<int>(std::clamp(work / kLeastWork, 1.0, static_cast<double>(threads_)));
+  const int64_t room = cache_elements();
+  if (form_ == Form::kTaps) {
+    // As few parts of a panel as leave one in the cache, and those of equal size.
+    const int64_t least = positions_of(tile_) * weights_of(code_.lanes);
+    const int64_t fitting = std::max<int64_t>(room / least, 1) * code_.lanes;
+    channels_at_once_ = whole_vectors(divided_up(channels_, divided_up(channels_, fitting)));
+  }
+  const int64_t fitting = room / (input_of(1) + products_of(1));
+  is_shared_ = form_ == Form::kTaps || fitting < std::min(kFewTiles, tiles_) ||
+               tiles_ < kFewTiles * threads_;
+  const int64_t tiles = is_shared_ ? kMostTiles : std::clamp<int64_t>(fitting, 1, kManyTiles);
+  groups_ = divided_up(tiles_, tiles);
+  if (!is_shared_) groups_ = divided_up(groups_, threads_) * threads_;
+}
+
+int64_t Convolution::position_of(int64_t tiles) const { return apart(tiles * channels_); }
+
+int64_t Convolution::weights_of(int64_t channels) const { return apart(channels * code_.columns); }
+
+int64_t Convolution::input_of(int64_t tiles) const {
+  return positions_of(tile_) * position_of(tiles);
+}
+
+int64_t Convolution::products_of(int64_t tiles) const {
+  return tiles * positions_of(tile_) * code_.columns;
+}
+
+int64_t Convolution::share_of(int64_t tiles) const {
+  if (form_ == Form::kTransformed) return products_of(tiles);
+  return products_of(tiles) + positions_of(tile_) * weights_of(channels_at_once_);
+}
+
+int64_t Convolution::scratch_bytes() const {
+  const int64_t tiles = divided_up(tiles_, groups_);
+  const int64_t inputs = is_shared_ ? 1 : threads_;
+  return (inputs * input_of(tiles) + threads_ * share_of(tiles)) * int64_t{sizeof(float)};
+}
+
+void Convolution::run(const Operands& operands, std::byte* scratch) const {
+  if (is_shared_) {
+    run_together(operands, scratch);
+  } else {
+    run_apart(operands, scratch);
+  }
+}
+
+/// Each core takes groups from their input to their results.
+void Convolution::run_apart(const Operands& operands, std::byte* scratch) const {
+  const int64_t most = divided_up(tiles_, groups_);
+  const int64_t own = input_of(most) + share_of(most);
+  for_each_on(threads_, groups_, [&](int64_t index, int thread) {
+    auto* memory = reinterpret_cast<float*>(scratch) + thread * own;
+    const int64_t first = index * tiles_ / groups_;
+    const Group group{first, (index + 1) * tiles_ / groups_ - first, memory};
+    transform(operands, group, 0, group.count);
+    for (int64_t panel = 0; panel < panels_; ++panel)
+      multiply_panel(operands, group, panel, memory + input_of(most));
+  });
+}
+
+/// The cores share the input of a group and divide the panels.
+void Convolution::run_together(const Operands& operands, std::byte* scratch) const {
+  constexpr int64_t kTilesAtOnce = 2;
+  const int64_t most = divided_up(tiles_, groups_);
+  auto* memory = reinterpret_cast<float*>(scratch);
+  for (int64_t index = 0; index < groups_; ++index) {
+    const int64_t first = index * tiles_ / groups_;
+    const Group group{first, (index + 1) * tiles_ / groups_ - first, memory};
+    for_each_on(threads_, divided_up(group.count, kTilesAtOnce), [&](int64_t i, int) {
+      transform(operands, group, i * kTilesAtOnce, std::min((i + 1) * kTilesAtOnce, group.count));
+    });
+    for_each_on(threads_, panels_, [&](int64_t panel, int thread) {
+      multiply_panel(operands, group, panel, memory + input_of(most) + thread * share_of(most));
+    });
+  }
+}
+
+/// Tiles [first, last) of the group.
+void Convolution::transform(const Operands& operands, const Group& group, int64_t first,
+                            int64_t last) const {
+  const int extent = extent_of(tile_);
+  const int step = static_cast<int>(tile_);
+  std::array<const float*, kMostPositions> places{};
+  InputTile tile;
+  tile.places = places.data();
+  tile.channels = geometry_.channels;
+  tile.block_stride = group.count * code_.lanes;
+  tile.position_stride = position_of(group.count);
+  for (int64_t i = first; i < last; ++i) {
+    const int64_t number = group.first + i;
+    const int64_t top = number / tile_columns_ % tile_rows_ * step - geometry_.pad_top;
+    const int64_t left = number % tile_columns_ * step - geometry_.pad_left;
+    const int64_t image = number / (tile_columns_ * tile_rows_);
+    size_t place = 0;
+    for (int64_t y = top; y < top + extent; ++y) {
+      const bool is_row = y >= 0 && y < geometry_.height;
+      const float* row =
+          operands.source + (image * geometry_.height + y) * geometry_.width * geometry_.channels;
+      for (int64_t x = left; x < left + extent; ++x) {
+        const bool is_inside = is_row && x >= 0 && x < geometry_.width;
+        places[place++] = is_inside ? row + x * geometry_.channels : zeros_.data();
+      }
+    }
+    tile.target = group.input + i * code_.lanes;
+    code_.of(tile_).input(tile);
+  }
+}
+
+/// The group's tiles times one factor, to their place among the products, [positions, tiles,
+/// columns]. All but the first channels of a panel add to the products of those before.
+void Convolution::multiply(const Group& group, const Factor& factor, int position,
+                           float* products) const {
+  const int64_t chunks = divided_up(group.count, code_.most_rows);
+  const float* tiles =
+      group.input + position * position_of(group.count) + factor.first * group.count;
+  Product product;
+  product.panel = factor.panel;
+  product.block_stride = group.count * code_.lanes;
+  product.channels = factor.channels;
+  product.adds = factor.first > 0;
+  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    const int64_t first = chunk * group.count / chunks;
+    product.rows = static_cast<int>((chunk + 1) * group.count / chunks - first);
+    product.tiles = tiles + first * code_.lanes;
+    product.target = products + (position * group.count + first) * code_.columns;
+    code_.multiply(product);
+  }
+}
+
+/// A panel of the weights: at each position the group's tiles, which stay near, meet it. `memory`:
+/// share_of(tiles) elements.
+void Convolution::multiply_panel(const Operands& operands, const Group& group, int64_t panel,
+                                 float* memory) const {
+  if (form_ == Form::kTaps) {
+    multiply_taps(operands, group, panel, memory);
+  } else {
+    const int64_t size = channels_ * code_.columns;
+    for (int position = 0; position < positions_of(tile_); ++position) {
+      const int64_t place = panel * positions_of(tile_) + position;
+      multiply(group, {operands.weights + place * size, 0, channels_}, position, memory);
+    }
+  }
+  finish(operands, group, panel, memory);
+}
+
+/// A panel of taps, of which some channels are transformed, behind the products, and multiplied at
+/// a time.
+void Convolution::multiply_taps(const Operands& operands, const Group& group, int64_t panel,
+                                float* products) const {
+  const int positions = positions_of(tile_);
+  float* transformed = products + products_of(group.count);
+  TapPanel taps;
+  taps.target = transformed;
+  taps.position_stride = weights_of(channels_at_once_);
+  for (int64_t first = 0; first < channels_; first += channels_at_once_) {
+    taps.channels = std::min(channels_at_once_, channels_ - first);
+    taps.taps = operands.weights + (panel * channels_ + first) * kTaps * code_.columns;
+    code_.of(tile_).weights(taps);
+    for (int position = 0; position < positions; ++position) {
+      multiply(group, {transformed + position * taps.position_stride, first, taps.channels},
+               position, products);
+    }
+  }
+}
+
+/// The products of a panel to the output.
+void Convolution::finish(const Operands& operands, const Group& group, int64_t panel,
+                         const float* products) const {
+  const int step = static_cast<int>(tile_);
+  const int64_t channel = panel * code_.columns;
+  OutputTile tile;
+  tile.position_stride = group.count * code_.columns;
+  tile.column_stride = geometry_.filters;
+  tile.row_stride = geometry_.out_width * geometry_.filters;
+  tile.channels = std::min<int64_t>(code_.columns, geometry_.filters - channel);
+  tile.bias = operands.bias + channel;
+  tile.steps = steps_.data();
+  tile.step_count = static_cast<int>(steps_.size());
+  for (int64_t i = 0; i < group.count; ++i) {
+    const int64_t number = group.first + i;
+    const int64_t top = number / tile_columns_ % tile_rows_ * step;
+    const int64_t left = number % tile_columns_ * step;
+    const int64_t image = number / (tile_columns_ * tile_rows_);
+    const int64_t place =
+        ((image * geometry_.out_height + top) * geometry_.out_width + left) * geometry_.filters +
+        channel;
+    tile.products = products + i * code_.columns;
+    tile.target = operands.target + place;
+    tile.addend = operands.addend ? operands.addend + place : nullptr;
+    tile.rows = static_cast<int>(std::min<int64_t>(step, geometry_.out_height - top));
+    tile.columns = static_cast<int>(std::min<int64_t>(step, geometry_.out_width - left));
+    code_.of(tile_).output(tile);
+  }
+}
+
+}  // namespace gantry::x86::winograd

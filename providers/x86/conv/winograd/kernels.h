@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of conv/winograd/code.h for one instruction set. To be included once by a source
+// that has defined GANTRY_TARGET, the attribute of functions that may use its instructions,
+// GANTRY_INSTRUCTIONS, a namespace of its own, and there kLanes, kVectors (of a panel) and
+// kMostRows. No other source has that namespace, so no instruction leaks into what others call.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "conv/winograd/code.h"
+#include "conv/winograd/epilogue.h"
+#include "conv/winograd/transforms.h"
+#include "conv/winograd/vectors.h"
+
+namespace gantry::x86::winograd::GANTRY_INSTRUCTIONS {
+
+template <int kTile>
+GANTRY_TARGET void transform_input(const InputTile& tile) {
+  constexpr int kExtent = kTile + 2;
+  constexpr std::integral_constant<int, kTile> kSize;
+  const int64_t position_stride = tile.position_stride;
+  float* target = tile.target;
+  for (int64_t channel = 0; channel < tile.channels; channel += kLanes) {
+    const int64_t count = tile.channels - channel;
+    Vector lines[kExtent * kExtent];
+    for (int column = 0; column < kExtent; ++column) {
+      Vector line[kExtent];
+      for (int row = 0; row < kExtent; ++row)
+        line[row] = load_some(tile.places[row * kExtent + column] + channel, count);
+      transform_line<1, kExtent>(kSize, line, lines + column);
+    }
+    float* to = target;
+    for (int row = 0; row < kExtent; ++row) {
+      Vector line[kExtent];
+      transform_line<1, 1>(kSize, lines + row * kExtent, line);
+      for (int column = 0; column < kExtent; ++column) {
+        store(line[column], to);
+        to += position_stride;
+      }
+    }
+    target += tile.block_stride;
+  }
+}
+
+template <int kTile>
+GANTRY_TARGET void transform_weights(const TapPanel& panel) {
+  constexpr int kExtent = kTile + 2;
+  constexpr int kSide = 3;
+  constexpr std::integral_constant<int, kTile> kSize;
+  const int64_t count = panel.channels * kVectors;
+  for (int64_t i = 0; i < count; ++i) {
+    const float* taps = panel.taps + i / kVectors * kTaps * kColumns + i % kVectors * kLanes;
+    Vector lines[kExtent * kSide];
+    for (int column = 0; column < kSide; ++column) {
+      Vector line[kSide];
+      for (int row = 0; row < kSide; ++row)
+        line[row] = load(taps + (row * kSide + column) * kColumns);
+      transform_taps<1, kSide>(kSize, line, lines + column);
+    }
+    float* target = panel.target + i * kLanes;
+    for (int row = 0; row < kExtent; ++row) {
+      Vector line[kExtent];
+      transform_taps<1, 1>(kSize, lines + row * kSide, line);
+      for (int column = 0; column < kExtent; ++column) {
+        store(line[column], target);
+        target += panel.position_stride;
+      }
+    }
+  }
+}
+
+/// A row of results to the output. `kIsWhole`: all of them exist, and all lanes.
+template <int kTile, bool kIsWhole>
+GANTRY_TARGET inline void finish_row(const OutputTile& tile, int64_t place, int64_t count,
+                                     Vector* y) {
+  for (int step = 0; step < tile.step_count; ++step) {
+    take_step<kTile, kIsWhole>(tile.steps[step], tile, tile.addend + place, count, y);
+  }
+  float* target = tile.target + place;
+  const int columns = kIsWhole ? kTile : tile.columns;
+  for (int i = 0; i < columns; ++i) {
+    if (kIsWhole) {
+      store(y[i], target);
+    } else {
+      store_some(y[i], target, count);
+    }
+    target += tile.column_stride;
+  }
+}
+
+template <int kTile>
+GANTRY_TARGET void transform_output(const OutputTile& tile) {
+  constexpr int kExtent = kTile + 2;
+  constexpr std::integral_constant<int, kTile> kSize;
+  for (int64_t channel = 0; channel < tile.channels; channel += kLanes) {
+    const int64_t count = tile.channels - channel;
+    Vector lines[kTile * kExtent];
+    for (int column = 0; column < kExtent; ++column) {
+      Vector line[kExtent];
+      for (int row = 0; row < kExtent; ++row)
+        line[row] = load(tile.products + (row * kExtent + column) * tile.position_stride + channel);
+      restore_line<1, kExtent>(kSize, line, lines + column);
+    }
+    const Vector bias = load(tile.bias + channel);
+    for (int row = 0; row < tile.rows; ++row) {
+      Vector y[kTile];
+      restore_line<1, 1>(kSize, lines + row * kExtent, y);
+      for (int i = 0; i < kTile; ++i) y[i] += bias;
+      const int64_t place = row * tile.row_stride + channel;
+      if (tile.columns == kTile && count >= kLanes) {
+        finish_row<kTile, true>(tile, place, count, y);
+      } else {
+        finish_row<kTile, false>(tile, place, count, y);
+      }
+    }
+  }
+}
+
+template <int kRows>
+GANTRY_TARGET void multiply_rows(const Product& product) {
+  Vector sums[kRows][kVectors] = {};
+  float* target = product.target;
+  for (int r = 0; product.adds && r < kRows; ++r) {
+    for (int v = 0; v < kVectors; ++v) sums[r][v] = load(target + r * kColumns + v * kLanes);
+  }
+  const float* tiles = product.tiles;
+  const float* panel = product.panel;
+  for (int64_t channel = 0; channel < product.channels; channel += kLanes) {
+#pragma GCC unroll 16
+    for (int k = 0; k < kLanes; ++k) {
+      Vector columns[kVectors];
+      for (int v = 0; v < kVectors; ++v) columns[v] = load(panel + k * kColumns + v * kLanes);
+      for (int r = 0; r < kRows; ++r) {
+        for (int v = 0; v < kVectors; ++v) sums[r][v] += columns[v] * tiles[r * kLanes + k];
+      }
+    }
+    panel += kLanes * kColumns;
+    tiles += product.block_stride;
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kVectors; ++v) store(sums[r][v], target + r * kColumns + v * kLanes);
+  }
+}
+
+using Multiply = void (*)(const Product&);
+
+template <int... kRows>
+constexpr std::array<Multiply, kMostRows> table_of(std::integer_sequence<int, kRows...>) {
+  return {multiply_rows<kRows + 1>...};
+}
+
+inline constexpr std::array<Multiply, kMostRows> kMultiply =
+    table_of(std::make_integer_sequence<int, kMostRows>());
+
+inline void multiply(const Product& product) {
+  kMultiply[static_cast<size_t>(product.rows) - 1](product);
+}
+
+template <int kTile>
+inline constexpr Code::Transforms kTransforms = {transform_input<kTile>, transform_weights<kTile>,
+                                                 transform_output<kTile>};
+
+}  // namespace gantry::x86::winograd::GANTRY_INSTRUCTIONS

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that work element by element on f32: activations, by the library; Add, Sub, Mul, Div,
+// Max, Min of two tensors, each of which may be broadcast, and BatchNormalization with constant
+// parameters, by code of this provider, as the library has none but its reference for a broadcast
+// first operand. Taken where their inputs stand channels-last, so that the order is kept. Of int8
+// see int8_binary.cc and int8_batch_norm.cc.
+#include <gantry/sdk/error.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "eltwise/int8_tensor.h"
+#include "eltwise/tiles.h"
+#include "fuse/constants.h"
+#include "onednn/post_ops.h"
+
+namespace gantry::x86 {
+namespace {
+
+std::optional<Operation> arithmetic_of(const sdk::NodeView& node) {
+  if (node.input_count() != 2 || node.since_version() < 7) return std::nullopt;
+  const std::string_view op = node.op_type();
+  if (op == "Add" || (op == "Sum" && node.since_version() >= 8)) return Operation::kAdd;
+  if (op == "Sub") return Operation::kSub;
+  if (op == "Mul") return Operation::kMul;
+  if (op == "Div") return Operation::kDiv;
+  if (op == "Max" && node.since_version() >= 8) return Operation::kMax;
+  if (op == "Min" && node.since_version() >= 8) return Operation::kMin;
+  return std::nullopt;
+}
+
+/// What this provider's code for tiles has for an activation; nothing: the library's is taken.
+std::optional<Instruction> instruction_of(const Activation& activation) {
+  using dnnl::algorithm;
+  const auto made = [&](Operation operation) {
+    Instruction instruction;
+    instruction.operation = operation;
+    instruction.alpha = activation.alpha;
+    instruction.beta = activation.beta;
+    return instruction;
+  };
+  switch (activation.algorithm) {
+    case algorithm::eltwise_relu:
+      return made(activation.alpha == 0 ? Operation::kRelu : Operation::kLeakyRelu);
+    case algorithm::eltwise_clip:
+      return made(Operation::kClip);
+    case algorithm::eltwise_logistic:
+      return made(Operation::kSigmoid);
+    case algorithm::eltwise_tanh:
+      return made(Operation::kTanh);
+    case algorithm::eltwise_hardsigmoid:
+      return made(Operation::kHardSigmoid);
+    case algorithm::eltwise_hardswish:
+      return made(Operation::kHardSwish);
+    default:
+      return std::nullopt;
+  }
+}
+
+/// An operand of the arithmetic: a tensor of the run, or constants, one number or one for each
+/// channel.
+struct Source {
+  int slot = -1;  ///< -1: constant
+  bool is_formatted = false;
+  std::vector<float> constants;
+};
+
+struct Plan {
+  Dims output;
+  bool is_empty = false;
+  std::vector<Operand> sources;  ///< by the kernel's sources; empty ones of constants
+  std::vector<Dims> dims;        ///< likewise, of the result's rank
+  Operand target;
+  Scratchpad scratchpad;
+  Launch launch;  ///< of the activations that are the library's
+};
+
+class EltwiseKernel final : public sdk::Kernel {
+ public:
+  explicit EltwiseKernel(const KernelArgs& args)
+      : fusion_(args.fusion),
+        label_(args.index.node(fusion_.root).label()),
+        output_slot_(args.output_slot()),
+        is_target_formatted_(args.is_output_formatted(output_slot_)) {
+    const sdk::NodeView node = args.index.node(fusion_.root);
+    rank_ = node.input(0).rank();
+    if (const auto activation = activation_of(node)) {
+      take(args, 0);
+      activations_.push_back(*activation);
+    } else if (node.op_type() == "BatchNormalization") {
+      take(args, 0);
+      normalize(node);
+    } else {
+      for (int i = 0; i < 2; ++i) take(args, i);
+      rank_ = std::max(rank_, node.input(1).rank());
+      add(*arithmetic_of(node), 0, 1);
+    }
+    // Activations behind arithmetic are done in its pass, up to the first that only the library
+    // has.
+    for (const EpilogueStep& step : fusion_.epilogue.steps) {
+      const auto own = instructions_.empty() || !activations_.empty()
+                           ? std::nullopt
+                           : instruction_of(*step.activation);
+      if (!own) {
+        activations_.push_back(*step.activation);
+        continue;
+      }
+      instructions_.push_back(*own);
+      instructions_.back().a = instructions_.back().b = instructions_.back().to = result();
+    }
+  }
+
+  [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
+    return std::make_unique<PlanCache<Plan>>();
+  }
+
+  void run(sdk::Call& call) const override {
+    auto& cache = static_cast<PlanCache<Plan>&>(*call.context());
+    const int threads = call.thread_count();
+    cache.key.clear();
+    for (const Source& source : sources_) {
+      if (source.slot < 0) continue;
+      const sdk::Shape shape = call.shape(source.slot);
+      cache.key.push_back(shape.rank);
+      cache.key.insert(cache.key.end(), shape.data, shape.data + shape.rank);
+    }
+    cache.key.push_back(threads);
+    Plan& plan = cache.get([&] {
+      Plan made;
+      with_threads(threads, [&] { made = make_plan(call); });
+      return made;
+    });
+    gantry_tensor& target =
+        call.output(static_cast<int>(output_slot_), dtype_of(fusion_.target.type()),
+                    {plan.output.data(), static_cast<int>(plan.output.size())});
+    if (plan.is_empty) return;
+    bool is_moved = false;
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      if (sources_[i].slot < 0) continue;
+      plan.sources[i].place(call, call.input(sources_[i].slot).data);
+      is_moved = is_moved || plan.sources[i].is_moved();
+    }
+    plan.target.place(call, target.data);
+    plan.scratchpad.place(call);
+    if (is_moved) {
+      with_threads(threads, [&] {
+        for (const Operand& source : plan.sources) source.run(cache.stream);
+      });
+    }
+    if (!instructions_.empty()) run_arithmetic(call, plan);
+    if (!plan.launch.is_set() && !plan.target.is_moved()) return;
+    with_threads(threads, [&] {
+      if (plan.launch.is_set()) plan.launch.run(cache.stream);
+      plan.target.run(cache.stream);
+    });
+  }
+
+ private:
+  void take(const KernelArgs& args, int position) {
+    const sdk::ValueView value = args.index.node(fusion_.root).input(position);
+    Source& source = sources_.emplace_back();
+    if (value.is_constant()) {
+      source.constants = floats_of(value);
+      return;
+    }
+    const size_t slot = args.slot_of(args.index.raw(fusion_.root).inputs[position]);
+    source.slot = static_cast<int>(slot);
+    source.is_formatted = args.is_input_formatted(slot);
+  }
+
+  /// Of three operands, x * scale + shift.
+  void normalize(const sdk::NodeView& node) {
+    const Epilogue& epilogue = fusion_.epilogue;
+    Scaling scaling = *normalization_of(node, element_count(node.input(1)));
+    for (size_t i = 0; i < epilogue.scale.size(); ++i) {
+      scaling.scale[i] *= epilogue.scale[i];
+      scaling.shift[i] = scaling.shift[i] * epilogue.scale[i] + epilogue.shift[i];
+    }
+    sources_.push_back({-1, false, std::move(scaling.scale)});
+    sources_.push_back({-1, false, std::move(scaling.shift)});
+    add(Operation::kMul, 0, 1);
+    add(Operation::kAdd, result(), 2);
+  }
+
+  /// The place of the result, behind those of the sources. Requires that all sources are known.
+  [[nodiscard]] uint32_t result() const { return static_cast<uint32_t>(sources_.size()); }
+
+  void add(Operation operation, uint32_t a, uint32_t b) {
+    Instruction& instruction = instructions_.emplace_back();
+    instruction.operation = operation;
+    instruction.a = a;
+    instruction.b = b;
+    instruction.to = result();
+  }
+
+  void run_arithmetic(sdk::Call& call, const Plan& plan) const {
+    const sdk::Shape output(plan.output.data(), static_cast<int>(plan.output.size()));
+    auto* operands = call.scratch<TileOperand>(static_cast<int64_t>(sources_.size()));
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      const Dims& dims = plan.dims[i];
+      const float* data =
+          sources_[i].slot < 0 ? sources_[i].constants.data() : plan.sources[i].data();
+      operands[i] = broadcast_operand(data, {dims.data(), static_cast<int>(dims.size())},
+                                      AxisOrder::kChannelsLast, output, AxisOrder::kChannelsLast);
+    }
+    float* const to = plan.target.data();
+    run_tiles(call, {instructions_, operands, sources_.size(), &to, 1, 0, output.element_count()});
+  }
+
+  /// Of the result's rank: an operand of a lower one counts its axes from the last.
+  [[nodiscard]] Dims dims_of(const sdk::Call& call, const Source& source) const {
+    const auto rank = static_cast<size_t>(rank_);
+    Dims dims(rank, 1);
+    if (source.slot < 0) {
+      dims[1] = static_cast<int64_t>(source.constants.size());
+      return dims;
+    }
+    const sdk::Shape shape = call.shape(source.slot);
+    if (shape.rank > rank_) {
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                       label_ + ": an operand of rank " + std::to_string(rank_) +
+                           " or less was expected, as the model says, and one has rank " +
+                           std::to_string(shape.rank));
+    }
+    std::copy_n(shape.data, shape.rank, dims.end() - shape.rank);
+    return dims;
+  }
+
+  void broadcast(Dims& to, const Dims& dims) const {
+    for (size_t i = 0; i < to.size(); ++i) {
+      if (to[i] != dims[i] && to[i] != 1 && dims[i] != 1) {
+        throw sdk::Error(GANTRY_INVALID_ARGUMENT, label_ + ": extents " + std::to_string(to[i]) +
+                                                      " and " + std::to_string(dims[i]) +
+                                                      " on axis " + std::to_string(i) +
+                                                      " do not broadcast");
+      }
+      if (to[i] == 1) to[i] = dims[i];
+    }
+  }
+
+  [[nodiscard]] Plan make_plan(const sdk::Call& call) const {
+    Plan plan;
+    plan.output = Dims(static_cast<size_t>(rank_), 1);
+    for (const Source& source : sources_) {
+      plan.dims.push_back(dims_of(call, source));
+      broadcast(plan.output, plan.dims.back());
+    }
+    plan.is_empty = std::find(plan.output.begin(), plan.output.end(), 0) != plan.output.end();
+    if (plan.is_empty) return plan;
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      if (sources_[i].slot < 0) {
+        plan.sources.emplace_back();
+        continue;
+      }
+      plan.sources.push_back(Operand::input(desc_of(plan.dims[i], sources_[i].is_formatted),
+                                            desc_of(plan.dims[i], true)));
+    }
+    const Desc target = desc_of(plan.output, true);
+    plan.target = Operand::output(desc_of(plan.output, is_target_formatted_), target);
+    if (!activations_.empty()) plan_activations(plan, target);
+    return plan;
+  }
+
+  /// In place behind arithmetic, which has made the target by then.
+  void plan_activations(Plan& plan, const Desc& target) const {
+    const Activation& first = activations_.front();
+    dnnl::post_ops others;
+    for (size_t i = 1; i < activations_.size(); ++i) {
+      const Activation& other = activations_[i];
+      others.append_eltwise(other.algorithm, other.alpha, other.beta);
+    }
+    const auto description = best_implementation(label_, [&] {
+      return dnnl::eltwise_forward::primitive_desc(engine(), dnnl::prop_kind::forward_inference,
+                                                   first.algorithm, target, target, first.alpha,
+                                                   first.beta, attributes(others));
+    });
+    plan.scratchpad = Scratchpad(description.scratchpad_desc());
+    const Operand& source = instructions_.empty() ? plan.sources.front() : plan.target;
+    plan.launch = Launch(label_, dnnl::eltwise_forward(description),
+                         {{DNNL_ARG_SRC, source.memory()},
+                          {DNNL_ARG_DST, plan.target.memory()},
+                          {DNNL_ARG_SCRATCHPAD, plan.scratchpad.memory()}});
+  }
+
+  Fusion fusion_;
+  std::string label_;
+  size_t output_slot_;
+  bool is_target_formatted_;
+  int rank_ = 0;                           // of the result
+  std::vector<Source> sources_;            // in the operator's order
+  std::vector<Instruction> instructions_;  // none: the root is an activation
+  std::vector<Activation> activations_;    // behind these
+};
+
+}  // namespace
+
+std::string eltwise_refusal(const GraphIndex& index, const Fusion& fusion) {
+  const sdk::NodeView view = index.node(fusion.root);
+  if (fusion.is_quantized()) {
+    if (!fusion.target.quantization) return "the result is not quantized";
+    return fusion.sources.size() == 1 ? int8_batch_norm_refusal(index, fusion)
+                                      : int8_binary_refusal(index, fusion);
+  }
+  // Of a rank below 3 a tensor has one order only, in which it is broadcast to whatever stands
+  // channels-last.
+  const auto check = [&](int i, bool is_broadcast = false) -> std::string {
+    const sdk::ValueView value = view.input(i);
+    if (value.dtype() != GANTRY_FLOAT) return "only float32 is taken";
+    if (is_broadcast && value.rank() >= 0 && value.rank() < 3) return {};
+    return value.rank() < 3 || value.rank() > 5 ? "only inputs of rank 3 to 5 are taken" : "";
+  };
+  if (activation_of(view)) return check(0);
+  if (view.op_type() == "BatchNormalization") {
+    if (std::string reason = check(0); !reason.empty()) return reason;
+    const bool is_folded = is_constant_f32(view.input(1)) &&
+                           normalization_of(view, element_count(view.input(1))).has_value();
+    return is_folded ? "" : "it trains, or its parameters are not constant";
+  }
+  if (!arithmetic_of(view)) return "no kernel for operator " + std::string(view.op_type());
+  if (view.input(0).is_constant() && view.input(1).is_constant()) return "both inputs are constant";
+  for (int i = 0; i < 2; ++i) {
+    const sdk::ValueView other = view.input(1 - i);
+    if (view.input(i).is_constant()) {
+      const int64_t channels = other.rank() > 1 ? other.extent(1) : -1;
+      if (channels < 1 || !along_axis(view.input(i), other.rank(), 1, channels))
+        return "its constant is not one number for each channel";
+    } else if (std::string reason = check(i, !other.is_constant()); !reason.empty()) {
+      return reason;
+    } else if (!other.is_constant() && std::min(other.rank(), view.input(i).rank()) > 2 &&
+               other.rank() != view.input(i).rank()) {
+      return "its inputs differ in rank";
+    }
+  }
+  return {};
+}
+
+bool is_eltwise_parameter(const GraphIndex& index, uint32_t node, uint32_t position) {
+  return position > 0 || arithmetic_of(index.node(node)).has_value();
+}
+
+RootTraits eltwise_traits(const GraphIndex& index, uint32_t node) {
+  const sdk::NodeView view = index.node(node);
+  const bool folds = view.op_type() == "BatchNormalization" && is_constant_f32(view.input(1));
+  const int rank = arithmetic_of(view) ? std::max(view.input(0).rank(), view.input(1).rank())
+                                       : view.input(0).rank();
+  RootTraits traits{rank, 1, folds ? element_count(view.input(1)) : 0};
+  traits.adds_tensors = false;
+  if (arithmetic_of(view)) traits.tensors = 2;
+  return traits;
+}
+
+std::unique_ptr<sdk::Kernel> make_eltwise(const KernelArgs& args) {
+  if (args.fusion.is_quantized())
+    return args.fusion.sources.size() == 1 ? make_int8_batch_norm(args) : make_int8_binary(args);
+  return std::make_unique<EltwiseKernel>(args);
+}
+
+}  // namespace gantry::x86

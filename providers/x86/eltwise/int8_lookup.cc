@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A function of int8 values with results of int8 has 256 results: they are all computed
+// when the model is loaded.
+#include "eltwise/int8_lookup_match.h"
+#include "eltwise/int8_tensor.h"
+
+namespace gantry::x86 {
+namespace {
+
+struct Int8LookupFusion : Fusion {
+  Int8Lookup lookup;
+};
+
+constexpr int64_t kGrain = 1 << 14;  // elements, for a thread of its own
+
+class Int8LookupKernel final : public sdk::Kernel {
+ public:
+  Int8LookupKernel(const KernelArgs& args, const Int8Lookup& function)
+      : source_(args, function.source),
+        target_is_formatted_(args.is_output_formatted(0)),
+        target_dtype_(static_cast<gantry_dtype>(args.index.value(function.target).dtype())),
+        table_(table_of(args.index, function)) {}
+
+  void run(sdk::Call& call) const override {
+    const sdk::Shape shape = call.shape(source_.slot);
+    gantry_tensor& target = call.output(0, target_dtype_, shape);
+    const int64_t count = shape.element_count();
+    if (count == 0) return;
+    // Quantizers put such functions before nodes that have no order but the dense one.
+    const uint8_t* from = source_.in_order(call, target_is_formatted_);
+    auto* const to = static_cast<uint8_t*>(target.data);
+    call.parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
+      map_bytes(table_, from + begin, to + begin, end - begin);
+    });
+  }
+
+ private:
+  Int8Source source_;
+  bool target_is_formatted_;
+  gantry_dtype target_dtype_;
+  LookupTable table_;
+};
+
+}  // namespace
+
+std::unique_ptr<Fusion> match_int8_lookup(const MatchScope& scope, uint32_t root) {
+  auto lookup = int8_lookup_at(scope.index(), root, scope.predicate());
+  if (!lookup) return nullptr;
+  auto fusion = std::make_unique<Int8LookupFusion>();
+  static_cast<Fusion&>(*fusion) = single_node_fusion(scope.index(), lookup->nodes.front());
+  fusion->nodes = lookup->nodes;
+  fusion->target.value = lookup->target;
+  fusion->lookup = std::move(*lookup);
+  return fusion;
+}
+
+std::unique_ptr<sdk::Kernel> make_int8_lookup(const KernelArgs& args) {
+  return std::make_unique<Int8LookupKernel>(
+      args, static_cast<const Int8LookupFusion&>(args.fusion).lookup);
+}
+
+}  // namespace gantry::x86

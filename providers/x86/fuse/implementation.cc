@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fuse/implementation.h"
+
+#include <gantry/sdk/error.h>
+
+#include "fuse/kernels.h"
+
+namespace gantry::x86 {
+
+std::unique_ptr<sdk::Kernel> make_first(const Implementation* list, size_t count,
+                                        const KernelArgs& args) {
+  std::string refusals;
+  for (size_t i = 0; i < count; ++i) {
+    Made made = list[i].make(args);
+    if (made.kernel) {
+      const std::string own = made.kernel->implementation();
+      made.kernel->set_implementation((own.empty() ? list[i].name : own) + refusals);
+      return std::move(made.kernel);
+    }
+    refusals += std::string("; not ") + list[i].name + ": " + made.refusal;
+  }
+  throw sdk::Error(GANTRY_INTERNAL, args.index.node(args.fusion.root).label() +
+                                        ": no implementation takes it" + refusals);
+}
+
+}  // namespace gantry::x86

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Implementations of an operator: an ordered list for each, the preferred first, of this provider's
+// own code and of oneDNN's. The first that does not refuse computes the fusion. Which one that is,
+// and why those before it refused, is what `gantry explain` says.
+#pragma once
+
+#include <gantry/sdk/kernel.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace gantry::x86 {
+
+struct KernelArgs;
+
+/// A kernel, or why the implementation makes none.
+struct Made {
+  std::unique_ptr<sdk::Kernel> kernel;
+  std::string refusal;  ///< a sentence without a final stop; empty: there is a kernel
+};
+
+inline Made refuse(std::string reason) { return {nullptr, std::move(reason)}; }
+template <class K, class... Args>
+Made made(Args&&... args) {
+  return {std::make_unique<K>(std::forward<Args>(args)...), {}};
+}
+
+struct Implementation {
+  const char* name;  ///< shown to users; "oneDNN": the library's
+  Made (*make)(const KernelArgs& args);
+};
+
+/// The kernel of the first of the implementations that does not refuse; its implementation() names
+/// it and the refusals before it. Requires that the last one takes everything.
+std::unique_ptr<sdk::Kernel> make_first(const Implementation* list, size_t count,
+                                        const KernelArgs& args);
+template <size_t N>
+std::unique_ptr<sdk::Kernel> make_first(const Implementation (&list)[N], const KernelArgs& args) {
+  return make_first(list, N, args);
+}
+
+}  // namespace gantry::x86

@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <utility>
+
+#include "int8/amx.h"
+#include "int8/results_avx512.h"
+
+namespace gantry::x86 {
+namespace {
+
+// Tile registers: four of sums, two of places, two of weights.
+constexpr int kSums = 4;
+constexpr int kFirstPlaces = 4;
+constexpr int kFirstWeights = 6;
+constexpr int64_t kLine = 64;  // bytes of a cache line
+constexpr int64_t kFloat = sizeof(float);
+constexpr int32_t kNowhere = -1;  // where dropped results go
+
+/// What the instruction that configures the tiles reads.
+struct alignas(64) TileConfiguration {
+  uint8_t palette = 1;
+  uint8_t start_row = 0;
+  std::array<uint8_t, 14> reserved{};
+  std::array<uint16_t, 16> row_bytes{};
+  std::array<uint8_t, 16> rows{};
+};
+static_assert(sizeof(TileConfiguration) == 64);
+
+/// A thread's tiles while a call multiplies; what others had in them was theirs to release.
+class Tiles {
+ public:
+  explicit Tiles(int64_t places) {
+    TileConfiguration configuration;
+    for (size_t i = 0; i < 8; ++i) {
+      configuration.row_bytes[i] = kTileBytes;
+      configuration.rows[i] = static_cast<uint8_t>(i < kFirstWeights ? places : kTileBytes / 4);
+    }
+    asm volatile("ldtilecfg %0" ::"m"(configuration));
+  }
+  ~Tiles() { asm volatile("tilerelease"); }
+  Tiles(const Tiles&) = delete;
+  Tiles& operator=(const Tiles&) = delete;
+  Tiles(Tiles&&) = delete;
+  Tiles& operator=(Tiles&&) = delete;
+};
+
+template <int kTile>
+inline void load_tile(const void* from, int64_t distance) {
+  asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(distance), "i"(kTile));
+}
+
+template <int kTile>
+inline void store_tile(void* to, int64_t distance) {
+  asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(to), "r"(distance), "i"(kTile) : "memory");
+}
+
+template <bool kSigned, int kSum, int kPlaces, int kWeights>
+inline void multiply_tile() {
+  if constexpr (kSigned) {
+    asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kPlaces), "i"(kWeights));
+  } else {
+    asm volatile("tdpbusd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kPlaces), "i"(kWeights));
+  }
+}
+
+/// Some tiles of places by some tiles of results.
+struct Block {
+  std::array<const uint8_t*, kSums> places;  // of each tile, its first one
+  int64_t place_bytes;
+  const int64_t* offsets;
+  int64_t steps;
+  const int8_t* weights;  // of the first tile of results
+  const int32_t* starts;  // likewise
+  const int8_t* ahead;    // weights that are wanted soon
+  int64_t ahead_step;     // bytes of them to ask for in each step
+};
+
+using Sums = int32_t[kSums][kTilePlaces][kTileChannels];
+
+template <int kPlaces, int kResults, int... kSum>
+inline void start_sums(const Block& block, std::integer_sequence<int, kSum...>) {
+  (load_tile<kSum>(block.starts + kSum % kResults * kTileChannels, 0), ...);  // one row for all
+}
+
+template <int kResults, int kPlaces, bool kSigned, int... kResult>
+inline void multiply_places(const uint8_t* from, int64_t distance,
+                            std::integer_sequence<int, kResult...>) {
+  constexpr int kTile = kFirstPlaces + kPlaces % 2;
+  load_tile<kTile>(from, distance);
+  (multiply_tile<kSigned, kPlaces * kResults + kResult, kTile, kFirstWeights + kResult>(), ...);
+}
+
+template <int kResult, bool kSigned>
+inline void multiply_weights(const int8_t* weights) {
+  constexpr int kTile = kFirstWeights + kResult % 2;
+  load_tile<kTile>(weights, kTileBytes);
+  multiply_tile<kSigned, kResult, kFirstPlaces, kTile>();
+}
+
+/// Leaves the sums in the tiles, those of the first tile of places first.
+template <int kPlaces, int kResults, bool kSigned>
+void multiply(const Block& block) {
+  static_assert(kPlaces * kResults <= kSums && (kResults <= 2 || kPlaces == 1));
+  asm volatile("" ::: "memory");
+  start_sums<kPlaces, kResults>(block, std::make_integer_sequence<int, kPlaces * kResults>());
+  const int64_t tile_distance = block.steps * kTileWeights;
+  const int8_t* weights = block.weights;
+  const int8_t* ahead = block.ahead;
+  for (int64_t step = 0; step < block.steps; ++step) {
+    const int64_t offset = block.offsets[step];
+    for (int64_t i = 0; i < block.ahead_step; i += kLine) __builtin_prefetch(ahead + i, 0, 2);
+    ahead += block.ahead_step;
+    if constexpr (kResults <= 2) {
+      load_tile<kFirstWeights>(weights, kTileBytes);
+      if constexpr (kResults == 2)
+        load_tile<kFirstWeights + 1>(weights + tile_distance, kTileBytes);
+      [&]<int... kPlace>(std::integer_sequence<int, kPlace...>) {
+        (multiply_places<kResults, kPlace, kSigned>(block.places[kPlace] + offset,
+                                                    block.place_bytes,
+                                                    std::make_integer_sequence<int, kResults>()),
+         ...);
+      }
+      (std::make_integer_sequence<int, kPlaces>());
+    } else {
+      load_tile<kFirstPlaces>(block.places[0] + offset, block.place_bytes);
+      [&]<int... kResult>(std::integer_sequence<int, kResult...>) {
+        (multiply_weights<kResult, kSigned>(weights + kResult * tile_distance), ...);
+      }
+      (std::make_integer_sequence<int, kResults>());
+    }
+    weights += kTileWeights;
+  }
+}
+
+using Multiply = void (*)(const Block&);
+
+/// By places less one and results less one; null: more than there are registers for.
+template <bool kSigned>
+constexpr std::array<std::array<Multiply, kSums>, kSums> kMultiply = {{
+    {multiply<1, 1, kSigned>, multiply<1, 2, kSigned>, nullptr, multiply<1, 4, kSigned>},
+    {multiply<2, 1, kSigned>, multiply<2, 2, kSigned>, nullptr, nullptr},
+    {multiply<3, 1, kSigned>, nullptr, nullptr, nullptr},
+    {multiply<4, 1, kSigned>, nullptr, nullptr, nullptr},
+}};
+
+/// Stores the first tiles of sums.
+void store_sums(Sums& sums, int64_t count) {
+  constexpr int64_t kRowBytes = kTileChannels * static_cast<int64_t>(sizeof(int32_t));
+  store_tile<0>(sums[0], kRowBytes);
+  if (count > 1) store_tile<1>(sums[1], kRowBytes);
+  if (count > 2) store_tile<2>(sums[2], kRowBytes);
+  if (count > 3) store_tile<3>(sums[3], kRowBytes);
+}
+
+/// Stores bytes of `kRows` rows, which stand one behind the other.
+template <int kRows>
+GANTRY_VNNI inline void store_rows(__m512i bytes, uint8_t* const (&targets)[kRows],
+                                   __mmask16 last) {
+  if constexpr (kRows == 1) {
+    const __mmask64 lanes = static_cast<uint64_t>(last) << 48 | 0xffffffffffffU;
+    _mm512_mask_storeu_epi8(targets[0], lanes, bytes);
+  } else if constexpr (kRows == 2) {
+    const __mmask32 lanes = static_cast<uint32_t>(last) << 16 | 0xffffU;
+    _mm256_mask_storeu_epi8(targets[0], lanes, _mm512_castsi512_si256(bytes));
+    _mm256_mask_storeu_epi8(targets[1], lanes, _mm512_extracti64x4_epi64(bytes, 1));
+  } else {
+    _mm_mask_storeu_epi8(targets[0], last, _mm512_castsi512_si128(bytes));
+    _mm_mask_storeu_epi8(targets[1], last, _mm512_extracti32x4_epi32(bytes, 1));
+    _mm_mask_storeu_epi8(targets[2], last, _mm512_extracti32x4_epi32(bytes, 2));
+    _mm_mask_storeu_epi8(targets[3], last, _mm512_extracti32x4_epi32(bytes, 3));
+  }
+}
+
+using TileSums = int32_t[kTilePlaces][kTileChannels];
+
+/// What is done to sums, as far as code is made for it.
+enum class Recipe : uint8_t {
+  kNone,      ///< nothing
+  kResidual,  ///< a rounding and the addition of unsigned numbers
+  kAny
+};
+
+Recipe recipe_of(const std::vector<Int8EpilogueStep>& steps) {
+  using Kind = Int8EpilogueStep::Kind;
+  if (steps.empty()) return Recipe::kNone;
+  const bool is_residual = steps.size() == 2 && steps[0].kind == Kind::kRound &&
+                           steps[1].kind == Kind::kAdd && !steps[1].is_signed;
+  return is_residual ? Recipe::kResidual : Recipe::kAny;
+}
+
+/// The sums of a tile of places and of some tiles of results, and where the results go.
+struct Finish {
+  const TileConvolution& c;
+  const TileTensors& tensors;
+  const TileSums* sums;
+  const int32_t* rows;  // index of each place in the target, or kNowhere
+  int64_t count;        // of places
+  int64_t channel;      // the first result
+};
+
+/// Makes results of sums and stores those that are kept: four vectors at a time, of as few rows as
+/// that takes.
+template <int kResults, Recipe kRecipe, bool kFloats>
+GANTRY_VNNI void finish(const Finish& f) {
+  constexpr int kVectors = 4;
+  constexpr int kRows = kVectors / kResults;
+  // What is read in each turn stands in variables: a store of bytes might change anything else.
+  const TileConvolution& c = f.c;
+  const TileSums* const sums = f.sums;
+  const int32_t* const rows = f.rows;
+  const int64_t count = f.count;
+  const int64_t results = c.results;
+  const bool is_signed = c.target_type == Int8Type::kS8;
+  uint8_t* const target = f.tensors.target + f.channel * (kFloats ? kFloat : 1);
+  const uint8_t* const addend = f.tensors.addend ? f.tensors.addend + f.channel : nullptr;
+  const Int8EpilogueStep* const steps = c.steps.data();
+  const size_t step_count = c.steps.size();
+  const int64_t left = results - f.channel - (kResults - 1) * kTileChannels;
+  const auto last = static_cast<__mmask16>(left >= kTileChannels ? 0xffff : (1U << left) - 1);
+  __mmask16 lanes[kVectors];
+  __m512 scales[kResults];
+  __m512 bias[kResults];
+  for (int v = 0; v < kResults; ++v) {
+    scales[v] = _mm512_loadu_ps(c.scales + f.channel + v * kTileChannels);
+    bias[v] = _mm512_loadu_ps(c.bias + f.channel + v * kTileChannels);
+    for (int r = 0; r < kRows; ++r)
+      lanes[r * kResults + v] = v + 1 < kResults ? static_cast<__mmask16>(0xffff) : last;
+  }
+  const int32_t zero_point = c.zero_point;
+  alignas(kLine) std::array<uint8_t, kLine * sizeof(float)> sink{};  // for what is dropped
+  for (int64_t first = 0; first < count; first += kRows) {
+    __m512 x[kVectors];
+    const uint8_t* addends[kVectors];
+    uint8_t* targets[kRows];
+    for (int r = 0; r < kRows; ++r) {
+      // Behind the last place stand those of the next tile.
+      const bool is_kept = first + r < count && rows[first + r] >= 0;
+      const int64_t at = rows[first + r] * results;
+      targets[r] = is_kept ? target + at * (kFloats ? kFloat : 1) : sink.data();
+      const uint8_t* added = is_kept && addend ? addend + at : sink.data();
+      for (int v = 0; v < kResults; ++v) {
+        const __m512i sum = _mm512_load_si512(sums[v][first + r]);
+        x[r * kResults + v] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scales[v], bias[v]);
+        addends[r * kResults + v] = added + v * kTileChannels;
+      }
+    }
+    if constexpr (kRecipe == Recipe::kResidual) {
+      round(steps[0], x);
+      add<false>(steps[1], x, addends, lanes);
+    } else if constexpr (kRecipe == Recipe::kAny) {
+      for (size_t i = 0; i < step_count; ++i) apply(steps[i], x, addends, lanes);
+    }
+    if constexpr (kFloats) {
+      for (int i = 0; i < kVectors; ++i) {
+        uint8_t* to = targets[i / kResults] + i % kResults * kTileChannels * kFloat;
+        _mm512_mask_storeu_ps(to, lanes[i], x[i]);
+      }
+    } else {
+      __m512i numbers[kVectors];
+      for (int i = 0; i < kVectors; ++i) numbers[i] = integers_of(x[i]);
+      store_rows(pack_bytes(numbers, zero_point, is_signed), targets, last);
+    }
+  }
+}
+
+using FinishPlaces = void (*)(const Finish&);
+
+template <int kResults>
+FinishPlaces finish_for(const TileConvolution& c) {
+  if (c.target_type == Int8Type::kF32) return finish<kResults, Recipe::kAny, true>;
+  switch (recipe_of(c.steps)) {
+    case Recipe::kNone:
+      return finish<kResults, Recipe::kNone, false>;
+    case Recipe::kResidual:
+      return finish<kResults, Recipe::kResidual, false>;
+    case Recipe::kAny:
+      break;
+  }
+  return finish<kResults, Recipe::kAny, false>;
+}
+
+/// The first tile that reads beyond the end of a source that is read where it stands.
+int64_t first_beyond(const TileConvolution& c, const TileLayout& layout) {
+  if (layout.is_copied) return layout.tiles;
+  const int64_t read = (layout.tile_places - 1) * layout.place_bytes + c.order.steps() * kTileBytes;
+  const int64_t there = layout.places * layout.place_bytes;
+  const int64_t step = layout.tile_places * layout.place_bytes;
+  return there < read ? 0 : std::min((there - read) / step + 1, layout.tiles);
+}
+
+int64_t bytes_beyond(const TileConvolution& c, const TileLayout& layout) {
+  const int64_t tiles = layout.tiles - first_beyond(c, layout);
+  const int64_t bytes = tiles * layout.tile_places * layout.place_bytes + kTileBytes;
+  return (bytes + kLine - 1) / kLine * kLine;
+}
+
+/// How many tiles of places and of results are multiplied together, and in which order. What is
+/// read more than once is to come from the nearest cache.
+struct Shape {
+  int64_t places = 2;
+  int64_t results = 2;
+  bool is_results_first = false;  // all places with some results before the next ones
+
+  Shape() = default;
+  Shape(const TileConvolution& c, const TileLayout& layout, const TileRange& range) {
+    constexpr int64_t kNearBytes = 48 << 10;
+    const int64_t tiles = range.last_places - range.first_places;
+    is_results_first = has_more_weights(c, layout, range);
+    if (tiles == 1 || kSums * c.order.steps() * kTileWeights <= kNearBytes) {
+      // The weights stay near. Results of one place stand next to each other.
+      places = 1;
+      results = kSums;
+      is_results_first = true;
+    } else if (is_results_first && tiles <= kSums && tiles != 2) {
+      // All places at once: each weight is read once.
+      places = tiles;
+      results = 1;
+    }
+  }
+};
+
+class Run {
+ public:
+  Run(const TileConvolution& c, const TileLayout& layout, const TileTensors& tensors,
+      const TileRange& range, uint8_t* scratch)
+      : c_(c),
+        layout_(layout),
+        tensors_(tensors),
+        range_(range),
+        finish_{finish_for<1>(c), finish_for<2>(c), nullptr, finish_for<4>(c)} {
+    first_beyond_ = first_beyond(c, layout);
+    if (range.last_places <= first_beyond_) return;
+    const int64_t begin = first_beyond_ * layout.tile_places * layout.place_bytes;
+    const int64_t there = layout.places * layout.place_bytes - begin;
+    std::memcpy(scratch, tensors.source + begin, static_cast<size_t>(there));
+    std::memset(scratch + there, 0, static_cast<size_t>(bytes_beyond(c, layout) - there));
+    beyond_ = scratch;
+  }
+
+  void run() {
+    const Tiles tiles(layout_.tile_places);
+    const int64_t tile_bytes = layout_.tile_places * layout_.place_bytes;
+    const int64_t most = std::clamp<int64_t>(kChunkBytes / tile_bytes, kSums, kChunkTiles);
+    for (int64_t p = range_.first_places; p < range_.last_places; p += most) {
+      chunk_ = range_;
+      chunk_.first_places = p;
+      chunk_.last_places = std::min(p + most, range_.last_places);
+      shape_ = Shape(c_, layout_, chunk_);
+      find_rows();
+      make_chunk();
+      finish_pending();
+    }
+  }
+
+ private:
+  // Places that are multiplied with all results before the next ones: they stay in the second
+  // cache.
+  static constexpr int64_t kChunkBytes = 512 << 10;
+  static constexpr int64_t kChunkTiles = 256;
+  // Of a block whose results are made behind the next one's products: fewer are over too soon.
+  static constexpr int64_t kManySteps = 12;
+
+  void make_chunk() {
+    if (shape_.is_results_first) {
+      for (int64_t r = chunk_.first_results; r < chunk_.last_results; r += results_at(r)) {
+        for (int64_t p = chunk_.first_places; p < chunk_.last_places; p += shape_.places)
+          make(p, r);
+      }
+    } else {
+      for (int64_t p = chunk_.first_places; p < chunk_.last_places; p += shape_.places) {
+        for (int64_t r = chunk_.first_results; r < chunk_.last_results; r += results_at(r))
+          make(p, r);
+      }
+    }
+  }
+
+  /// Where the results of the chunk's places go.
+  void find_rows() {
+    const int64_t first = chunk_.first_places * layout_.tile_places;
+    const int64_t end = std::min(chunk_.last_places * layout_.tile_places, layout_.places);
+    const int64_t tiles = chunk_.last_places - chunk_.first_places;
+    std::fill_n(rows_.begin(), tiles * layout_.tile_places + kSums, kNowhere);
+    for (int64_t line = first / layout_.line_places; line * layout_.line_places < end; ++line) {
+      const int64_t y = line % layout_.image_lines;
+      if (y >= c_.target[0]) continue;
+      const int64_t row = (line / layout_.image_lines * c_.target[0] + y) * c_.target[1];
+      const int64_t begin = line * layout_.line_places;
+      const int64_t last = std::min(c_.target[1], end - begin);
+      for (int64_t x = std::max<int64_t>(first - begin, 0); x < last; ++x)
+        rows_[static_cast<size_t>(begin + x - first)] = static_cast<int32_t>(row + x);
+    }
+  }
+
+  void make(int64_t first_places, int64_t first_results) {
+    const int64_t places = std::min(shape_.places, chunk_.last_places - first_places);
+    const int64_t results = results_at(first_results);
+    Block block;
+    for (int64_t i = 0; i < places; ++i)
+      block.places[static_cast<size_t>(i)] = place(first_places + i);
+    block.place_bytes = layout_.place_bytes;
+    block.offsets = layout_.offsets.data();
+    block.steps = c_.order.steps();
+    block.weights = c_.weights + first_results * block.steps * kTileWeights;
+    block.starts = c_.starts + first_results * kTileChannels;
+    look_ahead(block, first_places, first_results, results);
+    const auto& ways = c_.is_signed ? kMultiply<true> : kMultiply<false>;
+    ways[static_cast<size_t>(places) - 1][static_cast<size_t>(results) - 1](block);
+    finish_pending();
+    store_sums(sums_, places * results);
+    pending_ = {first_places, first_places + places, first_results, first_results + results};
+    if (block.steps < kManySteps) finish_pending();
+  }
+
+  /// Makes results of the last block's sums: behind the products of the next one, which the CPU
+  /// works on at the same time.
+  void finish_pending() {
+    const int64_t results = pending_.last_results - pending_.first_results;
+    if (results == 0) return;
+    const FinishPlaces finish_places = finish_[static_cast<size_t>(results) - 1];
+    const TileSums* sums = sums_;
+    for (int64_t p = pending_.first_places; p < pending_.last_places; ++p, sums += results) {
+      finish_places({c_, tensors_, sums,
+                     rows_.data() + (p - chunk_.first_places) * layout_.tile_places,
+                     layout_.tile_places, pending_.first_results * kTileChannels});
+    }
+    pending_ = {};
+  }
+
+  /// Tiles of results that are made together: 4, 2 or 1.
+  [[nodiscard]] int64_t results_at(int64_t first_results) const {
+    const int64_t left = std::min(shape_.results, chunk_.last_results - first_results);
+    return left == 3 ? 2 : left;
+  }
+
+  /// Asks for a share of the weights that are multiplied next.
+  void look_ahead(Block& block, int64_t first_places, int64_t first_results,
+                  int64_t results) const {
+    const int64_t bytes = results * block.steps * kTileWeights;
+    block.ahead = block.weights;
+    block.ahead_step = 0;
+    if (first_results + results >= chunk_.last_results) return;
+    if (shape_.is_results_first) {
+      // Each block of places asks for lines of the next panel, until all of it is asked for.
+      const int64_t tiles = chunk_.last_places - chunk_.first_places;
+      const int64_t blocks = (tiles + shape_.places - 1) / shape_.places;
+      const int64_t number = (first_places - chunk_.first_places) / shape_.places;
+      const int64_t share = (results * kTileWeights / kLine + blocks - 1) / blocks * kLine;
+      if (number * share >= results * kTileWeights) return;
+      block.ahead_step = share;
+      block.ahead += bytes + number * share * block.steps;
+    } else if (first_places == chunk_.first_places) {
+      block.ahead_step = results * kTileWeights;
+      block.ahead += bytes;
+    }
+  }
+
+  [[nodiscard]] const uint8_t* place(int64_t tile) const {
+    const int64_t step = layout_.tile_places * layout_.place_bytes;
+    if (tile >= first_beyond_) return beyond_ + (tile - first_beyond_) * step;
+    return tensors_.source + tile * step;
+  }
+
+  const TileConvolution& c_;
+  const TileLayout& layout_;
+  const TileTensors& tensors_;
+  const TileRange& range_;
+  TileRange chunk_;    // of the range
+  Shape shape_;        // for the chunk
+  TileRange pending_;  // whose sums are not finished yet
+  alignas(kLine) Sums sums_;
+  int64_t first_beyond_ = 0;
+  const uint8_t* beyond_ = nullptr;  // a copy of what stands there, with something behind it
+  std::array<int32_t, kChunkTiles * kTilePlaces + kSums> rows_;  // of the chunk's places
+  std::array<FinishPlaces, kSums> finish_;                       // by tiles of results less one
+};
+
+}  // namespace
+
+bool has_tile_code() {
+  constexpr auto kWanted = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_amx);
+  static const bool has =
+      (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kWanted) == kWanted;
+  return has;
+}
+
+int64_t tile_scratch_of(const TileConvolution& c, const TileLayout& layout) {
+  return bytes_beyond(c, layout);
+}
+
+void multiply_tiles(const TileConvolution& c, const TileLayout& layout, const TileTensors& tensors,
+                    const TileRange& range, uint8_t* scratch) {
+  Run(c, layout, tensors, range, scratch).run();
+}
+
+}  // namespace gantry::x86

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "int8/amx_run.h"
+
+#include <algorithm>
+
+#include "onednn/plan.h"
+
+namespace gantry::x86 {
+namespace {
+
+/// The tiles of a convolution as a grid of parts, each for one thread.
+struct Parts {
+  int64_t of_places = 1;
+  int64_t of_results = 1;
+
+  Parts(const TileConvolution& c, const TileLayout& layout, int64_t threads) {
+    if (threads == 1) return;
+    constexpr int64_t kResultsOfUnit = 4;  // a line of the cache
+    constexpr int64_t kPlacesOfUnit = 2;
+    constexpr int64_t kFinish = 10;           // what finishing a tile takes, in products of tiles
+    constexpr int64_t kLeastProducts = 1500;  // of a part: some 10 us
+    constexpr int64_t kPartsPerThread = 4;
+    const int64_t products = layout.tiles * c.result_tiles() * (c.order.steps() + kFinish);
+    const int64_t wanted = std::min(threads * kPartsPerThread, 1 + products / kLeastProducts);
+    const int64_t places = (layout.tiles + kPlacesOfUnit - 1) / kPlacesOfUnit;
+    const int64_t results = (c.result_tiles() + kResultsOfUnit - 1) / kResultsOfUnit;
+    // Threads share what is smaller, the weights or the source, and divide the other.
+    if (has_more_weights(c, layout, {0, layout.tiles, 0, c.result_tiles()})) {
+      of_results = std::min(wanted, results);
+      of_places = std::min(places, (wanted + of_results - 1) / of_results);
+    } else {
+      of_places = std::min(wanted, places);
+      of_results = std::min(results, (wanted + of_places - 1) / of_places);
+    }
+  }
+  [[nodiscard]] int64_t count() const { return of_places * of_results; }
+  [[nodiscard]] TileRange range(const TileConvolution& c, const TileLayout& layout,
+                                int64_t part) const {
+    const int64_t place = part % of_places;
+    const int64_t result = part / of_places;
+    return {place * layout.tiles / of_places, (place + 1) * layout.tiles / of_places,
+            result * c.result_tiles() / of_results, (result + 1) * c.result_tiles() / of_results};
+  }
+};
+
+}  // namespace
+
+void run_tiles(sdk::Call& call, const TileConvolution& c, const TileLayout& layout,
+               TileTensors tensors) {
+  constexpr int64_t kLeastBytes = 64 << 10;  // that a thread lays out
+  if (layout.is_copied) {
+    auto* memory = call.scratch<uint8_t>(layout.size_bytes);
+    const sdk::Span span = call.span("lay out");
+    call.parallel_for(layout.lines(c), 1 + kLeastBytes / layout.line_bytes(),
+                      [&](int64_t begin, int64_t end) {
+                        lay_out(c, layout, tensors.source, memory, begin, end);
+                      });
+    tensors.source = memory;
+  }
+  const Parts parts(c, layout, call.thread_count());
+  const int64_t scratch = tile_scratch_of(c, layout);
+  auto* memory = call.scratch<uint8_t>(parts.count() * scratch);
+  const sdk::Span span = call.span("tiles amx_int8");
+  call.parallel_for(parts.count(), 1, [&](int64_t begin, int64_t end) {
+    const FlushDenormals flush;
+    for (int64_t part = begin; part < end; ++part)
+      multiply_tiles(c, layout, tensors, parts.range(c, layout, part), memory + part * scratch);
+  });
+}
+
+}  // namespace gantry::x86

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which places of the source a place of the target is made of, and how the places are divided into
+// tasks. Pure functions.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "int8/widened.h"
+
+namespace gantry::x86 {
+
+struct WidenedTensors {
+  const uint8_t* source;
+  const uint8_t* addend;  ///< null: there is none
+  uint8_t* target;
+  int64_t places;  ///< of the target
+};
+
+/// A place of the target: which numbers of the source its window stands on.
+class WidenedPosition {
+ public:
+  WidenedPosition(const WidenedConvolution& convolution, const uint8_t* source, int64_t place)
+      : c_(convolution) {
+    for (size_t axis = 3; axis-- > 0;) {
+      start_[axis] = place % c_.target[axis] * c_.strides[axis] - c_.pads[axis];
+      place /= c_.target[axis];
+    }
+    image_ = source + place * c_.source[0] * c_.source[1] * c_.source[2] * c_.groups * c_.channels;
+  }
+
+  /// The channels of the place of the source under a tap; null: it lies in the padding.
+  [[nodiscard]] const uint8_t* tap(int64_t i, int64_t j, int64_t k) const {
+    const int64_t z = start_[0] + i * c_.dilations[0];
+    const int64_t y = start_[1] + j * c_.dilations[1];
+    const int64_t x = start_[2] + k * c_.dilations[2];
+    const bool is_inside =
+        z >= 0 && z < c_.source[0] && y >= 0 && y < c_.source[1] && x >= 0 && x < c_.source[2];
+    if (!is_inside) return nullptr;
+    return image_ + ((z * c_.source[1] + y) * c_.source[2] + x) * c_.groups * c_.channels;
+  }
+
+ private:
+  const WidenedConvolution& c_;
+  WidenedConvolution::Axes start_{};
+  const uint8_t* image_;
+};
+
+/// Panels of a task, for which rows are gathered once: so many that gathering counts for little.
+constexpr int64_t kWidenedPanelsOfTask = 8;
+
+/// Places of a task. Their rows stay in the second cache; whole tiles for each instruction set.
+inline int64_t widened_positions_of(const WidenedConvolution& convolution) {
+  constexpr int64_t kElements = 1 << 16;
+  constexpr int64_t kStep = 12;
+  constexpr int64_t kMost = 48;
+  const int64_t places = kElements / (convolution.pairs() * 2) / kStep * kStep;
+  return std::clamp(places, kStep, kMost);
+}
+
+struct WidenedTasks {
+  int64_t places;     ///< of a task
+  int64_t stretches;  ///< of a group's panels
+  int64_t parts;      ///< of the channels of all groups
+  int64_t count;
+
+  WidenedTasks(const WidenedConvolution& c, int64_t all_places)
+      : places(widened_positions_of(c)),
+        stretches(
+            c.is_depthwise() ? 1 : (c.panels() + kWidenedPanelsOfTask - 1) / kWidenedPanelsOfTask),
+        parts(c.is_depthwise() ? 1 : c.groups * stretches),
+        count((all_places + places - 1) / places * parts) {}
+};
+
+}  // namespace gantry::x86

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// MatMulNBits (com.microsoft 1) that allows int8 values for its left-hand matrix: the other
+// one stays in 4 or int8 in memory, which is what a skinny GEMM waits for, and what is
+// multiplied are integers.
+#include <gantry/sdk/error.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "fuse/constants.h"
+#include "fuse/kernels.h"
+#include "matmul/nbits/floats.h"
+#include "matmul/nbits/weights.h"
+
+namespace gantry::x86 {
+namespace {
+
+enum Input : uint8_t { kLeft, kNumbers, kScales, kZeros, kOrder, kBias };
+constexpr int kNumbersOfBytes = 4;  // accuracy_level from which on the left matrix may be in int8
+
+constexpr float kScaleTolerance = 1.0F / 8192;  // far below what 8 bits for the rows cost
+
+BlockShape shape_of(const sdk::NodeView& node) {
+  return {node.get_int("K", 0), node.get_int("N", 0), node.get_int("block_size", 0),
+          static_cast<int>(node.get_int("bits", 4))};
+}
+
+int64_t bytes_of_zeros(const BlockShape& shape) { return (shape.blocks() * shape.bits + 7) / 8; }
+
+/// Zero points as floats; they are floats, or packed as the numbers are, or there are none.
+std::vector<float> zeros_of(const sdk::NodeView& node, const BlockShape& shape) {
+  if (!node.input(kZeros).present()) return {};
+  if (node.input(kZeros).dtype() == GANTRY_FLOAT) return floats_of(node.input(kZeros));
+  const auto* packed = static_cast<const uint8_t*>(node.input(kZeros).constant()->data);
+  std::vector<float> zeros;
+  zeros.reserve(static_cast<size_t>(shape.columns * shape.blocks()));
+  for (int64_t column = 0; column < shape.columns; ++column) {
+    const uint8_t* row = packed + column * bytes_of_zeros(shape);
+    for (int64_t block = 0; block < shape.blocks(); ++block) {
+      const int number =
+          shape.bits == 8 ? row[block] : (row[block / 2] >> (block % 2 == 0 ? 0 : 4)) & 15;
+      zeros.push_back(static_cast<float>(number));
+    }
+  }
+  return zeros;
+}
+
+bool is_constant_of(const sdk::ValueView& value, uint32_t dtype, int64_t count) {
+  return value.constant() && value.constant()->dtype == dtype && element_count(value) == count;
+}
+
+/// The rows of a run in int8, in tiles of about equal heights.
+class Rows {
+ public:
+  Rows(sdk::Call& call, const BlockShape& shape, const BlockCode& code, int64_t count,
+       bool in_floats)
+      : shape_(shape),
+        count_(count),
+        tiles_((count + code.most_rows - 1) / code.most_rows),
+        numbers_(in_floats ? nullptr : call.scratch<int8_t>(count * shape.padded())),
+        floats_(in_floats ? call.scratch<float>(count * shape.padded()) : nullptr),
+        scales_(call.scratch<float>(count * shape.blocks())),
+        corrections_(call.scratch<int32_t>(count * shape.blocks())) {}
+
+  [[nodiscard]] int64_t tile_count() const { return tiles_; }
+  [[nodiscard]] int64_t first_row(int64_t tile) const { return tile * count_ / tiles_; }
+  [[nodiscard]] RowTile tile(int64_t index) const {
+    const int64_t first = first_row(index);
+    RowTile tile{static_cast<int>(first_row(index + 1) - first)};
+    if (floats_) {
+      tile.floats = floats_ + first * shape_.padded();
+    } else {
+      tile.numbers = numbers_ + first * shape_.padded();
+    }
+    tile.scales = scales_ + first * shape_.blocks();
+    tile.corrections = corrections_ + first * shape_.blocks();
+    return tile;
+  }
+
+ private:
+  const BlockShape& shape_;
+  int64_t count_;
+  int64_t tiles_;
+  int8_t* numbers_;
+  float* floats_;
+  float* scales_;
+  int32_t* corrections_;
+};
+
+class MatMulNBitsKernel final : public sdk::Kernel {
+ public:
+  explicit MatMulNBitsKernel(const KernelArgs& args) : code_(block_code()) {
+    const sdk::NodeView node = args.index.node(args.fusion.root);
+    label_ = node.label();
+    shape_ = shape_of(node);
+    in_floats_ = node.get_int("accuracy_level", 0) < kNumbersOfBytes;
+    if (node.input(kBias).present()) bias_ = floats_of(node.input(kBias));
+    weights_.pack(
+        args.index.host(),
+        {shape_, static_cast<const uint8_t*>(node.input(kNumbers).constant()->data),
+         floats_of(node.input(kScales)), zeros_of(node, shape_), in_floats_ ? 0 : kScaleTolerance});
+  }
+
+  void run(sdk::Call& call) const override {
+    const sdk::Shape input = call.shape(kLeft);
+    if (input.rank < 1 || input.rank > 8 || input[input.rank - 1] != shape_.inner) {
+      throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                       label_ + ": the last extent of input 0 was expected to be " +
+                           std::to_string(shape_.inner) + ", the attribute K, and is " +
+                           (input.rank > 0 ? std::to_string(input[input.rank - 1]) : "absent"));
+    }
+    std::array<int64_t, 8> extents{};
+    std::copy(input.data, input.data + input.rank, extents.begin());
+    extents[static_cast<size_t>(input.rank) - 1] = shape_.columns;
+    gantry_tensor& target = call.output(0, GANTRY_FLOAT, {extents.data(), input.rank});
+    const int64_t count = input.count(0, input.rank - 1);
+    if (count == 0) return;
+    const Rows rows(call, shape_, code_, count, in_floats_);
+    quantize(call, rows);
+    multiply(call, rows, static_cast<float*>(target.data));
+  }
+
+ private:
+  void quantize(sdk::Call& call, const Rows& rows) const {
+    constexpr int64_t kNumbersPerTask = 1 << 15;
+    const int middle = weights_.has_zeros() ? 1 : 1 << (shape_.bits - 1);
+    const auto* source = call.data<float>(kLeft);
+    const auto take = in_floats_ ? lay_floats : code_.quantize;
+    const int64_t grain =
+        std::max<int64_t>(1, kNumbersPerTask / (rows.tile(0).rows * shape_.padded()));
+    call.parallel_for(rows.tile_count(), grain, [&](int64_t begin, int64_t end) {
+      for (int64_t index = begin; index < end; ++index) {
+        const RowTile tile = rows.tile(index);
+        for (int row = 0; row < tile.rows; ++row) {
+          take(source + (rows.first_row(index) + row) * shape_.inner, shape_, middle, tile, row);
+        }
+      }
+    });
+  }
+
+  /// Every group of columns stays in the nearest cache while it meets a stretch of tiles, whose
+  /// rows stay in the next one while they meet all groups.
+  void multiply(sdk::Call& call, const Rows& rows, float* target) const {
+    constexpr int64_t kBytesOfStretch = 512 << 10;
+    constexpr int64_t kProductsPerTask = 1 << 18;
+    const int64_t numbers_of_tile = rows.tile(0).rows * shape_.padded();
+    const int64_t bytes_of_tile = numbers_of_tile * (in_floats_ ? int64_t{sizeof(float)} : 1);
+    const int64_t in_stretch =
+        std::clamp<int64_t>(kBytesOfStretch / bytes_of_tile, 1, rows.tile_count());
+    const int64_t stretches = (rows.tile_count() + in_stretch - 1) / in_stretch;
+    const int64_t groups = weights_.group_count();
+    const int64_t grain =
+        std::max<int64_t>(1, kProductsPerTask / (numbers_of_tile * kGroup * in_stretch));
+    call.parallel_for(groups * stretches, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) {
+        const int64_t first = task / groups * in_stretch;
+        const int64_t last = std::min(first + in_stretch, rows.tile_count());
+        for (int64_t tile = first; tile < last; ++tile)
+          multiply_tile(rows, tile, task % groups, target);
+      }
+    });
+  }
+
+  void multiply_tile(const Rows& rows, int64_t tile, int64_t group, float* target) const {
+    const int64_t column = group * kGroup;
+    const Target to{target + rows.first_row(tile) * shape_.columns + column, shape_.columns,
+                    static_cast<int>(std::min<int64_t>(kGroup, shape_.columns - column)),
+                    bias_.empty() ? nullptr : bias_.data() + column};
+    const auto multiply = in_floats_ ? code_.multiply_floats : code_.multiply;
+    multiply(rows.tile(tile), weights_.group(group), shape_, to);
+  }
+
+  const BlockCode& code_;
+  std::string label_;
+  BlockShape shape_;
+  bool in_floats_ = false;
+  std::vector<float> bias_;
+  BlockWeights weights_;
+};
+
+}  // namespace
+
+std::string matmul_nbits_refusal(const GraphIndex& index, const Fusion& fusion) {
+  const sdk::NodeView node = index.node(fusion.root);
+  const BlockShape shape = shape_of(node);
+  if (node.get_int("accuracy_level", 0) < kNumbersOfBytes && !block_code().multiply_floats) {
+    return "its accuracy_level does not allow to round the first matrix to 8 bits, and this CPU "
+           "has no AVX-512 with VNNI";
+  }
+  if (node.input(kLeft).dtype() != GANTRY_FLOAT) return "only float32 is taken";
+  if (node.input(kLeft).rank() > 8 || node.input(kLeft).rank() == 0)
+    return "the first tensor is not of rank 1 to 8";
+  if (shape.bits != 4 && shape.bits != 8) return "its numbers are not of 4 or int8";
+  constexpr std::array<int64_t, 4> kBlocks = {16, 32, 64, 128};
+  if (std::find(kBlocks.begin(), kBlocks.end(), shape.block) == kBlocks.end())
+    return "its blocks are not of 16, 32, 64 or 128 numbers";
+  if (shape.inner < 1 || shape.columns < 1) return "the second matrix is empty";
+  if (node.get_int("weight_prepacked", 0) != 0) return "the second matrix is in another order";
+  if (node.input(kOrder).present()) return "its rows have an order of their own (g_idx)";
+  const int64_t blocks = shape.columns * shape.blocks();
+  if (!is_constant_of(node.input(kNumbers), GANTRY_UINT8, blocks * shape.block * shape.bits / 8) ||
+      !is_constant_of(node.input(kScales), GANTRY_FLOAT, blocks))
+    return "the second matrix and its scales are not constant, of uint8 and float32";
+  const sdk::ValueView zeros = node.input(kZeros);
+  if (zeros.present() && !is_constant_of(zeros, GANTRY_FLOAT, blocks) &&
+      !is_constant_of(zeros, GANTRY_UINT8, shape.columns * bytes_of_zeros(shape)))
+    return "its zero points are not constant, of uint8 or float32";
+  if (node.input(kBias).present() &&
+      !is_constant_of(node.input(kBias), GANTRY_FLOAT, shape.columns))
+    return "its bias is not a constant row";
+  return {};
+}
+
+std::unique_ptr<sdk::Kernel> make_matmul_nbits(const KernelArgs& args) {
+  return std::make_unique<MatMulNBitsKernel>(args);
+}
+
+}  // namespace gantry::x86

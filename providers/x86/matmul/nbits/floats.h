@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products with blocks whose rows stay in floats.
+#pragma once
+
+#include "matmul/nbits/code.h"
+
+namespace gantry::x86 {
+
+/// As BlockCode::quantize, of RowTile::floats.
+void lay_floats(const float* source, const BlockShape& shape, int middle, const RowTile& tile,
+                int row);
+
+/// BlockCode::multiply_floats. Requires AVX-512.
+void multiply_floats_avx512(const RowTile& tile, const ColumnGroup& group, const BlockShape& shape,
+                            const Target& target);
+
+}  // namespace gantry::x86

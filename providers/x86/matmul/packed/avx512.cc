@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <immintrin.h>
+#include <utility>
+
+#include "matmul/packed/code.h"
+
+#define GANTRY_MATMUL [[gnu::target("avx512f,avx512vl,avx2,fma")]]
+
+namespace gantry::x86 {
+namespace {
+
+constexpr int kLanes = 16;
+constexpr int kBytesOfLine = 64;
+
+/// Lanes of vector `v` that stand for columns of the tile.
+inline __mmask16 lanes_of(const MatMulTile& tile, int v) {
+  const int64_t left = tile.columns - int64_t{v} * kLanes;
+  return left >= kLanes ? __mmask16{0xffff} : static_cast<__mmask16>((1U << left) - 1U);
+}
+
+template <int kRows, int kVectors>
+GANTRY_MATMUL inline void begin(const MatMulTile& tile, __m512 (&sums)[kRows][kVectors]) {
+  for (int v = 0; v < kVectors; ++v) {
+    const __m512 bias = tile.bias ? _mm512_loadu_ps(tile.bias + v * kLanes) : _mm512_setzero_ps();
+    for (int r = 0; r < kRows; ++r) {
+      sums[r][v] = bias;
+      if (!tile.initial) continue;
+      const float* from = tile.initial + r * tile.stride + v * kLanes;
+      sums[r][v] = _mm512_add_ps(bias, _mm512_maskz_loadu_ps(lanes_of(tile, v), from));
+    }
+  }
+}
+
+/// A vector of numbers, the `place`th behind `from`.
+template <StorageDtype kNumbers>
+GANTRY_MATMUL inline __m512 load(const std::byte* from, int64_t place) {
+  if constexpr (kNumbers == StorageDtype::kFloat) {
+    return _mm512_loadu_ps(from + place * kLanes * int64_t{sizeof(float)});
+  } else {
+    const auto* at = reinterpret_cast<const __m256i*>(from) + place;
+    const __m256i narrow = _mm256_loadu_si256(at);
+    if constexpr (kNumbers == StorageDtype::kHalf) return _mm512_cvtph_ps(narrow);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(narrow), 16));
+  }
+}
+
+template <StorageDtype kNumbers, int kRows, int kVectors, int kLinesAhead>
+GANTRY_MATMUL void multiply(const MatMulTile& tile) {
+  __m512 sums[kRows][kVectors];
+  begin<kRows, kVectors>(tile, sums);
+  const float* left = tile.left;
+  const auto* panel = static_cast<const std::byte*>(tile.panel);
+  const char* ahead = tile.ahead;
+  [[maybe_unused]] int steps_left = 1;
+  [[maybe_unused]] float* widened = tile.widened;
+  for (int64_t k = 0; k < tile.inner; ++k) {
+    __m512 numbers[kVectors];
+    for (int v = 0; v < kVectors; ++v) numbers[v] = load<kNumbers>(panel, v);
+    if constexpr (kNumbers != StorageDtype::kFloat) {
+      if (widened) {
+        for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(widened + v * kLanes, numbers[v]);
+        widened += kVectors * kLanes;
+      }
+    }
+    // What the same tile needs soon goes to the nearest cache, another panel to the next one.
+    if constexpr (kLinesAhead == 1) {
+      if (--steps_left == 0) {
+        _mm_prefetch(ahead, _MM_HINT_T1);
+        ahead += kBytesOfLine;
+        steps_left = tile.steps_ahead;
+      }
+    }
+    if constexpr (kLinesAhead == 2) {
+      _mm_prefetch(ahead, _MM_HINT_T0);
+      _mm_prefetch(ahead + kBytesOfLine, _MM_HINT_T0);
+      ahead += 2 * kBytesOfLine;
+    }
+    panel += kVectors * kLanes * bytes_of(kNumbers);
+    for (int r = 0; r < kRows; ++r) {
+      const __m512 factor = _mm512_set1_ps(left[r]);
+      for (int v = 0; v < kVectors; ++v)
+        sums[r][v] = _mm512_fmadd_ps(factor, numbers[v], sums[r][v]);
+    }
+    left += kRows;
+  }
+  for (int r = 0; r < kRows; ++r) {
+    float* to = tile.target + r * tile.stride;
+    for (int v = 0; v < kVectors; ++v)
+      _mm512_mask_storeu_ps(to + v * kLanes, lanes_of(tile, v), sums[r][v]);
+  }
+}
+
+using Multiply = void (*)(const MatMulTile&);
+using Table = std::array<Multiply, kMostTileRows>;
+
+template <StorageDtype kNumbers, int kVectors, int kLinesAhead, int... kRows>
+constexpr Table table_of(std::integer_sequence<int, kRows...>) {
+  return {multiply<kNumbers, kRows + 1, kVectors, kLinesAhead>...};
+}
+
+template <StorageDtype kNumbers, int kVectors>
+void choose(const MatMulTile& tile) {
+  constexpr auto kRows = std::make_integer_sequence<int, kMostTileRows>();
+  constexpr int kMostLines = kNumbers == StorageDtype::kFloat ? 2 : 1;
+  static constexpr std::array<Table, 3> kTables = {table_of<kNumbers, kVectors, 0>(kRows),
+                                                   table_of<kNumbers, kVectors, 1>(kRows),
+                                                   table_of<kNumbers, kVectors, kMostLines>(kRows)};
+  const size_t lines = tile.ahead ? static_cast<size_t>(tile.lines_ahead) : 0;
+  kTables[lines][static_cast<size_t>(tile.rows) - 1](tile);
+}
+
+template <StorageDtype kNumbers>
+void choose_width(const MatMulTile& tile) {
+  if (tile.columns > kPanelColumns / 2) return choose<kNumbers, 2>(tile);
+  choose<kNumbers, 1>(tile);
+}
+
+void multiply_tile(const MatMulTile& tile) {
+  switch (tile.numbers) {
+    case StorageDtype::kFloat:
+      return choose_width<StorageDtype::kFloat>(tile);
+    case StorageDtype::kBrain:
+      return choose_width<StorageDtype::kBrain>(tile);
+    case StorageDtype::kHalf:
+      return choose_width<StorageDtype::kHalf>(tile);
+  }
+}
+
+/// Sixteen vectors as a matrix, whose columns they become.
+GANTRY_MATMUL inline void transpose(__m512 (&m)[kLanes]) {
+  __m512 t[kLanes];
+  for (int i = 0; i < kLanes; i += 2) {
+    t[i] = _mm512_unpacklo_ps(m[i], m[i + 1]);
+    t[i + 1] = _mm512_unpackhi_ps(m[i], m[i + 1]);
+  }
+  for (int i = 0; i < kLanes; i += 4) {
+    for (int half = 0; half < 2; ++half) {
+      const __m512d low = _mm512_castps_pd(t[i + half]);
+      const __m512d high = _mm512_castps_pd(t[i + half + 2]);
+      m[i + 2 * half] = _mm512_castpd_ps(_mm512_unpacklo_pd(low, high));
+      m[i + 2 * half + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(low, high));
+    }
+  }
+  // m[4 g + j] has rows 4 g to 4 g + 3 of column 4 l + j in its quarter l.
+  for (int j = 0; j < 4; ++j) {
+    const __m512 even = _mm512_shuffle_f32x4(m[j], m[4 + j], 0x88);
+    const __m512 odd = _mm512_shuffle_f32x4(m[j], m[4 + j], 0xdd);
+    const __m512 even_below = _mm512_shuffle_f32x4(m[8 + j], m[12 + j], 0x88);
+    const __m512 odd_below = _mm512_shuffle_f32x4(m[8 + j], m[12 + j], 0xdd);
+    t[j] = _mm512_shuffle_f32x4(even, even_below, 0x88);
+    t[4 + j] = _mm512_shuffle_f32x4(odd, odd_below, 0x88);
+    t[8 + j] = _mm512_shuffle_f32x4(even, even_below, 0xdd);
+    t[12 + j] = _mm512_shuffle_f32x4(odd, odd_below, 0xdd);
+  }
+  std::copy_n(t, kLanes, m);
+}
+
+GANTRY_MATMUL void lay_rows(const float* source, int64_t stride, int rows, int64_t inner,
+                            float* target) {
+  const auto lanes_of_rows = static_cast<__mmask16>((1U << static_cast<unsigned>(rows)) - 1U);
+  for (int64_t k = 0; k < inner; k += kLanes) {
+    const auto count = static_cast<int>(inner - k < kLanes ? inner - k : kLanes);
+    const auto lanes = static_cast<__mmask16>((1U << static_cast<unsigned>(count)) - 1U);
+    __m512 square[kLanes];
+    for (int r = 0; r < kLanes; ++r) {
+      square[r] =
+          r < rows ? _mm512_maskz_loadu_ps(lanes, source + r * stride + k) : _mm512_setzero_ps();
+    }
+    transpose(square);
+    for (int i = 0; i < count; ++i) {
+      _mm512_mask_storeu_ps(target + (k + i) * rows, lanes_of_rows, square[i]);
+    }
+  }
+}
+
+}  // namespace
+
+const MatMulCode kMatMulAvx512 = {lay_rows, multiply_tile};
+
+}  // namespace gantry::x86

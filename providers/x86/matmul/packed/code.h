@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of rows of floats with a constant matrix, whose numbers are brought in while the ones
+// before them are multiplied: what skinny GEMMs wait for is the matrix. With AVX-512; other
+// CPUs leave them to the library. Pure functions, from any thread.
+#pragma once
+
+#include <cstdint>
+
+#include "matmul/packed/storage_dtype.h"
+
+namespace gantry::x86 {
+
+/// Columns of a panel, in which the matrix stands: [panels, inner, kPanelColumns]; the last panel
+/// is half as wide if that is enough.
+constexpr int64_t kPanelColumns = 32;
+/// Rows of a tile. Its sums, two vectors of the panel and a factor fill the registers.
+constexpr int64_t kMostTileRows = 14;
+
+/// A tile of the result, [rows, columns] of a matrix whose rows are `stride` apart: rows * panel +
+/// initial + bias.
+struct MatMulTile {
+  int rows = 0;                 ///< 1 to kMostTileRows
+  const float* left = nullptr;  ///< [inner, rows]
+  const void* panel = nullptr;
+  StorageDtype numbers = StorageDtype::kFloat;  ///< of the panel
+  /// Of a panel in 16 bits: gets its numbers as floats, for the tiles that come next; null: nobody
+  /// needs them.
+  float* widened = nullptr;
+  int64_t inner = 0;
+  int64_t columns = 0;             ///< 1 to kPanelColumns
+  const float* initial = nullptr;  ///< laid as the target, which it may be; null: zeros
+  const float* bias = nullptr;     ///< [columns of the panel]; null: zeros
+  float* target = nullptr;
+  int64_t stride = 0;
+  /// Where the numbers stand that come next: one line of the cache is brought in for each
+  /// `steps_ahead` indices of `inner`, or two for each, the second behind the first, if the panel
+  /// is of floats. Null: none is.
+  const char* ahead = nullptr;
+  int lines_ahead = 1;
+  int steps_ahead = 1;  ///< 1 where there are two lines
+};
+
+/// Width of the panel whose first column is `column`, of `columns` in all.
+constexpr int64_t panel_width(int64_t columns, int64_t column) {
+  return columns - column <= kPanelColumns / 2 ? kPanelColumns / 2 : kPanelColumns;
+}
+
+/// The functions of one instruction set. [any]
+struct MatMulCode {
+  /// `source`: [rows, inner], rows up to kMostTileRows and `stride` apart; `target`: [inner, rows].
+  void (*lay_rows)(const float* source, int64_t stride, int rows, int64_t inner, float* target);
+  void (*multiply_tile)(const MatMulTile& tile);
+};
+
+/// Null: the CPU has no AVX-512, or ONEDNN_MAX_CPU_ISA forbids it. [any]
+const MatMulCode* matmul_code();
+
+extern const MatMulCode kMatMulAvx512;
+
+}  // namespace gantry::x86

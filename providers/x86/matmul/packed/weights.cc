@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "matmul/packed/weights.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "onednn/digest.h"
+#include "onednn/packed_share.h"
+#include "onednn/threads.h"
+
+namespace gantry::x86 {
+namespace {
+
+using Plain = PanelWeights::Plain;
+
+/// Floats behind the ones that are missing at the end, which are zeros.
+int64_t packed_columns(int64_t columns) {
+  constexpr int64_t kHalf = kPanelColumns / 2;
+  return (columns + kHalf - 1) / kHalf * kHalf;
+}
+
+void fill_panel(const Plain& plain, int64_t first, float* target) {
+  const int64_t width = panel_width(plain.columns, first);
+  const int64_t count = std::min(width, plain.columns - first);
+  const auto* from = static_cast<const std::byte*>(plain.numbers);
+  const auto copy = [&](float* to, int64_t place, int64_t floats) {
+    std::memcpy(to, from + place * int64_t{sizeof(float)},
+                static_cast<size_t>(floats) * sizeof(float));
+  };
+  if (count < width) std::fill_n(target, width * plain.inner, 0.0F);
+  if (plain.is_transposed) {
+    // By squares, of which both sides stay in the nearest cache.
+    constexpr int64_t kSquare = 16;
+    float line[kSquare];
+    for (int64_t k = 0; k < plain.inner; k += kSquare) {
+      const int64_t length = std::min(kSquare, plain.inner - k);
+      for (int64_t column = 0; column < count; ++column) {
+        copy(line, (first + column) * plain.inner + k, length);
+        for (int64_t i = 0; i < length; ++i) target[(k + i) * width + column] = line[i];
+      }
+    }
+  } else {
+    for (int64_t k = 0; k < plain.inner; ++k)
+      copy(target + k * width, k * plain.columns + first, count);
+  }
+  if (plain.scales.empty()) return;
+  for (int64_t k = 0; k < plain.inner; ++k) {
+    for (int64_t column = 0; column < count; ++column)
+      target[k * width + column] *= plain.scales[static_cast<size_t>(first + column)];
+  }
+}
+
+void fill_narrow_panel(const Plain& plain, int64_t first, StorageDtype numbers, uint16_t* target) {
+  std::vector<float> floats(static_cast<size_t>(panel_width(plain.columns, first) * plain.inner));
+  fill_panel(plain, first, floats.data());
+  narrow(floats.data(), static_cast<int64_t>(floats.size()), numbers, target);
+}
+
+/// Scaled numbers fit 16 bits by chance only.
+StorageDtype narrowest(const Plain& plain) {
+  if (!plain.scales.empty()) return StorageDtype::kFloat;
+  return numbers_of(plain.numbers, plain.inner * plain.columns);
+}
+
+/// As it is kept from start to start, by one letter.
+StorageDtype kept_numbers(sdk::Choices& choices, const Plain& plain) {
+  constexpr std::string_view kLetters = "fbh";
+  const std::string& kept = choices.keep(
+      "numbers", [&] { return std::string(1, kLetters[static_cast<size_t>(narrowest(plain))]); });
+  return static_cast<StorageDtype>(kLetters.find(kept.front()));
+}
+
+Digest content_of(const Plain& plain, const std::string& form) {
+  const auto count = static_cast<uint64_t>(plain.inner * plain.columns);
+  const Digest numbers = digest_of(plain.numbers, count * sizeof(float), form);
+  return digest_of(plain.scales.data(), plain.scales.size() * sizeof(float),
+                   {reinterpret_cast<const char*>(numbers.data()), sizeof(numbers)});
+}
+
+}  // namespace
+
+void PanelWeights::pack(const gantry_host* host, sdk::Choices& choices, const Plain& plain) {
+  inner_ = plain.inner;
+  columns_ = plain.columns;
+  numbers_ = kept_numbers(choices, plain);
+  const std::string form = "panels of " + std::to_string(bytes_of(numbers_)) + "/" +
+                           std::to_string(plain.inner) + "/" + std::to_string(plain.columns) +
+                           (plain.is_transposed ? "T" : "");
+  const Digest content = kept_digest(choices, "content", [&] { return content_of(plain, form); });
+  const Digest kind = digest_of(form.data(), form.size(), "");
+  const auto size_bytes =
+      static_cast<uint64_t>(packed_columns(columns_) * inner_ * bytes_of(numbers_));
+  share_ = share_packed(host, {content, kind}, size_bytes, [&](void* target) {
+    const int64_t panels = (plain.columns + kPanelColumns - 1) / kPanelColumns;
+    with_threads(machine_threads(), [&] {
+      for_each(panels, [&](int64_t panel) {
+        const int64_t first = panel * kPanelColumns;
+        const int64_t place = first * plain.inner;
+        if (numbers_ == StorageDtype::kFloat)
+          return fill_panel(plain, first, static_cast<float*>(target) + place);
+        fill_narrow_panel(plain, first, numbers_, static_cast<uint16_t*>(target) + place);
+      });
+    });
+  });
+}
+
+}  // namespace gantry::x86

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onednn/background.h"
+
+#include <gantry/sdk/mutex.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <system_error>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace gantry::x86 {
+
+/// Its stage is under the thread's lock.
+struct BackgroundCompiler::Piece {
+  enum class Stage { kWaiting, kAtWork, kDone, kDropped };
+  Stage stage = Stage::kWaiting;
+  std::function<void()> work;
+};
+
+/// The one thread, which lives as long as there is something to do.
+class BackgroundCompiler::Thread {
+ public:
+  // Never destroyed: sessions may end after it would be.
+  static Thread& instance() {
+    static auto& instance = *new Thread;
+    return instance;
+  }
+
+  /// Whether stop() will be called before what is static is destroyed.
+  [[nodiscard]] bool is_waited_for() const { return is_waited_for_; }
+  void expect_stop() { is_waited_for_ = true; }
+
+  void begin_compiling() {
+    const sdk::MutexLock lock(mutex_);
+    ++compiling_;
+  }
+
+  void end_compiling() {
+    const sdk::MutexLock lock(mutex_);
+    ++compiled_;
+    if (--compiling_ > 0 || pieces_.empty() || is_stopped_ || is_working_) return;
+    if (thread_.joinable()) thread_.join();  // it has ended, or is about to
+    try {
+      thread_ = std::thread([this] { work(); });
+      is_working_ = true;
+    } catch (const std::system_error&) {  // no thread to be had: runs do it themselves
+      pieces_.clear();
+    }
+  }
+
+  void add(const std::shared_ptr<Piece>& piece) {
+    const sdk::MutexLock lock(mutex_);
+    if (!is_stopped_) pieces_.push_back(piece);
+  }
+
+  bool settle(Piece& piece) {
+    if (is_forked()) return false;
+    const sdk::MutexLock lock(mutex_);
+    if (piece.stage == Piece::Stage::kWaiting) piece.stage = Piece::Stage::kDropped;
+    while (piece.stage == Piece::Stage::kAtWork) changed_.wait(mutex_);
+    return piece.stage == Piece::Stage::kDone;
+  }
+
+  void stop() {
+    if (is_forked()) return;
+    {
+      const sdk::MutexLock lock(mutex_);
+      is_stopped_ = true;
+      pieces_.clear();
+      changed_.notify_all();
+    }
+    end();
+  }
+
+  void end() {
+    if (is_forked()) return;
+    std::thread ended;
+    {
+      const sdk::MutexLock lock(mutex_);
+      ended = std::move(thread_);
+    }
+    if (ended.joinable()) ended.join();
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kMoment{1};
+
+  // A child has neither the thread nor, it may be, a lock that anybody will release.
+  [[nodiscard]] bool is_forked() const { return process_ != getpid(); }
+
+  void work() {
+    const sdk::MutexLock lock(mutex_);
+    for (uint64_t seen = 0; !pieces_.empty();) {
+      if (compiling_ > 0 || seen != compiled_) {  // the next claim may be a moment away
+        seen = compiled_;
+        changed_.wait_for(mutex_, kMoment);
+        continue;
+      }
+      // The last one first: a run that has begun comes from the other end.
+      const std::shared_ptr<Piece> piece = std::move(pieces_.back());
+      pieces_.pop_back();
+      if (piece->stage != Piece::Stage::kWaiting) continue;
+      piece->stage = Piece::Stage::kAtWork;
+      Piece::Stage reached = Piece::Stage::kDropped;
+      {
+        const sdk::MutexUnlock unlock(mutex_);
+        reached = attempt(*piece);
+      }
+      piece->stage = reached;
+      changed_.notify_all();
+    }
+    is_working_ = false;
+  }
+
+  static Piece::Stage attempt(Piece& piece) {
+    Piece::Stage reached = Piece::Stage::kDone;
+    try {
+      piece.work();
+    } catch (const std::exception&) {
+      reached = Piece::Stage::kDropped;
+    }
+    piece.work = nullptr;
+    return reached;
+  }
+
+  const pid_t process_ = getpid();
+  std::atomic<bool> is_waited_for_ = false;
+  sdk::Mutex mutex_;
+  sdk::CondVar changed_;
+  std::vector<std::shared_ptr<Piece>> pieces_ GANTRY_GUARDED_BY(mutex_);
+  int compiling_ GANTRY_GUARDED_BY(mutex_) = 0;
+  uint64_t compiled_ GANTRY_GUARDED_BY(mutex_) = 0;
+  bool is_working_ GANTRY_GUARDED_BY(mutex_) = false;
+  bool is_stopped_ GANTRY_GUARDED_BY(mutex_) = false;
+  std::thread thread_ GANTRY_GUARDED_BY(mutex_);
+};
+
+Compiling::Compiling() { BackgroundCompiler::Thread::instance().begin_compiling(); }
+
+Compiling::~Compiling() { BackgroundCompiler::Thread::instance().end_compiling(); }
+
+BackgroundCompiler::~BackgroundCompiler() {
+  if (piece_) static_cast<void>(settle());
+}
+
+void BackgroundCompiler::start(std::function<void()> work) {
+  if (machine_threads() < 2 || !Thread::instance().is_waited_for()) return;
+  piece_ = std::make_shared<Piece>();
+  piece_->work = std::move(work);
+  Thread::instance().add(piece_);
+}
+
+bool BackgroundCompiler::settle() const { return piece_ && Thread::instance().settle(*piece_); }
+
+// exit() destroys what is the calling thread's first, then what is static. An object that is static
+// would come too late: statics that the work set up after it would be gone by then.
+void BackgroundCompiler::end_with_this_thread() {
+  struct AtEnd {
+    AtEnd() { Thread::instance().expect_stop(); }
+    ~AtEnd() { Thread::instance().stop(); }
+    AtEnd(const AtEnd&) = delete;
+    AtEnd& operator=(const AtEnd&) = delete;
+  };
+  if (gettid() != getpid()) return;
+  thread_local const AtEnd at_end;
+  static_cast<void>(at_end);
+}
+
+void BackgroundCompiler::end_thread() { Thread::instance().end(); }
+
+}  // namespace gantry::x86

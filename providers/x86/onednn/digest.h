@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Digests by which equal weights are found. They tell what is equal by accident from what is not,
+// at the speed of memory; nobody can gain by forging one (docs/decisions/0019).
+#pragma once
+
+#include <gantry/sdk/blob.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "onednn/library.h"
+
+namespace gantry::x86 {
+
+using Digest = std::array<uint64_t, 2>;
+
+/// Of `size_bytes` bytes and a text, on all cores.
+Digest digest_of(const void* data, uint64_t size_bytes, std::string_view text);
+/// Every property of a layout, as text.
+std::string text_of(const Desc& desc);
+
+/// The digest that an earlier start left under `name`, so that nothing has to be read; else what
+/// `make()` returns, which is kept.
+template <class Make>
+Digest kept_digest(sdk::Choices& choices, const std::string& name, Make&& make) {
+  Digest digest{};
+  const std::string* kept = choices.find(name);
+  if (kept && kept->size() == sizeof(digest)) {
+    std::memcpy(digest.data(), kept->data(), sizeof(digest));
+    return digest;
+  }
+  digest = make();
+  choices.set(name, {reinterpret_cast<const char*>(digest.data()), sizeof(digest)});
+  return digest;
+}
+
+}  // namespace gantry::x86

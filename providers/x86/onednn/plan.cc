@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onednn/plan.h"
+
+namespace gantry::x86 {
+
+Operand::Operand(const Desc& given, const Desc& wanted, bool is_input)
+    : outer_(memory_of(given)),
+      inner_(given == wanted ? outer_ : memory_of(wanted)),
+      is_input_(is_input) {
+  if (given == wanted) return;
+  inner_bytes_ = static_cast<int64_t>(wanted.get_size());
+  matrices_ = is_input ? matrices_between(given, wanted) : matrices_between(wanted, given);
+  if (matrices_) return;
+  const dnnl::memory& from = is_input ? outer_ : inner_;
+  const dnnl::memory& to = is_input ? inner_ : outer_;
+  const dnnl::reorder::primitive_desc pd(from, to, attributes());
+  reorder_ = Launch("a tensor between two kernels", dnnl::reorder(pd),
+                    {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+}
+
+void Operand::place(sdk::Call& call, void* data) {
+  outer_.set_data_handle(data);
+  if (is_moved()) inner_.set_data_handle(call.scratch<std::byte>(inner_bytes_));
+}
+
+void Operand::run(const dnnl::stream& stream) const {
+  if (!matrices_) {
+    if (reorder_.is_set()) reorder_.run(stream);
+    return;
+  }
+  const auto* source = static_cast<const float*>((is_input_ ? outer_ : inner_).get_data_handle());
+  auto* target = static_cast<float*>((is_input_ ? inner_ : outer_).get_data_handle());
+  for_ranges(matrices_->blocks(), matrices_->grain(), [&](int64_t begin, int64_t end) {
+    transpose(*matrices_, source, target, begin, end);
+  });
+}
+
+void Scratchpad::place(sdk::Call& call) {
+  if (size_bytes_ > 0) memory_.set_data_handle(call.scratch<std::byte>(size_bytes_));
+}
+
+void FusedPrimitive::run(sdk::Call& call, int threads, const dnnl::stream& stream, const void* from,
+                         const void* added, void* to) {
+  // The library takes every address as one that it may write to; it reads from inputs.
+  source.place(call, const_cast<void*>(from));
+  target.place(call, to);
+  if (added) addend.place(call, const_cast<void*>(added));
+  scratchpad.place(call);
+  with_threads(threads, [&] {
+    source.run(stream);
+    if (added) addend.run(stream);
+    launch.run(stream);
+    target.run(stream);
+  });
+}
+
+dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops) {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (post_ops.len() > 0) attr.set_post_ops(post_ops);
+  return attr;
+}
+
+}  // namespace gantry::x86

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is made once for each shape that a kernel meets: a primitive, its memories, and the reorders
+// around it where a tensor arrives or leaves in another layout than the primitive's. Plans belong
+// to a kernel's context: one run at a time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "onednn/library.h"
+#include "simd/transpose.h"
+
+namespace gantry::x86 {
+
+/// A tensor between the host and a primitive.
+class Operand {
+ public:
+  Operand() = default;
+  /// An input that arrives as `given`.
+  static Operand input(const Desc& given, const Desc& wanted) {
+    return {given, wanted, /*is_input=*/true};
+  }
+  /// An output that leaves as `given`.
+  static Operand output(const Desc& given, const Desc& wanted) {
+    return {given, wanted, /*is_input=*/false};
+  }
+
+  /// As the primitive sees it.
+  [[nodiscard]] const dnnl::memory& memory() const { return inner_; }
+  /// Where it stands as the primitive sees it; null: there is none.
+  [[nodiscard]] float* data() const {
+    return inner_ ? static_cast<float*>(inner_.get_data_handle()) : nullptr;
+  }
+  /// True if it arrives or leaves in another layout.
+  [[nodiscard]] bool is_moved() const { return matrices_ || reorder_.is_set(); }
+  /// Says where the tensor is in this run; asks for scratch memory if it has to be reordered.
+  void place(sdk::Call& call, void* data);
+  /// The reorder, if there is one, on the threads of the arena around.
+  void run(const dnnl::stream& stream) const;
+
+ private:
+  Operand(const Desc& given, const Desc& wanted, bool is_input);
+
+  dnnl::memory outer_;
+  dnnl::memory inner_;
+  int64_t inner_bytes_ = 0;  // of scratch memory
+  bool is_input_ = true;
+  std::optional<Matrices> matrices_;  // to be transposed; else:
+  Launch reorder_;
+};
+
+/// The temporary memory of a primitive.
+class Scratchpad {
+ public:
+  Scratchpad() = default;
+  explicit Scratchpad(const Desc& desc)
+      : memory_(memory_of(desc)), size_bytes_(static_cast<int64_t>(desc.get_size())) {}
+  [[nodiscard]] const dnnl::memory& memory() const { return memory_; }
+  void place(sdk::Call& call);
+
+ private:
+  // A memory's description is a copy: it is not asked for in a run.
+  dnnl::memory memory_;
+  int64_t size_bytes_ = 0;
+};
+
+/// A primitive with one tensor in, one out and, if its epilogue has one, a third that is added to
+/// the result, bound to layouts and to a number of threads.
+struct FusedPrimitive {
+  Operand source;
+  Operand addend;
+  Operand target;
+  Scratchpad scratchpad;
+  Launch launch;
+
+  /// Runs it to its end. `added`: where the addend stands; null: there is none, or it stands where
+  /// the result goes.
+  void run(sdk::Call& call, int threads, const dnnl::stream& stream, const void* from,
+           const void* added, void* to);
+};
+
+/// The ways to run one plan, by whether the addend stands where the result goes; each made when it
+/// is first wanted.
+class FusedVariants {
+ public:
+  /// make(in_place) runs where the library sees `threads` threads.
+  template <class Make>
+  FusedPrimitive& get(int threads, bool in_place, Make&& make) {
+    std::optional<FusedPrimitive>& variant = variants_[in_place ? 1 : 0];
+    if (!variant) with_threads(threads, [&] { variant = make(in_place); });
+    return *variant;
+  }
+
+ private:
+  std::array<std::optional<FusedPrimitive>, 2> variants_;
+};
+
+/// Attributes that every primitive here has: its temporary memory comes from the host.
+dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops = {});
+
+/// The plans of one context, most recently used first.
+template <class Plan>
+class PlanCache final : public sdk::KernelContext {
+ public:
+  using Key = std::vector<int64_t>;
+  /// Where kernels put together the key of a run; kept so that a known shape allocates nothing.
+  Key key;
+  const dnnl::stream stream{engine()};
+
+  /// The plan of `key`, made by `make` if there is none yet.
+  template <class Make>
+  Plan& get(Make&& make) {
+    for (auto it = plans_.begin(); it != plans_.end(); ++it) {
+      if (it->first != key) continue;
+      plans_.splice(plans_.begin(), plans_, it);
+      return plans_.front().second;
+    }
+    plans_.emplace_front(key, make());
+    if (plans_.size() > kMostPlans) plans_.pop_back();
+    return plans_.front().second;
+  }
+
+ private:
+  static constexpr size_t kMostPlans = 16;
+  std::list<std::pair<Key, Plan>> plans_;
+};
+
+}  // namespace gantry::x86

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pool/loops.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "simd/instructions.h"
+
+// The loops over channels are left to the compiler, once for each instruction set.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "pool/loops.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace gantry::x86::HWY_NAMESPACE {
+
+constexpr int64_t kChannels = 64;  // whose sums or largest elements are held in registers
+
+/// The spatial axes of a tensor; those that it has not have one position.
+using Axes = std::array<int64_t, 3>;
+
+Axes axes_of(const Dims& spatial, int64_t otherwise) {
+  Axes axes{otherwise, otherwise, otherwise};
+  std::copy(spatial.begin(), spatial.end(), axes.end() - static_cast<int64_t>(spatial.size()));
+  return axes;
+}
+Axes spatial_of(const Dims& dims) { return axes_of({dims.begin() + 2, dims.end()}, 1); }
+
+template <class T>
+T stored(const PoolLoops& loops, float mean) {
+  if constexpr (std::is_same_v<T, float>) {
+    return mean;
+  } else {
+    const float value = (mean + loops.shift) * loops.factor + loops.zero_point;
+    constexpr auto kLow = static_cast<float>(std::numeric_limits<T>::lowest());
+    constexpr auto kHigh = static_cast<float>(std::numeric_limits<T>::max());
+    return static_cast<T>(std::nearbyint(std::clamp(value, kLow, kHigh)));
+  }
+}
+
+/// Where windows lie, the same for all positions of the output.
+struct Geometry {
+  explicit Geometry(const PoolLoops& loops)
+      : kernel(axes_of(loops.window.kernel, 1)),
+        steps(axes_of(loops.window.dilations, 1)),
+        strides(axes_of(loops.window.strides, 1)),
+        pads(axes_of(loops.pads_begin, 0)),
+        input(spatial_of(loops.input)),
+        output(spatial_of(loops.output)),
+        channels(loops.input[1]) {}
+
+  /// body(offset) for each element of the window of `position` that lies inside, in elements of
+  /// the input.
+  template <class Body>
+  void for_each_tap(int64_t position, const Body& body) const {
+    Axes first{};
+    for (size_t axis = 3; axis-- > 0;) {
+      first[axis] = position % output[axis] * strides[axis] - pads[axis];
+      position /= output[axis];
+    }
+    for (int64_t i = 0; i < kernel[0]; ++i) {
+      const int64_t d = first[0] + i * steps[0];
+      if (d < 0 || d >= input[0]) continue;
+      for (int64_t j = 0; j < kernel[1]; ++j) {
+        const int64_t h = first[1] + j * steps[1];
+        if (h < 0 || h >= input[1]) continue;
+        const int64_t row = ((position * input[0] + d) * input[1] + h) * input[2];
+        for (int64_t k = 0; k < kernel[2]; ++k) {
+          const int64_t w = first[2] + k * steps[2];
+          if (w >= 0 && w < input[2]) body((row + w) * channels);
+        }
+      }
+    }
+  }
+
+  Axes kernel;
+  Axes steps;
+  Axes strides;
+  Axes pads;
+  Axes input;
+  Axes output;
+  int64_t channels;
+};
+
+/// `count` channels of one position.
+template <class T, class Count>
+void largest(const Geometry& geometry, int64_t position, const T* from, T* to, Count count) {
+  std::array<T, kChannels> held;
+  held.fill(std::numeric_limits<T>::lowest());
+  geometry.for_each_tap(position, [&](int64_t offset) {
+    const T* x = from + offset;
+    for (int64_t c = 0; c < count; ++c) {
+      T& most = held[static_cast<size_t>(c)];
+      most = x[c] > most ? x[c] : most;
+    }
+  });
+  std::copy_n(held.begin(), count, to);
+}
+
+template <class T, class Count>
+void mean(const PoolLoops& loops, const Geometry& geometry, int64_t position, const T* from, T* to,
+          Count count) {
+  using Sum = std::conditional_t<std::is_same_v<T, float>, float, int32_t>;
+  std::array<Sum, kChannels> sums{};
+  int64_t taps = 0;
+  geometry.for_each_tap(position, [&](int64_t offset) {
+    const T* x = from + offset;
+    for (int64_t c = 0; c < count; ++c) sums[static_cast<size_t>(c)] += static_cast<Sum>(x[c]);
+    ++taps;
+  });
+  if (loops.counts_padding) taps = geometry.kernel[0] * geometry.kernel[1] * geometry.kernel[2];
+  const auto divisor = static_cast<float>(std::max<int64_t>(taps, 1));
+  for (int64_t c = 0; c < count; ++c)
+    to[c] = stored<T>(loops, static_cast<float>(sums[static_cast<size_t>(c)]) / divisor);
+}
+
+template <class T>
+void pool_here(const PoolLoops& loops, const T* from, T* to, int64_t begin, int64_t end) {
+  const Geometry geometry(loops);
+  const int64_t channels = geometry.channels;
+  for (int64_t position = begin; position < end; ++position) {
+    T* const target = to + position * channels;
+    for (int64_t c = 0; c < channels; c += kChannels) {
+      const auto run = [&](auto count) {
+        if (loops.is_max) {
+          largest(geometry, position, from + c, target + c, count);
+        } else {
+          mean(loops, geometry, position, from + c, target + c, count);
+        }
+      };
+      if (channels - c >= kChannels) {
+        run(std::integral_constant<int64_t, kChannels>());  // loops of a constant length
+      } else {
+        run(channels - c);
+      }
+    }
+  }
+}
+
+void pool_f32(const PoolLoops& loops, const float* from, float* to, int64_t begin, int64_t end) {
+  pool_here(loops, from, to, begin, end);
+}
+void pool_u8(const PoolLoops& loops, const uint8_t* from, uint8_t* to, int64_t begin, int64_t end) {
+  pool_here(loops, from, to, begin, end);
+}
+void pool_s8(const PoolLoops& loops, const int8_t* from, int8_t* to, int64_t begin, int64_t end) {
+  pool_here(loops, from, to, begin, end);
+}
+
+}  // namespace gantry::x86::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gantry::x86 {
+
+HWY_EXPORT(pool_f32);
+HWY_EXPORT(pool_u8);
+HWY_EXPORT(pool_s8);
+
+int64_t PoolLoops::positions() const {
+  int64_t count = output[0];
+  for (size_t axis = 2; axis < output.size(); ++axis) count *= output[axis];
+  return count;
+}
+
+void pool(const PoolLoops& loops, const float* from, float* to, int64_t begin, int64_t end) {
+  keep_to_allowed_instructions();
+  HWY_DYNAMIC_DISPATCH(pool_f32)(loops, from, to, begin, end);
+}
+void pool(const PoolLoops& loops, const uint8_t* from, uint8_t* to, int64_t begin, int64_t end) {
+  keep_to_allowed_instructions();
+  HWY_DYNAMIC_DISPATCH(pool_u8)(loops, from, to, begin, end);
+}
+void pool(const PoolLoops& loops, const int8_t* from, int8_t* to, int64_t begin, int64_t end) {
+  keep_to_allowed_instructions();
+  HWY_DYNAMIC_DISPATCH(pool_s8)(loops, from, to, begin, end);
+}
+
+}  // namespace gantry::x86
+#endif

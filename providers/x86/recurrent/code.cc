@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recurrent/code.h"
+
+#include <algorithm>
+
+#include "simd/instructions.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "recurrent/code.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "simd/functions-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gantry::x86::HWY_NAMESPACE {
+
+static_assert(kUnitBlock % kLanes == 0);
+
+/// Sequences of a tile: sums of all gates, and what they are made from, stand in registers.
+constexpr int most_rows(CellKind kind) {
+  if (!kHasManyRegisters) return 3;
+  return kind == CellKind::kLstm ? 6 : 8;
+}
+
+/// The numbers of kLanes units, of which the last block may not have all.
+struct Units {
+  int64_t first;
+  int64_t count;
+  hn::Mask<F32> lanes;
+
+  [[nodiscard]] HWY_INLINE V32 load(const float* from) const {
+    return count == kLanes ? hn::LoadU(F32(), from + first)
+                           : load_lanes(lanes, F32(), from + first);
+  }
+  HWY_INLINE void store(V32 x, float* to) const {
+    if (count == kLanes) {
+      hn::StoreU(x, F32(), to + first);
+    } else {
+      store_lanes(x, lanes, F32(), to + first);
+    }
+  }
+};
+
+/// sums[r][g] = weights of gate g * the last results of sequence r, or what is left of them. With
+/// few sums each is made of several that do not wait for each other.
+template <int kGates, int kRows>
+HWY_INLINE void multiply(const RecurrentStep& s, const float* before, const float* weights,
+                         V32* sums) {
+  const F32 d;
+  constexpr int kSums = kRows * kGates;
+  constexpr int kParts = kSums >= 8 ? 1 : kSums >= 4 ? 2 : kSums >= 2 ? 3 : 6;
+  constexpr int64_t kStep = kGates * kUnitBlock;
+  V32 parts[kSums * kParts];
+  for (V32& part : parts) part = hn::Zero(d);
+  const auto add = [&](int64_t k, V32* to) HWY_ATTR {
+    V32 x[kRows];
+    for (int r = 0; r < kRows; ++r) x[r] = hn::Set(d, before[r * s.state_stride + k]);
+    for (int g = 0; g < kGates; ++g) {
+      const V32 w = hn::LoadU(d, weights + k * kStep + g * kUnitBlock);
+      for (int r = 0; r < kRows; ++r) to[r * kGates + g] = hn::MulAdd(x[r], w, to[r * kGates + g]);
+    }
+  };
+  int64_t k = 0;
+  for (; k + kParts <= s.hidden; k += kParts) {
+    for (int part = 0; part < kParts; ++part) add(k + part, parts + part * kSums);
+  }
+  for (; k < s.hidden; ++k) add(k, parts);
+  for (int i = 0; i < kSums; ++i) {
+    sums[i] = parts[i];
+    for (int part = 1; part < kParts; ++part) sums[i] = hn::Add(sums[i], parts[part * kSums + i]);
+  }
+}
+
+HWY_INLINE V32 lstm(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
+  const float* gates = s.projected + row * s.projected_stride;
+  float* cell = s.cell + row * s.state_stride;
+  const V32 input = sigmoid(hn::Add(sums[0], units.load(gates)));
+  const V32 output = sigmoid(hn::Add(sums[1], units.load(gates + s.hidden)));
+  const V32 forget = sigmoid(hn::Add(sums[2], units.load(gates + 2 * s.hidden)));
+  const V32 fresh = hyperbolic_tangent(hn::Add(sums[3], units.load(gates + 3 * s.hidden)));
+  const V32 state = hn::MulAdd(forget, units.load(cell), hn::Mul(input, fresh));
+  units.store(state, cell);
+  return hn::Mul(output, hyperbolic_tangent(state));
+}
+
+/// What the update gate makes of the fresh results and those before.
+HWY_INLINE V32 mixed(V32 update, V32 fresh, V32 before) {
+  return hn::MulAdd(update, hn::Sub(before, fresh),
+                    fresh);  // (1 - update) * fresh + update * before
+}
+
+HWY_INLINE V32 gru(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
+  const float* gates = s.projected + row * s.projected_stride;
+  const V32 update = sigmoid(hn::Add(sums[0], units.load(gates)));
+  const V32 reset = sigmoid(hn::Add(sums[1], units.load(gates + s.hidden)));
+  const V32 product = s.bias ? hn::Add(sums[2], units.load(s.bias)) : sums[2];
+  const V32 fresh =
+      hyperbolic_tangent(hn::MulAdd(reset, product, units.load(gates + 2 * s.hidden)));
+  return mixed(update, fresh, units.load(s.before + row * s.state_stride));
+}
+
+/// Returns the update gate.
+HWY_INLINE V32 gru_gates(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
+  const float* gates = s.projected + row * s.projected_stride;
+  const V32 reset = sigmoid(hn::Add(sums[1], units.load(gates + s.hidden)));
+  const V32 before = units.load(s.before + row * s.state_stride);
+  units.store(hn::Mul(reset, before), s.cell + row * s.state_stride);
+  return sigmoid(hn::Add(sums[0], units.load(gates)));
+}
+
+HWY_INLINE V32 gru_rest(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
+  const float* gates = s.projected + row * s.projected_stride;
+  const V32 fresh = hyperbolic_tangent(hn::Add(sums[0], units.load(gates + 2 * s.hidden)));
+  const int64_t place = row * s.state_stride;
+  return mixed(units.load(s.after + place), fresh, units.load(s.before + place));
+}
+
+HWY_INLINE V32 rnn(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
+  const float* gate = s.projected + row * s.projected_stride;
+  return hyperbolic_tangent(hn::Add(sums[0], units.load(gate)));
+}
+
+template <CellKind kKind>
+HWY_INLINE V32 finish(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
+  if constexpr (kKind == CellKind::kLstm) return lstm(s, units, row, sums);
+  if constexpr (kKind == CellKind::kGru) return gru(s, units, row, sums);
+  if constexpr (kKind == CellKind::kGruGates) return gru_gates(s, units, row, sums);
+  if constexpr (kKind == CellKind::kGruRest) return gru_rest(s, units, row, sums);
+  return rnn(s, units, row, sums);
+}
+
+template <CellKind kKind, int kRows>
+void run_rows(const RecurrentStep& s, const Units& units, int64_t row, const float* weights) {
+  constexpr int kGates = static_cast<int>(gates_of(kKind));
+  V32 sums[kRows * kGates];
+  const float* factors = kKind == CellKind::kGruRest ? s.cell : s.before;
+  multiply<kGates, kRows>(s, factors + row * s.state_stride, weights, sums);
+  for (int r = 0; r < kRows; ++r) {
+    const V32 x = finish<kKind>(s, units, row + r, sums + r * kGates);
+    units.store(x, s.after + (row + r) * s.state_stride);
+    if (kKind != CellKind::kGruGates && s.result)
+      units.store(x, s.result + (row + r) * s.result_stride);
+  }
+}
+
+/// `rows` sequences, up to kRows.
+template <CellKind kKind, int kRows>
+void run_tile(const RecurrentStep& s, const Units& units, int64_t row, int64_t rows,
+              const float* weights) {
+  if (rows == kRows) return run_rows<kKind, kRows>(s, units, row, weights);
+  if constexpr (kRows > 1) run_tile<kKind, kRows - 1>(s, units, row, rows, weights);
+}
+
+template <CellKind kKind>
+void run_units(const RecurrentStep& s, int64_t begin, int64_t end) {
+  const F32 d;
+  // Tiles of about equal heights, as each reads all weights.
+  constexpr int kMostRows = most_rows(kKind);
+  const int64_t tiles = (s.rows + kMostRows - 1) / kMostRows;
+  for (int64_t block = begin; block < end; ++block) {
+    const float* weights = s.weights + block * s.hidden * gates_of(kKind) * kUnitBlock;
+    for (int64_t lane = 0; lane < kUnitBlock; lane += kLanes) {
+      const int64_t first = block * kUnitBlock + lane;
+      const int64_t count = std::min(kLanes, s.hidden - first);
+      if (count <= 0) break;
+      const Units units{first, count, hn::FirstN(d, static_cast<size_t>(count))};
+      for (int64_t tile = 0; tile < tiles; ++tile) {
+        const int64_t row = tile * s.rows / tiles;
+        run_tile<kKind, kMostRows>(s, units, row, (tile + 1) * s.rows / tiles - row,
+                                   weights + lane);
+      }
+    }
+  }
+}
+
+void run_step_here(const RecurrentStep& s, int64_t begin, int64_t end) {
+  switch (s.kind) {
+    case CellKind::kLstm:
+      return run_units<CellKind::kLstm>(s, begin, end);
+    case CellKind::kGru:
+      return run_units<CellKind::kGru>(s, begin, end);
+    case CellKind::kGruGates:
+      return run_units<CellKind::kGruGates>(s, begin, end);
+    case CellKind::kGruRest:
+      return run_units<CellKind::kGruRest>(s, begin, end);
+    case CellKind::kRnn:
+      return run_units<CellKind::kRnn>(s, begin, end);
+  }
+}
+
+}  // namespace gantry::x86::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gantry::x86 {
+
+HWY_EXPORT(run_step_here);
+
+void run_step(const RecurrentStep& step, int64_t begin, int64_t end) {
+  keep_to_allowed_instructions();
+  HWY_DYNAMIC_DISPATCH(run_step_here)(step, begin, end);
+}
+
+}  // namespace gantry::x86
+#endif

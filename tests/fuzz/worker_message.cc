@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages between gantry and its worker processes, in both directions. The first byte says which;
+// the rest is the message.
+#include <array>
+#include <memory>
+
+#include "fuzz_target.h"
+#include "graph/graph.h"
+#include "plugin/isolation/graph_message.h"
+#include "plugin/isolation/value_message.h"
+#include "plugin/isolation/worker_messages.h"
+
+namespace gantry {
+namespace {
+
+constexpr uint64_t kMostBytes = 1 << 16;
+
+/// Memory for constants and values that lie elsewhere: any place of up to 64 KiB is there.
+std::shared_ptr<const void> find_data(const DataPlace& place, uint64_t size_bytes) {
+  static const auto memory = std::make_shared<std::array<std::byte, kMostBytes>>();
+  if (size_bytes > kMostBytes || place.offset > kMostBytes - size_bytes)
+    throw Error(Code::kInternal, "there is no such memory");
+  return {memory, memory->data() + place.offset};
+}
+
+void read(uint8_t kind, MessageReader& from) {
+  switch (kind) {
+    case 0:
+      (void)WorkerOpen::read(from);
+      break;
+    case 1:
+      (void)WorkerOpened::read(from);
+      break;
+    case 2:
+      (void)WorkerAsk::read(from);
+      break;
+    case 3:
+      (void)WorkerClaims::read(from);
+      break;
+    case 4:
+      (void)WorkerCompile::read(from);
+      break;
+    case 5:
+      (void)WorkerKernel::read(from);
+      break;
+    case 6:
+      (void)read_graph(from, find_data);
+      break;
+    default:
+      (void)read_value(from, find_data);
+      break;
+  }
+}
+
+}  // namespace
+}  // namespace gantry
+
+extern "C" int llvm_fuzzer_test_one_input(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  gantry::fuzz::run_or_refuse([&] {
+    gantry::MessageReader from(gantry::fuzz::bytes_of(data + 1, size - 1));
+    gantry::read(data[0] % 8, from);
+  });
+  return 0;
+}

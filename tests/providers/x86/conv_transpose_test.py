@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ConvTranspose with constant weights, by the library, with what it takes along."""
+
+import os
+import pathlib
+
+import numpy as np
+import pytest
+
+import gantry
+from small_graph import small_graph
+
+pytestmark = pytest.mark.skipif("avx2" not in pathlib.Path("/proc/cpuinfo").read_text() or os.environ.get("ONEDNN_MAX_CPU_ISA") == "SSE41",
+                                reason="the library has no code for it without AVX2")
+
+
+def random(*shape, seed=0):
+    return np.random.default_rng(seed + sum(shape)).standard_normal(shape, np.float32)
+
+
+CASES = {  # batch, channels, results, window, extents, attributes
+    "upsampling": (1, 32, 24, (2, 2), (9, 11), "strides=[2, 2]"),
+    "overlapping": (2, 16, 40, (4, 4), (7, 6), "strides=[2, 2], pads=[1, 1, 1, 1]"),
+    "stride_one": (1, 20, 17, (3, 3), (8, 9), "pads=[1, 1, 1, 1]"),
+    "padding_of_the_output": (1, 16, 16, (3, 3), (5, 6), "strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 1]"),
+    "one_side": (1, 16, 16, (3, 4), (6, 5), "strides=[2, 3], pads=[0, 1, 2, 0]"),
+    "dilations": (1, 16, 18, (3, 2), (6, 5), "dilations=[2, 3], pads=[1, 0, 1, 2]"),
+    "gaps": (1, 16, 16, (1, 2), (4, 5), "strides=[3, 4]"),
+    "one_axis": (2, 24, 16, (5,), (30,), "strides=[2], pads=[2, 2]"),
+    "three_axes": (1, 16, 16, (2, 2, 3), (3, 4, 5), "strides=[2, 2, 1]"),
+    "one_place": (1, 32, 16, (2, 2), (1, 1), "strides=[2, 2]"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("behind", ["y = Relu(a)", "s = Add(a, r)\n y = Clip(s, low, high)"])
+def test_deconvolution(agrees, case, behind):
+    batch, channels, results, window, extents, attributes = CASES[case]
+    constants = {"w": random(channels, results, *window, seed=1), "b": random(results, seed=2)}
+    constants |= {"low": np.float32(-1), "high": np.float32(2)} if "Clip" in behind else {}
+    inputs = {"x": random(batch, channels, *extents)}
+    text = f"a = ConvTranspose<{attributes}>(x, w, b)"
+    if "Add" in behind:
+        model, _ = small_graph(text.replace("a =", "y ="), inputs, {"w": constants["w"], "b": constants["b"]})
+        inputs["r"] = random(*[d.dim_value for d in model.graph.output[0].type.tensor_type.shape.dim], seed=4)
+    kernels = agrees(*small_graph(f"{text}\n {behind}", inputs, constants))
+    assert set(kernels) == {"x86.conv_transpose" + ("+Add+Clip" if "Add" in behind else "+Relu")}
+
+
+def test_between_convolutions(agrees):
+    text = """a = Conv<pads=[1, 1, 1, 1]>(x, v)
+              b = ConvTranspose<strides=[2, 2]>(a, w)
+              n = BatchNormalization(b, scale, shift, mean, variance)
+              r = Relu(n)
+              y = Conv(r, u)"""
+    constants = {"v": random(32, 16, 3, 3), "w": random(32, 24, 2, 2), "u": random(16, 24, 1, 1), "scale": random(24, seed=1), "shift": random(24, seed=2),
+                 "mean": random(24, seed=3), "variance": np.abs(random(24, seed=4)) + 1}
+    kernels = agrees(*small_graph(text, {"x": random(2, 16, 8, 9)}, constants))
+    assert kernels == ["x86.conv", *["x86.conv_transpose+BatchNormalization+Relu"] * 3, "x86.conv"]
+
+
+def test_extents_that_are_not_known_before(agrees):
+    model, feeds = small_graph("y = ConvTranspose<strides=[2, 2]>(x, w)", {"x": (random(2, 16, 5, 7), ["n", 16, "h", "w"])}, {"w": random(16, 20, 3, 3)})
+    assert agrees(model, feeds) == ["x86.conv_transpose"]
+    session = gantry.Session(model, device="CPU")
+    assert session.run({"x": np.zeros((0, 16, 3, 3), np.float32)})["y"].shape == (0, 20, 7, 7)
+    assert session.run({"x": random(1, 16, 2, 2)})["y"].shape == (1, 20, 5, 5)
+
+
+@pytest.mark.parametrize("channels, results, attributes, reason", [
+    (16, 8, "", "few channels"), (32, 32, "group=2", "one group"), (16, 16, 'auto_pad="SAME_UPPER", strides=[2, 2]', "output's shape"),
+    (16, 16, "strides=[2, 2], output_padding=[1, 0]", "more is added"), (16, 16, "strides=[2, 2], output_shape=[12, 12]", "output's shape"),
+])
+def test_what_is_left_to_others(channels, results, attributes, reason):
+    groups = 2 if "group" in attributes else 1
+    model, _ = small_graph(f"y = ConvTranspose{f'<{attributes}>' if attributes else ''}(x, w)", {"x": random(1, channels, 5, 5)},
+                           {"w": random(channels, results // groups, 3, 3)})
+    (node,) = gantry.Session(model, device="CPU").placement.nodes
+    assert node.provider == "cpu" and reason in node.reason

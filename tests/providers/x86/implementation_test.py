@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which implementation of an operator was chosen, and why those before it were not: told by sessions, by the command and in the log."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import pytest
+from small_graph import small_graph
+
+import gantry
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+def random(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def pointwise():
+    """A convolution that oneDNN computes, whatever the CPU: its tensors' extents are open."""
+    return small_graph("a = Conv(x, w)\n y = Relu(a)", {"x": (random(1, 48, 9, 9), ["n", 48, "h", "w"])}, {"w": random(64, 48, 1, 1, seed=1)})[0]
+
+
+def few_channels():
+    return small_graph("y = Conv<pads=[1,1,1,1]>(x, w)", {"x": random(1, 3, 24, 24)}, {"w": random(16, 3, 3, 3, seed=1)})[0]
+
+
+def implementations(model):
+    return {node.op_type: node.implementation for node in gantry.Session(model, device="CPU").placement.nodes}
+
+
+def test_the_chosen_one_comes_first_and_then_why_the_preferred_ones_refused():
+    told = implementations(few_channels())["Conv"]
+    assert told == "nchw"
+    told = implementations(pointwise())
+    assert told["Conv"] == told["Relu"], "one kernel"
+    chosen, *refusals = told["Conv"].split("; ")
+    assert chosen == "oneDNN"
+    assert [text.split(":")[0] for text in refusals] == ["not nchw", "not winograd", "not direct", "not 1x1"]
+    assert all(len(text.split(": ")[1]) > 5 for text in refusals), "each says why"
+
+
+def test_before_a_model_is_compiled_nothing_is_told():
+    assert {node.implementation for node in gantry.check(few_channels(), device="CPU").nodes} == {""}
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_explain_shows_it(form, tmp_path):
+    onnx.save(pointwise(), tmp_path / "model.onnx")
+    command = [ROOT / "build" / "release" / "bin" / "gantry", "explain", tmp_path / "model.onnx", *(["--json"] if form == "json" else [])]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
+    if form == "json":
+        assert json.loads(done.stdout)["nodes"][0]["implementation"].startswith("oneDNN; not nchw: ")
+    else:
+        assert "x86.conv by oneDNN" in done.stdout
+        assert "not winograd: " in done.stdout
+
+
+def test_the_log_says_it(tmp_path):
+    onnx.save(few_channels(), tmp_path / "model.onnx")
+    code = f"import gantry; gantry.Session({str(tmp_path / 'model.onnx')!r}, device='CPU')"
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, "GANTRY_LOG": "debug"}, capture_output=True, text=True, check=True)
+    assert any('Conv "' in line and "x86.conv by nchw" in line for line in done.stderr.splitlines()), done.stderr
+
+
+def test_int8_and_matmul_have_lists_of_their_own():
+    model, feeds = small_graph("y = MatMul(x, w)", {"x": random(4, 256)}, {"w": random(256, 512, seed=1)})
+    assert implementations(model)["MatMul"].split(";")[0] in ("packed", "oneDNN")
+    (y,) = gantry.Session(model, device="CPU").run(feeds).values()
+    np.testing.assert_allclose(y, feeds["x"] @ random(256, 512, seed=1), rtol=1e-4, atol=1e-4)
