@@ -94,28 +94,28 @@ using gantry::test::fails;
 #pragma GCC visibility push(default)
 extern "C" {
 
-void* libc_malloc(size_t size);
-void* libc_calloc(size_t count, size_t size);
-void* libc_realloc(void* block, size_t size);
-void* libc_memalign(size_t alignment, size_t size);
-void libc_free(void* block);
+void* __libc_malloc(size_t size);
+void* __libc_calloc(size_t count, size_t size);
+void* __libc_realloc(void* block, size_t size);
+void* __libc_memalign(size_t alignment, size_t size);
+void __libc_free(void* block);
 
 void* malloc(size_t size) noexcept {
-  return fails(Failing::kMemory, ENOMEM) ? nullptr : gantry::test::counted(libc_malloc(size));
+  return fails(Failing::kMemory, ENOMEM) ? nullptr : gantry::test::counted(__libc_malloc(size));
 }
 void* calloc(size_t count, size_t size) noexcept {
   return fails(Failing::kMemory, ENOMEM) ? nullptr
-                                         : gantry::test::counted(libc_calloc(count, size));
+                                         : gantry::test::counted(__libc_calloc(count, size));
 }
 void* realloc(void* block, size_t size) noexcept {
   if (fails(Failing::kMemory, ENOMEM)) return nullptr;
-  void* result = libc_realloc(block, size);
+  void* result = __libc_realloc(block, size);
   if (!block) gantry::test::counted(result);
   return result;
 }
 void* memalign(size_t alignment, size_t size) noexcept {
   return fails(Failing::kMemory, ENOMEM) ? nullptr
-                                         : gantry::test::counted(libc_memalign(alignment, size));
+                                         : gantry::test::counted(__libc_memalign(alignment, size));
 }
 void* aligned_alloc(size_t alignment, size_t size) noexcept { return memalign(alignment, size); }
 int posix_memalign(void** block, size_t alignment, size_t size) noexcept {
@@ -126,7 +126,7 @@ int posix_memalign(void** block, size_t alignment, size_t size) noexcept {
 }
 void free(void* block) noexcept {
   if (block) gantry::test::live_blocks.fetch_sub(1, std::memory_order_relaxed);
-  libc_free(block);
+  __libc_free(block);
 }
 
 void* mmap(void* address, size_t size, int protection, int flags, int file, off_t offset) noexcept {

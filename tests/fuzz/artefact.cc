@@ -50,7 +50,7 @@ void mend_sums(std::vector<std::byte>& file) {
 }  // namespace gantry
 
 // The first byte says whether the sums are mended.
-extern "C" int llvm_fuzzer_test_one_input(const uint8_t* data, size_t size) {
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   static gantry::fuzz::InputFile input("artefact");
   const auto bytes = gantry::fuzz::bytes_of(data + 1, size - 1);

@@ -4,7 +4,7 @@
 
 #include "fuzz_target.h"
 
-extern "C" int llvm_fuzzer_test_one_input(const uint8_t* data, size_t size) {
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text = gantry::fuzz::text_of(data, size);
   const size_t end = std::min(text.find('\0'), text.size());
   gantry::fuzz::run_or_refuse([&] {

@@ -4,7 +4,7 @@
 
 #include "fuzz_target.h"
 
-extern "C" int llvm_fuzzer_test_one_input(const uint8_t* data, size_t size) {
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   gantry::fuzz::run_or_refuse([&] {
     const auto device = gantry::Device::parse(gantry::fuzz::text_of(data, size));
     if (gantry::Device::parse(device.to_string()) != device) std::abort();

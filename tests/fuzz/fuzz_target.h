@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /// One input. Returns 0; what it finds ends the process.
-extern "C" int llvm_fuzzer_test_one_input(const uint8_t* data, size_t size);
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 namespace gantry::fuzz {
 

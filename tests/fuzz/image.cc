@@ -43,13 +43,13 @@ Session& decoder() {
 }  // namespace
 }  // namespace gantry
 
-extern "C" int llvm_fuzzer_initialize(int* /*argc*/, char*** /*argv*/) {
+extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
   setenv("GANTRY_PROVIDER_FILES", GANTRY_CPU_MANIFEST, 1);
   gantry::decoder();  // without a decoder every input would be refused
   return 0;
 }
 
-extern "C" int llvm_fuzzer_test_one_input(const uint8_t* data, size_t size) {
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   gantry::Session& session = gantry::decoder();
   gantry::fuzz::run_or_refuse([&] {
     const gantry::Tensor image({static_cast<int64_t>(size)}, std::span<const uint8_t>(data, size));

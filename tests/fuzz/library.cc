@@ -4,7 +4,7 @@
 #include "plugin/discovery/elf_metadata.h"
 #include "plugin/discovery/note.h"
 
-extern "C" int llvm_fuzzer_test_one_input(const uint8_t* data, size_t size) {
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static gantry::fuzz::InputFile input("library");
   const std::string& path = input.write(gantry::fuzz::bytes_of(data, size));
   gantry::fuzz::run_or_refuse([&] {

@@ -7,7 +7,7 @@
 #include "fuzz_target.h"
 #include "graph/graph.h"
 
-extern "C" int llvm_fuzzer_test_one_input(const uint8_t* data, size_t size) {
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   gantry::fuzz::run_or_refuse([&] {
     gantry::OnnxModel model({gantry::fuzz::bytes_of(data, size), {}});
     (void)model.to_graph();

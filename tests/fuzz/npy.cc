@@ -4,7 +4,7 @@
 
 #include "fuzz_target.h"
 
-extern "C" int llvm_fuzzer_test_one_input(const uint8_t* data, size_t size) {
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   gantry::fuzz::run_or_refuse([&] {
     const auto expected = static_cast<gantry::DType>(data[0]);

@@ -82,13 +82,13 @@ void load_and_run(std::span<const std::byte> bytes) {
 }  // namespace
 }  // namespace gantry
 
-extern "C" int llvm_fuzzer_initialize(int* /*argc*/, char*** /*argv*/) {
+extern "C" int LLVMFuzzerInitialize(int* /*argc*/, char*** /*argv*/) {
   setenv("GANTRY_PROVIDER_FILES", GANTRY_CPU_MANIFEST, 1);
   if (!gantry::runtime().supports_device("CPU")) std::abort();  // every input would be refused
   return 0;
 }
 
-extern "C" int llvm_fuzzer_test_one_input(const uint8_t* data, size_t size) {
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   gantry::fuzz::run_or_refuse([&] { gantry::load_and_run(gantry::fuzz::bytes_of(data, size)); });
   return 0;
 }

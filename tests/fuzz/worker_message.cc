@@ -55,7 +55,7 @@ void read(uint8_t kind, MessageReader& from) {
 }  // namespace
 }  // namespace gantry
 
-extern "C" int llvm_fuzzer_test_one_input(const uint8_t* data, size_t size) {
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   gantry::fuzz::run_or_refuse([&] {
     gantry::MessageReader from(gantry::fuzz::bytes_of(data + 1, size - 1));

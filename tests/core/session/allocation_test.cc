@@ -56,12 +56,10 @@ bool is_librarys(const void* caller) {
 
 // glibc's own, under the names by which it lets others replace malloc.
 extern "C" {
-// NOLINTBEGIN(readability-identifier-naming): glibc's names
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);
 void* __libc_realloc(void* block, size_t size);
 void* __libc_memalign(size_t alignment, size_t size);
-// NOLINTEND(readability-identifier-naming)
 
 __attribute__((visibility("default"))) void* malloc(size_t size) {
   note(__builtin_return_address(0));
