@@ -186,21 +186,27 @@ float mask_scores(const Head& h, int64_t query, float* scores) {
   return largest.of_lanes();
 }
 
-/// The largest of the scaled scores of a query.
-float largest_score(const Head& h, const float* scores) {
+/// Scales the scores of a query; returns the largest.
+float scale_scores(const Head& h, float* scores) {
   const F32 d;
   const V32 scale = hn::Set(d, h.scale);
   constexpr int kTogether = 4;  // so that none waits for the one before it
   Largest largest[kTogether];
   int64_t key = 0;
   for (; key + kTogether * kLanes <= h.keys; key += kTogether * kLanes) {
-    for (int i = 0; i < kTogether; ++i)
-      largest[i].add(hn::Mul(hn::LoadU(d, scores + key + i * kLanes), scale));
+    for (int i = 0; i < kTogether; ++i) {
+      float* at = scores + key + i * kLanes;
+      const V32 x = hn::Mul(hn::LoadU(d, at), scale);
+      largest[i].add(x);
+      hn::StoreU(x, d, at);
+    }
   }
   for (; key < h.keys; key += kLanes) {
     const auto exists = hn::FirstN(d, static_cast<size_t>(h.keys - key));
     const V32 lowest = hn::Set(d, -std::numeric_limits<float>::infinity());
-    largest[0].add(hn::IfThenElse(exists, hn::Mul(hn::LoadU(d, scores + key), scale), lowest));
+    const V32 x = hn::Mul(hn::LoadU(d, scores + key), scale);
+    largest[0].add(hn::IfThenElse(exists, x, lowest));
+    hn::StoreU(x, d, scores + key);
   }
   for (int i = 1; i < kTogether; ++i) largest[0].add(largest[i]);
   return largest[0].of_lanes();
@@ -210,18 +216,19 @@ float largest_score(const Head& h, const float* scores) {
 /// Weights of 0 that add up to 1 stand for a query from which all keys are hidden.
 float weigh(const Head& h, int64_t query, float* scores) {
   const F32 d;
-  const float largest = h.mask ? mask_scores(h, query, scores) : largest_score(h, scores);
+  const float largest = h.mask ? mask_scores(h, query, scores) : scale_scores(h, scores);
   const bool sees_nothing = largest == -std::numeric_limits<float>::infinity();
   if (sees_nothing && h.hides) {
     std::fill_n(scores, h.keys, 0.0F);
     return 1;
   }
   if (!std::isfinite(largest)) return std::numeric_limits<float>::quiet_NaN();
-  const float factor = kLog2OfE * (h.mask ? 1.0F : h.scale);
-  const V32 scale = hn::Set(d, factor);
-  const V32 top = hn::Set(d, kLog2OfE * largest);
+  const V32 factor = hn::Set(d, kLog2OfE);
+  const V32 top = hn::Set(d, largest);
   const auto weight_of = [&](int64_t key) HWY_ATTR {
-    const V32 x = hn::MulSub(hn::LoadU(d, scores + key), scale, top);
+    // The factor comes last: the largest score of a masked row may be the least float, and times
+    // the factor an infinity.
+    const V32 x = hn::Mul(hn::Sub(hn::LoadU(d, scores + key), top), factor);
     // What makes no normal number counts as nothing.
     return hn::IfThenElseZero(hn::Ge(x, hn::Set(d, kLeastPower)), power_of_two(x));
   };

@@ -46,13 +46,15 @@ HWY_INLINE V32 reciprocal(V32 x) {
   return hn::Mul(y, hn::NegMulAdd(x, y, hn::Set(d, 2.0F)));
 }
 
-/// Of what is a number; the bounds keep the result a normal one.
+/// Of what is a number. Results that are no normal number are 0, so that x * sigmoid(x) is -0 for
+/// the least x.
 HWY_INLINE V32 sigmoid_of_number(V32 x) {
   const F32 d;
   const V32 bound = hn::Set(d, -kLeastPower);
   const V32 power = hn::Mul(x, hn::Set(d, -kLog2OfE));
   const V32 bounded = hn::Max(hn::Neg(bound), hn::Min(bound, power));
-  return reciprocal(hn::Add(hn::Set(d, 1.0F), power_of_two(bounded)));
+  const V32 result = reciprocal(hn::Add(hn::Set(d, 1.0F), power_of_two(bounded)));
+  return hn::IfThenZeroElse(hn::Gt(power, bound), result);
 }
 HWY_INLINE V32 sigmoid(V32 x) { return keep_none(x, sigmoid_of_number(x)); }
 HWY_INLINE V32 hyperbolic_tangent(V32 x) { return keep_none(x, hn::Tanh(F32(), x)); }
