@@ -19,55 +19,77 @@ double cubic_weight(double distance, double a) {
 
 /// How much the filter is stretched: by 1 / this.
 double filter_scale(const ResizeRule& rule, const ResizeAxis& axis) {
-  return rule.antialias ? std::min(1.0, static_cast<double>(axis.scale)) : 1.0;
+  return rule.antialias ? std::min(1.0, axis.scale.value()) : 1.0;
 }
 
 }  // namespace
 
-float source_coordinate(const ResizeRule& rule, const ResizeAxis& axis, int64_t position) {
-  const auto x = static_cast<float>(position);
-  const auto last = static_cast<float>(axis.input - 1);
+ResizeScale scale_of(float scale, int64_t input, int64_t output) {
+  const ResizeScale of_extents = {static_cast<double>(output), static_cast<double>(input)};
+  if (input > 0 && output > 0 && static_cast<float>(of_extents.value()) == scale) return of_extents;
+  // Continued fractions: what is this near to a fraction has it among its convergents (Legendre).
+  constexpr double kMostProduct = 1 << 20;  // more is near to every float by chance
+  double rest = scale;
+  ResizeScale before = {1, 0};
+  ResizeScale last = {std::floor(rest), 1};
+  while (last.numerator * last.denominator <= kMostProduct) {
+    if (last.numerator > 0 && static_cast<float>(last.value()) == scale) return last;
+    rest = 1 / (rest - std::floor(rest));
+    if (!std::isfinite(rest)) break;
+    const double whole = std::floor(rest);
+    const ResizeScale next = {whole * last.numerator + before.numerator,
+                              whole * last.denominator + before.denominator};
+    before = last;
+    last = next;
+  }
+  return {scale, 1};
+}
+
+double source_coordinate(const ResizeRule& rule, const ResizeAxis& axis, int64_t position) {
+  const auto x = static_cast<double>(position);
+  const auto last = static_cast<double>(axis.input - 1);
+  const auto [up, down] = axis.scale;
   const bool is_single = axis.output == 1;
+  const auto half_pixel = [&] { return ((2 * x + 1) * down - up) / (2 * up); };
   switch (rule.transform) {
     case Transform::kHalfPixel:
-      return (x + 0.5F) / axis.scale - 0.5F;
+      return half_pixel();
     case Transform::kHalfPixelSymmetric: {
-      const float adjustment = static_cast<float>(axis.output) / axis.exact_output;
-      const float offset = static_cast<float>(axis.input) / 2.0F * (1.0F - adjustment);
-      return offset + (x + 0.5F) / axis.scale - 0.5F;
+      const double adjustment = static_cast<double>(axis.output) / axis.exact_output;
+      const double offset = static_cast<double>(axis.input) / 2 * (1 - adjustment);
+      return offset + half_pixel();
     }
     case Transform::kPytorchHalfPixel:
-      return is_single ? 0.0F : (x + 0.5F) / axis.scale - 0.5F;
+      return is_single ? 0.0 : half_pixel();
     case Transform::kHalfPixelUnshifted:
-      return (x + 0.5F) / axis.scale;
+      return (2 * x + 1) * down / (2 * up);
     case Transform::kAlignCorners:
-      return axis.exact_output == 1.0F ? 0.0F : x * last / (axis.exact_output - 1.0F);
+      return axis.exact_output == 1 ? 0.0 : x * last / (axis.exact_output - 1);
     case Transform::kAsymmetric:
-      return x / axis.scale;
+      return x * down / up;
     case Transform::kCrop: {
-      const float width = axis.roi_end - axis.roi_begin;
-      if (is_single) return 0.5F * (axis.roi_begin + axis.roi_end) * last;
-      return axis.roi_begin * last + x * width * last / static_cast<float>(axis.output - 1);
+      const double begin = axis.roi_begin;
+      const double end = axis.roi_end;
+      if (is_single) return 0.5 * (begin + end) * last;
+      return begin * last + x * (end - begin) * last / static_cast<double>(axis.output - 1);
     }
   }
   return x;
 }
 
-bool is_extrapolated(const ResizeRule& rule, const ResizeAxis& axis, float coordinate) {
+bool is_extrapolated(const ResizeRule& rule, const ResizeAxis& axis, double coordinate) {
   return rule.transform == Transform::kCrop &&
-         !(coordinate >= 0 && coordinate <= static_cast<float>(axis.input - 1));
+         !(coordinate >= 0 && coordinate <= static_cast<double>(axis.input - 1));
 }
 
-int64_t nearest_source(const ResizeRule& rule, const ResizeAxis& axis, float coordinate) {
-  // What is a half but for the rounding of the quotient counts as one.
-  const float slack = std::fabs(coordinate) * 0x1p-22F;
-  float rounded = 0;
+int64_t nearest_source(const ResizeRule& rule, const ResizeAxis& axis, double coordinate) {
+  double rounded = 0;
   switch (rule.nearest) {
     case NearestRule::kPreferFloor:
-      rounded = std::ceil(coordinate - 0.5F - slack);
+      rounded = std::ceil(coordinate - 0.5);
       break;
     case NearestRule::kPreferCeil:
-      rounded = std::floor(coordinate + 0.5F + slack);
+      rounded = std::floor(coordinate + 0.5);
       break;
     case NearestRule::kFloor:
       rounded = std::floor(coordinate);
@@ -76,11 +98,11 @@ int64_t nearest_source(const ResizeRule& rule, const ResizeAxis& axis, float coo
       rounded = std::ceil(coordinate);
       break;
     case NearestRule::kOpset10:
-      rounded = axis.scale < 1 ? std::ceil(coordinate) : std::floor(coordinate);
+      rounded = axis.scale.value() < 1 ? std::ceil(coordinate) : std::floor(coordinate);
       break;
   }
   if (!(rounded > 0)) return 0;
-  return rounded >= static_cast<float>(axis.input)
+  return rounded >= static_cast<double>(axis.input)
              ? axis.input - 1
              : std::min(static_cast<int64_t>(rounded), axis.input - 1);
 }
@@ -91,7 +113,7 @@ int64_t tap_count(const ResizeRule& rule, const ResizeAxis& axis) {
   return 2 - 2 * static_cast<int64_t>(std::max(first, -4e9));
 }
 
-void set_taps(const ResizeRule& rule, const ResizeAxis& axis, float coordinate, int64_t taps,
+void set_taps(const ResizeRule& rule, const ResizeAxis& axis, double coordinate, int64_t taps,
               int64_t* sources, double* weights) {
   // At a whole position the left neighbour is the base, so that the distance is in (0, 1].
   const double center = std::isfinite(coordinate) ? coordinate : 0;

@@ -39,34 +39,48 @@ struct ResizeRule {
   bool antialias = false;
 };
 
+/// A scale as the quotient that it stands for: of whole numbers where it is meant so, which makes
+/// coordinates exact.
+struct ResizeScale {
+  double numerator = 1;
+  double denominator = 1;
+
+  [[nodiscard]] double value() const { return numerator / denominator; }
+};
+
+/// The quotient that a scale in float was rounded from: output / input if that rounds to it, else a
+/// fraction of small numbers that does (0.33333334F is 1 / 3), else the float itself.
+ResizeScale scale_of(float scale, int64_t input, int64_t output);
+
 /// One axis of one run.
 struct ResizeAxis {
   int64_t input = 1;
   int64_t output = 1;
-  float scale = 1;
+  ResizeScale scale;
   /// Input extent times scale: the output extent before it was rounded.
-  float exact_output = 1;
+  double exact_output = 1;
   float roi_begin = 0;
   float roi_end = 1;
 
   /// Nothing happens along this axis.
   [[nodiscard]] bool is_identity(Transform transform) const {
     const bool is_whole = transform != Transform::kCrop || (roi_begin == 0.0F && roi_end == 1.0F);
-    return input == output && scale == 1.0F && is_whole;
+    return input == output && scale.value() == 1 && is_whole;
   }
 };
 
-/// Position in the input, in float as the scales are, so that exact quotients come out exact.
-float source_coordinate(const ResizeRule& rule, const ResizeAxis& axis, int64_t position);
+/// Position in the input: one rounded division of exact numbers where the scale is a fraction, so
+/// that whole positions and halves come out exact for every size.
+double source_coordinate(const ResizeRule& rule, const ResizeAxis& axis, int64_t position);
 /// The position is made of the extrapolation value instead of the input.
-bool is_extrapolated(const ResizeRule& rule, const ResizeAxis& axis, float coordinate);
+bool is_extrapolated(const ResizeRule& rule, const ResizeAxis& axis, double coordinate);
 /// Input position that kNearest takes.
-int64_t nearest_source(const ResizeRule& rule, const ResizeAxis& axis, float coordinate);
+int64_t nearest_source(const ResizeRule& rule, const ResizeAxis& axis, double coordinate);
 
 /// Input positions that each output position is made of, for kLinear and kCubic.
 int64_t tap_count(const ResizeRule& rule, const ResizeAxis& axis);
 /// Writes `taps` clamped input positions and weights, whose sum is 1.
-void set_taps(const ResizeRule& rule, const ResizeAxis& axis, float coordinate, int64_t taps,
+void set_taps(const ResizeRule& rule, const ResizeAxis& axis, double coordinate, int64_t taps,
               int64_t* sources, double* weights);
 
 }  // namespace gantry::cpu

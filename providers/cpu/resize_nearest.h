@@ -54,7 +54,8 @@ inline void set_nearest_table(const ResizeRule& rule, const ResizeAxis& axis, in
                               int64_t* table) {
   const bool is_identity = axis.is_identity(rule.transform);
   for (int64_t k = 0; k < axis.output; ++k) {
-    const float coordinate = is_identity ? static_cast<float>(k) : source_coordinate(rule, axis, k);
+    const double coordinate =
+        is_identity ? static_cast<double>(k) : source_coordinate(rule, axis, k);
     const int64_t source = is_identity ? k : nearest_source(rule, axis, coordinate);
     table[k] = !is_identity && is_extrapolated(rule, axis, coordinate) ? kOutside : source * stride;
   }

@@ -50,7 +50,7 @@ struct Taps {
     auto* outside = call.scratch<bool>(axis.output);
     auto* exact = call.scratch<double>(count);
     for (int64_t k = 0; k < axis.output; ++k) {
-      const float coordinate = source_coordinate(rule, axis, k);
+      const double coordinate = source_coordinate(rule, axis, k);
       set_taps(rule, axis, coordinate, count, all_sources + k * count, exact);
       std::copy_n(exact, count, all_weights + k * count);
       outside[k] = is_extrapolated(rule, axis, coordinate);

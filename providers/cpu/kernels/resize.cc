@@ -44,7 +44,7 @@ class ResizeKernel : public NodeKernel {
     plan.rank = input.rank;
     for (int i = 0; i < input.rank; ++i) {
       plan.axes[i].input = plan.axes[i].output = input[i];
-      plan.axes[i].exact_output = static_cast<float>(input[i]);
+      plan.axes[i].exact_output = static_cast<double>(input[i]);
     }
     return plan;
   }
@@ -52,10 +52,11 @@ class ResizeKernel : public NodeKernel {
   void set_scale(ResizeAxis& axis, float scale) const {
     if (!(scale > 0) || std::isinf(scale))
       fail("a scale is " + std::to_string(scale) + ", needs a positive number");
-    axis.scale = scale;
-    axis.exact_output = static_cast<float>(axis.input) * scale;
-    if (!(axis.exact_output < 9e18F)) fail("a scale of " + std::to_string(scale) + " is too large");
-    axis.output = static_cast<int64_t>(std::floor(axis.exact_output));
+    const float exact = static_cast<float>(axis.input) * scale;  // in float, as shape inference
+    if (!(exact < 9e18F)) fail("a scale of " + std::to_string(scale) + " is too large");
+    axis.output = static_cast<int64_t>(std::floor(exact));
+    axis.scale = scale_of(scale, axis.input, axis.output);
+    axis.exact_output = static_cast<double>(axis.input) * axis.scale.value();
   }
   [[nodiscard]] const float* scales_input(sdk::Call& call, int slot, int64_t count) const {
     if (call.shape(slot).element_count() != count || call.input(slot).dtype != GANTRY_FLOAT) {
@@ -204,27 +205,27 @@ class Resize final : public ResizeKernel {
       fail(std::to_string(sizes.rank()) + " sizes are given for " + std::to_string(axes.rank()) +
            " axes");
     }
-    double common = policy_ == Policy::kNotLarger ? std::numeric_limits<double>::infinity() : 0;
+    ResizeScale common = {
+        policy_ == Policy::kNotLarger ? std::numeric_limits<double>::infinity() : 0, 1};
     for (int i = 0; i < axes.rank(); ++i) {
       ResizeAxis& axis = plan.axes[axes[i]];
       if (sizes[i] < 0) fail("a size is " + std::to_string(sizes[i]));
       if (axis.input == 0 && sizes[i] > 0) fail("an input without elements cannot be enlarged");
       axis.output = sizes[i];
-      axis.exact_output = static_cast<float>(sizes[i]);
-      axis.scale =
-          axis.input == 0 ? 1 : static_cast<float>(sizes[i]) / static_cast<float>(axis.input);
-      const double scale =
-          axis.input == 0 ? 1 : static_cast<double>(sizes[i]) / static_cast<double>(axis.input);
-      common = policy_ == Policy::kNotLarger ? std::min(common, scale) : std::max(common, scale);
+      axis.exact_output = static_cast<double>(sizes[i]);
+      if (axis.input != 0)
+        axis.scale = {static_cast<double>(sizes[i]), static_cast<double>(axis.input)};
+      const bool is_smaller = axis.scale.value() < common.value();
+      if (is_smaller == (policy_ == Policy::kNotLarger)) common = axis.scale;
     }
     if (policy_ == Policy::kStretch) return;
     for (int i = 0; i < axes.rank(); ++i) {
       ResizeAxis& axis = plan.axes[axes[i]];
-      const double exact = common * static_cast<double>(axis.input);
+      const double exact = common.numerator * static_cast<double>(axis.input) / common.denominator;
       if (!(exact < 9e18)) fail("the sizes that keep the aspect ratio are too large");
       axis.output = static_cast<int64_t>(std::floor(exact + 0.5));
-      axis.exact_output = static_cast<float>(exact);
-      axis.scale = static_cast<float>(common);
+      axis.exact_output = exact;
+      axis.scale = common;
     }
   }
 
