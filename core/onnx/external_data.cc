@@ -23,15 +23,16 @@ struct DataEntry {
 
 class Mapper {
  public:
-  Mapper(const std::filesystem::path& folder, FileAccess access, std::vector<Payload>& payloads)
-      : folder_(folder), access_(access), payloads_(payloads) {}
+  Mapper(const ModelFolders& folders, FileAccess access, std::vector<Payload>& payloads)
+      : folders_(folders), access_(access), payloads_(payloads) {}
 
   void map(onnx::TensorProto& tensor) {
     const std::string subject = "external data of tensor \"" + tensor.name() + "\"";
     try {
       const DataEntry entry = read_entry(tensor);
       const uint64_t needed = payload_bytes_needed(tensor);
-      if (entry.length.value_or(needed) != needed) {
+      // Exporters write a length of 0 for "to the end".
+      if (const uint64_t length = entry.length.value_or(0); length != 0 && length != needed) {
         fail("length is " + std::to_string(*entry.length) + " bytes; the tensor needs " +
              std::to_string(needed));
       }
@@ -82,7 +83,7 @@ class Mapper {
   }
 
   std::shared_ptr<const MappedFile> open(const std::string& location) {
-    if (folder_.empty()) {
+    if (folders_.named.empty()) {
       fail("\"" + location + "\" cannot be found: the model was given as bytes without a folder");
     }
     const auto known = files_.find(location);
@@ -93,9 +94,9 @@ class Mapper {
       fail("the location must be relative to the model's folder; found \"" + location + "\"");
     }
     std::error_code error;
-    const std::filesystem::path base = std::filesystem::canonical(folder_, error);
+    const std::filesystem::path base = std::filesystem::canonical(folders_.named, error);
     if (error) {
-      throw Error(Code::kNotFound, "the model's folder \"" + folder_.string() +
+      throw Error(Code::kNotFound, "the model's folder \"" + folders_.named.string() +
                                        "\" cannot be read: " + error.message());
     }
     // Symbolic links are resolved before the test; what is opened is the resolved path.
@@ -108,14 +109,23 @@ class Mapper {
     return files_[location] = std::move(file);
   }
 
-  static void require_within(const std::filesystem::path& base, const std::filesystem::path& file,
-                             const std::string& location) {
-    const auto [rest, unused] = std::mismatch(base.begin(), base.end(), file.begin(), file.end());
-    if (rest != base.end())
-      fail("\"" + location + "\" is outside the model's folder, where it must be");
+  static bool is_within(const std::filesystem::path& folder, const std::filesystem::path& file) {
+    return std::mismatch(folder.begin(), folder.end(), file.begin(), file.end()).first ==
+           folder.end();
   }
 
-  const std::filesystem::path folder_;
+  void require_within(const std::filesystem::path& base, const std::filesystem::path& file,
+                      const std::string& location) const {
+    if (is_within(base, file)) return;
+    const bool is_linked = !folders_.resolved.empty() && folders_.resolved != base;
+    if (is_linked && is_within(folders_.resolved, file)) return;
+    fail("\"" + location + "\" is outside the model's folder, where it must be" +
+         (is_linked ? ", and outside \"" + folders_.resolved.string() +
+                          "\", where the file lies that the model's name links to"
+                    : ""));
+  }
+
+  const ModelFolders& folders_;
   const FileAccess access_;
   std::vector<Payload>& payloads_;
   std::map<std::string, std::shared_ptr<const MappedFile>> files_;
@@ -123,10 +133,11 @@ class Mapper {
 
 }  // namespace
 
-std::vector<std::shared_ptr<const MappedFile>> map_external_data(
-    onnx::ModelProto& model, const std::filesystem::path& folder, FileAccess access,
-    std::vector<Payload>& payloads) {
-  Mapper mapper(folder, access, payloads);
+std::vector<std::shared_ptr<const MappedFile>> map_external_data(onnx::ModelProto& model,
+                                                                 const ModelFolders& folders,
+                                                                 FileAccess access,
+                                                                 std::vector<Payload>& payloads) {
+  Mapper mapper(folders, access, payloads);
   onnx::for_each_tensor(model, [&](onnx::TensorProto& tensor) {
     if (tensor.data_location() == onnx::TensorProto::EXTERNAL) mapper.map(tensor);
   });

@@ -71,17 +71,18 @@ class OnnxModel::Impl {
     label = is_file ? source.path.string() : "model in memory";  // as Session says
     std::shared_ptr<const MappedFile> file;
     std::span<const std::byte> bytes = source.bytes;
-    std::filesystem::path folder = source.path;
+    ModelFolders folders = {source.path, {}};
     if (is_file) {
       if (source.path.empty())
         throw Error(Code::kInvalidModel, "the model is empty; a path or bytes were expected");
       file = MappedFile::open(source.path, access);
       files.push_back(file);
       bytes = file->bytes();
-      folder = source.path.has_parent_path() ? source.path.parent_path() : ".";
+      folders = {source.path.has_parent_path() ? source.path.parent_path() : ".",
+                 file->resolved_path().parent_path()};
     }
     try {
-      load(bytes, file, folder, access);
+      load(bytes, file, folders, access);
     } catch (const Error& error) {
       throw error.in(label);
     }
@@ -104,7 +105,7 @@ class OnnxModel::Impl {
   }
 
   void load(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
-            const std::filesystem::path& folder, FileAccess access) {
+            const ModelFolders& folders, FileAccess access) {
     try {
       StrippedModel stripped = strip_model(bytes, std::move(owner));
       payloads = std::move(stripped.payloads);
@@ -115,7 +116,7 @@ class OnnxModel::Impl {
       throw Error(Code::kInvalidModel, "not an ONNX model: it is " + found);
     }
     ir_version = proto.ir_version();
-    for (auto& file : map_external_data(proto, folder, access, payloads))
+    for (auto& file : map_external_data(proto, folders, access, payloads))
       files.push_back(std::move(file));
     poll_load("the model was checked");
     normalize_domains(proto);

@@ -80,6 +80,26 @@ TEST_F(ExternalData, MayStandInASubfolderOrBehindALinkInside) {
   EXPECT_NO_THROW(OnnxModel{ModelSource(save({{"location", "inner.bin"}}))});
 }
 
+// As the caches of model hubs lay it out: names are links into a folder of blobs.
+TEST_F(ExternalData, MayLieBesideTheFileThatTheModelsNameLinksTo) {
+  folder_.write("blobs/8a1", model_with({{"location", "data.bin"}}).SerializeAsString());
+  folder_.write("blobs/f00", std::string(16, '\5'));
+  folder_.write("snapshot/keep", "");
+  std::filesystem::create_symlink("../blobs/8a1", folder_.path("snapshot/model.onnx"));
+  std::filesystem::create_symlink("../blobs/f00", folder_.path("snapshot/data.bin"));
+  const OnnxModel model{ModelSource(std::filesystem::path(folder_.path("snapshot/model.onnx")))};
+  EXPECT_EQ(model.mapped_bytes(), 16u);
+  std::filesystem::remove(folder_.path("snapshot/data.bin"));
+  std::filesystem::create_symlink("../outside.bin", folder_.path("snapshot/data.bin"));
+  test::expect_error(Code::kInvalidModel, {"outside the model's folder", "blobs"}, [&] {
+    OnnxModel{ModelSource(std::filesystem::path(folder_.path("snapshot/model.onnx")))};
+  });
+}
+
+TEST_F(ExternalData, ALengthOfZeroIsTheTensorsOwn) {
+  EXPECT_NO_THROW(OnnxModel{ModelSource(save({{"location", "data.bin"}, {"length", "0"}}))});
+}
+
 TEST_F(ExternalData, MissingFile) {
   expect_refusal(Code::kNotFound, {{"location", "missing.bin"}}, {"missing.bin"});
 }
