@@ -60,7 +60,7 @@ void ArtefactFolder::require_trusted(bool is_elevated) const {
   std::error_code error;
   const fs::path real = fs::canonical(folder_, error);
   if (error) throw Error(Code::kUnavailable, folder_.string() + ": " + error.message());
-  check_trusted_folder(real.string(), is_elevated);
+  check_trusted_folder(real.string(), TrustedWriters::of_process(is_elevated));
 }
 
 void ArtefactFolder::make() const {

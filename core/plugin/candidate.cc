@@ -57,7 +57,7 @@ void check_note_and_manifest(const ProviderCandidate& candidate, const LibraryFi
 void check_file(ProviderCandidate& candidate, const CheckContext& context) {
   ProviderReport& row = candidate.row;
   row.stage = "file checks";
-  row.library = resolve_library(candidate.manifest, candidate.file.path, context.is_elevated);
+  row.library = resolve_library(candidate.manifest, candidate.file.path, context.writers);
   const LibraryFile library(row.library);
   candidate.library = library.identity();
   check_digest(candidate.manifest, candidate.file.path, library);
@@ -107,14 +107,14 @@ void check_library(ProviderCandidate& candidate, const CheckContext& context) {
 }
 
 std::vector<std::string> part_warnings(const ProviderCandidate& candidate, Machine& machine,
-                                       bool is_elevated) {
+                                       const TrustedWriters& writers) {
   std::vector<std::string> warnings;
   const Manifest& manifest = candidate.manifest;
   const size_t count = candidate.entry ? 0 : manifest.parts.size();  // code has no folder
   for (size_t i = 0; i < count; ++i) {
     std::string problem;
     try {
-      const std::string part = resolve_part(manifest, i, candidate.file.path, is_elevated);
+      const std::string part = resolve_part(manifest, i, candidate.file.path, writers);
       const std::vector<std::string> missing = missing_behind(part, machine);
       if (!missing.empty())
         problem = "it needs " + list_names(missing) + ", not found on this machine";

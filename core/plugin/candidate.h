@@ -42,7 +42,7 @@ struct ProviderCandidate {
 struct CheckContext {
   const SitePolicy& policy;
   Machine& machine;
-  bool is_elevated = false;
+  const TrustedWriters& writers;
 };
 
 /// Chooses the build that this machine can use and checks its file: place, owners, digest, policy,
@@ -53,6 +53,6 @@ void check_library(ProviderCandidate& candidate, const CheckContext& context);
 /// What stands against opening the parts of a candidate's manifest: a sentence for each part.
 /// Reads files and opens no library.
 std::vector<std::string> part_warnings(const ProviderCandidate& candidate, Machine& machine,
-                                       bool is_elevated);
+                                       const TrustedWriters& writers);
 
 }  // namespace gantry

@@ -43,6 +43,7 @@ ProviderRegistry::ProviderRegistry(ProviderSettings settings, SearchEnvironment 
     : settings_(std::move(settings)),
       environment_(std::move(environment)),
       policy_(SitePolicy::read(environment_.policy_file, environment_.is_elevated)),
+      writers_(TrustedWriters::of_process(environment_.is_elevated, settings_.trust)),
       log_(make_log(environment_)) {
   apply_policy_to_environment();
   Machine machine;
@@ -116,7 +117,7 @@ void ProviderRegistry::inspect(ProviderCandidate& candidate, Machine& machine) {
   policy_.check_place(candidate.file);
   check_names(candidate);
   policy_.check_manifest(candidate.manifest, candidate.is_bundled());
-  check_library(candidate, {policy_, machine, environment_.is_elevated});
+  check_library(candidate, {policy_, machine, writers_});
   check_rivals(candidate);
   if (wants_isolation(candidate)) row.isolation = "process";
 }

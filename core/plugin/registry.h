@@ -27,6 +27,7 @@ namespace gantry {
 struct ProviderSettings {
   std::vector<std::string> search;             ///< files or folders
   std::vector<std::string> disable;            ///< names, with * and ? as wild cards
+  std::vector<std::string> trust;              ///< TrustedWriters::of_process
   std::map<std::string, std::string> options;  ///< by name: a JSON object as text
   std::map<std::string, int64_t> priority;     ///< by name, over the manifest's
   std::string probe;  ///< "auto", "always" or "never", over the manifests'; empty: as they say
@@ -117,6 +118,7 @@ class ProviderRegistry {
   ProviderSettings settings_;
   SearchEnvironment environment_;
   SitePolicy policy_;
+  TrustedWriters writers_;
   std::unique_ptr<LoaderLog> log_;
   mutable Mutex mutex_;
   // In search order.

@@ -25,7 +25,7 @@ std::string ProviderRegistry::options_of(const Manifest& manifest) const {
 void ProviderRegistry::check_again(ProviderCandidate& candidate) {
   Machine machine;
   if (FileIdentity::of(candidate.row.library) != candidate.library)
-    check_library(candidate, {policy_, machine, environment_.is_elevated});
+    check_library(candidate, {policy_, machine, writers_});
   for (std::string& clash : library_clashes(candidate.row.library, candidate.needs)) {
     log_->write(LogLevel::kWarning, "requirements", candidate.row.name + ": " + clash);
     candidate.row.warnings.push_back(std::move(clash));
@@ -175,7 +175,7 @@ void ProviderRegistry::open_all_and_check_parts() {
   for (const auto& candidate : candidates_) {
     ProviderReport& row = candidate->row;
     if (row.state != "ready") continue;
-    for (std::string& warning : part_warnings(*candidate, machine, environment_.is_elevated)) {
+    for (std::string& warning : part_warnings(*candidate, machine, writers_)) {
       if (std::find(row.warnings.begin(), row.warnings.end(), warning) != row.warnings.end())
         continue;
       log_->write(LogLevel::kWarning, row.stage, row.name + ": " + warning);

@@ -84,6 +84,7 @@ std::string artefact_cache_of_environment() {
 void fill(const json& root, Config& config) {
   config.providers.search = texts(root, "/providers/search");
   config.providers.disable = texts(root, "/providers/disable");
+  config.providers.trust = texts(root, "/providers/trust");
   for (const auto& [name, value] : root["providers"]["options"].items())
     config.providers.options[name] = value.dump();
   const json& providers = root["providers"];

@@ -20,8 +20,9 @@ using nlohmann::ordered_json;
 // Settings that find the manifests that a document adds; parts that are wrong are passed over.
 ProviderSettings provider_settings(const json& root) {
   ProviderSettings settings;
-  for (auto [member, list] :
-       {std::pair{"search", &settings.search}, {"disable", &settings.disable}}) {
+  for (auto [member, list] : {std::pair{"search", &settings.search},
+                              {"disable", &settings.disable},
+                              {"trust", &settings.trust}}) {
     const json::json_pointer place(std::string("/providers/") + member);
     if (!root.contains(place) || !root[place].is_array()) continue;
     for (const json& item : root[place]) {

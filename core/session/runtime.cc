@@ -44,8 +44,9 @@ Config Runtime::Impl::session_config(const SessionOptions& options) {
   if (options.config_json.empty() && options.config_file.empty()) return config;
   const Config::Document document{"session", options.config_json, options.config_file};
   const Config own = Config::parse({document});
-  for (const char* pointer : {"/providers/search", "/providers/disable", "/providers/priority",
-                              "/providers/probe", "/providers/isolation", "/providers/worker"}) {
+  for (const char* pointer :
+       {"/providers/search", "/providers/disable", "/providers/trust", "/providers/priority",
+        "/providers/probe", "/providers/isolation", "/providers/worker"}) {
     if (!own.origins.contains(pointer)) continue;
     throw Error(
         Code::kInvalidArgument,

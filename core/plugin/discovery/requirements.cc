@@ -55,7 +55,7 @@ bool is_below(const fs::path& file, const fs::path& folder) {
 
 // The file that a member of the manifest names.
 std::string resolve_file(const std::string& pointer, const fs::path& relative,
-                         const std::string& manifest_file, bool is_elevated) {
+                         const std::string& manifest_file, const TrustedWriters& writers) {
   std::error_code error;
   // A link in a providers.d stands for the manifest it points to: the library lies beside that one.
   const fs::path real_manifest = fs::canonical(manifest_file, error);
@@ -77,11 +77,11 @@ std::string resolve_file(const std::string& pointer, const fs::path& relative,
         Code::kInvalidArgument,
         library.string() + ": expected a provider library, found something that is not a file");
   }
-  check_trusted(real_manifest.string(), is_elevated);
-  check_trusted(library.string(), is_elevated);
+  check_trusted(real_manifest.string(), writers);
+  check_trusted(library.string(), writers);
   const fs::path listed_in = fs::canonical(fs::path(manifest_file).parent_path(), error);
   if (!error && listed_in != folder)  // who may change the link decides what it means
-    check_trusted((listed_in / fs::path(manifest_file).filename()).string(), is_elevated);
+    check_trusted((listed_in / fs::path(manifest_file).filename()).string(), writers);
   return library.string();
 }
 
@@ -94,14 +94,14 @@ std::string with_hint(const Manifest& manifest, const std::string& name) {
 }  // namespace
 
 std::string resolve_library(const Manifest& manifest, const std::string& manifest_file,
-                            bool is_elevated) {
-  return resolve_file("/library", manifest.library, manifest_file, is_elevated);
+                            const TrustedWriters& writers) {
+  return resolve_file("/library", manifest.library, manifest_file, writers);
 }
 
 std::string resolve_part(const Manifest& manifest, size_t part, const std::string& manifest_file,
-                         bool is_elevated) {
+                         const TrustedWriters& writers) {
   return resolve_file("/parts/" + std::to_string(part), manifest.parts[part], manifest_file,
-                      is_elevated);
+                      writers);
 }
 
 void check_digest(const Manifest& manifest, const std::string& manifest_file,

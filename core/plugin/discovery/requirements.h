@@ -10,6 +10,7 @@
 #include "plugin/discovery/library_file.h"
 #include "plugin/discovery/machine.h"
 #include "plugin/discovery/manifest.h"
+#include "plugin/discovery/trusted_path.h"
 
 namespace gantry {
 
@@ -17,11 +18,11 @@ namespace gantry {
 /// manifest's folder. NOT_FOUND: no such file. UNAVAILABLE: somebody else could replace the
 /// manifest or the library (check_trusted).
 std::string resolve_library(const Manifest& manifest, const std::string& manifest_file,
-                            bool is_elevated = false);
+                            const TrustedWriters& writers);
 
 /// The same of a part (Manifest::parts) in the place of the library.
 std::string resolve_part(const Manifest& manifest, size_t part, const std::string& manifest_file,
-                         bool is_elevated = false);
+                         const TrustedWriters& writers);
 
 /// INVALID_ARGUMENT: the manifest has a digest and the file another one; both of them.
 void check_digest(const Manifest& manifest, const std::string& manifest_file,

@@ -63,7 +63,7 @@ SitePolicy SitePolicy::read(const std::string& file, bool is_elevated) {
   std::ifstream stream(file, std::ios::binary);
   if (error || !stream)
     throw Error(Code::kNotFound, file + ": the site policy is there and cannot be read");
-  check_trusted(real.string(), is_elevated);
+  check_trusted(real.string(), TrustedWriters::of_process(is_elevated));
   const std::string text((std::istreambuf_iterator<char>(stream)),
                          std::istreambuf_iterator<char>());
   const JsonDocument document = parse_json(text, file);

@@ -3,8 +3,13 @@
 
 #include <gantry/error.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <filesystem>
+#include <grp.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <system_error>
@@ -18,63 +23,133 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uid_t kNobody = static_cast<uid_t>(-1);
-
-uid_t owner_of(const char* path) {
-  struct stat facts = {};
-  return stat(path, &facts) == 0 ? facts.st_uid : kNobody;
-}
-
-bool is_trusted_owner(uid_t owner, bool is_elevated) {
-  if (owner == 0) return true;
-  if (is_elevated) return false;
-  // In a user namespace that does not map root, its files appear as another user's: whoever owns
-  // the root folder is root.
-  // Who may change gantry itself has no need of a provider.
-  static const uid_t core = owner_of(own_library().c_str());
-  static const uid_t root = owner_of("/");
-  return owner == geteuid() || owner == core || owner == root;
-}
-
 // Where each user has a group alone, of the user's own number, files are writable by that group as
-// a matter of course. An access list shows in the same bits and may name anybody.
-bool is_private_group(const fs::path& path, const struct stat& facts) {
-  return facts.st_uid != 0 && facts.st_gid == facts.st_uid &&
-         getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) <= 0;
+// a matter of course.
+bool is_private_group(const struct stat& facts) {
+  return facts.st_uid != 0 && facts.st_gid == facts.st_uid;
+}
+
+// An access list shows in the bits of the group and may name anybody.
+bool has_access_list(const fs::path& path) {
+  return getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0;
+}
+
+// In a sticky folder only the owner of an entry may rename or remove it.
+bool is_sticky(const struct stat& facts) { return (facts.st_mode & S_ISVTX) != 0; }
+
+// Adds who could replace the file: who may write it or a folder above it.
+void add_writers_of(const fs::path& file, TrustedWriters& writers) {
+  for (fs::path path = file;; path = path.parent_path()) {
+    struct stat facts = {};
+    if (stat(path.c_str(), &facts) != 0) return;
+    writers.users.insert(facts.st_uid);
+    const bool is_entry_safe = path != file && is_sticky(facts);
+    if ((facts.st_mode & S_IWGRP) != 0 && !is_entry_safe && !has_access_list(path))
+      writers.groups.insert(facts.st_gid);
+    if ((facts.st_mode & S_IWOTH) != 0 && !is_entry_safe) writers.is_everybody = true;
+    if (path == path.root_path()) return;
+  }
+}
+
+// The number of a user or group; -1: nobody has that name.
+template <class Entry, class Find>
+int64_t number_of(const std::string& name, const Find& find, uint32_t Entry::*number) {
+  uint32_t given = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), given);
+  if (error == std::errc() && end == name.data() + name.size()) return given;
+  Entry entry = {};
+  Entry* found = nullptr;
+  std::array<char, 16384> texts;
+  if (find(name.c_str(), &entry, texts.data(), texts.size(), &found) != 0 || !found) return -1;
+  return entry.*number;
+}
+
+void add_named(const std::string& name, TrustedWriters& writers) {
+  const size_t colon = name.find(':');
+  const std::string kind = name.substr(0, colon);
+  if (colon == std::string::npos || (kind != "user" && kind != "group")) {
+    throw Error(
+        Code::kInvalidArgument,
+        "/providers/trust: expected \"user:NAME\" or \"group:NAME\", found \"" + name + "\"");
+  }
+  const std::string who = name.substr(colon + 1);
+  const int64_t number = kind == "user" ? number_of<passwd>(who, getpwnam_r, &passwd::pw_uid)
+                                        : number_of<group>(who, getgrnam_r, &group::gr_gid);
+  if (number < 0) {
+    throw Error(Code::kInvalidArgument,
+                "/providers/trust: expected a " + kind + " of this machine, found \"" + who + "\"");
+  }
+  if (kind == "user") {
+    writers.users.insert(static_cast<uid_t>(number));
+  } else {
+    writers.groups.insert(static_cast<gid_t>(number));
+  }
 }
 
 [[noreturn]] void refuse_path(const std::string& message) {
   throw Error(Code::kUnavailable, message);
 }
 
-void check_one(const fs::path& path, bool may_be_shared, bool is_elevated) {
+void check_one(const fs::path& path, bool may_be_shared, const TrustedWriters& writers) {
   struct stat facts = {};
   if (lstat(path.c_str(), &facts) != 0)
     throw Error(Code::kNotFound, path.string() + ": " + std::generic_category().message(errno));
-  if (!is_trusted_owner(facts.st_uid, is_elevated)) {
-    refuse_path(path.string() + ": expected the owner root" +
-                (is_elevated || geteuid() == 0 ? "" : " or user " + std::to_string(geteuid())) +
-                ", found user " + std::to_string(facts.st_uid) +
-                ", who could replace what this process runs; chown " +
-                std::to_string(is_elevated ? 0 : geteuid()) + " " + path.string());
+  if (writers.is_everybody) return;
+  const auto trust = [&](const char* kind, uint32_t number) {
+    return writers.is_elevated ? std::string()
+                               : std::string(", or list \"") + kind + ":" + std::to_string(number) +
+                                     "\" in \"providers\": {\"trust\"}";
+  };
+  if (!writers.users.contains(facts.st_uid)) {
+    refuse_path(
+        path.string() + ": expected the owner root" +
+        (writers.is_elevated || geteuid() == 0 ? "" : " or user " + std::to_string(geteuid())) +
+        ", found user " + std::to_string(facts.st_uid) +
+        ", who could replace what this process runs; chown " +
+        std::to_string(writers.is_elevated ? 0 : geteuid()) + " " + path.string() +
+        trust("user", facts.st_uid));
   }
   if (S_ISLNK(facts.st_mode)) return;  // nobody writes a link: it is made anew, in its folder
   const bool by_all = (facts.st_mode & S_IWOTH) != 0;
-  const bool by_group =
-      (facts.st_mode & S_IWGRP) != 0 && (is_elevated || !is_private_group(path, facts));
+  const bool is_trusted_group = !writers.is_elevated && !has_access_list(path) &&
+                                (is_private_group(facts) || writers.groups.contains(facts.st_gid));
+  const bool by_group = (facts.st_mode & S_IWGRP) != 0 && !is_trusted_group;
   if (!by_all && !by_group) return;
-  if (may_be_shared && (facts.st_mode & S_ISVTX) != 0) return;
+  if (may_be_shared && is_sticky(facts)) return;
   refuse_path(path.string() + ": expected that only its owner may write it, found that " +
-              (by_all ? "everybody may; chmod o-w " : "its group may; chmod g-w ") + path.string());
+              (by_all ? "everybody may; chmod o-w " + path.string()
+                      : "group " + std::to_string(facts.st_gid) + " may; chmod g-w " +
+                            path.string() + trust("group", facts.st_gid)));
 }
 
 }  // namespace
 
-void check_trusted(const std::string& path, bool is_elevated) {
+TrustedWriters TrustedWriters::of_process(bool is_elevated, const std::vector<std::string>& named) {
+  TrustedWriters writers;
+  writers.is_elevated = is_elevated;
+  writers.users.insert(0);
+  if (is_elevated) return writers;
+  writers.users.insert(geteuid());
+  // In a user namespace that does not map root, its files appear as another user's: whoever owns
+  // the root folder is root.
+  struct stat facts = {};
+  if (stat("/", &facts) == 0) writers.users.insert(facts.st_uid);
+  writers.groups.insert(getegid());
+  std::vector<gid_t> groups(static_cast<size_t>(std::max(getgroups(0, nullptr), 0)));
+  const int count = getgroups(static_cast<int>(groups.size()), groups.data());
+  groups.resize(static_cast<size_t>(std::max(count, 0)));
+  writers.groups.insert(groups.begin(), groups.end());
+  // Who may change gantry itself has no need of a provider.
+  add_writers_of(own_library(), writers);
+  for (const std::string& name : named) add_named(name, writers);
+  return writers;
+}
+
+void check_trusted(const std::string& path, const TrustedWriters& writers) {
   const fs::path file = path;
   try {
-    check_one(file, false, is_elevated);
-    check_trusted_folder(file.parent_path().string(), is_elevated);
+    check_one(file, false, writers);
+    check_trusted_folder(file.parent_path().string(), writers);
   } catch (const Error& error) {
     // An attempt, perhaps: never only in a report.
     if (error.code() == Code::kUnavailable) log(LogLevel::kWarning, error.message());
@@ -82,13 +157,12 @@ void check_trusted(const std::string& path, bool is_elevated) {
   }
 }
 
-void check_trusted_folder(const std::string& path, bool is_elevated) {
-  // In a sticky folder only the owner of an entry may rename or remove it, and the entry on our way
-  // has a trusted one. Not so the folder of the files themselves: others may put some beside them
-  // there.
+void check_trusted_folder(const std::string& path, const TrustedWriters& writers) {
+  // In a sticky folder the entry on our way has a trusted owner. Not so the folder of the files
+  // themselves: others may put some beside them there.
   bool may_be_shared = false;
   for (fs::path folder = path;; folder = folder.parent_path()) {
-    check_one(folder, may_be_shared, is_elevated);
+    check_one(folder, may_be_shared, writers);
     may_be_shared = true;
     if (folder == folder.root_path()) break;
   }

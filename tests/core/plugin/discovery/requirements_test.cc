@@ -20,7 +20,7 @@ class RequirementsTest : public testing::Test {
     Manifest manifest;
     manifest.name = "x";
     manifest.library = library;
-    return resolve_library(manifest, manifest_file_);
+    return resolve_library(manifest, manifest_file_, TrustedWriters::of_process(false));
   }
 
   test::TempFolder folder_;
