@@ -7,6 +7,7 @@
 #include <gantry/sdk/graph.h>
 #include <gantry/sdk/kernel.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -194,10 +195,10 @@ class Window {
                       std::to_string(room + axis.span()));
     }
     axis.output = room / axis.stride + 1;
-    // A last, incomplete window counts if it starts within the input or the padding before it.
-    if (ceil_mode && room % axis.stride != 0 &&
-        axis.output * axis.stride < axis.input + axis.pad_begin)
-      ++axis.output;
+    if (!ceil_mode) return;
+    // A last, incomplete window counts too; none that starts in the padding behind the input.
+    const int64_t starts = (axis.input + axis.pad_begin - 1) / axis.stride + 1;
+    axis.output = std::min(axis.output + (room % axis.stride != 0 ? 1 : 0), starts);
   }
   static void check_length(const std::vector<int64_t>& values, size_t expected, const char* name,
                            const std::string& label) {

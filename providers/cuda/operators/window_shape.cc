@@ -61,9 +61,11 @@ void Window::slide(WindowParameters& p) const {
     }
     p.out[axis] =
         (rounds_up_ ? (room + p.stride[axis] - 1) / p.stride[axis] : room / p.stride[axis]) + 1;
-    // With ceil_mode, a window that begins behind the source and its leading padding is dropped.
-    if (rounds_up_ && (p.out[axis] - 1) * p.stride[axis] >= p.in[axis] + p.begin[axis])
-      --p.out[axis];
+    // With ceil_mode, windows that begin behind the source and its leading padding are dropped.
+    if (rounds_up_) {
+      const int64_t starts = (p.in[axis] + p.begin[axis] - 1) / p.stride[axis] + 1;
+      p.out[axis] = std::min<int64_t>(p.out[axis], starts);
+    }
   }
 }
 

@@ -60,9 +60,11 @@ Window::Placed Window::place(const Dims& input) const {
     }
     const int64_t room = input[i] + begin + end - extent;
     int64_t output = room < 0 ? 0 : room / strides[i] + 1;
-    // A window that rounding up adds must begin inside the input or the padding before it.
-    if (rounds_up && room >= 0 && room % strides[i] != 0 && output * strides[i] < input[i] + begin)
-      ++output;
+    if (rounds_up && room >= 0) {
+      // No window may begin in the padding behind the input.
+      const int64_t starts = (input[i] + begin - 1) / strides[i] + 1;
+      output = std::min(output + (room % strides[i] != 0 ? 1 : 0), starts);
+    }
     placed.output[i] = output;
     end = (output - 1) * strides[i] + extent - input[i] - begin;
   }
