@@ -45,6 +45,7 @@ HardSigmoidMatch hard_sigmoid_of(const Node& clip) {
   } else {
     return {};
   }
+  if (match.x->type.dtype == DType::kDouble) return {};  // whose sixth HardSigmoid cannot say
   match.clipped = clip.outputs[0];
   const Node* next = only_user(match.clipped);
   if (next && is_operator(*next, "Mul", 2) && other_operand(*next, match.clipped) == match.x) {

@@ -16,6 +16,14 @@ double rounded(double number, int bits) {
   return std::ldexp(std::nearbyint(std::ldexp(fraction, bits)), exponent - bits);
 }
 
+// True of a constant of a graph that has values of that type too.
+bool is_of_graph_with(const GraphValue* value, DType dtype) {
+  if (value->users.empty()) return false;
+  const auto& values = value->users[0]->graph->values();
+  return std::any_of(values.begin(), values.end(),
+                     [&](const auto& other) { return other->type.dtype == dtype; });
+}
+
 }  // namespace
 
 bool is_operator(const Node& node, std::string_view op_type, size_t inputs) {
@@ -67,12 +75,16 @@ std::optional<double> number_of(const GraphValue* value) {
 }
 
 bool is_number(const GraphValue* value, double number) {
-  constexpr double kRelative = 1e-6;  // some units in the last place of f32
+  // Two units in the last place: exporters compute constants in various ways.
+  constexpr double kFloat = 0x1p-22, kDouble = 0x1p-51;
   constexpr int kHalfBits = 11, kBrainBits = 8;
   const std::optional<double> found = number_of(value);
   if (!found) return false;
-  return std::abs(*found - number) <= kRelative * std::abs(number) ||
-         *found == rounded(number, kHalfBits) || *found == rounded(number, kBrainBits);
+  const bool is_double = value->constant->dtype == DType::kDouble;
+  if (std::abs(*found - number) <= (is_double ? kDouble : kFloat) * std::abs(number)) return true;
+  // A model in 16 bits has its constants rounded; in another such a number is meant as it stands.
+  return (*found == rounded(number, kHalfBits) && is_of_graph_with(value, DType::kFloat16)) ||
+         (*found == rounded(number, kBrainBits) && is_of_graph_with(value, DType::kBfloat16));
 }
 
 GraphValue* scaled_by(const Node* node, double number) {

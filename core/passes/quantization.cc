@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/quantization.h"
 
+#include <cmath>
 #include <cstring>
 
 namespace gantry {
@@ -34,7 +35,8 @@ std::optional<TensorQuantization> quantization_of(const Node& node) {
   const GraphValue* wide = dequantizes ? node.outputs[0] : node.inputs[0];
   const GraphValue* narrow = dequantizes ? node.inputs[0] : node.outputs[0];
   const auto scale = scalar<float>(node.inputs[1], DType::kFloat);
-  if (!scale || wide->type.dtype != DType::kFloat) return std::nullopt;
+  if (!scale || !(*scale > 0) || !std::isfinite(*scale) || wide->type.dtype != DType::kFloat)
+    return std::nullopt;
   TensorQuantization found{narrow->type.dtype, *scale, 0};
   if (found.dtype != DType::kUint8 && found.dtype != DType::kInt8) return std::nullopt;
   const GraphValue* zero = node.inputs.size() > 2 ? node.inputs[2] : nullptr;

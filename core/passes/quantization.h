@@ -24,7 +24,8 @@ bool is_dequantize(const Node& node);
 bool is_quantize(const Node& node);
 
 /// Of a node between f32 and 8 bits whose scale and zero point are constant and hold for the whole
-/// tensor; nothing for others.
+/// tensor; nothing for others. The scale is finite and above 0, so that quantized elements are in
+/// the order of the floats they stand for.
 std::optional<TensorQuantization> quantization_of(const Node& node);
 
 }  // namespace gantry

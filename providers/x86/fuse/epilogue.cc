@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "fuse/constants.h"
 
@@ -68,17 +70,13 @@ class Grower {
     const size_t count = numbers->size();
     std::vector<float> ones(count, 1);
     std::vector<float> zeros(count, 0);
-    if (op == "Add") {
-      apply(ones, *numbers);
-    } else if (op == "Sub") {
+    if (op == "Sub") {
       for (float& x : *numbers) x = -x;
-      apply(ones, *numbers);
-    } else {
-      if (op == "Div") {
-        for (float& x : *numbers) x = 1 / x;
-      }
-      apply(*numbers, zeros);
+    } else if (op == "Div") {
+      for (float& x : *numbers) x = 1 / x;
     }
+    const bool adds = op == "Add" || op == "Sub";
+    if (!apply(adds ? ones : *numbers, adds ? *numbers : zeros)) return false;
     take({next}, next);
     return true;
   }
@@ -86,22 +84,55 @@ class Grower {
   bool take_normalization(uint32_t next, const sdk::NodeView& node) {
     if (index_.raw(next).inputs[0] != epilogue_.output) return false;
     const std::optional<Scaling> scaling = normalization_of(node, traits_.channels);
-    if (!scaling) return false;
-    apply(scaling->scale, scaling->shift);
+    if (!scaling || !apply(scaling->scale, scaling->shift)) return false;
     take({next}, next);
     return true;
   }
 
-  void apply(const std::vector<float>& scale, const std::vector<float>& shift) {
-    if (epilogue_.scale.empty()) {
-      epilogue_.scale = scale;
-      epilogue_.shift = shift;
-      return;
+  // False: the numbers that would stand in for the nodes overflow or vanish, where the nodes' own
+  // results need not.
+  bool apply(const std::vector<float>& scale, const std::vector<float>& shift) {
+    const bool is_first = epilogue_.scale.empty();
+    std::vector<float> scales = is_first ? scale : epilogue_.scale;
+    std::vector<float> shifts = is_first ? shift : epilogue_.shift;
+    for (size_t i = 0; i < scale.size() && !is_first; ++i) {
+      scales[i] *= scale[i];
+      shifts[i] = shifts[i] * scale[i] + shift[i];
+      if (scales[i] == 0 && scale[i] != 0 && epilogue_.scale[i] != 0) return false;
     }
-    for (size_t i = 0; i < scale.size(); ++i) {
-      epilogue_.scale[i] *= scale[i];
-      epilogue_.shift[i] = epilogue_.shift[i] * scale[i] + shift[i];
+    const auto is_finite = [](float x) { return std::isfinite(x); };
+    if (!std::all_of(shifts.begin(), shifts.end(), is_finite) || !fit_weights(scales)) return false;
+    epilogue_.scale = std::move(scales);
+    epilogue_.shift = std::move(shifts);
+    return true;
+  }
+
+  // Whether weights times these scales neither overflow nor vanish.
+  bool fit_weights(const std::vector<float>& scales) {
+    constexpr float kSmall = 0x1p-30F, kLarge = 0x1p30F;  // any sensible weight bears these
+    constexpr float kLeast = 0x1p-100F, kMost = 0x1p100F;
+    float least = kMost;
+    float most = 0;
+    for (const float scale : scales) {
+      if (!std::isfinite(scale)) return false;
+      most = std::max(most, std::abs(scale));
+      if (scale != 0) least = std::min(least, std::abs(scale));
     }
+    if (least >= kSmall && most <= kLarge) return true;
+    const float weight = largest_weight();
+    return weight * most <= kMost && (weight * least >= kLeast || weight <= kLeast);
+  }
+
+  // Of constant weights in floats; 1 for others. Read once, and only where scales ask for it.
+  float largest_weight() {
+    if (largest_weight_ >= 0) return largest_weight_;
+    largest_weight_ = 1;
+    const sdk::NodeView root = index_.node(epilogue_.nodes[0]);
+    if (root.input_count() < 2 || !is_constant_f32(root.input(1))) return largest_weight_;
+    largest_weight_ = 0;
+    for (const float x : floats_of(root.input(1)))
+      largest_weight_ = std::max(largest_weight_, std::abs(x));
+    return largest_weight_;
   }
 
   // ---- Steps
@@ -193,7 +224,8 @@ class Grower {
     const std::string_view op = node.op_type();
     if (op == "Sigmoid") return Gate{{first}, {algorithm::eltwise_swish, 1, 0}};
     if (op == "HardSigmoid") {
-      const bool is_standard = std::abs(node.get_float("alpha", 0.2F) - 1.0F / 6.0F) < 1e-6F &&
+      constexpr float kUnits = 0x1p-24F;  // two in the last place of a sixth
+      const bool is_standard = std::abs(node.get_float("alpha", 0.2F) - 1.0F / 6.0F) <= kUnits &&
                                node.get_float("beta", 0.5F) == 0.5F;
       if (!is_standard) return std::nullopt;
       return Gate{{first}, {algorithm::eltwise_hardswish, 1.0F / 6.0F, 0.5F}};
@@ -225,6 +257,7 @@ class Grower {
   const RootTraits& traits_;
   const std::function<bool(uint32_t)>& may_take_;
   Epilogue epilogue_;
+  float largest_weight_ = -1;  // negative: not looked for yet
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "fuse/quantization.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "fuse/constants.h"
@@ -66,7 +67,7 @@ std::optional<Quantization> quantization_of(Type type, const sdk::ValueView& sca
                                             const sdk::ValueView& zero) {
   if (type != Type::u8 && type != Type::s8) return std::nullopt;
   const std::optional<float> number = scalar_of(scale);
-  if (!number || !(*number > 0)) return std::nullopt;
+  if (!number || !(*number > 0) || !std::isfinite(*number)) return std::nullopt;
   if (zero.present() && (!zero.is_constant() || element_count(zero) != 1)) return std::nullopt;
   const std::optional<int32_t> zero_point = zero_point_of(zero, type);
   if (!zero_point) return std::nullopt;
