@@ -80,7 +80,7 @@ struct Log {
   Log() : target(std::make_shared<spdlog::sinks::dist_sink_mt>()), logger("gantry", target) {
     target->add_sink(standard_error());
     const char* wanted = std::getenv("GANTRY_LOG");
-    const std::optional<LogLevel> level = find_level(wanted ? wanted : "warning");
+    const std::optional<LogLevel> level = find_level(wanted && *wanted ? wanted : "warning");
     logger.set_level(to_spdlog(level.value_or(LogLevel::kWarning)));
     if (!level) {
       logger.warn("GANTRY_LOG is \"{}\"; expected error, warning, info or debug", wanted);

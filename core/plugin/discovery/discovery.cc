@@ -15,16 +15,6 @@ namespace fs = std::filesystem;
 
 using Place = ManifestFile::Place;
 
-std::vector<std::string> split(std::string_view list) {
-  std::vector<std::string> parts;
-  while (!list.empty()) {
-    const size_t end = std::min(list.find(':'), list.size());
-    if (end > 0) parts.emplace_back(list.substr(0, end));
-    list.remove_prefix(std::min(end + 1, list.size()));
-  }
-  return parts;
-}
-
 std::string why_unreadable(const std::error_code& error) {
   return error ? error.message() : std::string("neither a file nor a folder");
 }
@@ -63,17 +53,35 @@ void add_named(const std::string& name, const std::string& origin, Place place,
 
 }  // namespace
 
+std::string_view trim_blanks(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+}
+
+std::vector<std::string> split_list(std::string_view list, char separator) {
+  std::vector<std::string> parts;
+  while (!list.empty()) {
+    const size_t end = std::min(list.find(separator), list.size());
+    const std::string_view part = trim_blanks(list.substr(0, end));
+    if (!part.empty()) parts.emplace_back(part);
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return parts;
+}
+
 std::vector<ManifestFile> find_manifests(const std::vector<std::string>& configured,
                                          const SearchEnvironment& environment) {
   std::vector<ManifestFile> files;
   for (const std::string& name : configured)
     add_named(name, "the configuration", Place::kConfiguration, files);
   if (environment.provider_files) {
-    for (const std::string& name : split(*environment.provider_files))
+    for (const std::string& name : split_list(*environment.provider_files, ':'))
       add_named(name, "GANTRY_PROVIDER_FILES", Place::kEnvironment, files);
     return files;
   }
-  for (const std::string& name : split(environment.add_provider_files.value_or("")))
+  for (const std::string& name : split_list(environment.add_provider_files.value_or(""), ':'))
     add_named(name, "GANTRY_ADD_PROVIDER_FILES", Place::kEnvironment, files);
   for (const std::string& folder : environment.user)
     add_files_of(folder, "user", false, Place::kUser, files);

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace gantry {
@@ -49,6 +50,11 @@ struct SearchEnvironment {
   /// Says of a variable that it is ignored, and why; what it set is for the caller to undo.
   void ignore(const std::string& name, const std::string& reason);
 };
+
+/// Without blanks before and behind it.
+std::string_view trim_blanks(std::string_view text);
+/// The parts of a list in a variable, without blanks around them; empty ones are left out.
+std::vector<std::string> split_list(std::string_view list, char separator);
 
 /// All manifest files in search order. Entries of `configured` and of the variables are files or
 /// folders; a folder stands for its *.json files by name.

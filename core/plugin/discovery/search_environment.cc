@@ -32,7 +32,8 @@ class Variables {
 
   std::optional<std::string> read(const char* name) {
     const char* value = std::getenv(name);
-    if (!value) {
+    // Empty means unset: a shell or a container's description has no better way to say so.
+    if (!value || trim_blanks(value).empty()) {
       rows_.push_back({name, "", "not set", ""});
       return std::nullopt;
     }
@@ -85,16 +86,6 @@ class Variables {
   std::vector<std::string>& slips_;
 };
 
-std::vector<std::string> split(std::string_view list, char separator) {
-  std::vector<std::string> parts;
-  while (!list.empty()) {
-    const size_t end = std::min(list.find(separator), list.size());
-    if (end > 0) parts.emplace_back(list.substr(0, end));
-    list.remove_prefix(std::min(end + 1, list.size()));
-  }
-  return parts;
-}
-
 // The XDG rules: an unset or empty variable means its default, a relative one is ignored.
 std::string xdg_folder(Variables& variables, const char* name, const std::string& home,
                        const std::string& below_home) {
@@ -142,7 +133,7 @@ void read_isolation(Variables& variables, SearchEnvironment& environment) {
     return;
   }
   std::map<std::string, bool> isolated;
-  for (const std::string& part : split(text, ',')) {
+  for (const std::string& part : split_list(text, ',')) {
     const size_t at = part.find('=');
     const std::string mode = at == std::string::npos ? "" : part.substr(at + 1);
     if (at == 0 || (mode != "process" && mode != "none")) {
@@ -157,8 +148,8 @@ void read_isolation(Variables& variables, SearchEnvironment& environment) {
 
 void read_switches(Variables& variables, SearchEnvironment& environment) {
   if (const auto names = variables.read("GANTRY_PROVIDERS_SELECT"))
-    environment.select = split(*names, ',');
-  environment.disable = split(variables.read("GANTRY_PROVIDERS_DISABLE").value_or(""), ',');
+    environment.select = split_list(*names, ',');
+  environment.disable = split_list(variables.read("GANTRY_PROVIDERS_DISABLE").value_or(""), ',');
   environment.is_strict = read_switch(variables, "GANTRY_STRICT");
   environment.loader_log = variables.read("GANTRY_LOADER_LOG").value_or("");
   environment.report_file = read_path(variables, "GANTRY_LOADER_REPORT");
@@ -187,7 +178,7 @@ SearchEnvironment SearchEnvironment::of_process() {
   add_folder(environment.site, GANTRY_SYSCONFDIR);
   const std::string shares = variables.read("XDG_DATA_DIRS").value_or("");
   for (const std::string& base :
-       split(shares.empty() ? "/usr/local/share:/usr/share" : shares, ':')) {
+       split_list(shares.empty() ? "/usr/local/share:/usr/share" : shares, ':')) {
     add_folder(environment.site, base);
   }
   environment.policy_file = std::string(GANTRY_SYSCONFDIR) + "/gantry/policy.json";

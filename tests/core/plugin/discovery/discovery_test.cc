@@ -101,5 +101,19 @@ TEST_F(EnvironmentTest, FollowsXdgAndTheLibrary) {
   EXPECT_THAT(environment.bundled[0], testing::EndsWith("/gantry/providers.d"));
 }
 
+TEST_F(EnvironmentTest, EmptyIsUnsetAndBlanksAreTrimmed) {
+  for (const char* name : {"GANTRY_PROVIDER_FILES", "GANTRY_ADD_PROVIDER_FILES",
+                           "GANTRY_PROVIDERS_SELECT", "GANTRY_ISOLATION"})
+    set(name, " ");
+  set("GANTRY_PROVIDERS_DISABLE", " sim ,, cuda\n");
+  SearchEnvironment environment = SearchEnvironment::of_process();
+  EXPECT_FALSE(environment.provider_files || environment.add_provider_files || environment.select);
+  EXPECT_THAT(environment.disable, testing::ElementsAre("sim", "cuda"));
+  EXPECT_THAT(environment.slips, testing::IsEmpty());
+  set("GANTRY_PROVIDERS_SELECT", "cpu, x86");
+  environment = SearchEnvironment::of_process();
+  EXPECT_THAT(*environment.select, testing::ElementsAre("cpu", "x86"));
+}
+
 }  // namespace
 }  // namespace gantry
