@@ -32,7 +32,8 @@ def clean(environment, home):
         cleaned["CCACHE_DIR"] = subprocess.run(["ccache", "--get-config", "cache_dir"], env=dict(environment), stdin=subprocess.DEVNULL,
                                                capture_output=True, text=True, check=True).stdout.strip()
     pathlib.Path(home).mkdir(parents=True, exist_ok=True)
-    return {**cleaned, "HOME": str(home), MARK: "clean"}
+    # One locale for all: without any, Python would set another for what it starts.
+    return {**cleaned, "HOME": str(home), "LANG": "C.UTF-8", MARK: "clean"}
 
 
 def enter():

@@ -43,7 +43,7 @@ def test_a_hostile_environment_decides_nothing(tmp_path):
     assert done.returncode == 0, done.stdout[-3000:]
 
 
-@pytest.mark.parametrize("name", [*HOSTILE, "XDG_CACHE_HOME", "OPENBLAS_NUM_THREADS", "LANG"])
+@pytest.mark.parametrize("name", [*HOSTILE, "XDG_CACHE_HOME", "OPENBLAS_NUM_THREADS"])
 def test_variables_of_the_user_are_left_out(name, tmp_path):
     cleaned = clean_environment.clean({"PATH": os.environ["PATH"], "HOME": "/home/somebody", name: "x"}, tmp_path / "home")
     assert name not in cleaned and cleaned["HOME"] == str(tmp_path / "home") and (tmp_path / "home").is_dir()
