@@ -16,6 +16,7 @@
 #include "plugin/discovery/machine.h"
 #include "plugin/discovery/manifest.h"
 #include "plugin/discovery/site_policy.h"
+#include "plugin/discovery/trusted_path.h"
 #include "plugin/provider.h"
 
 namespace gantry {

@@ -16,6 +16,7 @@
 #include "plugin/candidate.h"
 #include "plugin/discovery/discovery.h"
 #include "plugin/discovery/site_policy.h"
+#include "plugin/discovery/trusted_path.h"
 #include "plugin/isolation/isolation.h"
 #include "plugin/loader_log.h"
 #include "plugin/provider.h"

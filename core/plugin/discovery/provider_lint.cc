@@ -105,7 +105,8 @@ class Lint {
 
   void check_build(const Manifest& build) {
     std::string library;
-    if (!attempt(kLibraryRule, file_, [&] { library = resolve_library(build, file_); })) return;
+    if (!attempt(kLibraryRule, file_, [&] { library = resolve_library(build, file_, writers_); }))
+      return;
     if (std::find(report_.files.begin(), report_.files.end(), library) != report_.files.end())
       return;
     report_.files.push_back(library);
@@ -141,7 +142,8 @@ class Lint {
     for (const BundledLibrary& library : brought) check_brought(subject, library.path);
     for (size_t i = 0; i < build.parts.size(); ++i) {
       std::string part;
-      if (!attempt(kLibraryRule, file_, [&] { part = resolve_part(build, i, file_); })) continue;
+      if (!attempt(kLibraryRule, file_, [&] { part = resolve_part(build, i, file_, writers_); }))
+        continue;
       attempt(kLibraryRule, part, [&] {
         check_elf(LibraryFile(part));
         check_brought(subject, part);
@@ -168,6 +170,7 @@ class Lint {
   }
 
   std::string file_;
+  const TrustedWriters writers_ = TrustedWriters::of_process(false);
   std::vector<int> oldest_libc_;
   Waivers waivers_;
   LintReport report_;
