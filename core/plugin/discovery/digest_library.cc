@@ -40,5 +40,5 @@ void end(void* state) noexcept { EVP_MD_CTX_free(of(state)); }
 }  // namespace
 }  // namespace gantry
 
-const gantry::DigestLibrary kGantryDigest = {gantry::begin, gantry::add, gantry::finish,
+const gantry::DigestLibrary gantry_digest = {gantry::begin, gantry::add, gantry::finish,
                                              gantry::end};

@@ -29,5 +29,5 @@ const DigestLibrary& open_digest_library(const std::string& folder);
 
 extern "C" {
 /// The one symbol of the library; immutable.
-[[gnu::visibility("default")]] extern const gantry::DigestLibrary kGantryDigest;
+[[gnu::visibility("default")]] extern const gantry::DigestLibrary gantry_digest;
 }
