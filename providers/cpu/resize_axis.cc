@@ -68,10 +68,13 @@ double source_coordinate(const ResizeRule& rule, const ResizeAxis& axis, int64_t
     case Transform::kAsymmetric:
       return x * down / up;
     case Transform::kCrop: {
-      const double begin = axis.roi_begin;
-      const double end = axis.roi_end;
-      if (is_single) return 0.5 * (begin + end) * last;
-      return begin * last + x * (end - begin) * last / static_cast<double>(axis.output - 1);
+      // In float, as regions are: 0.1F stands for 0.1, and a position that is a half with it is
+      // one.
+      const float width = axis.roi_end - axis.roi_begin;
+      const auto end = static_cast<float>(axis.input - 1);
+      if (is_single) return 0.5F * (axis.roi_begin + axis.roi_end) * end;
+      return axis.roi_begin * end +
+             static_cast<float>(position) * width * end / static_cast<float>(axis.output - 1);
     }
   }
   return x;

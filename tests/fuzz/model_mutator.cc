@@ -21,7 +21,7 @@ size_t put(const WireMessage& message, uint8_t* data, size_t size, size_t max_si
 }  // namespace gantry::fuzz
 
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
-                                             unsigned int seed) {
+                                          unsigned int seed) {
   auto message = gantry::fuzz::read_message({data, size});
   if (!message || seed % 16 == 0) return LLVMFuzzerMutate(data, size, max_size);
   const unsigned edits = 1 + seed % 4;
@@ -31,8 +31,8 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
 }
 
 extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t* first, size_t first_size,
-                                                const uint8_t* second, size_t second_size,
-                                                uint8_t* out, size_t max_size, unsigned int seed) {
+                                            const uint8_t* second, size_t second_size, uint8_t* out,
+                                            size_t max_size, unsigned int seed) {
   auto message = gantry::fuzz::read_message({first, first_size});
   const auto donor = gantry::fuzz::read_message({second, second_size});
   const size_t size = std::min(first_size, max_size);

@@ -231,10 +231,11 @@ def test_measured_times(browser, mixed, tmp_path):
     times = {node["node"]: node["time_us"] for node in explanation["nodes"]}
     assert all(time > 0 for time in times.values())
     assert times["product"] > 40  # on its stream, whose latency is 50 us
-    assert times["again"] > 3 * 40 and times["again"] > times["again/body/more"]
+    assert times["again"] > 3 * 40
     browser.open(page)
     rows = [row.text for row in browser.all("#slowest .row")]
-    assert rows[0].startswith("Loop") and len(rows) == len(times)
+    slowest = max(explanation["nodes"], key=lambda node: node["time_us"])
+    assert rows[0].startswith(slowest["op_type"]) and len(rows) == len(times)
     before = stripe(browser, "bend")
     browser.one("#by-time").click()
     assert stripe(browser, "bend") != before

@@ -21,7 +21,7 @@ import onnx
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
 import gantry  # noqa: E402
-from oracle import run_oracle  # noqa: E402
+from oracle import run_exact  # noqa: E402
 from random_models.generate import generate, narrowed  # noqa: E402
 
 LARGEST_DIFFERENCE = 1e-4  # of the largest value of an output, for f32
@@ -45,7 +45,7 @@ class Expected:
     """ONNX Runtime's results, and how much they change if the inputs do so in their last digits."""
 
     def __init__(self, model, feeds, share=LARGEST_DIFFERENCE):
-        self.results = run_oracle(model, feeds)
+        self.results = run_exact(model, feeds)
         self.names = [output.name for output in model.graph.output]
         self.share = share
         self.jumps = any(node.op_type in JUMPS for node in _nodes(model))
@@ -54,7 +54,7 @@ class Expected:
         self.limits = [share * _largest(result) + LEAST for result in self.results]
         rng = np.random.default_rng(0)
         for size in (share / 100, share / 30):
-            moved = run_oracle(model, {name: _moved(array, rng, size) for name, array in feeds.items()})
+            moved = run_exact(model, {name: _moved(array, rng, size) for name, array in feeds.items()})
             for i, (one, other) in enumerate(zip(self.results, moved, strict=True)):
                 if one.shape == other.shape and one.dtype.kind == "f":
                     self.limits[i] = max(self.limits[i], 30 * _largest(one - other))
