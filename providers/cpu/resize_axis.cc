@@ -48,7 +48,8 @@ ResizeScale scale_of(float scale, int64_t input, int64_t output) {
 double source_coordinate(const ResizeRule& rule, const ResizeAxis& axis, int64_t position) {
   const auto x = static_cast<double>(position);
   const auto last = static_cast<double>(axis.input - 1);
-  const auto [up, down] = axis.scale;
+  const double up = axis.scale.numerator;
+  const double down = axis.scale.denominator;
   const bool is_single = axis.output == 1;
   const auto half_pixel = [&] { return ((2 * x + 1) * down - up) / (2 * up); };
   switch (rule.transform) {

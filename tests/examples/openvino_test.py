@@ -13,6 +13,7 @@ import onnx
 import onnxruntime
 import pytest
 from broken_models import make_model, value
+from cpu_flags import CPU_FLAGS
 from command_line import facts, gantry
 from compare_models import assert_close
 from fill_weights import fill_weights
@@ -241,7 +242,7 @@ def test_large_integers_stay_exact(manifest, tmp_path):
     assert {node["provider"] for node in nodes} == {"openvino"}
 
 
-@pytest.mark.skipif("avx512_bf16" not in pathlib.Path("/proc/cpuinfo").read_text(encoding="ascii"), reason="this processor multiplies no bfloat16")
+@pytest.mark.skipif("avx512_bf16" not in CPU_FLAGS, reason="this processor multiplies no bfloat16")
 def test_precision_is_what_was_asked_for(manifest, tmp_path):
     """bf16 rounds to 8 bits: not far from f32, and not the same."""
     model = save(fill_weights(onnx.load(light_file("squeezenet"))), tmp_path)

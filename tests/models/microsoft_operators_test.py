@@ -148,7 +148,9 @@ def test_choice_of_bytes(dtype):
 def test_convolution_of_bytes(x, w, last, bias, attributes):
     channels = 4 // attributes.get("group", 1)
     image = bytes_of(x, 1, 4, 6, 7)
-    compare("QLinearConv", {"x": np.moveaxis(image, 1, -1).copy() if last else image, "xs": np.float32(0.02), "xz": np.array(4, x), "w": bytes_of(w, 6, channels, 3, 3, seed=1),
+    # Of 7 bits, whose products ONNX Runtime sums exactly on CPUs without VNNI too; its entry for exact sums does not reach this operator.
+    weights = bytes_of(w, 6, channels, 3, 3, seed=1) // 2
+    compare("QLinearConv", {"x": np.moveaxis(image, 1, -1).copy() if last else image, "xs": np.float32(0.02), "xz": np.array(4, x), "w": weights,
                             "ws": np.float32(0.01), "wz": np.array(0, w), "ys": np.float32(0.2), "yz": np.array(7, x), "b": np.arange(6, dtype=I32) * 100 if bias else None},
             [x], channels_last=last, atol=1, constants=["xs", "xz", "w", "ws", "wz", "ys", "yz"], **attributes)
 

@@ -2,15 +2,15 @@
 """ConvTranspose with constant weights, by the library, with what it takes along."""
 
 import os
-import pathlib
 
 import numpy as np
 import pytest
 
 import gantry
+from cpu_flags import CPU_FLAGS
 from small_graph import small_graph
 
-pytestmark = pytest.mark.skipif("avx2" not in pathlib.Path("/proc/cpuinfo").read_text() or os.environ.get("ONEDNN_MAX_CPU_ISA") == "SSE41",
+pytestmark = pytest.mark.skipif("avx2" not in CPU_FLAGS or os.environ.get("ONEDNN_MAX_CPU_ISA") == "SSE41",
                                 reason="the library has no code for it without AVX2")
 
 

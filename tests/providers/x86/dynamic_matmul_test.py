@@ -2,14 +2,14 @@
 """MatMul and Gemm of two tensors of the run, by the library where it has code for them."""
 
 import os
-import pathlib
 
 import numpy as np
 import pytest
 
+from cpu_flags import CPU_FLAGS
 from small_graph import small_graph
 
-pytestmark = pytest.mark.skipif("avx512bw" not in pathlib.Path("/proc/cpuinfo").read_text() or
+pytestmark = pytest.mark.skipif("avx512bw" not in CPU_FLAGS or
                                 os.environ.get("ONEDNN_MAX_CPU_ISA", "AVX512_CORE") in ("SSE41", "AVX2", "AVX2_VNNI"),
                                 reason="the library has no code for them without AVX-512")
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import gantry
+from cpu_flags import CPU_FLAGS
 from small_graph import small_graph
 
-HAS_AVX512 = "avx512bw" in open("/proc/cpuinfo", encoding="ascii").read()
+HAS_AVX512 = "avx512bw" in CPU_FLAGS
 NARROW = {"bf16": ml_dtypes.bfloat16, "f16": np.float16}
 
 

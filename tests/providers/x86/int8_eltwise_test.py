@@ -2,17 +2,17 @@
 """What stands between convolutions and products of 8 bits stays in 8 bits: functions, gates, residuals and constants as quantizers leave them."""
 
 import os
-import pathlib
 
 import numpy as np
 import pytest
 
 import gantry
+from cpu_flags import CPU_FLAGS
 from byte_cases import S8, U8, check, conv_case, generator, random8, zero
 from oracle import run_oracle
 from small_graph import small_graph
 
-HAS_VNNI = "avx512_vnni" in pathlib.Path("/proc/cpuinfo").read_text() and os.environ.get("ONEDNN_MAX_CPU_ISA", "") in ("", "AVX512_CORE_VNNI")
+HAS_VNNI = "avx512_vnni" in CPU_FLAGS and os.environ.get("ONEDNN_MAX_CPU_ISA", "") in ("", "AVX512_CORE_VNNI")
 NUMBERS = {"s": np.float32(0.04), "t": np.float32(0.011), "u": np.float32(0.03), "half": np.float32(0.5), "one": np.float32(1),
            "root": np.float32(np.sqrt(2))}
 SPELLINGS = {

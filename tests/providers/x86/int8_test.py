@@ -3,13 +3,13 @@
 
 import json
 import os
-import pathlib
 import re
 
 import numpy as np
 import pytest
 
 import gantry
+from cpu_flags import CPU_FLAGS
 from byte_cases import S8, U8, check, conv_case, generator, random8, zero
 from oracle import run_oracle
 from small_graph import small_graph
@@ -86,10 +86,9 @@ def test_rounding_saturates_between_a_convolution_and_its_residual():
     check(text, inputs, constants, ["x86.conv.int8+QuantizeLinear+DequantizeLinear+Add"], 1)
 
 
-FLAGS = pathlib.Path("/proc/cpuinfo").read_text()
 LEVEL = os.environ.get("ONEDNN_MAX_CPU_ISA", "")
-HAS_AMX = "amx_int8" in FLAGS and not LEVEL
-HAS_VNNI = "avx512_vnni" in FLAGS and LEVEL in ("", "AVX512_CORE_VNNI")
+HAS_AMX = "amx_int8" in CPU_FLAGS and not LEVEL
+HAS_VNNI = "avx512_vnni" in CPU_FLAGS and LEVEL in ("", "AVX512_CORE_VNNI")
 
 
 def count_of_own_code(model, feeds, folder):

@@ -2,7 +2,6 @@
 """The session's precision: products of numbers that are rounded to bf16."""
 
 import os
-import pathlib
 import subprocess
 import sys
 
@@ -10,9 +9,10 @@ import numpy as np
 import pytest
 
 import gantry
+from cpu_flags import CPU_FLAGS
 from small_graph import small_graph
 
-HAS_BF16 = "avx512_bf16" in pathlib.Path("/proc/cpuinfo").read_text()
+HAS_BF16 = "avx512_bf16" in CPU_FLAGS
 needs_bf16 = pytest.mark.skipif(not HAS_BF16, reason="this CPU has no avx512_bf16")
 BF16 = {"session": {"precision": "bf16"}}
 

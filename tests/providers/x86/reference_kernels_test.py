@@ -10,9 +10,9 @@ import subprocess
 import sys
 
 import pytest
+from cpu_flags import CPU_FLAGS
 
 SUPPORT = pathlib.Path(__file__).parents[2] / "support"
-CPU_FLAGS = set(re.search(r"^flags\s*:(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)[1].split())
 # Levels of ONEDNN_MAX_CPU_ISA, each with the flag of a CPU that has it.
 LEVELS = {"SSE41": "sse4_1", "AVX2": "avx2", "AVX2_VNNI": "avx_vnni", "AVX512_CORE": "avx512bw", "AVX512_CORE_VNNI": "avx512_vnni", "AVX512_CORE_BF16": "avx512_bf16",
           "AVX512_CORE_AMX": "amx_int8", "DEFAULT": "sse4_1"}
