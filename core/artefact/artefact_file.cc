@@ -125,7 +125,7 @@ std::string difference_of(const ArtefactFacts& kept, const ArtefactFacts& now) {
 }
 
 std::shared_ptr<const ArtefactFile> ArtefactFile::open(const fs::path& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
   if (file.get() < 0) {
     if (errno == ENOENT) throw Error(Code::kNotFound, "there is none");
     unavailable("it cannot be read");
@@ -142,12 +142,17 @@ std::shared_ptr<const ArtefactFile> ArtefactFile::open(const fs::path& path) {
   void* memory = mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
   if (memory == MAP_FAILED) unavailable("it cannot be mapped");
   const std::shared_ptr<ArtefactFile> mapped(
-      new ArtefactFile({static_cast<const std::byte*>(memory), size}));
+      new ArtefactFile(std::move(file), {static_cast<const std::byte*>(memory), size}));
+  mapped->watch_ =
+      std::make_unique<const FileWatch>(path.string(), mapped->file_.get(), status, mapped->bytes_);
   mapped->read();
   return mapped;
 }
 
-ArtefactFile::~ArtefactFile() { munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size()); }
+ArtefactFile::~ArtefactFile() {
+  watch_.reset();
+  munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
 
 void ArtefactFile::read() {
   FileHeader header;

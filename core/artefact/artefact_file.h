@@ -15,6 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/descriptor.h"
+#include "base/file_watch.h"
+
 namespace gantry {
 
 /// What decides a result, in the order in which differences are told: name and value.
@@ -46,12 +49,17 @@ class ArtefactFile {
   /// A part as it stands in the map, for as long as this lives; null: there is none. Its bytes
   /// are only to be read after verify().
   [[nodiscard]] const std::span<const std::byte>* find(const std::string& name) const;
+  /// Tells whether others have written the file since; as long as this.
+  [[nodiscard]] const FileWatch& watch() const { return *watch_; }
 
  private:
-  explicit ArtefactFile(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  ArtefactFile(Descriptor file, std::span<const std::byte> bytes)
+      : file_(std::move(file)), bytes_(bytes) {}
   void read();
 
+  Descriptor file_;
   std::span<const std::byte> bytes_;
+  std::unique_ptr<const FileWatch> watch_;
   ArtefactFacts facts_;
   std::map<std::string, std::span<const std::byte>> parts_;
   std::span<const std::byte> data_;

@@ -4,6 +4,7 @@
 #include <gantry/error.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <chrono>
 #include <fcntl.h>
@@ -75,8 +76,10 @@ void ArtefactFolder::make() const {
 }
 
 void ArtefactFolder::touch(const fs::path& file) noexcept {
-  // Without the right to, it is thrown out earlier; nothing else depends on it.
-  (void)utimensat(AT_FDCWD, file.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
+  // Without the right to, it is thrown out earlier; nothing else depends on it. The time of the
+  // last change stays, by which sessions tell that nobody wrote the file.
+  const std::array<timespec, 2> times = {timespec{0, UTIME_NOW}, timespec{0, UTIME_OMIT}};
+  (void)utimensat(AT_FDCWD, file.c_str(), times.data(), AT_SYMLINK_NOFOLLOW);
 }
 
 std::vector<ArtefactEntry> ArtefactFolder::list() const {
@@ -85,8 +88,8 @@ std::vector<ArtefactEntry> ArtefactFolder::list() const {
   for (const fs::path& file : list_folder(folder_, error)) {
     struct stat facts = {};
     if (file.extension() != kArtefactSuffix || !is_regular(file, facts)) continue;
-    entries.push_back(
-        {file, static_cast<uint64_t>(facts.st_size), static_cast<int64_t>(facts.st_mtime)});
+    entries.push_back({file, static_cast<uint64_t>(facts.st_size),
+                       static_cast<int64_t>(std::max(facts.st_atime, facts.st_mtime))});
   }
   std::sort(entries.begin(), entries.end(),
             [](const auto& a, const auto& b) { return a.used_s > b.used_s; });

@@ -16,22 +16,13 @@
 #include <unistd.h>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "base/fork.h"
 #include "base/mutex.h"
 #include "base/process_state.h"
 
 namespace gantry {
 namespace {
-
-struct Descriptor {
-  int number;
-  explicit Descriptor(int opened) : number(opened) {}
-  ~Descriptor() {
-    if (number >= 0) close(number);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-};
 
 // Every mapping there is, by its first byte.
 struct Mappings {
@@ -58,25 +49,25 @@ FileState state_of(const struct stat& status) {
 
 std::string problem() { return std::generic_category().message(errno); }
 
-// A file in memory with what the file has now, which nobody can change. -1: errno says why not; 0
+// A file in memory with what the file has now, which nobody can change. None: errno says why not; 0
 // there: the file has become shorter.
-int copy_of(int file, size_t size) {
+Descriptor copy_of(int file, size_t size) {
   Descriptor copy(memfd_create("gantry-model", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (copy.number < 0 || ftruncate(copy.number, static_cast<off_t>(size)) != 0) return -1;
+  if (copy.get() < 0 || ftruncate(copy.get(), static_cast<off_t>(size)) != 0) return {};
   for (size_t done = 0; done < size;) {
-    const ssize_t part = sendfile(copy.number, file, nullptr, size - done);
+    const ssize_t part = sendfile(copy.get(), file, nullptr, size - done);
     if (part < 0 && errno == EINTR) continue;
-    if (part < 0) return -1;
+    if (part < 0) return {};
     if (part == 0) {
+      copy.reset();
       errno = 0;
-      return -1;
+      return {};
     }
     done += static_cast<size_t>(part);
   }
-  if (fcntl(copy.number, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) !=
-      0)
-    return -1;
-  return std::exchange(copy.number, -1);
+  if (fcntl(copy.get(), F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) != 0)
+    return {};
+  return copy;
 }
 
 }  // namespace
@@ -85,11 +76,11 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
                                                    FileAccess access) {
   // Not blocking: opening a pipe would wait for its writer.
   Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (file.number < 0) {
+  if (file.get() < 0) {
     throw Error(Code::kNotFound, "the file cannot be opened: " + problem()).in(path.string());
   }
   struct stat status = {};
-  if (fstat(file.number, &status) != 0 || !S_ISREG(status.st_mode)) {
+  if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     throw Error(Code::kInvalidModel,
                 std::string("a regular file was expected, found ") +
                     (S_ISDIR(status.st_mode) ? "a folder" : "a device, a pipe or the like"))
@@ -99,20 +90,20 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
   const auto size = static_cast<size_t>(status.st_size);
   std::error_code error;
   const std::filesystem::path resolved =
-      std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file.number), error);
+      std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file.get()), error);
   if (access == FileAccess::kCopy) {
-    const int copy = copy_of(file.number, size);
-    if (copy < 0 && errno == 0) {
+    Descriptor copy = copy_of(file.get(), size);
+    if (copy.get() < 0 && errno == 0) {
       throw Error(Code::kInvalidModel, "the file became shorter while it was read")
           .in(path.string());
     }
-    if (copy < 0) {
+    if (copy.get() < 0) {
       throw Error(Code::kOutOfMemory, "the file cannot be read into memory: " + problem())
           .in(path.string());
     }
-    close(std::exchange(file.number, copy));
+    file = std::move(copy);
   }
-  void* memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number, 0);
+  void* memory = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (memory == MAP_FAILED) {
     throw Error(Code::kOutOfMemory, "the file cannot be mapped: " + problem()).in(path.string());
   }
@@ -121,14 +112,21 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
   if (error) place = path;
   const std::shared_ptr<MappedFile> opened(
       new MappedFile(std::move(place), {static_cast<const std::byte*>(memory), size},
-                     std::exchange(file.number, -1), state_of(status)));
+                     std::move(file), state_of(status)));
   opened->resolved_path_ = resolved;
+  if (access == FileAccess::kMap) {
+    opened->watch_ = std::make_unique<const FileWatch>(path.string(), opened->descriptor_.get(),
+                                                       status, opened->bytes_);
+  }
   return opened;
 }
 
-MappedFile::MappedFile(std::filesystem::path path, std::span<const std::byte> bytes, int descriptor,
-                       FileState state)
-    : path_(std::move(path)), bytes_(bytes), descriptor_(descriptor), state_(std::move(state)) {
+MappedFile::MappedFile(std::filesystem::path path, std::span<const std::byte> bytes,
+                       Descriptor descriptor, FileState state)
+    : path_(std::move(path)),
+      bytes_(bytes),
+      descriptor_(std::move(descriptor)),
+      state_(std::move(state)) {
   Mappings& known = mappings();
   const MutexLock lock(known.mutex);
   known.all.emplace(bytes_.data(), this);
@@ -141,8 +139,8 @@ MappedFile::~MappedFile() {
     const MutexLock lock(known.mutex);
     known.all.erase(bytes_.data());
   }
+  watch_.reset();
   munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
-  close(descriptor_);
 }
 
 std::shared_ptr<const MappedFile> MappedFile::find(const void* data, uint64_t size_bytes) {

@@ -10,7 +10,8 @@
 //
 // Flags and counters, atomics in their sources: base/thread_pool (runs of several threads),
 // base/trace (the number of the last trace), plugin/device_health (a device is blocked),
-// base/fork (this is a child), plugin/host_functions (bytes that providers hold),
+// base/fork (this is a child), base/file_watch (mapped ranges, which a signal handler reads),
+// plugin/host_functions (bytes that providers hold),
 // plugin/huge_pages (when they were last slow to get). Made once and then constant: the schemas
 // that models have asked for (onnx/schema_store), the error for want of memory (plugin/error).
 #pragma once

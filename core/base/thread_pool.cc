@@ -4,13 +4,17 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <exception>
+#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
 #include <oneapi/tbb/task_scheduler_observer.h>
 #include <sched.h>
 #include <utility>
+
+#include "base/cpu_quota.h"
 
 // oneTBB is not built for the thread sanitizer, which therefore does not see that a part begins
 // after what its caller did before and ends before what its caller does afterwards. These say so.
@@ -69,6 +73,16 @@ int64_t run_alone(int64_t count, const std::function<void(int64_t)>& body) {
   return done;
 }
 
+// The pool has a worker for each core and, asked for more, says on standard error that it ignores
+// that. Told so once, it makes as many as teams ask for; a lower limit of the application's holds.
+void allow_more_threads_than_cores() {
+  constexpr size_t kMost = 256;  // the pool's own limit
+  using oneapi::tbb::global_control;
+  static const auto* const allowed =
+      new global_control(global_control::max_allowed_parallelism, kMost);
+  static_cast<void>(allowed);
+}
+
 }  // namespace
 
 uint32_t hardware_threads() noexcept {
@@ -76,7 +90,13 @@ uint32_t hardware_threads() noexcept {
     cpu_set_t set;
     CPU_ZERO(&set);
     if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1U;
-    return static_cast<uint32_t>(std::max(1, CPU_COUNT(&set)));
+    const int there = std::max(1, CPU_COUNT(&set));
+    try {
+      const double quota = std::ceil(cpu_quota().value_or(there));
+      return static_cast<uint32_t>(std::clamp(quota, 1.0, static_cast<double>(there)));
+    } catch (...) {  // no memory to read it
+      return static_cast<uint32_t>(there);
+    }
   }();
   return count;
 }
@@ -147,6 +167,7 @@ struct ThreadTeam::Arena : oneapi::tbb::task_scheduler_observer {
 
 ThreadTeam::ThreadTeam(uint32_t threads) : threads_(std::max(threads, 1U)) {
   if (threads_ == 1) return;
+  if (threads_ > hardware_threads()) allow_more_threads_than_cores();
   arena_ = std::make_unique<Arena>(threads_);
 }
 

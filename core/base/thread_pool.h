@@ -13,7 +13,8 @@
 
 namespace gantry {
 
-/// Threads that the process may use: the cores in its affinity mask. [any]
+/// Threads that the process may use: the cores in its affinity mask, or fewer where a control group
+/// limits its CPU time. Found once. [any]
 uint32_t hardware_threads() noexcept;
 
 /// Calls body(i) once for each i in [0, count), on all cores that the process may use once they

@@ -46,6 +46,10 @@ class ArtefactUse {
   /// Writes what planning and compilation left, unless it stands in the file already; logs a line
   /// where an artefact had to be replaced or could not be kept.
   ArtefactReport finish(const PlannedModel& planned);
+  /// Of the file whose parts are used where they stand; null: there is none.
+  [[nodiscard]] std::shared_ptr<const FileWatch> watch() const {
+    return kept_ ? std::shared_ptr<const FileWatch>(kept_, &kept_->watch()) : nullptr;
+  }
 
  private:
   [[nodiscard]] std::string wanted_devices(const std::string& device) const;

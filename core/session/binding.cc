@@ -124,6 +124,7 @@ void Binding::run(const RunOptions& options) {
     }
   }
   const RunLimits limits(options);
+  impl_->session.require_files();
   const std::shared_ptr<OpenPlan> plan = impl_->session.plan_for(impl_->inputs, limits);
   impl_->find_left(plan ? plan->executor() : *impl_->session.executor);
   impl_->prepare();
@@ -134,6 +135,7 @@ void Binding::run(const RunOptions& options) {
     impl_->session.executor->run(impl_->inputs, impl_->results, limits.remaining(), nullptr,
                                  nullptr, impl_->left);
   }
+  impl_->session.require_files();
   impl_->move_to_devices();
 }
 

@@ -122,6 +122,7 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
           PlanSettings{config, preference, kept, threads, trace_.get(), running}, *planned_.model,
           initial, std::move(names), budget, subject_);
     }
+    files_ = guard_files(*built.program, preference, cache.watch());
     executor = std::make_unique<Executor>(std::move(built.program), std::move(built.devices),
                                           threads, trace_.get(), std::move(running));
   } catch (const Error& error) {
@@ -166,13 +167,44 @@ void Session::Impl::give_back_idle() const noexcept {
   if (const auto plan = defaults_->current()) plan->executor().give_back_idle();
 }
 
+void Session::Impl::require_files() const {
+  try {
+    files_.require_unchanged();
+  } catch (const Error& error) {
+    throw error.message().starts_with(subject_) ? error : error.in(subject_);
+  }
+}
+
 void Session::Impl::run(std::span<const ValueRef> given, std::span<ValueRef> made,
                         const RunOptions& options) {
-  if (!defaults_) return executor->run(given, made, options);
-  const RunLimits limits(options);
-  const auto plan = plan_for(given, limits);
-  if (plan) return plan->run(initial, given, made, limits.remaining(), {});
-  executor->run(given, made, limits.remaining());
+  require_files();
+  if (!defaults_) {
+    executor->run(given, made, options);
+  } else {
+    const RunLimits limits(options);
+    const auto plan = plan_for(given, limits);
+    plan ? plan->run(initial, given, made, limits.remaining(), {})
+         : executor->run(given, made, limits.remaining());
+  }
+  require_files();
+}
+
+FileGuard Session::Impl::guard_files(const Program& program, const Preference& preference,
+                                     std::shared_ptr<const FileWatch> artefact_file) const {
+  const bool has_worker =
+      std::any_of(preference.candidates.begin(), preference.candidates.end(),
+                  [](const auto& candidate) { return candidate.provider->isolated(); });
+  std::vector<std::shared_ptr<const FileWatch>> others;
+  if (artefact_file) others.push_back(std::move(artefact_file));
+  for (const auto& file : planned_.model ? planned_.model->files()
+                                         : std::vector<std::shared_ptr<const MappedFile>>()) {
+    const auto watch = file->watch();
+    if (!watch) continue;
+    watch->require_unchanged();  // what was packed and folded is of one state of the file
+    // A worker process maps the weights itself, and another plan would be made of them.
+    if (has_worker || defaults_) others.push_back(watch);
+  }
+  return {program, std::move(others)};
 }
 
 std::shared_ptr<OpenPlan> Session::Impl::plan_for(std::span<const ValueRef> given,

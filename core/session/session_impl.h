@@ -14,6 +14,7 @@
 #include "gantry/session.h"
 #include "run/executor.h"
 #include "session/default_plans.h"
+#include "session/file_guard.h"
 #include "session/plan_model.h"
 
 namespace gantry {
@@ -52,6 +53,9 @@ class Session::Impl {
 
   /// As Executor::run, by the plan that fits what is given. `given`: by input, complete, checked.
   void run(std::span<const ValueRef> given, std::span<ValueRef> made, const RunOptions& options);
+  /// INVALID_MODEL: a file that runs read was written since it was loaded. Before and after each
+  /// run.
+  void require_files() const;
   /// The plan for a run that gives inputs another value than the model does; null: the session's
   /// own, whose executor is `executor`. See DefaultPlans::plan_for.
   /// Planning ends by the run's limits.
@@ -66,6 +70,8 @@ class Session::Impl {
   void load(Runtime::Impl& shared, const Config& config, const ModelSource& source,
             const std::string& device, bool times_nodes);
   bool take_kept_plan(ArtefactUse& cache, const Preference& preference);
+  [[nodiscard]] FileGuard guard_files(const Program& program, const Preference& preference,
+                                      std::shared_ptr<const FileWatch> artefact_file) const;
   void warn_of_fallback(const std::string& device) const;
   [[nodiscard]] std::vector<ValueInfo> declared_outputs() const;
   void give_back_idle() const noexcept;
@@ -85,6 +91,7 @@ class Session::Impl {
   std::unique_ptr<Executor> executor;
 
  private:
+  FileGuard files_;
   std::unique_ptr<DefaultPlans> defaults_;  // null: no input has a default that is a constant
 };
 
