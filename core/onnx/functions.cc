@@ -8,6 +8,8 @@
 #include <onnx/defs/schema.h>
 #include <onnx/inliner/inliner.h>
 #include <optional>
+#include <set>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -148,6 +150,7 @@ class CallBodies {
            onnx::FunctionProto& body) {
     name_parts(node.name(), body);
     if (is_local) replace_inner(body);
+    separate_outputs(body);
     body.set_domain(kCallBodies);
     body.set_name(call.op_type + "_" + std::to_string(count_++));
     body.clear_overload();
@@ -160,6 +163,24 @@ class CallBodies {
     node.set_op_type(body.name());
     node.clear_overload();
     model_.add_functions()->Swap(&body);
+  }
+
+  // The inliner connects what a call gives with nodes: an output that is an input gets one.
+  static void separate_outputs(onnx::FunctionProto& body) {
+    const std::set<std::string> inputs(body.input().begin(), body.input().end());
+    std::set<std::string> names = inputs;
+    for (const onnx::NodeProto& node : body.node())
+      names.insert(node.output().begin(), node.output().end());
+    for (std::string& output : *body.mutable_output()) {
+      if (!inputs.contains(output)) continue;
+      std::string name = output + "_copy";
+      while (!names.insert(name).second) name += "_";
+      onnx::NodeProto& copy = *body.add_node();
+      copy.set_op_type("Identity");
+      copy.add_input(output);
+      copy.add_output(name);
+      output = name;
+    }
   }
 
   // Calls of functions of the model by a function of the model, which are parts of its call.

@@ -61,3 +61,19 @@ def test_defaults_that_would_take_much_memory_in_all_calls_are_refused():
         model.graph.node.append(onnx.helper.make_node("Chosen", ["x"], [f"y{number}"], domain="my"))
     with pytest.raises(gantry.UnsupportedError, match="attribute text of a function: the defaults of attributes .* 67108864 bytes"):
         gantry.Session(model.SerializeToString())
+
+
+@pytest.mark.parametrize("body", ["same (v) => (v) { }", "same (v) => (w, v) { w = Neg(v) }", "same (v, u) => (u, v) { }"])
+def test_outputs_that_are_inputs(body):
+    count = body.split("=> (")[1].split(")")[0].count(",") + 1
+    inputs = body.split("(")[1].count(",") + 1
+    results = ", ".join(f"a{i}" for i in range(count))
+    outputs = ", ".join(f"float[N] y{i}" for i in range(count))
+    nodes = " ".join(f"y{i} = Add(a{i}, x)" for i in range(count))
+    model = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["" : 18, "my" : 1]>
+        g (float[N] x) => ({outputs}) {{ {results} = my.same ({", ".join(["x"] * inputs)}) {nodes} }}
+        <domain: "my", opset_import: ["" : 18]> {body}""")
+    x = np.array([1, -2], np.float32)
+    found = gantry.Session(model.SerializeToString()).run({"x": x})
+    for name, part in zip(found, body.split("=> (")[1].split(")")[0].split(", "), strict=True):
+        np.testing.assert_array_equal(found[name], x + (-x if part == "w" else x))
