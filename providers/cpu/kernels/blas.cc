@@ -3,9 +3,11 @@
 
 #include <gantry/sdk/mutex.h>
 
+#include <algorithm>
 #include <cblas.h>
 #include <limits>
 #include <string>
+#include <sys/mman.h>
 
 // OpenBLAS's build without threads takes its working buffers from a table without a lock, so that
 // two threads could get the same one. The linker (--wrap) sends every request through here.
@@ -24,13 +26,33 @@ struct BufferTable {
   gantry::sdk::Mutex mutex;
   gantry::sdk::CondVar freed;
   int used GANTRY_GUARDED_BY(mutex) = 0;
+  int made GANTRY_GUARDED_BY(mutex) =
+      0;  ///< the most that were used at a time: the library keeps them
 };
 /// The library ends the process when its table of 128 buffers is full; no call takes more than one.
 constexpr int kMostBuffers = 120;
 
+/// Address space of one, and some more: 32 MiB for each of four kinds of blocks.
+constexpr size_t kBufferBytes = size_t{130} << 20;
+
 BufferTable& buffer_table() {
   static BufferTable table;
   return table;
+}
+
+/// False: the library would ask for one more buffer, and there is no address space for it. It would
+/// ask again for ever.
+bool has_buffer() {
+  BufferTable& table = buffer_table();
+  {
+    const gantry::sdk::MutexLock lock(table.mutex);
+    if (table.used < table.made) return true;
+  }
+  void* room = mmap(nullptr, kBufferBytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return false;
+  munmap(room, kBufferBytes);
+  return true;
 }
 
 }  // namespace
@@ -40,6 +62,7 @@ void* __wrap_blas_memory_alloc(int kind) {
   const gantry::sdk::MutexLock lock(table.mutex);
   while (table.used >= kMostBuffers) table.freed.wait(table.mutex);
   ++table.used;
+  table.made = std::max(table.made, table.used);
   return __real_blas_memory_alloc(kind);
 }
 
@@ -92,33 +115,6 @@ void call_gemv(const GemvArgs& v, T alpha, const T* matrix, const T* x, T beta, 
                                              beta, y, narrow_int(v.y_step));
 }
 
-/// OpenBLAS's GEMM does not hand products with one row or column to its much faster GEMV.
-template <class T>
-void float_gemm(const GemmArgs<T>& p) {
-  if (p.m == 0 || p.n == 0) return;
-  if (p.k == 0) {
-    for (int64_t i = 0; i < p.m; ++i) {
-      for (int64_t j = 0; j < p.n; ++j)
-        p.c[i * p.ldc + j] = p.beta == T{0} ? T{0} : p.beta * p.c[i * p.ldc + j];
-    }
-    return;
-  }
-  if (p.m == 1) {
-    const int64_t a_step = p.transpose_a ? p.lda : 1;
-    const GemvArgs v = {
-        !p.transpose_b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb, a_step, 1};
-    return call_gemv(v, p.alpha, p.b, p.a, p.beta, p.c);
-  }
-  if (p.n == 1) {
-    const int64_t b_step = p.transpose_b ? 1 : p.ldb;
-    const GemvArgs v = {
-        p.transpose_a, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda, b_step, p.ldc};
-    return call_gemv(v, p.alpha, p.a, p.b, p.beta, p.c);
-  }
-  call_gemm(p, p.transpose_a ? CblasTrans : CblasNoTrans,
-            p.transpose_b ? CblasTrans : CblasNoTrans);
-}
-
 template <class T>
 T load(const T* source) {
   T value;
@@ -126,11 +122,13 @@ T load(const T* source) {
   return value;
 }
 
-/// Sums wrap around, so that signed types are computed as unsigned ones. Rows of b are read in turn
-/// and a block of them stays in the cache while all rows of c use it.
+/// Of integers, whose sums wrap around, so that signed types are computed as unsigned ones; and of
+/// floats where the library has no room. Rows of b are read in turn and a block of them stays in
+/// the cache while all rows of c use it.
 template <class T>
-void integer_gemm(const GemmArgs<T>& p) {
-  using U = std::make_unsigned_t<T>;
+void plain_gemm(const GemmArgs<T>& p) {
+  using U = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
+                                        std::type_identity<T>>::type;
   for (int64_t i = 0; i < p.m; ++i) {
     for (int64_t j = 0; j < p.n; ++j) {
       T& c = p.c[i * p.ldc + j];
@@ -165,12 +163,40 @@ void integer_gemm(const GemmArgs<T>& p) {
   }
 }
 
+/// OpenBLAS's GEMM does not hand products with one row or column to its much faster GEMV.
+template <class T>
+void float_gemm(const GemmArgs<T>& p) {
+  if (p.m == 0 || p.n == 0) return;
+  if (p.k == 0) {
+    for (int64_t i = 0; i < p.m; ++i) {
+      for (int64_t j = 0; j < p.n; ++j)
+        p.c[i * p.ldc + j] = p.beta == T{0} ? T{0} : p.beta * p.c[i * p.ldc + j];
+    }
+    return;
+  }
+  if (!has_buffer()) return plain_gemm(p);
+  if (p.m == 1) {
+    const int64_t a_step = p.transpose_a ? p.lda : 1;
+    const GemvArgs v = {
+        !p.transpose_b, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb, a_step, 1};
+    return call_gemv(v, p.alpha, p.b, p.a, p.beta, p.c);
+  }
+  if (p.n == 1) {
+    const int64_t b_step = p.transpose_b ? 1 : p.ldb;
+    const GemvArgs v = {
+        p.transpose_a, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda, b_step, p.ldc};
+    return call_gemv(v, p.alpha, p.a, p.b, p.beta, p.c);
+  }
+  call_gemm(p, p.transpose_a ? CblasTrans : CblasNoTrans,
+            p.transpose_b ? CblasTrans : CblasNoTrans);
+}
+
 }  // namespace
 
 template <class T>
 void gemm_serial(const GemmArgs<T>& args) {
   if constexpr (std::is_integral_v<T>) {
-    integer_gemm(args);
+    plain_gemm(args);
   } else {
     float_gemm(args);
   }
