@@ -27,20 +27,26 @@ using Target = nb::ndarray<>;
 template <class A>
 class Hold {
  public:
-  explicit Hold(A array) : array_(std::make_unique<A>(std::move(array))) {}
+  /// `source`: the object whose memory it is.
+  Hold(A array, nb::handle source)
+      : held_(std::make_unique<Held>(Held{std::move(array), nb::borrow(source)})) {}
   ~Hold() {
     if (!Py_IsInitialized()) {
-      (void)array_.release();  // the interpreter that would free it is gone
+      (void)held_.release();  // the interpreter that would free it is gone
       return;
     }
     const Locked lock;
-    array_.reset();
+    held_.reset();
   }
   Hold(const Hold&) = delete;
   Hold& operator=(const Hold&) = delete;
 
  private:
-  std::unique_ptr<A> array_;
+  struct Held {
+    A array;
+    nb::object source;
+  };
+  std::unique_ptr<Held> held_;
 };
 
 template <class A>
@@ -155,7 +161,7 @@ ForeignMemory hand_over(nb::handle object, const std::string& subject, uintptr_t
   }
   ForeignMemory memory{checked_dtype(array, object, subject), shape_of(array),
                        const_cast<void*>(static_cast<const void*>(array.data())), nullptr};
-  memory.owner = std::make_shared<Hold<A>>(std::move(array));
+  memory.owner = std::make_shared<Hold<A>>(std::move(array), object);
   return memory;
 }
 
@@ -184,18 +190,36 @@ bool is_aligned(const void* data, DType dtype) {
 }
 
 template <class A>
-Tensor view_of(A array, DType dtype) {
+Tensor view_of(A array, DType dtype, nb::handle source) {
   const uint64_t size_bytes = array.size() * (bits_of(dtype) / 8);
   void* shared = const_cast<void*>(static_cast<const void*>(array.data()));
   std::vector<int64_t> shape = shape_of(array);
   return Tensor::borrow(dtype, std::move(shape), shared, size_bytes,
-                        std::make_shared<Hold<A>>(std::move(array)));
+                        std::make_shared<Hold<A>>(std::move(array), source));
+}
+
+/// What the object's __dlpack__ gives; null: it has none, or does not hand out its memory so. Asked
+/// for here and not by nanobind, which marks only a capsule that it is given as used: an object
+/// that gives one twice would have its memory freed twice.
+nb::object capsule_of(nb::handle object, bool is_writable) {
+  if (!nb::hasattr(object, "__dlpack__")) return {};
+  const nb::object give = object.attr("__dlpack__");
+  for (const bool is_versioned :
+       {is_writable, !is_writable}) {  // what is read-only says so in either
+    try {
+      return is_versioned ? give(nb::arg("max_version") = nb::make_tuple(1, 0)) : give();
+    } catch (const nb::python_error& error) {
+      if (!error.matches(PyExc_TypeError) && !error.matches(PyExc_BufferError)) return {};
+    }
+  }
+  return {};
 }
 
 template <class A>
 A host_array(nb::handle object, const std::string& subject) {
   A array;
-  if (!nb::try_cast(object, array)) {
+  const nb::object capsule = capsule_of(object, std::is_same_v<A, Target>);
+  if (!nb::try_cast(capsule.is_valid() ? nb::handle(capsule) : object, array)) {
     fail(subject, described(object) + " does not hand out its memory (" + refusal_of(object) +
                       (std::is_same_v<A, Target> ? "), or only to be read" : ")"));
   }
@@ -215,7 +239,8 @@ Tensor tensor_from_dlpack(nb::handle object, const std::string& subject, const S
     return adopted<Array>(object, subject, *session, *device, address);
   Array array = host_array<Array>(object, subject);
   const DType dtype = checked_dtype(array, object, subject);
-  if (is_dense(array) && is_aligned(array.data(), dtype)) return view_of(std::move(array), dtype);
+  if (is_dense(array) && is_aligned(array.data(), dtype))
+    return view_of(std::move(array), dtype, object);
   Tensor copy(dtype, shape_of(array));
   if (array.size() > 0) {
     copy_axes(array, 0, static_cast<const std::byte*>(array.data()),
@@ -241,7 +266,7 @@ Tensor target_from_dlpack(nb::handle object, const std::string& subject, const S
     fail(subject, "expected contiguous, aligned memory to write to, found " + described(object) +
                       " of another layout");
   }
-  return view_of(std::move(array), dtype);
+  return view_of(std::move(array), dtype, object);
 }
 
 }  // namespace gantry::python

@@ -223,3 +223,26 @@ def test_results_outlive_their_session():
     del session
     gc.collect()
     assert (info.name, result.tolist(), placement.nodes[0].op_type) == ("x", [-1] * 4, "Neg")
+
+
+class Twice:
+    """Gives one capsule as often as it is asked, which only the first may use."""
+
+    def __init__(self):
+        self.array = np.ones(3, np.float32)
+        self.capsule = self.array.__dlpack__()
+
+    def __dlpack_device__(self):
+        return (CPU, 0)
+
+    def __dlpack__(self, **_options):
+        return self.capsule
+
+
+def test_a_capsule_is_used_once():
+    session, twice = session_of(TensorProto.FLOAT), Twice()
+    np.testing.assert_array_equal(session.run({"x": twice})["y"], [1, 1, 1])
+    for _ in range(3):
+        with pytest.raises(gantry.InvalidArgumentError, match="Twice does not hand out its memory"):
+            session.run({"x": twice})
+        gc.collect()
