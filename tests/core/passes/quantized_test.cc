@@ -53,6 +53,17 @@ TEST(QuantizedMovement, NeedsTheSameQuantizationBehindAsBefore) {
   }
 }
 
+// Of a negative scale, the largest quantized number is the least float.
+TEST(QuantizedMovement, NeedsAScaleThatKeepsTheOrder) {
+  for (const char* scale : {"-0.5", "0"}) {
+    std::string text =
+        model("a = DequantizeLinear(q, s, z) b = Reshape(a, shape) y = QuantizeLinear(b, s, z)",
+              "uint8[6] y");
+    text.replace(text.find("{0.5}"), 5, "{" + std::string(scale) + "}");
+    EXPECT_FALSE(test::run_pass("quantized_movement", *test::graph_of(text))) << scale;
+  }
+}
+
 TEST(QuantizedMovement, OfResizesThatTakeTheNearestElements) {
   const auto moves = [](const std::string& attributes) {
     const auto graph =

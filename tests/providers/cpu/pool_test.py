@@ -134,3 +134,14 @@ def test_max_pool_hands_nan_on(width):
             windows = range(-1, width - 1, stride)
             expected = [any(o + k == at for k in range(3)) for o in windows][: y.shape[3]]
             np.testing.assert_array_equal(np.isnan(y[0, 0, 0]), expected)
+
+
+@pytest.mark.parametrize("extent, kernel, stride, pads", [(2, 1, 2, (0, 1)), (4, 2, 3, (0, 2)), (5, 1, 3, (0, 2)), (3, 2, 2, (1, 1)), (6, 3, 1, (2, 3)), (3, 1, 1, (0, 3))])
+def test_no_window_begins_in_the_padding_behind(extent, kernel, stride, pads):
+    """With ceil_mode; of a window that begins there, nothing is in the input."""
+    x = random(1, 3, extent)
+    starts = range(-pads[0], extent, stride)
+    last = -(-(extent + sum(pads) - kernel) // stride) + 1
+    expected = np.stack([x[..., max(start, 0) : max(start + kernel, 0)].max(-1, initial=-np.inf) for start in list(starts)[:last]], -1)
+    model, feeds = node_model("MaxPool", [x], [1], 12, {"kernel_shape": [kernel], "strides": [stride], "pads": list(pads), "ceil_mode": 1})
+    compare(run_gantry(model, feeds), [expected])

@@ -184,3 +184,39 @@ def test_upsample_blends_truth_values(opset):
     expected = run_ort(numbers, number_feeds)[0] != 0
     assert 0 < expected.mean() < 1
     compare(run_gantry(model, feeds), [expected])
+
+
+def nearest_line(extent, output, rule, transform, by_scales=False):
+    """Of the integers 0, 1, ... on a line; by arithmetic of whole numbers: the coordinate of position i is a / b."""
+    i = np.arange(output, dtype=object)
+    a, b = (i * extent, output) if transform == "asymmetric" else ((2 * i + 1) * extent - output, 2 * output)
+    floor, twice = a // b, 2 * (a % b)
+    picked = {"floor": floor, "ceil": -(-a // b), "round_prefer_floor": floor + (twice > b), "round_prefer_ceil": floor + (twice >= b)}[rule]
+    expected = np.clip(picked.astype(np.int64), 0, extent - 1)
+    x = np.arange(extent, dtype=np.int32).reshape(1, 1, extent)
+    attributes = {"mode": "nearest", "coordinate_transformation_mode": transform, "nearest_mode": rule}
+    sizes = {"scales": (1, 1, output / extent)} if by_scales else {"sizes": (1, 1, output)}
+    model, feeds = resize(x, attributes, **sizes)
+    (y,) = run_gantry(model, feeds)
+    np.testing.assert_array_equal(y.ravel(), expected, err_msg=f"{extent} to {output}, {rule}, {transform}")
+
+
+@pytest.mark.parametrize("rule", ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
+@pytest.mark.parametrize("transform", ["asymmetric", "half_pixel"])
+def test_neighbours_of_every_pair_of_sizes(rule, transform):
+    for extent in range(1, 33):
+        for output in range(1, 33):
+            nearest_line(extent, output, rule, transform)
+
+
+@pytest.mark.parametrize("extent, output", [(14, 2), (49, 7), (63, 21), (5, 15), (6, 9), (30, 12)])
+@pytest.mark.parametrize("rule", ["round_prefer_floor", "floor", "ceil"])
+def test_neighbours_by_scales_that_are_rounded_fractions(extent, output, rule):
+    nearest_line(extent, output, rule, "asymmetric", by_scales=True)
+
+
+@pytest.mark.parametrize("rule", ["round_prefer_floor", "round_prefer_ceil", "floor"])
+@pytest.mark.parametrize("factor", [2, 3])
+def test_neighbours_on_long_lines(rule, factor):
+    nearest_line(1 << 20, factor << 20, rule, "half_pixel")
+    nearest_line((1 << 20) + 1, factor * ((1 << 20) + 1), rule, "asymmetric", by_scales=True)

@@ -387,3 +387,28 @@ def test_standard_ones_that_are_left_to_others(agrees, attributes, arguments, ch
 
 def test_a_few_queries_are_left_to_others(agrees):
     assert agrees(*small_graph("y = Attention(q, k, v)", heads(2, 3, 4, 20, 16, 16), opset=23)) == ["Attention"]
+
+
+LEAST = np.finfo(np.float32).min
+
+
+@pytest.mark.parametrize("queries, keys", [(1, 1), (3, 5), (9, 20), (70, 130)])
+@pytest.mark.parametrize("constant", [False, True])
+def test_rows_that_are_masked_whole(agrees, queries, keys, constant):
+    """By the least float, as exporters mask padding: all scores become that, and all weights equal."""
+    text = PLAIN.replace("Softmax<axis=-1>(d)", "Softmax<axis=-1>(a)").replace("p = ", "a = Add(d, m)\n p = ")
+    mask = np.where(np.arange(queries)[:, None] % 2 == 0, LEAST, np.where(np.arange(keys) % 3 == 1, LEAST, np.float32(0)))[None, None]
+    inputs = heads(1, 2, queries, keys, 16, 16)
+    model, feeds = small_graph(text, inputs if constant else {**inputs, "m": mask}, {**SCALE, "m": mask} if constant else SCALE)
+    agrees(model, feeds)
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e9, 1e18])
+@pytest.mark.parametrize("masked", [False, True])
+def test_scores_of_any_size(agrees, size, masked):
+    """The largest score has the weight 1, however large it is."""
+    text = PLAIN.replace("Softmax<axis=-1>(d)", "Softmax<axis=-1>(a)").replace("p = ", "a = Add(d, m)\n p = ") if masked else PLAIN
+    inputs = heads(1, 2, 9, 21, 16, 16)
+    inputs["q"] = inputs["q"] * np.float32(size)
+    model, feeds = small_graph(text, {**inputs, "m": random(9, 21)} if masked else inputs, SCALE)
+    agrees(model, feeds)

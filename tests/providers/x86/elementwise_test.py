@@ -130,3 +130,25 @@ def test_spellings_of_greater_operators_stay_whole(agrees):
     session = gantry.Session(model, device="CPU")
     assert [node.op_type for node in session.placement.nodes] == ["Gelu"]
     compare([session.run(feeds)["y"]], run_oracle(model, feeds), 1e-5, 1e-5)
+
+
+EDGES = np.array([0, -0.0, 1e-45, -1e-45, 1.2e-38, -1.2e-38, 1, -1, 50, -50, 87, -87, 88.5, -88.5, 104, -104, 3.4e38, -3.4e38, np.inf, -np.inf, np.nan], np.float32)
+
+
+OF_EDGES = {
+    "y = Sigmoid(x)": lambda x: 1 / (1 + np.exp(-x)),
+    "s = Sigmoid(x)\n y = Mul(x, s)": lambda x: x * (1 / (1 + np.exp(-x))),
+    "m = Mul(x, k)\n s = Sigmoid(m)\n y = Mul(s, x)": lambda x: x * (1 / (1 + np.exp(-1.5 * x))),
+    "t = Tanh(x)\n y = Neg(t)": lambda x: -np.tanh(x),
+}
+
+
+@pytest.mark.parametrize("text", OF_EDGES)
+def test_functions_at_the_edges_of_floats(text):
+    """Against doubles. What is no normal number may be 0; nothing else may differ."""
+    x = np.tile(EDGES, 5)
+    model, feeds = small_graph(text, {"x": x}, {"k": np.float32(1.5)} if "k" in text else None)
+    with np.errstate(all="ignore"):
+        expected = OF_EDGES[text](x.astype(np.float64))
+    (found,) = gantry.Session(model, device="CPU").run(feeds).values()
+    np.testing.assert_allclose(found, expected, rtol=2e-6, atol=4e-36)

@@ -177,3 +177,36 @@ def test_two_sessions_and_runs_at_once():
     for thread in threads:
         thread.join()
     assert not failures
+
+
+# Constants behind a convolution or a matmul whose product is beyond f32, or near 0, while each step of the graph is not.
+FAR = {
+    "overflow": (1e-10, "b = Mul(a, c)\n y = Mul(b, d)", {"c": np.float32(1e30), "d": np.float32(1e15)}),
+    "vanish": (1e10, "b = Mul(a, c)\n y = Mul(b, d)", {"c": np.float32(1e-30), "d": np.float32(1e-15)}),
+    "by_way_of_0": (1, "b = Div(a, c)\n e = Div(b, c)\n y = Mul(e, d)", {"c": np.float32(1e25), "d": np.float32(1e30)}),
+    "of_weights": (1e-20, "b = Mul(a, c)\n y = Mul(b, d)", {"c": np.float32(1e30), "d": np.float32(1e20)}),
+    "shift": (1, "b = Add(a, c)\n y = Mul(b, d)", {"c": np.float32(1e20), "d": np.float32(1e15)}),
+}
+
+
+@pytest.mark.parametrize("root", ["a = Conv(x, w)", "a = MatMul(x, w)", "a = Gemm(x, w)"])
+@pytest.mark.parametrize("case", FAR)
+def test_scales_far_from_1(agrees, case, root):
+    size, behind, constants = FAR[case]
+    is_conv = "Conv" in root
+    x = np.abs(random(1, 6, 7, 7) if is_conv else random(5, 6)) + np.float32(1)
+    w = (np.abs(random(8, 6, 1, 1) if is_conv else random(6, 8)) * np.float32(size)).astype(np.float32)
+    model, feeds = small_graph(f"{root}\n {behind}", {"x": x}, {"w": w, **constants})
+    agrees(model, feeds, rtol=1e-5, atol=0)
+
+
+def test_a_sixth_is_a_sixth(agrees):
+    """Of a constant that only bfloat16 takes for a sixth, and of a double, HardSigmoid would make another function."""
+    near = np.float32(0.1669921875)
+    text = "s = Add(x, three)\n c = Clip(s, zero, six)\n y = Mul(c, sixth)"
+    constants = {"three": np.float32(3), "zero": np.float32(0), "six": np.float32(6)}
+    model, feeds = small_graph(text, {"x": random(4, 5)}, {**constants, "sixth": near})
+    agrees(model, feeds, rtol=1e-6, atol=0)
+    wide = {name: np.float64(value) for name, value in constants.items()}
+    model, feeds = small_graph(text, {"x": random(4, 5).astype(np.float64)}, {**wide, "sixth": np.float64(1) / 6})
+    agrees(model, feeds, rtol=1e-14, atol=0)
