@@ -6,6 +6,7 @@
 #include <iterator>
 #include <nanobind/stl/string.h>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "errors.h"
@@ -86,7 +87,9 @@ GivenConfig given_config(nb::handle config) {
   if (PyDict_Check(config.ptr())) return {json_text(config), {}};
   const bool is_text = PyUnicode_Check(config.ptr());
   if (is_text) {
-    const auto text = nb::cast<std::string>(config);
+    auto text = nb::cast<std::string>(config);
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // as files of some editors begin
+    if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
     const size_t start = text.find_first_not_of(" \t\r\n");
     if (start != std::string::npos && text[start] == '{') return {text, "config"};
   }

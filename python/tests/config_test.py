@@ -25,7 +25,7 @@ def device_of(config):
 def test_dict_text_and_path(tmp_path):
     file = tmp_path / "c.json"
     file.write_text(json.dumps(PREFER_SIM))
-    for config in (PREFER_SIM, json.dumps(PREFER_SIM), "\n " + json.dumps(PREFER_SIM, indent=1), file, str(file)):
+    for config in (PREFER_SIM, json.dumps(PREFER_SIM), "\n " + json.dumps(PREFER_SIM, indent=1), "\ufeff" + json.dumps(PREFER_SIM), file, str(file)):
         assert device_of(config) == "SIM:1"
     assert device_of(None) == device_of({}) == "CPU:0"
     (node,) = gantry.check(add_model(), config=file).nodes

@@ -2,11 +2,13 @@
 """The command line: what each command prints, how inputs are given, and what it says to mistakes."""
 
 import json
+import os
+import subprocess
 
 import numpy as np
 import onnx
 import pytest
-from command_line import ERROR, NO, USAGE, complaint, facts, gantry, on_terminal
+from command_line import BINARY, ERROR, NO, USAGE, complaint, facts, gantry, on_terminal
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
@@ -453,3 +455,26 @@ def test_output_folders_that_cannot_be_made(add_model, tmp_path):
     (tmp_path / "file").write_text("")
     said = complaint("run", add_model, "--random", "--dim", "rows=1", "--out", tmp_path / "file" / "out", status=ERROR)
     assert "cannot be made" in said
+
+
+def test_what_libraries_print_is_no_part_of_the_document(tmp_path):
+    """oneDNN's log goes to standard output, where only the document belongs."""
+    weights = numpy_helper.from_array(np.ones((24, 24, 5, 5), np.float32), "w")
+    model = save(tmp_path / "conv.onnx", [helper.make_node("Conv", ["x", "w"], ["y"])], [("x", TensorProto.FLOAT, [1, 24, 9, 9])],
+                 [("y", TensorProto.FLOAT, [1, 24, 5, 5])], [weights])
+    output, error = gantry("run", model, "--random", "--json", env={"ONEDNN_VERBOSE": "2"})
+    assert json.loads(output) and "onednn_verbose" in error
+
+
+@pytest.mark.parametrize("closed", [[1], [0, 1], [0, 1, 2]])
+def test_closed_descriptors(closed, tmp_path):
+    """What cannot be written is an error, and no file of another purpose gets the number."""
+    def close():
+        for number in closed:
+            os.close(number)
+
+    done = subprocess.run([BINARY, "devices", "--json"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=close, text=True, timeout=60, check=False,
+                          env={**os.environ, "GANTRY_PROBE_CACHE": str(tmp_path)})
+    assert done.returncode == ERROR
+    assert 2 in closed or done.stderr == "gantry: the output cannot be written\n"
+    assert not [file for file in tmp_path.rglob("*") if file.is_file() and b"{" in file.read_bytes()]

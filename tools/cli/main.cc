@@ -78,6 +78,7 @@ Status run_action(const Action& action) {
 }
 
 int run(int argc, char** argv) {
+  open_standard_streams();
   CLI::App app{"Runs ONNX models on the devices that provider plugins bring.", "gantry"};
   app.set_version_flag("--version", "gantry " GANTRY_VERSION);
   app.require_subcommand(1);
@@ -99,9 +100,10 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return report_usage(app, error);
   }
+  keep_standard_output();
   const Status status = run_action(action);
-  // A full disk or a closed pipe must not look like success.
-  if (std::fflush(stdout) != 0 && status == kGood) {
+  // A full disk, a closed pipe or a closed descriptor must not look like success.
+  if (!flush_output() && status == kGood) {
     print_error("the output cannot be written");
     return kError;
   }

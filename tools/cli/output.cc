@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <optional>
 #include <sys/ioctl.h>
@@ -12,6 +13,8 @@
 
 namespace gantry::cli {
 namespace {
+
+FILE* documents = stdout;  // the caller's standard output
 
 constexpr int kBarWidth = 30;
 constexpr auto kLongWork = std::chrono::milliseconds(500);
@@ -66,27 +69,47 @@ std::string padded(const std::string& text, size_t width, Table::Align align) {
 
 // Columns of the terminal; none: standard output is no terminal.
 std::optional<size_t> terminal_width() {
-  if (isatty(STDOUT_FILENO) != 1) return std::nullopt;
+  if (isatty(fileno(documents)) != 1) return std::nullopt;
   winsize size = {};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  if (ioctl(fileno(documents), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
   return size.ws_col;
 }
 
 bool has_color() {
   const char* no_color = std::getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");
-  return isatty(STDOUT_FILENO) == 1 && (!no_color || !*no_color) &&
+  return isatty(fileno(documents)) == 1 && (!no_color || !*no_color) &&
          !(terminal && std::string_view(terminal) == "dumb");
 }
 
 }  // namespace
 
+void open_standard_streams() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(number, F_GETFD) >= 0) continue;
+    // The lowest number that is free. What is written to standard output is to fail.
+    const bool is_written = number == STDERR_FILENO;
+    if (open("/dev/null", is_written ? O_WRONLY : O_RDONLY) < 0) return;
+  }
+}
+
+void keep_standard_output() {
+  const int copy = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  FILE* stream = copy < 0 ? nullptr : fdopen(copy, "w");
+  if (!stream) return;
+  std::fflush(stdout);
+  documents = stream;
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
+bool flush_output() { return std::fflush(documents) == 0 && std::fflush(stdout) == 0; }
+
 void print_error(const std::string& message) { fmt::print(stderr, "gantry: {}\n", message); }
 
-void print_line(const std::string& text) { fmt::print("{}\n", text); }
+void print_line(const std::string& text) { fmt::print(documents, "{}\n", text); }
 
 void print_json(const Json& document) {
-  fmt::print("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
+  fmt::print(documents, "{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
 std::string paint(const std::string& text, Color color) {

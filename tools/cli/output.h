@@ -17,6 +17,15 @@ namespace gantry::cli {
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
+/// Opens those of descriptors 0 to 2 that are closed, before a file of another purpose gets such a
+/// number. Writing to a standard output that was closed then fails.
+void open_standard_streams();
+/// From here on standard output has what this program prints alone: what providers and libraries
+/// write there goes to standard error.
+void keep_standard_output();
+/// Writes out what was printed. False: it cannot be written.
+bool flush_output();
+
 /// `gantry: <message>` on standard error.
 void print_error(const std::string& message);
 /// Text on standard output, with a line end.

@@ -168,7 +168,7 @@ Status test(const TestOptions& options) {
   Printer printer(options.verbose);
   watch.seen = [&](const CheckResult& result) {
     if (!options.json) printer.print(result);
-    std::fflush(stdout);  // checks take minutes, and whoever reads a pipe may end them
+    flush_output();  // checks take minutes, and whoever reads a pipe may end them
   };
   checks::Report report = {options.subject.manifest, options.subject.level, {}};
   report.results = checks::watch_children(watch);
