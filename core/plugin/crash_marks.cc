@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/kernel_facts.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/process_state.h"
@@ -71,6 +72,10 @@ void begin(Marks& all, const std::string& folder) GANTRY_REQUIRES(all.mutex) {
   MarkFile* file = map_file(all.path);
   if (!file) return;
   file->process = all.process;
+  const KernelFacts facts = kernel_facts();
+  std::memcpy(file->boot.data(), facts.boot.data(),
+              std::min(facts.boot.size(), file->boot.size() - 1));
+  file->memory_kills = facts.memory_kills.value_or(MarkFile::kNotKnown);
   std::atexit(remove_file);
   all.file.store(file);
 }

@@ -52,17 +52,23 @@ class CallMark {
   uint64_t before_;
 };
 
-/// A process that ended in a provider's code.
+/// A process that ended in a provider's code: by a crash, or because it was killed.
 struct CrashRecord {
   std::string provider;
   std::string library;
   std::string call;  ///< "run", "compile" ...
   int64_t process = 0;
   int64_t time = 0;  ///< seconds since 1970
+  /// Others, or this one, were killed for want of memory while it ran.
+  bool lacked_memory = false;
 };
 
-/// Looks for files of processes that are gone, and gives the records of the last week; of each
-/// provider the newest, and none whose library has changed since. Never throws.
+/// Looks for files of processes that are gone, and gives the records of the last day; of each
+/// provider the newest, and none whose library has changed since. What a restart of the machine
+/// ended is nobody's fault. Never throws.
 std::vector<CrashRecord> read_crashes(const std::string& folder) noexcept;
+
+/// "Process 7 ended 5 minutes ago while ...: by a crash in it, or ..."
+std::string describe_end(const CrashRecord& record);
 
 }  // namespace gantry

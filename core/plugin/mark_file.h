@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mapped file of crash_marks: a process writes it, a later one on the same machine reads it.
+// The mapped file of crash_marks: a process writes it, a later one reads it.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 namespace gantry {
@@ -12,7 +13,8 @@ namespace gantry {
 inline constexpr const char* kMarkFolder = "running";
 
 struct MarkFile {
-  static constexpr uint64_t kMagic = 0x316b72616d746e67;  // "gntmark1"
+  static constexpr uint64_t kMagic = 0x326b72616d746e67;  // "gntmark2"
+  static constexpr int64_t kNotKnown = std::numeric_limits<int64_t>::max();
   struct Provider {
     std::array<char, 64> name = {};  // cut off if it is longer
     std::array<char, 448> library = {};
@@ -23,6 +25,9 @@ struct MarkFile {
 
   uint64_t magic = kMagic;
   int64_t process = 0;
+  // What the kernel said when the process began (base/kernel_facts.h).
+  std::array<char, 48> boot = {};
+  int64_t memory_kills = kNotKnown;
   std::array<Provider, 32> providers = {};
   std::array<Cell, 64> cells = {};
 };

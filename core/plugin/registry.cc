@@ -233,9 +233,8 @@ void ProviderRegistry::warn_of_crashes() {
       ProviderReport& row = candidate->row;
       if (row.library != record.library) continue;
       row.warnings.push_back(
-          "Process " + std::to_string(record.process) + " ended while code of this provider ran (" +
-          record.call + "), perhaps by a crash in it; with {\"providers\": {\"isolation\": {\"" +
-          row.name + "\": \"process\"}}} in the configuration, or GANTRY_ISOLATION=" + row.name +
+          describe_end(record) + ". With {\"providers\": {\"isolation\": {\"" + row.name +
+          "\": \"process\"}}} in the configuration, or GANTRY_ISOLATION=" + row.name +
           "=process, it runs in a process of its own, and GANTRY_PROVIDERS_DISABLE=" + row.name +
           " goes without it.");
       log_->write(LogLevel::kInfo, "collected", row.name + ": " + row.warnings.back());

@@ -153,6 +153,15 @@ def test_io_binding(ort):
     np.testing.assert_array_equal(memory, 3 * ONES)
 
 
+def test_ort_values_of_the_other_byte_order():
+    values = gantry.onnxruntime.OrtValue.ortvalue_from_numpy(np.array([1.5, -2], ">f4"))
+    assert values.data_type() == "tensor(float)"
+    session = gantry.onnxruntime.InferenceSession(add_model().SerializeToString(), providers=CPU)
+    (z,) = session.run(None, {"x": gantry.onnxruntime.OrtValue.ortvalue_from_numpy(ONES.astype(">f4")), "y": ONES})
+    np.testing.assert_array_equal(z, 2 * ONES)
+    np.testing.assert_array_equal(values.numpy(), [1.5, -2])
+
+
 def test_ort_values(ort):
     array = np.arange(6, dtype=np.float32).reshape(2, 3)
     held = ort.OrtValue.ortvalue_from_numpy(array)

@@ -4,11 +4,14 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fork.h"
+#include "base/kernel_facts.h"
 #include "plugin/crash_marks.h"
+#include "plugin/mark_file.h"
 #include "provider_folder.h"
 
 namespace gantry {
@@ -45,6 +48,25 @@ class MarksTest : public testing::Test {
     return static_cast<size_t>(std::distance(begin(files), end(files)));
   }
 
+  // The file of a child that died in a run of "x", changed by `edit`.
+  template <class Edit>
+  bool leave_edited(Edit&& edit) {
+    folder_.add("good", "x");
+    if (!in_child([&] {
+          const auto found = folder_.registry(environment_)->find({"FAKE", 0});
+          mark_cell()->store(mark_of(found[0].provider->mark(), MarkedCall::kRun));
+          raise(SIGKILL);
+        }))
+      return false;
+    const fs::path file = fs::directory_iterator(folder_.path("cache/running"))->path();
+    MarkFile marks;
+    std::ifstream(file, std::ios::binary).read(reinterpret_cast<char*>(&marks), sizeof marks);
+    edit(marks);
+    std::ofstream(file, std::ios::binary)
+        .write(reinterpret_cast<const char*>(&marks), sizeof marks);
+    return true;
+  }
+
   test::ProviderFolder folder_;
   SearchEnvironment environment_;
 };
@@ -78,6 +100,44 @@ TEST_F(MarksTest, ACrashInARunIsToldToo) {
   const auto row = folder_.registry(environment_)->report(false)[0];
   ASSERT_EQ(row.warnings.size(), 1U);
   EXPECT_THAT(row.warnings[0], HasSubstr("(run)"));
+}
+
+TEST_F(MarksTest, ItIsToldHowLongAgoAndThatItMayHaveBeenKilled) {
+  if (!leave_edited([](MarkFile&) {})) GTEST_SKIP() << kAlone;
+  const fs::path file = fs::directory_iterator(folder_.path("cache/running"))->path();
+  fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::minutes(125));
+  fs::last_write_time(folder_.path("x.so"),
+                      fs::file_time_type::clock::now() - std::chrono::hours(3));
+  const auto row = folder_.registry(environment_)->report(false)[0];
+  ASSERT_EQ(row.warnings.size(), 1U);
+  EXPECT_THAT(row.warnings[0],
+              testing::AllOf(HasSubstr(" ended 2 hours ago while"), HasSubstr("it was killed"),
+                             testing::Not(HasSubstr("want of memory"))));
+}
+
+TEST_F(MarksTest, ItIsToldForADay) {
+  if (!leave_edited([](MarkFile&) {})) GTEST_SKIP() << kAlone;
+  const fs::path file = fs::directory_iterator(folder_.path("cache/running"))->path();
+  fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::hours(25));
+  fs::last_write_time(folder_.path("x.so"),
+                      fs::file_time_type::clock::now() - std::chrono::hours(30));
+  EXPECT_TRUE(folder_.registry(environment_)->report(false)[0].warnings.empty());
+}
+
+TEST_F(MarksTest, WantOfMemoryIsTold) {
+  if (!leave_edited([](MarkFile& marks) { --marks.memory_kills; })) GTEST_SKIP() << kAlone;
+  if (!kernel_facts().memory_kills) GTEST_SKIP() << "this kernel does not count them";
+  for (int i = 0; i < 2; ++i) {
+    const auto row = folder_.registry(environment_)->report(false)[0];
+    ASSERT_EQ(row.warnings.size(), 1U);
+    EXPECT_THAT(row.warnings[0], HasSubstr("for want of memory"));
+  }
+}
+
+TEST_F(MarksTest, ARestartOfTheMachineIsNobodysFault) {
+  if (!leave_edited([](MarkFile& marks) { marks.boot[0] ^= 1; })) GTEST_SKIP() << kAlone;
+  EXPECT_TRUE(folder_.registry(environment_)->report(false)[0].warnings.empty());
+  EXPECT_EQ(left(), 0U);
 }
 
 TEST_F(MarksTest, AnOrderlyEndLeavesNothing) {

@@ -457,6 +457,16 @@ def test_output_folders_that_cannot_be_made(add_model, tmp_path):
     assert "cannot be made" in said
 
 
+def test_long_names_of_outputs_become_file_names(tmp_path):
+    names = [letter * 500 for letter in "ab"] + ["b" * 499]
+    model = save(tmp_path / "long.onnx", [helper.make_node("Neg", ["x"], [name]) for name in names], [("x", TensorProto.FLOAT, [2])],
+                 [(name, TensorProto.FLOAT, [2]) for name in names])
+    written = [output["file"] for output in facts("run", model, "--random", "--out", tmp_path / "out")["outputs"]]
+    assert len(set(written)) == 3
+    for file in written:
+        assert np.load(file).shape == (2,)
+
+
 def test_what_libraries_print_is_no_part_of_the_document(tmp_path):
     """oneDNN's log goes to standard output, where only the document belongs."""
     weights = numpy_helper.from_array(np.ones((24, 24, 5, 5), np.float32), "w")

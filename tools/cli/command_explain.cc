@@ -184,7 +184,7 @@ void print_implementations(const Placement& placement) {
     std::string_view rest = node.implementation;
     const auto next = [&rest] {
       const size_t end = std::min(rest.find(kSeparator), rest.size());
-      const std::string part(rest.substr(0, end));
+      std::string part(rest.substr(0, end));
       rest.remove_prefix(std::min(end + kSeparator.size(), rest.size()));
       return part;
     };

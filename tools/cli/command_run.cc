@@ -101,7 +101,8 @@ Json output_to_json(const std::string& name, const Value& value) {
   return json;
 }
 
-// A name for a file: letters, digits and a few signs; distinct for each output.
+// A name for a file: letters, digits and a few signs; distinct for each output, and no longer than
+// file systems take it.
 std::string file_name(const std::string& name, size_t index,
                       const std::vector<ValueInfo>& outputs) {
   const auto safe = [](std::string text) {
@@ -110,22 +111,27 @@ std::string file_name(const std::string& name, size_t index,
         [](unsigned char c) { return !std::isalnum(c) && c != '_' && c != '-' && c != '.'; }, '_');
     return text;
   };
-  const std::string result = safe(name);
+  constexpr size_t kMostBytes = 200;
+  const auto cut = [&](const std::string& text) { return safe(text).substr(0, kMostBytes); };
+  const std::string result = cut(name);
   const auto same = std::count_if(outputs.begin(), outputs.end(),
-                                  [&](const ValueInfo& info) { return safe(info.name) == result; });
+                                  [&](const ValueInfo& info) { return cut(info.name) == result; });
   const bool is_unusable = result.find_first_not_of('.') == std::string::npos;
   return same > 1 || is_unusable ? fmt::format("{}_{}", result, index) : result;
 }
 
-std::vector<std::string> write_outputs(const std::vector<Value>& values,
-                                       const std::vector<ValueInfo>& infos,
-                                       const std::filesystem::path& folder) {
+void make_folder(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
     throw Error(Code::kUnavailable,
                 folder.string() + ": the folder cannot be made: " + error.message());
   }
+}
+
+std::vector<std::string> write_outputs(const std::vector<Value>& values,
+                                       const std::vector<ValueInfo>& infos,
+                                       const std::filesystem::path& folder) {
   std::vector<std::string> files;
   for (size_t i = 0; i < values.size(); ++i) {
     const char* ending = values[i].kind() == Kind::kTensor ? ".npy" : ".pb";
@@ -223,6 +229,7 @@ Status run_verify(Session& session, const RunCommandOptions& options) {
 }
 
 Status run_model(const RunCommandOptions& options) {
+  if (!options.out.empty()) make_folder(options.out);  // before the work, if it cannot be made
   const auto runtime = make_runtime(options);
   const Clock::time_point start = Clock::now();
   Session session(*runtime, options.model, session_options(options));

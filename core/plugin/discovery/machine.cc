@@ -24,7 +24,7 @@ std::string read_file(const char* path) {
   return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
 }
 
-std::set<std::string> read_cpu_features() {
+std::set<std::string> read_kernel_features() {
   std::set<std::string> features;
   std::ifstream lines("/proc/cpuinfo");  // up to the first processor's line: they are alike
   std::string line;
@@ -34,6 +34,39 @@ std::set<std::string> read_cpu_features() {
     features.insert(std::istream_iterator<std::string>(words),
                     std::istream_iterator<std::string>());
   }
+  return features;
+}
+
+// What the processor itself says is right without /proc, and under an emulator, which shows the
+// file of the machine below. The kernel names more features than these.
+std::set<std::string> read_cpu_features() {
+  std::set<std::string> features = read_kernel_features();
+#if defined(__x86_64__)
+  const auto set = [&](const char* name, bool has) {
+    if (has) {
+      features.insert(name);
+    } else {
+      features.erase(name);
+    }
+  };
+  __builtin_cpu_init();
+  set("ssse3", __builtin_cpu_supports("ssse3") != 0);
+  set("sse4_1", __builtin_cpu_supports("sse4.1") != 0);
+  set("sse4_2", __builtin_cpu_supports("sse4.2") != 0);
+  set("popcnt", __builtin_cpu_supports("popcnt") != 0);
+  set("avx", __builtin_cpu_supports("avx") != 0);
+  set("avx2", __builtin_cpu_supports("avx2") != 0);
+  set("fma", __builtin_cpu_supports("fma") != 0);
+  set("bmi1", __builtin_cpu_supports("bmi") != 0);
+  set("bmi2", __builtin_cpu_supports("bmi2") != 0);
+  set("avx512f", __builtin_cpu_supports("avx512f") != 0);
+  set("avx512cd", __builtin_cpu_supports("avx512cd") != 0);
+  set("avx512dq", __builtin_cpu_supports("avx512dq") != 0);
+  set("avx512bw", __builtin_cpu_supports("avx512bw") != 0);
+  set("avx512vl", __builtin_cpu_supports("avx512vl") != 0);
+  set("avx512_vnni", __builtin_cpu_supports("avx512vnni") != 0);
+  set("avx512_bf16", __builtin_cpu_supports("avx512bf16") != 0);
+#endif
   return features;
 }
 

@@ -23,7 +23,7 @@ class Machine {
   std::optional<std::map<std::string, std::string>> cache_;
 };
 
-/// Features of the processor as /proc/cpuinfo names them, read once for the process. [any]
+/// Features of the processor by the names of /proc/cpuinfo, read once for the process. [any]
 const std::set<std::string>& cpu_features();
 
 /// Path of the library of that file name that is in the process now; empty: none.

@@ -55,9 +55,11 @@ class OrtValue:
 
     @classmethod
     def ortvalue_from_numpy(cls, numpy_obj: np.ndarray[Any, Any], device_type: str = "cpu", device_id: int = 0) -> "OrtValue":
-        """Of an array of any element type that ONNX has; a copy where device_type is not "cpu"."""
+        """Of an array of any element type that ONNX has; a copy where device_type is not "cpu" or the byte order is not the machine's."""
         if not isinstance(numpy_obj, np.ndarray):
             raise InvalidArgumentError(f"numpy_obj: expected a numpy array, found a {type(numpy_obj).__name__}")
+        if not numpy_obj.dtype.isnative:
+            numpy_obj = numpy_obj.astype(numpy_obj.dtype.newbyteorder("="))
         dtype_name(numpy_obj.dtype)
         device = device_of(device_type, device_id)
         if device is None:
