@@ -82,6 +82,9 @@ class CallBodies {
   }
 
  private:
+  // The onnx library refuses models of more than 10,000 functions: the next round has the rest.
+  [[nodiscard]] bool is_full() const { return count_ >= 5000; }
+
   template <class Proto>
   static void add_import(Proto& proto) {
     onnx::OperatorSetIdProto* import = proto.add_opset_import();
@@ -100,7 +103,7 @@ class CallBodies {
         for (onnx::GraphProto& body : *attribute.mutable_graphs()) this->graph(body, types);
       }
       const FunctionCall call = call_of(node);
-      if (call.domain == kCallBodies || !wanted_(call)) continue;
+      if (call.domain == kCallBodies || is_full() || !wanted_(call)) continue;
       // What is differentiated comes first; the next round has its nodes and their types.
       if (is_gradient(call) && replace_differentiated(graph, node, types)) continue;
       replace(graph, node, call, types);
@@ -187,7 +190,7 @@ class CallBodies {
   void replace_inner(onnx::FunctionProto& body) {
     for (onnx::NodeProto& node : *body.mutable_node()) {
       const FunctionCall call = call_of(node);
-      if (find_local(model_, call) && wanted_(call)) replace({}, node, call, {});
+      if (!is_full() && find_local(model_, call) && wanted_(call)) replace({}, node, call, {});
     }
   }
 

@@ -71,9 +71,27 @@ std::string chain_of_functions(int depth, int calls) {
 TEST(Functions, ThatStandForTooManyNodesAreRefusedBeforeTheyAreInferred) {
   test::expect_error(Code::kUnsupported, {"functions", "more than 500000 nodes"},
                      [] { test::TestModel model(test::model_bytes(chain_of_functions(40, 2))); });
+  test::expect_error(Code::kUnsupported, {"functions", "more than 50000 times"},
+                     [] { test::TestModel model(test::model_bytes(chain_of_functions(16, 2))); });
   test::TestModel few(test::model_bytes(chain_of_functions(6, 2)));
   EXPECT_TRUE(few->inline_functions(local));
   EXPECT_EQ(few->to_graph()->nodes().size(), 63U + 64U);
+}
+
+// The onnx library takes no more than 10,000 functions, and a call becomes one on its way.
+TEST(Functions, AreCalledMoreOftenThanAModelMayHaveFunctions) {
+  constexpr int kCalls = 10'500;
+  std::string text = R"(
+  <ir_version: 10, opset_import: ["" : 18, "my" : 1]>
+  g (float[N] x) => (float[N] y) { v0 = Relu(x)
+)";
+  for (int i = 0; i < kCalls; ++i)
+    text += " v" + std::to_string(i + 1) + " = my.F(v" + std::to_string(i) + ")";
+  text += " y = Relu(v" + std::to_string(kCalls) +
+          ") }\n<domain: \"my\", opset_import: [\"\" : 18]> F (v) => (w) { w = Neg(v) }\n";
+  test::TestModel model(test::model_bytes(text));
+  EXPECT_TRUE(model->inline_functions(local));
+  EXPECT_EQ(model->to_graph()->nodes().size(), 2U + kCalls);
 }
 
 std::vector<std::string> node_names(const Graph& graph) {
