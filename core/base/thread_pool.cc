@@ -12,9 +12,13 @@
 #include <oneapi/tbb/task_arena.h>
 #include <oneapi/tbb/task_scheduler_observer.h>
 #include <sched.h>
+#include <string>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "base/cpu_quota.h"
+#include "base/log.h"
 
 // oneTBB is not built for the thread sanitizer, which therefore does not see that a part begins
 // after what its caller did before and ends before what its caller does afterwards. These say so.
@@ -81,6 +85,20 @@ void allow_more_threads_than_cores() {
   static const auto* const allowed =
       new global_control(global_control::max_allowed_parallelism, kMost);
   static_cast<void>(allowed);
+}
+
+// Where no thread can be made the pool goes on with those that it has, and does not say so. Tried
+// once in a process.
+void warn_where_no_thread_can_be_made() {
+  static std::atomic<bool> is_tried = false;
+  if (is_tried.exchange(true)) return;
+  try {
+    std::thread([] {}).join();
+  } catch (const std::system_error& error) {
+    log(LogLevel::kWarning, std::string("no thread can be made (") + error.code().message() +
+                                "): sessions run on their callers' threads; raise the limit of "
+                                "processes (ulimit -u, or the container's pids limit)");
+  }
 }
 
 }  // namespace
@@ -168,6 +186,7 @@ struct ThreadTeam::Arena : oneapi::tbb::task_scheduler_observer {
 ThreadTeam::ThreadTeam(uint32_t threads) : threads_(std::max(threads, 1U)) {
   if (threads_ == 1) return;
   if (threads_ > hardware_threads()) allow_more_threads_than_cores();
+  warn_where_no_thread_can_be_made();
   arena_ = std::make_unique<Arena>(threads_);
 }
 
