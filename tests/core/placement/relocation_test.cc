@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "placement/placement.h"
 #include "placement/transfers.h"
 #include "plugin/registry.h"
 #include "support/scripted_provider.h"
