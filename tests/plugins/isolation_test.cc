@@ -201,7 +201,7 @@ TEST(Isolation, ACrashNamesItsNode) {
 }
 
 TEST(Isolation, AnotherRunInFlightIsToldOfTheCrash) {
-  IsolatedRuntime runtime(json{{"run_timeout_ms", 500}, {"stop_grace_ms", 0}});
+  IsolatedRuntime runtime(json{{"run_timeout_ms", 20000}, {"stop_grace_ms", 0}});
   Session hanging = runtime.session(kRelu, "FAKE");
   Session crashing = runtime.session(kRelu, "FAKE");
   expect_good(hanging);
@@ -209,7 +209,8 @@ TEST(Isolation, AnotherRunInFlightIsToldOfTheCrash) {
   std::thread other([&] {
     test::expect_error(Code::kProviderCrashed, {"signal 11"}, [&] { hanging.run(input(-3)); });
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  // Nothing tells that the first has begun; on a busy machine that takes a while.
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   test::expect_error(Code::kProviderCrashed, {"signal 11"}, [&] { crashing.run(input(-1)); });
   other.join();
   expect_good(hanging);

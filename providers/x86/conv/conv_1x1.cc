@@ -68,7 +68,7 @@ Made make_conv_1x1(const KernelArgs& args) {
   if (pixels < 1) return refuse("the number of pixels is not known");
   if (pixels >= kManyPixels ||
       !PackedMatMul::takes(pixels, shape.input_channels(), shape.output_channels()))
-    return refuse("it is no skinny GEMM, or the CPU has no AVX-512");
+    return refuse("it is no skinny GEMM, or the CPU has no code for it");
   if (!matmul_epilogue_of(fusion.epilogue)) return refuse("no code for a step of the epilogue");
   return made<Conv1x1Kernel>(args, std::move(shape));
 }

@@ -11,7 +11,7 @@ import tempfile
 import numpy as np
 
 from comparison import figures
-from comparison.rows import prepare
+from comparison.rows import is_quantized, prepare
 from workspace import PYTHON, RELEASE, Failure
 
 WORKER = pathlib.Path(__file__).with_name("worker.py")
@@ -90,12 +90,15 @@ class Measurement:
         self._results = {runtime: {} for runtime in runtimes}
         self._processes = {}
         self._outputs = {}
+        self._compared_with = None
         self._samples = {runtime: [] for runtime in runtimes}
 
     def run(self):
         """{"model", "title", "threads", "limit", "runtimes": name -> figures or {"error"}, "difference", "better_peer", "ratio"}."""
         model, inputs = prepare(self._row)
         try:
+            if is_quantized(model) and "onnxruntime" in self._results:
+                self._compare_with("exact onnxruntime", model, inputs)
             for runtime in self._results:
                 self._attempt(runtime, lambda runtime=runtime: self._load(runtime, model, inputs))
             for number in range(self._effort.rounds):
@@ -116,11 +119,26 @@ class Measurement:
     def _load(self, runtime, model, inputs):
         process = self._processes[runtime] = Process(runtime, model, inputs, self._threads)
         self._results[runtime] = process.ask("load")
+        self._outputs[runtime] = self._outputs_of(process)
+
+    def _compare_with(self, runtime, model, inputs):
+        process = Process(runtime, model, inputs, self._threads)
+        try:
+            process.ask("load")
+            self._outputs[runtime] = self._outputs_of(process)
+            self._compared_with = runtime
+        except Refused:
+            pass  # the other's own refusal tells the same
+        finally:
+            process.close()
+
+    @staticmethod
+    def _outputs_of(process):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "outputs.npz"
             process.ask("outputs", path)
             with np.load(path) as arrays:
-                self._outputs[runtime] = [arrays[name] for name in arrays.files]
+                return [arrays[name] for name in arrays.files]
 
     def _take_round(self, runtime):
         answer = self._processes[runtime].ask("round", self._effort.round_seconds, self._effort.round_runs)
@@ -132,7 +150,7 @@ class Measurement:
             if "error" not in result:
                 result.update(figures.summary(self._samples[runtime]))
         ran = [runtime for runtime, result in self._results.items() if "error" not in result]
-        expected = next((runtime for runtime in ran if runtime != figures.OURS), None)
+        expected = self._compared_with or next((runtime for runtime in ran if runtime != figures.OURS), None)
         for runtime in ran:
             if expected and runtime != expected:
                 self._results[runtime]["difference"] = figures.difference(self._outputs[runtime], self._outputs[expected])

@@ -188,6 +188,12 @@ def sources_mark():
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
+def is_quantized(model):
+    """Whether a model file has operators that quantize or multiply 8-bit numbers."""
+    nodes = onnx.load(model, load_external_data=False).graph.node
+    return any("Quantize" in node.op_type or "QLinear" in node.op_type or "Integer" in node.op_type for node in nodes)
+
+
 def prepare(row):
     """The row's model file and its inputs' (.npz); writes what is not there or was written by other sources."""
     FOLDER.mkdir(parents=True, exist_ok=True)

@@ -14,6 +14,8 @@ namespace {
 
 constexpr int kLanes = 16;
 constexpr int kBytesOfLine = 64;
+/// Their sums, two vectors of the panel and a factor fill the registers.
+constexpr int kMostRows = 14;
 
 /// Lanes of vector `v` that stand for columns of the tile.
 inline __mmask16 lanes_of(const MatMulTile& tile, int v) {
@@ -94,7 +96,7 @@ GANTRY_MATMUL void multiply(const MatMulTile& tile) {
 }
 
 using Multiply = void (*)(const MatMulTile&);
-using Table = std::array<Multiply, kMostTileRows>;
+using Table = std::array<Multiply, kMostRows>;
 
 template <StorageDtype kNumbers, int kVectors, int kLinesAhead, int... kRows>
 constexpr Table table_of(std::integer_sequence<int, kRows...>) {
@@ -103,7 +105,7 @@ constexpr Table table_of(std::integer_sequence<int, kRows...>) {
 
 template <StorageDtype kNumbers, int kVectors>
 void choose(const MatMulTile& tile) {
-  constexpr auto kRows = std::make_integer_sequence<int, kMostTileRows>();
+  constexpr auto kRows = std::make_integer_sequence<int, kMostRows>();
   constexpr int kMostLines = kNumbers == StorageDtype::kFloat ? 2 : 1;
   static constexpr std::array<Table, 3> kTables = {table_of<kNumbers, kVectors, 0>(kRows),
                                                    table_of<kNumbers, kVectors, 1>(kRows),
@@ -178,6 +180,6 @@ GANTRY_MATMUL void lay_rows(const float* source, int64_t stride, int rows, int64
 
 }  // namespace
 
-const MatMulCode kMatMulAvx512 = {lay_rows, multiply_tile};
+const MatMulCode kMatMulAvx512 = {kMostRows, lay_rows, multiply_tile};
 
 }  // namespace gantry::x86

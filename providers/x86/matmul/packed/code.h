@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of rows of floats with a constant matrix, whose numbers are brought in while the ones
-// before them are multiplied: what skinny GEMMs wait for is the matrix. With AVX-512; other
-// CPUs leave them to the library. Pure functions, from any thread.
+// before them are multiplied: what skinny GEMMs wait for is the matrix. With AVX-512, or AVX2 with
+// FMA and F16C; other CPUs leave them to the library. Pure functions, from any thread.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,11 @@ namespace gantry::x86 {
 /// Columns of a panel, in which the matrix stands: [panels, inner, kPanelColumns]; the last panel
 /// is half as wide if that is enough.
 constexpr int64_t kPanelColumns = 32;
-/// Rows of a tile. Its sums, two vectors of the panel and a factor fill the registers.
-constexpr int64_t kMostTileRows = 14;
 
 /// A tile of the result, [rows, columns] of a matrix whose rows are `stride` apart: rows * panel +
 /// initial + bias.
 struct MatMulTile {
-  int rows = 0;                 ///< 1 to kMostTileRows
+  int rows = 0;                 ///< 1 to MatMulCode::most_rows
   const float* left = nullptr;  ///< [inner, rows]
   const void* panel = nullptr;
   StorageDtype numbers = StorageDtype::kFloat;  ///< of the panel
@@ -47,14 +45,16 @@ constexpr int64_t panel_width(int64_t columns, int64_t column) {
 
 /// The functions of one instruction set. [any]
 struct MatMulCode {
-  /// `source`: [rows, inner], rows up to kMostTileRows and `stride` apart; `target`: [inner, rows].
+  int64_t most_rows;  ///< of a tile
+  /// `source`: [rows, inner], rows up to most_rows and `stride` apart; `target`: [inner, rows].
   void (*lay_rows)(const float* source, int64_t stride, int rows, int64_t inner, float* target);
   void (*multiply_tile)(const MatMulTile& tile);
 };
 
-/// Null: the CPU has no AVX-512, or ONEDNN_MAX_CPU_ISA forbids it. [any]
+/// The best that the CPU has and ONEDNN_MAX_CPU_ISA allows; null: there is none. [any]
 const MatMulCode* matmul_code();
 
+extern const MatMulCode kMatMulAvx2;
 extern const MatMulCode kMatMulAvx512;
 
 }  // namespace gantry::x86

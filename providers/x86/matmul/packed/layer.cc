@@ -14,9 +14,9 @@ namespace gantry::x86 {
 namespace {
 
 constexpr int64_t kMostPanelsOfGroup = 8;
-constexpr int64_t kMostTilesOfStretch = 16;
-/// Fewer rows would have to wait for the matrix, which every stretch reads anew.
-constexpr int64_t kLeastTilesOfStretch = 5;
+constexpr int64_t kMostRowsOfStretch = 224;
+/// Fewer would have to wait for the matrix, which every stretch reads anew.
+constexpr int64_t kLeastRowsOfStretch = 70;
 constexpr int64_t kProductsPerTask = 1 << 18;
 constexpr int64_t kFloat = sizeof(float);
 constexpr int64_t kBytesOfLine = 64;
@@ -30,8 +30,10 @@ int64_t most_inner() { return bytes_of_cache() / 16 / (kPanelColumns * kFloat); 
 
 /// Of a stretch: what is multiplied of their rows at once stays cached beside the panels.
 int64_t most_tiles(int64_t inner) {
-  const int64_t bytes = kMostTileRows * std::min(inner, most_inner()) * kFloat;
-  return std::clamp(bytes_of_cache() * 3 / 8 / bytes, kLeastTilesOfStretch, kMostTilesOfStretch);
+  const int64_t row_bytes = std::min(inner, most_inner()) * kFloat;
+  const int64_t rows =
+      std::clamp(bytes_of_cache() * 3 / 8 / row_bytes, kLeastRowsOfStretch, kMostRowsOfStretch);
+  return rows / matmul_code()->most_rows;
 }
 
 int64_t divided_up(int64_t x, int64_t by) { return (x + by - 1) / by; }
@@ -136,7 +138,7 @@ class PackedMatMul::Run {
       : layer_(layer),
         tensors_(tensors),
         rows_(rows),
-        tiles_(divided_up(rows, kMostTileRows)),
+        tiles_(divided_up(rows, matmul_code()->most_rows)),
         stretches_(divided_up(tiles_, most_tiles(layer.inner_))),
         lays_own_(stretches_ >= threads) {
     if (lays_own_) stretches_ = std::min(divided_up(stretches_, threads) * threads, tiles_);
@@ -150,7 +152,7 @@ class PackedMatMul::Run {
 
   void multiply(sdk::Call& call) {
     if (!lays_own_ && rows_ > 1) lay_all(call);
-    const int64_t rows = std::min(rows_, tiles_of_stretch_ * kMostTileRows);
+    const int64_t rows = std::min(rows_, tiles_of_stretch_ * matmul_code()->most_rows);
     const int64_t groups = lays_own_ ? groups_ : 1;  // of a task
     const int64_t products = rows * groups * panels_of_group_ * kPanelColumns * layer_.inner_;
     const int64_t tasks_of_stretch = groups_ / groups;

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <immintrin.h>
+#include <utility>
+
+#include "matmul/packed/code.h"
+
+#define GANTRY_MATMUL [[gnu::target("avx2,fma,f16c")]]
+
+namespace gantry::x86 {
+namespace {
+
+constexpr int kLanes = 8;
+constexpr int kBytesOfLine = 64;
+/// The sums of six rows and two vectors of the panel, these two and a factor fill the registers.
+constexpr int kMostRows = 6;
+/// Up to which all four vectors of a panel are multiplied at once.
+constexpr int kFewRows = 3;
+
+/// Lanes of the vector whose first column is `column` that stand for columns of the tile.
+GANTRY_MATMUL inline __m256i lanes_of(const MatMulTile& tile, int64_t column) {
+  const __m256i places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  const auto left = static_cast<int>(tile.columns - column);
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32(left), places);
+}
+
+/// A vector of numbers, the `place`th behind `from`.
+template <StorageDtype kNumbers>
+GANTRY_MATMUL inline __m256 load(const std::byte* from, int64_t place) {
+  if constexpr (kNumbers == StorageDtype::kFloat) {
+    return _mm256_loadu_ps(reinterpret_cast<const float*>(from) + place * kLanes);
+  } else {
+    const __m128i narrow = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from) + place);
+    if constexpr (kNumbers == StorageDtype::kHalf) return _mm256_cvtph_ps(narrow);
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(narrow), 16));
+  }
+}
+
+/// Vectors `first` to `first + kVectors` of a panel of `kWidth`, and of the tile.
+template <int kFirst, int kVectors, int kWidth>
+struct Part {
+  static constexpr int first = kFirst;
+  static constexpr int vectors = kVectors;
+  static constexpr int width = kWidth;
+};
+
+// The loops of begin() and end() are unrolled so that the sums stay in registers.
+
+template <int kRows, class P>
+GANTRY_MATMUL inline void begin(const MatMulTile& tile, __m256 (&sums)[kRows][P::vectors]) {
+#pragma GCC unroll 6
+  for (int v = 0; v < P::vectors; ++v) {
+    const int64_t column = int64_t{P::first + v} * kLanes;
+    const __m256 bias = tile.bias ? _mm256_loadu_ps(tile.bias + column) : _mm256_setzero_ps();
+    const __m256i lanes = lanes_of(tile, column);
+#pragma GCC unroll 6
+    for (int r = 0; r < kRows; ++r) {
+      sums[r][v] = bias;
+      if (!tile.initial) continue;
+      const float* from = tile.initial + r * tile.stride + column;
+      sums[r][v] = _mm256_add_ps(bias, _mm256_maskload_ps(from, lanes));
+    }
+  }
+}
+
+template <int kRows, class P>
+GANTRY_MATMUL inline void end(const MatMulTile& tile, const __m256 (&sums)[kRows][P::vectors]) {
+#pragma GCC unroll 6
+  for (int v = 0; v < P::vectors; ++v) {
+    const int64_t column = int64_t{P::first + v} * kLanes;
+    float* to = tile.target + column;
+    if (column + kLanes <= tile.columns) {  // a masked store is slow on some CPUs
+#pragma GCC unroll 6
+      for (int r = 0; r < kRows; ++r) _mm256_storeu_ps(to + r * tile.stride, sums[r][v]);
+    } else if (column < tile.columns) {
+      const __m256i lanes = lanes_of(tile, column);
+#pragma GCC unroll 6
+      for (int r = 0; r < kRows; ++r) _mm256_maskstore_ps(to + r * tile.stride, lanes, sums[r][v]);
+    }
+  }
+}
+
+template <StorageDtype kNumbers, int kRows, int kLinesAhead, class P>
+GANTRY_MATMUL void multiply(const MatMulTile& tile) {
+  __m256 sums[kRows][P::vectors];
+  begin<kRows, P>(tile, sums);
+  const float* left = tile.left;
+  const auto* panel =
+      static_cast<const std::byte*>(tile.panel) + P::first * kLanes * bytes_of(kNumbers);
+  const char* ahead = tile.ahead;
+  [[maybe_unused]] int steps_left = 1;
+  [[maybe_unused]] float* widened = tile.widened ? tile.widened + P::first * kLanes : nullptr;
+  for (int64_t k = 0; k < tile.inner; ++k) {
+    __m256 numbers[P::vectors];
+    for (int v = 0; v < P::vectors; ++v) numbers[v] = load<kNumbers>(panel, v);
+    if constexpr (kNumbers != StorageDtype::kFloat) {
+      if (widened) {
+        for (int v = 0; v < P::vectors; ++v) _mm256_storeu_ps(widened + v * kLanes, numbers[v]);
+        widened += P::width * kLanes;
+      }
+    }
+    // What the same tile needs soon goes to the nearest cache, another panel to the next one.
+    if constexpr (kLinesAhead == 1) {
+      if (--steps_left == 0) {
+        _mm_prefetch(ahead, _MM_HINT_T1);
+        ahead += kBytesOfLine;
+        steps_left = tile.steps_ahead;
+      }
+    }
+    if constexpr (kLinesAhead == 2) {
+      _mm_prefetch(ahead, _MM_HINT_T0);
+      _mm_prefetch(ahead + kBytesOfLine, _MM_HINT_T0);
+      ahead += 2 * kBytesOfLine;
+    }
+    panel += P::width * kLanes * bytes_of(kNumbers);
+    for (int r = 0; r < kRows; ++r) {
+      const __m256 factor = _mm256_broadcast_ss(left + r);
+      for (int v = 0; v < P::vectors; ++v)
+        sums[r][v] = _mm256_fmadd_ps(factor, numbers[v], sums[r][v]);
+    }
+    left += kRows;
+  }
+  end<kRows, P>(tile, sums);
+}
+
+/// All vectors of a panel. What comes next is asked for by the first part.
+template <StorageDtype kNumbers, int kRows, int kLinesAhead, int kWidth>
+void multiply_panel(const MatMulTile& tile) {
+  if constexpr (kWidth == 2 || kRows <= kFewRows) {
+    multiply<kNumbers, kRows, kLinesAhead, Part<0, kWidth, kWidth>>(tile);
+  } else {
+    multiply<kNumbers, kRows, kLinesAhead, Part<0, 2, kWidth>>(tile);
+    multiply<kNumbers, kRows, 0, Part<2, 2, kWidth>>(tile);
+  }
+}
+
+using Multiply = void (*)(const MatMulTile&);
+using Table = std::array<Multiply, kMostRows>;
+
+template <StorageDtype kNumbers, int kWidth, int kLinesAhead, int... kRows>
+constexpr Table table_of(std::integer_sequence<int, kRows...>) {
+  return {multiply_panel<kNumbers, kRows + 1, kLinesAhead, kWidth>...};
+}
+
+template <StorageDtype kNumbers, int kWidth>
+void choose(const MatMulTile& tile) {
+  constexpr auto kRows = std::make_integer_sequence<int, kMostRows>();
+  constexpr int kMostLines = kNumbers == StorageDtype::kFloat ? 2 : 1;
+  static constexpr std::array<Table, 3> kTables = {table_of<kNumbers, kWidth, 0>(kRows),
+                                                   table_of<kNumbers, kWidth, 1>(kRows),
+                                                   table_of<kNumbers, kWidth, kMostLines>(kRows)};
+  const size_t lines = tile.ahead ? static_cast<size_t>(tile.lines_ahead) : 0;
+  kTables[lines][static_cast<size_t>(tile.rows) - 1](tile);
+}
+
+template <StorageDtype kNumbers>
+void choose_width(const MatMulTile& tile) {
+  if (tile.columns > kPanelColumns / 2) return choose<kNumbers, 4>(tile);
+  choose<kNumbers, 2>(tile);
+}
+
+void multiply_tile(const MatMulTile& tile) {
+  switch (tile.numbers) {
+    case StorageDtype::kFloat:
+      return choose_width<StorageDtype::kFloat>(tile);
+    case StorageDtype::kBrain:
+      return choose_width<StorageDtype::kBrain>(tile);
+    case StorageDtype::kHalf:
+      return choose_width<StorageDtype::kHalf>(tile);
+  }
+}
+
+/// Eight vectors as a matrix, whose columns they become.
+GANTRY_MATMUL inline void transpose(__m256 (&m)[kLanes]) {
+  __m256 t[kLanes];
+  for (int i = 0; i < kLanes; i += 2) {
+    t[i] = _mm256_unpacklo_ps(m[i], m[i + 1]);
+    t[i + 1] = _mm256_unpackhi_ps(m[i], m[i + 1]);
+  }
+  for (int i = 0; i < kLanes; i += 4) {
+    m[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
+    m[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
+    m[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+    m[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
+  }
+  for (int i = 0; i < 4; ++i) {
+    t[i] = _mm256_permute2f128_ps(m[i], m[i + 4], 0x20);
+    t[i + 4] = _mm256_permute2f128_ps(m[i], m[i + 4], 0x31);
+  }
+  std::copy_n(t, kLanes, m);
+}
+
+GANTRY_MATMUL void lay_rows(const float* source, int64_t stride, int rows, int64_t inner,
+                            float* target) {
+  // A whole vector is stored for each index, of which the next ones overwrite what is too much.
+  const int64_t whole = (inner * rows - kLanes) / rows;  // indices that have room for one
+  int64_t k = 0;
+  for (; k + kLanes <= whole + 1; k += kLanes) {
+    __m256 square[kLanes];
+    for (int r = 0; r < kLanes; ++r)
+      square[r] = r < rows ? _mm256_loadu_ps(source + r * stride + k) : _mm256_setzero_ps();
+    transpose(square);
+    for (int i = 0; i < kLanes; ++i) _mm256_storeu_ps(target + (k + i) * rows, square[i]);
+  }
+  for (; k < inner; ++k) {
+    for (int r = 0; r < rows; ++r) target[k * rows + r] = source[r * stride + k];
+  }
+}
+
+}  // namespace
+
+const MatMulCode kMatMulAvx2 = {kMostRows, lay_rows, multiply_tile};
+
+}  // namespace gantry::x86
