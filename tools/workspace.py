@@ -18,7 +18,7 @@ ONEDNN = BUILD / "deps" / "onednn"
 RELEASE = BUILD / "release"
 
 # The compiler cache serves every checkout of the same sources: paths within this one are hashed as seen from the build folder.
-COMPILER_CACHE = {"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}
+COMPILER_CACHE = {"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1", "CCACHE_SLOPPINESS": "locale"}
 
 LOG_LINES_SHOWN = 30
 
