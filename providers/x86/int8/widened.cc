@@ -17,7 +17,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace gantry::x86::HWY_NAMESPACE {
 
-/// Rows of a tile: its sums take 12 registers of 16 or 32.
+/// Rows of a tile. Beside its sums there are a panel, a row's number and products in the registers.
 constexpr int kTileRows = kHasManyRegisters ? 12 : kLanes == 8 ? 6 : 3;
 
 /// The whole vectors of `count` bytes as numbers of 16 bits, less `zero`; how many these are.
@@ -108,6 +108,8 @@ void multiply_rows(const int8_t* panel, const int16_t* rows, int64_t pairs, int3
   const hn::Rebind<int8_t, decltype(d16)> d8;
   const I32 d32;
   V32I all[kRows * kVectorsOfPanel];
+  // Unrolled, here and at the end, so that the sums stay in registers.
+#pragma GCC unroll 24
   for (V32I& sum : all) sum = hn::Zero(d32);
   for (int64_t pair = 0; pair < pairs; ++pair) {
     hn::Vec<decltype(d16)> weights[kVectorsOfPanel];
@@ -125,6 +127,7 @@ void multiply_rows(const int8_t* panel, const int16_t* rows, int64_t pairs, int3
       }
     }
   }
+#pragma GCC unroll 24
   for (int i = 0; i < kRows * kVectorsOfPanel; ++i) hn::StoreU(all[i], d32, sums + i * kLanes);
 }
 
@@ -171,134 +174,154 @@ void multiply_block(const WidenedConvolution& c, const WidenedTensors& tensors,
   }
 }
 
-/// Two taps of windows that each belong to a channel.
-struct TwoTaps {
-  const uint8_t* numbers[2];
-  const int8_t* weights[2];
+/// What a place is made of where each channel has a window of its own.
+struct ChannelWindows {
+  const uint8_t** taps;  ///< [2 * pairs], of the channels' numbers
+  int64_t pairs;
+  const int32_t* initial;  ///< of the sums, [padded channels]
 };
 
 #if HWY_TARGET == HWY_SCALAR
 
+/// Sums of a panel's channels, the first of which is `channel`. `weights`: of the panel.
 template <class Byte>
-void add_taps(const TwoTaps& taps, int32_t zero, int64_t channel, int32_t* sums) {
-  for (int64_t i = channel; i < channel + kWidenedPanel; ++i) {
-    for (int t = 0; t < 2; ++t)
-      sums[i] += (static_cast<Byte>(taps.numbers[t][i]) - zero) * taps.weights[t][i];
+void multiply_channels(const ChannelWindows& windows, int64_t channel, const int8_t* weights,
+                       const int32_t* initial, int32_t* sums) {
+  for (int64_t i = 0; i < kWidenedPanel; ++i) {
+    sums[i] = initial[i];
+    for (int64_t t = 0; t < 2 * windows.pairs; ++t) {
+      sums[i] += static_cast<Byte>(windows.taps[t][channel + i]) *
+                 weights[(t / 2 * kWidenedPanel + i) * 2 + t % 2];
+    }
   }
-}
-
-void put_in_order(const int32_t* sums, int32_t* ordered) {
-  std::copy_n(sums, kWidenedPanel, ordered);
 }
 
 #else
 
-/// Channels of a panel as vectors of 16 bits: one or two of them.
-using D16 = hn::CappedTag<int16_t, kWidenedPanel>;
-
-/// Adds their products to the sums of a panel's channels, which put_in_order() sorts.
-template <class Byte>
-HWY_INLINE void add_taps(const TwoTaps& taps, int32_t zero, int64_t channel, int32_t* sums) {
-  const D16 d16;
-  const hn::RepartitionToWide<D16> d32;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d16));
-  const auto less = hn::Set(d16, static_cast<int16_t>(zero));
-  const auto numbers = [&](int tap, int64_t at) HWY_ATTR {
-    const auto* from = reinterpret_cast<const Byte*>(taps.numbers[tap]) + at;
-    return hn::Sub(hn::PromoteTo(d16, hn::LoadU(hn::Rebind<Byte, D16>(), from)), less);
-  };
-  const auto weights = [&](int tap, int64_t at) HWY_ATTR {
-    return hn::PromoteTo(d16, hn::LoadU(hn::Rebind<int8_t, D16>(), taps.weights[tap] + at));
-  };
-  for (int64_t at = channel; at < channel + kWidenedPanel; at += lanes) {
-    const auto a = numbers(0, at);
-    const auto b = numbers(1, at);
-    const auto u = weights(0, at);
-    const auto w = weights(1, at);
-    int32_t* low = sums + at;
-    int32_t* high = low + lanes / 2;
-    hn::StoreU(add_pairs(d32, hn::LoadU(d32, low), hn::InterleaveLower(d16, a, b),
-                         hn::InterleaveLower(d16, u, w)),
-               d32, low);
-    hn::StoreU(add_pairs(d32, hn::LoadU(d32, high), hn::InterleaveUpper(d16, a, b),
-                         hn::InterleaveUpper(d16, u, w)),
-               d32, high);
+/// The `v`th 2 * kLanes of the 32 bytes that `low` and `high` are, as numbers of 16 bits.
+template <class D16, class V8>
+HWY_INLINE hn::Vec<D16> widen_part(D16 d16, V8 low, V8 high, int v) {
+  using Byte = hn::TFromV<V8>;
+  const hn::Rebind<Byte, D16> bytes;
+  if constexpr (kLanes == 16) {
+    return hn::PromoteTo(d16, hn::Combine(bytes, high, low));
+  } else if constexpr (kLanes == 8) {
+    return hn::PromoteTo(d16, v == 0 ? low : high);
+  } else {
+    const V8 half = v / 2 == 0 ? low : high;
+    return hn::PromoteTo(d16, v % 2 == 0 ? hn::LowerHalf(bytes, half) : hn::UpperHalf(bytes, half));
   }
 }
 
-/// Vectors were interleaved within each 16 bytes: four channels stand together, the lower four of
-/// each eight in the first half of a vector's sums.
-HWY_INLINE void put_in_order(const int32_t* sums, int32_t* ordered) {
-  const hn::FixedTag<int32_t, 4> four;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(D16()));
-  for (int64_t first = 0; first < kWidenedPanel; first += lanes) {
-    for (int64_t i = 0; i < lanes / 2; i += 4) {
-      hn::StoreU(hn::LoadU(four, sums + first + i), four, ordered + first + 2 * i);
-      hn::StoreU(hn::LoadU(four, sums + first + lanes / 2 + i), four, ordered + first + 2 * i + 4);
+/// Sums of a panel's channels, the first of which is `channel`. `weights`: of the panel.
+template <class Byte>
+HWY_INLINE void multiply_channels(const ChannelWindows& windows, int64_t channel,
+                                  const int8_t* weights, const int32_t* initial, int32_t* sums) {
+  const hn::Repartition<int16_t, I32> d16;
+  const hn::Rebind<int8_t, decltype(d16)> d8;
+  const hn::FixedTag<Byte, kWidenedPanel> d_panel;
+  const I32 d32;
+  V32I all[kVectorsOfPanel];
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectorsOfPanel; ++v) all[v] = hn::LoadU(d32, initial + v * kLanes);
+  for (int64_t pair = 0; pair < windows.pairs; ++pair) {
+    const auto* first = reinterpret_cast<const Byte*>(windows.taps[2 * pair] + channel);
+    const auto* second = reinterpret_cast<const Byte*>(windows.taps[2 * pair + 1] + channel);
+    const auto a = hn::LoadU(d_panel, first);
+    const auto b = hn::LoadU(d_panel, second);
+    const auto low = hn::InterleaveLower(d_panel, a, b);
+    const auto high = hn::InterleaveUpper(d_panel, a, b);
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectorsOfPanel; ++v) {
+      const auto* from = weights + (pair * kWidenedPanel + v * kLanes) * 2;
+      all[v] = add_pairs(d32, all[v], widen_part(d16, low, high, v),
+                         hn::PromoteTo(d16, hn::LoadU(d8, from)));
     }
   }
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectorsOfPanel; ++v) hn::StoreU(all[v], d32, sums + v * kLanes);
 }
 
 #endif
 
-/// All channels of a place, each with a window of its own. `sums`: [padded channels]; `padding`:
-/// as many bytes of the number that stands for 0.
+/// What `zero` in place of 0 adds to the sums of all channels, taken away: [padded channels].
+void subtract_zeros(const WidenedConvolution& c, int32_t* initial) {
+  std::fill_n(initial, c.panels() * kWidenedPanel, 0);
+  if (c.source_zero == 0) return;
+  for (int64_t panel = 0; panel < c.panels(); ++panel) {
+    const int8_t* weights = c.weights + panel * c.pairs() * kWidenedPanel * 2;
+    for (int64_t pair = 0; pair < c.pairs(); ++pair) {
+      for (int64_t i = 0; i < kWidenedPanel; ++i) {
+        const int8_t* both = weights + (pair * kWidenedPanel + i) * 2;
+        initial[panel * kWidenedPanel + i] -= c.source_zero * (both[0] + both[1]);
+      }
+    }
+  }
+}
+
+/// All channels of a place. `padding`: a row of the number that stands for 0; `last`: room for
+/// [2 * pairs, kWidenedPanel] bytes.
 template <class Byte>
 void multiply_place(const WidenedConvolution& c, const WidenedTensors& tensors, int64_t place,
-                    int32_t* sums, const uint8_t* padding) {
+                    const ChannelWindows& windows, const uint8_t* padding, uint8_t* last) {
   const WidenedPosition at(c, tensors.source, place);
-  const int64_t padded = c.panels() * kWidenedPanel;
-  const int64_t whole = c.groups / kWidenedPanel * kWidenedPanel;
-  const auto rest = static_cast<size_t>(c.groups - whole);
-  const auto tap = [&](int64_t t) {
-    const int64_t plane = c.window[1] * c.window[2];
-    const uint8_t* from =
-        t < c.taps() ? at.tap(t / plane, t / c.window[2] % c.window[1], t % c.window[2]) : nullptr;
-    return from ? from : padding;
-  };
-  std::fill_n(sums, padded, 0);
-  for (int64_t t = 0; t < c.taps(); t += 2) {
-    TwoTaps taps{{tap(t), tap(t + 1)}, {c.weights + t * padded, c.weights + (t + 1) * padded}};
-    if (taps.numbers[0] == padding && taps.numbers[1] == padding) continue;
-    for (int64_t channel = 0; channel < whole; channel += kWidenedPanel)
-      add_taps<Byte>(taps, c.source_zero, channel, sums);
-    if (rest == 0) continue;
-    uint8_t last[2][kWidenedPanel] = {};  // nothing beyond the tensor is read
-    for (int i = 0; i < 2; ++i) {
-      std::memcpy(last[i], taps.numbers[i] + whole, rest);
-      taps.numbers[i] = last[i];
-      taps.weights[i] += whole;
+  int64_t t = 0;
+  for (int64_t i = 0; i < c.window[0]; ++i) {
+    for (int64_t j = 0; j < c.window[1]; ++j) {
+      for (int64_t k = 0; k < c.window[2]; ++k, ++t) {
+        const uint8_t* from = at.tap(i, j, k);
+        windows.taps[t] = from ? from : padding;
+      }
     }
-    add_taps<Byte>(taps, c.source_zero, 0, sums + whole);
   }
-  HWY_ALIGN int32_t ordered[kWidenedPanel];
+  if (t < 2 * windows.pairs) windows.taps[t] = padding;  // of weights that are zeros
+  HWY_ALIGN int32_t sums[kWidenedPanel];
   for (int64_t first = 0; first < c.groups; first += kWidenedPanel) {
-    put_in_order(sums + first, ordered);
-    finish_panel(c, tensors, ordered, first, place * c.groups + first,
-                 std::min(kWidenedPanel, c.groups - first));
+    const int64_t count = std::min(kWidenedPanel, c.groups - first);
+    int64_t channel = first;
+    if (count < kWidenedPanel) {  // nothing beyond the tensor is read
+      for (t = 0; t < 2 * windows.pairs; ++t) {
+        uint8_t* to = last + t * kWidenedPanel;
+        std::memcpy(to, windows.taps[t] + first, static_cast<size_t>(count));
+        windows.taps[t] = to;
+      }
+      channel = 0;
+    }
+    multiply_channels<Byte>(windows, channel, c.weights + first * windows.pairs * 2,
+                            windows.initial + first, sums);
+    finish_panel(c, tensors, sums, first, place * c.groups + first, count);
   }
 }
 
 /// Places [first, first + count) of windows that each belong to a channel.
 void multiply_places(const WidenedConvolution& c, const WidenedTensors& tensors, int64_t first,
-                     int64_t count, int16_t* scratch) {
+                     int64_t count, const ChannelWindows& windows, uint8_t* bytes) {
   const int64_t padded = c.panels() * kWidenedPanel;
-  auto* sums = reinterpret_cast<int32_t*>(scratch);
-  auto* padding = reinterpret_cast<uint8_t*>(sums + padded);
-  std::fill_n(padding, padded, static_cast<uint8_t>(c.source_zero));
   const auto multiply = c.is_signed ? multiply_place<int8_t> : multiply_place<uint8_t>;
   for (int64_t place = first; place < first + count; ++place)
-    multiply(c, tensors, place, sums, padding);
+    multiply(c, tensors, place, windows, bytes, bytes + padded);
 }
 
 void convolve_widened_here(const WidenedConvolution& c, const WidenedTensors& tensors,
                            int64_t begin, int64_t end, int16_t* scratch) {
   const WidenedTasks tasks(c, tensors.places);
+  ChannelWindows windows = {};
+  uint8_t* bytes = nullptr;
+  if (c.is_depthwise()) {  // as widened_scratch_of() has counted
+    const int64_t padded = c.panels() * kWidenedPanel;
+    windows.taps = reinterpret_cast<const uint8_t**>(scratch);
+    windows.pairs = c.pairs();
+    auto* initial = reinterpret_cast<int32_t*>(windows.taps + 2 * windows.pairs);
+    windows.initial = initial;
+    subtract_zeros(c, initial);
+    bytes = reinterpret_cast<uint8_t*>(initial + padded);
+    std::fill_n(bytes, padded, static_cast<uint8_t>(c.source_zero));
+  }
   for (int64_t task = begin; task < end; ++task) {
     const int64_t place = task / tasks.parts * tasks.places;
     const int64_t count = std::min(tasks.places, tensors.places - place);
     if (c.is_depthwise()) {
-      multiply_places(c, tensors, place, count, scratch);
+      multiply_places(c, tensors, place, count, windows, bytes);
       continue;
     }
     const int64_t part = task % tasks.parts;
@@ -323,9 +346,17 @@ int64_t widened_tasks_of(const WidenedConvolution& convolution, int64_t places) 
 }
 
 int64_t widened_scratch_of(const WidenedConvolution& convolution) {
-  // Rows of numbers, or sums of 32 bits and a row of bytes for the padding.
-  return convolution.is_depthwise() ? 3 * convolution.panels() * kWidenedPanel
-                                    : widened_positions_of(convolution) * convolution.pairs() * 2;
+  if (!convolution.is_depthwise()) {
+    return widened_positions_of(convolution) * convolution.pairs() * 2;
+  }
+  // Taps, sums of 32 bits, a row of bytes for the padding, and one panel of all taps.
+  const int64_t taps = 2 * convolution.pairs();
+  const int64_t padded = convolution.panels() * kWidenedPanel;
+  const auto size_bytes = taps * static_cast<int64_t>(sizeof(uint8_t*)) +
+                          padded * static_cast<int64_t>(sizeof(int32_t)) + padded +
+                          taps * kWidenedPanel;
+  return (size_bytes + kWidenedPanel - 1) / kWidenedPanel * kWidenedPanel /
+         static_cast<int64_t>(sizeof(int16_t));
 }
 
 void convolve_widened(const WidenedConvolution& convolution, const uint8_t* source,

@@ -40,8 +40,7 @@ struct WidenedConvolution {
   Axes target = {1, 1, 1};
   bool is_signed = false;   ///< numbers of the source are
   int32_t source_zero = 0;  ///< the number of the source that stands for 0
-  /// [groups, panels, pairs(), kWidenedPanel, 2], or, is_depthwise(), [2 * pairs(), panels,
-  /// kWidenedPanel]
+  /// [groups, panels, pairs(), kWidenedPanel, 2], or, is_depthwise(), the same without groups
   const int8_t* weights = nullptr;
   /// [groups, panels, kWidenedPanel], or [panels, kWidenedPanel], of the sums; not read for kS32
   const float* scales = nullptr;

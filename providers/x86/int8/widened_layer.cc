@@ -20,18 +20,13 @@ void fill_panel(const WidenedLayer::Plain& plain, const WidenedConvolution& c, i
   const int64_t inner = plain.taps * c.channels;
   const auto* from =
       static_cast<const uint8_t*>(plain.numbers) + (group * c.results + first) * plain.result_step;
-  // Pairs stand together, but for channels each of which has its own window.
-  const int64_t step = is_depthwise ? 1 : 2;
-  uint8_t* to = is_depthwise
-                    ? target + first
-                    : target + (group * c.panels() + panel) * ((inner + 1) / 2) * 2 * kWidenedPanel;
+  uint8_t* to = target + (group * c.panels() + panel) * ((inner + 1) / 2) * 2 * kWidenedPanel;
   for (int64_t k = 0; k < inner; ++k) {
     const uint8_t* numbers =
         from + k % c.channels * plain.channel_step + k / c.channels * plain.tap_step;
-    uint8_t* row =
-        is_depthwise ? to + k * c.panels() * kWidenedPanel : to + k / 2 * 2 * kWidenedPanel + k % 2;
+    uint8_t* row = to + k / 2 * 2 * kWidenedPanel + k % 2;  // pairs stand together
     for (int64_t i = 0; i < count; ++i)
-      row[i * step] = static_cast<uint8_t>(numbers[i * plain.result_step] + plain.offset);
+      row[i * 2] = static_cast<uint8_t>(numbers[i * plain.result_step] + plain.offset);
   }
 }
 
@@ -80,7 +75,7 @@ void WidenedLayer::pack(const gantry_host* host, sdk::Choices& choices, const Pl
   steps_ = int8_epilogue_of(fusion).value();
   scales_ = spread(scales);
   bias_ = spread(bias);
-  std::string form = "words/" + std::to_string(plain.groups);
+  std::string form = "pairs/" + std::to_string(plain.groups);
   for (const int64_t number : {plain.results, plain.channels, plain.taps, plain.result_step,
                                plain.channel_step, plain.tap_step, int64_t{plain.offset}})
     form += "/" + std::to_string(number);

@@ -73,22 +73,17 @@ HWY_INLINE void store_numbers(const V32* x, int32_t zero, uint8_t* to) {
   }
 }
 
-/// `count` elements of a panel; the usual number needs no call of a function.
-template <class T>
-HWY_INLINE void copy_panel(uint8_t* to, const T* from, int64_t count) {
-  if (count == kWidenedPanel) {
-    std::memcpy(to, from, kWidenedPanel * sizeof(T));
-  } else {
-    std::memcpy(to, from, static_cast<size_t>(count) * sizeof(T));
-  }
-}
-
 /// Stores the results of a panel's sums. `padded`: the first one's place among scales and biases;
 /// `at`: its place in the target; `count`: how many of them there are.
 HWY_INLINE void finish_panel(const WidenedConvolution& c, const WidenedTensors& tensors,
                              const int32_t* sums, int64_t padded, int64_t at, int64_t count) {
-  if (c.target_type == Int8Type::kS32)
-    return copy_panel(tensors.target + at * static_cast<int64_t>(sizeof(*sums)), sums, count);
+  const bool is_whole = count == kWidenedPanel;
+  const auto elements = static_cast<size_t>(count);
+  if (c.target_type == Int8Type::kS32) {
+    std::memcpy(tensors.target + at * static_cast<int64_t>(sizeof(*sums)), sums,
+                elements * sizeof(*sums));
+    return;
+  }
   const F32 d;
   V32 x[kVectorsOfPanel];
   for (int v = 0; v < kVectorsOfPanel; ++v) {
@@ -96,21 +91,30 @@ HWY_INLINE void finish_panel(const WidenedConvolution& c, const WidenedTensors& 
     x[v] = hn::MulAdd(sum, hn::LoadU(d, c.scales + padded + v * kLanes),
                       hn::LoadU(d, c.bias + padded + v * kLanes));
   }
-  uint8_t addend[kWidenedPanel] = {};
-  if (tensors.addend) copy_panel(addend, tensors.addend + at, count);
+  // A whole panel is read and written where it stands: a copy would wait for what it copies.
+  uint8_t few[kWidenedPanel] = {};
+  const uint8_t* addend = few;
+  if (tensors.addend && is_whole) {
+    addend = tensors.addend + at;
+  } else if (tensors.addend) {
+    std::memcpy(few, tensors.addend + at, elements);
+  }
   for (size_t i = 0; i < c.step_count; ++i) apply_step(c.steps[i], addend, x);
   if (c.target_type == Int8Type::kF32) {
-    HWY_ALIGN float floats[kWidenedPanel];
-    for (int v = 0; v < kVectorsOfPanel; ++v) hn::Store(x[v], d, floats + v * kLanes);
-    return copy_panel(tensors.target + at * static_cast<int64_t>(sizeof(float)), floats, count);
+    float floats[kWidenedPanel];
+    auto* target = reinterpret_cast<float*>(tensors.target) + at;
+    float* to = is_whole ? target : floats;
+    for (int v = 0; v < kVectorsOfPanel; ++v) hn::StoreU(x[v], d, to + v * kLanes);
+    if (!is_whole) std::memcpy(target, floats, elements * sizeof(float));
+    return;
   }
-  uint8_t bytes[kWidenedPanel];
+  uint8_t* to = is_whole ? tensors.target + at : few;
   if (c.target_type == Int8Type::kS8) {
-    store_numbers<int8_t>(x, c.target_zero, bytes);
+    store_numbers<int8_t>(x, c.target_zero, to);
   } else {
-    store_numbers<uint8_t>(x, c.target_zero, bytes);
+    store_numbers<uint8_t>(x, c.target_zero, to);
   }
-  copy_panel(tensors.target + at, bytes, count);
+  if (!is_whole) std::memcpy(tensors.target + at, few, elements);
 }
 
 }  // namespace gantry::x86::HWY_NAMESPACE
