@@ -9,7 +9,9 @@ import sys
 import xml.etree.ElementTree
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tools" / "bench"), str(ROOT / "tools")]

@@ -6,6 +6,7 @@ import hashlib
 import pathlib
 import typing
 
+import google.protobuf.message
 import numpy as np
 import onnx
 from fill_weights import fill_weights
@@ -190,7 +191,10 @@ def sources_mark():
 
 def is_quantized(model):
     """Whether a model file has operators that quantize or multiply 8-bit numbers."""
-    nodes = onnx.load(model, load_external_data=False).graph.node
+    try:
+        nodes = onnx.load(model, load_external_data=False).graph.node
+    except google.protobuf.message.DecodeError:
+        return False  # the runtimes say what it is
     return any("Quantize" in node.op_type or "QLinear" in node.op_type or "Integer" in node.op_type for node in nodes)
 
 

@@ -39,21 +39,21 @@ GANTRY_MATMUL inline __m256 load(const std::byte* from, int64_t place) {
   }
 }
 
-/// Vectors `first` to `first + kVectors` of a panel of `kWidth`, and of the tile.
-template <int kFirst, int kVectors, int kWidth>
+/// Vectors kFirst to kFirst + kVectors of a panel of kWidth, and of the tile.
+template <int kFrom, int kCount, int kOf>
 struct Part {
-  static constexpr int first = kFirst;
-  static constexpr int vectors = kVectors;
-  static constexpr int width = kWidth;
+  static constexpr int kFirst = kFrom;
+  static constexpr int kVectors = kCount;
+  static constexpr int kWidth = kOf;
 };
 
 // The loops of begin() and end() are unrolled so that the sums stay in registers.
 
 template <int kRows, class P>
-GANTRY_MATMUL inline void begin(const MatMulTile& tile, __m256 (&sums)[kRows][P::vectors]) {
+GANTRY_MATMUL inline void begin(const MatMulTile& tile, __m256 (&sums)[kRows][P::kVectors]) {
 #pragma GCC unroll 6
-  for (int v = 0; v < P::vectors; ++v) {
-    const int64_t column = int64_t{P::first + v} * kLanes;
+  for (int v = 0; v < P::kVectors; ++v) {
+    const int64_t column = int64_t{P::kFirst + v} * kLanes;
     const __m256 bias = tile.bias ? _mm256_loadu_ps(tile.bias + column) : _mm256_setzero_ps();
     const __m256i lanes = lanes_of(tile, column);
 #pragma GCC unroll 6
@@ -67,10 +67,10 @@ GANTRY_MATMUL inline void begin(const MatMulTile& tile, __m256 (&sums)[kRows][P:
 }
 
 template <int kRows, class P>
-GANTRY_MATMUL inline void end(const MatMulTile& tile, const __m256 (&sums)[kRows][P::vectors]) {
+GANTRY_MATMUL inline void end(const MatMulTile& tile, const __m256 (&sums)[kRows][P::kVectors]) {
 #pragma GCC unroll 6
-  for (int v = 0; v < P::vectors; ++v) {
-    const int64_t column = int64_t{P::first + v} * kLanes;
+  for (int v = 0; v < P::kVectors; ++v) {
+    const int64_t column = int64_t{P::kFirst + v} * kLanes;
     float* to = tile.target + column;
     if (column + kLanes <= tile.columns) {  // a masked store is slow on some CPUs
 #pragma GCC unroll 6
@@ -85,21 +85,21 @@ GANTRY_MATMUL inline void end(const MatMulTile& tile, const __m256 (&sums)[kRows
 
 template <StorageDtype kNumbers, int kRows, int kLinesAhead, class P>
 GANTRY_MATMUL void multiply(const MatMulTile& tile) {
-  __m256 sums[kRows][P::vectors];
+  __m256 sums[kRows][P::kVectors];
   begin<kRows, P>(tile, sums);
   const float* left = tile.left;
   const auto* panel =
-      static_cast<const std::byte*>(tile.panel) + P::first * kLanes * bytes_of(kNumbers);
+      static_cast<const std::byte*>(tile.panel) + P::kFirst * kLanes * bytes_of(kNumbers);
   const char* ahead = tile.ahead;
   [[maybe_unused]] int steps_left = 1;
-  [[maybe_unused]] float* widened = tile.widened ? tile.widened + P::first * kLanes : nullptr;
+  [[maybe_unused]] float* widened = tile.widened ? tile.widened + P::kFirst * kLanes : nullptr;
   for (int64_t k = 0; k < tile.inner; ++k) {
-    __m256 numbers[P::vectors];
-    for (int v = 0; v < P::vectors; ++v) numbers[v] = load<kNumbers>(panel, v);
+    __m256 numbers[P::kVectors];
+    for (int v = 0; v < P::kVectors; ++v) numbers[v] = load<kNumbers>(panel, v);
     if constexpr (kNumbers != StorageDtype::kFloat) {
       if (widened) {
-        for (int v = 0; v < P::vectors; ++v) _mm256_storeu_ps(widened + v * kLanes, numbers[v]);
-        widened += P::width * kLanes;
+        for (int v = 0; v < P::kVectors; ++v) _mm256_storeu_ps(widened + v * kLanes, numbers[v]);
+        widened += P::kWidth * kLanes;
       }
     }
     // What the same tile needs soon goes to the nearest cache, another panel to the next one.
@@ -115,10 +115,10 @@ GANTRY_MATMUL void multiply(const MatMulTile& tile) {
       _mm_prefetch(ahead + kBytesOfLine, _MM_HINT_T0);
       ahead += 2 * kBytesOfLine;
     }
-    panel += P::width * kLanes * bytes_of(kNumbers);
+    panel += P::kWidth * kLanes * bytes_of(kNumbers);
     for (int r = 0; r < kRows; ++r) {
       const __m256 factor = _mm256_broadcast_ss(left + r);
-      for (int v = 0; v < P::vectors; ++v)
+      for (int v = 0; v < P::kVectors; ++v)
         sums[r][v] = _mm256_fmadd_ps(factor, numbers[v], sums[r][v]);
     }
     left += kRows;
