@@ -21,7 +21,8 @@ constexpr int kMostRows = 6;
 constexpr int kFewRows = 3;
 
 /// Lanes of the vector whose first column is `column` that stand for columns of the tile.
-GANTRY_MATMUL inline __m256i lanes_of(const MatMulTile& tile, int64_t column) {
+[[gnu::always_inline]] GANTRY_MATMUL inline __m256i lanes_of(const MatMulTile& tile,
+                                                             int64_t column) {
   const __m256i places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
   const auto left = static_cast<int>(tile.columns - column);
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(left), places);
@@ -29,7 +30,7 @@ GANTRY_MATMUL inline __m256i lanes_of(const MatMulTile& tile, int64_t column) {
 
 /// A vector of numbers, the `place`th behind `from`.
 template <StorageDtype kNumbers>
-GANTRY_MATMUL inline __m256 load(const std::byte* from, int64_t place) {
+[[gnu::always_inline]] GANTRY_MATMUL inline __m256 load(const std::byte* from, int64_t place) {
   if constexpr (kNumbers == StorageDtype::kFloat) {
     return _mm256_loadu_ps(reinterpret_cast<const float*>(from) + place * kLanes);
   } else {
@@ -47,10 +48,11 @@ struct Part {
   static constexpr int kWidth = kOf;
 };
 
-// The loops of begin() and end() are unrolled so that the sums stay in registers.
+// begin() and end() are inlined, and their loops unrolled, so that the sums stay in registers.
 
 template <int kRows, class P>
-GANTRY_MATMUL inline void begin(const MatMulTile& tile, __m256 (&sums)[kRows][P::kVectors]) {
+[[gnu::always_inline]] GANTRY_MATMUL inline void begin(const MatMulTile& tile,
+                                                       __m256 (&sums)[kRows][P::kVectors]) {
 #pragma GCC unroll 6
   for (int v = 0; v < P::kVectors; ++v) {
     const int64_t column = int64_t{P::kFirst + v} * kLanes;
@@ -67,7 +69,8 @@ GANTRY_MATMUL inline void begin(const MatMulTile& tile, __m256 (&sums)[kRows][P:
 }
 
 template <int kRows, class P>
-GANTRY_MATMUL inline void end(const MatMulTile& tile, const __m256 (&sums)[kRows][P::kVectors]) {
+[[gnu::always_inline]] GANTRY_MATMUL inline void end(const MatMulTile& tile,
+                                                     const __m256 (&sums)[kRows][P::kVectors]) {
 #pragma GCC unroll 6
   for (int v = 0; v < P::kVectors; ++v) {
     const int64_t column = int64_t{P::kFirst + v} * kLanes;
