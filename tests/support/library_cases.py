@@ -92,6 +92,10 @@ def others_by_element():
         text, weights = channels_last("a", x)
         constants = {"aw": weights, **(BOUNDS if "Clip" in activation else {})}
         yield f"{activation} {rank} axes", f"{text} y = {activation}", {"ai": x}, constants, None
+    for first, second in itertools.product(("Relu", "Elu", "Mish"), ("Mish", "Elu", "Tanh")):
+        x = normal(2, 24, 5, 3)
+        text, weights = channels_last("a", x)
+        yield f"{first} and {second}", f"{text} b = {first}(a)\n y = {second}(b)", {"ai": x}, {"aw": weights}, None
     for channels, behind in itertools.product((7, 24), ("", "Relu", "Mish")):
         x = normal(2, channels, 5, 3)
         text, weights = channels_last("a", x)

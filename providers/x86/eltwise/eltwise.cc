@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that work element by element on f32: activations, by the library; Add, Sub, Mul, Div,
-// Max, Min of two tensors, each of which may be broadcast, and BatchNormalization with constant
-// parameters, by code of this provider, as the library has none but its reference for a broadcast
-// first operand. Taken where their inputs stand channels-last, so that the order is kept. Of int8
-// see int8_binary.cc and int8_batch_norm.cc.
+// Operators that work element by element on f32: activations, some of them by the library; Add,
+// Sub, Mul, Div, Max, Min of two tensors, each of which may be broadcast, and BatchNormalization
+// with constant parameters, by code of this provider, as the library has none but its reference for
+// a broadcast first operand. Taken where their inputs stand channels-last, so that the order is
+// kept. Of int8 see int8_binary.cc and int8_batch_norm.cc.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
@@ -49,6 +49,10 @@ std::optional<Instruction> instruction_of(const Activation& activation) {
       return made(Operation::kSigmoid);
     case algorithm::eltwise_tanh:
       return made(Operation::kTanh);
+    case algorithm::eltwise_gelu_tanh:
+      return made(Operation::kGelu);
+    case algorithm::eltwise_gelu_erf:
+      return made(Operation::kGeluErf);
     case algorithm::eltwise_hardsigmoid:
       return made(Operation::kHardSigmoid);
     case algorithm::eltwise_hardswish:
@@ -72,8 +76,13 @@ struct Plan {
   std::vector<Operand> sources;  ///< by the kernel's sources; empty ones of constants
   std::vector<Dims> dims;        ///< likewise, of the result's rank
   Operand target;
-  Scratchpad scratchpad;
-  Launch launch;  ///< of the activations that are the library's
+  /// The activations that are the library's, each by itself: behind each other in one primitive it
+  /// has only reference code for them.
+  struct Activated {
+    Scratchpad scratchpad;
+    Launch launch;
+  };
+  std::vector<Activated> activated;
 };
 
 class EltwiseKernel final : public sdk::Kernel {
@@ -87,7 +96,7 @@ class EltwiseKernel final : public sdk::Kernel {
     rank_ = node.input(0).rank();
     if (const auto activation = activation_of(node)) {
       take(args, 0);
-      activations_.push_back(*activation);
+      add_activation(*activation);
     } else if (node.op_type() == "BatchNormalization") {
       take(args, 0);
       normalize(node);
@@ -96,19 +105,7 @@ class EltwiseKernel final : public sdk::Kernel {
       rank_ = std::max(rank_, node.input(1).rank());
       add(*arithmetic_of(node), 0, 1);
     }
-    // Activations behind arithmetic are done in its pass, up to the first that only the library
-    // has.
-    for (const EpilogueStep& step : fusion_.epilogue.steps) {
-      const auto own = instructions_.empty() || !activations_.empty()
-                           ? std::nullopt
-                           : instruction_of(*step.activation);
-      if (!own) {
-        activations_.push_back(*step.activation);
-        continue;
-      }
-      instructions_.push_back(*own);
-      instructions_.back().a = instructions_.back().b = instructions_.back().to = result();
-    }
+    for (const EpilogueStep& step : fusion_.epilogue.steps) add_activation(*step.activation);
   }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
@@ -142,16 +139,16 @@ class EltwiseKernel final : public sdk::Kernel {
       is_moved = is_moved || plan.sources[i].is_moved();
     }
     plan.target.place(call, target.data);
-    plan.scratchpad.place(call);
+    for (Plan::Activated& each : plan.activated) each.scratchpad.place(call);
     if (is_moved) {
       with_threads(threads, [&] {
         for (const Operand& source : plan.sources) source.run(cache.stream);
       });
     }
     if (!instructions_.empty()) run_arithmetic(call, plan);
-    if (!plan.launch.is_set() && !plan.target.is_moved()) return;
+    if (plan.activated.empty() && !plan.target.is_moved()) return;
     with_threads(threads, [&] {
-      if (plan.launch.is_set()) plan.launch.run(cache.stream);
+      for (const Plan::Activated& each : plan.activated) each.launch.run(cache.stream);
       plan.target.run(cache.stream);
     });
   }
@@ -192,6 +189,16 @@ class EltwiseKernel final : public sdk::Kernel {
     instruction.a = a;
     instruction.b = b;
     instruction.to = result();
+  }
+
+  /// In one pass with the instructions before it, up to the first that only the library has.
+  void add_activation(const Activation& activation) {
+    const auto own = activations_.empty() ? instruction_of(activation) : std::nullopt;
+    if (!own) return activations_.push_back(activation);
+    const uint32_t from = instructions_.empty() ? 0 : result();
+    instructions_.push_back(*own);
+    instructions_.back().a = instructions_.back().b = from;
+    instructions_.back().to = result();
   }
 
   void run_arithmetic(sdk::Call& call, const Plan& plan) const {
@@ -258,29 +265,25 @@ class EltwiseKernel final : public sdk::Kernel {
     }
     const Desc target = desc_of(plan.output, true);
     plan.target = Operand::output(desc_of(plan.output, is_target_formatted_), target);
-    if (!activations_.empty()) plan_activations(plan, target);
+    for (const Activation& activation : activations_) plan_activation(plan, target, activation);
     return plan;
   }
 
-  /// In place behind arithmetic, which has made the target by then.
-  void plan_activations(Plan& plan, const Desc& target) const {
-    const Activation& first = activations_.front();
-    dnnl::post_ops others;
-    for (size_t i = 1; i < activations_.size(); ++i) {
-      const Activation& other = activations_[i];
-      others.append_eltwise(other.algorithm, other.alpha, other.beta);
-    }
+  /// In place behind what has made the target before it.
+  void plan_activation(Plan& plan, const Desc& target, const Activation& activation) const {
     const auto description = best_implementation(label_, [&] {
       return dnnl::eltwise_forward::primitive_desc(engine(), dnnl::prop_kind::forward_inference,
-                                                   first.algorithm, target, target, first.alpha,
-                                                   first.beta, attributes(others));
+                                                   activation.algorithm, target, target,
+                                                   activation.alpha, activation.beta, attributes());
     });
-    plan.scratchpad = Scratchpad(description.scratchpad_desc());
-    const Operand& source = instructions_.empty() ? plan.sources.front() : plan.target;
-    plan.launch = Launch(label_, dnnl::eltwise_forward(description),
+    const bool is_first = instructions_.empty() && plan.activated.empty();
+    const Operand& source = is_first ? plan.sources.front() : plan.target;
+    Plan::Activated& made = plan.activated.emplace_back();
+    made.scratchpad = Scratchpad(description.scratchpad_desc());
+    made.launch = Launch(label_, dnnl::eltwise_forward(description),
                          {{DNNL_ARG_SRC, source.memory()},
                           {DNNL_ARG_DST, plan.target.memory()},
-                          {DNNL_ARG_SCRATCHPAD, plan.scratchpad.memory()}});
+                          {DNNL_ARG_SCRATCHPAD, made.scratchpad.memory()}});
   }
 
   Fusion fusion_;
@@ -289,7 +292,7 @@ class EltwiseKernel final : public sdk::Kernel {
   bool is_target_formatted_;
   int rank_ = 0;                           // of the result
   std::vector<Source> sources_;            // in the operator's order
-  std::vector<Instruction> instructions_;  // none: the root is an activation
+  std::vector<Instruction> instructions_;  // none: the root is an activation of the library's
   std::vector<Activation> activations_;    // behind these
 };
 

@@ -18,6 +18,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace gantry::x86::HWY_NAMESPACE {
 
+namespace hn = hwy::HWY_NAMESPACE;
+
 constexpr int64_t kChannels = 64;  // whose sums or largest elements are held in registers
 
 /// The spatial axes of a tensor; those that it has not have one position.
@@ -89,16 +91,111 @@ struct Geometry {
 /// `count` channels of one position.
 template <class T, class Count>
 void largest(const Geometry& geometry, int64_t position, const T* from, T* to, Count count) {
+  using Limits = std::numeric_limits<T>;
   std::array<T, kChannels> held;
-  held.fill(std::numeric_limits<T>::lowest());
+  held.fill(Limits::has_infinity ? -Limits::infinity() : Limits::lowest());
   geometry.for_each_tap(position, [&](int64_t offset) {
     const T* x = from + offset;
     for (int64_t c = 0; c < count; ++c) {
       T& most = held[static_cast<size_t>(c)];
-      most = x[c] > most ? x[c] : most;
+      if constexpr (Limits::has_quiet_NaN) {
+        most = x[c] > most || x[c] != x[c] ? x[c] : most;  // what is no number stays
+      } else {
+        most = x[c] > most ? x[c] : most;
+      }
     }
   });
   std::copy_n(held.begin(), count, to);
+}
+
+/// What lies under the window of a position, in elements of the input.
+struct Taps {
+  static constexpr int64_t kMost = 64;
+  std::array<int64_t, kMost> offsets;
+  int64_t count = 0;
+};
+
+/// kVectors vectors of channels of one position.
+template <int kVectors>
+void largest_vectors(const Taps& taps, const float* from, float* to) {
+  const hn::ScalableTag<float> d;
+  using V = hn::Vec<decltype(d)>;
+  constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
+  V all[kVectors];
+  V sums[kVectors];  // of which one is no number if an element is none
+  HWY_UNROLL(4)
+  for (int v = 0; v < kVectors; ++v) {
+    all[v] = hn::Neg(hn::Inf(d));
+    sums[v] = hn::Zero(d);
+  }
+  for (int64_t tap = 0; tap < taps.count; ++tap) {
+    const float* at = from + taps.offsets[static_cast<size_t>(tap)];
+    HWY_UNROLL(4)
+    for (int v = 0; v < kVectors; ++v) {
+      const V x = hn::LoadU(d, at + v * kLanes);
+      sums[v] = hn::Add(sums[v], x);
+      all[v] = hn::Max(all[v], x);
+    }
+  }
+  V sum = sums[0];
+  HWY_UNROLL(4)
+  for (int v = 1; v < kVectors; ++v) sum = hn::Add(sum, sums[v]);
+  if (!hn::AllFalse(d, hn::IsNaN(sum))) {  // which Max leaves out
+    for (int v = 0; v < kVectors; ++v) {
+      for (int64_t tap = 0; tap < taps.count; ++tap) {
+        const V x = hn::LoadU(d, from + taps.offsets[static_cast<size_t>(tap)] + v * kLanes);
+        all[v] = hn::IfThenElse(hn::IsNaN(x), x, all[v]);
+      }
+    }
+  }
+  HWY_UNROLL(4)
+  for (int v = 0; v < kVectors; ++v) hn::StoreU(all[v], d, to + v * kLanes);
+}
+
+/// All channels of one position, at least a vector of them.
+void largest_floats(const Taps& taps, int64_t channels, const float* from, float* to) {
+  constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(float));
+  constexpr int kTogether = 4;
+  int64_t c = 0;
+  for (; c + kTogether * kLanes <= channels; c += kTogether * kLanes)
+    largest_vectors<kTogether>(taps, from + c, to + c);
+  for (; c + kLanes <= channels; c += kLanes) largest_vectors<1>(taps, from + c, to + c);
+  if (c < channels) {  // some of them once more
+    c = channels - kLanes;
+    largest_vectors<1>(taps, from + c, to + c);
+  }
+}
+
+/// Whether there are enough channels, and not too many taps, for largest_floats().
+bool has_vectors(const Geometry& geometry) {
+  return geometry.channels >= static_cast<int64_t>(HWY_LANES(float)) &&
+         geometry.kernel[0] * geometry.kernel[1] * geometry.kernel[2] <= Taps::kMost;
+}
+
+void largest_positions(const Geometry& geometry, const float* from, float* to, int64_t begin,
+                       int64_t end) {
+  const int64_t width = geometry.output[2];
+  const int64_t reach = (geometry.kernel[2] - 1) * geometry.steps[2];
+  Taps taps;
+  int64_t moved = 0;
+  bool was_inside = false;
+  int64_t x = begin % width;
+  for (int64_t position = begin; position < end; ++position) {
+    const int64_t left = x * geometry.strides[2] - geometry.pads[2];
+    const bool is_inside = left >= 0 && left + reach < geometry.input[2];
+    if (is_inside && was_inside && x > 0) {  // the same taps, a stride further
+      moved += geometry.strides[2] * geometry.channels;
+    } else {
+      moved = 0;
+      taps.count = 0;
+      geometry.for_each_tap(position, [&](int64_t offset) {
+        taps.offsets[static_cast<size_t>(taps.count++)] = offset;
+      });
+    }
+    was_inside = is_inside;
+    x = x + 1 == width ? 0 : x + 1;
+    largest_floats(taps, geometry.channels, from + moved, to + position * geometry.channels);
+  }
 }
 
 template <class T, class Count>
@@ -122,6 +219,10 @@ template <class T>
 void pool_here(const PoolLoops& loops, const T* from, T* to, int64_t begin, int64_t end) {
   const Geometry geometry(loops);
   const int64_t channels = geometry.channels;
+  if constexpr (std::is_same_v<T, float>) {
+    if (loops.is_max && has_vectors(geometry))
+      return largest_positions(geometry, from, to, begin, end);
+  }
   for (int64_t position = begin; position < end; ++position) {
     T* const target = to + position * channels;
     for (int64_t c = 0; c < channels; c += kChannels) {

@@ -103,7 +103,9 @@ struct Plan {
   Operand target;
   Scratchpad scratchpad;
   Launch launch;
-  std::optional<PoolLoops> loops;  ///< in place of what the library has only reference code for
+  /// In place of what the library has only reference code for, and of its largest floats: of those
+  /// it leaves out what is no number, and minus infinity becomes the least number.
+  std::optional<PoolLoops> loops;
 };
 
 class PoolKernel final : public sdk::Kernel {
@@ -185,6 +187,17 @@ class PoolKernel final : public sdk::Kernel {
     for (const int64_t extent : placed.output) plan.output.push_back(std::max<int64_t>(extent, 0));
     plan.is_empty = *std::min_element(plan.output.begin(), plan.output.end()) == 0;
     if (plan.is_empty) return plan;
+    const bool is_formatted = source_is_formatted_ || target_is_formatted_;
+    if (is_formatted && source_type_ == Type::f32 &&
+        shape_.algorithm == dnnl::algorithm::pooling_max) {
+      const Tag last = channels_last(input.size());
+      plan.source =
+          Operand::input(desc_of(input, source_is_formatted_), Desc(input, source_type_, last));
+      plan.target = Operand::output(desc_of(plan.output, target_is_formatted_),
+                                    Desc(plan.output, target_type_, last));
+      plan.loops = loops_of(input, plan.output, window, placed);
+      return plan;
+    }
     const dnnl::pooling_forward::primitive_desc pd = describe(input, plan.output, window, placed);
     plan.source = Operand::input(desc_of(input, source_is_formatted_, source_type_), pd.src_desc());
     plan.target =
@@ -222,7 +235,7 @@ class PoolKernel final : public sdk::Kernel {
 
   /// Both tensors stand channels-last by then.
   static void run_loops(const Plan& plan) {
-    constexpr int64_t kGrainElements = 1 << 13;  // read by a thread of its own
+    constexpr int64_t kGrainElements = 1 << 16;  // read by a thread of its own
     const PoolLoops& loops = *plan.loops;
     int64_t read = loops.input[1];  // for each position
     for (const int64_t extent : loops.window.kernel) read *= extent;

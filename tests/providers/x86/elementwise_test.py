@@ -152,3 +152,18 @@ def test_functions_at_the_edges_of_floats(text):
         expected = OF_EDGES[text](x.astype(np.float64))
     (found,) = gantry.Session(model, device="CPU").run(feeds).values()
     np.testing.assert_allclose(found, expected, rtol=2e-6, atol=4e-36)
+
+
+SPECIAL = np.float32([np.nan, np.inf, -np.inf, 3.4e38, -3.4e38, 1e30, -1e30, 104, -104, 0, -0.0, 1.2e-38, -1.2e-38, 1, -1])
+
+
+@pytest.mark.parametrize("function", ["Relu(q)", "LeakyRelu(q)", "HardSigmoid(q)", "HardSwish(q)", "Clip(q, low, high)", "Sigmoid(q)", "Tanh(q)", "Gelu(q)", 'Gelu<approximate="tanh">(q)'])
+def test_special_values_of_activations(function):
+    """As `cpu` has them, node by node; but for Gelu of minus infinity, which is 0 and by its definition a product of that and infinity."""
+    x = np.resize(SPECIAL if "Gelu" not in function else SPECIAL[SPECIAL != -np.inf], (1, 16, 8, 10))
+    constants = {"w": np.ones((16, 1, 1, 1), np.float32), **({"low": np.float32(-2), "high": np.float32(2)} if "Clip" in function else {})}
+    model, feeds = small_graph(f"c = Conv<group=16>(x, w)\n q = MaxPool<kernel_shape=[1, 1]>(c)\n y = {function}", {"x": x}, constants)
+    session = gantry.Session(model, device="CPU")
+    assert session.placement.nodes[-1].kernel == "x86.eltwise"
+    expected = gantry.Session(model, device="CPU", config={"session": {"optimization": "none"}, "providers": {"disable": ["x86"]}}).run(feeds)["y"]
+    np.testing.assert_allclose(session.run(feeds)["y"], expected, rtol=1e-5, atol=1e-6)

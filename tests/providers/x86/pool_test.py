@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+import gantry
 from oracle import node_model
 from pool_cases import CEILED, DILATED, WINDOWS
 from small_graph import small_graph
@@ -106,3 +107,18 @@ def test_other_means_are_left_to_others(agrees, axes):
 def test_means_in_dense_order_are_left_to_others(agrees):
     model, feeds = small_graph("y = ReduceMean<axes=[2,3]>(x)", {"x": random(2, 3, 16, 17)}, {}, opset=17)
     agrees(model, feeds, ["ReduceMean"])
+
+
+@pytest.mark.parametrize("window", [2, 3, 9])
+@pytest.mark.parametrize("channels", [3, 8, 21, 64, 84])
+def test_the_largest_of_what_is_no_number(channels, window):
+    """It is none, and minus infinity remains what it is; the window of 9 has more taps than are held."""
+    x = np.random.default_rng(channels).standard_normal((2, channels, 15, 13)).astype(np.float32)
+    x[0, channels // 2, 4, 5], x[1, :, 7, 7], x[0, 0] = np.nan, np.nan, -np.inf
+    text = f"c = Conv<group={channels}>(x, w)\n y = MaxPool<kernel_shape=[{window}, {window}], strides=[2, 2], pads=[1, 1, 1, 1]>(c)"
+    model, feeds = small_graph(text, {"x": x}, {"w": np.ones((channels, 1, 1, 1), np.float32)})
+    session = gantry.Session(model, device="CPU")
+    assert [node.kernel for node in session.placement.nodes] == ["x86.conv", "x86.pool"]
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=-np.inf)
+    expected = np.lib.stride_tricks.sliding_window_view(padded, (window, window), (2, 3))[:, :, ::2, ::2].max((4, 5))
+    np.testing.assert_array_equal(session.run(feeds)["y"], expected)
