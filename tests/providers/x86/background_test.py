@@ -62,7 +62,7 @@ def model(tmp_path):
     rng = np.random.default_rng(1)
     text = """c = Conv<pads=[1, 1, 1, 1]>(x, w)
     d = Relu(c)
-    m = MaxPool<kernel_shape=[2, 2], strides=[2, 2]>(d)
+    m = AveragePool<kernel_shape=[2, 2], strides=[2, 2]>(d)
     e = Conv(m, v)
     r = Reshape(e, shape)
     p = MatMul(r, u)
