@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <type_traits>
 
@@ -25,12 +26,13 @@ constexpr int64_t kChannels = 64;  // whose sums or largest elements are held in
 /// The spatial axes of a tensor; those that it has not have one position.
 using Axes = std::array<int64_t, 3>;
 
-Axes axes_of(const Dims& spatial, int64_t otherwise) {
+/// Of a list without its first `left_out`. Allocates nothing: it is made in each task of a run.
+Axes axes_of(const Dims& list, int64_t otherwise, int64_t left_out = 0) {
   Axes axes{otherwise, otherwise, otherwise};
-  std::copy(spatial.begin(), spatial.end(), axes.end() - static_cast<int64_t>(spatial.size()));
+  std::copy(list.begin() + left_out, list.end(), axes.end() - (std::ssize(list) - left_out));
   return axes;
 }
-Axes spatial_of(const Dims& dims) { return axes_of({dims.begin() + 2, dims.end()}, 1); }
+Axes spatial_of(const Dims& dims) { return axes_of(dims, 1, 2); }
 
 template <class T>
 T stored(const PoolLoops& loops, float mean) {

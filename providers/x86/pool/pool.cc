@@ -234,7 +234,7 @@ class PoolKernel final : public sdk::Kernel {
   }
 
   /// Both tensors stand channels-last by then.
-  static void run_loops(const Plan& plan) {
+  void run_loops(const Plan& plan) const {
     constexpr int64_t kGrainElements = 1 << 16;  // read by a thread of its own
     const PoolLoops& loops = *plan.loops;
     int64_t read = loops.input[1];  // for each position
@@ -249,10 +249,9 @@ class PoolKernel final : public sdk::Kernel {
              static_cast<T*>(to.get_data_handle()), begin, end);
       });
     };
-    const Type type = from.get_desc().get_data_type();
-    if (type == Type::f32) {
+    if (source_type_ == Type::f32) {
       run_as(float{});
-    } else if (type == Type::u8) {
+    } else if (source_type_ == Type::u8) {
       run_as(uint8_t{});
     } else {
       run_as(int8_t{});
