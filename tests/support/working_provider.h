@@ -71,6 +71,12 @@ struct WorkingProvider {
  private:
   using Work = std::function<void()>;
   struct WorkingDevice {};
+  // A trace waits for events on a thread of its own while the run goes on, and finishing one stream
+  // may finish another: one lock for all.
+  static std::recursive_mutex& streams_mutex() {
+    static std::recursive_mutex mutex;
+    return mutex;
+  }
   struct WorkingStream {
     std::deque<Work> waiting;
     std::vector<Work>* recording = nullptr;
@@ -78,6 +84,7 @@ struct WorkingProvider {
     uint64_t given = 0, done = 0;
 
     void add(Work work) {
+      const std::lock_guard lock(streams_mutex());
       if (recording) {
         recording->push_back(std::move(work));
         return;
@@ -86,6 +93,7 @@ struct WorkingProvider {
       ++given;
     }
     void finish(uint64_t number) {
+      const std::lock_guard lock(streams_mutex());
       while (done < number) {
         waiting.front()();
         waiting.pop_front();
@@ -300,6 +308,7 @@ struct WorkingProvider {
     };
     api.stream_destroy = [](gantry_stream* stream) { delete &stream_of(stream); };
     api.stream_synchronize = [](gantry_stream* stream) -> gantry_error* {
+      const std::lock_guard lock(streams_mutex());
       stream_of(stream).finish(stream_of(stream).given);
       return nullptr;
     };
@@ -310,6 +319,7 @@ struct WorkingProvider {
     };
     api.event_destroy = [](gantry_event* event) { delete &event_of(event); };
     api.event_record = [](gantry_event* event, gantry_stream* stream) -> gantry_error* {
+      const std::lock_guard lock(streams_mutex());
       event_of(event) = {&stream_of(stream), stream_of(stream).given};
       return nullptr;
     };
