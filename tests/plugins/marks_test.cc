@@ -64,7 +64,7 @@ class MarksTest : public testing::Test {
     marks.cells[0].mark = mark_of(1, MarkedCall::kRun);
     edit(marks);
     fs::create_directories(folder_.path("cache/running"));
-    const fs::path file = folder_.path("cache/running/1-1");
+    fs::path file = folder_.path("cache/running/1-1");
     std::ofstream(file, std::ios::binary)
         .write(reinterpret_cast<const char*>(&marks), sizeof marks);
     return file;
