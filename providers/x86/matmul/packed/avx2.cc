@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <immintrin.h>
-#include <utility>
 
 #include "matmul/packed/code.h"
+#include "matmul/packed/tile_table.h"
 
 #define GANTRY_MATMUL [[gnu::target("avx2,fma,f16c")]]
 
@@ -15,10 +14,6 @@ namespace {
 
 constexpr int kLanes = 8;
 constexpr int kBytesOfLine = 64;
-/// The sums of six rows and two vectors of the panel, these two and a factor fill the registers.
-constexpr int kMostRows = 6;
-/// Up to which all four vectors of a panel are multiplied at once.
-constexpr int kFewRows = 3;
 
 /// Lanes of the vector whose first column is `column` that stand for columns of the tile.
 [[gnu::always_inline]] GANTRY_MATMUL inline __m256i lanes_of(const MatMulTile& tile,
@@ -87,7 +82,7 @@ template <int kRows, class P>
 }
 
 template <StorageDtype kNumbers, int kRows, int kLinesAhead, class P>
-GANTRY_MATMUL void multiply(const MatMulTile& tile) {
+GANTRY_MATMUL void multiply_part(const MatMulTile& tile) {
   __m256 sums[kRows][P::kVectors];
   begin<kRows, P>(tile, sums);
   const float* left = tile.left;
@@ -129,52 +124,24 @@ GANTRY_MATMUL void multiply(const MatMulTile& tile) {
   end<kRows, P>(tile, sums);
 }
 
-/// All vectors of a panel. What comes next is asked for by the first part.
-template <StorageDtype kNumbers, int kRows, int kLinesAhead, int kWidth>
-void multiply_panel(const MatMulTile& tile) {
-  if constexpr (kWidth == 2 || kRows <= kFewRows) {
-    multiply<kNumbers, kRows, kLinesAhead, Part<0, kWidth, kWidth>>(tile);
-  } else {
-    multiply<kNumbers, kRows, kLinesAhead, Part<0, 2, kWidth>>(tile);
-    multiply<kNumbers, kRows, 0, Part<2, 2, kWidth>>(tile);
+struct Avx2Tiles {
+  /// The sums of six rows and two vectors of the panel, these two and a factor fill the registers.
+  static constexpr int kMostRows = 6;
+  /// Up to which all four vectors of a panel are multiplied at once.
+  static constexpr int kFewRows = 3;
+
+  /// All vectors of a panel. What comes next is asked for by the first part.
+  template <StorageDtype kNumbers, int kRows, int kHalves, int kLinesAhead>
+  static void multiply(const MatMulTile& tile) {
+    constexpr int kWidth = 2 * kHalves;
+    if constexpr (kHalves == 1 || kRows <= kFewRows) {
+      multiply_part<kNumbers, kRows, kLinesAhead, Part<0, kWidth, kWidth>>(tile);
+    } else {
+      multiply_part<kNumbers, kRows, kLinesAhead, Part<0, 2, kWidth>>(tile);
+      multiply_part<kNumbers, kRows, 0, Part<2, 2, kWidth>>(tile);
+    }
   }
-}
-
-using Multiply = void (*)(const MatMulTile&);
-using Table = std::array<Multiply, kMostRows>;
-
-template <StorageDtype kNumbers, int kWidth, int kLinesAhead, int... kRows>
-constexpr Table table_of(std::integer_sequence<int, kRows...>) {
-  return {multiply_panel<kNumbers, kRows + 1, kLinesAhead, kWidth>...};
-}
-
-template <StorageDtype kNumbers, int kWidth>
-void choose(const MatMulTile& tile) {
-  constexpr auto kRows = std::make_integer_sequence<int, kMostRows>();
-  constexpr int kMostLines = kNumbers == StorageDtype::kFloat ? 2 : 1;
-  static constexpr std::array<Table, 3> kTables = {table_of<kNumbers, kWidth, 0>(kRows),
-                                                   table_of<kNumbers, kWidth, 1>(kRows),
-                                                   table_of<kNumbers, kWidth, kMostLines>(kRows)};
-  const size_t lines = tile.ahead ? static_cast<size_t>(tile.lines_ahead) : 0;
-  kTables[lines][static_cast<size_t>(tile.rows) - 1](tile);
-}
-
-template <StorageDtype kNumbers>
-void choose_width(const MatMulTile& tile) {
-  if (tile.columns > kPanelColumns / 2) return choose<kNumbers, 4>(tile);
-  choose<kNumbers, 2>(tile);
-}
-
-void multiply_tile(const MatMulTile& tile) {
-  switch (tile.numbers) {
-    case StorageDtype::kFloat:
-      return choose_width<StorageDtype::kFloat>(tile);
-    case StorageDtype::kBrain:
-      return choose_width<StorageDtype::kBrain>(tile);
-    case StorageDtype::kHalf:
-      return choose_width<StorageDtype::kHalf>(tile);
-  }
-}
+};
 
 /// Eight vectors as a matrix, whose columns they become.
 GANTRY_MATMUL inline void transpose(__m256 (&m)[kLanes]) {
@@ -215,6 +182,6 @@ GANTRY_MATMUL void lay_rows(const float* source, int64_t stride, int rows, int64
 
 }  // namespace
 
-const MatMulCode kMatMulAvx2 = {kMostRows, lay_rows, multiply_tile};
+const MatMulCode kMatMulAvx2 = {Avx2Tiles::kMostRows, lay_rows, TileTable<Avx2Tiles>::multiply};
 
 }  // namespace gantry::x86

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <immintrin.h>
-#include <utility>
 
 #include "matmul/packed/code.h"
+#include "matmul/packed/tile_table.h"
 
 #define GANTRY_MATMUL [[gnu::target("avx512f,avx512vl,avx2,fma")]]
 
@@ -14,8 +13,6 @@ namespace {
 
 constexpr int kLanes = 16;
 constexpr int kBytesOfLine = 64;
-/// Their sums, two vectors of the panel and a factor fill the registers.
-constexpr int kMostRows = 14;
 
 /// Lanes of vector `v` that stand for columns of the tile.
 inline __mmask16 lanes_of(const MatMulTile& tile, int v) {
@@ -49,87 +46,56 @@ GANTRY_MATMUL inline __m512 load(const std::byte* from, int64_t place) {
   }
 }
 
-template <StorageDtype kNumbers, int kRows, int kVectors, int kLinesAhead>
-GANTRY_MATMUL void multiply(const MatMulTile& tile) {
-  __m512 sums[kRows][kVectors];
-  begin<kRows, kVectors>(tile, sums);
-  const float* left = tile.left;
-  const auto* panel = static_cast<const std::byte*>(tile.panel);
-  const char* ahead = tile.ahead;
-  [[maybe_unused]] int steps_left = 1;
-  [[maybe_unused]] float* widened = tile.widened;
-  for (int64_t k = 0; k < tile.inner; ++k) {
-    __m512 numbers[kVectors];
-    for (int v = 0; v < kVectors; ++v) numbers[v] = load<kNumbers>(panel, v);
-    if constexpr (kNumbers != StorageDtype::kFloat) {
-      if (widened) {
-        for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(widened + v * kLanes, numbers[v]);
-        widened += kVectors * kLanes;
+struct Avx512Tiles {
+  /// Their sums, two vectors of the panel and a factor fill the registers.
+  static constexpr int kMostRows = 14;
+
+  template <StorageDtype kNumbers, int kRows, int kVectors, int kLinesAhead>
+  GANTRY_MATMUL static void multiply(const MatMulTile& tile) {
+    __m512 sums[kRows][kVectors];
+    begin<kRows, kVectors>(tile, sums);
+    const float* left = tile.left;
+    const auto* panel = static_cast<const std::byte*>(tile.panel);
+    const char* ahead = tile.ahead;
+    [[maybe_unused]] int steps_left = 1;
+    [[maybe_unused]] float* widened = tile.widened;
+    for (int64_t k = 0; k < tile.inner; ++k) {
+      __m512 numbers[kVectors];
+      for (int v = 0; v < kVectors; ++v) numbers[v] = load<kNumbers>(panel, v);
+      if constexpr (kNumbers != StorageDtype::kFloat) {
+        if (widened) {
+          for (int v = 0; v < kVectors; ++v) _mm512_storeu_ps(widened + v * kLanes, numbers[v]);
+          widened += kVectors * kLanes;
+        }
       }
-    }
-    // What the same tile needs soon goes to the nearest cache, another panel to the next one.
-    if constexpr (kLinesAhead == 1) {
-      if (--steps_left == 0) {
-        _mm_prefetch(ahead, _MM_HINT_T1);
-        ahead += kBytesOfLine;
-        steps_left = tile.steps_ahead;
+      // What the same tile needs soon goes to the nearest cache, another panel to the next one.
+      if constexpr (kLinesAhead == 1) {
+        if (--steps_left == 0) {
+          _mm_prefetch(ahead, _MM_HINT_T1);
+          ahead += kBytesOfLine;
+          steps_left = tile.steps_ahead;
+        }
       }
+      if constexpr (kLinesAhead == 2) {
+        _mm_prefetch(ahead, _MM_HINT_T0);
+        _mm_prefetch(ahead + kBytesOfLine, _MM_HINT_T0);
+        ahead += 2 * kBytesOfLine;
+      }
+      panel += kVectors * kLanes * bytes_of(kNumbers);
+      for (int r = 0; r < kRows; ++r) {
+        const __m512 factor = _mm512_set1_ps(left[r]);
+        for (int v = 0; v < kVectors; ++v)
+          sums[r][v] = _mm512_fmadd_ps(factor, numbers[v], sums[r][v]);
+      }
+      left += kRows;
     }
-    if constexpr (kLinesAhead == 2) {
-      _mm_prefetch(ahead, _MM_HINT_T0);
-      _mm_prefetch(ahead + kBytesOfLine, _MM_HINT_T0);
-      ahead += 2 * kBytesOfLine;
-    }
-    panel += kVectors * kLanes * bytes_of(kNumbers);
     for (int r = 0; r < kRows; ++r) {
-      const __m512 factor = _mm512_set1_ps(left[r]);
+      float* to = tile.target + r * tile.stride;
       for (int v = 0; v < kVectors; ++v)
-        sums[r][v] = _mm512_fmadd_ps(factor, numbers[v], sums[r][v]);
+        _mm512_mask_storeu_ps(to + v * kLanes, lanes_of(tile, v), sums[r][v]);
     }
-    left += kRows;
   }
-  for (int r = 0; r < kRows; ++r) {
-    float* to = tile.target + r * tile.stride;
-    for (int v = 0; v < kVectors; ++v)
-      _mm512_mask_storeu_ps(to + v * kLanes, lanes_of(tile, v), sums[r][v]);
-  }
-}
-
-using Multiply = void (*)(const MatMulTile&);
-using Table = std::array<Multiply, kMostRows>;
-
-template <StorageDtype kNumbers, int kVectors, int kLinesAhead, int... kRows>
-constexpr Table table_of(std::integer_sequence<int, kRows...>) {
-  return {multiply<kNumbers, kRows + 1, kVectors, kLinesAhead>...};
-}
-
-template <StorageDtype kNumbers, int kVectors>
-void choose(const MatMulTile& tile) {
-  constexpr auto kRows = std::make_integer_sequence<int, kMostRows>();
-  constexpr int kMostLines = kNumbers == StorageDtype::kFloat ? 2 : 1;
-  static constexpr std::array<Table, 3> kTables = {table_of<kNumbers, kVectors, 0>(kRows),
-                                                   table_of<kNumbers, kVectors, 1>(kRows),
-                                                   table_of<kNumbers, kVectors, kMostLines>(kRows)};
-  const size_t lines = tile.ahead ? static_cast<size_t>(tile.lines_ahead) : 0;
-  kTables[lines][static_cast<size_t>(tile.rows) - 1](tile);
-}
-
-template <StorageDtype kNumbers>
-void choose_width(const MatMulTile& tile) {
-  if (tile.columns > kPanelColumns / 2) return choose<kNumbers, 2>(tile);
-  choose<kNumbers, 1>(tile);
-}
-
-void multiply_tile(const MatMulTile& tile) {
-  switch (tile.numbers) {
-    case StorageDtype::kFloat:
-      return choose_width<StorageDtype::kFloat>(tile);
-    case StorageDtype::kBrain:
-      return choose_width<StorageDtype::kBrain>(tile);
-    case StorageDtype::kHalf:
-      return choose_width<StorageDtype::kHalf>(tile);
-  }
-}
+};
 
 /// Sixteen vectors as a matrix, whose columns they become.
 GANTRY_MATMUL inline void transpose(__m512 (&m)[kLanes]) {
@@ -180,6 +146,7 @@ GANTRY_MATMUL void lay_rows(const float* source, int64_t stride, int rows, int64
 
 }  // namespace
 
-const MatMulCode kMatMulAvx512 = {kMostRows, lay_rows, multiply_tile};
+const MatMulCode kMatMulAvx512 = {Avx512Tiles::kMostRows, lay_rows,
+                                  TileTable<Avx512Tiles>::multiply};
 
 }  // namespace gantry::x86

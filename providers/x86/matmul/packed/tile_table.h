@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which function multiplies a tile. One is compiled for each type of the panel's numbers, number of
+// rows, width of the panel and number of lines that are asked for; for the code of one instruction
+// set each.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "matmul/packed/code.h"
+
+namespace gantry::x86 {
+
+/// `Code` has kMostRows and multiply<numbers, rows, half panels, lines ahead>(tile), static.
+template <class Code>
+class TileTable {
+ public:
+  /// As MatMulCode::multiply_tile.
+  static void multiply(const MatMulTile& tile) {
+    switch (tile.numbers) {
+      case StorageDtype::kFloat:
+        return of_width<StorageDtype::kFloat>(tile);
+      case StorageDtype::kBrain:
+        return of_width<StorageDtype::kBrain>(tile);
+      case StorageDtype::kHalf:
+        return of_width<StorageDtype::kHalf>(tile);
+    }
+  }
+
+ private:
+  using Row = std::array<void (*)(const MatMulTile&), Code::kMostRows>;  // by rows, from 1
+
+  template <StorageDtype kNumbers>
+  static void of_width(const MatMulTile& tile) {
+    if (tile.columns > kPanelColumns / 2) return of_lines<kNumbers, 2>(tile);
+    of_lines<kNumbers, 1>(tile);
+  }
+
+  template <StorageDtype kNumbers, int kHalves>
+  static void of_lines(const MatMulTile& tile) {
+    constexpr auto kRows = std::make_integer_sequence<int, Code::kMostRows>();
+    constexpr int kMostLines = kNumbers == StorageDtype::kFloat ? 2 : 1;
+    static constexpr std::array<Row, 3> kTable = {row<kNumbers, kHalves, 0>(kRows),
+                                                  row<kNumbers, kHalves, 1>(kRows),
+                                                  row<kNumbers, kHalves, kMostLines>(kRows)};
+    const size_t lines = tile.ahead ? static_cast<size_t>(tile.lines_ahead) : 0;
+    kTable[lines][static_cast<size_t>(tile.rows) - 1](tile);
+  }
+
+  template <StorageDtype kNumbers, int kHalves, int kLinesAhead, int... kRows>
+  static constexpr Row row(std::integer_sequence<int, kRows...> /*rows*/) {
+    return {Code::template multiply<kNumbers, kRows + 1, kHalves, kLinesAhead>...};
+  }
+};
+
+}  // namespace gantry::x86
