@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -42,8 +43,35 @@ def jobs() -> int:
     return max(1, min(cores, memory // 1_500_000_000))
 
 
-def run(step: str, *commands: list, env: dict = None, show: bool = False) -> None:
-    """Runs the commands of a step, one after the other, their output in a log, or on the terminal if `show` and there is one.
+class Progress:
+    """How far a build is, said of Ninja's lines "[done/all] ...": on a terminal in one line that changes, else in a line now and then."""
+
+    SECONDS_BETWEEN_LINES = 30
+
+    def __init__(self, name: str):
+        self.name, self.start, self.on_terminal = name, time.monotonic(), sys.stdout.isatty()
+        self.said = self.start
+
+    def see(self, line: str) -> None:
+        match = re.match(r"\[(\d+)/(\d+)\] ", line)
+        if not match:
+            return
+        done, everything = int(match[1]), int(match[2])
+        now = time.monotonic()
+        if not self.on_terminal and (now - self.said < self.SECONDS_BETWEEN_LINES or done == everything):
+            return
+        self.said = now
+        left = (now - self.start) / done * (everything - done)
+        text = f"{self.name}: {done} of {everything} steps, about {duration(left)} left"
+        print(f"\r{text:<78}" if self.on_terminal else text, end="" if self.on_terminal else "\n", flush=True)
+
+    def end(self) -> None:
+        if self.on_terminal:
+            print(f"\r{'':<78}\r", end="", flush=True)
+
+
+def run(step: str, *commands: list, env: dict = None, progress: Progress = None) -> None:
+    """Runs the commands of a step, one after the other, their output in a log; `progress` sees each line of it.
 
     A failure shows the end of the log and names its file.
     """
@@ -52,24 +80,31 @@ def run(step: str, *commands: list, env: dict = None, show: bool = False) -> Non
     full_env = {**os.environ, **(env or {})}
     with open(log, "w", encoding="utf-8") as output:
         for command in commands:
-            target = None if show and sys.stdout.isatty() else output
             try:
-                status = subprocess.run([str(part) for part in command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=target,
-                                        stderr=subprocess.STDOUT, env=full_env, check=False).returncode
+                process = subprocess.Popen([str(part) for part in command], cwd=ROOT, stdin=subprocess.DEVNULL, env=full_env,
+                                           stdout=subprocess.PIPE if progress else output, stderr=subprocess.STDOUT, text=True, errors="replace")
             except FileNotFoundError as error:
                 raise Failure(f"The step \"{step}\" needs the program {command[0]}, which is not there ({error.strerror}).") from error
-            if status != 0:
-                end = [] if target is None else log.read_text(errors="replace").splitlines()[-LOG_LINES_SHOWN:]
+            with process:
+                for line in process.stdout or []:
+                    output.write(line)
+                    progress.see(line)
+            if progress:
+                progress.end()
+            if process.returncode != 0:
+                output.flush()
+                end = log.read_text(errors="replace").splitlines()[-LOG_LINES_SHOWN:]
                 said = f" The end of {log.relative_to(ROOT)} is above." if end else ""
-                raise Failure("\n".join([*end, f"The step \"{step}\" failed: {command[0]} ended with status {status}.{said}"]))
+                raise Failure("\n".join([*end, f"The step \"{step}\" failed: {command[0]} ended with status {process.returncode}.{said}"]))
 
 
-def build(*options: str, preset: str = "release") -> None:
-    """Configures the preset with the options and builds all of it into build/PRESET; quick when nothing changed."""
+def build(*options: str, preset: str = "release", targets: list = ()) -> None:
+    """Configures the preset with the options and builds the targets, or all there are, into build/PRESET; quick when nothing changed."""
     start = time.monotonic()
     run("configure", ["cmake", "--preset", preset, *options])
     say(f"build: compiling into build/{preset}")
-    run("build", ["cmake", "--build", "--preset", preset, "--parallel", jobs()], show=True, env=COMPILER_CACHE)
+    only = ["--target", *targets] if targets else []
+    run("build", ["cmake", "--build", "--preset", preset, "--parallel", jobs(), *only], env=COMPILER_CACHE, progress=Progress("build"))
     say(f"build: done in {duration(time.monotonic() - start)}")
 
 
