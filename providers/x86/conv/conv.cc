@@ -59,14 +59,19 @@ class ConvKernel final : public sdk::Kernel {
     gantry_tensor& target = call.output(slots_.target, dtype_of(fusion_.target.type()),
                                         {plan.output.data(), static_cast<int>(plan.output.size())});
     if (plan.is_empty) return;
-    const void* addend = slots_.addend >= 0 ? call.input(slots_.addend).data : nullptr;
-    if (addend) shape_.check_addend(call.shape(slots_.addend), sdk::Shape(target));
+    FusedTensors tensors;
+    tensors.source = call.input(slots_.source).data;
+    tensors.source_elements = input.element_count();
+    tensors.target = target.data;
+    tensors.target_elements = sdk::Shape(target).element_count();
+    if (slots_.addend >= 0) {
+      shape_.check_addend(call.shape(slots_.addend), sdk::Shape(target));
+      tensors.addend = call.input(slots_.addend).data;
+    }
     // Where the result is reordered after all, it is not added to what stands in its place.
-    const bool in_place = addend && addend == target.data && plan.is_target_inner;
-    plan.variants
-        .get(threads, in_place, [&](bool adds_there) { return make(plan, threads, adds_there); })
-        .run(call, threads, cache.stream, call.input(slots_.source).data,
-             in_place ? nullptr : addend, target.data);
+    tensors.adds_in_place = tensors.addend && tensors.addend == target.data && plan.is_target_inner;
+    plan.variants.run(call, cache.stream, tensors, own_epilogue_,
+                      [&](Variant variant) { return make(plan, threads, variant); });
   }
 
  private:
@@ -85,8 +90,8 @@ class ConvKernel final : public sdk::Kernel {
 
   /// `source` and `target`: layouts as the primitive is to see them.
   [[nodiscard]] Described describe(const Desc& source, const Desc& weights, const Desc& target,
-                                   const Window::Placed& placed, bool in_place) const {
-    const PostOps post_ops(fusion_, addend_desc(target.get_dims()), in_place);
+                                   const Window::Placed& placed, Variant variant) const {
+    const PostOps post_ops(fusion_, addend_desc(target.get_dims()), variant);
     dnnl::primitive_attr attr = attributes(post_ops.ops);
     rescaling_.describe(attr);
     Dims dilations = shape_.window.dilations;
@@ -133,19 +138,19 @@ class ConvKernel final : public sdk::Kernel {
   /// The layouts in which the library is fast. A few channels in dense order (an image) need not be
   /// reordered where it reads them so.
   [[nodiscard]] Described choose(const Dims& input, const Dims& output, const Desc& weights,
-                                 const Window::Placed& placed, bool in_place) const {
+                                 const Window::Placed& placed, Variant variant) const {
     const Tag last = channels_last(input.size());
     const Type type = fusion_.source_type();
     const Desc target(output, fusion_.target.type(), last);
     if (!slots_.source_is_formatted && input[1] < 8) {
       try {
         Described described =
-            describe({input, type, dense(input.size())}, weights, target, placed, in_place);
+            describe({input, type, dense(input.size())}, weights, target, placed, variant);
         if (is_fast(described.primitive)) return described;
       } catch (const dnnl::error&) {  // not in this layout
       }
     }
-    return describe({input, type, last}, weights, target, placed, in_place);
+    return describe({input, type, last}, weights, target, placed, variant);
   }
 
   [[nodiscard]] Plan make_plan(const Dims& input) const {
@@ -164,19 +169,19 @@ class ConvKernel final : public sdk::Kernel {
   /// What the weights were packed for, or a description of its own. Told their layout the library
   /// may know a faster way than the slow one for which it chose that, and always takes it: equal
   /// results, whether this start chose the layout or an earlier one.
-  [[nodiscard]] Described described_for(const Plan& plan, int threads, bool in_place) const {
-    if (likely_ && !in_place && likely_->threads == threads && likely_->input == plan.input &&
-        is_fast(likely_->described.primitive) &&
+  [[nodiscard]] Described described_for(const Plan& plan, int threads, Variant variant) const {
+    if (likely_ && variant == Variant::kPlain && likely_->threads == threads &&
+        likely_->input == plan.input && is_fast(likely_->described.primitive) &&
         likely_->described.primitive.weights_desc() == packed_.desc())
       return likely_->described;
     return describe_with(packed_, any_, [&](const Desc& weights) {
-      return choose(cut(plan.input), cut(plan.output), weights, plan.placed, in_place);
+      return choose(cut(plan.input), cut(plan.output), weights, plan.placed, variant);
     });
   }
 
-  static std::vector<int64_t> key_of(const Plan& plan, int threads, bool in_place) {
+  static std::vector<int64_t> key_of(const Plan& plan, int threads, Variant variant) {
     std::vector<int64_t> key = plan.input;
-    key.insert(key.end(), {threads, in_place ? 1 : 0});
+    key.insert(key.end(), {threads, static_cast<int64_t>(variant)});
     return key;
   }
 
@@ -191,17 +196,18 @@ class ConvKernel final : public sdk::Kernel {
     if (plan.is_empty) return;
     const int threads = args.threads();
     const bool in_place = plan.is_target_inner && may_replace_addend(args.index, fusion_);
-    prepared_.start(key_of(plan, threads, in_place), threads,
-                    [this, plan, threads, in_place] { return make_new(plan, threads, in_place); });
+    const Variant variant = in_place ? Variant::kInPlace : Variant::kPlain;
+    prepared_.start(key_of(plan, threads, variant), threads,
+                    [this, plan, threads, variant] { return make_new(plan, threads, variant); });
   }
 
-  [[nodiscard]] FusedPrimitive make(const Plan& plan, int threads, bool in_place) const {
-    std::optional<FusedPrimitive> made = prepared_.take(key_of(plan, threads, in_place));
-    return made ? std::move(*made) : make_new(plan, threads, in_place);
+  [[nodiscard]] FusedPrimitive make(const Plan& plan, int threads, Variant variant) const {
+    std::optional<FusedPrimitive> made = prepared_.take(key_of(plan, threads, variant));
+    return made ? std::move(*made) : make_new(plan, threads, variant);
   }
 
-  [[nodiscard]] FusedPrimitive make_new(const Plan& plan, int threads, bool in_place) const {
-    const Described described = described_for(plan, threads, in_place);
+  [[nodiscard]] FusedPrimitive make_new(const Plan& plan, int threads, Variant variant) const {
+    const Described described = described_for(plan, threads, variant);
     FusedPrimitive fused;
     fused.source = Operand::input(
         desc_of(cut(plan.input), slots_.source_is_formatted, fusion_.sources[0].type()),
@@ -217,11 +223,12 @@ class ConvKernel final : public sdk::Kernel {
                            {DNNL_ARG_DST, fused.target.memory()},
                            {DNNL_ARG_SCRATCHPAD, fused.scratchpad.memory()}});
     rescaling_.bind(fused.launch);
-    if (described.addend_argument != 0) {
+    if (fusion_.addend.value != GANTRY_NONE && variant != Variant::kInPlace) {
       const Dims seen = cut(plan.output);
       fused.addend = Operand::input(
           desc_of(seen, slots_.addend_is_formatted, fusion_.addend.type()), addend_desc(seen));
-      fused.launch.add(described.addend_argument, fused.addend.memory());
+      if (described.addend_argument != 0)
+        fused.launch.add(described.addend_argument, fused.addend.memory());
     }
     return fused;
   }
@@ -247,7 +254,7 @@ class ConvKernel final : public sdk::Kernel {
     const auto layout = [&] {
       const int threads = args.threads();
       with_threads(threads, [&] {
-        likely_ = {input, threads, choose(cut(input), cut(output), any_, placed, false)};
+        likely_ = {input, threads, choose(cut(input), cut(output), any_, placed, Variant::kPlain)};
       });
       // The host then asks for less in one pass, or another provider.
       if (code_kind(likely_->described.primitive) == CodeKind::kReference) {
@@ -270,6 +277,7 @@ class ConvKernel final : public sdk::Kernel {
     const std::vector<float> bias = rescaling_.bias_of(folded_bias(index, fusion_, weights[0]));
     bias_ = dnnl::memory(desc_f32({weights[0]}, Tag::a), engine());
     std::memcpy(bias_.get_data_handle(), bias.data(), bias.size() * sizeof(float));
+    own_epilogue_.set(fusion_, bias, [this] { return packed_.in(WeightsLayout(packed_.desc())); });
   }
 
   ConvShape shape_;
@@ -281,6 +289,7 @@ class ConvKernel final : public sdk::Kernel {
   std::optional<Likely> likely_;  // none: the layout was known
   PackedWeights packed_;
   dnnl::memory bias_;
+  OwnEpilogue own_epilogue_;
   Prepared<FusedPrimitive> prepared_;  // last
 };
 

@@ -119,16 +119,22 @@ class ConvTransposeKernel final : public sdk::Kernel {
     const sdk::Shape output(plan.output.data(), static_cast<int>(plan.output.size()));
     gantry_tensor& target = call.output(slots_.target, dtype_of(fusion_.target.type()), output);
     if (plan.is_empty) return;
-    const void* addend = slots_.addend >= 0 ? call.input(slots_.addend).data : nullptr;
-    if (addend && call.shape(slots_.addend) != output) {
-      throw sdk::Error(
-          GANTRY_INVALID_ARGUMENT,
-          label_ + ": the tensor added to the result has another shape than the result");
+    FusedTensors tensors;
+    tensors.source = call.input(slots_.source).data;
+    tensors.source_elements = input.element_count();
+    tensors.target = target.data;
+    tensors.target_elements = output.element_count();
+    if (slots_.addend >= 0) {
+      if (call.shape(slots_.addend) != output) {
+        throw sdk::Error(
+            GANTRY_INVALID_ARGUMENT,
+            label_ + ": the tensor added to the result has another shape than the result");
+      }
+      tensors.addend = call.input(slots_.addend).data;
     }
-    const bool in_place = addend && addend == target.data && plan.is_target_inner;
-    plan.variants.get(threads, in_place, [&](bool adds_there) { return make(plan, adds_there); })
-        .run(call, threads, cache.stream, call.input(slots_.source).data,
-             in_place ? nullptr : addend, target.data);
+    tensors.adds_in_place = tensors.addend && tensors.addend == target.data && plan.is_target_inner;
+    plan.variants.run(call, cache.stream, tensors, own_epilogue_,
+                      [&](Variant variant) { return make(plan, variant); });
   }
 
  private:
@@ -137,9 +143,9 @@ class ConvTransposeKernel final : public sdk::Kernel {
     int addend_argument = 0;
   };
 
-  [[nodiscard]] Described describe(const Dims& input, const Desc& weights, bool in_place) const {
+  [[nodiscard]] Described describe(const Dims& input, const Desc& weights, Variant variant) const {
     const Dims output = shape_.output_of(input);
-    const PostOps post_ops(fusion_, desc_of(output, true, fusion_.addend.type()), in_place);
+    const PostOps post_ops(fusion_, desc_of(output, true, fusion_.addend.type()), variant);
     dnnl::primitive_attr attr = attributes(post_ops.ops);
     rescaling_.describe(attr);
     const Window& window = shape_.window;
@@ -168,9 +174,9 @@ class ConvTransposeKernel final : public sdk::Kernel {
     return plan;
   }
 
-  [[nodiscard]] FusedPrimitive make(const Plan& plan, bool in_place) const {
+  [[nodiscard]] FusedPrimitive make(const Plan& plan, Variant variant) const {
     const Described described = describe_with(packed_, any(), [&](const Desc& weights) {
-      return describe(plan.input, weights, in_place);
+      return describe(plan.input, weights, variant);
     });
     const Type target = fusion_.target.type();
     FusedPrimitive fused;
@@ -187,11 +193,12 @@ class ConvTransposeKernel final : public sdk::Kernel {
                            {DNNL_ARG_DST, fused.target.memory()},
                            {DNNL_ARG_SCRATCHPAD, fused.scratchpad.memory()}});
     rescaling_.bind(fused.launch);
-    if (described.addend_argument != 0) {
+    if (fusion_.addend.value != GANTRY_NONE && variant != Variant::kInPlace) {
       const Type addend = fusion_.addend.type();
       fused.addend = Operand::input(desc_of(plan.output, slots_.addend_is_formatted, addend),
                                     desc_of(plan.output, true, addend));
-      fused.launch.add(described.addend_argument, fused.addend.memory());
+      if (described.addend_argument != 0)
+        fused.launch.add(described.addend_argument, fused.addend.memory());
     }
     return fused;
   }
@@ -213,8 +220,9 @@ class ConvTransposeKernel final : public sdk::Kernel {
     }
     const auto layout = [&] {
       WeightsLayout chosen;
-      with_threads(args.threads(),
-                   [&] { chosen = WeightsLayout::of(describe(input, any(), false).primitive); });
+      with_threads(args.threads(), [&] {
+        chosen = WeightsLayout::of(describe(input, any(), Variant::kPlain).primitive);
+      });
       return chosen;
     };
     constexpr std::array kTags = {Tag::bac, Tag::bacd, Tag::bacde};
@@ -230,6 +238,7 @@ class ConvTransposeKernel final : public sdk::Kernel {
         rescaling_.bias_of(folded_bias(args.index, fusion_, shape_.weights[1]));
     bias_ = dnnl::memory(desc_f32({shape_.weights[1]}, Tag::a), engine());
     std::memcpy(bias_.get_data_handle(), bias.data(), bias.size() * sizeof(float));
+    own_epilogue_.set(fusion_, bias, [this] { return packed_.in(WeightsLayout(packed_.desc())); });
   }
 
   Fusion fusion_;
@@ -239,6 +248,7 @@ class ConvTransposeKernel final : public sdk::Kernel {
   Rescaling rescaling_;
   PackedWeights packed_;
   dnnl::memory bias_;
+  OwnEpilogue own_epilogue_;
 };
 
 }  // namespace

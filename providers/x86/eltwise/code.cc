@@ -60,6 +60,20 @@ HWY_INLINE V32 gate(V32 x, V32 alpha, V32 beta) {
   return hn::IfThenElse(hn::Gt(y, hn::Set(d, 1.0F)), hn::Set(d, 1.0F), y);
 }
 
+HWY_INLINE V32 elu(V32 x, V32 alpha) {
+  const F32 d;
+  // Of what is no number the comparison is false.
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(alpha, hn::Expm1(d, x)), x);
+}
+
+/// tanh(ln(1 + e)) is (e^2 + 2 * e) / (e^2 + 2 * e + 2), which is 1 from e^20 on.
+HWY_INLINE V32 mish(V32 x) {
+  const F32 d;
+  const V32 e = hn::Exp(d, hn::Min(x, hn::Set(d, 20.0F)));
+  const V32 n = hn::Mul(e, hn::Add(e, hn::Set(d, 2.0F)));
+  return keep_none(x, hn::Mul(x, hn::Div(n, hn::Add(n, hn::Set(d, 2.0F)))));
+}
+
 template <class Function>
 HWY_INLINE void map_one(const float* a, float* to, int64_t count, Function function) {
   const F32 d;
@@ -139,6 +153,13 @@ void run_one(const Instruction& at, const float* a, float* to, int64_t n) {
       });
     case Operation::kHardSigmoid:
       return map_one(a, to, n, [=](V32 x) HWY_ATTR { return gate(x, alpha, beta); });
+    case Operation::kSwish:
+      return map_one(a, to, n,
+                     [=](V32 x) HWY_ATTR { return hn::Mul(x, sigmoid(hn::Mul(x, alpha))); });
+    case Operation::kElu:
+      return map_one(a, to, n, [=](V32 x) HWY_ATTR { return elu(x, alpha); });
+    case Operation::kMish:
+      return map_one(a, to, n, [](V32 x) HWY_ATTR { return mish(x); });
     default:  // kHardSwish
       return map_one(a, to, n, [=](V32 x) HWY_ATTR { return hn::Mul(x, gate(x, alpha, beta)); });
   }

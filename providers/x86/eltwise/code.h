@@ -37,7 +37,10 @@ enum class Operation : uint8_t {
   kLeakyRelu,    ///< alpha: what negative numbers are multiplied by
   kClip,         ///< alpha: lowest, beta: highest
   kHardSigmoid,  ///< clip(alpha * x + beta, 0, 1)
-  kHardSwish     ///< x * clip(alpha * x + beta, 0, 1)
+  kHardSwish,    ///< x * clip(alpha * x + beta, 0, 1)
+  kSwish,        ///< x * sigmoid(alpha * x)
+  kElu,          ///< alpha * (e^x - 1) below zero
+  kMish          ///< x * tanh(ln(1 + e^x))
 };
 
 /// place[to] = operation(place[a], place[b]); `b` counts for those of two operands alone. `to` may

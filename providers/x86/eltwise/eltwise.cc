@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that work element by element on f32: activations, some of them by the library; Add,
-// Sub, Mul, Div, Max, Min of two tensors, each of which may be broadcast, and BatchNormalization
-// with constant parameters, by code of this provider, as the library has none but its reference for
-// a broadcast first operand. Taken where their inputs stand channels-last, so that the order is
-// kept. Of int8 see int8_binary.cc and int8_batch_norm.cc.
+// Operators that work element by element on f32, by code of this provider: activations, of which
+// the library loses what is no number; Add, Sub, Mul, Div, Max, Min of two tensors, each of which
+// may be broadcast, as the library has none but its reference for a broadcast first operand; and
+// BatchNormalization with constant parameters. Taken where their inputs stand channels-last, so
+// that the order is kept. Of int8 see int8_binary.cc and int8_batch_norm.cc.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
+#include "eltwise/activation_code.h"
 #include "eltwise/int8_tensor.h"
 #include "eltwise/tiles.h"
 #include "fuse/constants.h"
-#include "onednn/post_ops.h"
+#include "onednn/plan.h"
 
 namespace gantry::x86 {
 namespace {
@@ -30,38 +30,6 @@ std::optional<Operation> arithmetic_of(const sdk::NodeView& node) {
   return std::nullopt;
 }
 
-/// What this provider's code for tiles has for an activation; nothing: the library's is taken.
-std::optional<Instruction> instruction_of(const Activation& activation) {
-  using dnnl::algorithm;
-  const auto made = [&](Operation operation) {
-    Instruction instruction;
-    instruction.operation = operation;
-    instruction.alpha = activation.alpha;
-    instruction.beta = activation.beta;
-    return instruction;
-  };
-  switch (activation.algorithm) {
-    case algorithm::eltwise_relu:
-      return made(activation.alpha == 0 ? Operation::kRelu : Operation::kLeakyRelu);
-    case algorithm::eltwise_clip:
-      return made(Operation::kClip);
-    case algorithm::eltwise_logistic:
-      return made(Operation::kSigmoid);
-    case algorithm::eltwise_tanh:
-      return made(Operation::kTanh);
-    case algorithm::eltwise_gelu_tanh:
-      return made(Operation::kGelu);
-    case algorithm::eltwise_gelu_erf:
-      return made(Operation::kGeluErf);
-    case algorithm::eltwise_hardsigmoid:
-      return made(Operation::kHardSigmoid);
-    case algorithm::eltwise_hardswish:
-      return made(Operation::kHardSwish);
-    default:
-      return std::nullopt;
-  }
-}
-
 /// An operand of the arithmetic: a tensor of the run, or constants, one number or one for each
 /// channel.
 struct Source {
@@ -76,13 +44,6 @@ struct Plan {
   std::vector<Operand> sources;  ///< by the kernel's sources; empty ones of constants
   std::vector<Dims> dims;        ///< likewise, of the result's rank
   Operand target;
-  /// The activations that are the library's, each by itself: behind each other in one primitive it
-  /// has only reference code for them.
-  struct Activated {
-    Scratchpad scratchpad;
-    Launch launch;
-  };
-  std::vector<Activated> activated;
 };
 
 class EltwiseKernel final : public sdk::Kernel {
@@ -139,18 +100,14 @@ class EltwiseKernel final : public sdk::Kernel {
       is_moved = is_moved || plan.sources[i].is_moved();
     }
     plan.target.place(call, target.data);
-    for (Plan::Activated& each : plan.activated) each.scratchpad.place(call);
     if (is_moved) {
       with_threads(threads, [&] {
         for (const Operand& source : plan.sources) source.run(cache.stream);
       });
     }
-    if (!instructions_.empty()) run_arithmetic(call, plan);
-    if (plan.activated.empty() && !plan.target.is_moved()) return;
-    with_threads(threads, [&] {
-      for (const Plan::Activated& each : plan.activated) each.launch.run(cache.stream);
-      plan.target.run(cache.stream);
-    });
+    run_arithmetic(call, plan);
+    if (!plan.target.is_moved()) return;
+    with_threads(threads, [&] { plan.target.run(cache.stream); });
   }
 
  private:
@@ -191,14 +148,9 @@ class EltwiseKernel final : public sdk::Kernel {
     instruction.to = result();
   }
 
-  /// In one pass with the instructions before it, up to the first that only the library has.
   void add_activation(const Activation& activation) {
-    const auto own = activations_.empty() ? instruction_of(activation) : std::nullopt;
-    if (!own) return activations_.push_back(activation);
-    const uint32_t from = instructions_.empty() ? 0 : result();
-    instructions_.push_back(*own);
-    instructions_.back().a = instructions_.back().b = from;
-    instructions_.back().to = result();
+    instructions_.push_back(
+        instruction_of(activation, instructions_.empty() ? 0 : result(), result()));
   }
 
   void run_arithmetic(sdk::Call& call, const Plan& plan) const {
@@ -263,37 +215,18 @@ class EltwiseKernel final : public sdk::Kernel {
       plan.sources.push_back(Operand::input(desc_of(plan.dims[i], sources_[i].is_formatted),
                                             desc_of(plan.dims[i], true)));
     }
-    const Desc target = desc_of(plan.output, true);
-    plan.target = Operand::output(desc_of(plan.output, is_target_formatted_), target);
-    for (const Activation& activation : activations_) plan_activation(plan, target, activation);
+    plan.target =
+        Operand::output(desc_of(plan.output, is_target_formatted_), desc_of(plan.output, true));
     return plan;
-  }
-
-  /// In place behind what has made the target before it.
-  void plan_activation(Plan& plan, const Desc& target, const Activation& activation) const {
-    const auto description = best_implementation(label_, [&] {
-      return dnnl::eltwise_forward::primitive_desc(engine(), dnnl::prop_kind::forward_inference,
-                                                   activation.algorithm, target, target,
-                                                   activation.alpha, activation.beta, attributes());
-    });
-    const bool is_first = instructions_.empty() && plan.activated.empty();
-    const Operand& source = is_first ? plan.sources.front() : plan.target;
-    Plan::Activated& made = plan.activated.emplace_back();
-    made.scratchpad = Scratchpad(description.scratchpad_desc());
-    made.launch = Launch(label_, dnnl::eltwise_forward(description),
-                         {{DNNL_ARG_SRC, source.memory()},
-                          {DNNL_ARG_DST, plan.target.memory()},
-                          {DNNL_ARG_SCRATCHPAD, made.scratchpad.memory()}});
   }
 
   Fusion fusion_;
   std::string label_;
   size_t output_slot_;
   bool is_target_formatted_;
-  int rank_ = 0;                           // of the result
-  std::vector<Source> sources_;            // in the operator's order
-  std::vector<Instruction> instructions_;  // none: the root is an activation of the library's
-  std::vector<Activation> activations_;    // behind these
+  int rank_ = 0;                 // of the result
+  std::vector<Source> sources_;  // in the operator's order
+  std::vector<Instruction> instructions_;
 };
 
 }  // namespace

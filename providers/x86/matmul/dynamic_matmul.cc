@@ -95,6 +95,7 @@ class DynamicMatMulKernel final : public sdk::Kernel {
     if (fusion_.addend.value != GANTRY_NONE)
       addend_slot_ = static_cast<int>(args.slot_of(fusion_.addend.value));
     const std::vector<float> bias = *bias_of(args.index, fusion_, extents_.columns);
+    own_epilogue_.set(fusion_, bias, {});
     if (std::all_of(bias.begin(), bias.end(), [](float x) { return x == 0; })) return;
     bias_ = dnnl::memory(desc_f32({1, 1, extents_.columns}, Tag::abc), engine());
     std::memcpy(bias_.get_data_handle(), bias.data(), bias.size() * sizeof(float));
@@ -116,15 +117,18 @@ class DynamicMatMulKernel final : public sdk::Kernel {
           GANTRY_INVALID_ARGUMENT,
           label_ + ": the tensor added to the result has another shape than the result");
     }
-    const bool in_place = addend && addend == target.data;
-    const int threads = call.thread_count();
-    cache.key.assign({threads});
+    cache.key.assign({call.thread_count()});
     Plan& plan = cache.get([&] { return Plan{{}, memory_of(extents_.right())}; });
-    FusedPrimitive& fused = plan.variants.get(
-        threads, in_place, [&](bool adds_there) { return make(plan.right, adds_there); });
-    plan.right.set_data_handle(const_cast<void*>(call.input(right_slot_).data));
-    fused.run(call, threads, cache.stream, call.input(left_slot_).data, in_place ? nullptr : addend,
-              target.data);
+    const gantry_tensor& left = call.input(left_slot_);
+    const gantry_tensor& right = call.input(right_slot_);
+    plan.right.set_data_handle(const_cast<void*>(right.data));
+    FusedTensors tensors{left.data, sdk::Shape(left).element_count(), addend, target.data,
+                         output.element_count()};
+    tensors.adds_in_place = addend && addend == target.data;
+    tensors.weights = {static_cast<const float*>(right.data),
+                       static_cast<size_t>(sdk::Shape(right).element_count())};
+    plan.variants.run(call, cache.stream, tensors, own_epilogue_,
+                      [&](Variant variant) { return make(plan.right, variant); });
   }
 
  private:
@@ -137,9 +141,9 @@ class DynamicMatMulKernel final : public sdk::Kernel {
                                                   std::to_string(shape.element_count()));
   }
 
-  [[nodiscard]] FusedPrimitive make(const dnnl::memory& right, bool in_place) const {
+  [[nodiscard]] FusedPrimitive make(const dnnl::memory& right, Variant variant) const {
     const Desc target = extents_.target();
-    const PostOps post_ops(fusion_, target, in_place);
+    const PostOps post_ops(fusion_, target, variant);
     const dnnl::primitive_attr attr = attributes(post_ops.ops);
     const dnnl::matmul::primitive_desc pd =
         bias_ ? dnnl::matmul::primitive_desc(engine(), extents_.left(), extents_.right(),
@@ -156,9 +160,10 @@ class DynamicMatMulKernel final : public sdk::Kernel {
                            {DNNL_ARG_DST, fused.target.memory()},
                            {DNNL_ARG_SCRATCHPAD, fused.scratchpad.memory()}});
     if (bias_) fused.launch.add(DNNL_ARG_BIAS, bias_);
-    if (post_ops.addend_argument != 0) {
+    if (addend_slot_ >= 0 && variant != Variant::kInPlace) {
       fused.addend = Operand::input(target, target);
-      fused.launch.add(post_ops.addend_argument, fused.addend.memory());
+      if (post_ops.addend_argument != 0)
+        fused.launch.add(post_ops.addend_argument, fused.addend.memory());
     }
     return fused;
   }
@@ -172,6 +177,7 @@ class DynamicMatMulKernel final : public sdk::Kernel {
   int addend_slot_ = -1;
   Dims output_;
   dnnl::memory bias_;  // empty: there is none
+  OwnEpilogue own_epilogue_;
 };
 
 }  // namespace

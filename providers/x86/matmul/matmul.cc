@@ -37,14 +37,14 @@ class LibraryMatMulKernel final : public sdk::Kernel {
     const MatMulOperands::Tensors tensors = operands_.of(call);
     if (tensors.rows == 0) return;
     auto& cache = static_cast<PlanCache<FusedVariants>&>(*call.context());
-    const bool in_place = tensors.addend && tensors.addend == tensors.target;
     const int threads = call.thread_count();
     cache.key.assign({tensors.rows, threads});
+    FusedTensors fused{tensors.source, tensors.rows * operands_.inner, tensors.addend,
+                       tensors.target, tensors.rows * operands_.columns};
+    fused.adds_in_place = tensors.addend && tensors.addend == tensors.target;
     cache.get([] { return FusedVariants(); })
-        .get(threads, in_place,
-             [&](bool adds_there) { return make(tensors.rows, threads, adds_there); })
-        .run(call, threads, cache.stream, tensors.source, in_place ? nullptr : tensors.addend,
-             tensors.target);
+        .run(call, cache.stream, fused, own_epilogue_,
+             [&](Variant variant) { return make(tensors.rows, threads, variant); });
   }
 
  private:
@@ -53,10 +53,10 @@ class LibraryMatMulKernel final : public sdk::Kernel {
     int addend_argument = 0;
   };
 
-  [[nodiscard]] Described describe(int64_t rows, const Desc& weights, bool in_place) const {
+  [[nodiscard]] Described describe(int64_t rows, const Desc& weights, Variant variant) const {
     const Fusion& fusion = operands_.fusion;
     const Desc target({rows, operands_.columns}, fusion.target.type(), Tag::ab);
-    const PostOps post_ops(fusion, addend_desc(rows), in_place);
+    const PostOps post_ops(fusion, addend_desc(rows), variant);
     const Desc source({rows, operands_.inner}, fusion.source_type(), Tag::ab);
     dnnl::primitive_attr attr = attributes(post_ops.ops);
     operands_.rescaling.describe(attr);
@@ -74,18 +74,20 @@ class LibraryMatMulKernel final : public sdk::Kernel {
     const int64_t rows = operands_.known_rows;
     if (rows < 1) return;
     const bool in_place = may_replace_addend(args.index, operands_.fusion);
-    prepared_.start({rows, args.threads(), in_place ? 1 : 0}, args.threads(),
-                    [this, rows, in_place] { return make_new(rows, in_place); });
+    const Variant variant = in_place ? Variant::kInPlace : Variant::kPlain;
+    prepared_.start({rows, args.threads(), static_cast<int64_t>(variant)}, args.threads(),
+                    [this, rows, variant] { return make_new(rows, variant); });
   }
 
-  [[nodiscard]] FusedPrimitive make(int64_t rows, int threads, bool in_place) const {
-    std::optional<FusedPrimitive> made = prepared_.take({rows, threads, in_place ? 1 : 0});
-    return made ? std::move(*made) : make_new(rows, in_place);
+  [[nodiscard]] FusedPrimitive make(int64_t rows, int threads, Variant variant) const {
+    std::optional<FusedPrimitive> made =
+        prepared_.take({rows, threads, static_cast<int64_t>(variant)});
+    return made ? std::move(*made) : make_new(rows, variant);
   }
 
-  [[nodiscard]] FusedPrimitive make_new(int64_t rows, bool in_place) const {
+  [[nodiscard]] FusedPrimitive make_new(int64_t rows, Variant variant) const {
     const Described described = describe_with(
-        packed_, any_, [&](const Desc& weights) { return describe(rows, weights, in_place); });
+        packed_, any_, [&](const Desc& weights) { return describe(rows, weights, variant); });
     const Desc source = described.primitive.src_desc();
     const Desc given({rows, operands_.inner}, operands_.fusion.sources[0].type(), Tag::ab);
     const Desc target = described.primitive.dst_desc();
@@ -100,9 +102,10 @@ class LibraryMatMulKernel final : public sdk::Kernel {
                            {DNNL_ARG_SCRATCHPAD, fused.scratchpad.memory()}});
     if (has_bias_) fused.launch.add(DNNL_ARG_BIAS, bias_);
     operands_.rescaling.bind(fused.launch);
-    if (described.addend_argument != 0) {
+    if (operands_.fusion.addend.value != GANTRY_NONE && variant != Variant::kInPlace) {
       fused.addend = Operand::input(addend_desc(rows), addend_desc(rows));
-      fused.launch.add(described.addend_argument, fused.addend.memory());
+      if (described.addend_argument != 0)
+        fused.launch.add(described.addend_argument, fused.addend.memory());
     }
     return fused;
   }
@@ -116,8 +119,9 @@ class LibraryMatMulKernel final : public sdk::Kernel {
     any_ = {{operands_.inner, operands_.columns}, fusion.weights_type(), Tag::any};
     const auto layout = [&] {
       WeightsLayout chosen;
-      with_threads(args.threads(),
-                   [&] { chosen = WeightsLayout::of(describe(rows, any_, false).primitive); });
+      with_threads(args.threads(), [&] {
+        chosen = WeightsLayout::of(describe(rows, any_, Variant::kPlain).primitive);
+      });
       return chosen;
     };
     packed_.pack(
@@ -129,6 +133,8 @@ class LibraryMatMulKernel final : public sdk::Kernel {
          weight_offset(fusion),
          fusion.is_quantized() ? fusion.sources[0].quantization->type : Type::undef,
          operands_.rescaling.has_source_zero_point()});
+    own_epilogue_.set(fusion, operands_.bias,
+                      [this] { return packed_.in(WeightsLayout(packed_.desc())); });
     if (!has_bias_) return;
     bias_ = dnnl::memory(desc_f32({1, operands_.columns}, Tag::ab), engine());
     std::memcpy(bias_.get_data_handle(), operands_.bias.data(),
@@ -140,6 +146,7 @@ class LibraryMatMulKernel final : public sdk::Kernel {
   Desc any_;  // of the matrix
   PackedWeights packed_;
   dnnl::memory bias_;
+  OwnEpilogue own_epilogue_;
   Prepared<FusedPrimitive> prepared_;  // last
 };
 

@@ -143,7 +143,7 @@ class MatMulIntegerKernel final : public sdk::Kernel {
   [[nodiscard]] dnnl::matmul::primitive_desc describe(int64_t rows, const Desc& weights) const {
     const Desc source({rows, inner_}, source_type_, Tag::ab);
     const Desc target({rows, columns_}, is_float() ? Type::f32 : Type::s32, Tag::ab);
-    const PostOps post_ops(fusion_, {}, false);
+    const PostOps post_ops(fusion_, {}, Variant::kPlain);
     dnnl::primitive_attr attr = attributes(post_ops.ops);
     if (is_float()) attr.set_scales_mask(DNNL_ARG_WEIGHTS, scale_count_ > 1 ? 2 : 0);
     if (has_zero_point()) attr.set_zero_points_mask(DNNL_ARG_SRC, 0);

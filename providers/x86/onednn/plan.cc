@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onednn/plan.h"
 
+#include <cstring>
+
 namespace gantry::x86 {
 
 Operand::Operand(const Desc& given, const Desc& wanted, bool is_input)
@@ -39,19 +41,45 @@ void Scratchpad::place(sdk::Call& call) {
   if (size_bytes_ > 0) memory_.set_data_handle(call.scratch<std::byte>(size_bytes_));
 }
 
-void FusedPrimitive::run(sdk::Call& call, int threads, const dnnl::stream& stream, const void* from,
-                         const void* added, void* to) {
+void FusedPrimitive::run(sdk::Call& call, int threads, const dnnl::stream& stream,
+                         const FusedTensors& tensors, Variant variant,
+                         const OwnEpilogue& epilogue) {
+  const void* added = variant == Variant::kInPlace ? nullptr : tensors.addend;
+  if (added && added == tensors.target) {  // the primitive writes there before it is added
+    auto* copy = call.scratch<float>(tensors.target_elements);
+    std::memcpy(copy, added, static_cast<size_t>(tensors.target_elements) * sizeof(float));
+    added = copy;
+  }
   // The library takes every address as one that it may write to; it reads from inputs.
-  source.place(call, const_cast<void*>(from));
-  target.place(call, to);
+  source.place(call, const_cast<void*>(tensors.source));
+  target.place(call, tensors.target);
   if (added) addend.place(call, const_cast<void*>(added));
   scratchpad.place(call);
   with_threads(threads, [&] {
     source.run(stream);
     if (added) addend.run(stream);
     launch.run(stream);
+    if (variant == Variant::kOwn) {
+      epilogue.run({target.data(), static_cast<size_t>(tensors.target_elements)},
+                   added ? addend.data() : nullptr);
+    }
     target.run(stream);
   });
+}
+
+Variant FusedVariants::variant_for(int threads, const FusedTensors& tensors,
+                                   const OwnEpilogue& epilogue) {
+  const Variant usual = tensors.adds_in_place ? Variant::kInPlace : Variant::kPlain;
+  if (!epilogue.is_possible()) return usual;
+  bool is_needed = false;
+  with_threads(threads, [&] {
+    is_needed = epilogue.is_needed(
+        {{static_cast<const float*>(tensors.source), static_cast<size_t>(tensors.source_elements)},
+         {static_cast<const float*>(tensors.addend),
+          static_cast<size_t>(tensors.addend ? tensors.target_elements : 0)},
+         tensors.weights});
+  });
+  return is_needed ? Variant::kOwn : usual;
 }
 
 dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops) {

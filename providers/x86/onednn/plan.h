@@ -8,10 +8,12 @@
 #include <cstdint>
 #include <list>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "onednn/library.h"
+#include "onednn/own_epilogue.h"
 #include "simd/transpose.h"
 
 namespace gantry::x86 {
@@ -68,6 +70,25 @@ class Scratchpad {
   int64_t size_bytes_ = 0;
 };
 
+/// How a primitive with an epilogue does that.
+enum class Variant : uint8_t {
+  kPlain,    ///< by post-operations
+  kInPlace,  ///< likewise; what is added stands where the result goes
+  kOwn       ///< behind the primitive, by this provider's code (own_epilogue.h)
+};
+constexpr size_t kVariants = 3;
+
+/// The tensors of a run.
+struct FusedTensors {
+  const void* source = nullptr;
+  int64_t source_elements = 0;
+  const void* addend = nullptr;  ///< null: nothing is added
+  void* target = nullptr;
+  int64_t target_elements = 0;  ///< of the addend too
+  bool adds_in_place = false;   ///< the addend stands where the result goes, in the same order
+  std::span<const float> weights = {};  ///< if they are a tensor of the run
+};
+
 /// A primitive with one tensor in, one out and, if its epilogue has one, a third that is added to
 /// the result, bound to layouts and to a number of threads.
 struct FusedPrimitive {
@@ -77,26 +98,30 @@ struct FusedPrimitive {
   Scratchpad scratchpad;
   Launch launch;
 
-  /// Runs it to its end. `added`: where the addend stands; null: there is none, or it stands where
-  /// the result goes.
-  void run(sdk::Call& call, int threads, const dnnl::stream& stream, const void* from,
-           const void* added, void* to);
+  /// Runs it to its end, and the epilogue behind one that has it so.
+  void run(sdk::Call& call, int threads, const dnnl::stream& stream, const FusedTensors& tensors,
+           Variant variant, const OwnEpilogue& epilogue);
 };
 
-/// The ways to run one plan, by whether the addend stands where the result goes; each made when it
-/// is first wanted.
+/// The ways to run one plan, each made when it is first wanted.
 class FusedVariants {
  public:
-  /// make(in_place) runs where the library sees `threads` threads.
+  /// Runs the one that the tensors need. make(variant) makes it where the library sees the call's
+  /// threads.
   template <class Make>
-  FusedPrimitive& get(int threads, bool in_place, Make&& make) {
-    std::optional<FusedPrimitive>& variant = variants_[in_place ? 1 : 0];
-    if (!variant) with_threads(threads, [&] { variant = make(in_place); });
-    return *variant;
+  void run(sdk::Call& call, const dnnl::stream& stream, const FusedTensors& tensors,
+           const OwnEpilogue& epilogue, Make&& make) {
+    const int threads = call.thread_count();
+    const Variant variant = variant_for(threads, tensors, epilogue);
+    std::optional<FusedPrimitive>& primitive = primitives_[static_cast<size_t>(variant)];
+    if (!primitive) with_threads(threads, [&] { primitive = make(variant); });
+    primitive->run(call, threads, stream, tensors, variant, epilogue);
   }
 
  private:
-  std::array<std::optional<FusedPrimitive>, 2> variants_;
+  static Variant variant_for(int threads, const FusedTensors& tensors, const OwnEpilogue& epilogue);
+
+  std::array<std::optional<FusedPrimitive>, kVariants> primitives_;
 };
 
 /// Attributes that every primitive here has: its temporary memory comes from the host.

@@ -43,8 +43,10 @@ bool is_done_by_storing(const Fusion& fusion, size_t number) {
 
 float measure_of_results(const Fusion& fusion) { return measure_before(fusion, 0, false); }
 
-PostOps::PostOps(const Fusion& fusion, const Desc& addend, bool in_place)
+PostOps::PostOps(const Fusion& fusion, const Desc& addend, Variant variant)
     : measure_(measure_of_results(fusion)) {
+  if (variant == Variant::kOwn) return;
+  const bool in_place = variant == Variant::kInPlace;
   for (size_t i = 0; i < fusion.epilogue.steps.size(); ++i)
     append_step(fusion, i, addend, in_place);
   flush();

@@ -30,9 +30,10 @@ class PostOps {
 
   PostOps() = default;
   /// The steps of a fusion's epilogue and nothing else, from measure_of_results() to the target's
-  /// scale. `addend`: layout of what is added, if something is; it is read where it stands, or,
-  /// `in_place`, from the memory that the output overwrites, whose element type it has.
-  PostOps(const Fusion& fusion, const Desc& addend, bool in_place);
+  /// scale; none of them in the variant kOwn. `addend`: layout of what is added, if something is;
+  /// it is read where it stands, or, kInPlace, from the memory that the output overwrites, whose
+  /// element type it has.
+  PostOps(const Fusion& fusion, const Desc& addend, Variant variant);
 
   /// A function of what the results stand for.
   void append_activation(const Activation& activation);

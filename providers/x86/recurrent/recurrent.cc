@@ -160,7 +160,7 @@ class RecurrentKernel final : public sdk::Kernel {
     auto& cache = static_cast<PlanCache<FusedVariants>&>(*call.context());
     const int threads = call.thread_count();
     cache.key.assign({rows, threads});
-    const auto make = [&](bool) {
+    const auto make = [&](Variant) {
       const auto primitive = describe_with(packed_, any_, [&](const Desc& weights) {
                                return Described{describe(rows, weights)};
                              }).primitive;
@@ -177,8 +177,8 @@ class RecurrentKernel final : public sdk::Kernel {
       return made;
     };
     cache.get([] { return FusedVariants(); })
-        .get(threads, false, make)
-        .run(call, threads, cache.stream, call.input(kX).data, nullptr, projected);
+        .run(call, cache.stream, {.source = call.input(kX).data, .target = projected},
+             OwnEpilogue(), make);
   }
 
   // ---- The steps

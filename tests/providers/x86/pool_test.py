@@ -122,3 +122,18 @@ def test_the_largest_of_what_is_no_number(channels, window):
     padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=-np.inf)
     expected = np.lib.stride_tricks.sliding_window_view(padded, (window, window), (2, 3))[:, :, ::2, ::2].max((4, 5))
     np.testing.assert_array_equal(session.run(feeds)["y"], expected)
+
+
+@pytest.mark.parametrize("call", ["MaxPool<kernel_shape=[3, 3], strides=[2, 2]>", "GlobalMaxPool"])
+@pytest.mark.parametrize("odd", [np.nan, -np.inf, np.finfo(np.float32).min])
+def test_the_largest_in_dense_order(call, odd):
+    """There the library pools what is ordinary, and only that."""
+    x = np.random.default_rng(5).standard_normal((2, 20, 15, 13)).astype(np.float32)
+    ordinary = x.copy()
+    x[0, 3, 4, 5], x[1, 7] = odd, odd
+    model, feeds = small_graph(f"y = {call}(x)", {"x": x}, {})
+    session = gantry.Session(model, device="CPU")
+    for given in (x, ordinary, x):
+        windows = np.lib.stride_tricks.sliding_window_view(given, (3, 3), (2, 3))[:, :, ::2, ::2].max((4, 5))
+        expected = windows if "kernel" in call else given.max((2, 3), keepdims=True)
+        np.testing.assert_array_equal(session.run({"x": given})["y"], expected)
