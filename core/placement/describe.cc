@@ -39,6 +39,7 @@ class Describer {
 
   void add_graph(const GraphPlacement& placement, const Place& place) {
     add_values(*placement.graph, place);
+    result_.kernels += placement.claims.size();
     for (const Transfer& transfer : transfers_of(placement, place.parent >= 0)) {
       result_.transfers.push_back({place.prefix + transfer.value->name, transfer.from.to_string(),
                                    transfer.to.to_string(), known_bytes(*transfer.value)});

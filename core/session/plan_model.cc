@@ -173,6 +173,15 @@ bool has_dequantize(const Graph& graph) {
 }
 
 // The way of one model from its file to a placed graph.
+uint64_t nodes_of(const Graph& graph) {
+  uint64_t count = 0;
+  for (const auto& node : graph.nodes()) {
+    ++count;
+    for (const Graph* body : node->bodies()) count += nodes_of(*body);
+  }
+  return count;
+}
+
 class Planner {
  public:
   Planner(const HostPreference& host, const Config& config, const Preference& preference, bool fold,
@@ -200,6 +209,7 @@ class Planner {
     planned_.model = std::move(imported.model);
     planned_.graph = std::move(imported.graph);
     planned_.metadata = planned_.model->metadata();
+    planned_.nodes_in_model = nodes_of(*planned_.graph);
     planned_.has_rules = !config_.placement.rules.empty();
     rules_.look_at(*planned_.graph);
     inline_functions();
@@ -331,6 +341,7 @@ void release_unused_constants(const Graph& graph) {
 Placement describe(const PlannedModel& planned, const Preference& preference,
                    const Implementations& implementations) {
   Placement result = describe(*planned.placement, implementations);
+  result.nodes_in_model = planned.nodes_in_model;
   result.wanted = preference.named;
   result.fallback = name_of(preference.fallback);
   for (const ConfigWarning& warning : planned.warnings) result.warnings.push_back(warning.text);

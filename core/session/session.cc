@@ -377,7 +377,7 @@ Placement check(Runtime& runtime, const ModelSource& model, const SessionOptions
   const Preference preference = resolve_preference(shared.registry, config, options.device);
   return describe(
       plan_model(folding_host(shared.registry, config), config, preference,
-                 import_model(model, config.session.file_access(), nullptr), false, nullptr),
+                 import_model(model, config.session.file_access(), nullptr), true, nullptr),
       preference);
 }
 

@@ -66,7 +66,11 @@ void bind_placement(nb::module_& module) {
       });
   nb::class_<Placement>(module, "Placement", "Where each node of a model runs.")
       .def_ro("compatible", &Placement::compatible, "Every node has a device.")
+      .def_ro("nodes_in_model", &Placement::nodes_in_model,
+              "Nodes as the model has them, before functions are inlined and constants folded; 0: "
+              "not known.")
       .def_ro("nodes", &Placement::nodes, "A row for each node, bodies of control flow included.")
+      .def_ro("kernels", &Placement::kernels, "Kernels that run the nodes; one may take several.")
       .def_ro("transfers", &Placement::transfers, "The copies between memory spaces in a run.")
       .def_ro("copies", &Placement::copies, "How many copies between memory spaces a run makes.")
       .def_ro("warnings", &Placement::warnings,

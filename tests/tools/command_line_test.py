@@ -122,8 +122,39 @@ def test_check_says_yes_with_a_reason_per_node(add_model):
     assert [(node["node"], node["op_type"], node["device"], node["provider"]) for node in verdict["nodes"]] == [
         ("plus", "Add", "CPU:0", "cpu")
     ]
-    assert gantry("check", add_model)[0].startswith("compatible with device CPU: every node runs (1)")
+    assert gantry("check", add_model)[0].startswith("compatible with device CPU: every node runs (1 node)")
     assert "plus" in gantry("check", add_model, "--nodes")[0]
+
+
+@pytest.fixture(name="folded_model")
+def save_folded_model(tmp_path):
+    """y = Relu(x + (1 + 2)): of three nodes two are left, of which SIM runs one alone."""
+    return save(
+        tmp_path / "folded.onnx",
+        [helper.make_node("Sub", ["one", "two"], ["three"]), helper.make_node("Add", ["x", "three"], ["sum"]), helper.make_node("Relu", ["sum"], ["y"])],
+        [("x", TensorProto.FLOAT, [2, 3])],
+        [("y", TensorProto.FLOAT, [2, 3])],
+        [numpy_helper.from_array(np.float32([value]), name) for name, value in [("one", 1), ("two", 2)]],
+    )
+
+
+def test_commands_count_the_same_nodes(folded_model):
+    assert facts("inspect", folded_model)["nodes"] == 3
+    for command in ("check", "explain"):
+        counts = facts(command, folded_model)["counts"]
+        assert (counts["nodes_in_file"], counts["nodes"]) == (3, 2)
+        assert 1 <= counts["kernels"] <= 2
+        assert "2 nodes, 3 in the file" in gantry(command, folded_model)[0]
+    assert "nodes     3 in the file" in gantry("inspect", folded_model)[0]
+
+
+def test_check_folds_as_a_session_does(folded_model, tmp_path):
+    """A device that cannot run what is computed while loading is as compatible as for a session."""
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"providers": {"options": {"sim": {"operators": ["Add", "Relu"]}}}}))
+    arguments = (folded_model, "--device", "SIM", "--config", config, "--fallback", "error")
+    assert gantry("run", *arguments, "--random")[0]
+    assert facts("check", *arguments)["compatible"] is True
 
 
 def test_one_value_of_the_configuration_is_set(add_model, tmp_path):
@@ -366,7 +397,7 @@ def test_verify_takes_one_folder_too(add_model, tmp_path):
 
 def test_no_command_and_wrong_commands():
     assert complaint(status=USAGE) == (
-        "a command is needed: devices, doctor, run, check, explain, bench, inspect, config, provider, see gantry --help"
+        "a command is needed: devices, doctor, run, check, explain, bench, inspect, config, provider, completion, see gantry --help"
     )
     assert complaint("devcies", status=USAGE) == 'unknown command "devcies", see gantry --help; did you mean "devices"?'
     assert complaint("run", status=USAGE) == "MODEL is required, see gantry run --help"
@@ -488,3 +519,29 @@ def test_closed_descriptors(closed, tmp_path):
     assert done.returncode == ERROR
     assert 2 in closed or done.stderr == "gantry: the output cannot be written\n"
     assert not [file for file in tmp_path.rglob("*") if file.is_file() and b"{" in file.read_bytes()]
+
+
+@pytest.mark.parametrize("typed, completed", [
+    (["ch"], ["check"]),
+    (["provider", "n"], ["new"]),
+    (["config", "check", "--js"], ["--json"]),
+    (["bench", "model.onnx", "--device", "CPU", "--call"], ["--callers"]),
+    (["run", "check", "--th"], ["--threads"]),  # a file may be called as a command is
+    (["run", "mod"], []),  # then the shell looks for files
+])
+def test_bash_completes_what_is_typed(typed, completed):
+    script = gantry("completion", "bash")[0] + '\nCOMP_WORDS=(gantry "$@"); COMP_CWORD=$#; _gantry; printf "%s\\n" "${COMPREPLY[@]}"'
+    done = subprocess.run(["bash", "-u", "-c", script, "bash", *typed], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == completed
+    assert done.stderr == ""
+    assert gantry("completion", "zsh")[0].startswith("autoload -U +X bashcompinit")
+    assert "SHELL" in complaint("completion", "tcsh", status=USAGE)
+
+
+def test_many_callers_run_one_session(add_model):
+    facts_of_many = facts("bench", add_model, "--dim", "rows=2", "--callers", "4", "--threads", "1", "--runs", "50")
+    assert (facts_of_many["callers"], facts_of_many["runs"]) == (4, 50)
+    assert facts_of_many["runs_per_second"] > 0
+    text = gantry("bench", add_model, "--dim", "rows=2", "--callers", "3", "--seconds", "0")[0]
+    assert "for each of 3 callers" in text and "runs a second" in text
+    complaint("bench", add_model, "--callers", "0", status=USAGE)

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// gantry bench: latency percentiles, load time, memory; a trace.
+// gantry bench: latency percentiles, throughput, load time, memory; a trace.
+#include <gantry/model.h>
+
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fmt/core.h>
+#include <future>
 #include <numeric>
 #include <sched.h>
 #include <system_error>
@@ -25,13 +29,20 @@ struct BenchOptions : ModelOptions {
   std::string trace_file;  // empty: none
   uint64_t runs = 0;       // to measure; 0: as many as fit into `seconds`
   std::string vary;        // NAME=FROM:TO; empty: one set of inputs
+  int callers = 1;         // threads that run the session at once
 };
 
 /// Times in nanoseconds. A sample is the mean of `runs_per_sample` runs: runs shorter than the
 /// clock can tell are taken together.
 struct Latency {
-  std::vector<double> samples;  // sorted
+  std::vector<double> samples;  // sorted; of all callers
   uint64_t runs_per_sample = 1;
+  double elapsed = 0;
+
+  [[nodiscard]] uint64_t runs() const { return samples.size() * runs_per_sample; }
+  [[nodiscard]] double runs_per_second() const {
+    return 1e9 * static_cast<double>(runs()) / elapsed;
+  }
 
   [[nodiscard]] double percentile(double percent) const {
     const auto last = static_cast<double>(samples.size() - 1);
@@ -49,6 +60,7 @@ struct Measurement {
   Latency latency;
   uint64_t resident_growth = 0;  // bytes, from before loading to after the last run
   uint64_t peak_growth = 0;
+  uint64_t model_weights = 0;  // bytes, as the model has them
   MemoryUse memory;
   MemoryUse early_memory;  // when every set of inputs has had its first runs
   std::vector<NodeTime> nodes;
@@ -100,6 +112,19 @@ double nanoseconds_since(Clock::time_point start) {
   return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
 }
 
+using Runners = std::vector<std::unique_ptr<Runner>>;
+
+// Calls body(i) for each runner, on as many threads at once. What one throws arrives when all are
+// done.
+template <class Body>
+void for_each_caller(const Runners& runners, Body&& body) {
+  std::vector<std::future<void>> others;
+  for (size_t i = 1; i < runners.size(); ++i)
+    others.push_back(std::async(std::launch::async, [&body, i] { body(i); }));
+  body(0);
+  for (std::future<void>& other : others) other.get();
+}
+
 // Runs for that long, at least once; returns the mean time of a run.
 double warm_up(Runner& runner, double seconds) {
   const Clock::time_point start = Clock::now();
@@ -111,25 +136,36 @@ double warm_up(Runner& runner, double seconds) {
   return nanoseconds_since(start) / static_cast<double>(runs);
 }
 
-Latency measure(Runner& runner, double seconds, uint64_t runs, double expected_ns) {
+// `runs`: of all callers together; 0: as many as fit into `seconds`.
+Latency measure(const Runners& runners, double seconds, uint64_t runs, double expected_ns) {
   constexpr double kLeastSample = 20'000;  // ns: reading the clock is then far below a percent
   Latency latency;
   latency.runs_per_sample =
       runs > 0 ? 1 : std::max<uint64_t>(1, static_cast<uint64_t>(kLeastSample / expected_ns));
   const double sample_ns = std::max(expected_ns, kLeastSample);
-  latency.samples.reserve(static_cast<size_t>(2e9 * seconds / sample_ns) + 1);
+  std::vector<std::vector<double>> samples(runners.size());
+  for (std::vector<double>& each : samples)
+    each.reserve(static_cast<size_t>(2e9 * seconds / sample_ns) + 1);
   Progress progress("measuring");
+  std::atomic<uint64_t> begun = 0;
   const Clock::time_point start = Clock::now();
-  double elapsed = 0;
-  do {
-    const Clock::time_point sample = Clock::now();
-    for (uint64_t i = 0; i < latency.runs_per_sample; ++i) runner.run();
-    latency.samples.push_back(nanoseconds_since(sample) /
-                              static_cast<double>(latency.runs_per_sample));
-    elapsed = nanoseconds_since(start);
-    progress.show(runs > 0 ? static_cast<double>(latency.samples.size()) / static_cast<double>(runs)
-                           : elapsed / (1e9 * seconds));
-  } while (runs > 0 ? latency.samples.size() < runs : elapsed < 1e9 * seconds);
+  for_each_caller(runners, [&](size_t caller) {
+    while (runs == 0 || begun.fetch_add(1) < runs) {
+      const Clock::time_point sample = Clock::now();
+      for (uint64_t i = 0; i < latency.runs_per_sample; ++i) runners[caller]->run();
+      samples[caller].push_back(nanoseconds_since(sample) /
+                                static_cast<double>(latency.runs_per_sample));
+      const double elapsed = nanoseconds_since(start);
+      if (caller == 0) {
+        progress.show(runs > 0 ? static_cast<double>(begun) / static_cast<double>(runs)
+                               : elapsed / (1e9 * seconds));
+      }
+      if (runs == 0 && elapsed >= 1e9 * seconds) break;
+    }
+  });
+  latency.elapsed = nanoseconds_since(start);
+  for (const std::vector<double>& each : samples)
+    latency.samples.insert(latency.samples.end(), each.begin(), each.end());
   std::sort(latency.samples.begin(), latency.samples.end());
   return latency;
 }
@@ -142,19 +178,26 @@ Measurement measure_model(Runtime& runtime, const BenchOptions& options) {
   Clock::time_point start = Clock::now();
   Session session(runtime, options.model, session_with);
   result.load_ms = milliseconds(Clock::now() - start);
-  std::vector<Inputs> sets = make_input_sets(session.inputs(), options.inputs, options.vary);
+  const std::vector<Inputs> sets = make_input_sets(session.inputs(), options.inputs, options.vary);
   start = Clock::now();
   session.run_values(sets.front());
   result.first_run_ms = milliseconds(Clock::now() - start);
-  Runner runner(session, std::move(sets));
+  Runners runners;
+  for (int i = 0; i < options.callers; ++i)
+    runners.push_back(std::make_unique<Runner>(session, sets));
   result.early_memory = session.memory();
-  const double expected_ns = warm_up(runner, options.warm_up_seconds);
+  double expected_ns = 0;
+  for_each_caller(runners, [&](size_t caller) {
+    const double mean = warm_up(*runners[caller], options.warm_up_seconds);
+    if (caller == 0) expected_ns = mean;
+  });
   // Before the samples are kept: they are this program's and not the model's.
   result.resident_growth = resident_bytes() - std::min(before, resident_bytes());
   result.peak_growth = peak_resident_bytes() - std::min(before, peak_resident_bytes());
   session.reset_profile();
-  result.latency = measure(runner, options.seconds, options.runs, expected_ns);
+  result.latency = measure(runners, options.seconds, options.runs, expected_ns);
   result.memory = session.memory();
+  result.model_weights = inspect(options.model).weight_bytes;
   if (options.nodes) result.nodes = session.profile();
   return result;
 }
@@ -214,7 +257,9 @@ Json measurement_to_json(const Measurement& result, const BenchOptions& options)
             {"threads", threads_of(options)},
             {"load_ms", result.load_ms},
             {"first_run_ms", result.first_run_ms},
-            {"runs", latency.samples.size() * latency.runs_per_sample},
+            {"callers", options.callers},
+            {"runs", latency.runs()},
+            {"runs_per_second", latency.runs_per_second()},
             {"runs_per_sample", latency.runs_per_sample},
             {"latency_us",
              {{"min", latency.samples.front() / 1e3},
@@ -225,6 +270,7 @@ Json measurement_to_json(const Measurement& result, const BenchOptions& options)
               {"mean", latency.mean() / 1e3}}},
             {"resident_growth_bytes", result.resident_growth},
             {"peak_growth_bytes", result.peak_growth},
+            {"model_weights_bytes", result.model_weights},
             {"memory", to_json(result.memory)}};
   if (!options.vary.empty()) json["early_memory"] = to_json(result.early_memory);
   if (options.nodes) json["nodes"] = times_to_json(result.nodes);
@@ -249,18 +295,25 @@ void print_nodes(const Measurement& result) {
 
 void print(const Measurement& result, const BenchOptions& options) {
   const Latency& latency = result.latency;
-  print_line(fmt::format("device    {}, {} thread{}", device_text(options), threads_of(options),
-                         threads_of(options) == 1 ? "" : "s"));
+  const std::string callers =
+      options.callers > 1 ? fmt::format(" for each of {} callers", options.callers) : "";
+  print_line(fmt::format("device    {}, {} thread{}{}", device_text(options), threads_of(options),
+                         threads_of(options) == 1 ? "" : "s", callers));
   print_line("load      " + format_time(1e6 * result.load_ms));
   print_line("first run " + format_time(1e6 * result.first_run_ms));
   print_line(fmt::format("latency   min {}  p50 {}  p90 {}  p99 {}  ({} runs)",
                          format_time(latency.samples.front()), format_time(latency.percentile(50)),
                          format_time(latency.percentile(90)), format_time(latency.percentile(99)),
-                         latency.samples.size() * latency.runs_per_sample));
-  print_line(fmt::format("memory    {} grown, {} at its peak; weights {}, arena {}, pool {}",
+                         latency.runs()));
+  if (options.callers > 1)
+    print_line(fmt::format("through   {:.1f} runs a second", latency.runs_per_second()));
+  print_line(fmt::format("memory    {} grown, {} at its peak; arena {}, pool {}",
                          format_bytes(result.resident_growth), format_bytes(result.peak_growth),
-                         format_bytes(result.memory.weights), format_bytes(result.memory.arena),
-                         format_bytes(result.memory.pool)));
+                         format_bytes(result.memory.arena), format_bytes(result.memory.pool)));
+  print_line(
+      fmt::format("weights   {} in the model; {} are read as they are, of the others what "
+                  "kernels packed",
+                  format_bytes(result.model_weights), format_bytes(result.memory.weights)));
   if (!options.trace_file.empty())
     print_line("trace     " + options.trace_file + ", of a load and 21 runs after these");
   if (options.nodes) print_nodes(result);
@@ -300,6 +353,12 @@ void add_bench(CLI::App& app, Action& chosen) {
   command->add_option("--runs", options->runs, "Measure that many runs, however long they take")
       ->type_name("N")
       ->check(CLI::Range(1, 100'000'000));
+  command
+      ->add_option("--callers", options->callers,
+                   "Run the session from that many threads at once; default: 1. For throughput, as "
+                   "many as there are cores, with --threads 1")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024));
   command
       ->add_option("--vary", options->vary,
                    "Give an extent, named as for --dim, each of these numbers in turn, run by run")

@@ -22,7 +22,7 @@ void print(const Placement& placement, const CheckOptions& options) {
   const std::string whom = device == "configured" ? "the configured devices" : "device " + device;
   if (placement.compatible) {
     print_line(fmt::format("{} with {}: every node runs ({})", paint("compatible", Color::kGood),
-                           whom, placement.nodes.size()));
+                           whom, count_text(placement)));
   } else {
     print_line(fmt::format("{} with {}: {} of {} nodes do not run",
                            paint("not compatible", Color::kBad), whom, refused,
@@ -48,6 +48,7 @@ Status check_model(const CheckOptions& options) {
     print_json({{"model", options.model},
                 {"device", device_text(options)},
                 {"compatible", placement.compatible},
+                {"counts", counts_to_json(placement)},
                 {"nodes", to_json(placement.nodes)},
                 {"warnings", placement.warnings}});
   } else {

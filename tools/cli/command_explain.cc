@@ -240,6 +240,7 @@ void print(const Explanation& explanation, const ExplainOptions& options) {
                                paint("does not run", Color::kBad), placement.wanted, refused,
                                placement.nodes.size()));
   print_fallback(placement);
+  print_line("counts    " + count_text(placement));
   print_devices(placement);
   print_implementations(placement);
   print_copies(placement);

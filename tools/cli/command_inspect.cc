@@ -80,7 +80,7 @@ void print_operators(const ModelSummary& summary) {
     const std::string domain = row.domain.empty() ? "" : row.domain + "::";
     table.add({std::to_string(row.count), domain + row.op_type, std::to_string(row.since_version)});
   }
-  print_line(fmt::format("nodes     {}", nodes));
+  print_line(fmt::format("nodes     {} in the file", nodes));
   print_line("");
   if (nodes != 0) table.print();
 }

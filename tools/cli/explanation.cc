@@ -187,6 +187,7 @@ Json to_json(const Explanation& explanation) {
             {"wanted", placement.wanted},
             {"fallback", placement.fallback},
             {"compatible", placement.compatible},
+            {"counts", counts_to_json(placement)},
             {"warnings", placement.warnings},
             {"activation_bytes", activation_bytes(placement)},
             {"estimated_us", microseconds(cost_ns)},

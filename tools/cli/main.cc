@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "command.h"
+#include "command_names.h"
 #include "output.h"
 #include "suggest.h"
 
@@ -27,21 +28,7 @@ const CLI::App& parsed_command(const CLI::App& app) {
   return *command;
 }
 
-// "gantry config check".
-std::string words_of(const CLI::App& command) {
-  return (command.get_parent() ? words_of(*command.get_parent()) + " " : "") + command.get_name();
-}
-
 bool has_commands(const CLI::App& command) { return !command.get_subcommands(nullptr).empty(); }
-
-std::vector<std::string> names_of(const CLI::App& command) {
-  std::vector<std::string> names;
-  for (const CLI::App* child : command.get_subcommands(nullptr)) names.push_back(child->get_name());
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
-}
 
 Status report_usage(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = parsed_command(app);
@@ -93,6 +80,7 @@ int run(int argc, char** argv) {
   add_inspect(app, action);
   add_config(app, action);
   add_provider(app, action);
+  add_completion(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

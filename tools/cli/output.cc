@@ -289,6 +289,22 @@ void print_warnings(const Placement& placement) {
   for (const std::string& warning : placement.warnings) print_line("warning: " + warning);
 }
 
+std::string count_text(const Placement& placement) {
+  const uint64_t nodes = placement.nodes.size();
+  std::string text = fmt::format("{} node{}", nodes, nodes == 1 ? "" : "s");
+  if (placement.nodes_in_model > 0 && placement.nodes_in_model != nodes)
+    text += fmt::format(", {} in the file", placement.nodes_in_model);
+  if (placement.kernels > 0 && placement.kernels != nodes)
+    text += fmt::format(", as {} kernel{}", placement.kernels, placement.kernels == 1 ? "" : "s");
+  return text;
+}
+
+Json counts_to_json(const Placement& placement) {
+  return {{"nodes_in_file", placement.nodes_in_model},
+          {"nodes", placement.nodes.size()},
+          {"kernels", placement.kernels}};
+}
+
 Json to_json(const MemoryUse& memory) {
   return {{"weights_bytes", memory.weights},
           {"arena_bytes", memory.arena},

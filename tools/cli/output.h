@@ -97,6 +97,9 @@ Json to_json(const NodePlacement& node);
 Json to_json(const std::vector<NodePlacement>& nodes);
 /// `warning: ...` lines on standard output, of what the configuration says in vain.
 void print_warnings(const Placement& placement);
+/// "252 nodes, 480 in the file, as 115 kernels": what is no other number than before is left out.
+std::string count_text(const Placement& placement);
+Json counts_to_json(const Placement& placement);
 /// Keys weights_bytes, arena_bytes, pool_bytes.
 Json to_json(const MemoryUse& memory);
 

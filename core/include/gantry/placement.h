@@ -74,7 +74,11 @@ struct Placement {
   bool compatible = false;  ///< every node has a device
   std::string wanted;       ///< devices that were asked for, most preferred first: "SIM:0, CPU"
   std::string fallback;     ///< what is done about nodes that they refuse: "error", "warn", "allow"
+  /// nodes as the model has them, before functions are inlined, constants folded, and several made
+  /// one; bodies included; 0: not known, as an artefact was loaded
+  uint64_t nodes_in_model = 0;
   std::vector<NodePlacement> nodes;
+  uint64_t kernels = 0;                ///< that run `nodes`, of which one kernel may take several
   std::vector<ValuePlacement> values;  ///< constants that only folding read are not among them
   std::vector<CopyPlacement> transfers;
   uint64_t copies = 0;  ///< how many copies between memory spaces a run makes
