@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eltwise/code.h"
 
+#include <limits>
+
 #include "simd/instructions.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -30,9 +32,7 @@ HWY_INLINE V32 gelu(V32 x) {
   const V32 factor = hn::Set(d, 1.59576912F);  // 2 * sqrt(2 / pi)
   const V32 cubes = hn::Set(d, 1.59576912F * 0.044715F);
   const V32 power = hn::Mul(x, hn::MulAdd(hn::Mul(x, x), cubes, factor));
-  // Far below zero the gate is 0, and infinity times that would be no number.
-  const V32 y = hn::Mul(hn::Max(x, hn::Set(d, -100.0F)), sigmoid_of_number(power));
-  return keep_none(x, y);
+  return hn::Mul(x, sigmoid_of_number(power));
 }
 
 /// x * Phi(x), where Phi(x) = (1 + erf(x / sqrt(2))) / 2 is a normal variable's distribution. For
@@ -50,7 +50,9 @@ HWY_INLINE V32 gelu_erf(V32 x) {
   q = hn::MulAdd(z, q, hn::Set(d, -1.15113771F));
   q = hn::MulAdd(z, q, hn::Set(d, -1.0F));
   const V32 y = hn::NegMulAdd(z, power_of_two(q), hn::Max(x, hn::Zero(d)));
-  return keep_none(x, y);
+  // Minus infinity times 0, as the formula has it, is no number; for what is none Ge is false.
+  const V32 least = hn::Set(d, std::numeric_limits<float>::lowest());
+  return hn::IfThenElse(hn::Ge(x, least), y, hn::NaN(d));
 }
 
 HWY_INLINE V32 gate(V32 x, V32 alpha, V32 beta) {

@@ -189,46 +189,53 @@ def _narrow(dtype, share):
 
 # Not those below the normal ones, which `x86` takes for zero.
 SPECIAL = np.float32([np.inf, -np.inf, 3.4028235e38, -3.4028235e38, 1e30, -1e30, 1.2e-38, -1.2e-38, 0.0, -0.0])
+# Without large numbers, of which one order of sums makes infinities, and so what is no number, and another does not.
+NO_NUMBERS = np.float32([np.nan, np.inf, -np.inf, 0.0, -0.0])
 SPECIAL_SHARE = 0.02  # of the numbers of an input
 NEAR_THE_LARGEST = 1e35  # from here on sums in another order may overflow, or not
 LARGE = 1e30
 
 
-def _with_special_values(array, rng):
+def _with_special_values(array, rng, values):
     if array.dtype != np.float32:
         return array
     result = array.copy()
     where = rng.random(array.shape) < SPECIAL_SHARE
-    result[where] = rng.choice(SPECIAL, array.shape)[where]
+    result[where] = rng.choice(values, array.shape)[where]
     return result
 
 
 def _special_values(model, feeds, expected):
-    """Infinities, the largest and the least numbers among the inputs. What the graph as it is written, node by node in `cpu`, and ONNX Runtime agree on has to
-    come out: finite numbers near theirs, each by its own measure, and nothing ordinary where they have infinities. Winograd's convolutions are left out: they mix
-    neighbours, so that what is no number is none for all of them."""
+    """Infinities, what is no number, the largest and the least numbers among the inputs. What the graph as it is written, node by node in `cpu`, and ONNX Runtime
+    agree on has to come out: finite numbers near theirs, each by its own measure, nothing ordinary where they have infinities, and nothing at all where they have
+    no number. Winograd's convolutions are left out: they mix neighbours, so that what is no number is none for all of them."""
     session = _session(model)
     if expected.jumps or any(node.implementation.startswith("winograd") for node in session.placement.nodes):
         return
-    rng = np.random.default_rng(1)
-    given = {name: _with_special_values(array, rng) for name, array in feeds.items()}
     plain = _session(model, providers={"disable": ["x86"]}, session={"optimization": "none"})
-    with np.errstate(all="ignore"):
-        wanted = plain.run(given)
-        others = [dict(zip(expected.names, run_exact(model, given), strict=True))]
-        others += [plain.run({name: _moved(array, rng, size) for name, array in given.items()}) for size in (1e-6, 3e-6, 1e-5)]
-        found = session.run(given)
-        for name, limit in zip(expected.names, expected.limits, strict=True):
-            if wanted[name].dtype != np.float32 or any(other[name].shape != wanted[name].shape for other in others):
-                continue
-            actual, sure = found[name].astype(np.float64), wanted[name].astype(np.float64)
-            apart = np.maximum.reduce([np.abs(other[name] - sure) for other in others])
-            is_sure = (np.abs(sure) < NEAR_THE_LARGEST) & np.isfinite(apart)
-            is_right = np.abs(actual - sure) <= limit + 30 * apart + LARGEST_DIFFERENCE * np.abs(sure)
-            is_infinite = np.logical_and.reduce([np.isinf(sure), *(other[name] == sure for other in others)])
-            wrong = (is_sure & ~is_right) | (is_infinite & (np.abs(actual) < LARGE))
-            if wrong.any():
-                raise Disagreement(f"{name}: {wrong.sum()} of {wrong.size} wrong, {actual[wrong][:4]}, expected {sure[wrong][:4]}")
+    for values in (SPECIAL, NO_NUMBERS):
+        rng = np.random.default_rng(1)
+        given = {name: _with_special_values(array, rng, values) for name, array in feeds.items()}
+        with np.errstate(all="ignore"):
+            wanted = plain.run(given)
+            others = [dict(zip(expected.names, run_exact(model, given), strict=True))]
+            others += [plain.run({name: _moved(array, rng, size) for name, array in given.items()}) for size in (1e-6, 3e-6, 1e-5)]
+            _check_special(expected, session.run(given), wanted, others, keeps_none=values is NO_NUMBERS)
+
+
+def _check_special(expected, found, wanted, others, keeps_none):
+    for name, limit in zip(expected.names, expected.limits, strict=True):
+        if wanted[name].dtype != np.float32 or any(other[name].shape != wanted[name].shape for other in others):
+            continue
+        actual, sure = found[name].astype(np.float64), wanted[name].astype(np.float64)
+        apart = np.maximum.reduce([np.abs(other[name] - sure) for other in others])
+        is_sure = (np.abs(sure) < NEAR_THE_LARGEST) & np.isfinite(apart)
+        is_right = np.abs(actual - sure) <= limit + 30 * apart + LARGEST_DIFFERENCE * np.abs(sure)
+        is_infinite = np.logical_and.reduce([np.isinf(sure), *(other[name] == sure for other in others)])
+        is_none = np.logical_and.reduce([np.isnan(sure), *(np.isnan(other[name]) for other in others)])
+        wrong = (is_sure & ~is_right) | (is_infinite & (np.abs(actual) < LARGE)) | (keeps_none & is_none & ~np.isnan(actual))
+        if wrong.any():
+            raise Disagreement(f"{name}: {wrong.sum()} of {wrong.size} wrong, {actual[wrong][:4]}, expected {sure[wrong][:4]}")
 
 
 WAYS = {"default": _twice, "threads": _threads, "cpu alone": _alone, "as written": _as_written, "at once": _at_once, "artefact": _artefact, "other extents": _other_extents, "special values": _special_values,
