@@ -47,6 +47,8 @@ class Progress:
     """How far a build is, said of Ninja's lines "[done/all] ...": on a terminal in one line that changes, else in a line now and then."""
 
     SECONDS_BETWEEN_LINES = 30
+    HEAVY = 0.15  # of the whole time, that the first few steps take: the core's sources, which read the most headers
+    LEAST_DONE = 0.08  # of the steps, from which on the time left is told
 
     def __init__(self, name: str):
         self.name, self.start, self.on_terminal = name, time.monotonic(), sys.stdout.isatty()
@@ -61,8 +63,9 @@ class Progress:
         if not self.on_terminal and (now - self.said < self.SECONDS_BETWEEN_LINES or done == everything):
             return
         self.said = now
-        left = (now - self.start) / done * (everything - done)
-        text = f"{self.name}: {done} of {everything} steps, about {duration(left)} left"
+        share = done / everything
+        left = (now - self.start) * (1 / (self.HEAVY + (1 - self.HEAVY) * share) - 1)
+        text = f"{self.name}: {done} of {everything} steps" + (f", about {duration(left)} left" if share >= self.LEAST_DONE else "")
         print(f"\r{text:<78}" if self.on_terminal else text, end="" if self.on_terminal else "\n", flush=True)
 
     def end(self) -> None:
