@@ -24,7 +24,7 @@ struct PlannedModel {
   std::map<std::string, std::string> metadata;  ///< the model's
   std::unique_ptr<Graph> graph;
   std::unique_ptr<GraphPlacement> placement;
-  uint64_t nodes_in_model = 0;  ///< as Placement has it
+  uint64_t nodes_in_model = 0;          ///< as Placement has it
   bool has_rules = false;               ///< the configuration sends nodes to devices
   std::vector<ConfigWarning> warnings;  ///< of the configuration: what it says in vain
 };
