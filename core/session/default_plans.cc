@@ -28,7 +28,7 @@ OpenPlan::OpenPlan(const PlanSettings& settings, const OnnxModel& model, const O
   imported.model = std::make_unique<OnnxModel>(model, open);
   imported.graph = imported.model->to_graph();
   planned_ = plan_model(settings.host, settings.config, settings.preference, std::move(imported),
-                        true, settings.trace);
+                        settings.trace);
   require_complete(planned_, settings.preference);
   for (const GraphValue* input : planned_.graph->inputs) {
     const bool is_open = input->initial && open.names.contains(input->name);

@@ -172,7 +172,7 @@ bool has_dequantize(const Graph& graph) {
   });
 }
 
-// The way of one model from its file to a placed graph.
+// Those of bodies among them.
 uint64_t nodes_of(const Graph& graph) {
   uint64_t count = 0;
   for (const auto& node : graph.nodes()) {
@@ -182,9 +182,10 @@ uint64_t nodes_of(const Graph& graph) {
   return count;
 }
 
+// The way of one model from its file to a placed graph.
 class Planner {
  public:
-  Planner(const HostPreference& host, const Config& config, const Preference& preference, bool fold,
+  Planner(const HostPreference& host, const Config& config, const Preference& preference,
           Trace* trace)
       : config_(config), preference_(preference), trace_(trace), rules_(config) {
     context_.is_nondeterministic = [](const Node& node) { return is_nondeterministic(node); };
@@ -198,7 +199,7 @@ class Planner {
              can_retype(node, narrow, DType::kFloat);
     };
     context_.trace = trace;
-    if (!fold || config.session.optimization != Optimization::kAll) return;
+    if (config.session.optimization != Optimization::kAll) return;
     left_bytes_ = config.session.memory_limit_bytes;
     context_.evaluate = [&](const Graph& graph) {
       return evaluate_on_cpu(host, graph, left_bytes_);
@@ -317,9 +318,8 @@ void place_planned(PlannedModel& planned, const Preference& preference, Trace* t
 }
 
 PlannedModel plan_model(const HostPreference& host, const Config& config,
-                        const Preference& preference, ImportedModel imported, bool fold,
-                        Trace* trace) {
-  return Planner(host, config, preference, fold, trace).run(std::move(imported));
+                        const Preference& preference, ImportedModel imported, Trace* trace) {
+  return Planner(host, config, preference, trace).run(std::move(imported));
 }
 
 void release_unused_constants(const Graph& graph) {

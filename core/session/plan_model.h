@@ -45,12 +45,10 @@ HostPreference folding_host(ProviderRegistry& registry, const Config& config);
 /// provider. Errors as OnnxModel's. [any]
 ImportedModel import_model(const ModelSource& source, FileAccess access, Trace* trace);
 
-/// Places. Functions that nobody claims are inlined and claimed again. `fold`:
-/// constants are folded with the kernels of `host`; without it nothing is compiled. `trace`: takes
-/// a span for each phase; may be null.
+/// Places. Functions that nobody claims are inlined and claimed again; constants are folded with
+/// the kernels of `host`. `trace`: takes a span for each phase; may be null.
 PlannedModel plan_model(const HostPreference& host, const Config& config,
-                        const Preference& preference, ImportedModel imported, bool fold,
-                        Trace* trace);
+                        const Preference& preference, ImportedModel imported, Trace* trace);
 
 /// Places a graph that has been planned before, by the same configuration.
 void place_planned(PlannedModel& planned, const Preference& preference, Trace* trace);

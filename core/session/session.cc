@@ -88,7 +88,7 @@ void Session::Impl::load(Runtime::Impl& shared, const Config& config, const Mode
       ImportedModel model = imported.valid()
                                 ? imported.get()
                                 : import_model(source, config.session.file_access(), trace_.get());
-      planned_ = plan_model(host, config, preference, std::move(model), true, trace_.get());
+      planned_ = plan_model(host, config, preference, std::move(model), trace_.get());
     }
     require_complete(planned_, preference);
     inputs = input_infos(*planned_.graph);
@@ -375,10 +375,9 @@ Placement check(Runtime& runtime, const ModelSource& model, const SessionOptions
   const RunLimits limits(options.cancel, options.timeout_ns);
   const LoadScope scope(&limits);
   const Preference preference = resolve_preference(shared.registry, config, options.device);
-  return describe(
-      plan_model(folding_host(shared.registry, config), config, preference,
-                 import_model(model, config.session.file_access(), nullptr), true, nullptr),
-      preference);
+  return describe(plan_model(folding_host(shared.registry, config), config, preference,
+                             import_model(model, config.session.file_access(), nullptr), nullptr),
+                  preference);
 }
 
 }  // namespace gantry

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs any model with random inputs: what it takes, what it makes, how long that takes, and which provider ran how many nodes.
+"""Runs a model with random numbers: what it takes, what it makes, how long that takes, and which provider ran how many nodes.
 
     run.py MODEL [--device CPU] [--dim NAME=EXTENT]...        an extent that the model leaves open is 1 if it is not given
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/lint: a mutex is of the type that the compiler checks, and what it guards is annotated; clang then finds an access without it."""
+"""tools/lint: nothing large is tracked; a mutex is of the type that the compiler checks, and what it guards is annotated; clang then finds an access without it."""
 
 import importlib.machinery
 import importlib.util
@@ -54,6 +54,16 @@ def findings(lint, name, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return lint.check_mutexes([name])
+
+
+def test_what_a_program_made_is_not_tracked(lint):
+    subprocess.run(["git", "init", "-q"], cwd=lint.ROOT, check=True)
+    (lint.ROOT / "--help").mkdir()
+    (lint.ROOT / "--help" / "model.onnx").write_bytes(bytes(lint.MOST_BYTES + 1))
+    (lint.ROOT / "small.txt").write_bytes(bytes(lint.MOST_BYTES))
+    assert lint.check_tracked() == []
+    subprocess.run(["git", "add", "--", "--help", "small.txt"], cwd=lint.ROOT, check=True)
+    assert lint.check_tracked() == [f"--help/model.onnx: more than {lint.MOST_BYTES} bytes; what programs make belongs under build/"]
 
 
 @pytest.mark.parametrize("text", ["std::mutex mutex_;", "const std::lock_guard lock(mutex);", "std::condition_variable changed;", "std::shared_mutex m;"])

@@ -10,6 +10,7 @@ mixed_N.onnx        N nodes (1,000, 10,000, 100,000) of four operators, each rea
 resnet50.onnx       ONNX's light ResNet-50 with random numbers in place of its repeated one: 97 MB of weights
 """
 
+import argparse
 import pathlib
 import sys
 
@@ -47,10 +48,9 @@ def mixed(count: int) -> onnx.ModelProto:
 
 
 def main() -> int:
-    if len(sys.argv) != 2:
-        print("usage: make_models.py FOLDER", file=sys.stderr)
-        return 2
-    folder = pathlib.Path(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path)
+    folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     onnx.save(chained_adds(1), folder / "one_node.onnx")
     onnx.save(chained_adds(1000), folder / "chained_adds.onnx")

@@ -203,8 +203,8 @@ class Binding {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Places the model without compiling anything: compatible or not, and a verdict and reason per
-/// node.
+/// Places the model as a Session does, constants folded, without compiling what runs: compatible or
+/// not, and a verdict and reason per node.
 Placement check(Runtime& runtime, const ModelSource& model, const SessionOptions& options = {});
 
 }  // namespace gantry

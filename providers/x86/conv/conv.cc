@@ -68,8 +68,7 @@ class ConvKernel final : public sdk::Kernel {
       shape_.check_addend(call.shape(slots_.addend), sdk::Shape(target));
       tensors.addend = call.input(slots_.addend).data;
     }
-    // Where the result is reordered after all, it is not added to what stands in its place.
-    tensors.adds_in_place = tensors.addend && tensors.addend == target.data && plan.is_target_inner;
+    tensors.is_target_inner = plan.is_target_inner;
     plan.variants.run(call, cache.stream, tensors, own_epilogue_,
                       [&](Variant variant) { return make(plan, threads, variant); });
   }

@@ -132,7 +132,7 @@ class ConvTransposeKernel final : public sdk::Kernel {
       }
       tensors.addend = call.input(slots_.addend).data;
     }
-    tensors.adds_in_place = tensors.addend && tensors.addend == target.data && plan.is_target_inner;
+    tensors.is_target_inner = plan.is_target_inner;
     plan.variants.run(call, cache.stream, tensors, own_epilogue_,
                       [&](Variant variant) { return make(plan, variant); });
   }

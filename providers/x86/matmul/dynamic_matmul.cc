@@ -122,11 +122,14 @@ class DynamicMatMulKernel final : public sdk::Kernel {
     const gantry_tensor& left = call.input(left_slot_);
     const gantry_tensor& right = call.input(right_slot_);
     plan.right.set_data_handle(const_cast<void*>(right.data));
-    FusedTensors tensors{left.data, sdk::Shape(left).element_count(), addend, target.data,
-                         output.element_count()};
-    tensors.adds_in_place = addend && addend == target.data;
-    tensors.weights = {static_cast<const float*>(right.data),
-                       static_cast<size_t>(sdk::Shape(right).element_count())};
+    const FusedTensors tensors = {
+        .source = left.data,
+        .source_elements = sdk::Shape(left).element_count(),
+        .addend = addend,
+        .target = target.data,
+        .target_elements = output.element_count(),
+        .weights = {static_cast<const float*>(right.data),
+                    static_cast<size_t>(sdk::Shape(right).element_count())}};
     plan.variants.run(call, cache.stream, tensors, own_epilogue_,
                       [&](Variant variant) { return make(plan.right, variant); });
   }

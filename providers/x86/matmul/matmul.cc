@@ -39,9 +39,11 @@ class LibraryMatMulKernel final : public sdk::Kernel {
     auto& cache = static_cast<PlanCache<FusedVariants>&>(*call.context());
     const int threads = call.thread_count();
     cache.key.assign({tensors.rows, threads});
-    FusedTensors fused{tensors.source, tensors.rows * operands_.inner, tensors.addend,
-                       tensors.target, tensors.rows * operands_.columns};
-    fused.adds_in_place = tensors.addend && tensors.addend == tensors.target;
+    const FusedTensors fused = {.source = tensors.source,
+                                .source_elements = tensors.rows * operands_.inner,
+                                .addend = tensors.addend,
+                                .target = tensors.target,
+                                .target_elements = tensors.rows * operands_.columns};
     cache.get([] { return FusedVariants(); })
         .run(call, cache.stream, fused, own_epilogue_,
              [&](Variant variant) { return make(tensors.rows, threads, variant); });

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's post-operations lose numbers: its Relu, Clip and HardSigmoid make a bound of what
-// is no number, its GELU makes no number of infinity. So a run whose numbers may lead there has its
-// primitive made without post-operations, and the steps of the epilogue by this provider's code
-// behind it. All others keep what is fast: that they are ordinary is read off the operands, which
-// takes some hundredths of the primitive's own time.
+// An epilogue by this provider's code, behind a primitive of the library that has no
+// post-operations. Those are faster, but lose NaN and infinity
+// (docs/decisions/0077-nan-and-infinity.md), so this is for the runs whose operands are not all
+// ordinary numbers.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +18,7 @@
 
 namespace gantry::x86 {
 
-/// True if each is a number below 2^50, so that sums of up to 2^26 products of two such are finite.
-/// On the threads of the arena around. [any]
-bool is_ordinary(std::span<const float> numbers);
-bool is_ordinary(const dnnl::memory& numbers);  ///< f32 or bf16
-
+/// The steps behind one primitive.
 class OwnEpilogue {
  public:
   /// Until this is called it is not possible. `weights`: as the primitive multiplies them, read in
@@ -43,7 +38,7 @@ class OwnEpilogue {
 
  private:
   std::vector<Instruction> steps_;  // places: results, addend
-  bool is_possible_ = false;        // some step loses numbers, and this can take its place
+  bool is_possible_ = false;        // there is an activation, and floats alone
   bool has_ordinary_bias_ = true;
   std::function<dnnl::memory()> weights_;
   mutable std::once_flag are_weights_read_;

@@ -45,7 +45,8 @@ void FusedPrimitive::run(sdk::Call& call, int threads, const dnnl::stream& strea
                          const FusedTensors& tensors, Variant variant,
                          const OwnEpilogue& epilogue) {
   const void* added = variant == Variant::kInPlace ? nullptr : tensors.addend;
-  if (added && added == tensors.target) {  // the primitive writes there before it is added
+  // Floats, which the primitive would write over before they are added.
+  if (variant == Variant::kOwn && added == tensors.target && tensors.is_target_inner) {
     auto* copy = call.scratch<float>(tensors.target_elements);
     std::memcpy(copy, added, static_cast<size_t>(tensors.target_elements) * sizeof(float));
     added = copy;
@@ -69,7 +70,9 @@ void FusedPrimitive::run(sdk::Call& call, int threads, const dnnl::stream& strea
 
 Variant FusedVariants::variant_for(int threads, const FusedTensors& tensors,
                                    const OwnEpilogue& epilogue) {
-  const Variant usual = tensors.adds_in_place ? Variant::kInPlace : Variant::kPlain;
+  const bool is_in_place =
+      tensors.addend && tensors.addend == tensors.target && tensors.is_target_inner;
+  const Variant usual = is_in_place ? Variant::kInPlace : Variant::kPlain;
   if (!epilogue.is_possible()) return usual;
   bool is_needed = false;
   with_threads(threads, [&] {

@@ -82,11 +82,12 @@ constexpr size_t kVariants = 3;
 struct FusedTensors {
   const void* source = nullptr;
   int64_t source_elements = 0;
-  const void* addend = nullptr;  ///< null: nothing is added
-  void* target = nullptr;
-  int64_t target_elements = 0;  ///< of the addend too
-  bool adds_in_place = false;   ///< the addend stands where the result goes, in the same order
+  const void* addend = nullptr;         ///< null: nothing is added
+  void* target = nullptr;               ///< may be the addend
+  int64_t target_elements = 0;          ///< of the addend too
   std::span<const float> weights = {};  ///< if they are a tensor of the run
+  /// The primitive writes the target itself, so that an addend which stands there is added to.
+  bool is_target_inner = true;
 };
 
 /// A primitive with one tensor in, one out and, if its epilogue has one, a third that is added to

@@ -13,7 +13,7 @@
 #include "fuse/families.h"
 #include "fuse/kernels.h"
 #include "onednn/background.h"
-#include "onednn/own_epilogue.h"
+#include "onednn/ordinary.h"
 #include "onednn/plan.h"
 #include "onednn/post_ops.h"
 #include "pool/loops.h"
@@ -126,9 +126,9 @@ class PoolKernel final : public sdk::Kernel {
     for (int i = 0; i < source.rank(); ++i) input.push_back(source.extent(i));
     if (*std::min_element(input.begin(), input.end()) < 1) return;  // the model does not say
     Dims key = input;
-    key.insert(key.end(), {args.threads(), 0});
+    key.insert(key.end(), {args.threads(), is_channels_last_max() ? 0 : 1});
     prepared_.start(std::move(key), args.threads(),
-                    [this, input] { return make_plan(input, false); });
+                    [this, input] { return make_plan(input, !is_channels_last_max()); });
   }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
@@ -141,13 +141,13 @@ class PoolKernel final : public sdk::Kernel {
     const int threads = call.thread_count();
     cache.key.assign(input.data, input.data + input.rank);
     cache.key.push_back(threads);
-    const bool takes_any = needs_any(call, threads);
-    cache.key.push_back(takes_any ? 1 : 0);
+    const bool is_for_library = suits_library(call, threads);
+    cache.key.push_back(is_for_library ? 1 : 0);
     Plan& plan = cache.get([&] {
       if (std::optional<Plan> made = prepared_.take(cache.key)) return std::move(*made);
       Plan made;
       with_threads(threads, [&] {
-        made = make_plan({input.data, input.data + input.rank}, takes_any);
+        made = make_plan({input.data, input.data + input.rank}, is_for_library);
       });
       return made;
     });
@@ -173,29 +173,30 @@ class PoolKernel final : public sdk::Kernel {
     return shape_.keeps_axes ? static_cast<int>(plan.output.size()) : 2;
   }
 
-  /// True if the largest floats are taken by the loops, wherever they stand.
-  [[nodiscard]] bool is_channels_last_max() const {
-    return is_max_of_floats() && (source_is_formatted_ || target_is_formatted_);
-  }
+  /// Of a maximum of floats the library loses NaN and infinity.
   [[nodiscard]] bool is_max_of_floats() const {
     return source_type_ == Type::f32 && shape_.algorithm == dnnl::algorithm::pooling_max;
   }
-
-  /// True of a run whose largest floats the library may get wrong: in dense order, where the loops
-  /// are slow, it is asked as long as all numbers are ordinary.
-  [[nodiscard]] bool needs_any(const sdk::Call& call, int threads) const {
-    if (!is_max_of_floats() || is_channels_last_max()) return false;
-    const gantry_tensor& source = call.input(static_cast<int>(source_slot_));
-    bool is_usual = false;
-    with_threads(threads, [&] {
-      is_usual = is_ordinary({static_cast<const float*>(source.data),
-                              static_cast<size_t>(sdk::Shape(source).element_count())});
-    });
-    return !is_usual;
+  /// In this order the loops are as fast as the library.
+  [[nodiscard]] bool is_channels_last_max() const {
+    return is_max_of_floats() && (source_is_formatted_ || target_is_formatted_);
   }
 
-  /// `takes_any`: numbers that are not ordinary too.
-  [[nodiscard]] Plan make_plan(const Dims& input, bool takes_any) const {
+  /// In dense order, where the loops are slow, the library takes maxima of ordinary numbers.
+  [[nodiscard]] bool suits_library(const sdk::Call& call, int threads) const {
+    if (!is_max_of_floats()) return true;
+    if (is_channels_last_max()) return false;
+    const gantry_tensor& source = call.input(static_cast<int>(source_slot_));
+    bool are_ordinary = false;
+    with_threads(threads, [&] {
+      are_ordinary = is_ordinary({static_cast<const float*>(source.data),
+                                  static_cast<size_t>(sdk::Shape(source).element_count())});
+    });
+    return are_ordinary;
+  }
+
+  /// `is_for_library`: the library's code, unless that is its reference; else own loops.
+  [[nodiscard]] Plan make_plan(const Dims& input, bool is_for_library) const {
     const Dims spatial(input.begin() + 2, input.end());
     Window window = shape_.window;
     if (shape_.is_global) {
@@ -215,7 +216,7 @@ class PoolKernel final : public sdk::Kernel {
     for (const int64_t extent : placed.output) plan.output.push_back(std::max<int64_t>(extent, 0));
     plan.is_empty = *std::min_element(plan.output.begin(), plan.output.end()) == 0;
     if (plan.is_empty) return plan;
-    if (takes_any || is_channels_last_max()) {
+    if (!is_for_library) {
       const Tag last = channels_last(input.size());
       plan.source =
           Operand::input(desc_of(input, source_is_formatted_), Desc(input, source_type_, last));

@@ -103,6 +103,15 @@ def test_weights_that_are_no_numbers(root, value):
     assert_same(model, feeds, threads=1)
 
 
+@pytest.mark.parametrize("order", ["Relu(s)", "Sigmoid(s)"])
+def test_the_result_stands_where_the_addend_stood(order):
+    """What is added is read by nobody else, and the next convolution reads the sum as it stands: the primitive writes over it."""
+    text = f"c = Conv<strides=[2,2]>(x, w)\n d = Conv<strides=[2,2]>(x, v)\n s = Add(c, d)\n r = {order}\n y = Conv(r, u)"
+    constants = {"w": random(32, 32, 3, 3) * 0.1, "v": random(32, 32, 3, 3) * 0.2, "u": random(32, 32, 1, 1) * 0.1}
+    model, feeds = small_graph(text, {"x": odd(random(2, 32, 9, 9), NONE, -LEAST)}, constants, opset=22)
+    assert_same(model, feeds, threads=1)
+
+
 def test_runs_with_and_without_by_turns():
     """A session has both variants; what is odd in one run leaves no trace in the next."""
     model, feeds = case("strided", "Clip", "before", random(2, 32, 9, 9))
