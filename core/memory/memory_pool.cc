@@ -33,10 +33,24 @@ void put(Block*& list, Block* block) noexcept { block->next = std::exchange(list
 }  // namespace
 
 MemoryPool::~MemoryPool() {
-  for (const auto& block : blocks_) space_.free(block->data, block->size_bytes);
+  for (const auto& block : blocks_) {
+    if (!block->is_lent) space_.free(block->data, block->size_bytes);
+  }
+}
+
+void MemoryPool::require_unused() {
+  if (empty_) return;
+  blocks_.push_back(std::make_unique<Block>());
+  empty_ = blocks_.back().get();
 }
 
 Block* MemoryPool::allocate(uint64_t size_bytes) {
+  require_unused();  // before there is memory for it, which would be lost
+  if (void* lent = arena_ ? arena_->lend(size_bytes) : nullptr) {
+    Block* block = take(empty_);
+    *block = {lent, size_bytes, 1, -1, this, true};
+    return block;
+  }
   const uint64_t size = size_class(size_bytes);
   const uint64_t most = size < kManyPages ? size : size * kMostExcess;
   for (auto it = free_.lower_bound(size); it != free_.end() && it->first <= most; ++it) {
@@ -47,13 +61,9 @@ Block* MemoryPool::allocate(uint64_t size_bytes) {
     return block;
   }
   free_.try_emplace(size);
-  if (!empty_) {
-    blocks_.push_back(std::make_unique<Block>());
-    empty_ = blocks_.back().get();
-  }
   void* data = space_.allocate(size, give_back_);
   Block* block = take(empty_);
-  *block = {data, size, 1, -1, this};
+  *block = {data, size, 1, -1, this, false};
   held_bytes_ += size;
   return block;
 }
@@ -62,6 +72,12 @@ bool MemoryPool::release(Block* block) noexcept {
   GANTRY_ASSERT(block->pool == this, "a block goes back to the pool that it came from");
   GANTRY_ASSERT(block->users > 0, "a block that goes back is in use");
   if (--block->users > 0) return false;
+  if (block->is_lent) {
+    arena_->take_back(block->data, block->size_bytes);
+    *block = {};
+    put(empty_, block);
+    return true;
+  }
   put(free_.find(block->size_bytes)->second, block);
   return true;
 }
@@ -77,16 +93,5 @@ void MemoryPool::trim() noexcept {
     }
   }
 }
-
-std::byte* Arena::reserve(uint64_t size_bytes) {
-  if (size_bytes > size_bytes_) {
-    drop();
-    data_ = space_.allocate(size_bytes, give_back_);
-    size_bytes_ = size_bytes;
-  }
-  return static_cast<std::byte*>(data_);
-}
-
-void Arena::drop() noexcept { space_.free(std::exchange(data_, nullptr), size_bytes_.exchange(0)); }
 
 }  // namespace gantry

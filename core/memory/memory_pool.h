@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of one execution context: blocks that are served while a signature runs for the first time
-// and for whatever diverges from its plan, and one arena per memory space for planned runs. One
-// thread at a time; how much is held may be asked by any.
+// Blocks of an execution context, which are served while a signature runs for the first time and
+// for whatever diverges from its plan. One thread at a time; how much is held may be asked by any.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
 
+#include "memory/arena.h"
 #include "memory/memory_space.h"
 
 namespace gantry {
-
-/// Gives memory back that nobody needs now, when there is none left.
-using GiveBack = std::function<void()>;
 
 /// A piece of memory, counted by the slots that use it.
 struct Block {
@@ -25,16 +21,18 @@ struct Block {
   uint32_t users = 0;
   int32_t record = -1;  ///< in the recorder of the run that allocated it, -1: none
   class MemoryPool* pool = nullptr;
+  bool is_lent = false;   ///< by the arena
   Block* next = nullptr;  ///< in the list of the pool that it is in while nobody uses it
 };
 
-/// Blocks by size class. A freed block is kept for the next request of its class, most recently
-/// freed first, or for a smaller one that would need new pages. Giving back takes no memory, so
-/// that it works when there is none.
+/// Blocks by size class, or without one from an arena that lends. A freed block is kept for the
+/// next request of its class, most recently freed first, or for a smaller one that would need new
+/// pages. Giving back takes no memory, so that it works when there is none.
 class MemoryPool {
  public:
-  explicit MemoryPool(MemorySpace space, GiveBack give_back = nullptr)
-      : space_(std::move(space)), give_back_(std::move(give_back)) {}
+  /// `arena`: asked first, as long as it lends; null: there is none. It must outlive the pool.
+  explicit MemoryPool(MemorySpace space, GiveBack give_back = nullptr, Arena* arena = nullptr)
+      : space_(std::move(space)), give_back_(std::move(give_back)), arena_(arena) {}
   ~MemoryPool();
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
@@ -49,33 +47,16 @@ class MemoryPool {
   [[nodiscard]] const MemorySpace& space() const { return space_; }
 
  private:
+  /// Afterwards `empty_` has a block.
+  void require_unused();
+
   MemorySpace space_;
   GiveBack give_back_;
+  Arena* arena_;
   std::vector<std::unique_ptr<Block>> blocks_;
   std::map<uint64_t, Block*> free_;  // lists, of every size that has been allocated
   Block* empty_ = nullptr;           // a list of blocks without memory, for reuse
   std::atomic<uint64_t> held_bytes_ = 0;
-};
-
-/// One growing allocation.
-class Arena {
- public:
-  explicit Arena(MemorySpace space, GiveBack give_back = nullptr)
-      : space_(std::move(space)), give_back_(std::move(give_back)) {}
-  ~Arena() { drop(); }
-  Arena(const Arena&) = delete;
-  Arena& operator=(const Arena&) = delete;
-  /// Memory of at least that size; the content is lost when it grows.
-  std::byte* reserve(uint64_t size_bytes);
-  /// Gives the memory back.
-  void drop() noexcept;
-  [[nodiscard]] uint64_t size_bytes() const { return size_bytes_; }
-
- private:
-  MemorySpace space_;
-  GiveBack give_back_;
-  void* data_ = nullptr;
-  std::atomic<uint64_t> size_bytes_ = 0;
 };
 
 }  // namespace gantry

@@ -26,7 +26,7 @@ CapturedPlan& CaptureCache::of(const std::shared_ptr<const MemoryPlan>& plan) {
   plans_.splice(plans_.begin(), plans_, found);
   CapturedPlan& captured = plans_.front();
   for (uint32_t space = 1; space < captured.arenas.size(); ++space) {
-    std::byte* const now = resources_.arena(space).reserve(0);
+    std::byte* const now = resources_.arena(space).data();
     if (captured.arenas[space] == now) continue;
     captured.arenas[space] = now;
     captured.runs = 0;

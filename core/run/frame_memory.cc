@@ -314,7 +314,7 @@ void* Frame::request_scratch(StepCall& call, uint32_t space, uint64_t size_bytes
   if (plan_ && number < plan_->scratch[call.step].size()) {
     const PlannedScratch& planned = plan_->scratch[call.step][number];
     if (planned.space == space && size_bytes <= planned.size_bytes) {
-      return resources_.arena(space).reserve(0) +
+      return resources_.arena(space).data() +
              plan_->records[static_cast<size_t>(planned.record)].offset;
     }
   }
@@ -335,7 +335,11 @@ void Frame::bind(const MemoryPlan* plan) {
     slot.is_planned = false;
     slot.shows_output = false;
   }
-  if (!plan) return;
+  if (!plan) {
+    for (uint32_t memory = 0; memory < resources_.memory_count(); ++memory)
+      resources_.arena(memory).start_lending();
+    return;
+  }
   for (uint32_t memory = 0; memory < plan->arena_bytes.size(); ++memory) {
     resources_.arena(memory).reserve(plan->arena_bytes[memory]);
   }
@@ -344,7 +348,7 @@ void Frame::bind(const MemoryPlan* plan) {
     if (planned.kind == PlannedSlot::Kind::kDynamic) return;
     std::byte* data = nullptr;
     if (planned.kind == PlannedSlot::Kind::kArena) {
-      data = resources_.arena(resources_.memory_of(program_.slots()[i])).reserve(0) +
+      data = resources_.arena(resources_.memory_of(program_.slots()[i])).data() +
              plan->records[static_cast<size_t>(planned.record)].offset;
     } else if (planned.kind == PlannedSlot::Kind::kResident) {
       data = static_cast<std::byte*>(planned.data);

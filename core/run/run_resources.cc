@@ -16,8 +16,9 @@ RunResources::RunResources(size_t outputs, const DeviceTable& devices, uint32_t 
       ends_(devices.space_count(), nullptr),
       team_(threads) {
   const auto add_memory = [&](const MemorySpace& space) {
-    pools_.push_back(std::make_unique<MemoryPool>(space, [this] { give_back(); }));
     arenas_.push_back(std::make_unique<Arena>(space, [this] { give_back(); }));
+    pools_.push_back(std::make_unique<MemoryPool>(
+        space, [this] { give_back(); }, arenas_.back().get()));
   };
   for (uint32_t i = 0; i < devices.space_count(); ++i) add_memory(devices.space(i));
   for (uint32_t i = 1; i <= devices.area_count(); ++i) add_memory(devices.area(i));

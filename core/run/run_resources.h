@@ -20,6 +20,7 @@
 #include "base/trace.h"
 #include "base/value.h"
 #include "gantry/session.h"
+#include "memory/arena.h"
 #include "memory/device_table.h"
 #include "memory/memory_plan.h"
 #include "memory/memory_pool.h"
@@ -115,8 +116,8 @@ class RunResources {
   bool comes_to_rest(uint32_t space);
 
   const DeviceTable& devices_;
-  std::vector<std::unique_ptr<MemoryPool>> pools_;  // of spaces, then of areas; so are arenas_
-  std::vector<std::unique_ptr<Arena>> arenas_;
+  std::vector<std::unique_ptr<Arena>> arenas_;      // of spaces, then of areas; so are pools_
+  std::vector<std::unique_ptr<MemoryPool>> pools_;  // which borrow of the arenas
   std::vector<gantry_stream*> streams_;
   std::vector<gantry_event*> ends_;  // by space, made when first wanted
   bool is_abandoned_ = false;

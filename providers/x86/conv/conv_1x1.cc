@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv (ai.onnx 1, 11, 22) in f32 with 1x1 windows, of few pixels: a product of these,
-// channels innermost, with a constant matrix. As with other skinny GEMMs, what the library
-// waits for is the matrix.
-#include <algorithm>
+// Conv (ai.onnx 1, 11, 22) in f32 with 1x1 windows: a product of the pixels, channels innermost,
+// with a constant matrix. The code is the same for any number of pixels, where the library makes
+// new code for each, and as fast.
 #include <utility>
 #include <vector>
 
@@ -13,9 +12,6 @@
 
 namespace gantry::x86 {
 namespace {
-
-/// From here on the library, which need not bring the pixels into order, is as fast or faster.
-constexpr int64_t kManyPixels = 192;
 
 class Conv1x1Kernel final : public sdk::Kernel {
  public:
@@ -60,15 +56,8 @@ Made make_conv_1x1(const KernelArgs& args) {
   if (fusion.shuffle) return refuse("a channel shuffle is fused");
   ConvShape shape(args.index, fusion);
   if (!shape.fault.empty() || !shape.is_of_pixels()) return refuse("it is not 1x1");
-  const sdk::ValueView source = args.index.value(fusion.sources[0].value);
-  int64_t pixels = 1;  // 0: not known
-  for (int axis = 0; axis < source.rank(); ++axis) {
-    if (axis != 1) pixels *= std::max<int64_t>(source.extent(axis), 0);
-  }
-  if (pixels < 1) return refuse("the number of pixels is not known");
-  if (pixels >= kManyPixels ||
-      !PackedMatMul::takes(pixels, shape.input_channels(), shape.output_channels()))
-    return refuse("it is no skinny GEMM, or the CPU has no code for it");
+  if (!PackedMatMul::takes(shape.output_channels()))
+    return refuse("panels would be mostly empty, or the CPU has no code for it");
   if (!matmul_epilogue_of(fusion.epilogue)) return refuse("no code for a step of the epilogue");
   return made<Conv1x1Kernel>(args, std::move(shape));
 }

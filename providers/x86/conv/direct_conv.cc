@@ -274,8 +274,12 @@ class DirectConvKernel final : public sdk::Kernel {
 };
 
 // Of depthwise ones: of images without partial vectors and gaps in the windows, unless it takes a
-// while to compute what each result becomes.
-bool is_good_in_library(const Form& form) {
+// while to compute what each result becomes. Of images of any size the library would make new code
+// for each.
+bool is_good_in_library(const Form& form, const sdk::ValueView& source) {
+  for (int axis = 0; axis < source.rank(); ++axis) {
+    if (source.extent(axis) < 0) return false;
+  }
   const bool has_gaps = std::any_of(form.window.dilations.begin(), form.window.dilations.end(),
                                     [](int64_t dilation) { return dilation > 1; });
   const bool has_sigmoid =
@@ -295,7 +299,9 @@ bool is_depthwise_here(const GraphIndex& index, const Fusion& fusion) {
 Made make_direct_conv(const KernelArgs& args) {
   auto form = form_of(args.index, args.fusion);
   if (!form) return refuse("it is not f32 with groups or few channels");
-  if (form->kind == Form::Kind::kDepthwise && !args.fusion.shuffle && is_good_in_library(*form))
+  const sdk::ValueView source = args.index.value(args.fusion.sources[0].value);
+  if (form->kind == Form::Kind::kDepthwise && !args.fusion.shuffle &&
+      is_good_in_library(*form, source))
     return refuse("oneDNN is as fast at this depthwise convolution");
   return made<DirectConvKernel>(args, std::move(*form));
 }

@@ -35,8 +35,8 @@ class PackedMatMulKernel final : public sdk::Kernel {
 Made make_packed_matmul(const KernelArgs& args) {
   if (args.fusion.rounds_to_bf16) return refuse("it is bf16");
   MatMulOperands operands(args);
-  if (!PackedMatMul::takes(operands.known_rows, operands.inner, operands.columns))
-    return refuse("the CPU has no code for it, or the matrix is small or is read for many rows");
+  if (!PackedMatMul::takes(operands.columns))
+    return refuse("panels would be mostly empty, or the CPU has no code for it");
   if (!matmul_epilogue_of(operands.fusion.epilogue))
     return refuse("no code for a step of the epilogue");
   return made<PackedMatMulKernel>(args, std::move(operands));

@@ -125,6 +125,20 @@ TEST_F(ExecutorTest, APlannedRunHoldsAnArenaAndGivesThePoolBack) {
   EXPECT_EQ(executor.memory().pool, 0U);
 }
 
+TEST_F(ExecutorTest, ShapesThatWereNotSeenBeforeBorrowTheArena) {
+  TestProgram program(
+      "g (float[n] x) => (float[n] y) { a = Neg(x) b = Relu(a) c = Neg(b) y = Add(b, c) }");
+  Executor& executor = program.start();
+  const std::vector<ValueRef> large = {floats(std::vector<float>(1024, -1))};
+  test::run(executor, large);
+  test::run(executor, large);
+  const auto outputs = test::run(executor, {floats({-2, -1, 2})});
+  EXPECT_EQ(outputs[0], std::vector<float>({0, 0, 0}));
+  EXPECT_EQ(executor.memory().pool, 0U);
+  test::run(executor, {floats(std::vector<float>(4096, -1))});
+  EXPECT_GT(executor.memory().pool, 0U);  // what does not fit in
+}
+
 TEST_F(ExecutorTest, ProfilesCountRunsOfEachStep) {
   Trace trace(0);
   TestProgram program(kChain);

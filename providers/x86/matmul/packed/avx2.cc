@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <immintrin.h>
 
 #include "matmul/packed/code.h"
+#include "matmul/packed/left_rows.h"
 #include "matmul/packed/tile_table.h"
 
 #define GANTRY_MATMUL [[gnu::target("avx2,fma,f16c")]]
@@ -65,7 +65,17 @@ template <int kRows, class P>
 
 template <int kRows, class P>
 [[gnu::always_inline]] GANTRY_MATMUL inline void end(const MatMulTile& tile,
-                                                     const __m256 (&sums)[kRows][P::kVectors]) {
+                                                     __m256 (&sums)[kRows][P::kVectors]) {
+  if (tile.is_bounded) {
+    const __m256 low = _mm256_set1_ps(tile.low);
+    const __m256 high = _mm256_set1_ps(tile.high);
+#pragma GCC unroll 6
+    for (int v = 0; v < P::kVectors; ++v) {
+#pragma GCC unroll 6
+      for (int r = 0; r < kRows; ++r)
+        sums[r][v] = _mm256_min_ps(high, _mm256_max_ps(low, sums[r][v]));
+    }
+  }
 #pragma GCC unroll 6
   for (int v = 0; v < P::kVectors; ++v) {
     const int64_t column = int64_t{P::kFirst + v} * kLanes;
@@ -85,7 +95,7 @@ template <StorageDtype kNumbers, int kRows, int kLinesAhead, class P>
 GANTRY_MATMUL void multiply_part(const MatMulTile& tile) {
   __m256 sums[kRows][P::kVectors];
   begin<kRows, P>(tile, sums);
-  const float* left = tile.left;
+  LeftRows<kRows> left(tile);
   const auto* panel =
       static_cast<const std::byte*>(tile.panel) + P::kFirst * kLanes * bytes_of(kNumbers);
   const char* ahead = tile.ahead;
@@ -115,11 +125,11 @@ GANTRY_MATMUL void multiply_part(const MatMulTile& tile) {
     }
     panel += P::kWidth * kLanes * bytes_of(kNumbers);
     for (int r = 0; r < kRows; ++r) {
-      const __m256 factor = _mm256_broadcast_ss(left + r);
+      const __m256 factor = _mm256_broadcast_ss(left.at(r));
       for (int v = 0; v < P::kVectors; ++v)
         sums[r][v] = _mm256_fmadd_ps(factor, numbers[v], sums[r][v]);
     }
-    left += kRows;
+    left.advance();
   }
   end<kRows, P>(tile, sums);
 }
@@ -143,45 +153,8 @@ struct Avx2Tiles {
   }
 };
 
-/// Eight vectors as a matrix, whose columns they become.
-GANTRY_MATMUL inline void transpose(__m256 (&m)[kLanes]) {
-  __m256 t[kLanes];
-  for (int i = 0; i < kLanes; i += 2) {
-    t[i] = _mm256_unpacklo_ps(m[i], m[i + 1]);
-    t[i + 1] = _mm256_unpackhi_ps(m[i], m[i + 1]);
-  }
-  for (int i = 0; i < kLanes; i += 4) {
-    m[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
-    m[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xee);
-    m[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
-    m[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xee);
-  }
-  for (int i = 0; i < 4; ++i) {
-    t[i] = _mm256_permute2f128_ps(m[i], m[i + 4], 0x20);
-    t[i + 4] = _mm256_permute2f128_ps(m[i], m[i + 4], 0x31);
-  }
-  std::copy_n(t, kLanes, m);
-}
-
-GANTRY_MATMUL void lay_rows(const float* source, int64_t stride, int rows, int64_t inner,
-                            float* target) {
-  // A whole vector is stored for each index, of which the next ones overwrite what is too much.
-  const int64_t whole = (inner * rows - kLanes) / rows;  // indices that have room for one
-  int64_t k = 0;
-  for (; k + kLanes <= whole + 1; k += kLanes) {
-    __m256 square[kLanes];
-    for (int r = 0; r < kLanes; ++r)
-      square[r] = r < rows ? _mm256_loadu_ps(source + r * stride + k) : _mm256_setzero_ps();
-    transpose(square);
-    for (int i = 0; i < kLanes; ++i) _mm256_storeu_ps(target + (k + i) * rows, square[i]);
-  }
-  for (; k < inner; ++k) {
-    for (int r = 0; r < rows; ++r) target[k * rows + r] = source[r * stride + k];
-  }
-}
-
 }  // namespace
 
-const MatMulCode kMatMulAvx2 = {Avx2Tiles::kMostRows, lay_rows, TileTable<Avx2Tiles>::multiply};
+const MatMulCode kMatMulAvx2 = {Avx2Tiles::kMostRows, TileTable<Avx2Tiles>::multiply};
 
 }  // namespace gantry::x86

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cstddef>
 #include <immintrin.h>
 
 #include "matmul/packed/code.h"
+#include "matmul/packed/left_rows.h"
 #include "matmul/packed/tile_table.h"
 
 #define GANTRY_MATMUL [[gnu::target("avx512f,avx512vl,avx2,fma")]]
@@ -54,7 +54,7 @@ struct Avx512Tiles {
   GANTRY_MATMUL static void multiply(const MatMulTile& tile) {
     __m512 sums[kRows][kVectors];
     begin<kRows, kVectors>(tile, sums);
-    const float* left = tile.left;
+    LeftRows<kRows> left(tile);
     const auto* panel = static_cast<const std::byte*>(tile.panel);
     const char* ahead = tile.ahead;
     [[maybe_unused]] int steps_left = 1;
@@ -83,11 +83,19 @@ struct Avx512Tiles {
       }
       panel += kVectors * kLanes * bytes_of(kNumbers);
       for (int r = 0; r < kRows; ++r) {
-        const __m512 factor = _mm512_set1_ps(left[r]);
+        const __m512 factor = _mm512_set1_ps(*left.at(r));
         for (int v = 0; v < kVectors; ++v)
           sums[r][v] = _mm512_fmadd_ps(factor, numbers[v], sums[r][v]);
       }
-      left += kRows;
+      left.advance();
+    }
+    if (tile.is_bounded) {
+      const __m512 low = _mm512_set1_ps(tile.low);
+      const __m512 high = _mm512_set1_ps(tile.high);
+      for (int r = 0; r < kRows; ++r) {
+        for (int v = 0; v < kVectors; ++v)
+          sums[r][v] = _mm512_min_ps(high, _mm512_max_ps(low, sums[r][v]));
+      }
     }
     for (int r = 0; r < kRows; ++r) {
       float* to = tile.target + r * tile.stride;
@@ -97,56 +105,8 @@ struct Avx512Tiles {
   }
 };
 
-/// Sixteen vectors as a matrix, whose columns they become.
-GANTRY_MATMUL inline void transpose(__m512 (&m)[kLanes]) {
-  __m512 t[kLanes];
-  for (int i = 0; i < kLanes; i += 2) {
-    t[i] = _mm512_unpacklo_ps(m[i], m[i + 1]);
-    t[i + 1] = _mm512_unpackhi_ps(m[i], m[i + 1]);
-  }
-  for (int i = 0; i < kLanes; i += 4) {
-    for (int half = 0; half < 2; ++half) {
-      const __m512d low = _mm512_castps_pd(t[i + half]);
-      const __m512d high = _mm512_castps_pd(t[i + half + 2]);
-      m[i + 2 * half] = _mm512_castpd_ps(_mm512_unpacklo_pd(low, high));
-      m[i + 2 * half + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(low, high));
-    }
-  }
-  // m[4 g + j] has rows 4 g to 4 g + 3 of column 4 l + j in its quarter l.
-  for (int j = 0; j < 4; ++j) {
-    const __m512 even = _mm512_shuffle_f32x4(m[j], m[4 + j], 0x88);
-    const __m512 odd = _mm512_shuffle_f32x4(m[j], m[4 + j], 0xdd);
-    const __m512 even_below = _mm512_shuffle_f32x4(m[8 + j], m[12 + j], 0x88);
-    const __m512 odd_below = _mm512_shuffle_f32x4(m[8 + j], m[12 + j], 0xdd);
-    t[j] = _mm512_shuffle_f32x4(even, even_below, 0x88);
-    t[4 + j] = _mm512_shuffle_f32x4(odd, odd_below, 0x88);
-    t[8 + j] = _mm512_shuffle_f32x4(even, even_below, 0xdd);
-    t[12 + j] = _mm512_shuffle_f32x4(odd, odd_below, 0xdd);
-  }
-  std::copy_n(t, kLanes, m);
-}
-
-GANTRY_MATMUL void lay_rows(const float* source, int64_t stride, int rows, int64_t inner,
-                            float* target) {
-  const auto lanes_of_rows = static_cast<__mmask16>((1U << static_cast<unsigned>(rows)) - 1U);
-  for (int64_t k = 0; k < inner; k += kLanes) {
-    const auto count = static_cast<int>(inner - k < kLanes ? inner - k : kLanes);
-    const auto lanes = static_cast<__mmask16>((1U << static_cast<unsigned>(count)) - 1U);
-    __m512 square[kLanes];
-    for (int r = 0; r < kLanes; ++r) {
-      square[r] =
-          r < rows ? _mm512_maskz_loadu_ps(lanes, source + r * stride + k) : _mm512_setzero_ps();
-    }
-    transpose(square);
-    for (int i = 0; i < count; ++i) {
-      _mm512_mask_storeu_ps(target + (k + i) * rows, lanes_of_rows, square[i]);
-    }
-  }
-}
-
 }  // namespace
 
-const MatMulCode kMatMulAvx512 = {Avx512Tiles::kMostRows, lay_rows,
-                                  TileTable<Avx512Tiles>::multiply};
+const MatMulCode kMatMulAvx512 = {Avx512Tiles::kMostRows, TileTable<Avx512Tiles>::multiply};
 
 }  // namespace gantry::x86

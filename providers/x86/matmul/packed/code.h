@@ -15,10 +15,11 @@ namespace gantry::x86 {
 constexpr int64_t kPanelColumns = 32;
 
 /// A tile of the result, [rows, columns] of a matrix whose rows are `stride` apart: rows * panel +
-/// initial + bias.
+/// initial + bias, and perhaps bounded.
 struct MatMulTile {
   int rows = 0;                 ///< 1 to MatMulCode::most_rows
-  const float* left = nullptr;  ///< [inner, rows]
+  const float* left = nullptr;  ///< [rows, inner], rows `left_stride` apart
+  int64_t left_stride = 0;
   const void* panel = nullptr;
   StorageDtype numbers = StorageDtype::kFloat;  ///< of the panel
   /// Of a panel in 16 bits: gets its numbers as floats, for the tiles that come next; null: nobody
@@ -30,6 +31,10 @@ struct MatMulTile {
   const float* bias = nullptr;     ///< [columns of the panel]; null: zeros
   float* target = nullptr;
   int64_t stride = 0;
+  /// Of the results, as a Relu or Clip has them; what is not a number stays so.
+  bool is_bounded = false;
+  float low = 0;
+  float high = 0;
   /// Where the numbers stand that come next: one line of the cache is brought in for each
   /// `steps_ahead` indices of `inner`, or two for each, the second behind the first, if the panel
   /// is of floats. Null: none is.
@@ -46,8 +51,6 @@ constexpr int64_t panel_width(int64_t columns, int64_t column) {
 /// The functions of one instruction set. [any]
 struct MatMulCode {
   int64_t most_rows;  ///< of a tile
-  /// `source`: [rows, inner], rows up to most_rows and `stride` apart; `target`: [inner, rows].
-  void (*lay_rows)(const float* source, int64_t stride, int rows, int64_t inner, float* target);
   void (*multiply_tile)(const MatMulTile& tile);
 };
 

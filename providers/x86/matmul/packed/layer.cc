@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <limits>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -97,10 +98,16 @@ std::optional<std::vector<Instruction>> matmul_epilogue_of(const Epilogue& epilo
   return steps;
 }
 
-bool PackedMatMul::takes(int64_t rows, int64_t inner, int64_t columns) {
-  constexpr int64_t kManyRows = 192;
+std::optional<PackedMatMul::Bounds> PackedMatMul::bounds_of(const std::vector<Instruction>& steps) {
+  if (steps.size() != 1) return std::nullopt;
+  const Instruction& step = steps.front();
+  if (step.operation == Operation::kRelu) return Bounds{0, std::numeric_limits<float>::infinity()};
+  if (step.operation == Operation::kClip) return Bounds{step.alpha, step.beta};
+  return std::nullopt;
+}
+
+bool PackedMatMul::takes(int64_t columns) {
   const int64_t half = kPanelColumns / 2;
-  if (rows >= kManyRows && inner * columns * kFloat <= bytes_of_cache() / 4) return false;
   return matmul_code() && (columns + half - 1) / half * half * 2 <= columns * 3;
 }
 
@@ -116,16 +123,17 @@ void PackedMatMul::pack(const gantry_host* host, sdk::Choices& choices,
   }
   adds_first_ = adds_first(epilogue);
   steps_ = matmul_epilogue_of(epilogue).value();
+  bounds_ = bounds_of(steps_);
   adds_later_ = std::any_of(steps_.begin(), steps_.end(), [](const Instruction& step) {
     return step.operation == Operation::kAdd && step.b == kAddend;
   });
 }
 
 /// A run's rows as tiles, its tiles as stretches, and the panels as groups. What a stretch makes
-/// with a group stays in the second cache until its steps are done. Where there are as many
-/// stretches as threads, each is one task that brings its own rows into order, a part of the inner
-/// extent at a time, in the second cache; of fewer stretches a task has one group, and the rows are
-/// brought into order before, for all of them.
+/// with a group stays in the second cache until its steps are done. A task has a stretch and all
+/// groups where there are as many stretches as threads, or the matrix is cached for each of them,
+/// so that a thread finds the rows that it made; else a stretch and one group, so that no two
+/// threads wait for the same panels.
 class PackedMatMul::Run {
  public:
   struct Tensors {
@@ -138,10 +146,12 @@ class PackedMatMul::Run {
       : layer_(layer),
         tensors_(tensors),
         rows_(rows),
-        tiles_(divided_up(rows, matmul_code()->most_rows)),
-        stretches_(divided_up(tiles_, most_tiles(layer.inner_))),
-        lays_own_(stretches_ >= threads) {
-    if (lays_own_) stretches_ = std::min(divided_up(stretches_, threads) * threads, tiles_);
+        tiles_(divided_up(rows, matmul_code()->most_rows)) {
+    const int64_t matrix_bytes = layer.inner_ * layer.columns_ * kFloat;
+    const bool is_cached = matrix_bytes <= bytes_of_cache() / 4 && tiles_ >= 2 * threads;
+    stretches_ = divided_up(tiles_, most_tiles(layer.inner_));
+    has_all_groups_ = stretches_ >= threads || is_cached;
+    if (has_all_groups_) stretches_ = std::min(divided_up(stretches_, threads) * threads, tiles_);
     tiles_of_stretch_ = divided_up(tiles_, stretches_);
     stretches_ = divided_up(tiles_, tiles_of_stretch_);
     panels_ = divided_up(layer.columns_, kPanelColumns);
@@ -150,10 +160,9 @@ class PackedMatMul::Run {
     groups_ = divided_up(panels_, panels_of_group_);
   }
 
-  void multiply(sdk::Call& call) {
-    if (!lays_own_ && rows_ > 1) lay_all(call);
+  void multiply(sdk::Call& call) const {
     const int64_t rows = std::min(rows_, tiles_of_stretch_ * matmul_code()->most_rows);
-    const int64_t groups = lays_own_ ? groups_ : 1;  // of a task
+    const int64_t groups = has_all_groups_ ? groups_ : 1;  // of a task
     const int64_t products = rows * groups * panels_of_group_ * kPanelColumns * layer_.inner_;
     const int64_t tasks_of_stretch = groups_ / groups;
     call.parallel_for(stretches_ * tasks_of_stretch,
@@ -180,48 +189,11 @@ class PackedMatMul::Run {
     int64_t begin;
     int64_t end;
   };
-  /// Rows in the order of tiles: those of `tile` behind those before it, [inner, rows of the tile].
-  struct Laid {
-    const float* rows;
-    int64_t first_row;  ///< of the first
-    int64_t inner;      ///< all of it, or a part
-    int64_t begin;      ///< which of these is multiplied first
-  };
 
   [[nodiscard]] int64_t first_row(int64_t tile) const { return tile * rows_ / tiles_; }
   [[nodiscard]] int64_t first_tile(int64_t stretch) const { return stretch * tiles_of_stretch_; }
   [[nodiscard]] int64_t last_tile(int64_t stretch) const {
     return std::min(first_tile(stretch) + tiles_of_stretch_, tiles_);
-  }
-
-  /// Brings `part` of the rows of a tile next to each other.
-  void lay(int64_t tile, const Part& part, float* to) const {
-    const int64_t first = first_row(tile);
-    matmul_code()->lay_rows(tensors_.source + first * layer_.inner_ + part.begin, layer_.inner_,
-                            static_cast<int>(first_row(tile + 1) - first), part.end - part.begin,
-                            to);
-  }
-
-  void lay_all(sdk::Call& call) {
-    auto* laid = call.scratch<float>(rows_ * layer_.inner_);
-    const int64_t grain = std::max<int64_t>(1, (1 << 15) / (first_row(1) * layer_.inner_));
-    call.parallel_for(tiles_, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t tile = begin; tile < end; ++tile)
-        lay(tile, {0, layer_.inner_}, laid + first_row(tile) * layer_.inner_);
-    });
-    laid_ = laid;
-  }
-
-  /// The rows of a stretch: as they stand if there is only one.
-  [[nodiscard]] Laid laid_rows(int64_t stretch, const Part& part) const {
-    if (rows_ == 1) return {tensors_.source, 0, layer_.inner_, part.begin};
-    if (!lays_own_) return {laid_, 0, layer_.inner_, part.begin};
-    const int64_t begin = first_row(first_tile(stretch));
-    const int64_t inner = part.end - part.begin;
-    float* own = room_for(Room::kRows, (first_row(last_tile(stretch)) - begin) * inner);
-    for (int64_t tile = first_tile(stretch); tile < last_tile(stretch); ++tile)
-      lay(tile, part, own + (first_row(tile) - begin) * inner);
-    return {own, begin, inner, 0};
   }
 
   void run_groups(int64_t stretch, const Groups& groups, bool has_next) const {
@@ -230,7 +202,6 @@ class PackedMatMul::Run {
     for (int64_t k = 0; k < layer_.inner_; k += most_inner()) {
       const Part part{k, std::min(k + most_inner(), layer_.inner_)};
       const bool is_last = part.end == layer_.inner_;
-      const Laid left = laid_rows(stretch, part);
       for (int64_t panel = first_panel; panel < last_panel; ++panel) {
         const std::byte* next = nullptr;
         if (panel + 1 < last_panel) {
@@ -240,9 +211,9 @@ class PackedMatMul::Run {
         } else if (has_next) {
           next = numbers(last_panel, 0);
         }
-        multiply_panel(stretch, panel, part, left, next);
+        multiply_panel(stretch, panel, part, next);
         const bool ends_group = panel + 1 == last_panel || (panel + 1) % panels_of_group_ == 0;
-        if (is_last && ends_group && !layer_.steps_.empty())
+        if (is_last && ends_group && !layer_.steps_.empty() && !layer_.bounds_)
           finish_panels(stretch, panel / panels_of_group_ * panels_of_group_, panel + 1);
       }
     }
@@ -259,21 +230,19 @@ class PackedMatMul::Run {
     return layer_.weights_.panel(panel * kPanelColumns, inner);
   }
 
-  enum class Room : uint8_t { kPanel, kRows };
-  /// Room for floats: of the thread, until it asks for the same again.
-  static float* room_for(Room room, int64_t count) {
+  /// Room for the numbers of a panel: of the thread, until it asks again.
+  static float* room_for(int64_t count) {
     struct alignas(kBytesOfLine) Line {  // a vector that lies across two takes twice as long
       float floats[kBytesOfLine / kFloat];
     };
-    static thread_local std::array<std::vector<Line>, 2> rooms;
-    std::vector<Line>& lines = rooms[static_cast<size_t>(room)];
+    static thread_local std::vector<Line> lines;
     const auto wanted = static_cast<size_t>(divided_up(count * kFloat, kBytesOfLine));
     if (lines.size() < wanted) lines.resize(wanted);
     return lines.data()->floats;
   }
 
   /// `next`: what is multiplied after it, null: nothing that is known.
-  void multiply_panel(int64_t stretch, int64_t index, const Part& part, const Laid& left,
+  void multiply_panel(int64_t stretch, int64_t index, const Part& part,
                       const std::byte* next) const {
     constexpr int64_t kBytesAhead = 2048;
     const int64_t column = index * kPanelColumns;
@@ -286,13 +255,18 @@ class PackedMatMul::Run {
     tile.panel = panel;
     tile.numbers = kind;
     tile.inner = part.end - part.begin;
+    tile.left_stride = layer_.inner_;
     tile.columns = std::min(width, layer_.columns_ - column);
     tile.stride = layer_.columns_;
     if (part.begin == 0 && !layer_.bias_.empty()) tile.bias = layer_.bias_.data() + column;
+    if (layer_.bounds_ && part.end == layer_.inner_) {
+      tile.is_bounded = true;
+      tile.low = layer_.bounds_->low;
+      tile.high = layer_.bounds_->high;
+    }
     const int64_t tiles = last_tile(stretch) - first_tile(stretch);
     const bool is_alone = tiles == 1;
-    if (!is_alone && kind != StorageDtype::kFloat)
-      tile.widened = room_for(Room::kPanel, tile.inner * width);
+    if (!is_alone && kind != StorageDtype::kFloat) tile.widened = room_for(tile.inner * width);
     // Memory gives so many lines at once that tiles which asked for all of theirs would wait.
     if (!is_alone && lines > 0)
       tile.steps_ahead = static_cast<int>(std::max<int64_t>(1, tiles / lines));
@@ -300,7 +274,7 @@ class PackedMatMul::Run {
     for (int64_t i = first_tile(stretch); i < last_tile(stretch); ++i) {
       const int64_t row = first_row(i);
       tile.rows = static_cast<int>(first_row(i + 1) - row);
-      tile.left = left.rows + (row - left.first_row) * left.inner + left.begin * tile.rows;
+      tile.left = tensors_.source + row * layer_.inner_ + part.begin;
       const int64_t place = row * layer_.columns_ + column;
       tile.target = tensors_.target + place;
       tile.initial = part.begin > 0       ? tile.target
@@ -345,13 +319,12 @@ class PackedMatMul::Run {
   Tensors tensors_;
   int64_t rows_;
   int64_t tiles_;
-  int64_t stretches_;
-  bool lays_own_;
+  int64_t stretches_ = 0;
+  bool has_all_groups_ = false;  ///< a task
   int64_t tiles_of_stretch_ = 0;
   int64_t panels_ = 0;
   int64_t panels_of_group_ = 0;
   int64_t groups_ = 0;
-  const float* laid_ = nullptr;  // all rows, if lay_all() was called
 };
 
 void PackedMatMul::run(sdk::Call& call, int64_t rows, const float* source, const float* addend,

@@ -21,10 +21,9 @@ std::optional<std::vector<Instruction>> matmul_epilogue_of(const Epilogue& epilo
 
 class PackedMatMul {
  public:
-  /// True if products with a matrix of [inner, columns] are made here: the CPU has the code, panels
-  /// are not mostly empty, and there are not so many rows (0 or less: not known) for a matrix that
-  /// stays cached that bringing them into order costs more than waiting for it. [any]
-  static bool takes(int64_t rows, int64_t inner, int64_t columns);
+  /// True if products with a matrix of so many columns are made here: the CPU has the code, and
+  /// panels are not mostly empty. [any]
+  static bool takes(int64_t columns);
 
   /// `bias`: of the columns. Requires steps of `epilogue` that matmul_epilogue_of() knows. Errors:
   /// OUT_OF_MEMORY.
@@ -38,6 +37,12 @@ class PackedMatMul {
 
  private:
   class Run;
+  struct Bounds {
+    float low;
+    float high;
+  };
+  /// Of steps that are one Relu or one Clip, which tiles do before they are stored.
+  static std::optional<Bounds> bounds_of(const std::vector<Instruction>& steps);
 
   int64_t inner_ = 0;
   int64_t columns_ = 0;
@@ -46,6 +51,7 @@ class PackedMatMul {
   bool adds_first_ = false;
   bool adds_later_ = false;
   std::vector<Instruction> steps_;
+  std::optional<Bounds> bounds_;
 };
 
 }  // namespace gantry::x86
