@@ -2,6 +2,8 @@
 #include "gantry/session.h"
 
 #include <algorithm>
+#include <chrono>
+#include <exception>
 #include <future>
 #include <optional>
 #include <system_error>
@@ -332,41 +334,84 @@ void Session::write_trace(const std::filesystem::path& file) const { impl_->writ
 MemoryUse Session::memory() const { return impl_->memory(); }
 std::string Session::graph_text() const { return to_text(*impl_->planned().graph); }
 
-std::vector<Value> Session::run_values(const Inputs& inputs, const RunOptions& options) {
-  std::vector<ValueRef> given = impl_->initial;
-  for (const auto& [name, value] : inputs) {
-    const size_t index = impl_->index_of_input(name);
-    impl_->check_input(index, value);
+std::vector<Value> Session::Impl::run_values(const Inputs& named, const RunOptions& options) {
+  std::vector<ValueRef> given = initial;
+  for (const auto& [name, value] : named) {
+    const size_t index = index_of_input(name);
+    check_input(index, value);
     given[index] = value.handle();
   }
   for (size_t i = 0; i < given.size(); ++i) {
     if (!given[i]) {
-      throw Error(Code::kInvalidArgument, "input \"" + impl_->inputs[i].name +
-                                              "\" is missing; expected " +
-                                              expected_of(impl_->inputs[i]));
+      throw Error(Code::kInvalidArgument, "input \"" + inputs[i].name + "\" is missing; expected " +
+                                              expected_of(inputs[i]));
     }
   }
-  std::vector<ValueRef> made(impl_->outputs.size());
-  impl_->run(given, made, options);
+  std::vector<ValueRef> made(outputs.size());
+  run(given, made, options);
   std::vector<Value> values;
   values.reserve(made.size());
   for (ValueRef& value : made) values.emplace_back(std::move(value));
   return values;
 }
 
-std::vector<Tensor> Session::run(const Inputs& inputs, const RunOptions& options) {
-  const std::vector<Value> values = run_values(inputs, options);
+std::vector<Tensor> Session::Impl::run_tensors(const Inputs& named, const RunOptions& options) {
+  const std::vector<Value> values = run_values(named, options);
   std::vector<Tensor> tensors;
   tensors.reserve(values.size());
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i].kind() != Kind::kTensor) {
-      throw Error(Code::kInvalidArgument, "output \"" + impl_->outputs[i].name + "\" is a " +
+      throw Error(Code::kInvalidArgument, "output \"" + outputs[i].name + "\" is a " +
                                               std::string(to_string(values[i].kind())) +
                                               ", no tensor; use run_values");
     }
     tensors.push_back(values[i].tensor());
   }
   return tensors;
+}
+
+std::vector<Value> Session::run_values(const Inputs& inputs, const RunOptions& options) {
+  return impl_->run_values(inputs, options);
+}
+
+std::vector<Tensor> Session::run(const Inputs& inputs, const RunOptions& options) {
+  return impl_->run_tensors(inputs, options);
+}
+
+void Session::run_async(Inputs inputs,
+                        std::function<void(std::vector<Tensor>, std::exception_ptr)> done,
+                        const RunOptions& options) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point called = Clock::now();
+  impl_->pending.add(
+      [impl = impl_.get(), inputs = std::move(inputs), done = std::move(done), options, called] {
+        RunOptions rest = options;
+        if (rest.timeout_ns) {
+          const std::chrono::nanoseconds waited = Clock::now() - called;
+          *rest.timeout_ns -= std::min(*rest.timeout_ns, static_cast<uint64_t>(waited.count()));
+        }
+        std::vector<Tensor> outputs;
+        std::exception_ptr error;
+        try {
+          outputs = impl->run_tensors(inputs, rest);
+        } catch (...) {
+          error = std::current_exception();
+        }
+        done(std::move(outputs), error);
+      });
+}
+
+std::future<std::vector<Tensor>> Session::run_async(Inputs inputs, const RunOptions& options) {
+  auto promise = std::make_shared<std::promise<std::vector<Tensor>>>();
+  std::future<std::vector<Tensor>> future = promise->get_future();
+  run_async(
+      std::move(inputs),
+      [promise](std::vector<Tensor> outputs, const std::exception_ptr& error) {
+        if (error) return promise->set_exception(error);
+        promise->set_value(std::move(outputs));
+      },
+      options);
+  return future;
 }
 
 Placement check(Runtime& runtime, const ModelSource& model, const SessionOptions& options) {

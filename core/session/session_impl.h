@@ -2,6 +2,7 @@
 // What a Session holds: the model and graph that its program borrows from, and the executor.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -10,11 +11,13 @@
 #include <vector>
 
 #include "base/run_limits.h"
+#include "base/thread_pool.h"
 #include "base/trace.h"
 #include "gantry/session.h"
 #include "run/executor.h"
 #include "session/default_plans.h"
 #include "session/file_guard.h"
+#include "session/pending_runs.h"
 #include "session/plan_model.h"
 
 namespace gantry {
@@ -53,6 +56,9 @@ class Session::Impl {
 
   /// As Executor::run, by the plan that fits what is given. `given`: by input, complete, checked.
   void run(std::span<const ValueRef> given, std::span<ValueRef> made, const RunOptions& options);
+  /// As Session::run_values and Session::run.
+  std::vector<Value> run_values(const Inputs& given, const RunOptions& options);
+  std::vector<Tensor> run_tensors(const Inputs& given, const RunOptions& options);
   /// INVALID_MODEL: a file that runs read was written since it was loaded. Before and after each
   /// run.
   void require_files() const;
@@ -93,6 +99,9 @@ class Session::Impl {
  private:
   FileGuard files_;
   std::unique_ptr<DefaultPlans> defaults_;  // null: no input has a default that is a constant
+
+ public:
+  PendingRuns pending{std::max(2U, hardware_threads())};  ///< last: waits for what uses the rest
 };
 
 }  // namespace gantry

@@ -125,6 +125,14 @@ constexpr const char* kRunDoc =
     "report.\n\n"
     ">>> session.run({\"x\": x})[\"y\"]";
 
+constexpr const char* kRunAsyncDoc =
+    "Begins a run on another thread and returns: `await` what is returned in a coroutine, or wait "
+    "for it by result(), which returns or raises what run() does. Its cancel() ends the run.\n\n"
+    "Takes what run() takes; the timeout counts from this call. The arrays are read until the run "
+    "has ended. Up to 32 runs of the process go on at once, further ones wait.\n\n"
+    ">>> outputs = await session.run_async({\"x\": x})\n"
+    ">>> runs = [session.run_async({\"x\": x}) for x in batches]; [run.result() for run in runs]";
+
 }  // namespace
 
 void bind_session(nb::module_& module) {
@@ -234,6 +242,19 @@ void bind_session(nb::module_& module) {
                    "collections.abc.Sequence[str] | None = None, *, timeout: float | None = None, "
                    "cancel: CancelToken | None = None) -> dict[str, typing.Any]"),
            kRunDoc)
+      .def(
+          "run_async",
+          [](nb::object self, nb::handle inputs, nb::handle outputs, nb::handle timeout,
+             nb::handle cancel) {
+            return nb::module_::import_("gantry.run_future")
+                .attr("begin")(self, inputs, outputs, timeout, cancel);
+          },
+          nb::arg("inputs").none(), nb::arg("outputs") = nb::none(), nb::kw_only(),
+          nb::arg("timeout") = nb::none(), nb::arg("cancel") = nb::none(),
+          nb::sig("def run_async(self, inputs: collections.abc.Mapping[str, typing.Any], outputs: "
+                  "collections.abc.Sequence[str] | None = None, *, timeout: float | None = None, "
+                  "cancel: CancelToken | None = None) -> gantry.run_future.RunFuture"),
+          kRunAsyncDoc)
       .def(
           "__reduce__",
           [](const PySession&) -> nb::object {

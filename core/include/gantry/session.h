@@ -11,8 +11,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -111,6 +113,16 @@ class Session {
   /// no tensor (use run_values).
   std::vector<Tensor> run(const Inputs& inputs, const RunOptions& options = {});
   std::vector<Value> run_values(const Inputs& inputs, const RunOptions& options = {});
+  /// Begins a run on a thread of the session's and returns. The future has what run() returns or
+  /// throws. As many go on at once as the process has CPUs, further ones wait; options.timeout_ns
+  /// counts from this call. `inputs` and options.cancel must be left alone until the run has ended,
+  /// and the session's destructor waits for it. UNAVAILABLE: no thread can be started.
+  std::future<std::vector<Tensor>> run_async(Inputs inputs, const RunOptions& options = {});
+  /// Likewise, and calls `done` on that thread, once: with what run() returns and null, or with
+  /// nothing and what it throws. `done` must not throw, nor destroy the session.
+  void run_async(Inputs inputs,
+                 std::function<void(std::vector<Tensor> outputs, std::exception_ptr error)> done,
+                 const RunOptions& options = {});
 
   /// A tensor for the input or output of that name, not initialised, in memory that the provider
   /// which reads or fills it uses in place: for one in a process of its own memory that both see,

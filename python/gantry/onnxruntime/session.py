@@ -5,7 +5,6 @@ import dataclasses
 import json
 import os
 import sys
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,6 +16,7 @@ from gantry.errors import InvalidArgumentError
 from gantry.onnxruntime.binding import IOBinding
 from gantry.onnxruntime.options import RunOptions, SessionOptions
 from gantry.onnxruntime.values import OrtValue, type_name
+from gantry.run_future import threads
 
 __all__ = ["InferenceSession", "ModelMetadata", "NodeArg", "get_available_providers", "get_device"]
 
@@ -176,7 +176,7 @@ class InferenceSession:
         user_data: Any = None,
         run_options: RunOptions | None = None,
     ) -> None:
-        """Starts run() on a thread of its own and returns. There, `callback(results, user_data, error)` is called once: with what run()
+        """Starts run() on another thread and returns. There, `callback(results, user_data, error)` is called once: with what run()
         returns and "", or with [] and what went wrong. The interpreter ends after it.
 
         >>> session.run_async(None, {"x": x}, lambda results, tag, error: print(tag, error or results), "first")
@@ -191,7 +191,7 @@ class InferenceSession:
                 error = str(refused)
             callback(results, user_data, error)
 
-        threading.Thread(target=run_and_tell, name="gantry.onnxruntime run_async").start()
+        threads.submit(run_and_tell)
 
     def run_with_ort_values(
         self, output_names: Sequence[str] | None, input_dict_ort_values: Mapping[str, OrtValue], run_options: RunOptions | None = None

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of sessions that were begun without waiting for them."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any
+
+from gantry._core import CancelToken, Session
+
+MOST_RUNS = 32  # at once, of all sessions; a session has no more contexts than the machine has CPUs
+
+
+class RunFuture(concurrent.futures.Future[dict[str, Any]]):
+    """A run that Session.run_async() began: `await` it in a coroutine, or wait for it by result(timeout)."""
+
+    def __init__(self, token: CancelToken) -> None:
+        super().__init__()
+        self._token = token
+
+    def cancel(self) -> bool:
+        """Ends the run by its token, also if it goes on already; result() then raises gantry.CancelledError. A coroutine that is cancelled while
+        it waits does so too. False: the run has ended.
+        """
+        if self.done():
+            return False
+        self._token.cancel()
+        return True
+
+    def __await__(self) -> Generator[Any, None, dict[str, Any]]:
+        import asyncio  # who awaits has it already; others need not wait for it
+
+        return asyncio.wrap_future(self).__await__()
+
+
+class _Threads:
+    """Those that runs go on on, made when the first one is begun; a forked child has its own."""
+
+    def __init__(self) -> None:
+        self._pool: concurrent.futures.ThreadPoolExecutor | None = None
+
+    def submit(self, work: Callable[[], None]) -> None:
+        if self._pool is None:
+            self._pool = concurrent.futures.ThreadPoolExecutor(MOST_RUNS, thread_name_prefix="gantry run_async")
+        self._pool.submit(work)
+
+    def forget(self) -> None:
+        self._pool = None
+
+
+threads = _Threads()
+os.register_at_fork(after_in_child=threads.forget)
+
+
+def begin(
+    session: Session, inputs: Mapping[str, Any], outputs: Sequence[str] | None, timeout: float | None, cancel: CancelToken | None
+) -> RunFuture:
+    """As Session.run_async()."""
+    called = time.monotonic()
+    token = cancel if cancel is not None else CancelToken()
+    future = RunFuture(token)
+
+    def run() -> None:
+        future.set_running_or_notify_cancel()
+        try:
+            left = None if timeout is None else max(min(0.0, timeout), timeout - (time.monotonic() - called))
+            result = session.run(inputs, outputs, timeout=left, cancel=token)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, who waits gets it
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+
+    threads.submit(run)
+    return future
