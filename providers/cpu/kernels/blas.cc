@@ -1,80 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/blas.h"
 
-#include <gantry/sdk/mutex.h>
-
 #include <algorithm>
 #include <cblas.h>
 #include <limits>
 #include <string>
-#include <sys/mman.h>
 
-// OpenBLAS's build without threads takes its working buffers from a table without a lock, so that
-// two threads could get the same one. The linker (--wrap) sends every request through here.
-// NOLINTBEGIN(readability-identifier-naming): --wrap makes the names
-extern "C" {
-void* __real_blas_memory_alloc(int kind);
-void __real_blas_memory_free(void* buffer);
-void* __wrap_blas_memory_alloc(int kind);
-void __wrap_blas_memory_free(void* buffer);
-}
-// NOLINTEND(readability-identifier-naming)
-
-namespace {
-
-struct BufferTable {
-  gantry::sdk::Mutex mutex;
-  gantry::sdk::CondVar freed;
-  int used GANTRY_GUARDED_BY(mutex) = 0;
-  int made GANTRY_GUARDED_BY(mutex) =
-      0;  ///< the most that were used at a time: the library keeps them
-};
-/// The library ends the process when its table of 128 buffers is full; no call takes more than one.
-constexpr int kMostBuffers = 120;
-
-/// Address space of one, and some more: 32 MiB for each of four kinds of blocks.
-constexpr size_t kBufferBytes = size_t{130} << 20;
-
-BufferTable& buffer_table() {
-  static BufferTable table;
-  return table;
-}
-
-/// False: the library would ask for one more buffer, and there is no address space for it. It would
-/// ask again for ever.
-bool has_buffer() {
-  BufferTable& table = buffer_table();
-  {
-    const gantry::sdk::MutexLock lock(table.mutex);
-    if (table.used < table.made) return true;
-  }
-  void* room = mmap(nullptr, kBufferBytes, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (room == MAP_FAILED) return false;
-  munmap(room, kBufferBytes);
-  return true;
-}
-
-}  // namespace
-
-void* __wrap_blas_memory_alloc(int kind) {
-  BufferTable& table = buffer_table();
-  const gantry::sdk::MutexLock lock(table.mutex);
-  while (table.used >= kMostBuffers) table.freed.wait(table.mutex);
-  ++table.used;
-  table.made = std::max(table.made, table.used);
-  return __real_blas_memory_alloc(kind);
-}
-
-void __wrap_blas_memory_free(void* buffer) {
-  BufferTable& table = buffer_table();
-  {
-    const gantry::sdk::MutexLock lock(table.mutex);
-    __real_blas_memory_free(buffer);
-    --table.used;
-  }
-  table.freed.notify_one();
-}
+#include "kernels/blas_buffers.h"
 
 namespace gantry::cpu {
 namespace {
@@ -174,7 +106,8 @@ void float_gemm(const GemmArgs<T>& p) {
     }
     return;
   }
-  if (!has_buffer()) return plain_gemm(p);
+  const BlasBuffer buffer;
+  if (!buffer.is_promised()) return plain_gemm(p);
   if (p.m == 1) {
     const int64_t a_step = p.transpose_a ? p.lda : 1;
     const GemvArgs v = {
