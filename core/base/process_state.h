@@ -30,6 +30,8 @@ enum class ProcessState : uint8_t {
   kMappedFiles,
   /// base/block_cache: large blocks that tensors gave back. base/value alone.
   kBlockCache,
+  /// base/pool_workers: how many workers the thread pool may make. base/thread_pool alone.
+  kPoolWorkers,
   /// plugin/packed: packed weights, by content, so that sessions share them. Providers, by the host
   /// table; they release as late as the end of the process.
   kPackedWeights,

@@ -6,19 +6,15 @@
 #include <atomic>
 #include <cmath>
 #include <exception>
-#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
 #include <oneapi/tbb/task_scheduler_observer.h>
 #include <sched.h>
-#include <string>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "base/cpu_quota.h"
-#include "base/log.h"
+#include "base/pool_workers.h"
 
 // oneTBB is not built for the thread sanitizer, which therefore does not see that a part begins
 // after what its caller did before and ends before what its caller does afterwards. These say so.
@@ -77,30 +73,6 @@ int64_t run_alone(int64_t count, const std::function<void(int64_t)>& body) {
   return done;
 }
 
-// The pool has a worker for each core and, asked for more, says on standard error that it ignores
-// that. Told so once, it makes as many as teams ask for; a lower limit of the application's holds.
-void allow_more_threads_than_cores() {
-  constexpr size_t kMost = 256;  // the pool's own limit
-  using oneapi::tbb::global_control;
-  static const auto* const allowed =
-      new global_control(global_control::max_allowed_parallelism, kMost);
-  static_cast<void>(allowed);
-}
-
-// Where no thread can be made the pool goes on with those that it has, and does not say so. Tried
-// once in a process.
-void warn_where_no_thread_can_be_made() {
-  static std::atomic<bool> is_tried = false;
-  if (is_tried.exchange(true)) return;
-  try {
-    std::thread([] {}).join();
-  } catch (const std::system_error& error) {
-    log(LogLevel::kWarning, std::string("no thread can be made (") + error.code().message() +
-                                "): sessions run on their callers' threads; raise the limit of "
-                                "processes (ulimit -u, or the container's pids limit)");
-  }
-}
-
 }  // namespace
 
 uint32_t hardware_threads() noexcept {
@@ -142,7 +114,8 @@ void for_each_apart(int64_t count, const std::function<void(int64_t)>& body) {
   GANTRY_TSAN_RELEASE(&fork);
   if (parts > 1) {
     try {
-      oneapi::tbb::task_arena arena(static_cast<int>(parts));
+      const PoolWorkers workers(static_cast<uint32_t>(parts) - 1);
+      oneapi::tbb::task_arena arena(static_cast<int>(workers.lent()) + 1);
       arena.execute([&] {
         oneapi::tbb::parallel_for(int64_t{0}, parts, take_some, oneapi::tbb::static_partitioner());
       });
@@ -157,11 +130,12 @@ void for_each_apart(int64_t count, const std::function<void(int64_t)>& body) {
 }
 
 struct ThreadTeam::Arena : oneapi::tbb::task_scheduler_observer {
+  const PoolWorkers pool;  // before the arena, which asks for them
   oneapi::tbb::task_arena arena;
   std::atomic<int> workers = 0;  // in the arena: they look for work and do not sleep
 
-  explicit Arena(uint32_t threads) : task_scheduler_observer(arena) {
-    arena.initialize(static_cast<int>(threads));
+  explicit Arena(uint32_t threads) : task_scheduler_observer(arena), pool(threads - 1) {
+    arena.initialize(static_cast<int>(pool.lent()) + 1);
     observe(true);
   }
   ~Arena() override { observe(false); }
@@ -185,9 +159,8 @@ struct ThreadTeam::Arena : oneapi::tbb::task_scheduler_observer {
 
 ThreadTeam::ThreadTeam(uint32_t threads) : threads_(std::max(threads, 1U)) {
   if (threads_ == 1) return;
-  if (threads_ > hardware_threads()) allow_more_threads_than_cores();
-  warn_where_no_thread_can_be_made();
   arena_ = std::make_unique<Arena>(threads_);
+  threads_ = arena_->pool.lent() + 1;
 }
 
 ThreadTeam::~ThreadTeam() = default;

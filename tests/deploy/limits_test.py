@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes whose resources are limited: address space, numbers of processes."""
+"""Processes whose resources are limited: address space, numbers of processes. That no library hangs there is also tested in tests/providers/cpu/blas_buffers_test.cc."""
 
 import os
-import resource
 import subprocess
 import sys
 
 import pytest
 
 MODEL = """
-import sys, resource, numpy as np, onnx, gantry
+import os, sys, resource, numpy as np, onnx, gantry
 from onnx import helper, TensorProto
 f = TensorProto.FLOAT
 graph = helper.make_graph([helper.make_node("MatMul", ["a", "b"], ["y"])], "g", [helper.make_tensor_value_info(n, f, [None, None]) for n in "ab"], [helper.make_tensor_value_info("y", f, None)])
 model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)])
 a = np.ones((300, 300), np.float32)
+
+def limit_address_space(room_mib):
+    used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (room_mib << 20),) * 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (30, 30))  # what asks for memory again and again is ended by its time
 """
 
 SESSION = """
@@ -23,8 +27,7 @@ session = gantry.Session(model, device="CPU", config={"session": {"threads": thr
 """
 
 ADDRESS_SPACE = MODEL + SESSION + """
-used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (used + (int(sys.argv[2]) << 20),) * 2)
+limit_address_space(int(sys.argv[2]))
 try:
     print("ran", session.run({"a": a, "b": a})["y"][0, 0])
 except gantry.OutOfMemoryError as error:
@@ -38,7 +41,10 @@ def python(program, *arguments, **options):
     return done
 
 
-@pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="the sanitizer itself takes all of the address space")
+limits_address_space = pytest.mark.skipif("libasan" in os.environ.get("LD_PRELOAD", ""), reason="the sanitizer itself takes all of the address space")
+
+
+@limits_address_space
 @pytest.mark.parametrize("room_mib", [8, 40, 100, 200, 400])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_matmul_without_address_space_ends(threads, room_mib):
@@ -47,19 +53,51 @@ def test_a_matmul_without_address_space_ends(threads, room_mib):
     assert said == "ran 300.0\n" or (room_mib < 60 and said == "refused True\n")
 
 
-ONE_PROCESS = MODEL + """
-import os
-resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
-os.setgroups([]); os.setgid(65534); os.setuid(65534)
-""" + SESSION + """
-for _ in range(3):
-    print(session.run({"a": a, "b": a})["y"][0, 0])
+LOADING = MODEL + """
+limit_address_space(int(sys.argv[2]))
+try:
+    session = gantry.Session(model, device="CPU", config={"session": {"threads": int(sys.argv[1])}})
+    print("ran", session.run({"a": a, "b": a})["y"][0, 0])
+except gantry.Error as error:  # which provider found room for its libraries decides what is refused
+    print("refused", len(str(error)) > 20)
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user who has no process yet")
+@limits_address_space
+@pytest.mark.parametrize("room_mib", [8, 60, 150, 250, 320])
+@pytest.mark.parametrize("threads", [2, 8])
+def test_loading_without_address_space_ends(threads, room_mib):
+    """Libraries and threads are refused too, one before another."""
+    said = python(LOADING, threads, room_mib)
+    assert said.stdout in ("ran 300.0\n", "refused True\n"), said.stderr
+
+
+# A user of whom no other process is, but for root: who is limited from now on.
+FEW_PROCESSES = MODEL + """
+there = len(os.listdir("/proc/self/task"))
+more = int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_NPROC, (there + more if more else 1,) * 2)
+if os.geteuid() == 0:
+    nobody_else = 61300 + os.getpid() % 4000
+    os.setgroups([]); os.setgid(nobody_else); os.setuid(nobody_else)
+""" + SESSION + """
+for _ in range(20):
+    assert session.run({"a": a, "b": a})["y"][0, 0] == 300
+print(len(os.listdir("/proc/self/task")) - there)
+"""
+
+
 @pytest.mark.parametrize("threads", [2, 4])
 def test_runs_where_no_thread_can_be_made(threads):
-    done = python(ONE_PROCESS, threads)
-    assert done.stdout == "300.0\n" * 3
+    done = python(FEW_PROCESSES, threads, 0)
+    assert done.stdout == "0\n"
     assert done.stderr.count("no thread can be made") == 1 and done.stderr.count("\n") == 1, done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user who has no process yet, of whom the system then counts threads")
+@pytest.mark.parametrize("more", [1, 3])
+def test_runs_where_fewer_threads_can_be_made_than_are_wanted(more):
+    """A worker of oneTBB that cannot make the next one would end the process."""
+    done = python(FEW_PROCESSES, 8, more)
+    assert int(done.stdout) <= more
+    assert done.stderr.count(f"only {more} of 7 threads can be made") == 1 and done.stderr.count("\n") == 1, done.stderr

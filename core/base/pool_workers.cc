@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/pool_workers.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/info.h>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/log.h"
+#include "base/mutex.h"
+#include "base/process_state.h"
+
+namespace gantry {
+namespace {
+
+using oneapi::tbb::global_control;
+
+// What the pool makes at most, whatever it is told.
+constexpr uint32_t kMostThreads = 256;
+
+struct Workers {
+  static constexpr ProcessState kState = ProcessState::kPoolWorkers;
+
+  Mutex mutex;
+  uint32_t wanted GANTRY_GUARDED_BY(mutex) = 0;  // by all that live
+  uint32_t tried GANTRY_GUARDED_BY(mutex) = 0;   // how many could be made at the last try
+  bool has_warned GANTRY_GUARDED_BY(mutex) = false;
+  std::unique_ptr<global_control> more GANTRY_GUARDED_BY(mutex);   // null: one for each core
+  std::unique_ptr<global_control> limit GANTRY_GUARDED_BY(mutex);  // null: all could be made
+};
+
+std::unique_ptr<global_control> most_threads(uint32_t count) {
+  return std::make_unique<global_control>(global_control::max_allowed_parallelism, count);
+}
+
+// Threads that there can be at a time beside those that there are, up to `count`.
+uint32_t makeable(uint32_t count) noexcept {
+  std::atomic<bool> may_end = false;
+  std::vector<std::thread> threads;
+  try {
+    threads.reserve(count);
+    while (threads.size() < count) threads.emplace_back([&] { may_end.wait(false); });
+  } catch (const std::exception&) {  // no thread, or no memory for one
+  }
+  may_end = true;
+  may_end.notify_all();
+  for (std::thread& thread : threads) thread.join();
+  return static_cast<uint32_t>(threads.size());
+}
+
+void warn(uint32_t made, uint32_t wanted) {
+  const std::string found =
+      made == 0 ? "no thread can be made: sessions run on their callers' threads"
+                : "only " + std::to_string(made) + " of " + std::to_string(wanted) +
+                      " threads can be made: sessions run on fewer than they are set to";
+  log(LogLevel::kWarning, found +
+                              "; raise the limit of processes (ulimit -u, or the container's "
+                              "pids limit) or of address space (ulimit -v)");
+}
+
+}  // namespace
+
+PoolWorkers::PoolWorkers(uint32_t count) : count_(count), lent_(count) {
+  Workers& all = process_state<Workers>();
+  const MutexLock lock(all.mutex);
+  const auto cores = static_cast<uint32_t>(oneapi::tbb::info::default_concurrency());
+  // The pool has a worker for each core and, asked for more, says on standard error that it ignores
+  // that. Told so once, it makes as many as it is asked for; an application's lower limit holds.
+  if (count >= cores && !all.more) all.more = most_threads(kMostThreads);
+  // Libraries in kernels ask the pool for workers beside those of their run.
+  const uint32_t possible =
+      all.more ? std::min(2 * (all.wanted + count), kMostThreads - 1) : cores - 1;
+  if (possible > all.tried) {
+    const uint32_t made = makeable(possible);
+    if (made < possible) {
+      auto limit = most_threads(made + 1);
+      all.limit.swap(limit);
+      const uint32_t needed = std::min(all.wanted + count, possible);
+      if (made < needed && !all.has_warned) {
+        warn(made, needed);
+        all.has_warned = true;
+      }
+    } else {
+      all.limit.reset();
+    }
+    all.tried = made;
+  }
+  if (all.limit) lent_ = std::min(count, all.tried);
+  all.wanted += count;
+}
+
+PoolWorkers::~PoolWorkers() {
+  Workers& all = process_state<Workers>();
+  const MutexLock lock(all.mutex);
+  all.wanted -= count_;
+}
+
+}  // namespace gantry
