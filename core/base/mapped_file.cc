@@ -73,7 +73,8 @@ Descriptor copy_of(int file, size_t size) {
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path,
-                                                   FileAccess access) {
+                                                   FileAccess access,
+                                                   const std::filesystem::path& name) {
   // Not blocking: opening a pipe would wait for its writer.
   Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.get() < 0) {
@@ -108,8 +109,9 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
     throw Error(Code::kOutOfMemory, "the file cannot be mapped: " + problem()).in(path.string());
   }
   // Without a working folder the path stays as it was given.
-  std::filesystem::path place = std::filesystem::absolute(path, error);
-  if (error) place = path;
+  const std::filesystem::path& named = name.empty() ? path : name;
+  std::filesystem::path place = std::filesystem::absolute(named, error);
+  if (error) place = named;
   const std::shared_ptr<MappedFile> opened(
       new MappedFile(std::move(place), {static_cast<const std::byte*>(memory), size},
                      std::move(file), state_of(status)));

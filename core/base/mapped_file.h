@@ -29,9 +29,11 @@ enum class FileAccess : uint8_t {
 class MappedFile : public std::enable_shared_from_this<MappedFile> {
  public:
   /// NOT_FOUND: it cannot be opened. INVALID_MODEL: it is no regular file, is empty, or has become
-  /// shorter while it was copied. OUT_OF_MEMORY.
+  /// shorter while it was copied. OUT_OF_MEMORY. `name`: what path() gives, where `path` has links
+  /// resolved that may lead elsewhere at another time; empty: `path` itself.
   static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path,
-                                                FileAccess access = FileAccess::kMap);
+                                                FileAccess access = FileAccess::kMap,
+                                                const std::filesystem::path& name = {});
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
@@ -49,7 +51,7 @@ class MappedFile : public std::enable_shared_from_this<MappedFile> {
   [[nodiscard]] std::shared_ptr<const FileWatch> watch() const {
     return watch_ ? std::shared_ptr<const FileWatch>(shared_from_this(), watch_.get()) : nullptr;
   }
-  /// Where it was found, from the root on.
+  /// The name by which it is found again, from the root on.
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   /// What was opened, links resolved; empty: nobody tells, without /proc.
   [[nodiscard]] const std::filesystem::path& resolved_path() const { return resolved_path_; }

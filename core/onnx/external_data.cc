@@ -103,7 +103,9 @@ class Mapper {
     const std::filesystem::path wanted = std::filesystem::weakly_canonical(base / location, error);
     if (error) fail("\"" + location + "\" cannot be resolved: " + error.message());
     require_within(base, wanted, location);
-    std::shared_ptr<const MappedFile> file = MappedFile::open(wanted, access_);
+    // A link of that name may lead to another file when the model is loaded again.
+    std::shared_ptr<const MappedFile> file =
+        MappedFile::open(wanted, access_, folders_.named / location);
     // Folders may have been replaced by links meanwhile: what counts is what was opened.
     if (!file->resolved_path().empty()) require_within(base, file->resolved_path(), location);
     return files_[location] = std::move(file);
