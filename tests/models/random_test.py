@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from operator_fuzz import watch
-from random_models import compare
+from random_models import compare, constants
 from random_models.generate import generate
 from small_graph import small_graph
 
@@ -56,3 +56,28 @@ def test_a_wrong_way_is_told(monkeypatch):
     assert compare.check(model, feeds) == {}
     monkeypatch.setattr(compare, "_session", lambda model, *_, **__: type("Session", (), {"run": lambda _, feeds: {"y": feeds["x"]}})())
     assert sorted(compare.check(model, feeds, ["default", "threads", "cpu alone", "as written"])) == ["as written", "cpu alone", "default", "threads"]
+
+
+def test_a_constant_that_is_taken_for_a_patterns_is_told(monkeypatch):
+    model, feeds = small_graph("a = Add(x, c)\n b = Clip(a, l, h)\n y = Mul(b, k)", {"x": np.linspace(-4, 4, 64, dtype=np.float32)},
+                               {"c": np.float32(3), "l": np.float32(0), "h": np.float32(6), "k": np.float32(1 / 6)})
+    assert compare.check(model, feeds, ["constants beside"]) == {}
+    make = compare._session
+    monkeypatch.setattr(compare, "_session", lambda _, *rest, **config: make(model, *rest, **config))
+    assert "made" in compare.check(model, feeds, ["constants beside"])["constants beside"]
+
+
+def test_a_denormal_that_becomes_zero_is_told(monkeypatch):
+    rng = np.random.default_rng(0)
+    model, feeds = small_graph("y = Mul(x, c)", {"x": rng.standard_normal(4000, np.float32)}, {"c": np.ones(4000, np.float32)})
+    assert compare.check(model, feeds, ["denormals"]) == {}
+    make = compare._session
+
+    def flushing(model, *rest, **config):
+        if "providers" in config:  # whom the results are compared with
+            return make(model, *rest, **config)
+        session = make(constants.without_denormals(model), *rest, **config)
+        return type("Session", (), {"run": lambda _, feeds: session.run({name: constants.flushed(array) for name, array in feeds.items()})})()
+
+    monkeypatch.setattr(compare, "_session", flushing)
+    assert "wrong" in compare.check(model, feeds, ["denormals"])["denormals"]

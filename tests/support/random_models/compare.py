@@ -4,7 +4,7 @@
 As a program: `compare.py --seeds FIRST END [--keep FOLDER]` writes a line for each number before and behind it, so that a crash and a hang are seen (by operator_fuzz.watch), and
 keeps the models on which the two disagree, for shrink.py. Judged are, for each model: two runs on one thread, which must be equal bit for bit; two threads; `cpu` alone; the graph as it is
 written; several runs at once, equal bit for bit to one alone; a start from an artefact, equal bit for bit to the one that made it; other extents where some are open, and the first ones again; infinities and
-other special values among the inputs; the model in float16 and bfloat16.
+other special values among the inputs; denormals among inputs and constants; constants one step beside; the model in float16 and bfloat16.
 """
 
 import argparse
@@ -23,6 +23,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 
 import gantry  # noqa: E402
 from oracle import run_exact  # noqa: E402
+from random_models.constants import DENORMAL, DENORMAL_SHARE, flushed, models_beside, sprinkled, with_denormals, without_denormals  # noqa: E402
 from random_models.generate import generate, narrowed  # noqa: E402
 
 LARGEST_DIFFERENCE = 1e-4  # of the largest value of an output, for f32
@@ -187,7 +188,7 @@ def _narrow(dtype, share):
     return run
 
 
-# Not those below the normal ones, which `x86` takes for zero.
+# Those below the normal ones have a sweep of their own.
 SPECIAL = np.float32([np.inf, -np.inf, 3.4028235e38, -3.4028235e38, 1e30, -1e30, 1.2e-38, -1.2e-38, 0.0, -0.0])
 # Without large numbers, of which one order of sums makes infinities, and so what is no number, and another does not.
 NO_NUMBERS = np.float32([np.nan, np.inf, -np.inf, 0.0, -0.0])
@@ -196,13 +197,9 @@ NEAR_THE_LARGEST = 1e35  # from here on sums in another order may overflow, or n
 LARGE = 1e30
 
 
-def _with_special_values(array, rng, values):
-    if array.dtype != np.float32:
-        return array
-    result = array.copy()
-    where = rng.random(array.shape) < SPECIAL_SHARE
-    result[where] = rng.choice(values, array.shape)[where]
-    return result
+def _plain(model):
+    """As it is written, node by node in `cpu`."""
+    return _session(model, providers={"disable": ["x86"]}, session={"optimization": "none"})
 
 
 def _special_values(model, feeds, expected):
@@ -212,19 +209,19 @@ def _special_values(model, feeds, expected):
     session = _session(model)
     if expected.jumps or any(node.implementation.startswith("winograd") for node in session.placement.nodes):
         return
-    plain = _session(model, providers={"disable": ["x86"]}, session={"optimization": "none"})
+    plain = _plain(model)
     for values in (SPECIAL, NO_NUMBERS):
         rng = np.random.default_rng(1)
-        given = {name: _with_special_values(array, rng, values) for name, array in feeds.items()}
+        given = {name: sprinkled(array, rng, values, SPECIAL_SHARE) for name, array in feeds.items()}
         with np.errstate(all="ignore"):
             wanted = plain.run(given)
             others = [dict(zip(expected.names, run_exact(model, given), strict=True))]
             others += [plain.run({name: _moved(array, rng, size) for name, array in given.items()}) for size in (1e-6, 3e-6, 1e-5)]
-            _check_special(expected, session.run(given), wanted, others, keeps_none=values is NO_NUMBERS)
+            _check_special(expected.names, expected.limits, session.run(given), wanted, others, keeps_none=values is NO_NUMBERS)
 
 
-def _check_special(expected, found, wanted, others, keeps_none):
-    for name, limit in zip(expected.names, expected.limits, strict=True):
+def _check_special(names, limits, found, wanted, others, keeps_none):
+    for name, limit in zip(names, limits, strict=True):
         if wanted[name].dtype != np.float32 or any(other[name].shape != wanted[name].shape for other in others):
             continue
         actual, sure = found[name].astype(np.float64), wanted[name].astype(np.float64)
@@ -238,7 +235,81 @@ def _check_special(expected, found, wanted, others, keeps_none):
             raise Disagreement(f"{name}: {wrong.sum()} of {wrong.size} wrong, {actual[wrong][:4]}, expected {sure[wrong][:4]}")
 
 
-WAYS = {"default": _twice, "threads": _threads, "cpu alone": _alone, "as written": _as_written, "at once": _at_once, "artefact": _artefact, "other extents": _other_extents, "special values": _special_values,
+# Whose kernels in `x86` count denormal numbers as zero (docs/decisions/0077-nan-and-infinity.md); all others keep them.
+FLUSHING = ("Conv", "MatMul", "Gemm", "Pool", "Attention", "LSTM", "GRU", "RNN", "Einsum")
+SMALL = 1e-30  # what came of denormals
+LEAST_STEPS = 1e-42  # some steps of the least number, by which roundings differ
+
+
+def _denormals(model, feeds, expected):
+    """Numbers below the normal ones among inputs and constants. They are kept to their digits, or count as zero where a kernel of FLUSHING may see them."""
+    if expected.jumps:
+        return
+    rng = np.random.default_rng(2)
+    changed = with_denormals(model, rng)
+    given = {name: sprinkled(array, rng, DENORMAL, DENORMAL_SHARE) for name, array in feeds.items()}
+    try:
+        others = [dict(zip(expected.names, run_exact(changed, given), strict=True))]
+    except Exception:  # ONNX Runtime refuses the number
+        return
+    plain = _plain(changed)
+    others += [plain.run({name: _moved(array, rng, size) for name, array in given.items()}) for size in (1e-6, 3e-6, 1e-5)]
+    wanted = plain.run(given)
+    limits = expected.limits
+    if any(kind in node.op_type for node in _nodes(model) for kind in FLUSHING):
+        others.append(_plain(without_denormals(changed)).run({name: flushed(array) for name, array in given.items()}))
+    else:
+        limits = [np.where((wanted[name] != 0) & (np.abs(wanted[name]) < SMALL), LEAST_STEPS, limit) for name, limit in zip(expected.names, limits, strict=True)]
+    _check_special(expected.names, limits, _session(changed).run(given), wanted, others, keeps_none=True)
+
+
+QUANTIZED = ("Linear", "Integer", "NBits")
+MOST_BESIDE = 4  # of a model
+
+
+def _is_finite(results):
+    return all(np.isfinite(result).all() for result in results if result.dtype.kind == "f")
+
+
+def _constants_beside(model, feeds, expected):
+    """With a constant one step beside: it has to be computed with, and not taken for the one that a pattern asks for. Not of quantized models, whose scales are
+    powers of two so that ONNX Runtime is exact."""
+    if any(kind in node.op_type for node in _nodes(model) for kind in QUANTIZED):
+        return
+    before = _session(model).run(feeds)
+    try:
+        expected.check(before)
+    except Disagreement:  # which "default" tells
+        return
+    for changed, what in models_beside(model, np.random.default_rng(3), MOST_BESIDE, has_exponents=not expected.jumps):  # which cannot be told of NaN
+        try:
+            wanted = Expected(changed, feeds)
+        except Exception:  # ONNX Runtime refuses the number
+            continue
+        # A root or a power of a negative number, which ONNX Runtime's LSTM makes finite again.
+        if not _is_finite(wanted.results) or not _is_finite(_plain(changed).run(feeds).values()):
+            continue
+        found = _session(changed).run(feeds)
+        try:
+            wanted.check(found)
+            if not expected.jumps:
+                _check_change(expected, before, wanted, found)
+        except Disagreement as error:
+            raise Disagreement(f"{error}, {what}") from None
+
+
+def _check_change(expected, before, wanted, found):
+    """More closely than the limits of results: what was found is not nearer to the result of the constant that was there before."""
+    for name, old, new in zip(expected.names, expected.results, wanted.results, strict=True):
+        if new.dtype != np.float32 or new.shape != old.shape or not new.size:
+            continue
+        rounding = 10 * np.abs(before[name] - old).max() + 1e-6 * _largest(new)
+        apart = np.abs(found[name] - new)
+        if apart.max() > rounding and np.abs(found[name] - old).max() < apart.max():
+            raise Disagreement(f"{name}: as if nothing was changed, {apart.max():.3g} apart, rounding {rounding:.3g}")
+
+
+WAYS = {"default": _twice, "threads": _threads, "cpu alone": _alone, "as written": _as_written, "at once": _at_once, "artefact": _artefact, "other extents": _other_extents, "special values": _special_values, "denormals": _denormals, "constants beside": _constants_beside,
         "float16": _narrow(np.float16, 1e-2), "bfloat16": _narrow(ml_dtypes.bfloat16, 6e-2)}
 
 
