@@ -80,6 +80,8 @@ bool is_number(const GraphValue* value, double number) {
   constexpr int kHalfBits = 11, kBrainBits = 8;
   const std::optional<double> found = number_of(value);
   if (!found) return false;
+  // But not whole ones; the exponent beside 2 makes NaN of what is negative.
+  if (number == std::nearbyint(number)) return *found == number;
   const bool is_double = value->constant->dtype == DType::kDouble;
   if (std::abs(*found - number) <= (is_double ? kDouble : kFloat) * std::abs(number)) return true;
   // A model in 16 bits has its constants rounded; in another such a number is meant as it stands.

@@ -32,8 +32,8 @@ bool have_one_rank(const GraphValue* a, const GraphValue* b);
 /// The number of a constant f32 or f64 of one element and any rank.
 std::optional<double> number_of(const GraphValue* value);
 
-/// True if the value is a constant within two units in the last place of `number`, or is what f16
-/// or bf16 have for it in a graph with values of that type.
+/// True if the value is a constant that is `number`, if that is a whole one; else within two units
+/// in its last place, or what f16 or bf16 have for it in a graph with values of that type.
 bool is_number(const GraphValue* value, double number);
 
 /// The value that such a node multiplies by a constant near `number`, or divides by one near

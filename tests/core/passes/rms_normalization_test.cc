@@ -9,7 +9,8 @@ namespace {
 
 std::string rms_model(const std::string& nodes) {
   return "<ir_version: 10, opset_import: [\"\" : 17]> g (float[N, 8] x) => (float[N, 8] y) "
-         "<float two = {2}, float three = {3}, float one = {1}, float eps = {0.25}, "
+         "<float two = {2}, float three = {3}, float beside = {2.0000002}, float one = {1}, float "
+         "eps = {0.25}, "
          "float[8] g = {1, 2, 3, 4, 5, 6, 7, 8}> { " +
          nodes + " }";
 }
@@ -48,6 +49,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         "a = Pow(x, three) b = ReduceMean <axes = [-1]> (a) c = Add(b, eps) d = Sqrt(c) "
         "e = Div(x, d) y = Mul(e, g)",
+        "a = Pow(x, beside) b = ReduceMean <axes = [-1]> (a) c = Add(b, eps) d = Sqrt(c) "
+        "e = Div(x, d) y = Mul(e, g)",  // NaN of what is negative
         "a = Pow(x, two) b = ReduceMean <axes = [0]> (a) c = Add(b, eps) d = Sqrt(c) "
         "e = Div(x, d) y = Mul(e, g)",
         "z = Abs(x) a = Pow(z, two) b = ReduceMean <axes = [-1]> (a) c = Add(b, eps) d = Sqrt(c) "
