@@ -58,12 +58,18 @@ def test_a_wrong_way_is_told(monkeypatch):
     assert sorted(compare.check(model, feeds, ["default", "threads", "cpu alone", "as written"])) == ["as written", "cpu alone", "default", "threads"]
 
 
-def test_a_constant_that_is_taken_for_a_patterns_is_told(monkeypatch):
-    model, feeds = small_graph("a = Add(x, c)\n b = Clip(a, l, h)\n y = Mul(b, k)", {"x": np.linspace(-4, 4, 64, dtype=np.float32)},
-                               {"c": np.float32(3), "l": np.float32(0), "h": np.float32(6), "k": np.float32(1 / 6)})
+@pytest.mark.parametrize("text", ["a = Add(x, three)\n b = Clip(a, zero, six)\n y = Mul(b, sixth)", "a = Pow(x, two)\n y = Neg(a)"])
+def test_a_constant_that_is_taken_for_a_patterns_is_told(text, monkeypatch):
+    """By other numbers, or where the right ones are NaN."""
+    numbers = {name: np.float32(number) for name, number in {"zero": 0, "sixth": 1 / 6, "two": 2, "three": 3, "six": 6}.items() if name in text}
+    model, feeds = small_graph(text, {"x": np.linspace(-4, 4, 64, dtype=np.float32)}, numbers)
     assert compare.check(model, feeds, ["constants beside"]) == {}
     make = compare._session
-    monkeypatch.setattr(compare, "_session", lambda _, *rest, **config: make(model, *rest, **config))
+
+    def unchanged(other, *rest, **config):
+        return make(other if "providers" in config else model, *rest, **config)
+
+    monkeypatch.setattr(compare, "_session", unchanged)
     assert "made" in compare.check(model, feeds, ["constants beside"])["constants beside"]
 
 

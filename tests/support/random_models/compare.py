@@ -286,16 +286,24 @@ def _constants_beside(model, feeds, expected):
             wanted = Expected(changed, feeds)
         except Exception:  # ONNX Runtime refuses the number
             continue
+        plain, found = _plain(changed).run(feeds), _session(changed).run(feeds)
         # A root or a power of a negative number, which ONNX Runtime's LSTM makes finite again.
-        if not _is_finite(wanted.results) or not _is_finite(_plain(changed).run(feeds).values()):
+        if not _is_finite([*wanted.results, *plain.values()]):
+            for name, result in zip(wanted.names, wanted.results, strict=True):
+                _check_nan(name, result, plain[name], found[name], what)
             continue
-        found = _session(changed).run(feeds)
         try:
             wanted.check(found)
             if not expected.jumps:
                 _check_change(expected, before, wanted, found)
         except Disagreement as error:
             raise Disagreement(f"{error}, {what}") from None
+
+
+def _check_nan(name, wanted, plain, found, what):
+    """Where ONNX Runtime and the model as it is written agree on it."""
+    if wanted.dtype == np.float32 and wanted.shape == plain.shape and np.array_equal(np.isnan(wanted), np.isnan(plain)) and not np.array_equal(np.isnan(found), np.isnan(wanted)):
+        raise Disagreement(f"{name}: {np.isnan(found).sum()} numbers are NaN, expected {np.isnan(wanted).sum()}, {what}")
 
 
 def _check_change(expected, before, wanted, found):
