@@ -80,6 +80,7 @@ TEST(BlasBuffers, AreThereForAllToWhomTheyWerePromised) {
       limit_process();
     }
     std::vector<std::thread> callers;
+    callers.reserve(kCallers);
     for (bool& right : is_right) {
       callers.emplace_back([&right] {
         right = true;
