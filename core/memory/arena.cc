@@ -2,6 +2,7 @@
 #include "memory/arena.h"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 
 #include "base/alignment.h"
@@ -51,7 +52,10 @@ void Arena::take_back(void* part, uint64_t size_bytes) noexcept {
   GANTRY_ASSERT(parts_lent_ > 0, "what comes back was lent");
   --parts_lent_;
   const auto offset = static_cast<uint64_t>(static_cast<std::byte*>(part) - data());
-  ranges_.give(offset, extent_of(size_bytes), ++time_);
+  try {
+    ranges_.give(offset, extent_of(size_bytes), ++time_);
+  } catch (const std::bad_alloc&) {  // without memory to note it the part is lent again by the next
+  }                                  // run only
 }
 
 }  // namespace gantry

@@ -12,7 +12,8 @@
 
 namespace gantry {
 
-/// Offsets, of an address space that grows up to a limit. O(log n) for n free ranges.
+/// Offsets, of an address space that grows up to a limit. O(log n) for n free ranges. What throws
+/// std::bad_alloc loses the range that it is about, and nothing else.
 class Ranges {
  public:
   static constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();

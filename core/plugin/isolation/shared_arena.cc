@@ -72,9 +72,12 @@ SharedArena::Block SharedArena::allocate(uint64_t size_bytes) {
   block.arena_ = shared_from_this();
   block.offset_ = range->first;
   block.size_bytes_ = wanted;
-  const uint64_t left = range->second - wanted;
-  free_.erase(range);
-  if (left > 0) free_.emplace(block.offset_ + wanted, left);
+  // What is left keeps its node: without memory for a new one the block would be given back here,
+  // where the mutex is held.
+  auto rest = free_.extract(range);
+  rest.key() += wanted;
+  rest.mapped() -= wanted;
+  if (rest.mapped() > 0) free_.insert(std::move(rest));
   if (wanted >= kHugePageBytes) gather(block.offset_ + wanted);
   return block;
 }
