@@ -33,6 +33,7 @@ class RunAsyncTest : public testing::Test {
 
 TEST_F(RunAsyncTest, ManyRunsEachHaveTheirResult) {
   std::vector<std::future<std::vector<Tensor>>> runs;
+  runs.reserve(100);
   for (int i = 0; i < 100; ++i)
     runs.push_back(session_.run_async({{"x", of(static_cast<float>(i))}}));
   for (int i = 0; i < 100; ++i)
