@@ -56,8 +56,9 @@ Executor::Executor(std::unique_ptr<const Program> program,
       program_(std::move(program)),
       threads_(std::max(1U, threads)),
       trace_(trace),
-      options_(options),
-      most_contexts_(std::max(2U, hardware_threads())) {}
+      options_(options) {}
+
+size_t Executor::most_contexts() noexcept { return std::max(2U, hardware_threads()); }
 
 Executor::~Executor() {
   if (!devices_->is_hung()) return;
@@ -73,7 +74,7 @@ void Executor::keep_for_good(std::unique_ptr<ExecutionContext> context) const {
   abandoned.runs.push_back({devices_, program_, std::move(context)});
 }
 
-bool Executor::has_place() const { return !free_.empty() || contexts_.size() < most_contexts_; }
+bool Executor::has_place() const { return !free_.empty() || contexts_.size() < most_contexts(); }
 
 // Waits until a context is free or may be made.
 void Executor::wait_for_place(const RunLimits& limits) {
@@ -120,7 +121,7 @@ ExecutionContext* Executor::acquire(const RunLimits& limits) {
     }
   };
   const MutexLock lock(mutex_);
-  free_.reserve(most_contexts_);
+  free_.reserve(most_contexts());
   const auto place = std::find(contexts_.begin(), contexts_.end(), nullptr);
   if (trace_) made->resources().attach(*trace_, static_cast<size_t>(place - contexts_.begin()));
   *place = std::move(made);

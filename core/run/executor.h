@@ -33,6 +33,9 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
+  /// Runs that may go on at once.
+  static size_t most_contexts() noexcept;
+
   /// Runs once. `inputs`: by graph input, checked by the caller. `outputs`: by graph output; a set
   /// entry is a tensor to be filled, an empty one is set to a new value. Tensors in the memory of
   /// devices are used in place where the program has their homes there, and copied elsewhere. Waits
@@ -94,7 +97,6 @@ class Executor {
   CondVar freed_;
   std::vector<std::unique_ptr<ExecutionContext>> contexts_ GANTRY_GUARDED_BY(mutex_);
   std::vector<ExecutionContext*> free_ GANTRY_GUARDED_BY(mutex_);
-  const size_t most_contexts_;
   // Most recently used first.
   std::list<std::shared_ptr<const MemoryPlan>> plans_ GANTRY_GUARDED_BY(mutex_);
 };

@@ -2,7 +2,6 @@
 // What a Session holds: the model and graph that its program borrows from, and the executor.
 #pragma once
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -11,7 +10,6 @@
 #include <vector>
 
 #include "base/run_limits.h"
-#include "base/thread_pool.h"
 #include "base/trace.h"
 #include "gantry/session.h"
 #include "run/executor.h"
@@ -101,7 +99,7 @@ class Session::Impl {
   std::unique_ptr<DefaultPlans> defaults_;  // null: no input has a default that is a constant
 
  public:
-  PendingRuns pending{std::max(2U, hardware_threads())};  ///< last: waits for what uses the rest
+  PendingRuns pending{Executor::most_contexts()};  ///< last: waits for what uses the rest
 };
 
 }  // namespace gantry
