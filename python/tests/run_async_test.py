@@ -8,10 +8,10 @@ import subprocess
 import sys
 
 import numpy as np
-import onnx
 import pytest
 from broken_models import make_model, value
-from onnx import TensorProto, helper
+from loop_model import loop_model
+from onnx import helper
 
 import gantry
 
@@ -23,19 +23,10 @@ def session():
 
 @pytest.fixture(scope="module")
 def endless():
-    """Runs until it is told to stop."""
-    body = helper.make_graph(
-        [helper.make_node("Identity", ["go"], ["go_on"]), helper.make_node("MatMul", ["before", "before"], ["after"])],
-        "body",
-        [value("i", TensorProto.INT64, ()), value("go", TensorProto.BOOL, ()), value("before", shape=(256, 256))],
-        [value("go_on", TensorProto.BOOL, ()), value("after", shape=(256, 256))],
-    )
-    nodes = [helper.make_node("Loop", ["", "yes", "x"], ["y"], body=body)]
-    yes = onnx.numpy_helper.from_array(np.array(True), "yes")
-    return gantry.Session(make_model(nodes, [value("x", shape=(256, 256))], [value("y", shape=(256, 256))], [yes]))
+    return gantry.Session(loop_model())
 
 
-ENDLESS = {"x": np.zeros((256, 256), np.float32)}
+ENDLESS = {"x": np.zeros((512, 512), np.float32), "count": 10**9}
 
 
 def test_each_run_has_its_result(session):

@@ -19,6 +19,7 @@ import numpy as np
 import onnx
 import pytest
 from broken_models import add_model, make_model, value
+from loop_model import loop_model
 from onnx import TensorProto, helper, numpy_helper
 
 import gantry
@@ -30,18 +31,6 @@ def identity_model(element_type, shape=("n",), op_type="Identity"):
     model = make_model([helper.make_node(op_type, ["x"], ["y"])], [value("x", element_type, shape)], [value("y", element_type, shape)])
     model.opset_import[0].version = 25  # the first in which Identity takes every type
     return model
-
-
-def loop_model():
-    """Multiplies matrices `count` times."""
-    step = helper.make_graph(
-        [helper.make_node("Identity", ["go"], ["go_on"]), helper.make_node("MatMul", ["before", "before"], ["after"])],
-        "step",
-        [value("i", TensorProto.INT64, ()), value("go", TensorProto.BOOL, ()), value("before", shape=(512, 512))],
-        [value("go_on", TensorProto.BOOL, ()), value("after", shape=(512, 512))],
-    )
-    node = helper.make_node("Loop", ["count", "", "x"], ["y"], body=step)
-    return make_model([node], [value("count", TensorProto.INT64, ()), value("x", shape=(512, 512))], [value("y", shape=(512, 512))])
 
 
 def test_path_bytes_and_proto(tmp_path):
