@@ -52,7 +52,7 @@ def test_errors_are_those_of_run(session):
 
 
 def test_cancel_ends_a_run_that_goes_on(endless):
-    run = endless.run_async(ENDLESS)
+    run = endless.run_async(ENDLESS, timeout=60)
     with pytest.raises(concurrent.futures.TimeoutError):
         run.result(0.05)
     assert run.cancel()
@@ -63,7 +63,7 @@ def test_cancel_ends_a_run_that_goes_on(endless):
 
 def test_a_token_ends_it_too(endless):
     token = gantry.CancelToken()
-    run = endless.run_async(ENDLESS, cancel=token)
+    run = endless.run_async(ENDLESS, timeout=60, cancel=token)
     token.cancel()
     with pytest.raises(gantry.CancelledError):
         run.result(60)
@@ -74,7 +74,7 @@ def test_a_coroutine_that_is_cancelled_ends_its_run(endless):
 
     async def wait():
         nonlocal run
-        run = endless.run_async(ENDLESS)
+        run = endless.run_async(ENDLESS, timeout=60)
         await run
 
     async def begin_and_cancel():

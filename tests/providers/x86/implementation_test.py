@@ -10,6 +10,8 @@ import sys
 import numpy as np
 import onnx
 import pytest
+from cpu_flags import CPU_FLAGS
+from oracle import compare, run_oracle
 from small_graph import small_graph
 
 import gantry
@@ -43,6 +45,21 @@ def test_the_chosen_one_comes_first_and_then_why_the_preferred_ones_refused():
     assert chosen == "oneDNN"
     assert [text.split(":")[0] for text in refusals] == ["not nchw", "not winograd", "not direct", "not 1x1"]
     assert all(len(text.split(": ")[1]) > 5 for text in refusals), "each says why"
+
+
+@pytest.mark.parametrize("attributes, weights, own", [("", (24, 16, 1, 1), "1x1"), ("group=16, pads=[1,1,1,1]", (16, 1, 3, 3), "direct"),
+                                                      ("group=16, pads=[2,2,2,2], strides=[2,2]", (16, 1, 5, 5), "direct")])
+def test_images_of_any_size_need_no_code_for_each(attributes, weights, own):
+    """oneDNN would make some, which takes longer than many a run."""
+    text = f"a = Conv<{attributes}>(x, w)\n b = Clip(a, low, high)\n y = Neg(b)".replace("<>", "")
+    constants = {"w": random(*weights, seed=1), "low": np.float32(-0.5), "high": np.float32(0.75)}
+    model, _ = small_graph(text, {"x": (random(1, 16, 8, 8), ["n", 16, "h", "w"])}, constants)
+    session = gantry.Session(model, device="CPU")
+    chosen = next(node.implementation for node in session.placement.nodes if node.op_type == "Conv").split(";")[0]
+    assert chosen == own or (own == "1x1" and not {"avx2", "fma", "f16c"} <= CPU_FLAGS)
+    for n, height, width in [(1, 8, 8), (2, 5, 33), (1, 1, 1), (1, 8, 8), (3, 40, 7), (1, 64, 64)]:
+        x = random(n, 16, height, width, seed=height)
+        compare(list(session.run({"x": x}).values()), run_oracle(model, {"x": x}), 1e-4, 1e-4)
 
 
 def test_before_a_model_is_compiled_nothing_is_told():

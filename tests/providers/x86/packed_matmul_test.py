@@ -105,8 +105,8 @@ def test_any_number_of_threads(threads):
 @pytest.mark.parametrize("inner", [40, 2500])
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_stretches_of_many_rows(threads, inner, columns, text):
-    """Of as many stretches as threads each brings its own rows into order, a part of the inner extent at a time; of fewer all do it before."""
-    shapes = {"x": (random(5, inner), ["n", inner]), "r": (random(5, columns), ["n", columns])}  # known rows of a small matrix are the library's
+    """Of as many stretches as threads each is a task with all columns, of fewer only where the matrix is small; long rows are multiplied in parts."""
+    shapes = {"x": (random(5, inner), ["n", inner]), "r": (random(5, columns), ["n", columns])}
     model, _ = small_graph(text, shapes, {"w": matrix(inner, columns)})
     session = gantry.Session(model, device="CPU", config={"session": {"threads": threads}})
     for rows in (1, 2, 15, 230, 500, 1200):
