@@ -111,6 +111,14 @@ def build(*options: str, preset: str = "release", targets: list = ()) -> None:
     say(f"build: done in {duration(time.monotonic() - start)}")
 
 
+def wheel_compilers() -> dict:
+    """Variables by which pip compiles a wheel with what compiled build/release, so that the compiler's cache has all of it."""
+    cache = RELEASE / "CMakeCache.txt"
+    found = dict(re.findall(r"^(CMAKE_\w+):\w+=(.*)$", cache.read_text(encoding="utf-8"), re.M)) if cache.exists() else {}
+    names = {"CMAKE_EXECUTABLE": "CMAKE_COMMAND", "CXX": "CMAKE_CXX_COMPILER", "CC": "CMAKE_C_COMPILER"}
+    return {**COMPILER_CACHE, **{variable: found[name] for variable, name in names.items() if name in found}}
+
+
 def main(action) -> None:
     """Runs a script's action; exit status 1 and a sentence if it fails."""
     try:

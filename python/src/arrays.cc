@@ -148,10 +148,10 @@ std::string encoded(nb::handle text) {
     return {bytes, static_cast<size_t>(size)};
   PyErr_Clear();
   // As os.fsencode: text that came from bytes which are no UTF-8 goes back to them.
-  const nb::object bytes =
-      nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape"));
-  if (!bytes.is_valid()) throw nb::python_error();
-  return {PyBytes_AS_STRING(bytes.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(bytes.ptr()))};
+  const auto as_bytes =
+      nb::steal<nb::bytes>(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape"));
+  if (!as_bytes.is_valid()) throw nb::python_error();
+  return {as_bytes.c_str(), as_bytes.size()};
 }
 
 Tensor string_tensor(const nb::object& array, const ValueInfo& info) {
@@ -164,9 +164,9 @@ Tensor string_tensor(const nb::object& array, const ValueInfo& info) {
     const nb::handle element(object);
     if (PyUnicode_Check(element.ptr())) {
       strings.push_back(encoded(element));
-    } else if (PyBytes_Check(element.ptr())) {
-      strings.emplace_back(PyBytes_AS_STRING(element.ptr()),
-                           static_cast<size_t>(PyBytes_GET_SIZE(element.ptr())));
+    } else if (nb::isinstance<nb::bytes>(element)) {
+      const auto bytes = nb::borrow<nb::bytes>(element);
+      strings.emplace_back(bytes.c_str(), bytes.size());
     } else {
       fail(info, "expected an array of a numeric type or of str; found an array of objects with " +
                      described(element));
@@ -370,7 +370,8 @@ nb::list dicts_of(const MapTable& table) {
         if (PyDict_SetItem(dict.ptr(), keys[i].ptr(), item(row * width + i).ptr()) != 0)
           throw nb::python_error();
       }
-      PyList_SET_ITEM(dicts.ptr(), static_cast<Py_ssize_t>(row), dict.release().ptr());
+      // Takes the reference also where it fails, which it does for no row of the list.
+      PyList_SetItem(dicts.ptr(), static_cast<Py_ssize_t>(row), dict.release().ptr());
     }
   });
   return dicts;

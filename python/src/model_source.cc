@@ -17,9 +17,8 @@ namespace {
 
 namespace nb = nanobind;
 
-GivenModel bytes_model(nb::object bytes) {
-  const std::span<const char> span(PyBytes_AS_STRING(bytes.ptr()),
-                                   static_cast<size_t>(PyBytes_GET_SIZE(bytes.ptr())));
+GivenModel bytes_model(nb::bytes bytes) {
+  const std::span<const char> span(bytes.c_str(), bytes.size());
   ModelSource source(std::as_bytes(span), {});
   return {std::move(bytes), std::move(source)};
 }
@@ -27,8 +26,8 @@ GivenModel bytes_model(nb::object bytes) {
 std::string path_text(nb::handle path) {
   PyObject* encoded = nullptr;
   if (PyUnicode_FSConverter(path.ptr(), &encoded) == 0) throw nb::python_error();
-  const nb::object bytes = nb::steal(encoded);
-  return {PyBytes_AS_STRING(encoded), static_cast<size_t>(PyBytes_GET_SIZE(encoded))};
+  const nb::bytes bytes = nb::steal<nb::bytes>(encoded);
+  return {bytes.c_str(), bytes.size()};
 }
 
 GivenConfig read_config(const std::string& file) {
@@ -68,15 +67,13 @@ Runtime& runtime() {
 }
 
 GivenModel given_model(nb::handle model) {
-  if (PyBytes_Check(model.ptr())) return bytes_model(nb::borrow(model));
+  if (nb::isinstance<nb::bytes>(model)) return bytes_model(nb::borrow<nb::bytes>(model));
   if (PyUnicode_Check(model.ptr()) || nb::hasattr(model, "__fspath__"))
     return {{}, ModelSource(path_text(model))};
   if (nb::hasattr(model, "SerializeToString"))
-    return bytes_model(model.attr("SerializeToString")());
+    return bytes_model(nb::bytes(model.attr("SerializeToString")()));
   if (PyObject_CheckBuffer(model.ptr()) != 0) {
-    nb::object bytes = nb::steal(PyBytes_FromObject(model.ptr()));
-    if (!bytes.is_valid()) throw nb::python_error();
-    return bytes_model(std::move(bytes));
+    return bytes_model(nb::bytes(nb::borrow(model)));
   }
   throw Error(Code::kInvalidArgument,
               "model: expected a path, bytes or an onnx.ModelProto, found " + described(model));

@@ -397,7 +397,7 @@ def test_verify_takes_one_folder_too(add_model, tmp_path):
 
 def test_no_command_and_wrong_commands():
     assert complaint(status=USAGE) == (
-        "a command is needed: devices, doctor, run, check, explain, bench, inspect, config, provider, completion, see gantry --help"
+        "a command is needed: devices, doctor, run, check, explain, bench, inspect, config, provider, sdk, completion, see gantry --help"
     )
     assert complaint("devcies", status=USAGE) == 'unknown command "devcies", see gantry --help; did you mean "devices"?'
     assert complaint("run", status=USAGE) == "MODEL is required, see gantry run --help"

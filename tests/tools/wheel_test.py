@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel: built, installed into a clean environment outside the tree, used there with NumPy and nothing else."""
+"""The wheel: built, installed into a clean environment outside the tree, used there with what it asks for and nothing else."""
 
+import json
 import os
 import pathlib
 import re
@@ -16,8 +17,9 @@ from broken_models import make_model, value
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
-from workspace import COMPILER_CACHE  # noqa: E402: the folder of the tools is no package
+from workspace import wheel_compilers  # noqa: E402: the folder of the tools is no package
 
+PACKAGES = pathlib.Path(numpy.__file__).parents[1]
 LIGHT = ROOT / "build" / "models" / "onnx" / "light" / "light_squeezenet.onnx"
 
 SCRIPT = """
@@ -32,7 +34,7 @@ print(gantry.__file__, gantry.__version__, *[(name, value.shape) for name, value
 TEXTS = """
 import sys, numpy, gantry
 session = gantry.Session(sys.argv[1], device="CPU")
-print(session.run({"x": numpy.array(["aab", "b"], object)})["y"].tolist())
+print([out.tolist() for out in session.run({"x": numpy.array(["aab", "straße"], object)}).values()])
 """
 
 DIGESTS = """
@@ -42,18 +44,16 @@ print([(row.name, row.state) for row in gantry.report(open=True)])
 
 
 def run(command, **options):
-    done = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, **options)
+    options.setdefault("input", "")
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, **options)
     assert done.returncode == 0, f"{command[0]} ended with status {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """Compiled by what compiled build/release, so that the compiler's cache has it all."""
     folder = tmp_path_factory.mktemp("wheel")
-    cache = (ROOT / "build" / "release" / "CMakeCache.txt").read_text(encoding="utf-8")
-    found = dict(re.findall(r"^(CMAKE_\w+):\w+=(.*)$", cache, re.M))
-    environment = {**os.environ, **COMPILER_CACHE, "CMAKE_EXECUTABLE": found["CMAKE_COMMAND"], "CXX": found["CMAKE_CXX_COMPILER"], "CC": found["CMAKE_C_COMPILER"]}
+    environment = {**os.environ, **wheel_compilers()}
     run([sys.executable, "-m", "pip", "wheel", ".", "--no-deps", "--no-build-isolation", "--quiet", "--wheel-dir", folder], cwd=ROOT,
         env=environment)
     (file,) = folder.iterdir()
@@ -62,14 +62,13 @@ def wheel(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def environment(wheel, tmp_path_factory):
-    """The folder of an environment with the wheel and this environment's NumPy."""
+    """The folder of an environment with the wheel and, of this environment, what the wheel asks for."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=False)
     run([sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "install", "--no-deps", "--no-index", "--quiet", wheel])
     packages = next(folder.glob("lib/python3*/site-packages"))
-    source = pathlib.Path(numpy.__file__).parents[1]
-    for name in ("numpy", "numpy.libs"):
-        shutil.copytree(source / name, packages / name)
+    for name in ("numpy", "numpy.libs", "nanobind_backend"):
+        shutil.copytree(PACKAGES / name, packages / name)
     return folder
 
 
@@ -85,11 +84,14 @@ def test_runs_a_model(environment, tmp_path):
 
 
 def test_finds_the_libraries_for_texts(environment, tmp_path):
-    """They are opened when a model needs them, long after the provider."""
-    node = onnx.helper.make_node("RegexFullMatch", ["x"], ["y"], pattern="a+b")
-    model = make_model([node], [value("x", onnx.TensorProto.STRING, (2,))], [value("y", onnx.TensorProto.BOOL, (2,))])
+    """They are opened when a model needs them, long after the provider. That for letters has none of its data in the wheel."""
+    nodes = [onnx.helper.make_node("RegexFullMatch", ["x"], ["y"], pattern="a+b"),
+             onnx.helper.make_node("StringNormalizer", ["x"], ["z"], case_change_action="UPPER", locale="de_DE")]
+    string = onnx.TensorProto.STRING
+    model = make_model(nodes, [value("x", string, (2,))], [value("y", onnx.TensorProto.BOOL, (2,)), value("z", string, (2,))])
     onnx.save(model, tmp_path / "texts.onnx")
-    assert run([environment / "bin" / "python", "-c", TEXTS, "texts.onnx"], cwd=tmp_path, env=clean_variables(tmp_path)) == "[True, False]\n"
+    said = run([environment / "bin" / "python", "-c", TEXTS, "texts.onnx"], cwd=tmp_path, env=clean_variables(tmp_path))
+    assert said == "[[True, False], ['AAB', 'STRASSE']]\n"
 
 
 def test_finds_the_library_for_digests(environment, tmp_path):
@@ -109,9 +111,40 @@ def test_the_command(environment, tmp_path):
     assert subprocess.run([environment / "bin" / "gantry", "nonsense"], env=variables, capture_output=True, check=False).returncode == 2
 
 
+def package_of(environment):
+    (package,) = environment.glob("lib/python3*/site-packages/gantry")
+    return package
+
+
+def test_is_for_all_that_it_can_be_for(wheel):
+    """Every Python from 3.11 on, and systems as old as the compiler's run-time allows: auditwheel finds all else in the wheel."""
+    assert wheel.name.endswith("-cp311-abi3-linux_x86_64.whl")
+    said = " ".join(run([sys.executable, "-m", "auditwheel", "show", wheel]).split())
+    assert 'is consistent with the following platform tag: "manylinux_2_35_x86_64"' in said
+    assert wheel.stat().st_size < 40e6
+
+
+def test_the_modules_tests_pass_with_it(environment, tmp_path):
+    """The wheel's module is compiled for the stable ABI of Python, that of the build for this Python."""
+    variables = {**clean_variables(tmp_path), "PYTHONPATH": str(PACKAGES), "GANTRY_BINARY": str(package_of(environment) / "bin" / "gantry")}
+    tests = [ROOT / "python" / "tests" / f"{name}_test.py" for name in ("session", "device_tensor", "dlpack", "onnxruntime", "run_async")]
+    said = run([environment / "bin" / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib", *tests], cwd=ROOT,
+               env=variables)
+    assert re.search(r"\d\d+ passed", said), said
+
+
+def test_a_provider_is_built_with_its_sdk(environment, tmp_path):
+    variables = {**clean_variables(tmp_path), "PATH": f"{environment / 'bin'}:{os.environ['PATH']}"}
+    facts = json.loads(run(["gantry", "sdk", "--json"], env=variables))
+    assert pathlib.Path(facts["include_dir"], "gantry", "provider.h").is_file()
+    said = run(["gantry", "provider", "new", "my-npu"], cwd=tmp_path, env=variables)
+    commands = [line for line in said.splitlines() if line.startswith("  ")]
+    assert run(["sh", "-e"], input="\n".join(commands), cwd=tmp_path, env=variables).count("MY_NPU:0") == 1
+
+
 def test_carries_what_it_needs(environment, tmp_path):
     """Every shared library but the C and C++ run-time is found inside the package, by what the package itself has built."""
-    (package,) = environment.glob("lib/python3*/site-packages/gantry")
+    package = package_of(environment)
     system = re.compile(r"^(linux-vdso|libc|libm|libdl|librt|libpthread|libstdc\+\+|libgcc_s)[-.]")
     files = [*package.glob("_core*.so"), *package.rglob("libgantry*.so"), package / "bin" / "gantry"]
     assert len(files) >= 5
@@ -119,4 +152,12 @@ def test_carries_what_it_needs(environment, tmp_path):
         for name, path in re.findall(r"^\s*(\S+) => (.*?) \(0x", run(["ldd", file], env=clean_variables(tmp_path)), re.M):
             assert system.match(name) or path.startswith(str(package)), f"{file.name} takes {name} from {path}"
     licences = {file.name for file in (package / "lib" / "licences").iterdir()}
-    assert {"libtbb12", "libopenblas-serial-dev"} <= licences
+    assert {"libtbb12", "libicu72", "libopenblas-serial-dev"} <= licences
+
+
+def test_says_what_it_carries(environment):
+    (file,) = package_of(environment).parent.glob("gantry-*.dist-info/sboms/gantry.cdx.json")
+    bill = json.loads(file.read_text(encoding="utf-8"))
+    named = {component["name"] for component in bill["components"]}
+    assert {"onnx", "onednn", "nanobind", "onetbb", "openblas", "icu", "protobuf", "boost1.74"} <= named
+    assert all(component["purl"].startswith("pkg:") and component["version"] for component in bill["components"])

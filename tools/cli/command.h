@@ -28,6 +28,7 @@ void add_bench(CLI::App& app, Action& chosen);
 void add_inspect(CLI::App& app, Action& chosen);
 void add_config(CLI::App& app, Action& chosen);
 void add_provider(CLI::App& app, Action& chosen);
+void add_sdk(CLI::App& app, Action& chosen);
 void add_completion(CLI::App& app, Action& chosen);
 
 }  // namespace gantry::cli

@@ -80,6 +80,7 @@ int run(int argc, char** argv) {
   add_inspect(app, action);
   add_config(app, action);
   add_provider(app, action);
+  add_sdk(app, action);
   add_completion(app, action);
   try {
     app.parse(argc, argv);

@@ -14,6 +14,7 @@
 
 #include "command_provider.h"
 #include "output.h"
+#include "sdk_folder.h"
 #include "skeleton.h"
 
 namespace gantry::cli {
@@ -100,10 +101,13 @@ void make_folder(const fs::path& folder) {
 
 void print_next(const fs::path& folder, const std::string& name) {
   const std::string built = fs::absolute(folder / "build" / name).string() + ".json";
-  print_line("\nNext, with gantry's SDK installed in SDK (cmake --install, component sdk):\n");
-  print_line(
-      fmt::format("  cmake -S {0} -B {0}/build -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=SDK",
-                  folder.string()));
+  const bool has_sdk = !find_sdk_package().empty();
+  print_line(has_sdk ? "\nNext:\n"
+                     : "\nNext, with gantry's SDK installed in SDK (cmake --install, component "
+                       "sdk):\n");
+  print_line(fmt::format(
+      "  cmake -S {0} -B {0}/build -DCMAKE_BUILD_TYPE=Release {1}", folder.string(),
+      has_sdk ? "-Dgantry_sdk_DIR=\"$(gantry sdk --cmake-dir)\"" : "-DCMAKE_PREFIX_PATH=SDK"));
   print_line(fmt::format("  cmake --build {}/build", folder.string()));
   print_line("  export GANTRY_ADD_PROVIDER_FILES=" + built);
   print_line("  gantry devices");

@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# On a system that holds nothing of gantry: installs the wheel that lies beside this file, runs the model beside it by the command and from
+# Python, then writes, builds and tests a provider with the wheel's SDK. tools/wheel --try runs it.
+set -eux
+here=$(dirname "$0")
+work=$(mktemp -d)
+python3 -m venv "$work/environment"
+PATH=$work/environment/bin:$PATH
+pip install --quiet "$here"/gantry-*.whl
+python -m pip check
+gantry doctor
+gantry devices
+gantry run "$here"/*.onnx --random
+
+python - "$here"/*.onnx <<'PROGRAM'
+import sys, numpy, gantry
+session = gantry.Session(sys.argv[1], device="CPU")
+(out,) = session.run({session.inputs[0].name: numpy.ones((1, 3, 224, 224), numpy.float32)}).values()
+print(sys.version, out.shape, out.dtype)
+assert abs(out.sum() - 1) < 1e-3
+PROGRAM
+
+cd "$work"
+gantry provider new my-npu
+cmake -S my-npu -B my-npu/build -DCMAKE_BUILD_TYPE=Release -Dgantry_sdk_DIR="$(gantry sdk --cmake-dir)"
+cmake --build my-npu/build
+GANTRY_ADD_PROVIDER_FILES=$work/my-npu/build/my-npu.json gantry devices
+gantry provider test my-npu/build/my-npu.json

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the SDK for providers lies that is installed with this command, as in a wheel or a prefix.
+#pragma once
+
+#include <filesystem>
+
+namespace gantry::cli {
+
+/// The folder of the CMake package gantry_sdk; empty: no SDK is installed with this command.
+std::filesystem::path find_sdk_package();
+
+}  // namespace gantry::cli
