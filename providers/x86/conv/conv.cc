@@ -325,6 +325,7 @@ std::unique_ptr<sdk::Kernel> make_conv(const KernelArgs& args) {
                                        {"winograd", make_winograd_conv},
                                        {"direct", make_direct_conv},
                                        {"1x1", make_conv_1x1},
+                                       {"implicit gemm", make_implicit_gemm_conv},
                                        kLibrary};
   return args.fusion.is_quantized() ? make_first(kInt8, args) : make_first(kFloat, args);
 }

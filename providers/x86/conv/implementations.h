@@ -15,6 +15,8 @@ Made make_winograd_conv(const KernelArgs& args);
 Made make_direct_conv(const KernelArgs& args);
 /// f32, 1x1, of few pixels: a skinny GEMM.
 Made make_conv_1x1(const KernelArgs& args);
+/// f32, one group, images of open size.
+Made make_implicit_gemm_conv(const KernelArgs& args);
 /// int8 on CPUs without VNNI, where the library's sums would saturate: widened to int16.
 Made make_int8_widened_conv(const KernelArgs& args);
 /// int8, one group, with AMX.

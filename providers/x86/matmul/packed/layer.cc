@@ -2,25 +2,22 @@
 #include "matmul/packed/layer.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <limits>
 #include <unistd.h>
-#include <utility>
 #include <vector>
 
+#include "matmul/packed/panel_pass.h"
 #include "onednn/threads.h"
 
 namespace gantry::x86 {
 namespace {
 
-constexpr int64_t kMostPanelsOfGroup = 8;
+constexpr int64_t kMostPanelsOfGroup = TileEpilogue::kMostColumns / kPanelColumns;
 constexpr int64_t kMostRowsOfStretch = 224;
 /// Fewer would have to wait for the matrix, which every stretch reads anew.
 constexpr int64_t kLeastRowsOfStretch = 70;
 constexpr int64_t kProductsPerTask = 1 << 18;
 constexpr int64_t kFloat = sizeof(float);
-constexpr int64_t kBytesOfLine = 64;
 
 int64_t bytes_of_cache() {
   static const int64_t bytes = std::max<int64_t>(sysconf(_SC_LEVEL2_CACHE_SIZE), 256 << 10);
@@ -39,72 +36,7 @@ int64_t most_tiles(int64_t inner) {
 
 int64_t divided_up(int64_t x, int64_t by) { return (x + by - 1) / by; }
 
-constexpr uint32_t kResult = 0;
-constexpr uint32_t kAddend = 1;
-constexpr uint32_t kFree = 2;
-
-// False: the function has no code here.
-bool append(const Activation& activation, std::vector<Instruction>& to) {
-  using dnnl::algorithm;
-  const auto& [function, alpha, beta] = activation;
-  const auto add = [&, alpha = alpha, beta = beta](Operation operation) {
-    to.push_back({operation, kResult, 0, kResult, alpha, beta});
-    return true;
-  };
-  switch (function) {
-    case algorithm::eltwise_relu:
-      return add(alpha == 0 ? Operation::kRelu : Operation::kLeakyRelu);
-    case algorithm::eltwise_clip:
-      return add(Operation::kClip);
-    case algorithm::eltwise_logistic:
-      return add(Operation::kSigmoid);
-    case algorithm::eltwise_tanh:
-      return add(Operation::kTanh);
-    case algorithm::eltwise_gelu_tanh:
-      return add(Operation::kGelu);
-    case algorithm::eltwise_gelu_erf:
-      return add(Operation::kGeluErf);
-    case algorithm::eltwise_hardsigmoid:
-      return add(Operation::kHardSigmoid);
-    case algorithm::eltwise_hardswish:
-      return add(Operation::kHardSwish);
-    case algorithm::eltwise_swish:
-      if (alpha != 1) return false;
-      to.push_back({Operation::kSigmoid, kResult, 0, kFree});
-      to.push_back({Operation::kMul, kResult, kFree, kResult});
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool adds_first(const Epilogue& epilogue) {
-  return !epilogue.steps.empty() && epilogue.steps.front().addend != GANTRY_NONE;
-}
-
 }  // namespace
-
-std::optional<std::vector<Instruction>> matmul_epilogue_of(const Epilogue& epilogue) {
-  std::vector<Instruction> steps;
-  for (size_t i = adds_first(epilogue) ? 1 : 0; i < epilogue.steps.size(); ++i) {
-    const EpilogueStep& step = epilogue.steps[i];
-    if (step.rounding) return std::nullopt;
-    if (!step.activation) {
-      steps.push_back({Operation::kAdd, kResult, kAddend, kResult});
-    } else if (!append(*step.activation, steps)) {
-      return std::nullopt;
-    }
-  }
-  return steps;
-}
-
-std::optional<PackedMatMul::Bounds> PackedMatMul::bounds_of(const std::vector<Instruction>& steps) {
-  if (steps.size() != 1) return std::nullopt;
-  const Instruction& step = steps.front();
-  if (step.operation == Operation::kRelu) return Bounds{0, std::numeric_limits<float>::infinity()};
-  if (step.operation == Operation::kClip) return Bounds{step.alpha, step.beta};
-  return std::nullopt;
-}
 
 bool PackedMatMul::takes(int64_t columns) {
   const int64_t half = kPanelColumns / 2;
@@ -121,12 +53,7 @@ void PackedMatMul::pack(const gantry_host* host, sdk::Choices& choices,
     bias_ = bias;
     bias_.resize((bias.size() + kPanelColumns - 1) / kPanelColumns * kPanelColumns);
   }
-  adds_first_ = adds_first(epilogue);
-  steps_ = matmul_epilogue_of(epilogue).value();
-  bounds_ = bounds_of(steps_);
-  adds_later_ = std::any_of(steps_.begin(), steps_.end(), [](const Instruction& step) {
-    return step.operation == Operation::kAdd && step.b == kAddend;
-  });
+  epilogue_ = TileEpilogue(epilogue);
 }
 
 /// A run's rows as tiles, its tiles as stretches, and the panels as groups. What a stretch makes
@@ -178,8 +105,6 @@ class PackedMatMul::Run {
   }
 
  private:
-  static constexpr int64_t kMostColumns = kMostPanelsOfGroup * kPanelColumns;
-
   struct Groups {
     int64_t begin;
     int64_t end;
@@ -213,7 +138,7 @@ class PackedMatMul::Run {
         }
         multiply_panel(stretch, panel, part, next);
         const bool ends_group = panel + 1 == last_panel || (panel + 1) % panels_of_group_ == 0;
-        if (is_last && ends_group && !layer_.steps_.empty() && !layer_.bounds_)
+        if (is_last && ends_group && layer_.epilogue_.is_finished_later())
           finish_panels(stretch, panel / panels_of_group_ * panels_of_group_, panel + 1);
       }
     }
@@ -222,97 +147,38 @@ class PackedMatMul::Run {
   void finish_panels(int64_t stretch, int64_t first_panel, int64_t last_panel) const {
     const int64_t first_column = first_panel * kPanelColumns;
     const int64_t count = std::min(last_panel * kPanelColumns, layer_.columns_) - first_column;
-    for (int64_t row = first_row(first_tile(stretch)); row < first_row(last_tile(stretch)); ++row)
-      finish(row * layer_.columns_ + first_column, count);
+    for (int64_t row = first_row(first_tile(stretch)); row < first_row(last_tile(stretch)); ++row) {
+      const int64_t place = row * layer_.columns_ + first_column;
+      const float* addend = tensors_.addend ? tensors_.addend + place : nullptr;
+      layer_.epilogue_.finish(tensors_.target + place, addend, count);
+    }
   }
 
   [[nodiscard]] const std::byte* numbers(int64_t panel, int64_t inner) const {
     return layer_.weights_.panel(panel * kPanelColumns, inner);
   }
 
-  /// Room for the numbers of a panel: of the thread, until it asks again.
-  static float* room_for(int64_t count) {
-    struct alignas(kBytesOfLine) Line {  // a vector that lies across two takes twice as long
-      float floats[kBytesOfLine / kFloat];
-    };
-    static thread_local std::vector<Line> lines;
-    const auto wanted = static_cast<size_t>(divided_up(count * kFloat, kBytesOfLine));
-    if (lines.size() < wanted) lines.resize(wanted);
-    return lines.data()->floats;
-  }
-
   /// `next`: what is multiplied after it, null: nothing that is known.
   void multiply_panel(int64_t stretch, int64_t index, const Part& part,
                       const std::byte* next) const {
-    constexpr int64_t kBytesAhead = 2048;
     const int64_t column = index * kPanelColumns;
     const int64_t width = panel_width(layer_.columns_, column);
-    const StorageDtype kind = layer_.weights_.numbers();
-    // Of each index of the inner extent; of narrow numbers of half a panel not a whole one.
-    const int64_t lines = width * bytes_of(kind) / kBytesOfLine;
-    MatMulTile tile;
-    const std::byte* panel = numbers(index, part.begin);
-    tile.panel = panel;
-    tile.numbers = kind;
-    tile.inner = part.end - part.begin;
-    tile.left_stride = layer_.inner_;
-    tile.columns = std::min(width, layer_.columns_ - column);
-    tile.stride = layer_.columns_;
-    if (part.begin == 0 && !layer_.bias_.empty()) tile.bias = layer_.bias_.data() + column;
-    if (layer_.bounds_ && part.end == layer_.inner_) {
-      tile.is_bounded = true;
-      tile.low = layer_.bounds_->low;
-      tile.high = layer_.bounds_->high;
-    }
-    const int64_t tiles = last_tile(stretch) - first_tile(stretch);
-    const bool is_alone = tiles == 1;
-    if (!is_alone && kind != StorageDtype::kFloat) tile.widened = room_for(tile.inner * width);
-    // Memory gives so many lines at once that tiles which asked for all of theirs would wait.
-    if (!is_alone && lines > 0)
-      tile.steps_ahead = static_cast<int>(std::max<int64_t>(1, tiles / lines));
-    const int64_t share = divided_up(tile.inner, tile.steps_ahead) * kBytesOfLine;
+    const TileEpilogue& epilogue = layer_.epilogue_;
+    PanelPass pass({numbers(index, part.begin), layer_.weights_.numbers(), part.end - part.begin,
+                    width, std::min(width, layer_.columns_ - column), next},
+                   {layer_.inner_, layer_.columns_, last_tile(stretch) - first_tile(stretch)});
+    if (part.begin == 0 && !layer_.bias_.empty()) pass.add_bias(layer_.bias_.data() + column);
+    if (part.end == layer_.inner_ && epilogue.bounds()) pass.keep(*epilogue.bounds());
     for (int64_t i = first_tile(stretch); i < last_tile(stretch); ++i) {
       const int64_t row = first_row(i);
-      tile.rows = static_cast<int>(first_row(i + 1) - row);
-      tile.left = tensors_.source + row * layer_.inner_ + part.begin;
       const int64_t place = row * layer_.columns_ + column;
-      tile.target = tensors_.target + place;
-      tile.initial = part.begin > 0       ? tile.target
-                     : layer_.adds_first_ ? tensors_.addend + place
-                                          : nullptr;
-      const int64_t brought = (i - first_tile(stretch)) * share;
-      tile.ahead = nullptr;
-      if (is_alone && lines > 0) {  // panels stand one behind the other
-        tile.ahead = reinterpret_cast<const char*>(panel) + kBytesAhead;
-        tile.lines_ahead = static_cast<int>(lines);
-      } else if (next && brought < lines * tile.inner * kBytesOfLine) {
-        tile.ahead = reinterpret_cast<const char*>(next) + brought;
-      }
-      matmul_code()->multiply_tile(tile);
-      if (!tile.widened) continue;
-      tile.panel = std::exchange(tile.widened, nullptr);
-      tile.numbers = StorageDtype::kFloat;
+      float* target = tensors_.target + place;
+      const float* initial = part.begin > 0          ? target
+                             : epilogue.adds_first() ? tensors_.addend + place
+                                                     : nullptr;
+      pass.multiply(first_row(i + 1) - row, tensors_.source + row * layer_.inner_ + part.begin,
+                    initial, target);
     }
-  }
-
-  /// The steps for `count` results of one row.
-  void finish(int64_t place, int64_t count) const {
-    float* target = tensors_.target + place;
-    float* addend = layer_.adds_later_ ? const_cast<float*>(tensors_.addend) + place : nullptr;
-    std::array<float, kMostColumns> free;
-    if (count % kTileStep != 0) return finish_apart(target, addend, count);
-    float* places[] = {target, addend, free.data()};
-    run_instructions(layer_.steps_, places, count);
-  }
-
-  /// Where the code would write over what stands behind, and read behind the last addend.
-  void finish_apart(float* target, const float* addend, int64_t count) const {
-    std::array<std::array<float, kMostColumns>, 3> buffers{};
-    std::copy_n(target, count, buffers[kResult].begin());
-    if (addend) std::copy_n(addend, count, buffers[kAddend].begin());
-    float* places[] = {buffers[kResult].data(), buffers[kAddend].data(), buffers[kFree].data()};
-    run_instructions(layer_.steps_, places, count);
-    std::copy_n(buffers[kResult].begin(), count, target);
   }
 
   const PackedMatMul& layer_;
@@ -329,11 +195,7 @@ class PackedMatMul::Run {
 
 void PackedMatMul::run(sdk::Call& call, int64_t rows, const float* source, const float* addend,
                        float* target) const {
-  if (adds_later_ && addend == target) {  // which holds the products before the addend is read
-    auto* kept = call.scratch<float>(rows * columns_);
-    std::copy_n(addend, rows * columns_, kept);
-    addend = kept;
-  }
+  addend = epilogue_.kept_addend(call, addend, target, rows * columns_);
   Run(*this, rows, call.thread_count(), {source, addend, target}).multiply(call);
 }
 

@@ -6,18 +6,13 @@
 #include <gantry/sdk/blob.h>
 #include <gantry/sdk/kernel.h>
 
-#include <optional>
 #include <vector>
 
-#include "eltwise/code.h"
 #include "fuse/epilogue.h"
+#include "matmul/packed/tile_epilogue.h"
 #include "matmul/packed/weights.h"
 
 namespace gantry::x86 {
-
-/// What a epilogue's steps are to the results, but for an addend that comes first: place 0 is the
-/// result, 1 the addend, 2 is free. Nothing: there is a step among them that has no code here.
-std::optional<std::vector<Instruction>> matmul_epilogue_of(const Epilogue& epilogue);
 
 class PackedMatMul {
  public:
@@ -37,21 +32,12 @@ class PackedMatMul {
 
  private:
   class Run;
-  struct Bounds {
-    float low;
-    float high;
-  };
-  /// Of steps that are one Relu or one Clip, which tiles do before they are stored.
-  static std::optional<Bounds> bounds_of(const std::vector<Instruction>& steps);
 
   int64_t inner_ = 0;
   int64_t columns_ = 0;
   PanelWeights weights_;
   std::vector<float> bias_;  // of whole panels; empty: zeros
-  bool adds_first_ = false;
-  bool adds_later_ = false;
-  std::vector<Instruction> steps_;
-  std::optional<Bounds> bounds_;
+  TileEpilogue epilogue_;
 };
 
 }  // namespace gantry::x86

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conv (ai.onnx 1, 11, 22) in f32 of one group, over one or two axes of open size, as an implicit
+// GEMM: a pixel's window is kernel rows of numbers that stand together, channels innermost, so
+// that it is multiplied with a constant matrix where it stands. The code is the same for any size,
+// where the library makes new code for each.
+#include <algorithm>
+#include <cstring>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "conv/conv_run.h"
+#include "conv/implementations.h"
+#include "fuse/kernels.h"
+#include "matmul/packed/layer.h"
+#include "matmul/packed/panel_pass.h"
+#include "onednn/threads.h"
+
+namespace gantry::x86 {
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+constexpr int64_t kProductsPerTask = 1 << 18;
+
+int64_t divided_up(int64_t x, int64_t by) { return (x + by - 1) / by; }
+
+int64_t bytes_of_cache() {
+  static const int64_t bytes = std::max<int64_t>(sysconf(_SC_LEVEL2_CACHE_SIZE), 256 << 10);
+  return bytes;
+}
+
+/// Along one axis.
+struct Axis {
+  int64_t input = 1;
+  int64_t output = 1;
+  int64_t kernel = 1;
+  int64_t stride = 1;
+  int64_t dilation = 1;
+  int64_t padding = 0;  ///< before the input
+
+  /// Of the padded input, that `outputs` windows reach.
+  [[nodiscard]] int64_t reach(int64_t outputs) const {
+    return (outputs - 1) * stride + (kernel - 1) * dilation + 1;
+  }
+};
+
+struct Image {
+  int64_t count = 0;  ///< of images
+  int64_t channels = 0;
+  int64_t filters = 0;
+  Axis y;  ///< of a convolution over one axis all ones
+  Axis x;
+
+  [[nodiscard]] int64_t result_count() const { return count * y.output * x.output * filters; }
+  [[nodiscard]] bool is_padded() const {
+    return y.padding > 0 || x.padding > 0 || y.reach(y.output) > y.input ||
+           x.reach(x.output) > x.input;
+  }
+};
+
+Image image_of(const ConvShape& shape, const ConvPlan& plan) {
+  const Window& window = shape.window;
+  const auto axis = [&](size_t i) {
+    return Axis{plan.input[2 + i], plan.output[2 + i],  window.kernel[i],
+                window.strides[i], window.dilations[i], plan.placed.pads_begin[i]};
+  };
+  const size_t rank = shape.spatial_rank();
+  return {plan.input[0], shape.input_channels(), shape.output_channels(),
+          rank == 2 ? axis(0) : Axis{}, axis(rank - 1)};
+}
+
+/// What is multiplied at once of a window's rows: all columns that stand together.
+struct Taps {
+  int64_t rows = 0;     ///< parts of the window, and of a panel
+  int64_t columns = 0;  ///< parts of each of its rows
+  int64_t inner = 0;    ///< numbers of a part
+
+  explicit Taps(const Image& image)
+      : rows(image.y.kernel),
+        columns(image.x.dilation == 1 ? 1 : image.x.kernel),
+        inner(image.channels * image.x.kernel / columns) {}
+};
+
+class ImplicitGemmKernel final : public sdk::Kernel {
+ public:
+  ImplicitGemmKernel(const KernelArgs& args, ConvShape shape)
+      : shape_(std::move(shape)),
+        fusion_(args.fusion),
+        slots_(args),
+        epilogue_(args.fusion.epilogue) {
+    const int64_t filters = shape_.output_channels();
+    const std::vector<float> matrix =
+        by_taps(args.index.value(fusion_.weights).constant()->data, filters);
+    weights_.pack(args.index.host(), args.choices,
+                  {matrix.data(), shape_.products(), filters, /*is_transposed=*/true,
+                   fusion_.epilogue.scale});
+    bias_ = folded_bias(args.index, fusion_, filters);
+    bias_.resize(static_cast<size_t>(divided_up(filters, kPanelColumns) * kPanelColumns));
+  }
+
+  [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
+    return std::make_unique<PlanCache<ConvPlan>>();
+  }
+
+  void run(sdk::Call& call) const override;
+
+ private:
+  class Run;
+
+  /// [filters, channels, taps] with the channels innermost.
+  [[nodiscard]] std::vector<float> by_taps(const void* numbers, int64_t filters) const {
+    const int64_t channels = shape_.input_channels();
+    const int64_t taps = shape_.products() / channels;
+    std::vector<float> plain(static_cast<size_t>(filters * channels * taps));
+    std::memcpy(plain.data(), numbers, plain.size() * sizeof(float));
+    std::vector<float> turned(plain.size());
+    for (int64_t filter = 0; filter < filters; ++filter) {
+      const float* from = plain.data() + filter * channels * taps;
+      float* to = turned.data() + filter * channels * taps;
+      for (int64_t tap = 0; tap < taps; ++tap) {
+        for (int64_t c = 0; c < channels; ++c) to[tap * channels + c] = from[c * taps + tap];
+      }
+    }
+    return turned;
+  }
+
+  ConvShape shape_;
+  Fusion fusion_;
+  ConvSlots slots_;
+  TileEpilogue epilogue_;
+  PanelWeights weights_;
+  std::vector<float> bias_;  // of whole panels
+};
+
+/// The rows of the results as blocks, whose part of the input stays in the second cache while panel
+/// after panel is multiplied with it; and the panels as groups, where there are fewer blocks than
+/// threads and the matrix is in no cache, so that no two threads wait for the same panels.
+class ImplicitGemmKernel::Run {
+ public:
+  Run(const ImplicitGemmKernel& kernel, const Image& image, const ConvPlan& plan, sdk::Call& call)
+      : kernel_(kernel),
+        call_(call),
+        image_(image),
+        taps_(image),
+        source_(plan.source.data()),
+        target_(plan.target.data()),
+        addend_(
+            kernel.epilogue_.kept_addend(call, plan.addend.data(), target_, image.result_count())),
+        is_padded_(image.is_padded()),
+        row_floats_((is_padded_ ? image.x.reach(image.x.output) : image.x.input) * image.channels),
+        panels_(divided_up(image.filters, kPanelColumns)),
+        pieces_(divided_up(image.x.output, matmul_code()->most_rows)) {
+    const Axis& y = image.y;
+    const int threads = call.thread_count();
+    const int64_t cached_rows = bytes_of_cache() * 3 / 8 / (row_floats_ * kFloat);
+    const int64_t most_rows = std::max<int64_t>(1, (cached_rows - y.reach(1)) / y.stride + 1);
+    int64_t blocks = image.count * divided_up(y.output, most_rows);
+    const int64_t matrix_bytes = kernel.shape_.products() * image.filters * kFloat;
+    const bool is_cached = matrix_bytes <= bytes_of_cache() / 4;
+    if (is_cached || blocks >= threads) blocks = divided_up(blocks, threads) * threads;
+    block_rows_ = divided_up(y.output, std::min(y.output, divided_up(blocks, image.count)));
+    blocks_of_image_ = divided_up(y.output, block_rows_);
+    blocks_ = image.count * blocks_of_image_;
+    groups_ = blocks_ >= threads ? 1 : std::min(panels_, divided_up(threads, blocks_));
+  }
+
+  void compute() const {
+    const int64_t tasks = blocks_ * groups_;
+    const int64_t products =
+        block_rows_ * image_.x.output * image_.filters / groups_ * kernel_.shape_.products();
+    const int64_t grain = std::max<int64_t>(1, kProductsPerTask / std::max<int64_t>(1, products));
+    const int64_t part = std::max(grain, divided_up(tasks, call_.thread_count()));
+    const int64_t room = is_padded_ ? image_.y.reach(block_rows_) * row_floats_ : 0;
+    // Padded rows for each part, of which there are no more than threads.
+    float* rooms = room > 0 ? call_.scratch<float>(room * divided_up(tasks, part)) : nullptr;
+    call_.parallel_for(divided_up(tasks, part), 1, [&](int64_t begin, int64_t end) {
+      const FlushDenormals flush;
+      for (int64_t p = begin; p < end; ++p) {
+        for (int64_t task = p * part; task < std::min((p + 1) * part, tasks); ++task)
+          compute_block(task / groups_, task % groups_, rooms ? rooms + p * room : nullptr);
+      }
+    });
+  }
+
+ private:
+  /// Rows of the results, and where what is multiplied for the first of them begins.
+  struct Block {
+    int64_t image;
+    int64_t first;
+    int64_t rows;
+    const float* source;
+  };
+
+  void compute_block(int64_t index, int64_t group, float* room) const {
+    Block block{index / blocks_of_image_, index % blocks_of_image_ * block_rows_, 0, nullptr};
+    block.rows = std::min(block_rows_, image_.y.output - block.first);
+    const float* image = source_ + block.image * image_.y.input * image_.x.input * image_.channels;
+    if (is_padded_) {
+      fill(image, block, room);
+      block.source = room;
+    } else {
+      block.source = image + block.first * image_.y.stride * row_floats_;
+    }
+    const int64_t last = (group + 1) * panels_ / groups_;
+    for (int64_t panel = group * panels_ / groups_; panel < last; ++panel)
+      multiply(block, panel, panel + 1 < last);
+  }
+
+  /// The block's rows of the input, with zeros around.
+  void fill(const float* image, const Block& block, float* room) const {
+    const Axis& x = image_.x;
+    const int64_t channels = image_.channels;
+    const int64_t width = row_floats_ / channels;
+    const int64_t before = std::min(x.padding, width);
+    const int64_t there = std::clamp<int64_t>(x.input, 0, width - before);
+    const int64_t first = block.first * image_.y.stride - image_.y.padding;
+    for (int64_t i = 0; i < image_.y.reach(block.rows); ++i, room += row_floats_) {
+      const int64_t row = first + i;
+      if (row < 0 || row >= image_.y.input) {
+        std::fill_n(room, row_floats_, 0.0F);
+        continue;
+      }
+      std::fill_n(room, before * channels, 0.0F);
+      std::copy_n(image + row * x.input * channels, there * channels, room + before * channels);
+      std::fill(room + (before + there) * channels, room + row_floats_, 0.0F);
+    }
+  }
+
+  /// The block's results of one panel: all of them for one part of the windows after the other.
+  void multiply(const Block& block, int64_t panel, bool has_next) const {
+    const TileEpilogue& epilogue = kernel_.epilogue_;
+    const int64_t column = panel * kPanelColumns;
+    const int64_t width = panel_width(image_.filters, column);
+    const int64_t columns = std::min(width, image_.filters - column);
+    const int64_t parts = taps_.rows * taps_.columns;
+    for (int64_t part = 0; part < parts; ++part) {
+      const bool is_last = part + 1 == parts;
+      const std::byte* next = !is_last   ? numbers(column, (part + 1) * taps_.inner)
+                              : has_next ? numbers(column + kPanelColumns, 0)
+                                         : nullptr;
+      PanelPass pass({numbers(column, part * taps_.inner), kernel_.weights_.numbers(), taps_.inner,
+                      width, columns, next},
+                     {image_.x.stride * image_.channels, image_.filters, block.rows * pieces_});
+      if (part == 0) pass.add_bias(kernel_.bias_.data() + column);
+      if (is_last && epilogue.bounds()) pass.keep(*epilogue.bounds());
+      const float* source = block.source + part / taps_.columns * image_.y.dilation * row_floats_ +
+                            part % taps_.columns * image_.x.dilation * image_.channels;
+      for (int64_t row = 0; row < block.rows; ++row)
+        multiply_row(pass, source + row * image_.y.stride * row_floats_,
+                     place_of(block, row) + column, part == 0);
+    }
+    if (!epilogue.is_finished_later()) return;
+    for (int64_t row = 0; row < block.rows; ++row)
+      finish_row(place_of(block, row) + column, columns);
+  }
+
+  void multiply_row(PanelPass& pass, const float* source, int64_t place, bool is_first) const {
+    for (int64_t piece = 0; piece < pieces_; ++piece) {
+      const int64_t x = piece * image_.x.output / pieces_;
+      const int64_t pixels = (piece + 1) * image_.x.output / pieces_ - x;
+      const int64_t at = place + x * image_.filters;
+      const float* initial = !is_first                        ? target_ + at
+                             : kernel_.epilogue_.adds_first() ? addend_ + at
+                                                              : nullptr;
+      pass.multiply(pixels, source + x * image_.x.stride * image_.channels, initial, target_ + at);
+    }
+  }
+
+  void finish_row(int64_t place, int64_t columns) const {
+    for (int64_t x = 0; x < image_.x.output; ++x, place += image_.filters)
+      kernel_.epilogue_.finish(target_ + place, addend_ ? addend_ + place : nullptr, columns);
+  }
+
+  [[nodiscard]] const std::byte* numbers(int64_t column, int64_t inner) const {
+    return kernel_.weights_.panel(column, inner);
+  }
+  /// Of the first result of a row.
+  [[nodiscard]] int64_t place_of(const Block& block, int64_t row) const {
+    return ((block.image * image_.y.output + block.first + row) * image_.x.output) * image_.filters;
+  }
+
+  const ImplicitGemmKernel& kernel_;
+  sdk::Call& call_;
+  Image image_;
+  Taps taps_;
+  const float* source_;
+  float* target_;
+  const float* addend_;
+  bool is_padded_;
+  int64_t row_floats_;  ///< of the input as it is multiplied
+  int64_t panels_;
+  int64_t pieces_;  ///< tiles of a row
+  int64_t block_rows_ = 0;
+  int64_t blocks_of_image_ = 0;
+  int64_t blocks_ = 0;
+  int64_t groups_ = 1;
+};
+
+void ImplicitGemmKernel::run(sdk::Call& call) const {
+  const auto make = [&](const sdk::Shape& input) {
+    ConvPlan plan(shape_, input);
+    plan.add_operands(fusion_, slots_);
+    return plan;
+  };
+  run_convolution<ConvPlan>(call, shape_, slots_, GANTRY_FLOAT, make, [&](const ConvPlan& plan) {
+    Run(*this, image_of(shape_, plan), plan, call).compute();
+  });
+}
+
+bool has_open_size(const sdk::ValueView& source) {
+  for (int axis = 2; axis < source.rank(); ++axis) {
+    if (source.extent(axis) < 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Made make_implicit_gemm_conv(const KernelArgs& args) {
+  const Fusion& fusion = args.fusion;
+  if (fusion.rounds_to_bf16) return refuse("it is bf16");
+  if (fusion.shuffle) return refuse("a channel shuffle is fused");
+  if (!has_open_size(args.index.value(fusion.sources[0].value)))
+    return refuse("the model says how large the image is: code for that size is as fast");
+  ConvShape shape(args.index, fusion);
+  if (!shape.fault.empty() || shape.groups > 1 || shape.spatial_rank() > 2)
+    return refuse("it is grouped or over three axes");
+  if (!PackedMatMul::takes(shape.output_channels()))
+    return refuse("panels would be mostly empty, or the CPU has no code for it");
+  if (!matmul_epilogue_of(fusion.epilogue)) return refuse("no code for a step of the epilogue");
+  return made<ImplicitGemmKernel>(args, std::move(shape));
+}
+
+}  // namespace gantry::x86

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "matmul/packed/panel_pass.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace gantry::x86 {
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+constexpr int64_t kBytesOfLine = 64;
+constexpr int64_t kBytesAhead = 2048;
+
+int64_t divided_up(int64_t x, int64_t by) { return (x + by - 1) / by; }
+
+/// Room for the numbers of a panel: of the thread, until it asks again.
+float* room_for(int64_t count) {
+  struct alignas(kBytesOfLine) Line {  // a vector that lies across two takes twice as long
+    float floats[kBytesOfLine / kFloat];
+  };
+  static thread_local std::vector<Line> lines;
+  const auto wanted = static_cast<size_t>(divided_up(count * kFloat, kBytesOfLine));
+  if (lines.size() < wanted) lines.resize(wanted);
+  return lines.data()->floats;
+}
+
+}  // namespace
+
+PanelPass::PanelPass(const Part& part, const Tiles& tiles)
+    : next_(part.next),
+      // Of narrow numbers of half a panel not a whole one.
+      lines_(part.width * bytes_of(part.kind) / kBytesOfLine),
+      lines_end_(lines_ * part.inner * kBytesOfLine),
+      is_alone_(tiles.count == 1) {
+  tile_.panel = part.numbers;
+  tile_.numbers = part.kind;
+  tile_.inner = part.inner;
+  tile_.left_stride = tiles.left_stride;
+  tile_.columns = part.columns;
+  tile_.stride = tiles.target_stride;
+  if (is_alone_) {
+    if (lines_ == 0) return;  // else panels stand one behind the other
+    tile_.ahead = reinterpret_cast<const char*>(part.numbers) + kBytesAhead;
+    tile_.lines_ahead = static_cast<int>(lines_);
+    return;
+  }
+  if (part.kind != StorageDtype::kFloat) tile_.widened = room_for(part.inner * part.width);
+  // Memory gives so many lines at once that tiles which asked for all of theirs would wait.
+  if (lines_ > 0) tile_.steps_ahead = static_cast<int>(std::max<int64_t>(1, tiles.count / lines_));
+  share_ = divided_up(part.inner, tile_.steps_ahead) * kBytesOfLine;
+}
+
+void PanelPass::keep(const TileEpilogue::Bounds& bounds) {
+  tile_.is_bounded = true;
+  tile_.low = bounds.low;
+  tile_.high = bounds.high;
+}
+
+void PanelPass::multiply(int64_t rows, const float* left, const float* initial, float* target) {
+  tile_.rows = static_cast<int>(rows);
+  tile_.left = left;
+  tile_.initial = initial;
+  tile_.target = target;
+  if (!is_alone_) {
+    const bool is_more = next_ && brought_ < lines_end_;
+    tile_.ahead = is_more ? reinterpret_cast<const char*>(next_) + brought_ : nullptr;
+    brought_ += share_;
+  }
+  matmul_code()->multiply_tile(tile_);
+  if (!tile_.widened) return;
+  tile_.panel = std::exchange(tile_.widened, nullptr);
+  tile_.numbers = StorageDtype::kFloat;
+}
+
+}  // namespace gantry::x86
