@@ -13,7 +13,7 @@ Made make_nchw_conv(const KernelArgs& args);
 Made make_winograd_conv(const KernelArgs& args);
 /// f32, grouped, depthwise, or of few input channels.
 Made make_direct_conv(const KernelArgs& args);
-/// f32, 1x1, of few pixels: a skinny GEMM.
+/// f32, 1x1: a product of the pixels.
 Made make_conv_1x1(const KernelArgs& args);
 /// f32, one group, images of open size.
 Made make_implicit_gemm_conv(const KernelArgs& args);

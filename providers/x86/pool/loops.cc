@@ -21,7 +21,7 @@ namespace gantry::x86::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr int64_t kChannels = 64;  // whose sums or largest elements are held in registers
+constexpr int64_t kChannels = PoolLoops::kPartChannels;
 
 /// The spatial axes of a tensor; those that it has not have one position.
 using Axes = std::array<int64_t, 3>;
@@ -225,9 +225,13 @@ void pool_here(const PoolLoops& loops, const T* from, T* to, int64_t begin, int6
     if (loops.is_max && has_vectors(geometry))
       return largest_positions(geometry, from, to, begin, end);
   }
-  for (int64_t position = begin; position < end; ++position) {
+  const int64_t parts = loops.parts_of_position();
+  for (int64_t part = begin; part < end; ++part) {
+    const int64_t position = part / parts;
     T* const target = to + position * channels;
-    for (int64_t c = 0; c < channels; c += kChannels) {
+    const int64_t first = part % parts * kChannels;
+    const int64_t last = parts == 1 ? channels : std::min(first + kChannels, channels);
+    for (int64_t c = first; c < last; c += kChannels) {
       const auto run = [&](auto count) {
         if (loops.is_max) {
           largest(geometry, position, from + c, target + c, count);
@@ -268,6 +272,10 @@ int64_t PoolLoops::positions() const {
   int64_t count = output[0];
   for (size_t axis = 2; axis < output.size(); ++axis) count *= output[axis];
   return count;
+}
+
+int64_t PoolLoops::parts_of_position() const {
+  return is_max ? 1 : (input[1] + kPartChannels - 1) / kPartChannels;
 }
 
 void pool(const PoolLoops& loops, const float* from, float* to, int64_t begin, int64_t end) {

@@ -124,11 +124,12 @@ class PoolKernel final : public sdk::Kernel {
     const sdk::ValueView source = args.index.value(fusion_.sources[0].value);
     Dims input;
     for (int i = 0; i < source.rank(); ++i) input.push_back(source.extent(i));
+    has_open_size_ = *std::min_element(input.begin() + 2, input.end()) < 0;
     if (*std::min_element(input.begin(), input.end()) < 1) return;  // the model does not say
     Dims key = input;
-    key.insert(key.end(), {args.threads(), is_channels_last_max() ? 0 : 1});
+    key.insert(key.end(), {args.threads(), prefers_loops() ? 0 : 1});
     prepared_.start(std::move(key), args.threads(),
-                    [this, input] { return make_plan(input, !is_channels_last_max()); });
+                    [this, input] { return make_plan(input, !prefers_loops()); });
   }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
@@ -177,15 +178,17 @@ class PoolKernel final : public sdk::Kernel {
   [[nodiscard]] bool is_max_of_floats() const {
     return source_type_ == Type::f32 && shape_.algorithm == dnnl::algorithm::pooling_max;
   }
-  /// In this order the loops are as fast as the library.
-  [[nodiscard]] bool is_channels_last_max() const {
-    return is_max_of_floats() && (source_is_formatted_ || target_is_formatted_);
+  /// Channels-last the loops are as fast as the library, which makes code for each size of images.
+  [[nodiscard]] bool prefers_loops() const {
+    const bool is_channels_last = source_is_formatted_ || target_is_formatted_;
+    const bool is_open_mean = source_type_ == Type::f32 && has_open_size_;
+    return is_channels_last && (is_max_of_floats() || is_open_mean);
   }
 
   /// In dense order, where the loops are slow, the library takes maxima of ordinary numbers.
   [[nodiscard]] bool suits_library(const sdk::Call& call, int threads) const {
+    if (prefers_loops()) return false;
     if (!is_max_of_floats()) return true;
-    if (is_channels_last_max()) return false;
     const gantry_tensor& source = call.input(static_cast<int>(source_slot_));
     bool are_ordinary = false;
     with_threads(threads, [&] {
@@ -266,12 +269,13 @@ class PoolKernel final : public sdk::Kernel {
     const PoolLoops& loops = *plan.loops;
     int64_t read = loops.input[1];  // for each position
     for (const int64_t extent : loops.window.kernel) read *= extent;
-    const int64_t grain = std::max<int64_t>(1, kGrainElements / std::max<int64_t>(read, 1));
+    const int64_t parts = loops.parts_of_position();
+    const int64_t grain = std::max<int64_t>(1, kGrainElements * parts / std::max<int64_t>(read, 1));
     const dnnl::memory& from = plan.source.memory();
     const dnnl::memory& to = plan.target.memory();
     const auto run_as = [&](auto zero) {
       using T = decltype(zero);
-      for_ranges(loops.positions(), grain, [&](int64_t begin, int64_t end) {
+      for_ranges(loops.positions() * parts, grain, [&](int64_t begin, int64_t end) {
         pool(loops, static_cast<const T*>(from.get_data_handle()),
              static_cast<T*>(to.get_data_handle()), begin, end);
       });
@@ -317,6 +321,7 @@ class PoolKernel final : public sdk::Kernel {
   Fusion fusion_;
   size_t source_slot_;
   size_t output_slot_;
+  bool has_open_size_ = false;  ///< the model does not say how large an image is
   bool source_is_formatted_;
   bool target_is_formatted_;
   Type source_type_;

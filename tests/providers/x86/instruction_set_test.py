@@ -13,7 +13,8 @@ HERE = pathlib.Path(__file__).parent
 
 LIBRARY = ("conv_test.py", "conv_transpose_test.py", "epilogue_test.py", "packed_matmul_test.py", "pool_test.py", "matmul_test.py",
            "dynamic_matmul_test.py", "exact_weights_test.py", "own_epilogue_test.py")
-OWN = ("attention_test.py", "depthwise_block_test.py", "direct_conv_test.py", "elementwise_test.py", "recurrent_test.py")
+OWN = ("attention_test.py", "depthwise_block_test.py", "direct_conv_test.py", "elementwise_test.py", "implicit_gemm_conv_test.py",
+       "recurrent_test.py")
 INT8 = ("exact_sums_test.py", "matmul_integer_test.py", "int8_test.py")  # the library's at levels with VNNI
 
 

@@ -137,3 +137,21 @@ def test_the_largest_in_dense_order(call, odd):
         windows = np.lib.stride_tricks.sliding_window_view(given, (3, 3), (2, 3))[:, :, ::2, ::2].max((4, 5))
         expected = windows if "kernel" in call else given.max((2, 3), keepdims=True)
         np.testing.assert_array_equal(session.run({"x": given})["y"], expected)
+
+
+MEANS = {
+    "global": "GlobalAveragePool(a)", "reduced": "ReduceMean<keepdims=0>(a, axes)", "window": "AveragePool<kernel_shape=[3,2], pads=[1,0,1,1]>(a)",
+    "counted": "AveragePool<kernel_shape=[3,3], strides=[2,1], pads=[1,1,1,1], count_include_pad=1>(a)", "largest": "GlobalMaxPool(a)",
+}
+
+
+@pytest.mark.parametrize("channels", [24, 64, 100, 200])
+@pytest.mark.parametrize("pooled", MEANS)
+def test_images_of_open_size(agrees, pooled, channels):
+    """Behind a convolution, channels-last, by loops whose code is the same for any size."""
+    rng = np.random.default_rng(channels)
+    x = rng.standard_normal((2, 16, 13, 14), np.float32)
+    constants = {"w": rng.standard_normal((channels, 16, 1, 1), np.float32)}
+    if pooled == "reduced":
+        constants["axes"] = np.array([2, 3])
+    agrees(*small_graph(f"a = Conv(x, w)\n y = {MEANS[pooled]}", {"x": (x, ["n", 16, "h", "w"])}, constants))
