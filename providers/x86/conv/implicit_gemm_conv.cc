@@ -245,9 +245,10 @@ class ImplicitGemmKernel::Run {
       if (is_last && epilogue.bounds()) pass.keep(*epilogue.bounds());
       const float* source = block.source + part / taps_.columns * image_.y.dilation * row_floats_ +
                             part % taps_.columns * image_.x.dilation * image_.channels;
-      for (int64_t row = 0; row < block.rows; ++row)
+      for (int64_t row = 0; row < block.rows; ++row) {
         multiply_row(pass, source + row * image_.y.stride * row_floats_,
                      place_of(block, row) + column, part == 0);
+      }
     }
     if (!epilogue.is_finished_later()) return;
     for (int64_t row = 0; row < block.rows; ++row)
