@@ -24,8 +24,8 @@ def random(*shape, seed=0):
 
 
 def strided():
-    """A convolution that oneDNN computes, whatever the CPU: with strides and many channels."""
-    return small_graph("a = Conv<strides=[2,2]>(x, w)\n y = Relu(a)", {"x": (random(1, 48, 9, 9), ["n", 48, "h", "w"])}, {"w": random(64, 48, 1, 1, seed=1)})[0]
+    """A convolution that oneDNN computes, whatever the CPU: with strides, many channels, and images whose size the model says."""
+    return small_graph("a = Conv<strides=[2,2]>(x, w)\n y = Relu(a)", {"x": (random(1, 48, 9, 9), ["n", 48, 9, 9])}, {"w": random(64, 48, 1, 1, seed=1)})[0]
 
 
 def few_channels():
@@ -43,12 +43,13 @@ def test_the_chosen_one_comes_first_and_then_why_the_preferred_ones_refused():
     assert told["Conv"] == told["Relu"], "one kernel"
     chosen, *refusals = told["Conv"].split("; ")
     assert chosen == "oneDNN"
-    assert [text.split(":")[0] for text in refusals] == ["not nchw", "not winograd", "not direct", "not 1x1"]
+    assert [text.split(":")[0] for text in refusals] == ["not nchw", "not winograd", "not direct", "not 1x1", "not implicit gemm"]
     assert all(len(text.split(": ")[1]) > 5 for text in refusals), "each says why"
 
 
 @pytest.mark.parametrize("attributes, weights, own", [("", (24, 16, 1, 1), "1x1"), ("group=16, pads=[1,1,1,1]", (16, 1, 3, 3), "direct"),
-                                                      ("group=16, pads=[2,2,2,2], strides=[2,2]", (16, 1, 5, 5), "direct")])
+                                                      ("group=16, pads=[2,2,2,2], strides=[2,2]", (16, 1, 5, 5), "direct"),
+                                                      ("pads=[1,1,1,1], strides=[2,2]", (32, 16, 3, 3), "implicit gemm")])
 def test_images_of_any_size_need_no_code_for_each(attributes, weights, own):
     """oneDNN would make some, which takes longer than many a run."""
     text = f"a = Conv<{attributes}>(x, w)\n b = Clip(a, low, high)\n y = Neg(b)".replace("<>", "")
@@ -56,7 +57,7 @@ def test_images_of_any_size_need_no_code_for_each(attributes, weights, own):
     model, _ = small_graph(text, {"x": (random(1, 16, 8, 8), ["n", 16, "h", "w"])}, constants)
     session = gantry.Session(model, device="CPU")
     chosen = next(node.implementation for node in session.placement.nodes if node.op_type == "Conv").split(";")[0]
-    assert chosen == own or (own == "1x1" and not {"avx2", "fma", "f16c"} <= CPU_FLAGS)
+    assert chosen == own or (own in ("1x1", "implicit gemm") and not {"avx2", "fma", "f16c"} <= CPU_FLAGS)
     for n, height, width in [(1, 8, 8), (2, 5, 33), (1, 1, 1), (1, 8, 8), (3, 40, 7), (1, 64, 64)]:
         x = random(n, 16, height, width, seed=height)
         compare(list(session.run({"x": x}).values()), run_oracle(model, {"x": x}), 1e-4, 1e-4)
