@@ -13,6 +13,8 @@
 
 #include "onnx/model.h"
 #include "onnx/opset_choice.h"
+#include "onnx/payload.h"
+#include "onnx/proto.h"
 #include "onnx/raise_opset.h"
 #include "onnx/schema.h"
 

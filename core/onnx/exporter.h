@@ -4,22 +4,16 @@
 // Pure functions, any thread.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "base/value.h"
 #include "graph/graph.h"
-#include "onnx/payload.h"
-#include "onnx/proto.h"
 
 namespace gantry {
 
 class OnnxModel;
-
-/// What of a loaded model export needs: its functions, and the tensors in them. Borrowed.
-struct ModelParts {
-  const onnx::ModelProto& proto;
-  const std::vector<Payload>& payloads;
-};
 
 /// A set of nodes of one graph, in graph order, and its slots as provider.h counts them; null: an
 /// empty slot. Borrowed.

@@ -16,6 +16,7 @@
 
 #include "onnx/bodies/body_text.h"
 #include "onnx/gradient/gradient.h"
+#include "onnx/gradient_schema.h"
 #include "onnx/payload.h"
 #include "onnx/schema.h"
 #include "onnx/schema_store.h"

@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include "onnx/model.h"
+#include "onnx/function_call.h"
 #include "onnx/proto.h"
 
 namespace gantry {

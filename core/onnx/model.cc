@@ -13,7 +13,6 @@
 #include "onnx/check.h"
 #include "onnx/check_attributes.h"
 #include "onnx/expansion.h"
-#include "onnx/exporter.h"
 #include "onnx/external_data.h"
 #include "onnx/foreign_file.h"
 #include "onnx/functions.h"

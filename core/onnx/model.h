@@ -12,26 +12,15 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "base/mapped_file.h"
 #include "graph/graph.h"
+#include "onnx/function_call.h"
 
 namespace gantry {
 
 struct ModelParts;
-
-/// A function of the model or of an operator schema, as one node calls it.
-struct FunctionCall {
-  std::string domain;
-  std::string op_type;
-  std::string overload;
-  bool operator<(const FunctionCall& other) const {
-    return std::tie(domain, op_type, overload) <
-           std::tie(other.domain, other.op_type, other.overload);
-  }
-};
 
 /// Which inputs with a default (initializers that the main graph lists as inputs too, from IR
 /// version 4 on) nodes read as inputs. The others are still inputs, which nothing reads: nodes read

@@ -23,6 +23,12 @@ struct Payload {
   std::shared_ptr<const void> owner;
 };
 
+/// A model, and the bytes of its large tensors. Borrowed.
+struct ModelParts {
+  const onnx::ModelProto& proto;
+  const std::vector<Payload>& payloads;
+};
+
 /// The doc_string of a tensor whose payload has that index.
 std::string placeholder_text(size_t payload);
 /// True if the tensor's bytes are a payload.

@@ -8,7 +8,7 @@
 
 #include "onnx/bodies/microsoft.h"
 #include "onnx/data_propagation.h"
-#include "onnx/gradient/gradient.h"
+#include "onnx/gradient_schema.h"
 #include "onnx/schema_table.h"
 #include "onnx/untyped_inputs.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The function under construction of a Gradient node: the nodes that compute the target, then those
-// of the derivatives. The rules of gradient_rules.h add to it. One thread.
+// of the derivatives. The rules of rules.h add to it. One thread.
 #pragma once
 
 #include <gantry/error.h>
@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "onnx/gradient/gradient.h"
 #include "onnx/proto.h"
+#include "onnx/value_types.h"
 
 namespace gantry {
 

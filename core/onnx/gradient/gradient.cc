@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <mutex>
-#include <onnx/defs/schema.h>
-#include <onnx/defs/shape_inference.h>
 #include <set>
 #include <utility>
 #include <vector>
@@ -14,8 +12,6 @@
 
 namespace gantry {
 namespace {
-
-constexpr char kTrainingDomain[] = "ai.onnx.preview.training";
 
 /// The nodes between the variables and the target, in order, and what else they read.
 struct Part {
@@ -50,14 +46,6 @@ Rule rule_of(const onnx::NodeProto& node) {
   return node.domain().empty() ? find_rule(node.op_type()) : nullptr;
 }
 
-void infer_gradient_types(onnx::InferenceContext& context) {
-  const size_t count = std::min(context.getNumInputs(), context.getNumOutputs());
-  for (size_t i = 0; i < count; ++i) {
-    onnx::propagateElemTypeFromInputToOutput(context, i, i);
-    if (onnx::hasInputShape(context, i)) onnx::propagateShapeFromInputToOutput(context, i, i);
-  }
-}
-
 }  // namespace
 
 std::vector<int> nodes_without_rule(const onnx::GraphProto& graph, const onnx::NodeProto& node) {
@@ -82,14 +70,6 @@ std::vector<int> nodes_without_rule(const onnx::GraphProto& graph, const onnx::N
     if (!rule_of(own) && (depends || !own.domain().empty())) nodes.push_back(place);
   }
   return nodes;
-}
-
-bool is_gradient(const FunctionCall& call) {
-  return call.domain == kTrainingDomain && call.op_type == "Gradient";
-}
-
-void teach_gradient_types(onnx::OpSchema& schema) {
-  schema.TypeAndShapeInferenceFunction(infer_gradient_types);
 }
 
 onnx::FunctionProto gradient_body(const onnx::GraphProto& graph, onnx::NodeProto& node,

@@ -4,24 +4,12 @@
 // derivative of a derivative is taken when the inner one's nodes stand in the graph.
 #pragma once
 
-#include <onnx/defs/schema.h>
-#include <string>
-#include <unordered_map>
 #include <vector>
 
-#include "onnx/functions.h"
 #include "onnx/proto.h"
+#include "onnx/value_types.h"
 
 namespace gantry {
-
-/// Types of the values of a graph, by name.
-using ValueTypes = std::unordered_map<std::string, const onnx::TypeProto*>;
-
-bool is_gradient(const FunctionCall& call);
-
-/// Adds to the schema of Gradient the types of its outputs, those of its first inputs, which the
-/// library's does not tell: what reads a derivative could not be inferred. [any]
-void teach_gradient_types(onnx::OpSchema& schema);
 
 /// The nodes of `graph` that a Gradient node of it differentiates and for whose operators there is
 /// no rule, by their places in it: those that depend on its variables, and all of other domains
