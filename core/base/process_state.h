@@ -13,7 +13,8 @@
 // base/fork (this is a child), base/file_watch (mapped ranges, which a signal handler reads),
 // plugin/host_functions (bytes that providers hold),
 // plugin/huge_pages (when they were last slow to get). Made once and then constant: the schemas
-// that models have asked for (onnx/schema_store), the error for want of memory (plugin/error).
+// that models have asked for (onnx/schema/schema_store), the error for want of memory
+// (plugin/error).
 #pragma once
 
 #include <cstdint>

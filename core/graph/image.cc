@@ -160,7 +160,7 @@ class ImageReader {
   }
 
  private:
-  static constexpr int kMaxDepth = 200;  // of bodies; models have fewer (onnx/wire.cc)
+  static constexpr int kMaxDepth = 200;  // of bodies; models have fewer (onnx/file/wire.cc)
 
   [[noreturn]] static void fail(const std::string& what) {
     throw Error(Code::kInvalidArgument, "no image of a graph: " + what);

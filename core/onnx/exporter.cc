@@ -11,12 +11,12 @@
 #include <unordered_map>
 #include <utility>
 
+#include "onnx/messages/payload.h"
+#include "onnx/messages/proto.h"
 #include "onnx/model.h"
-#include "onnx/opset_choice.h"
-#include "onnx/payload.h"
-#include "onnx/proto.h"
-#include "onnx/raise_opset.h"
-#include "onnx/schema.h"
+#include "onnx/schema/opset_choice.h"
+#include "onnx/schema/raise_opset.h"
+#include "onnx/schema/schema.h"
 
 namespace gantry {
 namespace {

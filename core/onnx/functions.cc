@@ -16,10 +16,10 @@
 
 #include "onnx/bodies/body_text.h"
 #include "onnx/gradient/gradient.h"
-#include "onnx/gradient_schema.h"
-#include "onnx/payload.h"
-#include "onnx/schema.h"
-#include "onnx/schema_store.h"
+#include "onnx/messages/payload.h"
+#include "onnx/schema/gradient_schema.h"
+#include "onnx/schema/schema.h"
+#include "onnx/schema/schema_store.h"
 
 namespace gantry {
 namespace {

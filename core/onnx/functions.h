@@ -8,8 +8,8 @@
 #include <map>
 #include <string>
 
-#include "onnx/function_call.h"
-#include "onnx/proto.h"
+#include "onnx/messages/function_call.h"
+#include "onnx/messages/proto.h"
 
 namespace gantry {
 

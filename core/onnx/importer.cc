@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "onnx/schema.h"
+#include "onnx/schema/schema.h"
 
 namespace gantry {
 namespace {

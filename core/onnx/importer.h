@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "onnx/normalize.h"
-#include "onnx/payload.h"
+#include "onnx/messages/payload.h"
+#include "onnx/validate/normalize.h"
 
 namespace gantry {
 

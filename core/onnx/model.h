@@ -16,7 +16,7 @@
 
 #include "base/mapped_file.h"
 #include "graph/graph.h"
-#include "onnx/function_call.h"
+#include "onnx/messages/function_call.h"
 
 namespace gantry {
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <set>
 
-#include "onnx/infer_types.h"
+#include "onnx/validate/infer_types.h"
 
 namespace gantry {
 

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/run_limits.h"
 #include "base/thread_pool.h"
-#include "onnx/retype.h"
+#include "onnx/schema/retype.h"
 #include "passes/pipeline.h"
 #include "passes/quantization.h"
 #include "run/executor.h"

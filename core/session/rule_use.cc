@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/names.h"
-#include "onnx/schema.h"
+#include "onnx/schema/schema.h"
 
 namespace gantry {
 namespace {

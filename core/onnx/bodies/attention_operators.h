@@ -7,7 +7,7 @@
 #include <onnx/defs/schema.h>
 #include <vector>
 
-#include "onnx/proto.h"
+#include "onnx/messages/proto.h"
 
 namespace gantry {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "onnx/bodies/body_text.h"
-#include "onnx/proto.h"
+#include "onnx/messages/proto.h"
 
 namespace gantry {
 

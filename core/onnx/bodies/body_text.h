@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "onnx/proto.h"
+#include "onnx/messages/proto.h"
 
 namespace gantry {
 

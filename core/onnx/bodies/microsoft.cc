@@ -24,7 +24,7 @@
 #include "onnx/bodies/quantized_operators.h"
 #include "onnx/bodies/state_operators.h"
 #include "onnx/bodies/tensor_operators.h"
-#include "onnx/proto.h"
+#include "onnx/messages/proto.h"
 
 namespace gantry {
 namespace {

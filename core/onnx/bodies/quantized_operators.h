@@ -5,7 +5,7 @@
 
 #include <onnx/defs/schema.h>
 
-#include "onnx/proto.h"
+#include "onnx/messages/proto.h"
 
 namespace gantry {
 

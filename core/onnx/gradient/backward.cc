@@ -7,7 +7,7 @@
 #include <onnx/defs/tensor_proto_util.h>
 #include <utility>
 
-#include "onnx/payload.h"
+#include "onnx/messages/payload.h"
 
 namespace gantry {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <vector>
 
-#include "onnx/proto.h"
-#include "onnx/value_types.h"
+#include "onnx/messages/proto.h"
+#include "onnx/messages/value_types.h"
 
 namespace gantry {
 

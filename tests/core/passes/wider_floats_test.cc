@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 
-#include "onnx/retype.h"
+#include "onnx/schema/retype.h"
 #include "pass_test.h"
 
 namespace gantry {

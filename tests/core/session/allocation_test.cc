@@ -21,7 +21,7 @@
 #include <thread>
 #include <vector>
 
-#include "onnx/proto.h"
+#include "onnx/messages/proto.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define GANTRY_COUNTS_ALLOCATIONS 0  // the sanitizer's malloc stands in the same place

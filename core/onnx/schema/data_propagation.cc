@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/schema/data_propagation.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace gantry {
+namespace {
+
+// Shapes are picked from vectors of integers; floats are on the way to one where extents are
+// scaled, one for each axis.
+constexpr int64_t kLongestOfIntegers = int64_t{1} << 20;
+constexpr int64_t kLongestOfOthers = 64;
+
+int64_t longest_of(int32_t element) {
+  const bool is_integer =
+      element == onnx::TensorProto::INT64 || element == onnx::TensorProto::INT32;
+  return is_integer ? kLongestOfIntegers : kLongestOfOthers;
+}
+
+bool reads_long_vector(const onnx::DataPropagationContext& context) {
+  for (size_t i = 0; i < context.getNumInputs(); ++i) {
+    const onnx::TypeProto* type = context.getInputType(i);
+    if (!type || !type->has_tensor_type()) continue;
+    const onnx::TypeProto::Tensor& tensor = type->tensor_type();
+    if (tensor.shape().dim_size() != 1) continue;
+    if (tensor.shape().dim(0).dim_value() > longest_of(tensor.elem_type())) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void limit_data_propagation(onnx::OpSchema& schema) {
+  if (!schema.has_data_propagation_function()) return;
+  schema.PartialDataPropagationFunction(
+      [inner = schema.GetDataPropagationFunction()](onnx::DataPropagationContext& context) {
+        if (!reads_long_vector(context)) inner(context);
+      });
+}
+
+}  // namespace gantry

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/validate/infer_types.h"
+
+#include <algorithm>
+#include <onnx/shape_inference/implementation.h>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "onnx/messages/payload.h"
+#include "onnx/schema/schema_store.h"
+#include "onnx/validate/library_message.h"
+
+namespace gantry {
+namespace {
+
+using Dims = google::protobuf::RepeatedField<int64_t>;
+
+// For the time of inference takes out of each graph the initializers that the library must not
+// read, placeholders and sparse ones, and declares their types instead.
+class HiddenConstants {
+ public:
+  explicit HiddenConstants(onnx::ModelProto& model) {
+    onnx::for_each_graph(model, [&](onnx::GraphProto& graph) { hide(graph); });
+  }
+  ~HiddenConstants() {
+    for (Hidden& item : hidden_) {
+      for (auto& tensor : item.dense) item.graph->add_initializer()->Swap(&tensor);
+      for (auto& sparse : item.sparse) item.graph->add_sparse_initializer()->Swap(&sparse);
+      // By name: whoever runs in between may have rewritten the list.
+      auto* infos = item.graph->mutable_value_info();
+      infos->erase(std::remove_if(infos->begin(), infos->end(),
+                                  [&](const onnx::ValueInfoProto& info) {
+                                    return item.names.contains(info.name());
+                                  }),
+                   infos->end());
+    }
+  }
+  HiddenConstants(const HiddenConstants&) = delete;
+  HiddenConstants& operator=(const HiddenConstants&) = delete;
+
+ private:
+  struct Hidden {
+    onnx::GraphProto* graph = nullptr;
+    google::protobuf::RepeatedPtrField<onnx::TensorProto> dense;
+    google::protobuf::RepeatedPtrField<onnx::SparseTensorProto> sparse;
+    std::unordered_set<std::string> names;
+  };
+
+  void hide(onnx::GraphProto& graph) {
+    Hidden item;
+    item.graph = &graph;
+    google::protobuf::RepeatedPtrField<onnx::TensorProto> all;
+    all.Swap(graph.mutable_initializer());
+    for (onnx::TensorProto& tensor : all) {
+      if (!is_placeholder(tensor)) {
+        graph.add_initializer()->Swap(&tensor);
+        continue;
+      }
+      declare(item, tensor.name(), tensor.data_type(), tensor.dims());
+      item.dense.Add()->Swap(&tensor);
+    }
+    item.sparse.Swap(graph.mutable_sparse_initializer());
+    for (const onnx::SparseTensorProto& sparse : item.sparse) {
+      declare(item, sparse.values().name(), sparse.values().data_type(), sparse.dims());
+    }
+    if (!item.names.empty()) hidden_.push_back(std::move(item));
+  }
+
+  static void declare(Hidden& item, const std::string& name, int32_t data_type, const Dims& dims) {
+    item.names.insert(name);
+    onnx::ValueInfoProto* info = item.graph->add_value_info();
+    info->set_name(name);
+    onnx::TypeProto::Tensor* type = info->mutable_type()->mutable_tensor_type();
+    type->set_elem_type(data_type);
+    type->mutable_shape();
+    for (const int64_t extent : dims) type->mutable_shape()->add_dim()->set_dim_value(extent);
+  }
+
+  std::vector<Hidden> hidden_;
+};
+
+// Data propagation keeps one table of values by name for all bodies, so a name used in two of them
+// would mix them up.
+bool names_are_unique(onnx::ModelProto& model) {
+  std::unordered_set<std::string_view> names;
+  bool unique = true;
+  onnx::for_each_graph(*model.mutable_graph(), [&](const onnx::GraphProto& graph) {
+    for (const auto& input : graph.input()) unique = names.insert(input.name()).second && unique;
+    for (const auto& node : graph.node()) {
+      for (const std::string& name : node.output())
+        unique = (name.empty() || names.insert(name).second) && unique;
+    }
+  });
+  return unique;
+}
+
+void drop_shape(onnx::ValueInfoProto& info) {
+  if (info.type().has_tensor_type()) info.mutable_type()->mutable_tensor_type()->clear_shape();
+}
+
+// Forgets declared shapes of everything but the model's inputs.
+void drop_declared_shapes(onnx::ModelProto& model) {
+  onnx::for_each_graph(model, [&](onnx::GraphProto& graph) {
+    graph.clear_value_info();
+    for (auto& output : *graph.mutable_output()) drop_shape(output);
+    if (&graph == &model.graph()) return;
+    for (auto& input : *graph.mutable_input()) drop_shape(input);
+  });
+}
+
+// Forgets the names that an earlier inference made up for extents that it did not know and that the
+// model was saved with: a declared name stays, also where values tell which extent it is. Names
+// that inputs of the model have are no such names.
+void drop_made_up_symbols(onnx::ModelProto& model) {
+  std::unordered_set<std::string> given;
+  const auto each_symbol = [](auto& info, const auto& take) {
+    if (!info.type().has_tensor_type() || !info.type().tensor_type().has_shape()) return;
+    for (auto& dim : *info.mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim())
+      if (dim.has_dim_param()) take(dim);
+  };
+  for (auto& input : *model.mutable_graph()->mutable_input())
+    each_symbol(input, [&](auto& dim) { given.insert(dim.dim_param()); });
+  const auto forget = [&](auto& dim) {
+    if (dim.dim_param().starts_with(kMadeUpSymbol) && !given.contains(dim.dim_param()))
+      dim.clear_dim_param();
+  };
+  onnx::for_each_graph(model, [&](onnx::GraphProto& graph) {
+    for (auto& info : *graph.mutable_value_info()) each_symbol(info, forget);
+    for (auto& output : *graph.mutable_output()) each_symbol(output, forget);
+  });
+}
+
+std::optional<std::string> try_infer(onnx::ModelProto& model, bool propagate_data) {
+  const HiddenConstants hidden(model);
+  try {
+    constexpr bool kCheckTypes = true;
+    constexpr int kStrict = 1;
+    onnx::shape_inference::DataValueMap shape_data;
+    onnx::shape_inference::InferShapes(
+        model, &SchemaStore::instance(),
+        onnx::ShapeInferenceOptions(kCheckTypes, kStrict, propagate_data), &shape_data);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return std::nullopt;
+}
+
+void note_wrong_shape(FaultLog* log, std::string subject) {
+  if (log) log->note(Fault::kWrongShape, std::move(subject));
+}
+
+// Gives outputs without a type the one that was inferred, or that an input or an initializer of
+// that name has.
+void type_outputs(onnx::GraphProto& graph) {
+  std::unordered_map<std::string_view, onnx::TypeProto> types;
+  const auto is_untyped = [](const onnx::ValueInfoProto& info) {
+    return info.type().value_case() == onnx::TypeProto::VALUE_NOT_SET;
+  };
+  for (const onnx::ValueInfoProto& output : graph.output()) {
+    if (is_untyped(output)) types[output.name()];
+  }
+  if (types.empty()) return;
+  const auto take = [&](const std::string& name, const onnx::TypeProto& type) {
+    const auto wanted = types.find(name);
+    if (wanted != types.end()) wanted->second = type;
+  };
+  for (const auto& info : graph.value_info()) take(info.name(), info.type());
+  for (const auto& input : graph.input()) take(input.name(), input.type());
+  for (const auto& tensor : graph.initializer()) {
+    onnx::TypeProto type;
+    type.mutable_tensor_type()->set_elem_type(tensor.data_type());
+    auto* shape = type.mutable_tensor_type()->mutable_shape();
+    for (const int64_t extent : tensor.dims()) shape->add_dim()->set_dim_value(extent);
+    take(tensor.name(), type);
+  }
+  for (onnx::ValueInfoProto& output : *graph.mutable_output()) {
+    if (!is_untyped(output)) continue;
+    const onnx::TypeProto& type = types.at(output.name());
+    if (type.value_case() == onnx::TypeProto::VALUE_NOT_SET) {
+      output.clear_type();
+    } else {
+      *output.mutable_type() = type;
+    }
+  }
+}
+
+// What the model's outputs that no node reads declare, without which their shapes are inferred.
+class DeclaredOutputs {
+ public:
+  DeclaredOutputs(onnx::ModelProto& model, FaultLog* log)
+      : graph_(*model.mutable_graph()), log_(log) {
+    std::unordered_set<std::string_view> read;
+    onnx::for_each_graph(graph_, [&](const onnx::GraphProto& graph) {
+      for (const auto& node : graph.node()) read.insert(node.input().begin(), node.input().end());
+      if (&graph == &graph_) return;
+      for (const auto& output : graph.output()) read.insert(output.name());
+    });
+    for (auto& output : *graph_.mutable_output()) {
+      const bool is_taken = output.type().has_tensor_type() &&
+                            output.type().tensor_type().has_shape() &&
+                            !read.contains(output.name());
+      types_.push_back(is_taken ? output.type() : onnx::TypeProto());
+      if (is_taken) drop_shape(output);
+    }
+  }
+
+  // Puts them back, with what was inferred; of what contradicts it nothing. Names of those of which
+  // nothing was.
+  std::vector<std::string> restore() {
+    std::vector<std::string> unknown;
+    for (int i = 0; i < graph_.output_size(); ++i) {
+      onnx::TypeProto& declared = types_[static_cast<size_t>(i)];
+      if (!declared.has_tensor_type()) continue;
+      onnx::ValueInfoProto& output = *graph_.mutable_output(i);
+      if (!output.type().tensor_type().has_shape()) unknown.push_back(output.name());
+      try {
+        onnx::shape_inference::checkShapesAndTypes(output.type(), declared);
+        onnx::shape_inference::mergeShapesAndTypes(output.type(), &declared);
+      } catch (const std::exception&) {
+        note_wrong_shape(log_, "output \"" + output.name() + "\"");
+        continue;
+      }
+      output.mutable_type()->Swap(&declared);
+    }
+    return unknown;
+  }
+
+ private:
+  onnx::GraphProto& graph_;
+  FaultLog* log_;
+  std::vector<onnx::TypeProto> types_;  // by output; of others not set
+};
+
+}  // namespace
+
+std::vector<std::string> infer_types(onnx::ModelProto& model, FaultLog* log) {
+  const bool propagate_data = names_are_unique(model);
+  if (propagate_data) drop_made_up_symbols(model);
+  DeclaredOutputs declared(model, log);
+  std::optional<std::string> problem = try_infer(model, propagate_data);
+  if (problem && problem->find("existing shape") != std::string::npos) {
+    note_wrong_shape(log, node_of_message(*problem));
+    drop_declared_shapes(model);
+    problem = try_infer(model, propagate_data);
+  }
+  if (problem) reject_model("type inference", *problem);
+  type_outputs(*model.mutable_graph());
+  return declared.restore();
+}
+
+}  // namespace gantry
