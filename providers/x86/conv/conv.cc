@@ -14,6 +14,7 @@
 #include "conv/conv_shape.h"
 #include "conv/implementations.h"
 #include "fuse/kernels.h"
+#include "fuse/match_epilogue.h"
 #include "int8/widened_layer.h"
 #include "onednn/background.h"
 #include "onednn/packed_weights.h"
@@ -305,13 +306,16 @@ std::string conv_refusal(const GraphIndex& index, const Fusion& fusion) {
   return inexactness_of(fusion, shape.products());
 }
 
-RootTraits conv_traits(const GraphIndex& index, uint32_t node) {
-  const sdk::NodeView view = index.node(node);
+std::unique_ptr<Fusion> match_conv(const MatchScope& scope, uint32_t root) {
+  const GraphIndex& index = scope.index();
+  const sdk::NodeView view = index.node(root);
   const bool has_weights = view.input(1).rank() > 2;
   RootTraits traits{view.input(0).rank(), 1, has_weights ? view.input(1).extent(0) : 0};
   traits.is_linear = view.op_type() == "QLinearConv";
   traits.weights_axis = 0;
-  return traits;
+  auto fusion = match_epilogue(scope, root, traits);
+  if (is_depthwise_here(index, *fusion)) fuse_channel_shuffle(index, *fusion, scope.predicate());
+  return fusion;
 }
 
 std::unique_ptr<sdk::Kernel> make_conv(const KernelArgs& args) {

@@ -16,7 +16,6 @@
 #include "conv/direct/channel_weights.h"
 #include "conv/direct/code.h"
 #include "conv/direct/row_ring.h"
-#include "fuse/families.h"
 #include "fuse/kernels.h"
 
 namespace gantry::x86 {
@@ -173,7 +172,7 @@ std::unique_ptr<Fusion> match_depthwise_block(const MatchScope& scope, uint32_t 
   const auto fusion_of_conv = [&](uint32_t node) -> std::optional<Fusion> {
     if (!scope.may_fuse(node) || !sdk::is_operator(scope.index(), node, "Conv"))
       return std::nullopt;
-    return *kFamilies[kConv].match(scope, node);
+    return *match_conv(scope, node);
   };
   auto block = depthwise_block_at(scope.index(), root, fusion_of_conv);
   if (!block) return nullptr;

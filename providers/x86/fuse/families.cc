@@ -6,7 +6,7 @@
 #include "attention/attention.h"
 #include "conv/depthwise_block.h"
 #include "eltwise/program.h"
-#include "fuse/bf16.h"
+#include "fuse/match_epilogue.h"
 #include "matmul/nbits/code.h"
 
 namespace gantry::x86 {
@@ -26,21 +26,11 @@ bool is_attention_parameter(const GraphIndex& index, uint32_t node, uint32_t) {
 /// A root with what fits its pass, as its traits tell.
 template <RootTraits (*traits)(const GraphIndex&, uint32_t)>
 std::unique_ptr<Fusion> match_with_epilogue(const MatchScope& scope, uint32_t root) {
-  auto fusion = std::make_unique<Fusion>(
-      fusion_of(scope.index(), root, traits(scope.index(), root), scope.predicate()));
-  fusion->rounds_to_bf16 = is_worth_bf16(scope.index(), *fusion, scope.options());
-  return fusion;
+  return match_epilogue(scope, root, traits(scope.index(), root));
 }
 
 std::unique_ptr<Fusion> match_single_node(const MatchScope& scope, uint32_t root) {
   return std::make_unique<Fusion>(single_node_fusion(scope.index(), root));
-}
-
-std::unique_ptr<Fusion> match_conv(const MatchScope& scope, uint32_t root) {
-  auto fusion = match_with_epilogue<conv_traits>(scope, root);
-  if (is_depthwise_here(scope.index(), *fusion))
-    fuse_channel_shuffle(scope.index(), *fusion, scope.predicate());
-  return fusion;
 }
 
 }  // namespace

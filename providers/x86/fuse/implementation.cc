@@ -3,8 +3,6 @@
 
 #include <gantry/sdk/error.h>
 
-#include "fuse/kernels.h"
-
 namespace gantry::x86 {
 
 std::unique_ptr<sdk::Kernel> make_first(const Implementation* list, size_t count,

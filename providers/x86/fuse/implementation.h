@@ -11,9 +11,9 @@
 #include <string>
 #include <utility>
 
-namespace gantry::x86 {
+#include "fuse/kernel_args.h"
 
-struct KernelArgs;
+namespace gantry::x86 {
 
 /// A kernel, or why the implementation makes none.
 struct Made {

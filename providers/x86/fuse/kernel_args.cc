@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gantry/sdk/error.h>
+#include "fuse/kernel_args.h"
 
-#include "fuse/kernels.h"
+#include <gantry/sdk/error.h>
 
 namespace gantry::x86 {
 

@@ -3,49 +3,21 @@
 // graph alone. A refusal is one sentence without a final stop; empty: taken.
 #pragma once
 
-#include <gantry/sdk/blob.h>
 #include <gantry/sdk/kernel.h>
 
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "fuse/fusion.h"
-#include "fuse/implementation.h"
+#include "fuse/kernel_args.h"
 #include "fuse/match_scope.h"
 
 namespace gantry::x86 {
 
-/// What a kernel is made from.
-struct KernelArgs {
-  const GraphIndex& index;
-  const gantry_compile& compile;
-  const Fusion& fusion;  ///< as the family's match found it
-  /// What was decided when this claim was compiled before, and what is decided now: what takes long
-  /// to find out (a layout, a digest, which of two ways is faster) is asked for here first.
-  sdk::Choices& choices;
-
-  /// True if the slot was granted the channels-last order.
-  [[nodiscard]] bool is_input_formatted(size_t slot) const {
-    return compile.input_formats && compile.input_formats[slot];
-  }
-  [[nodiscard]] bool is_output_formatted(size_t slot) const {
-    return compile.output_formats && compile.output_formats[slot];
-  }
-  /// That a run of the session may use.
-  [[nodiscard]] int threads() const {
-    return compile.threads > 0 ? static_cast<int>(compile.threads) : 1;
-  }
-  /// The input slot in which a value arrives.
-  [[nodiscard]] size_t slot_of(uint32_t value) const;
-  /// The output slot of what the fusion makes.
-  [[nodiscard]] size_t output_slot() const;
-};
-
 /// Conv with constant weights, f32 or int8, one to three spatial axes.
 std::string conv_refusal(const GraphIndex& index, const Fusion& fusion);
-RootTraits conv_traits(const GraphIndex& index, uint32_t node);
+std::unique_ptr<Fusion> match_conv(const MatchScope& scope, uint32_t root);
 std::unique_ptr<sdk::Kernel> make_conv(const KernelArgs& args);
 /// Of the convolutions that conv_refusal takes: one channel for each group, by code of this
 /// provider's own, which can exchange channels before it (Fusion::shuffle).

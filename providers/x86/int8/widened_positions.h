@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "int8/widened.h"
+#include "int8/widened_convolution.h"
 
 namespace gantry::x86 {
 

@@ -10,7 +10,7 @@
 
 #include <cstring>
 
-#include "int8/widened.h"
+#include "int8/widened_convolution.h"
 #include "int8/widened_positions.h"
 #include "simd/vectors-inl.h"
 

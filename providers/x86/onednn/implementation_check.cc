@@ -9,8 +9,6 @@
 #include <string>
 #include <unordered_set>
 
-#include "onednn/library.h"
-
 namespace gantry::x86 {
 namespace {
 
@@ -31,7 +29,7 @@ std::string text_of(const_dnnl_primitive_desc_t description, dnnl_query_t what, 
   const_dnnl_memory_desc_t raw = dnnl_primitive_desc_query_md(description, what, number);
   dnnl_memory_desc_t copy = nullptr;
   if (!raw || dnnl_memory_desc_clone(&copy, raw) != dnnl_success) return {};
-  const Desc desc(copy);
+  const dnnl::memory::desc desc(copy);
   if (desc.is_zero()) return {};
   std::string text =
       std::string(dnnl_dt2str(static_cast<dnnl_data_type_t>(desc.get_data_type()))) + " [";
