@@ -19,7 +19,6 @@
 #include "plan/early_plan.h"
 #include "plan/execution_device.h"
 #include "plan/operation.h"
-#include "plan/reorder.h"
 
 namespace gantry::cuda {
 namespace {

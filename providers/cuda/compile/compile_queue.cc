@@ -6,8 +6,6 @@
 #include <set>
 #include <system_error>
 
-#include "compile/programs.h"
-
 namespace gantry::cuda {
 
 namespace {

@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-namespace gantry::cuda {
+#include "compile/program.h"
 
-struct Program;
+namespace gantry::cuda {
 
 class CompileQueue {
  public:

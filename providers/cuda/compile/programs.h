@@ -9,16 +9,12 @@
 #include <string>
 
 #include "compile/compile_queue.h"
+#include "compile/program.h"
 #include "driver/driver.h"
 
 namespace gantry::cuda {
 
 class Device;
-
-/// The source of one kernel. Its entry is named `kernel` and takes one struct.
-struct Program {
-  std::string source;
-};
 
 /// Interns sources. References stay valid.
 class Programs {

@@ -5,19 +5,17 @@
 
 #include <new>
 
-#include "driver/driver.h"
+#include "driver/device_context.h"
 
 namespace gantry::cuda {
-
-class Device;
 
 class ContextScope {
  public:
   /// Required around every driver call that works in a context. Scopes may nest. Throws as
-  /// Device::require.
-  explicit ContextScope(const Device& device);
+  /// DeviceContext::require.
+  explicit ContextScope(const DeviceContext& device);
   /// Does not throw, for destructors.
-  ContextScope(const Device& device, std::nothrow_t) noexcept;
+  ContextScope(const DeviceContext& device, std::nothrow_t) noexcept;
   ~ContextScope();
   ContextScope(const ContextScope&) = delete;
   ContextScope& operator=(const ContextScope&) = delete;

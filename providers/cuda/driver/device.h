@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA devices of the machine, and an open device: its context, memory pool and health. Any
-// thread.
+// An open CUDA device: its memory pool, and which other devices it reaches. Any thread.
 #pragma once
 
 #include <gantry/sdk/error.h>
@@ -15,30 +14,11 @@
 #include <vector>
 
 #include "driver/context_scope.h"
-#include "driver/driver.h"
+#include "driver/device_context.h"
 #include "driver/options.h"
 #include "driver/staging.h"
 
 namespace gantry::cuda {
-
-/// Properties of a device that is not opened.
-struct DeviceInfo {
-  DeviceNumber number = 0;  ///< the driver's ordinal
-  uint32_t id = 0;          ///< N of CUDA:N, by PCI address
-  std::string name;
-  std::string pci;   ///< "0000:1b:00.0"
-  std::string uuid;  ///< "GPU-6c1f5b2e-..."
-  uint64_t memory_bytes = 0;
-  int capability = 0;  ///< 10 * major + minor
-  int multiprocessors = 0;
-  uint64_t cache_bytes = 0;  ///< of the L2 cache
-  /// Why the device cannot be used; empty: it can.
-  std::string reason;
-};
-
-/// All devices, ordered by PCI address. Requires a usable driver. DEVICE_ERROR: the driver does not
-/// report them.
-std::vector<DeviceInfo> find_devices(const Driver& driver);
 
 /// Memory of a device, in bytes.
 struct MemoryStatistics {
@@ -47,23 +27,14 @@ struct MemoryStatistics {
   uint64_t reserved = 0;  ///< of the pool, used or not
 };
 
-class Device {
+class Device : public DeviceContext {
  public:
-  /// Retains the device's primary context, which other libraries of the process share.
   /// OUT_OF_MEMORY, DEVICE_ERROR.
   Device(const gantry_host* host, const Driver& driver, const Options& options,
          const DeviceInfo& known);
   virtual ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
-
-  [[nodiscard]] std::string name() const { return "CUDA:" + std::to_string(info.id); }
-
-  /// Throws if `result` is a failure: OUT_OF_MEMORY, DEVICE_LOST (a sticky error: the device cannot
-  /// be used any more and every later call fails) or DEVICE_ERROR. `what`: the operation, for the
-  /// message.
-  void require(int result, const char* what) const;
-  void require_alive() const;
 
   /// Whether kernels are launched with programmatic dependent launch. Requires support by device
   /// and driver, and the option "overlap".
@@ -81,16 +52,12 @@ class Device {
   /// DEVICE_LOST, DEVICE_ERROR.
   void settle();
 
-  /// The driver's handle; see ContextScope.
-  [[nodiscard]] ContextHandle context() const { return context_; }
   /// Enables peer access to the memory of `other`. Where the devices are not peers it logs a
   /// warning once, and the driver copies through host memory. Call it before a copy between the
   /// two. DEVICE_LOST.
   void enable_peer_access(const Device& other);
 
   const gantry_host* const host;
-  const Driver& driver;
-  const DeviceInfo info;
 
   /// Pinned host memory for copies.
   Staging& staging() { return *staging_; }
@@ -100,11 +67,9 @@ class Device {
   [[nodiscard]] int take(uint64_t size_bytes, Address& out_address);
 
   const uint64_t limit_;  // bytes; 0: none
-  ContextHandle context_ = nullptr;
   PoolHandle pool_ = nullptr;
   StreamHandle stream_ = nullptr;  // for allocating and freeing
   std::unique_ptr<Staging> staging_;
-  mutable std::atomic<bool> is_lost_{false};
   std::atomic<bool> uses_dependent_launch_;
   sdk::Mutex peers_mutex_;
   // Ids of devices that enable_peer_access() was called for.

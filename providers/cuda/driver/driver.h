@@ -8,21 +8,11 @@
 #include <cstdint>
 #include <string>
 
+#include "driver/handles.h"
+#include "driver/launch_config.h"
 #include "driver/shared_library.h"
 
 namespace gantry::cuda {
-
-using Address = uint64_t;
-using DeviceNumber = int;
-using ContextHandle = struct CudaContext*;
-using StreamHandle = struct CudaStream*;
-using EventHandle = struct CudaEvent*;
-using ModuleHandle = struct CudaModule*;
-using FunctionHandle = struct CudaFunction*;
-using PoolHandle = struct CudaMemoryPool*;
-using GraphHandle = struct CudaGraph*;
-using GraphExecHandle = struct CudaGraphExec*;
-struct LaunchConfig;
 
 /// Results (CUresult) that the provider distinguishes.
 enum DriverResult : int {

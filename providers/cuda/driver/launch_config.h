@@ -5,7 +5,7 @@
 #include <array>
 #include <cstddef>
 
-#include "driver/driver.h"
+#include "driver/handles.h"
 
 namespace gantry::cuda {
 

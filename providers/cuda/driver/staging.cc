@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "driver/device.h"
-
 namespace gantry::cuda {
 namespace {
 

@@ -10,11 +10,9 @@
 #include <memory>
 #include <vector>
 
-#include "driver/driver.h"
+#include "driver/device_context.h"
 
 namespace gantry::cuda {
-
-class Device;
 
 /// A pinned block with the event after which the device no longer uses it.
 struct StagingBlock {
@@ -28,7 +26,7 @@ class Staging {
   /// Larger copies are given to the driver directly, which is as fast for them.
   static constexpr uint64_t kMostBytes = uint64_t{4} << 20;
 
-  explicit Staging(const Device& device) : device_(device) {}
+  explicit Staging(const DeviceContext& device) : device_(device) {}
   ~Staging();
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
@@ -47,7 +45,7 @@ class Staging {
   // A block of exactly that size out of free_, or null.
   StagingBlock* take_free(uint64_t size_bytes) GANTRY_REQUIRES(mutex_);
 
-  const Device& device_;
+  const DeviceContext& device_;
   sdk::Mutex mutex_;
   std::vector<std::unique_ptr<StagingBlock>> blocks_ GANTRY_GUARDED_BY(mutex_);  // all
   std::vector<StagingBlock*> free_ GANTRY_GUARDED_BY(mutex_);

@@ -3,7 +3,7 @@
 
 #include <gantry/sdk/rows.h>
 
-#include "fuse/matmul_group.h"
+#include "fuse/nbits_matmul.h"
 
 namespace gantry::cuda {
 namespace {

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "fuse/matmul_epilogue.h"
@@ -28,11 +27,5 @@ std::unique_ptr<MatmulGroupFusion> match_matmul_group(const sdk::FusionScope& sc
 /// Likewise of MatMulNBits nodes.
 std::unique_ptr<MatmulGroupFusion> match_nbits_matmul_group(const sdk::FusionScope& scope,
                                                             uint32_t root);
-
-/// Why the kernels do not take a MatMulNBits node, in a sentence without a full stop; empty: they
-/// do.
-std::string nbits_matmul_refusal(const sdk::NodeView& node);
-/// Whether a node is a MatMulNBits that the kernels take, with constant weights and scales.
-bool is_constant_nbits_matmul(const sdk::NodeView& node);
 
 }  // namespace gantry::cuda

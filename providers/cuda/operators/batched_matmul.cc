@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "operators/matmul_call.h"
+#include "operators/matmul_plan.h"
 
 namespace gantry::cuda {
 namespace {

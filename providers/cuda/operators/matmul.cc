@@ -7,7 +7,7 @@
 
 #include "fuse/matmul_epilogue.h"
 #include "operators/batched_matmul.h"
-#include "operators/matmul_call.h"
+#include "operators/matmul_plan.h"
 #include "operators/operators.h"
 #include "operators/rows_matmul.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans a matmul whose operand layouts are known, with the fastest of cuBLASLt and the provider's
-// kernels.
+// A matmul whose operand layouts are known, as its kernels are made from it. Borrowed while it is
+// planned (matmul_plan.h).
 #pragma once
 
 #include <initializer_list>
@@ -35,15 +35,6 @@ struct MatmulCall {
   /// Offsets of the cuBLASLt calls that make up the matmul; a single 0 if one call does it all.
   std::vector<MatmulOffsets> repeats{1};
 };
-
-/// Adds the steps. Candidates: cuBLASLt, a skinny GEMM kernel for few rows that reads the right
-/// operand once, and a tensor-core kernel for 16-bit floats; autotuning takes the fastest. Without
-/// any of them: the generic kernel.
-void plan_matmul(Planner& planner, const MatmulCall& call);
-
-/// Adds the steps of matmuls that share the left operand and have at most a bias. Skinny and
-/// tensor-core matmuls are one launch.
-void plan_matmuls(Planner& planner, const std::vector<MatmulCall>& calls);
 
 /// Source of a matmul kernel: types and options of `call`, `defines`, and the texts of `files`.
 std::string matmul_source(const MatmulCall& call, const std::string& defines,

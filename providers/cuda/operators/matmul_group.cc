@@ -6,7 +6,7 @@
 #include <deque>
 #include <utility>
 
-#include "operators/matmul_call.h"
+#include "operators/matmul_plan.h"
 
 namespace gantry::cuda {
 namespace {

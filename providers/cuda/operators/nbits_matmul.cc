@@ -9,6 +9,7 @@
 
 #include "compile/kernel_texts.h"
 #include "fuse/matmul_group.h"
+#include "fuse/nbits_matmul.h"
 #include "operators/operators.h"
 #include "operators/rows_matmul.h"
 

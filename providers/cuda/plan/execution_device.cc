@@ -23,6 +23,7 @@ ExecutionDevice::ExecutionDevice(const Services& services, const DeviceInfo& kno
     : Device(services.host, services.driver, services.options, known),
       services_(services),
       programs_(*this, services.queue),
+      reorders_(services.programs, programs_),
       autotune_cache_(known.name, services.options.cache) {}
 
 ExecutionDevice::~ExecutionDevice() {
@@ -64,6 +65,16 @@ Dnn* ExecutionDevice::dnn() {
     host->log(GANTRY_LOG_WARNING, sdk::to_str(text));
   });
   return dnn_->is_usable() ? dnn_.get() : nullptr;
+}
+
+void fill_reorder_slot(gantry_provider_api& api) {
+  api.reorder = [](gantry_provider*, gantry_run*, gantry_stream* stream,
+                   const gantry_tensor* source, gantry_tensor* target) {
+    Stream& enqueued = *reinterpret_cast<Stream*>(stream);
+    return sdk::guard(enqueued.device().host, [&] {
+      ExecutionDevice::of(enqueued).reorders().run(enqueued, *source, *target);
+    });
+  };
 }
 
 }  // namespace gantry::cuda

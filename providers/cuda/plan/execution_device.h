@@ -61,4 +61,7 @@ class ExecutionDevice final : public Device {
   std::unique_ptr<Dnn> dnn_;
 };
 
+/// Fills the entry of the provider's function table for reordering channels-last tensors.
+void fill_reorder_slot(gantry_provider_api& api);
+
 }  // namespace gantry::cuda

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "plan/indexing.h"
-#include "plan/operation.h"
+#include "plan/plan.h"
 
 namespace gantry::cuda {
 

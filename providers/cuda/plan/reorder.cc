@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "plan/execution_device.h"
 #include "plan/movement.h"
 #include "plan/types.h"
 
@@ -20,15 +19,18 @@ Extents strides_of(const gantry_tensor& tensor) {
 }
 
 // Buffer 0 is the target, 1 the source.
-Plan plan_of(ExecutionDevice& device, const gantry_tensor& source, const gantry_tensor& target) {
-  Planner planner(device.source_store(), {}, {}, device.info.multiprocessors);
+Plan plan_of(Programs& sources, int multiprocessors, const gantry_tensor& source,
+             const gantry_tensor& target) {
+  Planner planner(sources, {}, {}, multiprocessors);
   plan_copy(planner, Extents(target.shape, target.shape + target.rank), bytes_of(target.dtype),
             Planner::in(0), strides_of(target), Planner::in(1), strides_of(source));
   return std::move(planner).finish();
 }
 
-void run_step(Stream& stream, Step& step, const std::byte* const (&data)[2]) {
-  ExecutionDevice& device = ExecutionDevice::of(stream);
+}  // namespace
+
+void Reorders::run_step(Stream& stream, Step& step, const std::byte* const (&data)[2]) {
+  const Device& device = stream.device();
   const auto address_of = [&](const Buffer& buffer) {
     return reinterpret_cast<uintptr_t>(data[buffer.index]) + buffer.offset_bytes;
   };
@@ -38,15 +40,13 @@ void run_step(Stream& stream, Step& step, const std::byte* const (&data)[2]) {
                                   step.size_bytes, stream.handle()),
         "copying on the device");
   }
-  if (!step.function) step.function = device.programs().get(*step.program);
+  if (!step.function) step.function = programs_.get(*step.program);
   for (const auto& [position, buffer] : step.addresses) {
     const uintptr_t address = address_of(buffer);
     std::memcpy(&step.parameters[position], &address, sizeof(address));
   }
   stream.launch(step.function, step.blocks, step.threads, step.parameters.data());
 }
-
-}  // namespace
 
 void Reorders::run(Stream& stream, const gantry_tensor& source, const gantry_tensor& target) {
   stream.device().require_alive();
@@ -61,22 +61,13 @@ void Reorders::run(Stream& stream, const gantry_tensor& source, const gantry_ten
   if (found != known_.end()) {
     known_.splice(known_.begin(), known_, found);
   } else {
-    known_.push_front({std::move(key), plan_of(ExecutionDevice::of(stream), source, target)});
+    known_.push_front(
+        {std::move(key), plan_of(sources_, stream.device().info.multiprocessors, source, target)});
     if (known_.size() > kMostKnown) known_.pop_back();
   }
   const std::byte* const data[] = {static_cast<const std::byte*>(target.data),
                                    static_cast<const std::byte*>(source.data)};
   for (Step& step : known_.front().plan.steps) run_step(stream, step, data);
-}
-
-void fill_reorder_slot(gantry_provider_api& api) {
-  api.reorder = [](gantry_provider*, gantry_run*, gantry_stream* stream,
-                   const gantry_tensor* source, gantry_tensor* target) {
-    Stream& enqueued = *reinterpret_cast<Stream*>(stream);
-    return sdk::guard(enqueued.device().host, [&] {
-      ExecutionDevice::of(enqueued).reorders().run(enqueued, *source, *target);
-    });
-  };
 }
 
 }  // namespace gantry::cuda
