@@ -5,8 +5,6 @@
 #include <cctype>
 #include <utility>
 
-#include "media/media.h"
-
 namespace gantry::cpu {
 
 namespace {

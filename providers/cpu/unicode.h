@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-namespace gantry::cpu {
+#include "media/media.h"
 
-enum class LetterCase { kLower, kUpper };
+namespace gantry::cpu {
 
 /// Changes the case of texts by the rules of a locale ("en_US"; Turkish, for one, has letters of
 /// its own). Immutable.

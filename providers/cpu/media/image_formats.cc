@@ -140,11 +140,6 @@ Image decode_tiff(const uint8_t* data, int64_t size, const TakePixels& take) {
 
 }  // namespace
 
-Image take_image(int64_t height, int64_t width, int64_t pixel_bytes, const TakePixels& take) {
-  if (height < 1 || width < 1) return {};
-  return {height, width, pixel_bytes, take(height, width, pixel_bytes)};
-}
-
 Image decode_image(const uint8_t* data, int64_t size, const TakePixels& take) {
   const std::string_view head(reinterpret_cast<const char*>(data),
                               static_cast<size_t>(std::min<int64_t>(size, 16)));

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "media/image_formats.h"
+#include "media/image.h"
 
 namespace gantry::cpu {
 

@@ -7,6 +7,7 @@
 #include <unicode/unistr.h>
 #include <unicode/utf8.h>
 
+#include "media/image_formats.h"
 #include "media/media.h"
 
 namespace gantry::cpu {

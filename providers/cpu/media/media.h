@@ -11,8 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "media/image_formats.h"
-#include "unicode.h"
+#include "media/image.h"
 
 namespace gantry::cpu {
 
@@ -26,6 +25,8 @@ class Expression {
   /// Whether it stands for all of `text`.
   [[nodiscard]] virtual bool matches(std::string_view text) const = 0;
 };
+
+enum class LetterCase { kLower, kUpper };
 
 struct Media {
   /// As in image_formats.h.
