@@ -4,8 +4,6 @@
 #include <bit>
 #include <chrono>
 
-#include "stream.h"
-
 namespace gantry::sim {
 
 void Rendezvous::arrive(uint32_t id, uint32_t devices) {
@@ -18,6 +16,11 @@ void Rendezvous::arrive(uint32_t id, uint32_t devices) {
   }
 }
 
+int& Device::captures_here() {
+  static thread_local int captures = 0;
+  return captures;
+}
+
 void Device::require_alive() const {
   if (is_lost_)
     throw sdk::Error(GANTRY_DEVICE_LOST, name() + " was lost (the fault \"device_lost\")");
@@ -25,7 +28,7 @@ void Device::require_alive() const {
 
 void* Device::allocate(uint64_t size_bytes) {
   require_alive();
-  if (Stream::is_capturing_here()) {
+  if (captures_here() > 0) {
     throw sdk::Error(GANTRY_INVALID_ARGUMENT,
                      name() + ": memory cannot be allocated while this thread captures");
   }

@@ -43,9 +43,12 @@ class Device {
   void require_alive() const;
   void lose() { is_lost_ = true; }
 
-  /// Device memory. OUT_OF_MEMORY: none, or the fault.
+  /// Device memory. OUT_OF_MEMORY: none, or the fault. INVALID_ARGUMENT: this thread captures.
   void* allocate(uint64_t size_bytes);
   void free(void* address);
+
+  /// Captures that this thread has begun and not ended, on streams of any device.
+  static int& captures_here();
 
   /// Counted turns of work, from 1.
   uint64_t next_kernel() { return ++kernels_; }

@@ -11,8 +11,6 @@ namespace {
 
 constexpr size_t kFirstRoom = 64;  // tasks
 
-thread_local int captures_here = 0;
-
 }  // namespace
 
 Stream::Stream(Device& device)
@@ -94,14 +92,14 @@ void Stream::capture_begin() {
   }
   recording_ = std::make_unique<Capture>();
   recording_->device = &device_;
-  ++captures_here;
+  ++Device::captures_here();
 }
 
 std::unique_ptr<Capture> Stream::capture_end() {
   if (!recording_) {
     throw sdk::Error(GANTRY_INVALID_ARGUMENT, device_.name() + ": the stream does not capture");
   }
-  --captures_here;
+  --Device::captures_here();
   ++device_.journal.captures;
   ++device_.journal.captures_alive;
   return std::move(recording_);
@@ -116,8 +114,6 @@ void Stream::launch(const Capture& capture) {
       false));
   ++device_.journal.launches;
 }
-
-bool Stream::is_capturing_here() { return captures_here > 0; }
 
 void Stream::serve() {
   const sdk::MutexLock lock(mutex_);

@@ -58,8 +58,6 @@ class Stream {
   std::unique_ptr<Capture> capture_end();
   /// Requires the capture to live until the work is done.
   void launch(const Capture& capture);
-  /// Whether a stream of any device records what this thread queues.
-  static bool is_capturing_here();
 
   /// An event for what other devices wait for before they copy from this one; recorded on this
   /// stream only, so that a wait for an earlier record is not ended by a later one.

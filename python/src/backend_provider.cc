@@ -21,7 +21,7 @@
 #include "bindings.h"
 #include "graph_description.h"
 #include "interpreter_lock.h"
-#include "model_source.h"
+#include "process_runtime.h"
 
 namespace gantry::python {
 namespace {

@@ -16,7 +16,7 @@
 #include "dtypes.h"
 #include "errors.h"
 #include "interpreter_lock.h"
-#include "model_source.h"
+#include "process_runtime.h"
 
 namespace gantry::python {
 namespace {

@@ -61,11 +61,6 @@ bool concerns_runtime(const std::string& json) {
 
 }  // namespace
 
-Runtime& runtime() {
-  static Runtime* shared = new Runtime;
-  return *shared;
-}
-
 GivenModel given_model(nb::handle model) {
   if (nb::isinstance<nb::bytes>(model)) return bytes_model(nb::borrow<nb::bytes>(model));
   if (PyUnicode_Check(model.ptr()) || nb::hasattr(model, "__fspath__"))

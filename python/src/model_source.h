@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Session and check take from Python: the process's runtime, a model in one of its forms, and
-// the options.
+// What Session and check take from Python: a model in one of its forms, the options, and the
+// runtime that these choose.
 #pragma once
 
 #include <gantry/session.h>
@@ -10,13 +10,9 @@
 #include <string>
 
 #include "backend_provider.h"
+#include "process_runtime.h"
 
 namespace gantry::python {
-
-/// One for the process, made when first needed and never destroyed: providers may still run threads
-/// when the process ends. Called without the interpreter's lock, which a thread that waits for
-/// another to make it must not hold.
-Runtime& runtime();
 
 /// A model as the user gave it, and what keeps its bytes.
 struct GivenModel {

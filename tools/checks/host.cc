@@ -10,9 +10,6 @@
 #include <mutex>
 #include <new>
 
-#include "host_fragment.h"
-#include "host_run.h"
-
 namespace gantry::checks {
 namespace {
 
@@ -187,9 +184,14 @@ void value_release(gantry_value* value) {
   if (last) --live_values;
 }
 
-gantry_host make_table() {
-  gantry_host table = {};
-  table.size = sizeof(table);
+void release_error(gantry_error* error) {
+  if (error) --live_errors;
+  delete reinterpret_cast<HostError*>(error);
+}
+
+}  // namespace
+
+void add_host_services(gantry_host& table) {
   table.error_create = [](uint32_t code, gantry_str message) {
     return make_error(code, to_string(message));
   };
@@ -197,10 +199,7 @@ gantry_host make_table() {
   table.error_message = [](const gantry_error* error) {
     return error ? to_str(of(error)->message) : gantry_str{};
   };
-  table.error_release = [](gantry_error* error) {
-    if (error) --live_errors;
-    delete reinterpret_cast<HostError*>(error);
-  };
+  table.error_release = release_error;
   table.log = [](uint32_t, gantry_str) {};
   table.allocate = allocate;
   table.release = release;
@@ -225,12 +224,7 @@ gantry_host make_table() {
   table.value_append = value_append;
   table.value_set_string = value_set_string;
   table.value_release = value_release;
-  add_fragment_services(table);
-  add_run_services(table);
-  return table;
 }
-
-}  // namespace
 
 gantry_error* make_error(uint32_t code, const std::string& message) {
   ++live_errors;
@@ -267,11 +261,6 @@ std::shared_ptr<HostValue> make_value(uint32_t dtype, const std::vector<int64_t>
   return value;
 }
 
-const gantry_host* host_table() {
-  static const gantry_host table = make_table();
-  return &table;
-}
-
 HostCounts host_counts() { return {live_errors, live_values, live_bytes, live_packed}; }
 
 void fail_allocations_after(int64_t count) { allocations_left = count; }
@@ -280,13 +269,13 @@ std::string take_error(gantry_error* error) {
   if (!error) return {};
   std::string text = std::string(gantry::to_string(static_cast<Code>(of(error)->code))) + ": " +
                      of(error)->message;
-  host_table()->error_release(error);
+  release_error(error);
   return text;
 }
 
 uint32_t take_code(gantry_error* error) {
   const uint32_t code = error ? of(error)->code : static_cast<uint32_t>(GANTRY_OK);
-  host_table()->error_release(error);
+  release_error(error);
   return code;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host that drives a provider in the checks: a gantry_host of its own beside gantry's, which
-// counts what it hands out and refuses it on request. One per process, as the table has no
-// pointer of its own. Any thread, except where a member says otherwise.
+// What the host of the checks hands out to providers (host_table.h): errors, memory and values,
+// which it counts and refuses on request. One per process, as the table has no pointer of its own.
+// Any thread, except where a member says otherwise.
 #pragma once
 
 #include <gantry/provider.h>
@@ -78,9 +78,13 @@ struct HostRun {
   }
 };
 
-/// The table. The same pointer always.
-const gantry_host* host_table();
 HostCounts host_counts();
+
+/// Fills the slots of `table` for errors, memory and values.
+void add_host_services(gantry_host& table);
+
+/// An error that is counted.
+gantry_error* make_error(uint32_t code, const std::string& message);
 
 /// From now on `allocate` and `packed_acquire` succeed `count` times and fail then; negative:
 /// never.

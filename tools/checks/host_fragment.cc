@@ -7,7 +7,6 @@
 #include <exception>
 
 #include "host.h"
-#include "host_run.h"
 #include "model_writer.h"
 
 namespace gantry::checks {

@@ -2,16 +2,11 @@
 // The run services of the checks' host: what a kernel may ask for while it runs.
 #pragma once
 
-#include <string>
-
 #include "host.h"
 
 namespace gantry::checks {
 
 /// Fills the slots of `table` from `output` to `trace_end`; each works on a HostRun.
 void add_run_services(gantry_host& table);
-
-/// An error that is counted.
-gantry_error* make_error(uint32_t code, const std::string& message);
 
 }  // namespace gantry::checks

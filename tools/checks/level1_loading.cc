@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "host_table.h"
 #include "levels.h"
 #include "open_provider.h"
 

@@ -6,6 +6,7 @@
 
 #include "claims.h"
 #include "edge.h"
+#include "host_table.h"
 #include "levels.h"
 #include "node_compile.h"
 #include "open_provider.h"

@@ -12,6 +12,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "host_table.h"
+
 namespace gantry::checks {
 namespace {
 

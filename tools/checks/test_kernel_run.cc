@@ -6,6 +6,7 @@
 #include <memory>
 #include <thread>
 
+#include "host_table.h"
 #include "test_kernel.h"
 
 namespace gantry::checks {
