@@ -18,6 +18,10 @@ GOOD = {
     "core/run/frame.h": "class Graph;\nclass Resources;\nclass Frame {\n};\n",
     "core/run/resources.h": "class Resources {\n  class Frame;\n};\n",
     "core/run/context.h": '#include "run/frame.h"\n#include "run/resources.h"\nclass Context final : Resources {\n};\n',
+    "core/onnx/messages/payload.h": "class Payload {\n};\n",
+    "core/onnx/schema/schema.h": '#include "onnx/messages/payload.h"\n#include "onnx/schema/store.h"\n',
+    "core/onnx/schema/store.h": "class Store {\n};\n",
+    "core/onnx/importer.h": '#include "onnx/schema/schema.h"\nclass Importer {\n};\n',
     "core/CMakeLists.txt": "add_library(gantry_core SHARED run/frame.cc)\ntarget_link_libraries(gantry_core PRIVATE gantry_onnx)\n",
     "plugin_sdk/include/gantry/provider.h": "#include <stdint.h>\n",
     "plugin_sdk/cpp/gantry/sdk/mutex.h": "#include <mutex>\n",
@@ -47,6 +51,9 @@ BAD = [
     ("core/base/value.h", "class Graph;", f"declares Graph, whose header core/graph/graph.h stands in a later folder: {KNOWS_HIGHER}"),
     ("core/base/value.h", "class Resources;", f"declares Resources, whose header core/run/resources.h stands in a later folder: {KNOWS_HIGHER}"),
     ("core/graph/graph.h", '#include "run/resources.h"', SEES_BEFORE),
+    ("core/onnx/messages/payload.h", '#include "onnx/schema/store.h"', "a folder of core/onnx sees only those before it"),
+    ("core/onnx/messages/payload.h", "class Store;", f"declares Store, whose header core/onnx/schema/store.h stands in a later folder: {KNOWS_HIGHER}"),
+    ("core/onnx/schema/store.h", "class Importer;", f"declares Importer, whose header core/onnx/importer.h stands in a later folder: {KNOWS_HIGHER}"),
     ("core/run/frame.cc", "#include <gantry/sdk/mutex.h>", "core includes base/mutex.h in its place"),
     ("core/run/frame.cc", "#include <onnx/onnx.pb.h>", "the onnx library is reached through core/onnx only"),
     ("core/run/frame.cc", '#include "run/frames.h"', "expected a file of the repository that the compiler finds from here"),
@@ -91,8 +98,43 @@ def test_what_is_not_allowed_is_found(tmp_path, name, line, reason):
     assert reason in finding
 
 
-def test_a_source_that_needs_what_stands_on_its_header_is_found(tmp_path):
-    changes = {"core/run/frame.cc": '#include "run/context.h"\n'}
+# Folders, each with how its files include one another.
+PLACES = {
+    "core/run": "run/",
+    "core/onnx": "onnx/",
+    "core/include/gantry": "",
+    "providers/fast": "",
+    "providers/highway": "",
+    "plugin_sdk/cpp/gantry/sdk": "",
+    "tools/cli": "",
+    "tools/checks": "",
+    "python/src": "",
+    "examples/providers/tiny": "",
+}
+
+
+@pytest.mark.parametrize(("folder", "prefix"), PLACES.items(), ids=PLACES)
+def test_a_source_that_needs_what_stands_on_its_header_is_found(tmp_path, folder, prefix):
+    changes = {
+        f"{folder}/low.h": "",
+        f"{folder}/low.cc": f'#include "{prefix}low.h"\n\n#include "{prefix}high.h"\n',
+        f"{folder}/high.h": f'#include "{prefix}low.h"\n',
+    }
     assert findings(tmp_path, changes) == [
-        "core/run/context: needs itself, over core/run/frame: split what both sides use from what stands on it"
+        f"{folder}/high: needs itself, over {folder}/low: split what both sides use from what stands on it"
+    ]
+
+
+@pytest.mark.parametrize(("folder", "prefix"), PLACES.items(), ids=PLACES)
+def test_a_header_that_declares_a_class_that_stands_on_it_is_found(tmp_path, folder, prefix):
+    changes = {f"{folder}/low.h": "class High;\n", f"{folder}/high.h": f'#include "{prefix}low.h"\nclass High {{\n}};\n'}
+    assert findings(tmp_path, changes) == [
+        f"{folder}/low.h: declares High, whose header {folder}/high.h includes this one: {KNOWS_HIGHER}"
+    ]
+
+
+def test_a_circle_over_two_folders_of_tools_is_found(tmp_path):
+    changes = {"tools/cli/low.h": '#include "../checks/high.h"\n', "tools/checks/high.h": '#include "low.h"\n'}
+    assert findings(tmp_path, changes) == [
+        "tools/checks/high: needs itself, over tools/cli/low: split what both sides use from what stands on it"
     ]
