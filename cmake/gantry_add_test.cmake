@@ -40,6 +40,7 @@ function(gantry_add_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # compiled more often than run
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} gantry_warnings GTest::gmock GTest::gtest_main)
   gantry_test_environment(environment)
   # The cases are listed when ctest starts, so that a build does not run what it builds.
