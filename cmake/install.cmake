@@ -3,8 +3,9 @@
 #
 #   cmake --install BUILD --component gantry --prefix PREFIX
 #
-# the core with its headers and the CMake package `gantry`, the bundled providers with their manifests, and the command. Laid out as
-# the build tree is, so that each file finds the others from where it lies. The SDK for providers is a component of its own.
+# the core with its headers, the CMake package `gantry` and gantry.pc for pkg-config, the bundled providers with their manifests, and
+# the command. Laid out as the build tree is, so that each file finds the others from where it lies. The SDK for providers is a
+# component of its own.
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
@@ -16,6 +17,9 @@ get_property(licences GLOBAL PROPERTY GANTRY_LICENCES)
 
 set(beside_core ${CMAKE_INSTALL_LIBDIR}/gantry)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/gantry)
+# In a folder that find_package does not search when the build folder's programs are in the PATH: what is here finds no targets.
+set(made ${PROJECT_BINARY_DIR}/package)
+file(REMOVE ${PROJECT_BINARY_DIR}/gantryConfig.cmake ${PROJECT_BINARY_DIR}/gantryConfigVersion.cmake)  # an older checkout's
 
 # The same before and after installation, as that of providers (gantry_provider_library).
 set_target_properties(gantry PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/../lib;$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
@@ -33,9 +37,12 @@ install(FILES ${licences} DESTINATION ${CMAKE_INSTALL_DATADIR}/gantry/licences C
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/gantry COMPONENT gantry)
 
 install(EXPORT gantry NAMESPACE gantry:: FILE gantryTargets.cmake DESTINATION ${package} COMPONENT gantry)
-configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/gantryConfig.cmake.in gantryConfig.cmake
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/gantryConfig.cmake.in ${made}/gantryConfig.cmake
   INSTALL_DESTINATION ${package} NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 # Until 1.0 another minor version may have another interface.
-write_basic_package_version_file(gantryConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/gantryConfig.cmake ${PROJECT_BINARY_DIR}/gantryConfigVersion.cmake DESTINATION ${package}
-  COMPONENT gantry)
+write_basic_package_version_file(${made}/gantryConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${made}/gantryConfig.cmake ${made}/gantryConfigVersion.cmake DESTINATION ${package} COMPONENT gantry)
+
+file(RELATIVE_PATH prefix_from_pkgconfig /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/gantry.pc.in ${made}/gantry.pc @ONLY)
+install(FILES ${made}/gantry.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT gantry)

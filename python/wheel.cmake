@@ -25,7 +25,8 @@ endforeach()
 install(TARGETS gantry_python LIBRARY DESTINATION gantry COMPONENT python)
 install(DIRECTORY ${gantry_python_dir} DESTINATION . COMPONENT python FILES_MATCHING PATTERN "*.py" PATTERN "*.pyi" PATTERN py.typed
   PATTERN __pycache__ EXCLUDE)
-install(TARGETS gantry_core gantry_icudata LIBRARY DESTINATION gantry/lib COMPONENT python)
+# A wheel holds no links: the core has the name there that it is opened by.
+install(TARGETS gantry_core gantry_icudata LIBRARY DESTINATION gantry/lib COMPONENT python NAMELINK_SKIP)
 install(TARGETS gantry RUNTIME DESTINATION gantry/bin COMPONENT python)
 install(TARGETS gantry_probe gantry_worker RUNTIME DESTINATION gantry/lib/gantry COMPONENT python)
 install(TARGETS gantry_digest LIBRARY DESTINATION gantry/lib/gantry COMPONENT python)

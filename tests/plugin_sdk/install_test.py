@@ -36,7 +36,7 @@ def test_the_package_has_the_sdk_and_nothing_of_the_core(sdk):
                        for path in folder.rglob("*.h")}
     assert {name.rsplit("/", 1)[1] for name in files - headers} == {
         "CMakeLists.txt", "skeleton.cc", "skeleton.json", "model_cases", "node_cases", "provider_exports.map", "gantry_provider_library.cmake",
-        "gantry_provider_tests.cmake", "gantry_sdkConfig.cmake", "gantry_sdkConfigVersion.cmake", "gantry_sdkTargets.cmake"}
+        "gantry_provider_tests.cmake", "gantry-sdk.pc", "gantry_sdkConfig.cmake", "gantry_sdkConfigVersion.cmake", "gantry_sdkTargets.cmake"}
     for name in files:
         text = (sdk / name).read_text(encoding="utf-8")
         assert str(ROOT) not in text and str(BUILD) not in text, f"{name} names the machine it was built on"
