@@ -4,7 +4,6 @@
 // that it is multiplied with a constant matrix where it stands. The code is the same for any size,
 // where the library makes new code for each.
 #include <algorithm>
-#include <cstring>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -89,11 +88,10 @@ class ImplicitGemmKernel final : public sdk::Kernel {
         slots_(args),
         epilogue_(args.fusion.epilogue) {
     const int64_t filters = shape_.output_channels();
-    const std::vector<float> matrix =
-        by_taps(args.index.value(fusion_.weights).constant()->data, filters);
     weights_.pack(args.index.host(), args.choices,
-                  {matrix.data(), shape_.products(), filters, /*is_transposed=*/true,
-                   fusion_.epilogue.scale});
+                  {args.index.value(fusion_.weights).constant()->data, shape_.products(), filters,
+                   /*is_transposed=*/true, fusion_.epilogue.scale,
+                   /*taps=*/shape_.products() / shape_.input_channels()});
     bias_ = folded_bias(args.index, fusion_, filters);
     bias_.resize(static_cast<size_t>(divided_up(filters, kPanelColumns) * kPanelColumns));
   }
@@ -106,23 +104,6 @@ class ImplicitGemmKernel final : public sdk::Kernel {
 
  private:
   class Run;
-
-  /// [filters, channels, taps] with the channels innermost.
-  [[nodiscard]] std::vector<float> by_taps(const void* numbers, int64_t filters) const {
-    const int64_t channels = shape_.input_channels();
-    const int64_t taps = shape_.products() / channels;
-    std::vector<float> plain(static_cast<size_t>(filters * channels * taps));
-    std::memcpy(plain.data(), numbers, plain.size() * sizeof(float));
-    std::vector<float> turned(plain.size());
-    for (int64_t filter = 0; filter < filters; ++filter) {
-      const float* from = plain.data() + filter * channels * taps;
-      float* to = turned.data() + filter * channels * taps;
-      for (int64_t tap = 0; tap < taps; ++tap) {
-        for (int64_t c = 0; c < channels; ++c) to[tap * channels + c] = from[c * taps + tap];
-      }
-    }
-    return turned;
-  }
 
   ConvShape shape_;
   Fusion fusion_;

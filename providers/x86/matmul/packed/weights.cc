@@ -30,7 +30,14 @@ void fill_panel(const Plain& plain, int64_t first, float* target) {
                 static_cast<size_t>(floats) * sizeof(float));
   };
   if (count < width) std::fill_n(target, width * plain.inner, 0.0F);
-  if (plain.is_transposed) {
+  if (plain.taps > 1) {
+    const int64_t channels = plain.inner / plain.taps;
+    for (int64_t k = 0; k < plain.inner; ++k) {
+      float* const line = target + (k % plain.taps * channels + k / plain.taps) * width;
+      for (int64_t column = 0; column < count; ++column)
+        copy(line + column, (first + column) * plain.inner + k, 1);
+    }
+  } else if (plain.is_transposed) {
     // By squares, of which both sides stay in the nearest cache.
     constexpr int64_t kSquare = 16;
     float line[kSquare];
@@ -87,7 +94,7 @@ void PanelWeights::pack(const gantry_host* host, sdk::Choices& choices, const Pl
   numbers_ = kept_numbers(choices, plain);
   const std::string form = "panels of " + std::to_string(bytes_of(numbers_)) + "/" +
                            std::to_string(plain.inner) + "/" + std::to_string(plain.columns) +
-                           (plain.is_transposed ? "T" : "");
+                           (plain.is_transposed ? "T" : "") + std::to_string(plain.taps);
   const Digest content = kept_digest(choices, "content", [&] { return content_of(plain, form); });
   const Digest kind = digest_of(form.data(), form.size(), "");
   const auto size_bytes =

@@ -24,6 +24,9 @@ class PanelWeights {
     int64_t columns = 0;
     bool is_transposed = false;  ///< [columns, inner]
     std::vector<float> scales;   ///< of the columns; empty: 1
+    /// Of the filters of a convolution, which are transposed: a row is [inner / taps, taps] in the
+    /// model and [taps, inner / taps] in the panels.
+    int64_t taps = 1;
   };
   /// Packs it on all cores; `plain` need not outlive the call. The digest is kept in `choices`, so
   /// that where another start packed the matrix nothing of it is read. Errors: OUT_OF_MEMORY.
