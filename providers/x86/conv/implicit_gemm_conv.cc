@@ -4,7 +4,6 @@
 // that it is multiplied with a constant matrix where it stands. The code is the same for any size,
 // where the library makes new code for each.
 #include <algorithm>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -14,19 +13,13 @@
 #include "matmul/packed/layer.h"
 #include "matmul/packed/panel_pass.h"
 #include "onednn/threads.h"
+#include "simd/blocking.h"
 
 namespace gantry::x86 {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
 constexpr int64_t kProductsPerTask = 1 << 18;
-
-int64_t divided_up(int64_t x, int64_t by) { return (x + by - 1) / by; }
-
-int64_t bytes_of_cache() {
-  static const int64_t bytes = std::max<int64_t>(sysconf(_SC_LEVEL2_CACHE_SIZE), 256 << 10);
-  return bytes;
-}
 
 /// Along one axis.
 struct Axis {
@@ -133,11 +126,11 @@ class ImplicitGemmKernel::Run {
         pieces_(divided_up(image.x.output, matmul_code()->most_rows)) {
     const Axis& y = image.y;
     const int threads = call.thread_count();
-    const int64_t cached_rows = bytes_of_cache() * 3 / 8 / (row_floats_ * kFloat);
+    const int64_t cached_rows = second_cache_bytes() * 3 / 8 / (row_floats_ * kFloat);
     const int64_t most_rows = std::max<int64_t>(1, (cached_rows - y.reach(1)) / y.stride + 1);
     int64_t blocks = image.count * divided_up(y.output, most_rows);
     const int64_t matrix_bytes = kernel.shape_.products() * image.filters * kFloat;
-    const bool is_cached = matrix_bytes <= bytes_of_cache() / 4;
+    const bool is_cached = matrix_bytes <= second_cache_bytes() / 4;
     if (is_cached || blocks >= threads) blocks = divided_up(blocks, threads) * threads;
     block_rows_ = divided_up(y.output, std::min(y.output, divided_up(blocks, image.count)));
     blocks_of_image_ = divided_up(y.output, block_rows_);

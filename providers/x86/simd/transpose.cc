@@ -5,6 +5,7 @@
 #include <functional>
 #include <numeric>
 
+#include "simd/blocking.h"
 #include "simd/instructions.h"
 
 #ifndef GANTRY_ONEDNN_TRANSPOSE_MATRICES_
@@ -23,8 +24,6 @@ struct Block {
   int64_t source_stride;  // from row to row, [rows, columns]
   int64_t target_stride;  // likewise, [columns, rows]
 };
-
-int64_t divided_up(int64_t x, int64_t by) { return (x + by - 1) / by; }
 
 }  // namespace
 }  // namespace gantry::x86

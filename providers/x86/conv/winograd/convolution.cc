@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "onednn/threads.h"
+#include "simd/blocking.h"
 
 namespace gantry::x86::winograd {
 namespace {
@@ -15,8 +16,6 @@ constexpr int64_t kFewTiles = 16;
 constexpr int64_t kManyTiles = 28;
 constexpr int64_t kMostTiles = 112;  // of all cores together
 constexpr double kLeastWork = 4e5;   // multiplications that are worth another thread: some 5 us
-
-int64_t divided_up(int64_t x, int64_t by) { return (x + by - 1) / by; }
 
 /// At least that many elements and an odd number of lines of the caches: what is stored together,
 /// one such distance apart, must not fall into the same ones.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "simd/blocking.h"
+
 namespace gantry::x86::winograd {
 namespace {
 
@@ -18,8 +20,6 @@ constexpr double kWeightsOfTwo = 4e3;  // of a channel's taps for a vector of fi
 constexpr double kWeightsOfFour = 7e3;
 /// Products take longer where the transformed input does not stay in the second cache.
 constexpr double kFromBeyondCache = 1.5;
-
-int64_t divided_up(int64_t x, int64_t by) { return (x + by - 1) / by; }
 
 }  // namespace
 

@@ -3,10 +3,10 @@
 
 #include <unistd.h>
 
+#include "simd/blocking.h"
+
 namespace gantry::x86::winograd {
 namespace {
-
-int64_t divided_up(int64_t x, int64_t by) { return (x + by - 1) / by; }
 
 /// Numbers that are kept of each filter and channel.
 int64_t numbers_of(Tile tile, Form form) {

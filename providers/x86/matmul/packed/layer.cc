@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <unistd.h>
 #include <vector>
 
 #include "matmul/packed/panel_pass.h"
 #include "onednn/threads.h"
+#include "simd/blocking.h"
 
 namespace gantry::x86 {
 namespace {
@@ -19,22 +19,16 @@ constexpr int64_t kLeastRowsOfStretch = 70;
 constexpr int64_t kProductsPerTask = 1 << 18;
 constexpr int64_t kFloat = sizeof(float);
 
-int64_t bytes_of_cache() {
-  static const int64_t bytes = std::max<int64_t>(sysconf(_SC_LEVEL2_CACHE_SIZE), 256 << 10);
-  return bytes;
-}
 /// Of the inner extent, multiplied before the next panel is: twice that of a panel stays cached.
-int64_t most_inner() { return bytes_of_cache() / 16 / (kPanelColumns * kFloat); }
+int64_t most_inner() { return second_cache_bytes() / 16 / (kPanelColumns * kFloat); }
 
 /// Of a stretch: what is multiplied of their rows at once stays cached beside the panels.
 int64_t most_tiles(int64_t inner) {
   const int64_t row_bytes = std::min(inner, most_inner()) * kFloat;
   const int64_t rows =
-      std::clamp(bytes_of_cache() * 3 / 8 / row_bytes, kLeastRowsOfStretch, kMostRowsOfStretch);
+      std::clamp(second_cache_bytes() * 3 / 8 / row_bytes, kLeastRowsOfStretch, kMostRowsOfStretch);
   return rows / matmul_code()->most_rows;
 }
-
-int64_t divided_up(int64_t x, int64_t by) { return (x + by - 1) / by; }
 
 }  // namespace
 
@@ -75,7 +69,7 @@ class PackedMatMul::Run {
         rows_(rows),
         tiles_(divided_up(rows, matmul_code()->most_rows)) {
     const int64_t matrix_bytes = layer.inner_ * layer.columns_ * kFloat;
-    const bool is_cached = matrix_bytes <= bytes_of_cache() / 4 && tiles_ >= 2 * threads;
+    const bool is_cached = matrix_bytes <= second_cache_bytes() / 4 && tiles_ >= 2 * threads;
     stretches_ = divided_up(tiles_, most_tiles(layer.inner_));
     has_all_groups_ = stretches_ >= threads || is_cached;
     if (has_all_groups_) stretches_ = std::min(divided_up(stretches_, threads) * threads, tiles_);

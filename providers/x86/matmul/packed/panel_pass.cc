@@ -5,14 +5,14 @@
 #include <utility>
 #include <vector>
 
+#include "simd/blocking.h"
+
 namespace gantry::x86 {
 namespace {
 
 constexpr int64_t kFloat = sizeof(float);
 constexpr int64_t kBytesOfLine = 64;
 constexpr int64_t kBytesAhead = 2048;
-
-int64_t divided_up(int64_t x, int64_t by) { return (x + by - 1) / by; }
 
 /// Room for the numbers of a panel: of the thread, until it asks again.
 float* room_for(int64_t count) {
