@@ -16,12 +16,13 @@ namespace {
 class Conv1x1Kernel final : public sdk::Kernel {
  public:
   Conv1x1Kernel(const KernelArgs& args, ConvShape shape)
-      : shape_(std::move(shape)), fusion_(args.fusion), slots_(args) {
+      : shape_(std::move(shape)), slots_(args) {
     const GraphIndex& index = args.index;
+    const Fusion& fusion = args.fusion;
     layer_.pack(index.host(), args.choices,
-                {index.value(fusion_.weights).constant()->data, shape_.input_channels(),
-                 shape_.output_channels(), /*is_transposed=*/true, fusion_.epilogue.scale},
-                folded_bias(index, fusion_, shape_.output_channels()), fusion_.epilogue);
+                {index.value(fusion.weights).constant()->data, shape_.input_channels(),
+                 shape_.output_channels(), /*is_transposed=*/true, fusion.epilogue.scale},
+                folded_bias(index, fusion, shape_.output_channels()), fusion.epilogue);
   }
 
   [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
@@ -29,21 +30,16 @@ class Conv1x1Kernel final : public sdk::Kernel {
   }
 
   void run(sdk::Call& call) const override {
-    const auto make = [&](const sdk::Shape& input) {
-      ConvPlan plan(shape_, input);
-      plan.add_operands(fusion_, slots_);
-      return plan;
-    };
-    run_convolution<ConvPlan>(call, shape_, slots_, GANTRY_FLOAT, make, [&](const ConvPlan& plan) {
+    const auto make = [&](const sdk::Shape& input) { return ConvPlan(shape_, input); };
+    run_convolution<ConvPlan>(call, shape_, slots_, make, [&](const ConvPlan& plan) {
       int64_t pixels = plan.output[0];
       for (size_t axis = 2; axis < plan.output.size(); ++axis) pixels *= plan.output[axis];
-      layer_.run(call, pixels, plan.source.data(), plan.addend.data(), plan.target.data());
+      layer_.run(call, pixels, plan.source_floats(), plan.addend_floats(), plan.target_floats());
     });
   }
 
  private:
   ConvShape shape_;
-  Fusion fusion_;
   ConvSlots slots_;
   PackedMatMul layer_;
 };

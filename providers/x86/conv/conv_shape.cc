@@ -86,10 +86,13 @@ ConvSlots::ConvSlots(const KernelArgs& args)
     : source(static_cast<int>(args.slot_of(args.fusion.sources[0].value))),
       target(static_cast<int>(args.output_slot())),
       source_is_formatted(args.is_input_formatted(static_cast<size_t>(source))),
-      target_is_formatted(args.is_output_formatted(static_cast<size_t>(target))) {
+      target_is_formatted(args.is_output_formatted(static_cast<size_t>(target))),
+      source_type(args.fusion.sources[0].type()),
+      target_type(args.fusion.target.type()) {
   if (args.fusion.addend.value == GANTRY_NONE) return;
   addend = static_cast<int>(args.slot_of(args.fusion.addend.value));
   addend_is_formatted = args.is_input_formatted(static_cast<size_t>(addend));
+  addend_type = args.fusion.addend.type();
 }
 
 std::vector<float> folded_bias(const GraphIndex& index, const Fusion& fusion, int64_t channels) {

@@ -51,7 +51,8 @@ struct ConvShape {
   [[nodiscard]] std::string read(const GraphIndex& index, const Fusion& fusion);
 };
 
-/// The slots of a convolution's tensors, and which of them were granted the channels-last order.
+/// The slots of a convolution's tensors, their types, and which of them were granted the
+/// channels-last order.
 struct ConvSlots {
   int source = 0;
   int target = 0;
@@ -59,6 +60,10 @@ struct ConvSlots {
   bool source_is_formatted = false;
   bool target_is_formatted = false;
   bool addend_is_formatted = false;
+  bool source_takes_any_order = false;  ///< the code reads it as it arrives
+  Type source_type;
+  Type target_type;
+  Type addend_type = Type::undef;
 
   explicit ConvSlots(const KernelArgs& args);
 };

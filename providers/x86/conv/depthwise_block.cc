@@ -57,8 +57,7 @@ class GemmOf1x1 {
 class DepthwiseBlockKernel final : public sdk::Kernel {
  public:
   DepthwiseBlockKernel(const KernelArgs& args, const DepthwiseBlock& block)
-      : whole_(args.fusion),
-        slots_(args),
+      : slots_(args),
         shape_(args.index, block.depthwise),
         steps_(*tile_steps_of(block.depthwise.epilogue)) {
     const GraphIndex& index = args.index;
@@ -85,10 +84,9 @@ class DepthwiseBlockKernel final : public sdk::Kernel {
       ConvPlan plan(shape_, {between.data(), input.rank});
       plan.input[1] = input[1];
       plan.output[1] = result_channels();
-      plan.add_operands(whole_, slots_);
       return plan;
     };
-    run_convolution<ConvPlan>(call, first, slots_, GANTRY_FLOAT, make,
+    run_convolution<ConvPlan>(call, first, slots_, make,
                               [&](const ConvPlan& plan) { compute(call, plan); });
   }
 
@@ -135,7 +133,7 @@ class DepthwiseBlockKernel final : public sdk::Kernel {
     for (int64_t row = begin; row < end; ++row) {
       const int64_t n = row / plan.output[2];
       const int64_t first = row % plan.output[2] * window.strides[0] - plan.placed.pads_begin[0];
-      const float* image = plan.source.data() + n * height * source_row;
+      const float* image = plan.source_floats() + n * height * source_row;
       std::array<const float*, kMostWindowRows> rows{};
       for (int64_t k = 0; k < window.kernel[0]; ++k) {
         const int64_t y = first + k * window.dilations[0];
@@ -149,15 +147,14 @@ class DepthwiseBlockKernel final : public sdk::Kernel {
                        : image + y * source_row;
       }
       const int64_t place = row * plan.output[3] * result_channels();
-      float* target = plan.target.data() + place;
+      float* target = plan.target_floats() + place;
       convolve_row(seen, rows.data(), width, nullptr, projection_ ? line : target, plan.output[3]);
       if (!projection_) continue;
-      const float* addend = plan.addend.data();
+      const float* addend = plan.addend_floats();
       projection_->multiply(line, addend ? addend + place : nullptr, target, plan.output[3]);
     }
   }
 
-  Fusion whole_;
   ConvSlots slots_;
   ConvShape shape_;  // of the depthwise convolution
   std::vector<TileStep> steps_;

@@ -86,6 +86,7 @@ class DirectConvKernel final : public sdk::Kernel {
         fusion_(args.fusion),
         shuffle_groups_(fusion_.shuffle ? fusion_.shuffle->groups : 1),
         slots_(args) {
+    slots_.source_takes_any_order = form_.kind == Form::Kind::kNarrow;
     pack(args.index);
   }
 
@@ -94,12 +95,8 @@ class DirectConvKernel final : public sdk::Kernel {
   }
 
   void run(sdk::Call& call) const override {
-    const auto make = [&](const sdk::Shape& input) {
-      ConvPlan plan(form_, input);
-      plan.add_operands(fusion_, slots_, form_.kind == Form::Kind::kNarrow);
-      return plan;
-    };
-    run_convolution<ConvPlan>(call, form_, slots_, GANTRY_FLOAT, make, [&](const ConvPlan& plan) {
+    const auto make = [&](const sdk::Shape& input) { return ConvPlan(form_, input); };
+    run_convolution<ConvPlan>(call, form_, slots_, make, [&](const ConvPlan& plan) {
       if (form_.kind == Form::Kind::kPixel) {
         multiply(call, plan);
       } else {
@@ -116,9 +113,9 @@ class DirectConvKernel final : public sdk::Kernel {
     const Grouped1x1 product{form_.groups,       form_.inner(),   form_.columns(),
                              weights_.numbers(), weights_.bias(), &form_.steps};
     const int64_t pixels = plan.input[0] * plan.input[2] * plan.input[3];
-    const float* source = plan.source.data();
-    const float* addend = plan.addend.data();
-    float* target = plan.target.data();
+    const float* source = plan.source_floats();
+    const float* addend = plan.addend_floats();
+    float* target = plan.target_floats();
     const int64_t grain =
         1 + kProductsPerTask / (kPixelsPerItem * form_.output_channels() * form_.inner());
     call.parallel_for((pixels + kPixelsPerItem - 1) / kPixelsPerItem, grain,
@@ -179,7 +176,7 @@ class DirectConvKernel final : public sdk::Kernel {
     const int64_t pixel = slots_.source_is_formatted ? channels : 1;
     const int64_t plane = slots_.source_is_formatted ? 1 : height * width;
     const int64_t first = row % plan.output[2] * window.strides[0] - plan.placed.pads_begin[0];
-    const float* source = plan.source.data() + row / plan.output[2] * height * width * channels;
+    const float* source = plan.source_floats() + row / plan.output[2] * height * width * channels;
     std::array<const float*, kMostNarrowTaps * kMostNarrowChannels> rows{};
     for (int64_t c = 0; c < channels; ++c) {
       for (int64_t k = 0; k < window.kernel[0]; ++k) {
@@ -201,9 +198,9 @@ class DirectConvKernel final : public sdk::Kernel {
                             weights_.bias(),
                             &form_.steps};
     const int64_t place = row * plan.output[3] * form_.columns();
-    const float* addend = plan.addend.data();
+    const float* addend = plan.addend_floats();
     convolve_narrow_row(seen, rows.data(), width, addend ? addend + place : nullptr,
-                        plan.target.data() + place, plan.output[3]);
+                        plan.target_floats() + place, plan.output[3]);
   }
 
   /// Rows of the result of a depthwise convolution one after the other.
@@ -222,7 +219,7 @@ class DirectConvKernel final : public sdk::Kernel {
       const int64_t all = form.rows_of(plan.output);
       const int64_t n = row / all;
       const int64_t first = row % all * form.row_stride() - form.rows_before(plan);
-      const float* source = plan.source.data() + n * height * source_row;
+      const float* source = plan.source_floats() + n * height * source_row;
       std::array<const float*, kMostWindowRows> rows{};
       for (int64_t k = 0; k < form.window_rows(); ++k) {
         const int64_t y = first + k * form.row_dilation();
@@ -247,9 +244,9 @@ class DirectConvKernel final : public sdk::Kernel {
                                  kernel.weights_.bias(),
                                  &form.steps};
       const int64_t place = (row * plan.output.back() + begin) * form.output_channels();
-      const float* addend = plan.addend.data();
+      const float* addend = plan.addend_floats();
       convolve_row(seen, rows.data(), width, addend ? addend + place : nullptr,
-                   plan.target.data() + place, end - begin);
+                   plan.target_floats() + place, end - begin);
     }
   };
 

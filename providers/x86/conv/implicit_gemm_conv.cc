@@ -77,15 +77,14 @@ class ImplicitGemmKernel final : public sdk::Kernel {
  public:
   ImplicitGemmKernel(const KernelArgs& args, ConvShape shape)
       : shape_(std::move(shape)),
-        fusion_(args.fusion),
         slots_(args),
         epilogue_(args.fusion.epilogue) {
     const int64_t filters = shape_.output_channels();
     weights_.pack(args.index.host(), args.choices,
-                  {args.index.value(fusion_.weights).constant()->data, shape_.products(), filters,
-                   /*is_transposed=*/true, fusion_.epilogue.scale,
+                  {args.index.value(args.fusion.weights).constant()->data, shape_.products(), filters,
+                   /*is_transposed=*/true, args.fusion.epilogue.scale,
                    /*taps=*/shape_.products() / shape_.input_channels()});
-    bias_ = folded_bias(args.index, fusion_, filters);
+    bias_ = folded_bias(args.index, args.fusion, filters);
     bias_.resize(static_cast<size_t>(divided_up(filters, kPanelColumns) * kPanelColumns));
   }
 
@@ -99,7 +98,6 @@ class ImplicitGemmKernel final : public sdk::Kernel {
   class Run;
 
   ConvShape shape_;
-  Fusion fusion_;
   ConvSlots slots_;
   TileEpilogue epilogue_;
   PanelWeights weights_;
@@ -116,10 +114,10 @@ class ImplicitGemmKernel::Run {
         call_(call),
         image_(image),
         taps_(image),
-        source_(plan.source.data()),
-        target_(plan.target.data()),
+        source_(plan.source_floats()),
+        target_(plan.target_floats()),
         addend_(
-            kernel.epilogue_.kept_addend(call, plan.addend.data(), target_, image.result_count())),
+            kernel.epilogue_.kept_addend(call, plan.addend_floats(), target_, image.result_count())),
         is_padded_(image.is_padded()),
         row_floats_((is_padded_ ? image.x.reach(image.x.output) : image.x.input) * image.channels),
         panels_(divided_up(image.filters, kPanelColumns)),
@@ -272,12 +270,8 @@ class ImplicitGemmKernel::Run {
 };
 
 void ImplicitGemmKernel::run(sdk::Call& call) const {
-  const auto make = [&](const sdk::Shape& input) {
-    ConvPlan plan(shape_, input);
-    plan.add_operands(fusion_, slots_);
-    return plan;
-  };
-  run_convolution<ConvPlan>(call, shape_, slots_, GANTRY_FLOAT, make, [&](const ConvPlan& plan) {
+  const auto make = [&](const sdk::Shape& input) { return ConvPlan(shape_, input); };
+  run_convolution<ConvPlan>(call, shape_, slots_, make, [&](const ConvPlan& plan) {
     Run(*this, image_of(shape_, plan), plan, call).compute();
   });
 }

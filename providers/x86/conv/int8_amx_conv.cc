@@ -50,13 +50,12 @@ class Int8AmxConvKernel final : public sdk::Kernel {
 
   void run(sdk::Call& call) const override {
     run_convolution<Plan>(
-        call, shape_, slots_, dtype_of(fusion_.target.type()),
-        [&](const sdk::Shape& input) { return make_plan(input); },
+        call, shape_, slots_, [&](const sdk::Shape& input) { return make_plan(input); },
         [&](const Plan& plan) {
           run_tiles(call, plan.convolution, *plan.layout,
-                    {reinterpret_cast<const uint8_t*>(plan.source.data()),
-                     reinterpret_cast<const uint8_t*>(plan.addend.data()),
-                     reinterpret_cast<uint8_t*>(plan.target.data())});
+                    {static_cast<const uint8_t*>(plan.source),
+                     static_cast<const uint8_t*>(plan.addend),
+                     static_cast<uint8_t*>(plan.target)});
         });
   }
 
@@ -65,7 +64,6 @@ class Int8AmxConvKernel final : public sdk::Kernel {
     const Window& window = shape_.window;
     Plan plan(shape_, input);
     if (plan.is_empty) return plan;
-    plan.add_operands(fusion_, slots_);
     TileConvolution& c = plan.convolution;
     c.order = order_;
     c.results = shape_.output_channels();

@@ -43,8 +43,7 @@ class Int8VnniConvKernel final : public sdk::Kernel {
 
   void run(sdk::Call& call) const override {
     run_convolution<Plan>(
-        call, shape_, slots_, dtype_of(fusion_.target.type()),
-        [&](const sdk::Shape& input) { return make_plan(input); },
+        call, shape_, slots_, [&](const sdk::Shape& input) { return make_plan(input); },
         [&](const Plan& plan) { convolve(call, plan); });
   }
 
@@ -53,12 +52,12 @@ class Int8VnniConvKernel final : public sdk::Kernel {
     constexpr int64_t kProductsPerTask = 1 << 20;
     const VnniConvolution& c = plan.convolution;
     const int64_t products = plan.pixels * c.weight_bytes() / plan.tiles;
-    const auto* source = reinterpret_cast<const uint8_t*>(plan.source.data());
-    const auto* addend = reinterpret_cast<const uint8_t*>(plan.addend.data());
+    const auto* source = static_cast<const uint8_t*>(plan.source);
+    const auto* addend = static_cast<const uint8_t*>(plan.addend);
     const sdk::Span span = call.span("int8 avx512_vnni");
     call.parallel_for(plan.tiles, 1 + kProductsPerTask / products, [&](int64_t begin, int64_t end) {
       const FlushDenormals flush;
-      convolve_tiles(c, source, addend, plan.target.data(), plan.pixels, begin, end);
+      convolve_tiles(c, source, addend, plan.target, plan.pixels, begin, end);
     });
   }
 
@@ -66,7 +65,6 @@ class Int8VnniConvKernel final : public sdk::Kernel {
     const Window& window = shape_.window;
     Plan plan(shape_, input);
     if (plan.is_empty) return plan;
-    plan.add_operands(fusion_, slots_);
     plan.pixels = plan.output[0] * plan.output[2] * plan.output[3];
     VnniConvolution& c = plan.convolution;
     c.channels = shape_.input_channels();

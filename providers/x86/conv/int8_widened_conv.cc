@@ -25,12 +25,8 @@ class Int8WidenedConvKernel final : public sdk::Kernel {
   }
 
   void run(sdk::Call& call) const override {
-    const auto make = [&](const sdk::Shape& input) {
-      ConvPlan plan(shape_, input);
-      plan.add_operands(fusion_, slots_);
-      return plan;
-    };
-    run_convolution<ConvPlan>(call, shape_, slots_, dtype_of(fusion_.target.type()), make,
+    const auto make = [&](const sdk::Shape& input) { return ConvPlan(shape_, input); };
+    run_convolution<ConvPlan>(call, shape_, slots_, make,
                               [&](const ConvPlan& plan) { convolve(call, plan); });
   }
 
@@ -50,7 +46,7 @@ class Int8WidenedConvKernel final : public sdk::Kernel {
     }
     const Quantization& source = *fusion_.sources[0].quantization;
     layer_.run(call, seen, plan.output[0],
-               {plan.source.data(), plan.addend.data(), plan.target.data(), source.type == Type::s8,
+               {plan.source, plan.addend, plan.target, source.type == Type::s8,
                 source.zero_point, nullptr});
   }
 

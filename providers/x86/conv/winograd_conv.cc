@@ -91,7 +91,6 @@ class WinogradConvKernel final : public sdk::Kernel {
  public:
   WinogradConvKernel(const KernelArgs& args, ConvShape shape, std::vector<Step> steps, Tile tile)
       : shape_(std::move(shape)),
-        fusion_(args.fusion),
         steps_(std::move(steps)),
         tile_(tile),
         form_(winograd::form_of(shape_.output_channels(), shape_.input_channels(), tile)),
@@ -116,16 +115,15 @@ class WinogradConvKernel final : public sdk::Kernel {
     const auto make = [&](const sdk::Shape& input) {
       Plan plan(shape_, input);
       if (plan.is_empty) return plan;
-      plan.add_operands(fusion_, slots_);
       plan.convolution.emplace(geometry_of(plan.input, plan.output, plan.placed), tile_, form_,
                                threads, steps_);
       return plan;
     };
-    run_convolution<Plan>(call, shape_, slots_, GANTRY_FLOAT, make, [&](const Plan& plan) {
+    run_convolution<Plan>(call, shape_, slots_, make, [&](const Plan& plan) {
       const sdk::Span span = call.span(span_);
-      const winograd::Operands operands = {plan.source.data(),
+      const winograd::Operands operands = {plan.source_floats(),
                                            static_cast<const float*>(weights_.get()), bias_.data(),
-                                           plan.addend.data(), plan.target.data()};
+                                           plan.addend_floats(), plan.target_floats()};
       auto* scratch = call.scratch<std::byte>(plan.convolution->scratch_bytes());
       with_threads(threads, [&] { plan.convolution->run(operands, scratch); });
     });
@@ -133,7 +131,6 @@ class WinogradConvKernel final : public sdk::Kernel {
 
  private:
   ConvShape shape_;
-  Fusion fusion_;
   std::vector<Step> steps_;
   Tile tile_;
   winograd::Form form_;

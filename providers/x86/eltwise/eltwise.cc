@@ -7,13 +7,14 @@
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "eltwise/activation_code.h"
 #include "eltwise/int8_tensor.h"
 #include "eltwise/tiles.h"
 #include "fuse/constants.h"
-#include "onednn/plan.h"
+#include "onednn/post_ops.h"
 
 namespace gantry::x86 {
 namespace {
@@ -38,13 +39,11 @@ struct Source {
   std::vector<float> constants;
 };
 
-struct Plan {
-  Dims output;
-  bool is_empty = false;
-  std::vector<Operand> sources;  ///< by the kernel's sources; empty ones of constants
-  std::vector<Dims> dims;        ///< likewise, of the result's rank
-  Operand target;
-};
+/// Extents of a tensor by axis, of the result's rank.
+constexpr int kMostRank = 5;
+using Extents = std::array<int64_t, kMostRank>;
+
+constexpr size_t kMostSources = 3;
 
 class EltwiseKernel final : public sdk::Kernel {
  public:
@@ -69,45 +68,36 @@ class EltwiseKernel final : public sdk::Kernel {
     for (const EpilogueStep& step : fusion_.epilogue.steps) add_activation(*step.activation);
   }
 
-  [[nodiscard]] std::unique_ptr<sdk::KernelContext> make_context() const override {
-    return std::make_unique<PlanCache<Plan>>();
-  }
-
   void run(sdk::Call& call) const override {
-    auto& cache = static_cast<PlanCache<Plan>&>(*call.context());
-    const int threads = call.thread_count();
-    cache.key.clear();
-    for (const Source& source : sources_) {
-      if (source.slot < 0) continue;
-      const sdk::Shape shape = call.shape(source.slot);
-      cache.key.push_back(shape.rank);
-      cache.key.insert(cache.key.end(), shape.data, shape.data + shape.rank);
-    }
-    cache.key.push_back(threads);
-    Plan& plan = cache.get([&] {
-      Plan made;
-      with_threads(threads, [&] { made = make_plan(call); });
-      return made;
-    });
-    gantry_tensor& target =
-        call.output(static_cast<int>(output_slot_), dtype_of(fusion_.target.type()),
-                    {plan.output.data(), static_cast<int>(plan.output.size())});
-    if (plan.is_empty) return;
-    bool is_moved = false;
+    std::array<Extents, kMostSources> extents;
+    Extents result;
+    result.fill(1);
     for (size_t i = 0; i < sources_.size(); ++i) {
-      if (sources_[i].slot < 0) continue;
-      plan.sources[i].place(call, call.input(sources_[i].slot).data);
-      is_moved = is_moved || plan.sources[i].is_moved();
+      extents[i] = extents_of(call, sources_[i]);
+      broadcast(result, extents[i]);
     }
-    plan.target.place(call, target.data);
-    if (is_moved) {
-      with_threads(threads, [&] {
-        for (const Operand& source : plan.sources) source.run(cache.stream);
-      });
+    const sdk::Shape shape(result.data(), rank_);
+    gantry_tensor& target =
+        call.output(static_cast<int>(output_slot_), dtype_of(fusion_.target.type()), shape);
+    if (shape.element_count() == 0) return;
+    std::array<TileOperand, kMostSources> operands;
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      const Source& source = sources_[i];
+      const sdk::Shape given(extents[i].data(), rank_);
+      const void* data = source.constants.data();
+      if (source.slot >= 0) {
+        data = in_order(call, call.input(source.slot).data, given, axis_order(source.is_formatted),
+                        AxisOrder::kChannelsLast, sizeof(float));
+      }
+      operands[i] = broadcast_operand(static_cast<const float*>(data), given,
+                                      AxisOrder::kChannelsLast, shape, AxisOrder::kChannelsLast);
     }
-    run_arithmetic(call, plan);
-    if (!plan.target.is_moved()) return;
-    with_threads(threads, [&] { plan.target.run(cache.stream); });
+    const ChannelsLastResult made(call, target.data, shape, axis_order(is_target_formatted_),
+                                  sizeof(float));
+    auto* const to = static_cast<float*>(made.data());
+    run_tiles(call, {instructions_, operands.data(), sources_.size(), &to, 1, 0,
+                     shape.element_count()});
+    made.finish(call);
   }
 
  private:
@@ -153,27 +143,13 @@ class EltwiseKernel final : public sdk::Kernel {
         instruction_of(activation, instructions_.empty() ? 0 : result(), result()));
   }
 
-  void run_arithmetic(sdk::Call& call, const Plan& plan) const {
-    const sdk::Shape output(plan.output.data(), static_cast<int>(plan.output.size()));
-    auto* operands = call.scratch<TileOperand>(static_cast<int64_t>(sources_.size()));
-    for (size_t i = 0; i < sources_.size(); ++i) {
-      const Dims& dims = plan.dims[i];
-      const float* data =
-          sources_[i].slot < 0 ? sources_[i].constants.data() : plan.sources[i].data();
-      operands[i] = broadcast_operand(data, {dims.data(), static_cast<int>(dims.size())},
-                                      AxisOrder::kChannelsLast, output, AxisOrder::kChannelsLast);
-    }
-    float* const to = plan.target.data();
-    run_tiles(call, {instructions_, operands, sources_.size(), &to, 1, 0, output.element_count()});
-  }
-
-  /// Of the result's rank: an operand of a lower one counts its axes from the last.
-  [[nodiscard]] Dims dims_of(const sdk::Call& call, const Source& source) const {
-    const auto rank = static_cast<size_t>(rank_);
-    Dims dims(rank, 1);
+  /// Of the result's rank: a tensor of a lower one counts its axes from the last.
+  [[nodiscard]] Extents extents_of(const sdk::Call& call, const Source& source) const {
+    Extents extents;
+    extents.fill(1);
     if (source.slot < 0) {
-      dims[1] = static_cast<int64_t>(source.constants.size());
-      return dims;
+      extents[1] = static_cast<int64_t>(source.constants.size());
+      return extents;
     }
     const sdk::Shape shape = call.shape(source.slot);
     if (shape.rank > rank_) {
@@ -182,42 +158,20 @@ class EltwiseKernel final : public sdk::Kernel {
                            " or less was expected, as the model says, and one has rank " +
                            std::to_string(shape.rank));
     }
-    std::copy_n(shape.data, shape.rank, dims.end() - shape.rank);
-    return dims;
+    std::copy_n(shape.data, shape.rank, extents.begin() + rank_ - shape.rank);
+    return extents;
   }
 
-  void broadcast(Dims& to, const Dims& dims) const {
+  void broadcast(Extents& to, const Extents& extents) const {
     for (size_t i = 0; i < to.size(); ++i) {
-      if (to[i] != dims[i] && to[i] != 1 && dims[i] != 1) {
+      if (to[i] != extents[i] && to[i] != 1 && extents[i] != 1) {
         throw sdk::Error(GANTRY_INVALID_ARGUMENT, label_ + ": extents " + std::to_string(to[i]) +
-                                                      " and " + std::to_string(dims[i]) +
+                                                      " and " + std::to_string(extents[i]) +
                                                       " on axis " + std::to_string(i) +
                                                       " do not broadcast");
       }
-      if (to[i] == 1) to[i] = dims[i];
+      if (to[i] == 1) to[i] = extents[i];
     }
-  }
-
-  [[nodiscard]] Plan make_plan(const sdk::Call& call) const {
-    Plan plan;
-    plan.output = Dims(static_cast<size_t>(rank_), 1);
-    for (const Source& source : sources_) {
-      plan.dims.push_back(dims_of(call, source));
-      broadcast(plan.output, plan.dims.back());
-    }
-    plan.is_empty = std::find(plan.output.begin(), plan.output.end(), 0) != plan.output.end();
-    if (plan.is_empty) return plan;
-    for (size_t i = 0; i < sources_.size(); ++i) {
-      if (sources_[i].slot < 0) {
-        plan.sources.emplace_back();
-        continue;
-      }
-      plan.sources.push_back(Operand::input(desc_of(plan.dims[i], sources_[i].is_formatted),
-                                            desc_of(plan.dims[i], true)));
-    }
-    plan.target =
-        Operand::output(desc_of(plan.output, is_target_formatted_), desc_of(plan.output, true));
-    return plan;
   }
 
   Fusion fusion_;

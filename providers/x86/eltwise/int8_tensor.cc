@@ -2,9 +2,8 @@
 #include "eltwise/int8_tensor.h"
 
 #include <algorithm>
-#include <utility>
 
-#include "simd/transpose.h"
+#include "simd/axis_order.h"
 
 namespace gantry::x86 {
 
@@ -13,16 +12,9 @@ Int8Source::Int8Source(const KernelArgs& args, uint32_t value)
       is_formatted(args.is_input_formatted(args.slot_of(value))) {}
 
 const uint8_t* Int8Source::in_order(sdk::Call& call, bool is_wanted_formatted) const {
-  const auto* from = static_cast<const uint8_t*>(call.input(slot).data);
-  if (is_formatted == is_wanted_formatted) return from;
-  const sdk::Shape shape = call.shape(slot);
-  Matrices matrices{shape[0], shape[1], shape.count(2, shape.rank)};
-  if (is_formatted) std::swap(matrices.rows, matrices.columns);
-  auto* const moved = call.scratch<uint8_t>(shape.element_count());
-  call.parallel_for(matrices.blocks(), matrices.grain(), [&](int64_t begin, int64_t end) {
-    transpose(matrices, from, moved, begin, end);
-  });
-  return moved;
+  return static_cast<const uint8_t*>(x86::in_order(call, call.input(slot).data, call.shape(slot),
+                                                   axis_order(is_formatted),
+                                                   axis_order(is_wanted_formatted), 1));
 }
 
 std::optional<Int8Bounds> int8_bounds_of(const Epilogue& epilogue) {

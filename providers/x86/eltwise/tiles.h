@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "eltwise/code.h"
+#include "simd/axis_order.h"
 
 namespace gantry::x86 {
 
@@ -44,9 +45,6 @@ class TileOperand {
   std::array<int64_t, kMostAxes> extents_{};
   std::array<int64_t, kMostAxes> strides_{};
 };
-
-/// The order of a tensor's axes in memory.
-enum class AxisOrder : uint8_t { kDense, kChannelsLast };
 
 /// An operand of `shape`, which stands in `order`, broadcast to results of shape `to` in
 /// `result_order`. Requires that it broadcasts, and ranks up to kMostAxes.

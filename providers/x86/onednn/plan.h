@@ -6,7 +6,7 @@
 
 #include <array>
 #include <cstdint>
-#include <list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -128,7 +128,8 @@ class FusedVariants {
 /// Attributes that every primitive here has: its temporary memory comes from the host.
 dnnl::primitive_attr attributes(const dnnl::post_ops& post_ops = {});
 
-/// The plans of one context, most recently used first.
+/// The plans of one context that were used last. What is compared of them, to find out that a shape
+/// is new, stands together.
 template <class Plan>
 class PlanCache final : public sdk::KernelContext {
  public:
@@ -140,19 +141,44 @@ class PlanCache final : public sdk::KernelContext {
   /// The plan of `key`, made by `make` if there is none yet.
   template <class Make>
   Plan& get(Make&& make) {
-    for (auto it = plans_.begin(); it != plans_.end(); ++it) {
-      if (it->first != key) continue;
-      plans_.splice(plans_.begin(), plans_, it);
-      return plans_.front().second;
+    const uint64_t digest = digest_of(key);
+    Place* place = places_.data();  // unused, or else the one that was used longest ago
+    for (Place& other : places_) {
+      if (other.kept && other.digest == digest && other.kept->key == key) {
+        other.last_use = ++uses_;
+        return other.kept->plan;
+      }
+      if (other.last_use < place->last_use) place = &other;
     }
-    plans_.emplace_front(key, make());
-    if (plans_.size() > kMostPlans) plans_.pop_back();
-    return plans_.front().second;
+    auto made = std::make_unique<Kept>(Kept{key, make()});
+    *place = {digest, ++uses_, std::move(made)};
+    return place->kept->plan;
   }
 
  private:
   static constexpr size_t kMostPlans = 16;
-  std::list<std::pair<Key, Plan>> plans_;
+  struct Kept {
+    Key key;
+    Plan plan;
+  };
+  struct Place {
+    uint64_t digest = 0;
+    uint64_t last_use = 0;  ///< 0: unused
+    std::unique_ptr<Kept> kept;
+  };
+
+  static uint64_t digest_of(const Key& key) {
+    constexpr uint64_t kFactor = 0x9E3779B97F4A7C15;  // odd, so that none is lost
+    uint64_t digest = key.size();
+    for (const int64_t number : key) {
+      digest = (digest ^ static_cast<uint64_t>(number)) * kFactor;
+      digest ^= digest >> 32;
+    }
+    return digest;
+  }
+
+  std::array<Place, kMostPlans> places_;
+  uint64_t uses_ = 0;
 };
 
 }  // namespace gantry::x86

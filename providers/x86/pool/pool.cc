@@ -17,6 +17,7 @@
 #include "onednn/plan.h"
 #include "onednn/post_ops.h"
 #include "pool/loops.h"
+#include "simd/axis_order.h"
 
 namespace gantry::x86 {
 namespace {
@@ -100,6 +101,7 @@ struct Shape {
 struct Plan {
   Dims output;
   bool is_empty = false;
+  // Of the library:
   Operand source;
   Operand target;
   Scratchpad scratchpad;
@@ -155,16 +157,14 @@ class PoolKernel final : public sdk::Kernel {
     gantry_tensor& target = call.output(static_cast<int>(output_slot_), dtype_of(target_type_),
                                         {plan.output.data(), result_rank(plan)});
     if (plan.is_empty) return;
-    plan.source.place(call, call.input(static_cast<int>(source_slot_)).data);
+    const void* source = call.input(static_cast<int>(source_slot_)).data;
+    if (plan.loops) return run_loops(call, plan, source, target.data);
+    plan.source.place(call, const_cast<void*>(source));
     plan.target.place(call, target.data);
     plan.scratchpad.place(call);
     with_threads(threads, [&] {
       plan.source.run(cache.stream);
-      if (plan.loops) {
-        run_loops(plan);
-      } else {
-        plan.launch.run(cache.stream);
-      }
+      plan.launch.run(cache.stream);
       plan.target.run(cache.stream);
     });
   }
@@ -220,23 +220,18 @@ class PoolKernel final : public sdk::Kernel {
     plan.is_empty = *std::min_element(plan.output.begin(), plan.output.end()) == 0;
     if (plan.is_empty) return plan;
     if (!is_for_library) {
-      const Tag last = channels_last(input.size());
-      plan.source =
-          Operand::input(desc_of(input, source_is_formatted_), Desc(input, source_type_, last));
-      plan.target = Operand::output(desc_of(plan.output, target_is_formatted_),
-                                    Desc(plan.output, target_type_, last));
       plan.loops = loops_of(input, plan.output, window, placed);
       return plan;
     }
     const dnnl::pooling_forward::primitive_desc pd = describe(input, plan.output, window, placed);
-    plan.source = Operand::input(desc_of(input, source_is_formatted_, source_type_), pd.src_desc());
-    plan.target =
-        Operand::output(desc_of(plan.output, target_is_formatted_, target_type_), pd.dst_desc());
     if (code_kind(pd) == CodeKind::kReference) {
       report_passed_over(label_, pd, "compiled loops of this provider");
       plan.loops = loops_of(input, plan.output, window, placed);
       return plan;
     }
+    plan.source = Operand::input(desc_of(input, source_is_formatted_, source_type_), pd.src_desc());
+    plan.target =
+        Operand::output(desc_of(plan.output, target_is_formatted_, target_type_), pd.dst_desc());
     plan.scratchpad = Scratchpad(pd.scratchpad_desc());
     plan.launch = Launch(label_, dnnl::pooling_forward(pd),
                          {{DNNL_ARG_SRC, plan.source.memory()},
@@ -263,21 +258,24 @@ class PoolKernel final : public sdk::Kernel {
     return loops;
   }
 
-  /// Both tensors stand channels-last by then.
-  void run_loops(const Plan& plan) const {
+  void run_loops(sdk::Call& call, const Plan& plan, const void* source, void* target) const {
     constexpr int64_t kGrainElements = 1 << 16;  // read by a thread of its own
     const PoolLoops& loops = *plan.loops;
     int64_t read = loops.input[1];  // for each position
     for (const int64_t extent : loops.window.kernel) read *= extent;
     const int64_t parts = loops.parts_of_position();
     const int64_t grain = std::max<int64_t>(1, kGrainElements * parts / std::max<int64_t>(read, 1));
-    const dnnl::memory& from = plan.source.memory();
-    const dnnl::memory& to = plan.target.memory();
+    const sdk::Shape input(loops.input.data(), static_cast<int>(loops.input.size()));
+    const sdk::Shape output(loops.output.data(), static_cast<int>(loops.output.size()));
+    const size_t bytes = dnnl::memory::data_type_size(source_type_);  // of the result's too
+    const void* from = in_order(call, source, input, axis_order(source_is_formatted_),
+                                AxisOrder::kChannelsLast, bytes);
+    const ChannelsLastResult to(call, target, output, axis_order(target_is_formatted_), bytes);
     const auto run_as = [&](auto zero) {
       using T = decltype(zero);
-      for_ranges(loops.positions() * parts, grain, [&](int64_t begin, int64_t end) {
-        pool(loops, static_cast<const T*>(from.get_data_handle()),
-             static_cast<T*>(to.get_data_handle()), begin, end);
+      call.parallel_for(loops.positions() * parts, grain, [&](int64_t begin, int64_t end) {
+        const FlushDenormals flush;
+        pool(loops, static_cast<const T*>(from), static_cast<T*>(to.data()), begin, end);
       });
     };
     if (source_type_ == Type::f32) {
@@ -287,6 +285,7 @@ class PoolKernel final : public sdk::Kernel {
     } else {
       run_as(int8_t{});
     }
+    to.finish(call);
   }
 
   // In the order of the input, unless the library is slow in that.
