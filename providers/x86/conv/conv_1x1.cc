@@ -15,8 +15,7 @@ namespace {
 
 class Conv1x1Kernel final : public sdk::Kernel {
  public:
-  Conv1x1Kernel(const KernelArgs& args, ConvShape shape)
-      : shape_(std::move(shape)), slots_(args) {
+  Conv1x1Kernel(const KernelArgs& args, ConvShape shape) : shape_(std::move(shape)), slots_(args) {
     const GraphIndex& index = args.index;
     const Fusion& fusion = args.fusion;
     layer_.pack(index.host(), args.choices,

@@ -54,9 +54,9 @@ void run_convolution(sdk::Call& call, const ConvShape& shape, const ConvSlots& s
                                dnnl::memory::data_type_size(slots.source_type));
   if (slots.addend >= 0) {
     shape.check_addend(call.shape(slots.addend), sdk::Shape(target));
-    plan.addend = in_order(call, call.input(slots.addend).data, output,
-                           axis_order(slots.addend_is_formatted), AxisOrder::kChannelsLast,
-                           dnnl::memory::data_type_size(slots.addend_type));
+    plan.addend =
+        in_order(call, call.input(slots.addend).data, output, axis_order(slots.addend_is_formatted),
+                 AxisOrder::kChannelsLast, dnnl::memory::data_type_size(slots.addend_type));
   }
   const ChannelsLastResult result(call, target.data, output, axis_order(slots.target_is_formatted),
                                   dnnl::memory::data_type_size(slots.target_type));

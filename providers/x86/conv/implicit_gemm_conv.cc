@@ -76,14 +76,13 @@ struct Taps {
 class ImplicitGemmKernel final : public sdk::Kernel {
  public:
   ImplicitGemmKernel(const KernelArgs& args, ConvShape shape)
-      : shape_(std::move(shape)),
-        slots_(args),
-        epilogue_(args.fusion.epilogue) {
+      : shape_(std::move(shape)), slots_(args), epilogue_(args.fusion.epilogue) {
     const int64_t filters = shape_.output_channels();
-    weights_.pack(args.index.host(), args.choices,
-                  {args.index.value(args.fusion.weights).constant()->data, shape_.products(), filters,
-                   /*is_transposed=*/true, args.fusion.epilogue.scale,
-                   /*taps=*/shape_.products() / shape_.input_channels()});
+    weights_.pack(
+        args.index.host(), args.choices,
+        {args.index.value(args.fusion.weights).constant()->data, shape_.products(), filters,
+         /*is_transposed=*/true, args.fusion.epilogue.scale,
+         /*taps=*/shape_.products() / shape_.input_channels()});
     bias_ = folded_bias(args.index, args.fusion, filters);
     bias_.resize(static_cast<size_t>(divided_up(filters, kPanelColumns) * kPanelColumns));
   }
@@ -116,8 +115,8 @@ class ImplicitGemmKernel::Run {
         taps_(image),
         source_(plan.source_floats()),
         target_(plan.target_floats()),
-        addend_(
-            kernel.epilogue_.kept_addend(call, plan.addend_floats(), target_, image.result_count())),
+        addend_(kernel.epilogue_.kept_addend(call, plan.addend_floats(), target_,
+                                             image.result_count())),
         is_padded_(image.is_padded()),
         row_floats_((is_padded_ ? image.x.reach(image.x.output) : image.x.input) * image.channels),
         panels_(divided_up(image.filters, kPanelColumns)),

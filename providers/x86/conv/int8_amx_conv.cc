@@ -54,8 +54,7 @@ class Int8AmxConvKernel final : public sdk::Kernel {
         [&](const Plan& plan) {
           run_tiles(call, plan.convolution, *plan.layout,
                     {static_cast<const uint8_t*>(plan.source),
-                     static_cast<const uint8_t*>(plan.addend),
-                     static_cast<uint8_t*>(plan.target)});
+                     static_cast<const uint8_t*>(plan.addend), static_cast<uint8_t*>(plan.target)});
         });
   }
 

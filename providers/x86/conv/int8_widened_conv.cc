@@ -46,8 +46,8 @@ class Int8WidenedConvKernel final : public sdk::Kernel {
     }
     const Quantization& source = *fusion_.sources[0].quantization;
     layer_.run(call, seen, plan.output[0],
-               {plan.source, plan.addend, plan.target, source.type == Type::s8,
-                source.zero_point, nullptr});
+               {plan.source, plan.addend, plan.target, source.type == Type::s8, source.zero_point,
+                nullptr});
   }
 
   void pack(const KernelArgs& args) {

@@ -95,8 +95,8 @@ class EltwiseKernel final : public sdk::Kernel {
     const ChannelsLastResult made(call, target.data, shape, axis_order(is_target_formatted_),
                                   sizeof(float));
     auto* const to = static_cast<float*>(made.data());
-    run_tiles(call, {instructions_, operands.data(), sources_.size(), &to, 1, 0,
-                     shape.element_count()});
+    run_tiles(call,
+              {instructions_, operands.data(), sources_.size(), &to, 1, 0, shape.element_count()});
     made.finish(call);
   }
 

@@ -103,9 +103,9 @@ def test_any_number_of_threads(threads):
 @pytest.mark.parametrize("text", ["a = MatMul(x, w)\n t = Tanh(a)\n y = Add(t, r)", "a = MatMul(x, w)\n y = Add(a, r)"])
 @pytest.mark.parametrize("columns", [70, 300])
 @pytest.mark.parametrize("inner", [40, 2500])
-@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
 def test_stretches_of_many_rows(threads, inner, columns, text):
-    """Of as many stretches as threads each is a task with all columns, of fewer only where the matrix is small; long rows are multiplied in parts."""
+    """Of as many stretches as threads each is a task with all columns, of fewer only where the matrix is small, else threads may share a panel; long rows are multiplied in parts."""
     shapes = {"x": (random(5, inner), ["n", inner]), "r": (random(5, columns), ["n", columns])}
     model, _ = small_graph(text, shapes, {"w": matrix(inner, columns)})
     session = gantry.Session(model, device="CPU", config={"session": {"threads": threads}})

@@ -50,11 +50,11 @@ void PackedMatMul::pack(const gantry_host* host, sdk::Choices& choices,
   epilogue_ = TileEpilogue(epilogue);
 }
 
-/// A run's rows as tiles, its tiles as stretches, and the panels as groups. What a stretch makes
-/// with a group stays in the second cache until its steps are done. A task has a stretch and all
-/// groups where there are as many stretches as threads, or the matrix is cached for each of them,
-/// so that a thread finds the rows that it made; else a stretch and one group, so that no two
-/// threads wait for the same panels.
+/// A run's rows as tiles, and its tiles as stretches, whose rows stay in the second cache. Where
+/// there are as many stretches as threads, or the matrix is cached for each of them, a task has a
+/// stretch and all panels, so that a thread finds the rows that it made. Else tasks are tiles,
+/// panel by panel: a thread has a row of them, so that each has as much to do and two threads wait
+/// for the same panel only where their rows meet.
 class PackedMatMul::Run {
  public:
   struct Tensors {
@@ -71,37 +71,44 @@ class PackedMatMul::Run {
     const int64_t matrix_bytes = layer.inner_ * layer.columns_ * kFloat;
     const bool is_cached = matrix_bytes <= second_cache_bytes() / 4 && tiles_ >= 2 * threads;
     stretches_ = divided_up(tiles_, most_tiles(layer.inner_));
-    has_all_groups_ = stretches_ >= threads || is_cached;
-    if (has_all_groups_) stretches_ = std::min(divided_up(stretches_, threads) * threads, tiles_);
+    has_all_panels_ = stretches_ >= threads || is_cached;
+    if (has_all_panels_) stretches_ = std::min(divided_up(stretches_, threads) * threads, tiles_);
     tiles_of_stretch_ = divided_up(tiles_, stretches_);
     stretches_ = divided_up(tiles_, tiles_of_stretch_);
     panels_ = divided_up(layer.columns_, kPanelColumns);
     panels_of_group_ =
         std::clamp<int64_t>(panels_ * stretches_ / (2 * threads), 1, kMostPanelsOfGroup);
-    groups_ = divided_up(panels_, panels_of_group_);
   }
 
   void multiply(sdk::Call& call) const {
-    const int64_t rows = std::min(rows_, tiles_of_stretch_ * matmul_code()->most_rows);
-    const int64_t groups = has_all_groups_ ? groups_ : 1;  // of a task
-    const int64_t products = rows * groups * panels_of_group_ * kPanelColumns * layer_.inner_;
-    const int64_t tasks_of_stretch = groups_ / groups;
-    call.parallel_for(stretches_ * tasks_of_stretch,
-                      std::max<int64_t>(1, kProductsPerTask / products),
+    const int64_t tile = matmul_code()->most_rows * kPanelColumns * layer_.inner_;  // products
+    if (has_all_panels_) {
+      const int64_t stretch = tiles_of_stretch_ * panels_ * tile;
+      call.parallel_for(stretches_, std::max<int64_t>(1, kProductsPerTask / stretch),
+                        [&](int64_t begin, int64_t end) {
+                          const FlushDenormals flush;
+                          for (int64_t i = begin; i < end; ++i)
+                            run_block({tiles_of(i), {0, panels_}}, false);
+                        });
+      return;
+    }
+    call.parallel_for(stretches_ * panels_ * tiles_of_stretch_,
+                      std::max<int64_t>(1, kProductsPerTask / tile),
                       [&](int64_t begin, int64_t end) {
                         const FlushDenormals flush;
-                        for (int64_t task = begin; task < end; ++task) {
-                          const int64_t first = task % tasks_of_stretch * groups;
-                          const bool has_next = task + 1 < end && first + groups < groups_;
-                          run_groups(task / tasks_of_stretch, {first, first + groups}, has_next);
-                        }
+                        run_tiles(begin, end);
                       });
   }
 
  private:
-  struct Groups {
+  struct Range {
     int64_t begin;
     int64_t end;
+  };
+  /// Tiles of one stretch, each with the same panels.
+  struct Block {
+    Range tiles;
+    Range panels;
   };
   /// Of the inner extent, multiplied at once.
   struct Part {
@@ -110,17 +117,38 @@ class PackedMatMul::Run {
   };
 
   [[nodiscard]] int64_t first_row(int64_t tile) const { return tile * rows_ / tiles_; }
-  [[nodiscard]] int64_t first_tile(int64_t stretch) const { return stretch * tiles_of_stretch_; }
-  [[nodiscard]] int64_t last_tile(int64_t stretch) const {
-    return std::min(first_tile(stretch) + tiles_of_stretch_, tiles_);
+  [[nodiscard]] Range tiles_of(int64_t stretch) const {
+    const int64_t first = stretch * tiles_of_stretch_;
+    return {first, std::min(first + tiles_of_stretch_, tiles_)};
   }
 
-  void run_groups(int64_t stretch, const Groups& groups, bool has_next) const {
-    const int64_t first_panel = groups.begin * panels_of_group_;
-    const int64_t last_panel = std::min(groups.end * panels_of_group_, panels_);
+  /// Tiles [begin, end), counted panel by panel of one stretch after the other; the last stretch
+  /// counts as many as the others.
+  void run_tiles(int64_t begin, int64_t end) const {
+    const int64_t count = panels_ * tiles_of_stretch_;  // of a stretch
+    while (begin < end) {
+      const Range all = tiles_of(begin / count);
+      const int64_t last = std::min(end, (begin / count + 1) * count);
+      const int64_t panel = begin % count / tiles_of_stretch_;
+      const int64_t tile = begin % tiles_of_stretch_;
+      const int64_t whole_panels = tile == 0 ? (last - begin) / tiles_of_stretch_ : 0;
+      const int64_t tiles = std::min(last - begin, tiles_of_stretch_ - tile);
+      begin += whole_panels > 0 ? whole_panels * tiles_of_stretch_ : tiles;
+      if (whole_panels > 0) {
+        run_block({all, {panel, panel + whole_panels}}, begin < last);
+      } else if (all.begin + tile < all.end) {
+        const Range some{all.begin + tile, std::min(all.begin + tile + tiles, all.end)};
+        run_block({some, {panel, panel + 1}}, begin < last);
+      }
+    }
+  }
+
+  void run_block(const Block& block, bool has_next) const {
+    const auto [first_panel, last_panel] = block.panels;
     for (int64_t k = 0; k < layer_.inner_; k += most_inner()) {
       const Part part{k, std::min(k + most_inner(), layer_.inner_)};
       const bool is_last = part.end == layer_.inner_;
+      int64_t first_of_group = first_panel;
       for (int64_t panel = first_panel; panel < last_panel; ++panel) {
         const std::byte* next = nullptr;
         if (panel + 1 < last_panel) {
@@ -130,18 +158,22 @@ class PackedMatMul::Run {
         } else if (has_next) {
           next = numbers(last_panel, 0);
         }
-        multiply_panel(stretch, panel, part, next);
-        const bool ends_group = panel + 1 == last_panel || (panel + 1) % panels_of_group_ == 0;
-        if (is_last && ends_group && layer_.epilogue_.is_finished_later())
-          finish_panels(stretch, panel / panels_of_group_ * panels_of_group_, panel + 1);
+        multiply_panel(block.tiles, panel, part, next);
+        const int64_t made = panel + 1 - first_of_group;
+        if (!is_last || (made < panels_of_group_ && panel + 1 < last_panel)) continue;
+        if (layer_.epilogue_.is_finished_later())
+          finish_panels({block.tiles, {first_of_group, panel + 1}});
+        first_of_group = panel + 1;
       }
     }
   }
 
-  void finish_panels(int64_t stretch, int64_t first_panel, int64_t last_panel) const {
-    const int64_t first_column = first_panel * kPanelColumns;
-    const int64_t count = std::min(last_panel * kPanelColumns, layer_.columns_) - first_column;
-    for (int64_t row = first_row(first_tile(stretch)); row < first_row(last_tile(stretch)); ++row) {
+  /// What is made of the block stays in the second cache until then.
+  void finish_panels(const Block& block) const {
+    const int64_t first_column = block.panels.begin * kPanelColumns;
+    const int64_t count =
+        std::min(block.panels.end * kPanelColumns, layer_.columns_) - first_column;
+    for (int64_t row = first_row(block.tiles.begin); row < first_row(block.tiles.end); ++row) {
       const int64_t place = row * layer_.columns_ + first_column;
       const float* addend = tensors_.addend ? tensors_.addend + place : nullptr;
       layer_.epilogue_.finish(tensors_.target + place, addend, count);
@@ -153,17 +185,17 @@ class PackedMatMul::Run {
   }
 
   /// `next`: what is multiplied after it, null: nothing that is known.
-  void multiply_panel(int64_t stretch, int64_t index, const Part& part,
+  void multiply_panel(const Range& tiles, int64_t index, const Part& part,
                       const std::byte* next) const {
     const int64_t column = index * kPanelColumns;
     const int64_t width = panel_width(layer_.columns_, column);
     const TileEpilogue& epilogue = layer_.epilogue_;
     PanelPass pass({numbers(index, part.begin), layer_.weights_.numbers(), part.end - part.begin,
                     width, std::min(width, layer_.columns_ - column), next},
-                   {layer_.inner_, layer_.columns_, last_tile(stretch) - first_tile(stretch)});
+                   {layer_.inner_, layer_.columns_, tiles.end - tiles.begin});
     if (part.begin == 0 && !layer_.bias_.empty()) pass.add_bias(layer_.bias_.data() + column);
     if (part.end == layer_.inner_ && epilogue.bounds()) pass.keep(*epilogue.bounds());
-    for (int64_t i = first_tile(stretch); i < last_tile(stretch); ++i) {
+    for (int64_t i = tiles.begin; i < tiles.end; ++i) {
       const int64_t row = first_row(i);
       const int64_t place = row * layer_.columns_ + column;
       float* target = tensors_.target + place;
@@ -180,11 +212,10 @@ class PackedMatMul::Run {
   int64_t rows_;
   int64_t tiles_;
   int64_t stretches_ = 0;
-  bool has_all_groups_ = false;  ///< a task
+  bool has_all_panels_ = false;  ///< a task
   int64_t tiles_of_stretch_ = 0;
   int64_t panels_ = 0;
   int64_t panels_of_group_ = 0;
-  int64_t groups_ = 0;
 };
 
 void PackedMatMul::run(sdk::Call& call, int64_t rows, const float* source, const float* addend,
