@@ -5,15 +5,20 @@
 // commoner functions are done as results are stored, and units with others are left to the library.
 #include <algorithm>
 #include <cstring>
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "conv/conv_run.h"
 #include "conv/implementations.h"
 #include "conv/winograd/convolution.h"
 #include "conv/winograd/selection.h"
 #include "conv/winograd/weights.h"
+#include "fuse/constants.h"
 #include "fuse/kernels.h"
+#include "onednn/ordinary.h"
 #include "options.h"
 
 namespace gantry::x86 {
@@ -163,6 +168,23 @@ std::optional<Tile> tile_of(const KernelArgs& args, const ConvShape& shape) {
   return kept == "2" ? Tile::k2 : Tile::k4;
 }
 
+/// Others the transforms would spread over all taps.
+bool has_ordinary_weights(const KernelArgs& args) {
+  return args.choices.keep("winograd weights are ordinary", [&] {
+    const sdk::ValueView value = args.index.value(args.fusion.weights);
+    const auto* floats = static_cast<const float*>(value.constant()->data);
+    std::vector<float> copy;  // of what lies at any byte
+    if (reinterpret_cast<uintptr_t>(floats) % alignof(float) != 0) {
+      copy = floats_of(value);
+      floats = copy.data();
+    }
+    const std::span<const float> numbers(floats, static_cast<size_t>(element_count(value)));
+    bool are_ordinary = false;
+    with_threads(machine_threads(), [&] { are_ordinary = is_ordinary(numbers); });
+    return std::string(are_ordinary ? "yes" : "no");
+  }) == "yes";
+}
+
 }  // namespace
 
 Made make_winograd_conv(const KernelArgs& args) {
@@ -174,6 +196,7 @@ Made make_winograd_conv(const KernelArgs& args) {
   if (!steps) return refuse("no code for a step of the epilogue");
   const std::optional<Tile> tile = tile_of(args, shape);
   if (!tile) return refuse("direct convolution is as fast, or the options turn it off");
+  if (!has_ordinary_weights(args)) return refuse("a weight is no number, infinite or very large");
   return made<WinogradConvKernel>(args, std::move(shape), std::move(*steps), *tile);
 }
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import gantry
-from oracle import run_oracle
+from oracle import run_oracle, run_reference
 from sanitizer import compares_times
 from small_graph import small_graph
 
@@ -249,3 +249,64 @@ def test_instructions_of_older_cpus(level, instructions):
                           capture_output=True, text=True, check=False, timeout=500)
     assert done.returncode == 0, done.stdout[-4000:]
     assert " passed" in done.stdout
+
+
+STRANGE = {"nan": np.nan, "inf": np.inf, "minus_inf": -np.inf, "largest": 3e38, "large": -1e30}
+STRANGE_EPILOGUES = {
+    "none": "y = Identity(a)", "relu": "y = Relu(a)", "leaky_relu": "y = LeakyRelu<alpha=0.2>(a)", "hard_sigmoid": "y = HardSigmoid<alpha=0.3>(a)",
+    "sigmoid": "y = Sigmoid(a)", "swish": "s = Sigmoid(a)\n y = Mul(a, s)", "mish": "y = Mish(a)", "addition": "y = Add(a, r)",
+}
+
+
+def convolved(x, w):
+    """[1, C, H, W] by the definition, padded by 1, in double; sums of what is no float at the end are infinite."""
+    padded = np.pad(x[0].astype(np.float64), ((0, 0), (1, 1), (1, 1)))
+    height, width = x.shape[2:]
+    sums = np.zeros((w.shape[0], height, width))
+    for row in range(3):
+        for column in range(3):
+            part = padded[:, row:row + height, column:column + width]
+            sums += np.einsum("fchw->fhw", w[:, :, row, column, None, None].astype(np.float64) * part)
+    return sums.astype(np.float32)[None]
+
+
+@pytest.mark.parametrize("channels, filters", [(5, 20), (520, 33)])
+@pytest.mark.parametrize("number", STRANGE)
+@pytest.mark.parametrize("tile", TILES)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_is_no_number_stays_where_it_is(threads, tile, number, channels, filters):
+    """The transforms would spread it over a tile. Weights with zeros: infinity times 0 is NaN. The second case keeps its weights as taps."""
+    x, w = random(1, channels, 13, 14), random(filters, channels, 3, 3)
+    w[::3, :, 1] = 0
+    w[1::3, :, :, 0] = 0
+    x[0, 1, 0, 0] = x[0, 3, 6, 7] = x[0, channels - 1, 12, 5] = STRANGE[number]
+    model, feeds = small_graph("y = Conv<pads=[1,1,1,1]>(x, w)", {"x": x}, {"w": w})
+    session = session_of(model, tile, threads)
+    with np.errstate(all="ignore"):
+        expected = convolved(x, w)
+    assert np.isfinite(expected).any() and (number == "large" or not np.isfinite(expected).all())
+    for _ in range(2):
+        np.testing.assert_allclose(session.run(feeds)["y"], expected, rtol=5e-4, atol=2e-3)  # small taps are restored with that error
+
+
+@pytest.mark.parametrize("number", STRANGE)
+@pytest.mark.parametrize("epilogue", STRANGE_EPILOGUES)
+@pytest.mark.parametrize("tile", TILES)
+def test_epilogues_of_what_is_no_number(tile, epilogue, number, tmp_path):
+    x = random(1, 16, 8, 8)
+    x[0, 2, 4, 4] = STRANGE[number]
+    feeds = {"x": x, **({"r": random(1, 24, 8, 8)} if epilogue == "addition" else {})}
+    model, feeds = small_graph(f"a = Conv<pads=[1,1,1,1]>(x, w)\n {STRANGE_EPILOGUES[epilogue]}", feeds, {"w": random(24, 16, 3, 3)})
+    assert len(spans_of(model, feeds, tile, tmp_path)) == 1
+    (expected,) = run_reference(model, feeds)
+    np.testing.assert_allclose(session_of(model, tile).run(feeds)["y"], expected, rtol=5e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, 1e38])
+def test_weights_that_are_no_numbers_are_not_transformed(number, tmp_path):
+    w = random(8, 4, 3, 3)
+    w[2, 1, 0, 0] = number  # without padding, which the library does not multiply
+    model, feeds = small_graph("y = Conv(x, w)", {"x": random(1, 4, 7, 9)}, {"w": w})
+    assert spans_of(model, feeds, "4x4", tmp_path) == []
+    (expected,) = run_oracle(model, feeds)
+    np.testing.assert_allclose(session_of(model, "4x4").run(feeds)["y"], expected, rtol=1e-5, atol=1e-4)

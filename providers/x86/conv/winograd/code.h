@@ -15,6 +15,8 @@ namespace gantry::x86::winograd {
 enum class Tile : uint8_t { k2 = 2, k4 = 4 };
 
 constexpr int kTaps = 9;  ///< of a filter, [3, 3]
+constexpr int kMostColumns = 32;
+constexpr int kMostResults = 16;  ///< of a tile
 constexpr int kMostPositions = 36;
 constexpr int extent_of(Tile tile) { return static_cast<int>(tile) + 2; }  ///< of its input
 constexpr int positions_of(Tile tile) { return extent_of(tile) * extent_of(tile); }
@@ -67,9 +69,9 @@ struct Product {
   bool adds = false;             ///< to what the target has
 };
 
-/// The products of one tile with one panel, on their way to the output.
+/// The products of one tile with one panel, or its results, on their way to the output.
 struct OutputTile {
-  const float* products = nullptr;  ///< [positions, columns]
+  const float* products = nullptr;  ///< [positions, columns]; results: [tile, tile, columns]
   int64_t position_stride = 0;      ///< in elements
   float* target = nullptr;          ///< first element, with the panel's first channel
   const float* addend = nullptr;    ///< likewise, as the target lies; null: nothing is added
@@ -87,14 +89,16 @@ struct OutputTile {
 struct Code {
   const char* name;
   int lanes;      ///< numbers of a vector
-  int columns;    ///< channels of the output in a panel of the weights
+  int columns;    ///< channels of the output in a panel of the weights, up to kMostColumns
   int most_rows;  ///< of a product
 
   void (*multiply)(const Product& product);
   struct Transforms {
-    void (*input)(const InputTile& tile);
+    /// True if each number is below 2^50. Others the transforms would spread over the tile.
+    bool (*input)(const InputTile& tile);
     void (*weights)(const TapPanel& panel);
     void (*output)(const OutputTile& tile);
+    void (*results)(const OutputTile& tile);  ///< that need not be transformed back
   };
   Transforms two;
   Transforms four;

@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "conv/winograd/direct_tile.h"
 #include "onednn/threads.h"
 #include "simd/blocking.h"
 
@@ -15,6 +16,7 @@ namespace {
 constexpr int64_t kFewTiles = 16;
 constexpr int64_t kManyTiles = 28;
 constexpr int64_t kMostTiles = 112;  // of all cores together
+constexpr int64_t kLineBytes = 64;
 constexpr double kLeastWork = 4e5;   // multiplications that are worth another thread: some 5 us
 
 /// At least that many elements and an odd number of lines of the caches: what is stored together,
@@ -41,6 +43,7 @@ struct Convolution::Group {
   int64_t first = 0;
   int64_t count = 0;
   float* input = nullptr;
+  bool* is_ordinary = nullptr;  ///< [count]: a tile's results may come from its products
 };
 
 /// Transformed weights of some channels of a panel, at one position.
@@ -103,10 +106,17 @@ int64_t Convolution::share_of(int64_t tiles) const {
   return products_of(tiles) + positions_of(tile_) * weights_of(channels_at_once_);
 }
 
+int64_t Convolution::marks_of(int64_t tiles) {
+  constexpr int64_t kFloat = sizeof(float);
+  return divided_up(tiles * int64_t{sizeof(bool)}, kLineBytes) * kLineBytes / kFloat;
+}
+
 int64_t Convolution::scratch_bytes() const {
   const int64_t tiles = divided_up(tiles_, groups_);
   const int64_t inputs = is_shared_ ? 1 : threads_;
-  return (inputs * input_of(tiles) + threads_ * share_of(tiles)) * int64_t{sizeof(float)};
+  const int64_t elements =
+      inputs * (marks_of(tiles) + input_of(tiles)) + threads_ * share_of(tiles);
+  return elements * int64_t{sizeof(float)};
 }
 
 void Convolution::run(const Operands& operands, std::byte* scratch) const {
@@ -120,14 +130,16 @@ void Convolution::run(const Operands& operands, std::byte* scratch) const {
 /// Each core takes groups from their input to their results.
 void Convolution::run_apart(const Operands& operands, std::byte* scratch) const {
   const int64_t most = divided_up(tiles_, groups_);
-  const int64_t own = input_of(most) + share_of(most);
+  const int64_t own = marks_of(most) + input_of(most) + share_of(most);
   for_each_on(threads_, groups_, [&](int64_t index, int thread) {
-    auto* memory = reinterpret_cast<float*>(scratch) + thread * own;
+    auto* marks = reinterpret_cast<float*>(scratch) + thread * own;
+    float* const input = marks + marks_of(most);
     const int64_t first = index * tiles_ / groups_;
-    const Group group{first, (index + 1) * tiles_ / groups_ - first, memory};
+    const Group group{first, (index + 1) * tiles_ / groups_ - first, input,
+                      reinterpret_cast<bool*>(marks)};
     transform(operands, group, 0, group.count);
     for (int64_t panel = 0; panel < panels_; ++panel)
-      multiply_panel(operands, group, panel, memory + input_of(most));
+      multiply_panel(operands, group, panel, input + input_of(most));
   });
 }
 
@@ -135,15 +147,16 @@ void Convolution::run_apart(const Operands& operands, std::byte* scratch) const 
 void Convolution::run_together(const Operands& operands, std::byte* scratch) const {
   constexpr int64_t kTilesAtOnce = 2;
   const int64_t most = divided_up(tiles_, groups_);
-  auto* memory = reinterpret_cast<float*>(scratch);
+  float* const input = reinterpret_cast<float*>(scratch) + marks_of(most);
   for (int64_t index = 0; index < groups_; ++index) {
     const int64_t first = index * tiles_ / groups_;
-    const Group group{first, (index + 1) * tiles_ / groups_ - first, memory};
+    const Group group{first, (index + 1) * tiles_ / groups_ - first, input,
+                      reinterpret_cast<bool*>(scratch)};
     for_each_on(threads_, divided_up(group.count, kTilesAtOnce), [&](int64_t i, int) {
       transform(operands, group, i * kTilesAtOnce, std::min((i + 1) * kTilesAtOnce, group.count));
     });
     for_each_on(threads_, panels_, [&](int64_t panel, int thread) {
-      multiply_panel(operands, group, panel, memory + input_of(most) + thread * share_of(most));
+      multiply_panel(operands, group, panel, input + input_of(most) + thread * share_of(most));
     });
   }
 }
@@ -151,8 +164,6 @@ void Convolution::run_together(const Operands& operands, std::byte* scratch) con
 /// Tiles [first, last) of the group.
 void Convolution::transform(const Operands& operands, const Group& group, int64_t first,
                             int64_t last) const {
-  const int extent = extent_of(tile_);
-  const int step = static_cast<int>(tile_);
   std::array<const float*, kMostPositions> places{};
   InputTile tile;
   tile.places = places.data();
@@ -160,22 +171,28 @@ void Convolution::transform(const Operands& operands, const Group& group, int64_
   tile.block_stride = group.count * code_.lanes;
   tile.position_stride = position_of(group.count);
   for (int64_t i = first; i < last; ++i) {
-    const int64_t number = group.first + i;
-    const int64_t top = number / tile_columns_ % tile_rows_ * step - geometry_.pad_top;
-    const int64_t left = number % tile_columns_ * step - geometry_.pad_left;
-    const int64_t image = number / (tile_columns_ * tile_rows_);
-    size_t place = 0;
-    for (int64_t y = top; y < top + extent; ++y) {
-      const bool is_row = y >= 0 && y < geometry_.height;
-      const float* row =
-          operands.source + (image * geometry_.height + y) * geometry_.width * geometry_.channels;
-      for (int64_t x = left; x < left + extent; ++x) {
-        const bool is_inside = is_row && x >= 0 && x < geometry_.width;
-        places[place++] = is_inside ? row + x * geometry_.channels : zeros_.data();
-      }
-    }
+    find_places(operands, group.first + i, places.data());
     tile.target = group.input + i * code_.lanes;
-    code_.of(tile_).input(tile);
+    group.is_ordinary[i] = code_.of(tile_).input(tile);
+  }
+}
+
+/// Where the channels of a tile's input are, [extent, extent].
+void Convolution::find_places(const Operands& operands, int64_t number,
+                              const float** places) const {
+  const int extent = extent_of(tile_);
+  const int step = static_cast<int>(tile_);
+  const int64_t top = number / tile_columns_ % tile_rows_ * step - geometry_.pad_top;
+  const int64_t left = number % tile_columns_ * step - geometry_.pad_left;
+  const int64_t image = number / (tile_columns_ * tile_rows_);
+  for (int64_t y = top; y < top + extent; ++y) {
+    const bool is_row = y >= 0 && y < geometry_.height;
+    const float* row =
+        operands.source + (image * geometry_.height + y) * geometry_.width * geometry_.channels;
+    for (int64_t x = left; x < left + extent; ++x) {
+      const bool is_inside = is_row && x >= 0 && x < geometry_.width;
+      *places++ = is_inside ? row + x * geometry_.channels : zeros_.data();
+    }
   }
 }
 
@@ -236,13 +253,16 @@ void Convolution::multiply_taps(const Operands& operands, const Group& group, in
   }
 }
 
-/// The products of a panel to the output.
+/// The products of a panel to the output, or in their place sums by the definition.
 void Convolution::finish(const Operands& operands, const Group& group, int64_t panel,
                          const float* products) const {
   const int step = static_cast<int>(tile_);
   const int64_t channel = panel * code_.columns;
+  const int64_t size = (form_ == Form::kTaps ? kTaps : positions_of(tile_)) * channels_ *
+                       code_.columns;  // of the panel
+  const PanelOfWeights weights{operands.weights + panel * size, form_, tile_, channels_,
+                               code_.columns};
   OutputTile tile;
-  tile.position_stride = group.count * code_.columns;
   tile.column_stride = geometry_.filters;
   tile.row_stride = geometry_.out_width * geometry_.filters;
   tile.channels = std::min<int64_t>(code_.columns, geometry_.filters - channel);
@@ -257,12 +277,23 @@ void Convolution::finish(const Operands& operands, const Group& group, int64_t p
     const int64_t place =
         ((image * geometry_.out_height + top) * geometry_.out_width + left) * geometry_.filters +
         channel;
-    tile.products = products + i * code_.columns;
     tile.target = operands.target + place;
     tile.addend = operands.addend ? operands.addend + place : nullptr;
     tile.rows = static_cast<int>(std::min<int64_t>(step, geometry_.out_height - top));
     tile.columns = static_cast<int>(std::min<int64_t>(step, geometry_.out_width - left));
-    code_.of(tile_).output(tile);
+    if (group.is_ordinary[i]) {
+      tile.products = products + i * code_.columns;
+      tile.position_stride = group.count * code_.columns;
+      code_.of(tile_).output(tile);
+      continue;
+    }
+    std::array<const float*, kMostPositions> places{};
+    std::array<float, static_cast<size_t>(kMostResults) * kMostColumns> sums{};
+    find_places(operands, number, places.data());
+    sum_directly(places.data(), geometry_.channels, weights, sums.data());
+    tile.products = sums.data();
+    tile.position_stride = code_.columns;
+    code_.of(tile_).results(tile);
   }
 }
 

@@ -4,7 +4,8 @@
 // and results stay in the cache of a core; where there are too few tiles for that to be worth the
 // reading of all weights for each group, the cores share one group and divide the channels of the
 // output. Weights that are kept as taps (conv/winograd/panels.h) are transformed in the cache, some
-// channels of a panel at a time, once for each group, which then is shared and large.
+// channels of a panel at a time, once for each group, which then is shared and large. Tiles with
+// NaN, infinity or very large numbers are summed as the definition has it (direct_tile.h).
 #pragma once
 
 #include <cstddef>
@@ -60,6 +61,7 @@ class Convolution {
                      float* products) const;
   void finish(const Operands& operands, const Group& group, int64_t panel,
               const float* products) const;
+  void find_places(const Operands& operands, int64_t number, const float** places) const;
   void run_apart(const Operands& operands, std::byte* scratch) const;
   void run_together(const Operands& operands, std::byte* scratch) const;
   void divide();
@@ -69,6 +71,7 @@ class Convolution {
   [[nodiscard]] int64_t input_of(int64_t tiles) const;     // transformed input
   [[nodiscard]] int64_t products_of(int64_t tiles) const;  // products with one panel
   [[nodiscard]] int64_t share_of(int64_t tiles) const;     // what one core has for itself
+  [[nodiscard]] static int64_t marks_of(int64_t tiles);    // a byte for each
   // Of that many channels of a panel that a run transforms, in elements: at one position.
   [[nodiscard]] int64_t weights_of(int64_t channels) const;
 

@@ -26,7 +26,14 @@ GANTRY_TARGET inline void take_step(const Step& step, const OutputTile& tile, co
       break;
     }
     case Step::Kind::kRelu:
-      for (int i = 0; i < kTile; ++i) y[i] = y[i] > zero ? y[i] : y[i] * alpha;
+      // Minus infinity times 0 would be NaN.
+      for (int i = 0; i < kTile; ++i) {
+        if (alpha == 0) {
+          y[i] = y[i] < zero ? zero : y[i];
+        } else {
+          y[i] = y[i] > zero ? y[i] : y[i] * alpha;
+        }
+      }
       break;
     case Step::Kind::kClip:
       for (int i = 0; i < kTile; ++i) {
@@ -44,10 +51,10 @@ GANTRY_TARGET inline void take_step(const Step& step, const OutputTile& tile, co
       }
       break;
     case Step::Kind::kSigmoid:
-      for (int i = 0; i < kTile; ++i) y[i] = 1.0F / (1.0F + exponential(-y[i]));
+      for (int i = 0; i < kTile; ++i) y[i] = sigmoid(y[i]);
       break;
     case Step::Kind::kSwish:
-      for (int i = 0; i < kTile; ++i) y[i] = y[i] / (1.0F + exponential(-alpha * y[i]));
+      for (int i = 0; i < kTile; ++i) y[i] = y[i] * sigmoid(alpha * y[i]);
       break;
     case Step::Kind::kMish:
       for (int i = 0; i < kTile; ++i) y[i] = mish(y[i]);

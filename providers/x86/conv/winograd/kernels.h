@@ -16,12 +16,16 @@
 
 namespace gantry::x86::winograd::GANTRY_INSTRUCTIONS {
 
+static_assert(kColumns <= kMostColumns);
+
 template <int kTile>
-GANTRY_TARGET void transform_input(const InputTile& tile) {
+GANTRY_TARGET bool transform_input(const InputTile& tile) {
+  constexpr float kMostSquares = 0x1p100F;
   constexpr int kExtent = kTile + 2;
   constexpr std::integral_constant<int, kTile> kSize;
   const int64_t position_stride = tile.position_stride;
   float* target = tile.target;
+  Vector squares = {};
   for (int64_t channel = 0; channel < tile.channels; channel += kLanes) {
     const int64_t count = tile.channels - channel;
     Vector lines[kExtent * kExtent];
@@ -29,6 +33,9 @@ GANTRY_TARGET void transform_input(const InputTile& tile) {
       Vector line[kExtent];
       for (int row = 0; row < kExtent; ++row)
         line[row] = load_some(tile.places[row * kExtent + column] + channel, count);
+      Vector of_column = line[0] * line[0];
+      for (int row = 1; row < kExtent; ++row) of_column += line[row] * line[row];
+      squares += of_column;
       transform_line<1, kExtent>(kSize, line, lines + column);
     }
     float* to = target;
@@ -42,6 +49,9 @@ GANTRY_TARGET void transform_input(const InputTile& tile) {
     }
     target += tile.block_stride;
   }
+  float sum = 0;
+  for (int lane = 0; lane < kLanes; ++lane) sum += squares[lane];
+  return sum < kMostSquares;  // false of NaN
 }
 
 template <int kTile>
@@ -71,7 +81,7 @@ GANTRY_TARGET void transform_weights(const TapPanel& panel) {
   }
 }
 
-/// A row of results to the output. `kIsWhole`: all of them exist, and all lanes.
+/// A row of sums, from some channel on, to the output. `kIsWhole`: all of them exist, and all lanes.
 template <int kTile, bool kIsWhole>
 GANTRY_TARGET inline void finish_row(const OutputTile& tile, int64_t place, int64_t count,
                                      Vector* y) {
@@ -91,11 +101,23 @@ GANTRY_TARGET inline void finish_row(const OutputTile& tile, int64_t place, int6
 }
 
 template <int kTile>
+GANTRY_TARGET inline void finish_sums(const OutputTile& tile, int row, int64_t channel, Vector* y) {
+  const Vector bias = load(tile.bias + channel);
+  for (int i = 0; i < kTile; ++i) y[i] += bias;
+  const int64_t count = tile.channels - channel;
+  const int64_t place = row * tile.row_stride + channel;
+  if (tile.columns == kTile && count >= kLanes) {
+    finish_row<kTile, true>(tile, place, count, y);
+  } else {
+    finish_row<kTile, false>(tile, place, count, y);
+  }
+}
+
+template <int kTile>
 GANTRY_TARGET void transform_output(const OutputTile& tile) {
   constexpr int kExtent = kTile + 2;
   constexpr std::integral_constant<int, kTile> kSize;
   for (int64_t channel = 0; channel < tile.channels; channel += kLanes) {
-    const int64_t count = tile.channels - channel;
     Vector lines[kTile * kExtent];
     for (int column = 0; column < kExtent; ++column) {
       Vector line[kExtent];
@@ -103,17 +125,22 @@ GANTRY_TARGET void transform_output(const OutputTile& tile) {
         line[row] = load(tile.products + (row * kExtent + column) * tile.position_stride + channel);
       restore_line<1, kExtent>(kSize, line, lines + column);
     }
-    const Vector bias = load(tile.bias + channel);
     for (int row = 0; row < tile.rows; ++row) {
       Vector y[kTile];
       restore_line<1, 1>(kSize, lines + row * kExtent, y);
-      for (int i = 0; i < kTile; ++i) y[i] += bias;
-      const int64_t place = row * tile.row_stride + channel;
-      if (tile.columns == kTile && count >= kLanes) {
-        finish_row<kTile, true>(tile, place, count, y);
-      } else {
-        finish_row<kTile, false>(tile, place, count, y);
-      }
+      finish_sums<kTile>(tile, row, channel, y);
+    }
+  }
+}
+
+template <int kTile>
+GANTRY_TARGET void store_results(const OutputTile& tile) {
+  for (int64_t channel = 0; channel < tile.channels; channel += kLanes) {
+    for (int row = 0; row < tile.rows; ++row) {
+      Vector y[kTile];
+      for (int i = 0; i < kTile; ++i)
+        y[i] = load(tile.products + (row * kTile + i) * tile.position_stride + channel);
+      finish_sums<kTile>(tile, row, channel, y);
     }
   }
 }
@@ -160,6 +187,6 @@ inline void multiply(const Product& product) {
 
 template <int kTile>
 inline constexpr Code::Transforms kTransforms = {transform_input<kTile>, transform_weights<kTile>,
-                                                 transform_output<kTile>};
+                                                 transform_output<kTile>, store_results<kTile>};
 
 }  // namespace gantry::x86::winograd::GANTRY_INSTRUCTIONS

@@ -33,14 +33,16 @@ GANTRY_TARGET inline void store_some(Vector x, float* to, int64_t count) {
 
 using Bits = int32_t __attribute__((vector_size(kLanes * sizeof(float))));
 
-/// exp(x) with an error of 2 units in the last place, for x up to 88; below -87 as at -87.
+constexpr float kLeastPower = -87.0F;  ///< below it exponentials are denormal
+
+/// exp(x) with an error of 2 units in the last place, for x up to 88; below kLeastPower as there.
 GANTRY_TARGET inline Vector exponential(Vector x) {
   constexpr float kPerOctave = 1.44269504F;
   constexpr float kHigh = 0.693359375F;  // of log(2): exact products with whole numbers
   constexpr float kLow = -2.12194440e-4F;
   constexpr float kRounding = 12582912;  // 1.5 * 2^23: adding it leaves a whole number in the bits
   const Vector zero = {};
-  x = x < -87.0F ? zero - 87.0F : x;
+  x = x < kLeastPower ? zero + kLeastPower : x;
   x = x > 88.0F ? zero + 88.0F : x;
   const Vector rounded = x * kPerOctave + kRounding;
   const Vector octaves = rounded - kRounding;
@@ -55,13 +57,20 @@ GANTRY_TARGET inline Vector exponential(Vector x) {
   sum = sum * rest + 1.0F;
   constexpr int kExponent = 23;
   const Bits scaled = reinterpret_cast<Bits>(sum) + (reinterpret_cast<Bits>(rounded) << kExponent);
-  return reinterpret_cast<Vector>(scaled);
+  return x == x ? reinterpret_cast<Vector>(scaled) : x;
+}
+
+/// 0 where it would be denormal, so that a product with minus infinity is NaN.
+GANTRY_TARGET inline Vector sigmoid(Vector x) {
+  const Vector zero = {};
+  const Vector gate = 1.0F / (1.0F + exponential(-x));
+  return x < kLeastPower ? zero : gate;
 }
 
 GANTRY_TARGET inline Vector mish(Vector x) {
   constexpr float kLarge = 30;  // from where it is x itself
   const Vector zero = {};
-  const Vector power = exponential(x > kLarge ? zero + kLarge : x);
+  const Vector power = x < kLeastPower ? zero : exponential(x > kLarge ? zero + kLarge : x);
   const Vector ratio = power * (power + 2.0F);  // ((1 + e^x)^2 - 1) / ((1 + e^x)^2 + 1)
   return x * (ratio / (ratio + 2.0F));
 }
