@@ -13,6 +13,8 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <future>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -109,13 +111,19 @@ class Relu : public sdk::Kernel {
   }
 
  private:
-  // Of a device in host memory, which has no streams: the call is over before its work is.
+  // Of a device in host memory, which has no streams: the call is over before its work is. The thread
+  // works when the call ends and does so over and over, however few threads the machine runs.
   static void work_late(const std::function<void()>& work) {
-    work();
-    std::thread([work] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    auto begun = std::make_shared<std::promise<void>>();
+    std::future<void> has_begun = begun->get_future();
+    std::thread([work, begun] {
+      constexpr std::chrono::seconds kLong{10};
+      const auto end = std::chrono::steady_clock::now() + kLong;
       work();
+      begun->set_value();
+      while (std::chrono::steady_clock::now() < end) work();
     }).detach();
+    has_begun.wait();
   }
 
   // Turns the host's error into one of its own.

@@ -4,8 +4,8 @@
 // what follows it, normalisation and scaling are folded into the weights; additions and the
 // commoner functions are done as results are stored, and units with others are left to the library.
 #include <algorithm>
-#include <cstring>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string>

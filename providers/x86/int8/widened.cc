@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "int8/widened_positions.h"
 #include "simd/instructions.h"
@@ -12,6 +13,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "int8/byte_rows-inl.h"
 #include "int8/widened_results-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -48,19 +50,14 @@ HWY_INLINE void widen(const uint8_t* from, int64_t count, int32_t zero, int16_t*
   for (; i < count; ++i) to[i] = static_cast<int16_t>(numbers[i] - zero);
 }
 
-/// What the window of a place sees of a group's channels: [taps, channels], to an even number.
-void gather_row(const WidenedConvolution& c, const uint8_t* source, int64_t place, int64_t group,
-                int16_t* to) {
+/// Calls take(from, count) for what the window of a place sees of a group's channels, in the order
+/// [taps, channels], as much at once as stands together; `from` null: it is padding.
+template <class Take>
+HWY_INLINE void for_each_stretch(const WidenedConvolution& c, const uint8_t* source, int64_t place,
+                                 int64_t group, Take&& take_stretch) {
   const WidenedPosition at(c, source, place);
   const auto take = [&](const uint8_t* from, int64_t count) HWY_ATTR {
-    if (!from) {
-      std::fill_n(to, count, int16_t{0});
-    } else if (c.is_signed) {
-      widen<int8_t>(from + group * c.channels, count, c.source_zero, to);
-    } else {
-      widen<uint8_t>(from + group * c.channels, count, c.source_zero, to);
-    }
-    to += count;
+    take_stretch(from ? from + group * c.channels : nullptr, count);
   };
   const int64_t last = c.window[2] - 1;
   for (int64_t i = 0; i < c.window[0]; ++i) {
@@ -73,7 +70,43 @@ void gather_row(const WidenedConvolution& c, const uint8_t* source, int64_t plac
       for (int64_t k = 0; k <= last; ++k) take(at.tap(i, j, k), c.channels);
     }
   }
+}
+
+/// A row of words, less the zero point, to an even number.
+void gather_row(const WidenedConvolution& c, const uint8_t* source, int64_t place, int64_t group,
+                int16_t* to) {
+  for_each_stretch(c, source, place, group, [&](const uint8_t* from, int64_t count) HWY_ATTR {
+    if (!from) {
+      std::fill_n(to, count, int16_t{0});
+    } else if (c.is_signed) {
+      widen<int8_t>(from, count, c.source_zero, to);
+    } else {
+      widen<uint8_t>(from, count, c.source_zero, to);
+    }
+    to += count;
+  });
   if (c.taps() * c.channels % 2 != 0) *to = 0;
+}
+
+/// The number that stands for 0 in a row of bytes, which are unsigned: 128 is added to signed ones.
+int32_t zero_byte(const WidenedConvolution& c) { return c.source_zero + (c.is_signed ? 128 : 0); }
+
+/// A row of bytes, to a multiple of four.
+void gather_bytes(const WidenedConvolution& c, const uint8_t* source, int64_t place, int64_t group,
+                  uint8_t* to) {
+  constexpr uint8_t kSign = 0x80;
+  const uint8_t* const end = to + c.quads() * 4;
+  for_each_stretch(c, source, place, group, [&](const uint8_t* from, int64_t count) HWY_ATTR {
+    if (!from) {
+      std::fill_n(to, count, static_cast<uint8_t>(zero_byte(c)));
+    } else if (c.is_signed) {
+      for (int64_t i = 0; i < count; ++i) to[i] = from[i] ^ kSign;
+    } else {
+      std::memcpy(to, from, static_cast<size_t>(count));
+    }
+    to += count;
+  });
+  std::fill_n(to, end - to, uint8_t{0});
 }
 
 #if HWY_TARGET == HWY_SCALAR
@@ -142,35 +175,70 @@ struct WidenedBlock {
   int64_t panels;
 };
 
-void multiply_block(const WidenedConvolution& c, const WidenedTensors& tensors,
-                    const WidenedBlock& block, int16_t* rows) {
+/// Rows of a tile where there are too few for a whole one.
+constexpr int kFewRows = 3;
+
+/// Calls multiply(count, row, sums) for as many rows at once as there is code for, kMost, kFewRows
+/// or 1, and stores what becomes of the sums. `panel`: of the group.
+template <int kMost, class Multiply>
+HWY_INLINE void multiply_panel(const WidenedConvolution& c, const WidenedTensors& tensors,
+                               const WidenedBlock& block, int64_t panel, Multiply&& multiply) {
+  HWY_ALIGN int32_t sums[kMost * kWidenedPanel];
+  const int64_t padded = block.group * c.panels() + panel;
+  const int64_t first = panel * kWidenedPanel;
+  const int64_t count = std::min(kWidenedPanel, c.results - first);
+  for (int64_t r = 0; r < block.places;) {
+    const int64_t left = block.places - r;
+    int64_t made = 0;
+    const auto take = [&](auto count) HWY_ATTR {
+      made = count;
+      multiply(count, r, sums);
+    };
+    if (left >= kMost) {
+      take(std::integral_constant<int, kMost>());
+    } else if (left < kFewRows) {
+      take(std::integral_constant<int, 1>());
+    } else if constexpr (kMost > kFewRows) {
+      take(std::integral_constant<int, kFewRows>());
+    }
+    for (int64_t i = 0; i < made; ++i, ++r) {
+      const int64_t at = ((block.place + r) * c.groups + block.group) * c.results + first;
+      finish_panel(c, tensors, sums + i * kWidenedPanel, padded * kWidenedPanel, at, count);
+    }
+  }
+}
+
+void multiply_words_of_block(const WidenedConvolution& c, const WidenedTensors& tensors,
+                             const WidenedBlock& block, int16_t* rows) {
   const int64_t pairs = c.pairs();
   for (int64_t r = 0; r < block.places; ++r)
     gather_row(c, tensors.source, block.place + r, block.group, rows + r * pairs * 2);
-  HWY_ALIGN int32_t sums[kTileRows * kWidenedPanel];
   for (int64_t panel = block.panel; panel < block.panel + block.panels; ++panel) {
     const int64_t padded = block.group * c.panels() + panel;
     const int8_t* weights = c.weights + padded * pairs * kWidenedPanel * 2;
-    const int64_t first = panel * kWidenedPanel;
-    const int64_t count = std::min(kWidenedPanel, c.results - first);
-    for (int64_t r = 0; r < block.places;) {
-      const int16_t* from = rows + r * pairs * 2;
-      const int64_t left = block.places - r;
-      int64_t made = 1;
-      if (left >= kTileRows) {
-        multiply_rows<kTileRows>(weights, from, pairs, sums);
-        made = kTileRows;
-      } else if (left >= 3) {
-        multiply_rows<3>(weights, from, pairs, sums);
-        made = 3;
-      } else {
-        multiply_rows<1>(weights, from, pairs, sums);
-      }
-      for (int64_t i = 0; i < made; ++i, ++r) {
-        const int64_t at = ((block.place + r) * c.groups + block.group) * c.results + first;
-        finish_panel(c, tensors, sums + i * kWidenedPanel, padded * kWidenedPanel, at, count);
-      }
-    }
+    multiply_panel<kTileRows>(
+        c, tensors, block, panel, [&](auto count, int64_t r, int32_t* sums) HWY_ATTR {
+          multiply_rows<decltype(count)::value>(weights, rows + r * pairs * 2, pairs, sums);
+        });
+  }
+}
+
+void multiply_bytes_of_block(const WidenedConvolution& c, const WidenedTensors& tensors,
+                             const WidenedBlock& block, uint8_t* rows) {
+  const int64_t quads = c.quads();
+  for (int64_t r = 0; r < block.places; ++r)
+    gather_bytes(c, tensors.source, block.place + r, block.group, rows + r * quads * 4);
+  for (int64_t panel = block.panel; panel < block.panel + block.panels; ++panel) {
+    const int64_t padded = block.group * c.panels() + panel;
+    const BytePanel weights(c.bytes, padded, quads);
+    int32_t initial[kWidenedPanel];
+    for (int64_t i = 0; i < kWidenedPanel; ++i)
+      initial[i] = -zero_byte(c) * c.bytes.sums[padded * kWidenedPanel + i];
+    multiply_panel<kByteRows>(c, tensors, block, panel,
+                              [&](auto count, int64_t r, int32_t* sums) HWY_ATTR {
+                                multiply_bytes<decltype(count)::value>(
+                                    weights, rows + r * quads * 4, quads, initial, sums);
+                              });
   }
 }
 
@@ -326,10 +394,13 @@ void convolve_widened_here(const WidenedConvolution& c, const WidenedTensors& te
     }
     const int64_t part = task % tasks.parts;
     const int64_t panel = part % tasks.stretches * kWidenedPanelsOfTask;
-    multiply_block(c, tensors,
-                   {place, count, part / tasks.stretches, panel,
-                    std::min(kWidenedPanelsOfTask, c.panels() - panel)},
-                   scratch);
+    const WidenedBlock block{place, count, part / tasks.stretches, panel,
+                             std::min(kWidenedPanelsOfTask, c.panels() - panel)};
+    if (c.bytes.weights) {
+      multiply_bytes_of_block(c, tensors, block, reinterpret_cast<uint8_t*>(scratch));
+    } else {
+      multiply_words_of_block(c, tensors, block, scratch);
+    }
   }
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions and products of int8 values on CPUs that have no instruction to add four
 // products of bytes (VNNI). The one that older CPUs have adds two of them in 16 bits, where they
-// saturate. Here numbers become 16 bits wide, and two products are added in 32 bits: sums are exact
-// integers. Written once with Highway; which instructions are used follows from the CPU, or from
-// ONEDNN_MAX_CPU_ISA, as with the library's own kernels. Pure functions, from any thread.
+// saturate. Here weights of which few could make it saturate are parted so that none does
+// (byte_panels.h); with others numbers become 16 bits wide, and two products are added in 32 bits.
+// Sums are exact integers. Written once with Highway; which instructions are used follows from the
+// CPU, or from ONEDNN_MAX_CPU_ISA, as with the library's own kernels. Pure functions, from any
+// thread.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A convolution or product of int8 values that become 16 bits wide (widened.h): its shape, and how
-// its weights are packed. A value type.
+// A convolution or product of int8 values with exact sums (widened.h): its shape, and how its
+// weights are packed. A value type.
 #pragma once
 
 #include <array>
@@ -21,6 +21,16 @@ constexpr int64_t widened_panels_of(int64_t results) {
 /// fits into 32 bits.
 constexpr int64_t kMostWidenedProducts = 65536;
 
+/// Weights as byte_panels.h packs them.
+struct BytePanels {
+  const int8_t* weights = nullptr;  ///< [groups, panels, quads(), kWidenedPanel, 4]
+  const int32_t* sums = nullptr;    ///< [groups, panels, kWidenedPanel], of all weights
+  /// [groups, panels]: behind the panel's extra quads, which begin where those before it end.
+  const int32_t* extra_ends = nullptr;
+  const int32_t* extra_quads = nullptr;   ///< which quads they are multiplied with
+  const int8_t* extra_weights = nullptr;  ///< [extras, kWidenedPanel, 4]
+};
+
 /// A convolution of tensors whose channels stand innermost; a product of matrices is one of a
 /// window of one place, its rows being places. Three axes, of which the missing ones, the first
 /// ones, have one place.
@@ -39,6 +49,7 @@ struct WidenedConvolution {
   int32_t source_zero = 0;  ///< the number of the source that stands for 0
   /// [groups, panels, pairs(), kWidenedPanel, 2], or, is_depthwise(), the same without groups
   const int8_t* weights = nullptr;
+  BytePanels bytes;  ///< in place of `weights`, unless it has none
   /// [groups, panels, kWidenedPanel], or [panels, kWidenedPanel], of the sums; not read for kS32
   const float* scales = nullptr;
   const float* bias = nullptr;  ///< likewise, in the measure of the scales
@@ -50,6 +61,8 @@ struct WidenedConvolution {
   [[nodiscard]] int64_t taps() const { return window[0] * window[1] * window[2]; }
   /// Pairs of products of which a result is the sum, a missing one being zero.
   [[nodiscard]] int64_t pairs() const { return (taps() * channels + 1) / 2; }
+  /// Likewise, in fours.
+  [[nodiscard]] int64_t quads() const { return (taps() * channels + 3) / 4; }
   /// True if each channel has a window of its own.
   [[nodiscard]] bool is_depthwise() const { return groups > 1 && channels == 1 && results == 1; }
   /// Panels of a group, or, is_depthwise(), of all channels.

@@ -3,46 +3,104 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <numeric>
+#include <sstream>
 
 #include "onednn/digest.h"
 #include "onednn/packed_share.h"
 #include "onednn/threads.h"
+#include "simd/blocking.h"
 
 namespace gantry::x86 {
 namespace {
 
-/// A panel of a group's results, or, is_depthwise(), of channels.
-void fill_panel(const WidenedLayer::Plain& plain, const WidenedConvolution& c, int64_t group,
-                int64_t panel, uint8_t* target) {
+/// Numbers of a row that stand together for each result: what one instruction adds up.
+constexpr int64_t kPair = 2;
+constexpr int64_t kQuad = 4;
+
+int64_t padded_panels(const WidenedConvolution& c) {
+  return (c.is_depthwise() ? 1 : c.groups) * c.panels();
+}
+
+int64_t panel_bytes(const WidenedLayer::Plain& plain, const WidenedConvolution& c,
+                    int64_t together) {
+  return divided_up(plain.taps * c.channels, together) * together * kWidenedPanel;
+}
+
+/// A panel, by its number among all groups' (is_depthwise(): of channels), to `target`, which is
+/// all zeros.
+void fill_panel(const WidenedLayer::Plain& plain, const WidenedConvolution& c, int64_t panel,
+                int64_t together, int8_t* target) {
   const bool is_depthwise = c.is_depthwise();
-  const int64_t first = panel * kWidenedPanel;
+  const int64_t first = panel % c.panels() * kWidenedPanel;
   const int64_t count = std::min(kWidenedPanel, (is_depthwise ? c.groups : c.results) - first);
-  const int64_t inner = plain.taps * c.channels;
-  const auto* from =
-      static_cast<const uint8_t*>(plain.numbers) + (group * c.results + first) * plain.result_step;
-  uint8_t* to = target + (group * c.panels() + panel) * ((inner + 1) / 2) * 2 * kWidenedPanel;
-  for (int64_t k = 0; k < inner; ++k) {
+  const int64_t result = panel / c.panels() * c.results + first;
+  const auto* from = static_cast<const uint8_t*>(plain.numbers) + result * plain.result_step;
+  for (int64_t k = 0; k < plain.taps * c.channels; ++k) {
     const uint8_t* numbers =
         from + k % c.channels * plain.channel_step + k / c.channels * plain.tap_step;
-    uint8_t* row = to + k / 2 * 2 * kWidenedPanel + k % 2;  // pairs stand together
+    int8_t* row = target + k / together * together * kWidenedPanel + k % together;
     for (int64_t i = 0; i < count; ++i)
-      row[i * 2] = static_cast<uint8_t>(numbers[i * plain.result_step] + plain.offset);
+      row[i * together] = static_cast<int8_t>(numbers[i * plain.result_step] + plain.offset);
   }
 }
 
-/// All weights, on all cores.
-void fill(const WidenedLayer::Plain& plain, const WidenedConvolution& c, uint8_t* target) {
-  const int64_t panels = (c.is_depthwise() ? 1 : c.groups) * c.panels();
+/// All weights in pairs, on all cores.
+void fill_pairs(const WidenedLayer::Plain& plain, const WidenedConvolution& c, int8_t* target) {
+  const int64_t size = panel_bytes(plain, c, kPair);
   with_threads(machine_threads(), [&] {
-    for_each(panels, [&](int64_t panel) {
-      fill_panel(plain, c, panel / c.panels(), panel % c.panels(), target);
+    for_each(padded_panels(c),
+             [&](int64_t panel) { fill_panel(plain, c, panel, kPair, target + panel * size); });
+  });
+}
+
+/// Likewise for products of bytes.
+void fill_quads(const WidenedLayer::Plain& plain, const WidenedConvolution& c,
+                const BytePanelsLayout& layout, void* memory) {
+  with_threads(machine_threads(), [&] {
+    for_each(padded_panels(c), [&](int64_t panel) {
+      fill_panel(plain, c, panel, kQuad, layout.panel(memory, panel));
+      layout.pack(memory, panel);
     });
   });
 }
 
-int64_t packed_bytes(const WidenedLayer::Plain& plain, const WidenedConvolution& c) {
-  const int64_t inner = (plain.taps * c.channels + 1) / 2 * 2;
-  return (c.is_depthwise() ? 1 : c.groups) * c.panels() * kWidenedPanel * inner;
+ExtraCounts extras_of(const WidenedLayer::Plain& plain, const WidenedConvolution& c) {
+  const int64_t size = panel_bytes(plain, c, kQuad);
+  ExtraCounts extras(static_cast<size_t>(padded_panels(c)));
+  with_threads(machine_threads(), [&] {
+    for_each(padded_panels(c), [&](int64_t panel) {
+      std::vector<int8_t> weights(static_cast<size_t>(size));
+      fill_panel(plain, c, panel, kQuad, weights.data());
+      extras[static_cast<size_t>(panel)] =
+          count_extras(weights.data(), size / kQuad / kWidenedPanel);
+    });
+  });
+  return extras;
+}
+
+/// True if products of bytes take less time than those of words: 12 operations of the ports that
+/// multiply for a quad, against 17 or 18 (AVX2, six rows).
+bool pays(const ExtraCounts& extras, int64_t quads) {
+  const int64_t count = std::accumulate(extras.begin(), extras.end(), int64_t{0});
+  return count * 5 <= static_cast<int64_t>(extras.size()) * quads * 2;
+}
+
+/// How many extra quads each panel has; nothing: words are multiplied. Found out once.
+std::optional<ExtraCounts> kept_extras(sdk::Choices& choices, const WidenedLayer::Plain& plain,
+                                       const WidenedConvolution& c) {
+  if (c.is_depthwise()) return std::nullopt;
+  const std::string& kept = choices.keep("extra quads", [&] {
+    const ExtraCounts extras = extras_of(plain, c);
+    std::ostringstream text;
+    if (pays(extras, panel_bytes(plain, c, kQuad) / kQuad / kWidenedPanel))
+      for (const int32_t count : extras) text << count << ' ';
+    return text.str();
+  });
+  if (kept.empty()) return std::nullopt;
+  std::istringstream text(kept);
+  return ExtraCounts(std::istream_iterator<int32_t>(text), {});
 }
 
 }  // namespace
@@ -75,7 +133,7 @@ void WidenedLayer::pack(const gantry_host* host, sdk::Choices& choices, const Pl
   steps_ = int8_epilogue_of(fusion).value();
   scales_ = spread(scales);
   bias_ = spread(bias);
-  std::string form = "pairs/" + std::to_string(plain.groups);
+  std::string form = std::to_string(plain.groups);
   for (const int64_t number : {plain.results, plain.channels, plain.taps, plain.result_step,
                                plain.channel_step, plain.tap_step, int64_t{plain.offset}})
     form += "/" + std::to_string(number);
@@ -83,17 +141,23 @@ void WidenedLayer::pack(const gantry_host* host, sdk::Choices& choices, const Pl
       static_cast<uint64_t>(plain.groups * plain.results * plain.channels * plain.taps);
   const Digest content =
       kept_digest(choices, "content", [&] { return digest_of(plain.numbers, count, form); });
-  const int64_t size_bytes = packed_bytes(plain, form_);
+  const std::optional<ExtraCounts> extras = kept_extras(choices, plain, form_);
+  if (extras) layout_.emplace(panel_bytes(plain, form_, kQuad) / kQuad / kWidenedPanel, *extras);
+  form += extras ? "/quads" : "/pairs";
+  const int64_t size_bytes =
+      layout_ ? layout_->size_bytes() : padded_panels(form_) * panel_bytes(plain, form_, kPair);
   weights_ = share_packed(host, {content, digest_of(form.data(), form.size(), "")},
                           static_cast<uint64_t>(size_bytes), [&](void* target) {
                             std::memset(target, 0, static_cast<size_t>(size_bytes));
-                            fill(plain, form_, static_cast<uint8_t*>(target));
+                            if (layout_) {
+                              fill_quads(plain, form_, *layout_, target);
+                            } else {
+                              fill_pairs(plain, form_, static_cast<int8_t*>(target));
+                            }
                           });
 }
 
-int64_t WidenedLayer::padded() const {
-  return (form_.is_depthwise() ? 1 : form_.groups) * form_.panels() * kWidenedPanel;
-}
+int64_t WidenedLayer::padded() const { return padded_panels(form_) * kWidenedPanel; }
 
 std::vector<float> WidenedLayer::spread(const std::vector<float>& numbers) const {
   std::vector<float> all(static_cast<size_t>(padded()), 0);
@@ -116,7 +180,11 @@ void WidenedLayer::run(sdk::Call& call, const WidenedConvolution& window, int64_
   c.results = form_.results;
   c.is_signed = tensors.is_signed;
   c.source_zero = tensors.source_zero;
-  c.weights = static_cast<const int8_t*>(weights_.get());
+  if (layout_) {
+    c.bytes = layout_->of(weights_.get());
+  } else {
+    c.weights = static_cast<const int8_t*>(weights_.get());
+  }
   c.scales = tensors.scales ? tensors.scales : scales_.data();
   c.bias = bias_.data();
   c.steps = steps_.data();
@@ -130,7 +198,7 @@ void WidenedLayer::run(sdk::Call& call, const WidenedConvolution& window, int64_
       {tasks, 1 + products / kProductsPerThread, static_cast<int64_t>(call.thread_count())});
   const int64_t scratch = widened_scratch_of(c);
   auto* rows = call.scratch<int16_t>(parts * scratch);
-  const sdk::Span span = call.span("words");
+  const sdk::Span span = call.span(layout_ ? "bytes" : "words");
   call.parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
     const FlushDenormals flush;
     convolve_widened(c, static_cast<const uint8_t*>(tensors.source),

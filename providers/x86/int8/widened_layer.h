@@ -7,10 +7,12 @@
 #include <gantry/sdk/kernel.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "fuse/fusion.h"
+#include "int8/byte_panels.h"
 #include "int8/widened.h"
 
 namespace gantry::x86 {
@@ -76,7 +78,8 @@ class WidenedLayer {
   /// Numbers of all results, in order, at their places.
   [[nodiscard]] std::vector<float> spread(const std::vector<float>& numbers) const;
 
-  WidenedConvolution form_;  // but for the window
+  WidenedConvolution form_;                 // but for the window
+  std::optional<BytePanelsLayout> layout_;  // nothing: the weights are pairs
   std::shared_ptr<const void> weights_;
   std::vector<float> scales_;
   std::vector<float> bias_;

@@ -24,6 +24,18 @@ def numbers(dtype, shape, is_extreme, seed=0):
     return (rng.choice([low, high], shape, p=[0.1, 0.9]) if is_extreme else rng.integers(low, high + 1, shape)).astype(dtype)
 
 
+def weights_of(kind, shape):
+    """"small": as a trained layer has them, small but for some, of which pairs would saturate 16 bits."""
+    if kind != "small":
+        return numbers(S8, shape, kind == "extreme")
+    rng = np.random.default_rng(sum(shape))
+    small = np.clip(np.rint(rng.normal(0, 15, shape)), -128, 127)
+    return np.where(rng.random(shape) < 0.01, numbers(S8, shape, True), small).astype(S8)
+
+
+WEIGHTS = ["any", "extreme", "small"]
+
+
 CASES = {  # results, channels of a group, groups, window, attributes, extents of the source with its batch
     "small": (16, 16, 1, (3, 3), "pads=[1, 1, 1, 1]", (2, 9, 9)),
     "one_place": (24, 64, 1, (1, 1), "", (1, 1, 1)),
@@ -52,13 +64,14 @@ CASES = {  # results, channels of a group, groups, window, attributes, extents o
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("is_extreme", [False, True])
+@pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("source, zero", [(U8, 0), (U8, 131), (S8, -7)])
-def test_convolution(case, is_extreme, source, zero):
+def test_convolution(case, weights, source, zero):
     """Scales are powers of two and results floats: nothing is rounded, whatever the order of the sums."""
     results, channels, groups, window, attributes, (batch, *extents) = CASES[case]
     constants = {"sx": np.float32(2**-7), "zx": np.array(zero, source), "sw": np.float32(2**-6),
-                 "w": numbers(S8, (results, channels, *window), is_extreme)}
+                 "w": weights_of(weights, (results, channels, *window))}
+    is_extreme = weights != "any"
     attributes = f"<group={groups}{', ' + attributes if attributes else ''}>"
     model, feeds = small_graph(f"x = DequantizeLinear(q, sx, zx)\n f = DequantizeLinear(w, sw)\n y = Conv{attributes}(x, f)",
                                {"q": numbers(source, (batch, channels * groups, *extents), is_extreme)}, constants)
@@ -73,12 +86,13 @@ def test_convolution(case, is_extreme, source, zero):
 
 
 @pytest.mark.parametrize("rows, inner, columns", [(1, 1, 1), (1, 768, 300), (5, 33, 17), (50, 1000, 130), (2, 6000, 20), (100, 64, 16), (3, 40000, 20)])
-@pytest.mark.parametrize("is_extreme", [False, True])
+@pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("source, zero", [(U8, 0), (U8, 255), (S8, 127)])
-def test_product(rows, inner, columns, is_extreme, source, zero):
-    model, feeds = small_graph("y = MatMulInteger(x, w, z)", {"x": numbers(source, (rows, inner), is_extreme)},
-                               {"w": numbers(S8, (inner, columns), is_extreme), "z": np.array(zero, source)})
-    expected = (feeds["x"].astype(np.int64) - zero) @ numbers(S8, (inner, columns), is_extreme).astype(np.int64)
+def test_product(rows, inner, columns, weights, source, zero):
+    w = weights_of(weights, (inner, columns))
+    model, feeds = small_graph("y = MatMulInteger(x, w, z)", {"x": numbers(source, (rows, inner), weights != "any")},
+                               {"w": w, "z": np.array(zero, source)})
+    expected = (feeds["x"].astype(np.int64) - zero) @ w.astype(np.int64)
     for threads in (1, 2):
         session = gantry.Session(model, device="CPU", config={"session": {"threads": threads}})
         assert [node.kernel for node in session.placement.nodes] == ["x86.matmul_integer"]
@@ -139,15 +153,17 @@ def test_results_far_beyond_8_bits_are_saturated(target, zero, step, channels, r
 
 
 @pytest.mark.parametrize("text", ["f = DequantizeLinear(w, s)\n y = MatMul(d, f)", "f = DequantizeLinear(w, s)\n y = Gemm(d, f)"])
-def test_whose_code_it_is(text, tmp_path):
+@pytest.mark.parametrize("weights, code", [("any", "words"), ("small", "bytes")])
+def test_whose_code_it_is(weights, code, text, tmp_path):
+    """Bytes are multiplied where few pairs of weights could saturate, else words."""
     model, feeds = small_graph("d = DequantizeLinear(x, s)\n" + text, {"x": numbers(U8, (9, 40), False)},
-                               {"w": numbers(S8, (40, 33), False), "s": np.float32(0.01)})
+                               {"w": weights_of(weights, (40, 33)), "s": np.float32(0.01)})
     path = tmp_path / "trace.json"
     session = gantry.Session(model, device="CPU", config={"session": {"profile": str(path)}})
     session.run(feeds)
     del session
     spans = [event["name"] for event in json.loads(path.read_text())["traceEvents"]]
-    assert spans.count("words") == (0 if has_exact_library() else 1)
+    assert [name for name in spans if name in ("words", "bytes")] == ([] if has_exact_library() else [code])
 
 
 def test_functions_that_only_the_library_has_are_left_out():

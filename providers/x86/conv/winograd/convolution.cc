@@ -17,7 +17,7 @@ constexpr int64_t kFewTiles = 16;
 constexpr int64_t kManyTiles = 28;
 constexpr int64_t kMostTiles = 112;  // of all cores together
 constexpr int64_t kLineBytes = 64;
-constexpr double kLeastWork = 4e5;   // multiplications that are worth another thread: some 5 us
+constexpr double kLeastWork = 4e5;  // multiplications that are worth another thread: some 5 us
 
 /// At least that many elements and an odd number of lines of the caches: what is stored together,
 /// one such distance apart, must not fall into the same ones.

@@ -81,7 +81,8 @@ GANTRY_TARGET void transform_weights(const TapPanel& panel) {
   }
 }
 
-/// A row of sums, from some channel on, to the output. `kIsWhole`: all of them exist, and all lanes.
+/// A row of sums, from some channel on, to the output. `kIsWhole`: all of them exist, and all
+/// lanes.
 template <int kTile, bool kIsWhole>
 GANTRY_TARGET inline void finish_row(const OutputTile& tile, int64_t place, int64_t count,
                                      Vector* y) {

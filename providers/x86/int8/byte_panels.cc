@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "int8/byte_panels.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "simd/blocking.h"
+
+namespace gantry::x86 {
+namespace {
+
+constexpr int64_t kLineBytes = 64;
+constexpr int kMostOfPair = 128;
+constexpr int64_t kQuadBytes = kWidenedPanel * 4;
+
+bool may_saturate(const int8_t* pair) {
+  return std::abs(int{pair[0]}) + std::abs(int{pair[1]}) > kMostOfPair;
+}
+
+bool may_saturate_in(const int8_t* quad) {
+  for (int64_t i = 0; i < kQuadBytes; i += 2) {
+    if (may_saturate(quad + i)) return true;
+  }
+  return false;
+}
+
+int64_t lines(int64_t bytes) { return divided_up(bytes, kLineBytes) * kLineBytes; }
+
+}  // namespace
+
+int32_t count_extras(const int8_t* panel, int64_t quads) {
+  int32_t count = 0;
+  for (int64_t quad = 0; quad < quads; ++quad)
+    count += may_saturate_in(panel + quad * kQuadBytes) ? 1 : 0;
+  return count;
+}
+
+BytePanelsLayout::BytePanelsLayout(int64_t quads, const ExtraCounts& extras)
+    : quads_(quads), panels_(static_cast<int64_t>(extras.size())) {
+  int32_t end = 0;
+  for (const int32_t count : extras) ends_.push_back(end += count);
+  extra_count_ = end;
+  sums_ = panels_ * quads_ * kQuadBytes;
+  ends_place_ = sums_ + panels_ * kWidenedPanel * int64_t{sizeof(int32_t)};
+  extra_quads_ = lines(ends_place_ + panels_ * int64_t{sizeof(int32_t)});
+  extra_weights_ = lines(extra_quads_ + extra_count_ * int64_t{sizeof(int32_t)});
+}
+
+BytePanels BytePanelsLayout::of(const void* memory) const {
+  const auto* bytes = static_cast<const std::byte*>(memory);
+  return {reinterpret_cast<const int8_t*>(bytes), reinterpret_cast<const int32_t*>(bytes + sums_),
+          reinterpret_cast<const int32_t*>(bytes + ends_place_),
+          reinterpret_cast<const int32_t*>(bytes + extra_quads_),
+          reinterpret_cast<const int8_t*>(bytes + extra_weights_)};
+}
+
+void BytePanelsLayout::pack(void* memory, int64_t index) const {
+  auto* bytes = static_cast<std::byte*>(memory);
+  auto* sums = reinterpret_cast<int32_t*>(bytes + sums_) + index * kWidenedPanel;
+  const auto place = static_cast<size_t>(index);
+  reinterpret_cast<int32_t*>(bytes + ends_place_)[index] = ends_[place];
+  auto extra = index > 0 ? int64_t{ends_[place - 1]} : 0;
+  std::fill_n(sums, kWidenedPanel, 0);
+  for (int64_t quad = 0; quad < quads_; ++quad) {
+    int8_t* const weights = panel(memory, index) + quad * kQuadBytes;
+    for (int64_t i = 0; i < kQuadBytes; ++i) sums[i / 4] += weights[i];
+    if (!may_saturate_in(weights)) continue;
+    reinterpret_cast<int32_t*>(bytes + extra_quads_)[extra] = static_cast<int32_t>(quad);
+    auto* apart = reinterpret_cast<int8_t*>(bytes + extra_weights_) + extra * kQuadBytes;
+    std::memset(apart, 0, kQuadBytes);
+    for (int64_t i = 0; i < kQuadBytes; i += 2) {
+      if (may_saturate(weights + i)) std::swap(weights[i + 1], apart[i + 1]);
+    }
+    ++extra;
+  }
+}
+
+}  // namespace gantry::x86

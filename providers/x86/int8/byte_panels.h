@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights of int8 for the instruction that adds two products of bytes in 16 bits, where they
+// saturate (pmaddubsw). 255 * (|a| + |b|) fits if |a| + |b| is at most 128; of a pair beyond that
+// the second weight stands apart, among extra ones that are multiplied once more, so that sums are
+// exact. Trained weights have few such pairs.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "int8/widened_convolution.h"
+
+namespace gantry::x86 {
+
+/// How many extra quads each panel has.
+using ExtraCounts = std::vector<int32_t>;
+
+/// Of a panel of `quads` quads of weights, [quads, kWidenedPanel, 4], how many have a pair that
+/// could saturate. [any]
+int32_t count_extras(const int8_t* panel, int64_t quads);
+
+/// Where everything is in the memory of packed panels.
+class BytePanelsLayout {
+ public:
+  BytePanelsLayout(int64_t quads, const ExtraCounts& extras);
+
+  [[nodiscard]] int64_t size_bytes() const { return extra_weights_ + extra_count_ * kQuadBytes; }
+  /// Views of the memory.
+  [[nodiscard]] BytePanels of(const void* memory) const;
+  /// Packs a panel whose weights stand at their place already: moves what could saturate to the
+  /// extra ones, and sums it up. Panels may be packed at once.
+  void pack(void* memory, int64_t panel) const;
+  [[nodiscard]] int8_t* panel(void* memory, int64_t index) const {
+    return static_cast<int8_t*>(memory) + index * quads_ * kQuadBytes;
+  }
+
+ private:
+  static constexpr int64_t kQuadBytes = kWidenedPanel * 4;
+
+  int64_t quads_;
+  int64_t panels_;
+  std::vector<int32_t> ends_;  ///< of each panel's extra ones
+  int64_t extra_count_;
+  // In bytes from the memory's start:
+  int64_t sums_;
+  int64_t ends_place_;
+  int64_t extra_quads_;
+  int64_t extra_weights_;
+};
+
+}  // namespace gantry::x86
