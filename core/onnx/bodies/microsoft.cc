@@ -20,6 +20,7 @@
 #include "onnx/bodies/fused_operators.h"
 #include "onnx/bodies/gated_operators.h"
 #include "onnx/bodies/matmul_nbits.h"
+#include "onnx/bodies/nchwc_operators.h"
 #include "onnx/bodies/norm_operators.h"
 #include "onnx/bodies/quantized_operators.h"
 #include "onnx/bodies/state_operators.h"
@@ -414,7 +415,7 @@ std::vector<onnx::OpSchema> microsoft_schemas() {
   schemas.push_back(qlinear_softmax_schema());
   schemas.push_back(dynamic_quantize_lstm_schema());
   for (const auto family : {fused_schemas, tensor_schemas, gated_schemas, block_schemas,
-                            state_schemas, expert_schemas}) {
+                            state_schemas, expert_schemas, nchwc_schemas}) {
     for (onnx::OpSchema& schema : family()) schemas.push_back(std::move(schema));
   }
   return schemas;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "onnx/bodies/microsoft.h"
+#include "onnx/bodies/nchwc_operators.h"
 #include "onnx/schema/data_propagation.h"
 #include "onnx/schema/gradient_schema.h"
 #include "onnx/schema/schema_table.h"
@@ -38,8 +39,10 @@ const SchemaStore& SchemaStore::instance() {
 SchemaStore::SchemaStore() {
   // The library's checks of imported versions go by its list of domains.
   auto& domains = onnx::OpSchemaRegistry::DomainToVersionRange::Instance();
-  if (domains.Map().find(kMicrosoftDomain) == domains.Map().end())
-    domains.AddDomainToVersion(kMicrosoftDomain, 1, 1);
+  for (const char* domain : {kMicrosoftDomain, kNchwcDomain}) {
+    if (domains.Map().find(domain) == domains.Map().end())
+      domains.AddDomainToVersion(domain, 1, 1);
+  }
   for (const SchemaRow& row : schema_table()) {
     const std::string_view domain = row.domain ? row.domain : kPreviewDomains;
     Entries& entries = domain == kPreviewDomains ? preview_ : domain.empty() ? onnx_ : ml_;
@@ -78,7 +81,7 @@ const onnx::OpSchema* SchemaStore::microsoft(const std::string& name, int versio
 const onnx::OpSchema* SchemaStore::GetSchema(const std::string& name, int version,
                                              const std::string& domain) const {
   const MutexLock lock(mutex_);
-  if (domain == kMicrosoftDomain) return microsoft(name, version, domain);
+  if (domain == kMicrosoftDomain || domain == kNchwcDomain) return microsoft(name, version, domain);
   const bool is_preview = domain.starts_with(kPreviewDomains);
   if (!is_preview && !domain.empty() && domain != onnx::AI_ONNX_ML_DOMAIN) return nullptr;
   const Entries& entries = is_preview ? preview_ : domain.empty() ? onnx_ : ml_;
