@@ -34,6 +34,10 @@ CASES = {
     "leaky_relu": (FIRST + "y = LeakyRelu<alpha=0.2>(a)", WEIGHTS),
     "clip": (FIRST + "y = Clip(a, low, high)", {**WEIGHTS, "low": np.float32(-0.1), "high": np.float32(0.2)}),
     "sigmoid": (FIRST + "y = Sigmoid(a)", WEIGHTS),
+    "hard_sigmoid": (FIRST + "y = HardSigmoid<alpha=0.3, beta=0.4>(a)", WEIGHTS),
+    "hard_swish": (FIRST + "y = HardSwish(a)", WEIGHTS),
+    "many_reorders": (FIRST + "\n ".join(f"t{i} = Softplus({'a' if i == 0 else f'u{i - 1}'})\n u{i} = Conv(t{i}, v)" for i in range(40)) + "\n y = Relu(u39)",
+                      {**WEIGHTS, "v": random(32, 32, 1, 1)}),
     "blocks": (FIRST + "y = Conv<pads=[0,1,2,1]>(a, v)", {**WEIGHTS, "v": random(48, 32, 3, 3)}),
     "dilated": (FIRST + "y = Conv<dilations=[2,1]>(a, v)", {**WEIGHTS, "v": random(16, 32, 3, 3)}),
     "filled_up": (FIRST + "c = Conv(a, v)\n y = Conv<pads=[1,1,1,1]>(c, u)", {**WEIGHTS, "v": random(20, 32, 1, 1), "u": random(36, 20, 3, 3)}),
@@ -54,16 +58,34 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_agrees_with_the_model_before(case, tmp_path):
-    text, constants = CASES[case]
-    channels = 20 if case == "channels_from_outside" else 3
-    model, feeds = small_graph(text, {"x": (random(2, channels, 13, 16), ["n", channels, 13, 16])}, constants, opset=17)
-    saved = optimized(model, tmp_path)
+def check(text, constants, channels, opset, folder):
+    model, feeds = small_graph(text, {"x": (random(2, channels, 13, 16), ["n", channels, 13, 16])}, constants, opset=opset)
+    saved = optimized(model, folder)
     assert any(node.domain == DOMAIN for node in saved.graph.node)
     (expected,) = run_oracle(model, feeds)
     (found,) = gantry.Session(saved.SerializeToString(), device="CPU").run(feeds).values()
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_agrees_with_the_model_before(case, tmp_path):
+    check(*CASES[case], 20 if case == "channels_from_outside" else 3, 17, tmp_path)
+
+
+OLDER = {
+    "max_pool": (FIRST + "y = MaxPool<kernel_shape=[3,3], strides=[2,2]>(a)", WEIGHTS),
+    "average_pool": (FIRST + "y = AveragePool<kernel_shape=[2,2]>(a)", WEIGHTS),
+    "channels_from_outside": ("y = Conv(x, v)", {"v": random(24, 20, 3, 3)}),
+    "upsampled": (FIRST + 'y = {}<mode="nearest">(a, s)', {**WEIGHTS, "s": np.float32([1, 1, 2, 2])}),
+}
+
+
+# Upsample with factors that are an input is of opset 9, Resize without modes of opset 10.
+@pytest.mark.parametrize("case, opset", [(case, opset) for case in OLDER for opset in ([9, 10] if case == "upsampled" else [8, 9, 10, 11, 13])])
+def test_older_opsets(case, opset, tmp_path):
+    """Whose pools lack attributes that are written all the same, and whose Slice, Pad and Resize take others."""
+    text, constants = OLDER[case]
+    check(text.format("Upsample" if opset == 9 else "Resize"), constants, 20 if case == "channels_from_outside" else 3, opset, tmp_path)
 
 
 def test_blocks_of_another_cpu_are_refused(tmp_path):

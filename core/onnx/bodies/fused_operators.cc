@@ -29,6 +29,7 @@ const Activation* find_activation(const std::string& name) {
                                                        {"ThresholdedRelu", {"alpha"}},
                                                        {"Elu", {"alpha"}},
                                                        {"HardSigmoid", {"alpha", "beta"}},
+                                                       {"HardSwish", {}},
                                                        {"Clip", {"min", "max"}}};
   const auto found =
       std::find_if(kActivations.begin(), kActivations.end(),

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onnx/bodies/nchwc_operators.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <onnx/defs/shape_inference.h>
 #include <string>
 
 #include "onnx/bodies/body_text.h"
@@ -54,17 +57,30 @@ bool build_conv(const BodyContext& context, BodyText& body) {
   return true;
 }
 
+/// Copies attributes that older opsets of the standard's pools lack, unless they say what is so
+/// anyway: they are written whatever the opset.
+void copy_newer_attributes(const BodyContext& context, BodyText& body) {
+  for (const char* name : {"ceil_mode", "count_include_pad"}) {
+    if (int_of(context, name, 0) != 0) body.copy_attributes(context, {name});
+  }
+  const onnx::AttributeProto* dilations = context.getAttribute("dilations");
+  if (!dilations) return;
+  const auto& steps = dilations->ints();
+  if (std::any_of(steps.begin(), steps.end(), [](int64_t step) { return step != 1; }))
+    body.copy_attributes(context, {"dilations"});
+}
+
 bool build_max_pool(const BodyContext& context, BodyText& body) {
   body.add("Y = MaxPool(X)");
-  body.copy_attributes(context,
-                       {"auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "strides"});
+  body.copy_attributes(context, {"auto_pad", "kernel_shape", "pads", "strides"});
+  copy_newer_attributes(context, body);
   return true;
 }
 
 bool build_average_pool(const BodyContext& context, BodyText& body) {
   body.add("Y = AveragePool(X)");
-  body.copy_attributes(context, {"auto_pad", "ceil_mode", "count_include_pad", "kernel_shape",
-                                 "pads", "strides"});
+  body.copy_attributes(context, {"auto_pad", "kernel_shape", "pads", "strides"});
+  copy_newer_attributes(context, body);
   return true;
 }
 
@@ -86,17 +102,34 @@ bool build_reorder_input(const BodyContext& context, BodyText& body) {
   body.add(is_channels_last ? "ordered = Transpose<perm = [0, 3, 1, 2]>(X)"
                             : "ordered = Identity(X)");
   const int64_t missing = (channels + block - 1) / block * block - channels;
+  if (missing == 0) {
+    body.add("Y = Identity(ordered)");
+    return true;
+  }
+  constexpr int64_t kOpsetOfInputs = 11;
+  if (onnx_opset_of(context) < kOpsetOfInputs) {
+    body.add("Y = Pad<pads = [0, 0, 0, 0, 0, " + std::to_string(missing) + ", 0, 0]>(ordered)");
+    return true;
+  }
   body.ints("pads", {0, 0, 0, 0, 0, missing, 0, 0});
-  body.add(missing > 0 ? "Y = Pad(ordered, pads)" : "Y = Identity(ordered)");
+  body.add("Y = Pad(ordered, pads)");
   return true;
 }
 
 bool build_reorder_output(const BodyContext& context, BodyText& body) {
   const int64_t channels = int_of(context, "channels", 0);
   if (channels < 1) return false;
-  body.ints("begin", {0});
-  body.ints("end", {channels});
-  body.slice("channels", "X", "begin", "end", 1);
+  constexpr int64_t kOpsetOfInputs = 10;
+  if (extent_of(context, 0, 1) == channels) {
+    body.add("channels = Identity(X)");
+  } else if (onnx_opset_of(context) < kOpsetOfInputs) {
+    body.add("channels = Slice<axes = [1], starts = [0], ends = [" + std::to_string(channels) +
+             "]>(X)");
+  } else {
+    body.ints("begin", {0});
+    body.ints("end", {channels});
+    body.slice("channels", "X", "begin", "end", 1);
+  }
   body.add(int_of(context, "channels_last", 0) != 0
                ? "Y = Transpose<perm = [0, 2, 3, 1]>(channels)"
                : "Y = Identity(channels)");
@@ -104,30 +137,84 @@ bool build_reorder_output(const BodyContext& context, BodyText& body) {
 }
 
 bool build_upsample(const BodyContext& context, BodyText& body) {
+  constexpr int64_t kOpsetOfModes = 11;
+  constexpr int64_t kOpsetOfResize = 10;
+  constexpr int64_t kOpsetOfUpsample = 9;
   const onnx::AttributeProto* factors = context.getAttribute("scales");
-  if (!factors) return false;
+  const int64_t opset = onnx_opset_of(context);
+  if (!factors || opset < kOpsetOfUpsample) return false;
   body.numbers("factors", {factors->ints().begin(), factors->ints().end()});
+  if (opset < kOpsetOfModes) {
+    body.add(opset < kOpsetOfResize ? "Y = Upsample(X, factors)" : "Y = Resize(X, factors)");
+    body.copy_attributes(context, {"mode"});
+    return true;
+  }
   body.add("Y = Resize<nearest_mode = \"floor\">(X, , factors)");
   body.copy_attributes(context, {"coordinate_transformation_mode", "mode"});
   return true;
 }
 
-constexpr BodyRow kRows[] = {
-    {"Conv", "X, W, B?, Sum?", "Y", "0", build_conv},
-    {"MaxPool", "X", "Y", "0", build_max_pool},
-    {"AveragePool", "X", "Y", "0", build_average_pool},
-    {"GlobalMaxPool", "X", "Y", "0", build_global_max_pool},
-    {"GlobalAveragePool", "X", "Y", "0", build_global_average_pool},
-    {"ReorderInput", "X", "Y", "0", build_reorder_input},
-    {"ReorderOutput", "X", "Y", "0", build_reorder_output},
-    {"Upsample", "X", "Y", "0", build_upsample},
+/// What is known of the extents of a result before its body is there.
+enum class Channels : uint8_t { kOfSource, kOfWeights, kFilledUp, kOfAttribute };
+
+struct Row {
+  BodyRow body;
+  Channels channels;
 };
+
+constexpr Row kRows[] = {
+    {{"Conv", "X, W, B?, Sum?", "Y", "0", build_conv}, Channels::kOfWeights},
+    {{"MaxPool", "X", "Y", "0", build_max_pool}, Channels::kOfSource},
+    {{"AveragePool", "X", "Y", "0", build_average_pool}, Channels::kOfSource},
+    {{"GlobalMaxPool", "X", "Y", "0", build_global_max_pool}, Channels::kOfSource},
+    {{"GlobalAveragePool", "X", "Y", "0", build_global_average_pool}, Channels::kOfSource},
+    {{"ReorderInput", "X", "Y", "0", build_reorder_input}, Channels::kFilledUp},
+    {{"ReorderOutput", "X", "Y", "0", build_reorder_output}, Channels::kOfAttribute},
+    {{"Upsample", "X", "Y", "0", build_upsample}, Channels::kOfSource},
+};
+
+int64_t attribute_of(const onnx::InferenceContext& context, const char* name) {
+  const onnx::AttributeProto* given = context.getAttribute(name);
+  return given ? given->i() : 0;
+}
+
+/// An extent of an input; -1: unknown.
+int64_t extent_of(const onnx::InferenceContext& context, size_t input, int axis) {
+  if (!onnx::hasInputShape(context, input)) return -1;
+  const onnx::TensorShapeProto& shape = onnx::getInputShape(context, input);
+  if (shape.dim_size() != kImageRank || !shape.dim(axis).has_dim_value()) return -1;
+  return shape.dim(axis).dim_value();
+}
+
+/// Type, rank and channels, so that what asks for channels knows them whatever stands before it.
+void infer(onnx::InferenceContext& context, Channels rule) {
+  onnx::propagateElemTypeFromInputToOutput(context, 0, 0);
+  const bool is_channels_last = attribute_of(context, "channels_last") != 0;
+  const bool is_source_last = is_channels_last && rule == Channels::kFilledUp;
+  const int64_t given = extent_of(context, 0, is_source_last ? kImageRank - 1 : 1);
+  const int64_t block = block_of_this_cpu();
+  int64_t channels = given;
+  if (rule == Channels::kOfWeights) channels = extent_of(context, 1, 0);
+  if (rule == Channels::kFilledUp && given > 0) channels = (given + block - 1) / block * block;
+  if (rule == Channels::kOfAttribute) channels = attribute_of(context, "channels");
+  onnx::TensorShapeProto shape;
+  for (int axis = 0; axis < kImageRank; ++axis) shape.add_dim();
+  if (onnx::hasInputShape(context, 0) && onnx::getInputShape(context, 0).dim_size() == kImageRank)
+    *shape.mutable_dim(0) = onnx::getInputShape(context, 0).dim(0);
+  const bool is_result_last = is_channels_last && rule == Channels::kOfAttribute;
+  if (channels > 0) shape.mutable_dim(is_result_last ? kImageRank - 1 : 1)->set_dim_value(channels);
+  onnx::updateOutputShape(context, 0, shape);
+}
 
 }  // namespace
 
 std::vector<onnx::OpSchema> nchwc_schemas() {
   std::vector<onnx::OpSchema> schemas;
-  for (const BodyRow& row : kRows) schemas.push_back(schema_of(row, kNchwcDomain));
+  for (const Row& row : kRows) {
+    schemas.push_back(schema_of(row.body, kNchwcDomain));
+    schemas.back().TypeAndShapeInferenceFunction(
+        [rule = row.channels](onnx::InferenceContext& context) { infer(context, rule); });
+  }
   return schemas;
 }
 
