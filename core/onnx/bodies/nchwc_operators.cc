@@ -33,16 +33,18 @@ bool unpack_weights(const BodyContext& context, BodyText& body) {
   const int64_t inputs = extent_of(context, 1, 1);
   const int64_t height = extent_of(context, 1, 2);
   const int64_t width = extent_of(context, 1, 3);
-  const bool is_known = rank_of(context, 1) == kImageRank && outputs > 0 && inputs > 0 &&
-                        height > 0 && width > 0;
+  const bool is_known =
+      rank_of(context, 1) == kImageRank && outputs > 0 && inputs > 0 && height > 0 && width > 0;
   if (!is_known || outputs % block != 0) return false;
   if (inputs < block) {
-    body.reshape("blocks", "W", std::vector<int64_t>{outputs / block, inputs, height, width, block});
+    body.reshape("blocks", "W",
+                 std::vector<int64_t>{outputs / block, inputs, height, width, block});
     body.add("ordered = Transpose<perm = [0, 4, 1, 2, 3]>(blocks)");
   } else {
     if (inputs % block != 0) return false;
-    body.reshape("blocks", "W",
-                 std::vector<int64_t>{outputs / block, inputs / block, height, width, block, block});
+    body.reshape(
+        "blocks", "W",
+        std::vector<int64_t>{outputs / block, inputs / block, height, width, block, block});
     body.add("ordered = Transpose<perm = [0, 5, 1, 4, 2, 3]>(blocks)");
   }
   body.reshape("weights", "ordered", std::vector<int64_t>{outputs, inputs, height, width});
@@ -52,8 +54,8 @@ bool unpack_weights(const BodyContext& context, BodyText& body) {
 bool build_conv(const BodyContext& context, BodyText& body) {
   if (!unpack_weights(context, body)) return false;
   body.add("Y = com.microsoft.FusedConv(X, weights, B, Sum)");
-  body.copy_attributes(context, {"activation", "activation_params", "auto_pad", "dilations", "group",
-                                 "kernel_shape", "pads", "strides"});
+  body.copy_attributes(context, {"activation", "activation_params", "auto_pad", "dilations",
+                                 "group", "kernel_shape", "pads", "strides"});
   return true;
 }
 
@@ -130,9 +132,8 @@ bool build_reorder_output(const BodyContext& context, BodyText& body) {
     body.ints("end", {channels});
     body.slice("channels", "X", "begin", "end", 1);
   }
-  body.add(int_of(context, "channels_last", 0) != 0
-               ? "Y = Transpose<perm = [0, 2, 3, 1]>(channels)"
-               : "Y = Identity(channels)");
+  body.add(int_of(context, "channels_last", 0) != 0 ? "Y = Transpose<perm = [0, 2, 3, 1]>(channels)"
+                                                    : "Y = Identity(channels)");
   return true;
 }
 

@@ -40,8 +40,7 @@ SchemaStore::SchemaStore() {
   // The library's checks of imported versions go by its list of domains.
   auto& domains = onnx::OpSchemaRegistry::DomainToVersionRange::Instance();
   for (const char* domain : {kMicrosoftDomain, kNchwcDomain}) {
-    if (domains.Map().find(domain) == domains.Map().end())
-      domains.AddDomainToVersion(domain, 1, 1);
+    if (domains.Map().find(domain) == domains.Map().end()) domains.AddDomainToVersion(domain, 1, 1);
   }
   for (const SchemaRow& row : schema_table()) {
     const std::string_view domain = row.domain ? row.domain : kPreviewDomains;
