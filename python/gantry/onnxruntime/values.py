@@ -155,7 +155,10 @@ class OrtValue:
             copy_into(target, source.numpy() if isinstance(source, Tensor) else source, "update_inplace")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        return np.array(self.numpy(), dtype=dtype, copy=None if isinstance(self._value, Tensor) else copy)
+        array = self.numpy()
+        if copy is None or isinstance(self._value, Tensor):  # a tensor of a device was copied just now
+            return np.asarray(array, dtype=dtype)  # copies if it must, under NumPy 1 too, where copy=None is an error
+        return np.array(array, dtype=dtype, copy=copy)
 
     def __dlpack__(self, **options: Any) -> Any:
         return self._value.__dlpack__(**options)
