@@ -6,6 +6,7 @@ import math
 import pathlib
 import subprocess
 import sys
+import types
 import xml.etree.ElementTree
 
 import numpy as np
@@ -121,11 +122,48 @@ def test_two_small_models(tmp_path):
     for measurement in document["measurements"]:
         check_measurement(measurement)
     ratios = [measurement["ratio"] for measurement in document["measurements"]]
-    assert document["geometric_mean"]["1"] == pytest.approx(math.sqrt(ratios[0] * ratios[1]))
+    assert document["geometric_mean"]["T1"] == pytest.approx(math.sqrt(ratios[0] * ratios[1]))
     drawing = xml.etree.ElementTree.parse(tmp_path / "compare.svg").getroot()
     words = {element.text for element in drawing.iter("{http://www.w3.org/2000/svg}text")}
     assert {"silero_vad, one chunk", "geometric mean", f"{ratios[0]:.2f}"} <= words
     assert f"{ratios[1]:.2f}"[:3] in done.stdout
+
+
+def test_an_older_instruction_set(tmp_path):
+    """To which ONNX Runtime cannot be held."""
+    command = [sys.executable, ROOT / "tools" / "bench" / "compare", "--quick", "--rounds", "1", "--threads", "1", "--runtimes", "gantry,onnxruntime",
+               "--isa", "native,AVX2", "--models", "silero_vad", "--out", tmp_path]
+    done = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    document = json.loads((tmp_path / "compare.json").read_text())
+    native, held = document["measurements"]
+    assert (native["isa"], held["isa"]) == (None, "AVX2") and set(native["runtimes"]) == {"gantry", "onnxruntime"} and set(held["runtimes"]) == {"gantry"}
+    assert document["geometric_mean"] == {"T1": pytest.approx(native["ratio"]), "AVX2 T1": None}
+    assert "silero_vad, one chunk, 1 thread, held to AVX2" in done.stdout
+    assert "AVX2, 1 thread" in (tmp_path / "compare.svg").read_text()
+
+
+def test_a_limit_is_in_the_environment(monkeypatch):
+    started = []
+    monkeypatch.setattr(rounds, "prepare", lambda row: ("model", "inputs"))
+    monkeypatch.setattr(rounds, "is_quantized", lambda model: False)
+    monkeypatch.setattr(rounds.Measurement, "_attempt", lambda self, runtime, step: step())
+    monkeypatch.setattr(rounds.Measurement, "_outputs_of", lambda self, process: [])
+
+    class Noted:
+        def __init__(self, runtime, model, inputs, threads, variables=None):
+            started.append((runtime, variables))
+
+        def ask(self, *command):
+            return {"is_quiet": True, "samples_ms": [1.0]}
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(rounds, "Process", Noted)
+    row = types.SimpleNamespace(name="m", title="m", limit=1)
+    rounds.Measurement(row, 1, ["gantry", "onnxruntime", "openvino"], rounds.Effort(1, 0, 1), "AVX2").run()
+    assert started == [(runtime, {"ONEDNN_MAX_CPU_ISA": "AVX2"}) for runtime in ("gantry", "openvino")]
 
 
 def check_measurement(measurement):
@@ -141,7 +179,7 @@ def check_measurement(measurement):
 
 
 @pytest.mark.parametrize(("option", "value", "words"), [("--models", "resnet51", 'no model "resnet51"'), ("--threads", "0", "--threads"),
-                                                         ("--runtimes", "tensorrt", 'no runtime "tensorrt"')])
+                                                         ("--isa", "AVX3", 'no instruction set "AVX3"'), ("--runtimes", "tensorrt", 'no runtime "tensorrt"')])
 def test_wrong_options(option, value, words):
     command = [sys.executable, str(ROOT / "tools" / "bench" / "compare"), option, value]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)

@@ -35,9 +35,16 @@ def runtime_line(name, result, measurement):
     return f"  {name:12}" + "".join(f"{cell:>9}" for cell in cells) + unquiet
 
 
+def column(measurement):
+    """What its ratio stands under: the number of threads, behind the instruction set that both sides are held to."""
+    threads = f"T{measurement['threads']}"
+    return f"{measurement['isa']} {threads}" if measurement["isa"] else threads
+
+
 def measurement_text(measurement):
     plural = "" if measurement["threads"] == 1 else "s"
-    lines = [f"{measurement['title']}, {measurement['threads']} thread{plural}"]
+    held = f", held to {measurement['isa']}" if measurement["isa"] else ""
+    lines = [f"{measurement['title']}, {measurement['threads']} thread{plural}{held}"]
     lines += [runtime_line(name, result, measurement) for name, result in measurement["runtimes"].items()]
     return "\n".join([*lines, *(f"  {problem}" for problem in problems(measurement))])
 
@@ -55,15 +62,21 @@ def problems(measurement):
 
 
 def summary_text(document):
-    """The ratios of all rows, a column for each number of threads, and their geometric means."""
-    threads = list(document["geometric_mean"])
-    by_row = {}
-    for measurement in document["measurements"]:
-        by_row.setdefault(measurement["title"], {})[str(measurement["threads"])] = measurement["ratio"]
-    lines = [f"{'gantry over the better peer':32}" + "".join(f"{f'T{count}':>8}" for count in threads)]
-    lines += [f"  {title:30}" + "".join(f"{number(ratios.get(count)):>8}" for count in threads) for title, ratios in by_row.items()]
-    lines.append(f"  {'geometric mean':30}" + "".join(f"{number(document['geometric_mean'][count]):>8}" for count in threads))
+    """The ratios of all rows, a column for each number of threads and instruction set, and their geometric means."""
+    means = document["geometric_mean"]
+    width = max(8, *(len(name) + 2 for name in means))
+    lines = [f"{'gantry over the better peer':32}" + "".join(f"{name:>{width}}" for name in means)]
+    lines += [f"  {title:30}" + "".join(f"{number(ratios.get(name)):>{width}}" for name in means) for title, ratios in rows_of(document).items()]
+    lines.append(f"  {'geometric mean':30}" + "".join(f"{number(mean):>{width}}" for mean in means.values()))
     return "\n".join(lines)
+
+
+def rows_of(document):
+    """Title -> column -> ratio."""
+    rows = {}
+    for measurement in document["measurements"]:
+        rows.setdefault(measurement["title"], {})[column(measurement)] = measurement["ratio"]
+    return rows
 
 
 def processor():
@@ -75,9 +88,9 @@ def processor():
 
 def document(measurements, load_before):
     """Everything, for JSON. Infinite differences are null there, which JSON has no number for."""
-    threads = sorted({measurement["threads"] for measurement in measurements})
+    columns = dict.fromkeys(column(measurement) for measurement in measurements)
     versions = {name: result["version"] for measurement in measurements for name, result in measurement["runtimes"].items() if "version" in result}
-    means = {str(count): figures.geometric_mean(m["ratio"] for m in measurements if m["threads"] == count) for count in threads}
+    means = {name: figures.geometric_mean(m["ratio"] for m in measurements if column(m) == name) for name in columns}
     machine = {"processor": processor(), "cores": len(os.sched_getaffinity(0)), "load_before": load_before, "load_after": os.getloadavg()[0]}
     return {"machine": machine, "versions": versions, "geometric_mean": means, "measurements": measurements}
 

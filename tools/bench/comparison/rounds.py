@@ -16,6 +16,9 @@ from workspace import PYTHON, RELEASE, Failure
 
 WORKER = pathlib.Path(__file__).with_name("worker.py")
 
+# Who obeys ONEDNN_MAX_CPU_ISA: ONNX Runtime's own kernels follow the CPU alone.
+HELD = ("gantry", "openvino")
+
 
 def environment():
     """For a worker: this checkout's build of gantry comes first, wherever the shared environment points."""
@@ -83,21 +86,21 @@ def rotated(items, by):
 
 
 class Measurement:
-    """One row on one number of threads."""
+    """One row on one number of threads; `isa`: held to instructions up to that level of ONEDNN_MAX_CPU_ISA, None: to none."""
 
-    def __init__(self, row, threads, runtimes, effort):
-        self._row, self._threads, self._effort = row, threads, effort
-        self._results = {runtime: {} for runtime in runtimes}
+    def __init__(self, row, threads, runtimes, effort, isa=None):
+        self._row, self._threads, self._effort, self._isa = row, threads, effort, isa
+        self._results = {runtime: {} for runtime in runtimes if isa is None or runtime in HELD}
         self._processes = {}
         self._outputs = {}
         self._compared_with = None
         self._samples = {runtime: [] for runtime in runtimes}
 
     def run(self):
-        """{"model", "title", "threads", "limit", "runtimes": name -> figures or {"error"}, "difference", "better_peer", "ratio"}."""
+        """{"model", "title", "threads", "isa", "limit", "runtimes": name -> figures or {"error"}, "difference", "better_peer", "ratio"}."""
         model, inputs = prepare(self._row)
         try:
-            if is_quantized(model) and "onnxruntime" in self._results:
+            if is_quantized(model) and ("onnxruntime" in self._results or self._isa):
                 self._compare_with("exact onnxruntime", model, inputs)
             for runtime in self._results:
                 self._attempt(runtime, lambda runtime=runtime: self._load(runtime, model, inputs))
@@ -117,7 +120,8 @@ class Measurement:
             self._processes.pop(runtime).close()
 
     def _load(self, runtime, model, inputs):
-        process = self._processes[runtime] = Process(runtime, model, inputs, self._threads)
+        variables = {"ONEDNN_MAX_CPU_ISA": self._isa} if self._isa else None
+        process = self._processes[runtime] = Process(runtime, model, inputs, self._threads, variables)
         self._results[runtime] = process.ask("load")
         self._outputs[runtime] = self._outputs_of(process)
 
@@ -154,5 +158,5 @@ class Measurement:
         for runtime in ran:
             if expected and runtime != expected:
                 self._results[runtime]["difference"] = figures.difference(self._outputs[runtime], self._outputs[expected])
-        return {"model": self._row.name, "title": self._row.title, "threads": self._threads, "limit": self._row.limit, "compared_with": expected,
+        return {"model": self._row.name, "title": self._row.title, "threads": self._threads, "isa": self._isa, "limit": self._row.limit, "compared_with": expected,
                 "runtimes": self._results, "better_peer": figures.better_peer(self._results), "ratio": figures.ratio(self._results)}
