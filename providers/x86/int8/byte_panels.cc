@@ -14,14 +14,17 @@ namespace {
 constexpr int64_t kLineBytes = 64;
 constexpr int kMostOfPair = 128;
 constexpr int64_t kQuadBytes = kWidenedPanel * 4;
+constexpr int64_t kHalfBytes = kHalfPanel * 4;
 
+/// Where the signs differ one product takes from the other.
 bool may_saturate(const int8_t* pair) {
-  return std::abs(int{pair[0]}) + std::abs(int{pair[1]}) > kMostOfPair;
+  return std::abs(int{pair[0]} + int{pair[1]}) > kMostOfPair;
 }
 
-bool may_saturate_in(const int8_t* quad) {
-  for (int64_t i = 0; i < kQuadBytes; i += 2) {
-    if (may_saturate(quad + i)) return true;
+/// Of half a quad.
+bool may_saturate_in(const int8_t* half) {
+  for (int64_t i = 0; i < kHalfBytes; i += 2) {
+    if (may_saturate(half + i)) return true;
   }
   return false;
 }
@@ -30,23 +33,25 @@ int64_t lines(int64_t bytes) { return divided_up(bytes, kLineBytes) * kLineBytes
 
 }  // namespace
 
-int32_t count_extras(const int8_t* panel, int64_t quads) {
+int32_t count_extras(const int8_t* panel, int64_t half, int64_t quads) {
   int32_t count = 0;
   for (int64_t quad = 0; quad < quads; ++quad)
-    count += may_saturate_in(panel + quad * kQuadBytes) ? 1 : 0;
+    count += may_saturate_in(panel + quad * kQuadBytes + half * kHalfBytes) ? 1 : 0;
   return count;
 }
 
 BytePanelsLayout::BytePanelsLayout(int64_t quads, const ExtraCounts& extras)
-    : quads_(quads), panels_(static_cast<int64_t>(extras.size())) {
+    : quads_(quads), panels_(static_cast<int64_t>(extras.size()) / 2) {
   int32_t end = 0;
   for (const int32_t count : extras) ends_.push_back(end += count);
   extra_count_ = end;
   sums_ = panels_ * quads_ * kQuadBytes;
   ends_place_ = sums_ + panels_ * kWidenedPanel * int64_t{sizeof(int32_t)};
-  extra_quads_ = lines(ends_place_ + panels_ * int64_t{sizeof(int32_t)});
+  extra_quads_ = lines(ends_place_ + panels_ * 2 * int64_t{sizeof(int32_t)});
   extra_weights_ = lines(extra_quads_ + extra_count_ * int64_t{sizeof(int32_t)});
 }
+
+int64_t BytePanelsLayout::size_bytes() const { return extra_weights_ + extra_count_ * kHalfBytes; }
 
 BytePanels BytePanelsLayout::of(const void* memory) const {
   const auto* bytes = static_cast<const std::byte*>(memory);
@@ -59,21 +64,26 @@ BytePanels BytePanelsLayout::of(const void* memory) const {
 void BytePanelsLayout::pack(void* memory, int64_t index) const {
   auto* bytes = static_cast<std::byte*>(memory);
   auto* sums = reinterpret_cast<int32_t*>(bytes + sums_) + index * kWidenedPanel;
-  const auto place = static_cast<size_t>(index);
-  reinterpret_cast<int32_t*>(bytes + ends_place_)[index] = ends_[place];
-  auto extra = index > 0 ? int64_t{ends_[place - 1]} : 0;
   std::fill_n(sums, kWidenedPanel, 0);
   for (int64_t quad = 0; quad < quads_; ++quad) {
-    int8_t* const weights = panel(memory, index) + quad * kQuadBytes;
+    const int8_t* const weights = panel(memory, index) + quad * kQuadBytes;
     for (int64_t i = 0; i < kQuadBytes; ++i) sums[i / 4] += weights[i];
-    if (!may_saturate_in(weights)) continue;
-    reinterpret_cast<int32_t*>(bytes + extra_quads_)[extra] = static_cast<int32_t>(quad);
-    auto* apart = reinterpret_cast<int8_t*>(bytes + extra_weights_) + extra * kQuadBytes;
-    std::memset(apart, 0, kQuadBytes);
-    for (int64_t i = 0; i < kQuadBytes; i += 2) {
-      if (may_saturate(weights + i)) std::swap(weights[i + 1], apart[i + 1]);
+  }
+  for (int64_t half = 2 * index; half < 2 * index + 2; ++half) {
+    const auto place = static_cast<size_t>(half);
+    reinterpret_cast<int32_t*>(bytes + ends_place_)[half] = ends_[place];
+    auto extra = half > 0 ? int64_t{ends_[place - 1]} : 0;
+    for (int64_t quad = 0; quad < quads_; ++quad) {
+      int8_t* const weights = panel(memory, index) + quad * kQuadBytes + half % 2 * kHalfBytes;
+      if (!may_saturate_in(weights)) continue;
+      reinterpret_cast<int32_t*>(bytes + extra_quads_)[extra] = static_cast<int32_t>(quad);
+      auto* apart = reinterpret_cast<int8_t*>(bytes + extra_weights_) + extra * kHalfBytes;
+      std::memset(apart, 0, kHalfBytes);
+      for (int64_t i = 0; i < kHalfBytes; i += 2) {
+        if (may_saturate(weights + i)) std::swap(weights[i + 1], apart[i + 1]);
+      }
+      ++extra;
     }
-    ++extra;
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "int8/widened_results-inl.h"
 
@@ -19,17 +20,17 @@ namespace gantry::x86::HWY_NAMESPACE {
 /// One panel of BytePanels.
 struct BytePanel {
   const int8_t* weights;
-  const int32_t* extra_quads;
-  const int8_t* extra_weights;
-  int64_t extras;
+  const int32_t* extra_quads;   ///< of all halves
+  const int8_t* extra_weights;  ///< likewise
+  int64_t extra_begin[2];       ///< by half
+  int64_t extra_end[2];
 
   BytePanel(const BytePanels& panels, int64_t index, int64_t quads)
-      : weights(panels.weights + index * quads * kWidenedPanel * 4) {
-    const int64_t first = index > 0 ? panels.extra_ends[index - 1] : 0;
-    extra_quads = panels.extra_quads + first;
-    extra_weights = panels.extra_weights + first * kWidenedPanel * 4;
-    extras = panels.extra_ends[index] - first;
-  }
+      : weights(panels.weights + index * quads * kWidenedPanel * 4),
+        extra_quads(panels.extra_quads),
+        extra_weights(panels.extra_weights),
+        extra_begin{index > 0 ? panels.extra_ends[2 * index - 1] : 0, panels.extra_ends[2 * index]},
+        extra_end{panels.extra_ends[2 * index], panels.extra_ends[2 * index + 1]} {}
 };
 
 #if HWY_TARGET > HWY_SSE4 || HWY_TARGET == HWY_SCALAR
@@ -39,16 +40,19 @@ constexpr int kByteRows = 3;  // of a tile
 template <int kRows>
 void multiply_bytes(const BytePanel& panel, const uint8_t* rows, int64_t quads,
                     const int32_t* initial, int32_t* sums) {
-  const auto add = [&](int64_t r, int64_t quad, const int8_t* weights) {
-    for (int64_t i = 0; i < kWidenedPanel * 4; ++i)
-      sums[r * kWidenedPanel + i / 4] += rows[(r * quads + quad) * 4 + i % 4] * weights[i];
+  const auto add = [&](int64_t r, int64_t half, int64_t quad, const int8_t* weights) {
+    int32_t* const to = sums + r * kWidenedPanel + half * kHalfPanel;
+    for (int64_t i = 0; i < kHalfPanel * 4; ++i)
+      to[i / 4] += rows[(r * quads + quad) * 4 + i % 4] * weights[i];
   };
   for (int64_t r = 0; r < kRows; ++r) {
     std::copy_n(initial, kWidenedPanel, sums + r * kWidenedPanel);
-    for (int64_t quad = 0; quad < quads; ++quad)
-      add(r, quad, panel.weights + quad * kWidenedPanel * 4);
-    for (int64_t i = 0; i < panel.extras; ++i)
-      add(r, panel.extra_quads[i], panel.extra_weights + i * kWidenedPanel * 4);
+    for (int64_t half = 0; half < 2; ++half) {
+      for (int64_t quad = 0; quad < quads; ++quad)
+        add(r, half, quad, panel.weights + (quad * 2 + half) * kHalfPanel * 4);
+      for (int64_t i = panel.extra_begin[half]; i < panel.extra_end[half]; ++i)
+        add(r, half, panel.extra_quads[i], panel.extra_weights + i * kHalfPanel * 4);
+    }
   }
 }
 
@@ -79,25 +83,50 @@ void multiply_bytes(const BytePanel& panel, const uint8_t* rows, int64_t quads,
 #pragma GCC unroll 24
   for (int i = 0; i < kRows * kVectorsOfPanel; ++i)
     all[i] = hn::LoadU(d32, initial + i % kVectorsOfPanel * kLanes);
-  const auto add = [&](int64_t quad, const int8_t* weights) HWY_ATTR {
+  // Vectors [kFirst, kEnd) of the panel; load(v): their weights.
+  const auto add = [&](auto first, auto end, int64_t quad, auto&& load) HWY_ATTR {
 #pragma GCC unroll 12
     for (int r = 0; r < kRows; ++r) {
       int32_t four = 0;
       std::memcpy(&four, rows + (r * quads + quad) * 4, sizeof(four));
       const auto x = hn::Set(d32, four);
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectorsOfPanel; ++v) {
-        const auto w = hn::LoadU(d8, weights + v * kLanes * 4);
-        const hn::Vec<decltype(d16)> pairs{add_pairs_of_bytes(x.raw, w.raw)};
+      for (int v = first; v < end; ++v) {
+        const hn::Vec<decltype(d16)> pairs{add_pairs_of_bytes(x.raw, load(v).raw)};
         V32I& sum = all[r * kVectorsOfPanel + v];
         auto unused = hn::Zero(d32);
         sum = hn::ReorderWidenMulAccumulate(d32, pairs, ones, sum, unused);
       }
     }
   };
-  for (int64_t quad = 0; quad < quads; ++quad) add(quad, panel.weights + quad * kWidenedPanel * 4);
-  for (int64_t i = 0; i < panel.extras; ++i)
-    add(panel.extra_quads[i], panel.extra_weights + i * kWidenedPanel * 4);
+  const std::integral_constant<int, kVectorsOfPanel> all_vectors;
+  for (int64_t quad = 0; quad < quads; ++quad) {
+    add(std::integral_constant<int, 0>(), all_vectors, quad, [&](int v) HWY_ATTR {
+      return hn::LoadU(d8, panel.weights + (quad * kWidenedPanel + v * kLanes) * 4);
+    });
+  }
+  const auto add_extras = [&](auto half) HWY_ATTR {
+    constexpr int kHalf = decltype(half)::value;
+    constexpr int kFirst = kHalf * kVectorsOfPanel / 2;
+    constexpr int kEnd = (kHalf + 1) * kVectorsOfPanel / 2;
+    for (int64_t i = panel.extra_begin[kHalf]; i < panel.extra_end[kHalf]; ++i) {
+      const int8_t* weights = panel.extra_weights + i * kHalfPanel * 4;
+      if constexpr (kVectorsOfPanel == 1) {
+        const hn::Half<decltype(d8)> d_half;
+        const auto some = hn::LoadU(d_half, weights);
+        const auto none = hn::Zero(d_half);
+        const auto w = kHalf == 0 ? hn::Combine(d8, none, some) : hn::Combine(d8, some, none);
+        add(std::integral_constant<int, 0>(), all_vectors, panel.extra_quads[i],
+            [&](int) HWY_ATTR { return w; });
+      } else {
+        add(std::integral_constant<int, kFirst>(), std::integral_constant<int, kEnd>(),
+            panel.extra_quads[i],
+            [&](int v) HWY_ATTR { return hn::LoadU(d8, weights + (v - kFirst) * kLanes * 4); });
+      }
+    }
+  };
+  add_extras(std::integral_constant<int, 0>());
+  add_extras(std::integral_constant<int, 1>());
 #pragma GCC unroll 24
   for (int i = 0; i < kRows * kVectorsOfPanel; ++i) hn::StoreU(all[i], d32, sums + i * kLanes);
 }

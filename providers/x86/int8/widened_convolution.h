@@ -13,6 +13,7 @@ namespace gantry::x86 {
 
 /// Weights, scales and biases stand in panels of so many results, the missing ones being zero.
 constexpr int64_t kWidenedPanel = 16;
+constexpr int64_t kHalfPanel = kWidenedPanel / 2;
 constexpr int64_t widened_panels_of(int64_t results) {
   return (results + kWidenedPanel - 1) / kWidenedPanel;
 }
@@ -25,10 +26,11 @@ constexpr int64_t kMostWidenedProducts = 65536;
 struct BytePanels {
   const int8_t* weights = nullptr;  ///< [groups, panels, quads(), kWidenedPanel, 4]
   const int32_t* sums = nullptr;    ///< [groups, panels, kWidenedPanel], of all weights
-  /// [groups, panels]: behind the panel's extra quads, which begin where those before it end.
+  /// [groups, panels, 2]: behind the extra quads of half a panel, which begin where those before it
+  /// end.
   const int32_t* extra_ends = nullptr;
   const int32_t* extra_quads = nullptr;   ///< which quads they are multiplied with
-  const int8_t* extra_weights = nullptr;  ///< [extras, kWidenedPanel, 4]
+  const int8_t* extra_weights = nullptr;  ///< [extras, kHalfPanel, 4]
 };
 
 /// A convolution of tensors whose channels stand innermost; a product of matrices is one of a

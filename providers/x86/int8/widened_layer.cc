@@ -68,13 +68,15 @@ void fill_quads(const WidenedLayer::Plain& plain, const WidenedConvolution& c,
 
 ExtraCounts extras_of(const WidenedLayer::Plain& plain, const WidenedConvolution& c) {
   const int64_t size = panel_bytes(plain, c, kQuad);
-  ExtraCounts extras(static_cast<size_t>(padded_panels(c)));
+  ExtraCounts extras(static_cast<size_t>(padded_panels(c) * 2));
   with_threads(machine_threads(), [&] {
     for_each(padded_panels(c), [&](int64_t panel) {
       std::vector<int8_t> weights(static_cast<size_t>(size));
       fill_panel(plain, c, panel, kQuad, weights.data());
-      extras[static_cast<size_t>(panel)] =
-          count_extras(weights.data(), size / kQuad / kWidenedPanel);
+      for (int64_t half = 0; half < 2; ++half) {
+        extras[static_cast<size_t>(panel * 2 + half)] =
+            count_extras(weights.data(), half, size / kQuad / kWidenedPanel);
+      }
     });
   });
   return extras;
@@ -87,7 +89,7 @@ bool pays(const ExtraCounts& extras, int64_t quads) {
   return count * 5 <= static_cast<int64_t>(extras.size()) * quads * 2;
 }
 
-/// How many extra quads each panel has; nothing: words are multiplied. Found out once.
+/// How many extra quads each half panel has; nothing: words are multiplied. Found out once.
 std::optional<ExtraCounts> kept_extras(sdk::Choices& choices, const WidenedLayer::Plain& plain,
                                        const WidenedConvolution& c) {
   if (c.is_depthwise()) return std::nullopt;
