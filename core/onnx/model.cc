@@ -29,7 +29,7 @@ namespace gantry {
 namespace {
 
 // A schema's body may call operators that have bodies themselves, and so on, but not deeply.
-constexpr int kMaxInlineRounds = 32;
+constexpr int kMostDepth = 32;
 
 onnx::ModelProto parse_model(const std::string& bytes) {
   onnx::ModelProto model;
@@ -127,12 +127,14 @@ class OnnxModel::Impl {
   }
 
   bool inline_functions(const std::function<bool(const FunctionCall&)>& wanted) {
+    // A body that asks for the shape that another one makes has to wait for that.
+    const int most_rounds = kMostDepth + proto.graph().node_size();
     int rounds = 0;
     while (inline_once(proto, wanted)) {
       poll_load("functions were put in place of their calls");
-      if (++rounds > kMaxInlineRounds) {
+      if (++rounds > most_rounds) {
         throw Error(Code::kInvalidModel, "functions call each other more than " +
-                                             std::to_string(kMaxInlineRounds) + " deep");
+                                             std::to_string(kMostDepth) + " deep");
       }
       prepare(nullptr);
     }

@@ -11,6 +11,7 @@ from tests.support.microsoft_models import caches, grouped, model_of, random
 
 import gantry
 from oracle import run_exact_ort
+from small_graph import small_graph
 
 F32, F64, F16, I8, U8, I16, I32, I64 = np.float32, np.float64, np.float16, np.int8, np.uint8, np.int16, np.int32, np.int64
 T = {np.dtype(kind): helper.np_dtype_to_tensor_dtype(np.dtype(kind)) for kind in (F32, F64, F16, I8, U8, I16, I32, I64, np.uint32, np.uint64, bool)}
@@ -533,3 +534,23 @@ def test_every_operator_that_onnx_runtime_has_is_in_the_table():
     for name, how, reason in rows:
         if how == "refused":
             assert reason, name
+
+
+CHAINS = {  # a link from {x} to {y}, of which the body asks how many axes there are
+    "NhwcMaxPool": "{y} = com.microsoft.NhwcMaxPool<kernel_shape=[1, 1]>({x})",
+    "FusedMatMul": "t{y} = com.microsoft.FusedMatMul<transA=1>(w, {x})\n {y} = Mul(t{y}, one)",
+    "UnfoldTensor": "t{y} = com.microsoft.UnfoldTensor<dim=1, size=1, step=1>({x})\n {y} = ReduceSum<keepdims=0>(t{y}, last)",
+}
+
+
+@pytest.mark.parametrize("op_type", CHAINS)
+def test_long_chains(op_type):
+    """Of the last one nothing is known before all bodies behind it stand there; nor do functions call each other."""
+    links = 45
+    dtype = np.uint8 if op_type == "NhwcMaxPool" else np.float32
+    x = np.arange(48).reshape(2, 2, 4, 3).astype(dtype) if op_type == "NhwcMaxPool" else random(3, 3)
+    text = "\n ".join(CHAINS[op_type].format(x="x" if i == 0 else f"y{i - 1}", y=f"y{i}") for i in range(links))
+    constants = {"FusedMatMul": {"w": np.eye(3, dtype=np.float32), "one": np.float32(1)}, "UnfoldTensor": {"last": np.array([-1])}}.get(op_type, {})
+    model, feeds = small_graph(text, {"x": (x, [f"n{i}" for i in range(x.ndim)])}, constants, opset=17)
+    (found,) = gantry.Session(model, device="CPU").run(feeds).values()
+    np.testing.assert_allclose(found, x, rtol=1e-6)

@@ -32,6 +32,18 @@ int64_t extent_of(const BodyContext& context, int input, int axis) {
   return extent.has_dim_value() ? extent.dim_value() : -1;
 }
 
+void set_rank(onnx::InferenceContext& context, int rank) {
+  if (rank < 0) return;
+  onnx::TensorShapeProto shape;
+  for (int axis = 0; axis < rank; ++axis) shape.add_dim();
+  onnx::updateOutputShape(context, 0, shape);
+}
+
+int rank_of(const onnx::InferenceContext& context, size_t input) {
+  if (input >= context.getNumInputs() || !onnx::hasInputShape(context, input)) return -1;
+  return onnx::getInputShape(context, input).dim_size();
+}
+
 void propagate_shape(onnx::InferenceContext& context, size_t output) {
   if (onnx::hasInputShape(context, 0)) onnx::propagateShapeFromInputToOutput(context, 0, output);
 }

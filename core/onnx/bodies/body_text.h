@@ -30,6 +30,10 @@ int64_t extent_of(const BodyContext& context, int input, int axis);
 /// Gives an output the shape of input 0, if something is known of it: the library's function of
 /// that kind reads the type of an input that has none.
 void propagate_shape(onnx::InferenceContext& context, size_t output);
+/// Gives output 0 that many axes, of unknown extents, so that bodies behind it need not wait for
+/// this one; negative: nothing is known.
+void set_rank(onnx::InferenceContext& context, int rank);
+int rank_of(const onnx::InferenceContext& context, size_t input);
 /// Number of ONNX of an input's element type; 0: unknown or absent.
 int type_of(const BodyContext& context, int input);
 

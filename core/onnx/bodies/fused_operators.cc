@@ -161,12 +161,18 @@ bool build_matmul(const BodyContext& context, const onnx::OpSchema& schema,
   return true;
 }
 
-void add_inference_and_body(onnx::OpSchema& schema,
+/// `is_product`: of tensors that may be batches of matrices; else the result has as many axes as
+/// the first input.
+void add_inference_and_body(onnx::OpSchema& schema, bool is_product,
                             bool (*build)(const BodyContext&, const onnx::OpSchema&,
                                           onnx::FunctionProto&)) {
   schema
-      .TypeAndShapeInferenceFunction([](onnx::InferenceContext& context) {
+      .TypeAndShapeInferenceFunction([is_product](onnx::InferenceContext& context) {
         onnx::propagateElemTypeFromInputToOutput(context, 0, 0);
+        const int first = rank_of(context, 0);
+        const int second = is_product ? rank_of(context, 1) : first;
+        const bool are_matrices = std::min(first, second) > 1;
+        set_rank(context, are_matrices ? std::max(first, second) : -1);
       })
       .SetContextDependentFunctionBodyBuilder(build);
 }
@@ -177,13 +183,13 @@ std::vector<onnx::OpSchema> fused_schemas() {
   std::vector<onnx::OpSchema> schemas;
   schemas.push_back(microsoft_schema(
       "FusedConv", {{"X", false}, {"W", false}, {"B", true}, {"Z", true}}, {{"Y", false}}));
-  add_inference_and_body(schemas.back(), build_conv);
+  add_inference_and_body(schemas.back(), false, build_conv);
   schemas.push_back(
       microsoft_schema("FusedGemm", {{"A", false}, {"B", false}, {"C", true}}, {{"Y", false}}));
-  add_inference_and_body(schemas.back(), build_gemm);
+  add_inference_and_body(schemas.back(), false, build_gemm);
   for (const char* name : {"FusedMatMul", "TransposeMatMul"}) {
     schemas.push_back(microsoft_schema(name, {{"A", false}, {"B", false}}, {{"Y", false}}));
-    add_inference_and_body(schemas.back(), build_matmul);
+    add_inference_and_body(schemas.back(), true, build_matmul);
   }
   return schemas;
 }

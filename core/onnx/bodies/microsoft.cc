@@ -34,6 +34,7 @@ namespace {
 enum class Result {
   kLikeFirst,
   kOfFirstType,
+  kOfFirstTypeAndRank,
   kOfSecondType,
   kFloat,
   kFloatLikeFirst,
@@ -71,11 +72,11 @@ constexpr std::array<QuantizedOperator, 6> kQuantizedOperators = {{
     {"QLinearLeakyRelu", "<alpha: float = 0.01>", "X", "LeakyRelu<alpha: float = @alpha>(x)",
      Result::kLikeFirst},
     {"QLinearGlobalAveragePool", "<channels_last: int = 0>", "X", "GlobalAveragePool(x)",
-     Result::kOfFirstType},
+     Result::kOfFirstTypeAndRank},
     {"QLinearAveragePool",
      "<auto_pad, ceil_mode, count_include_pad, kernel_shape, pads, strides, "
      "channels_last: int = 0>",
-     "X", kPool, Result::kOfFirstType},
+     "X", kPool, Result::kOfFirstTypeAndRank},
 }};
 
 std::string text_of(const QuantizedOperator& entry) {
@@ -104,7 +105,7 @@ constexpr std::array<MicrosoftOperator, 12> kMicrosoftOperators = {{
                   dilations: ints = @dilations, kernel_shape: ints = @kernel_shape,
                   pads: ints = @pads, strides: ints = @strides>(X)
     })",
-     Result::kOfFirstType},
+     Result::kOfFirstTypeAndRank},
     {R"(QLinearConv <auto_pad, dilations, group, kernel_shape, pads, strides, channels_last: int = 0>
         (X, X_scale, X_zero_point, W, W_scale, W_zero_point, Y_scale, Y_zero_point, B_or_none)
         => (Y) {
@@ -113,7 +114,7 @@ constexpr std::array<MicrosoftOperator, 12> kMicrosoftOperators = {{
                       pads: ints = @pads, strides: ints = @strides>(
           X, X_scale, X_zero_point, W, W_scale, W_zero_point, Y_scale, Y_zero_point, B_or_none)
     })",
-     Result::kOfFirstType},
+     Result::kOfFirstTypeAndRank},
     {R"(QLinearWhere (C, X, X_scale, X_zero_point, Y, Y_scale, Y_zero_point, Z_scale, Z_zero_point)
         => (Z) {
       x = DequantizeLinear(X, X_scale, X_zero_point)
@@ -224,6 +225,10 @@ onnx::InferenceFunction inference_of(Result result) {
         return;
       case Result::kOfFirstType:
         onnx::propagateElemTypeFromInputToOutput(context, 0, 0);
+        return;
+      case Result::kOfFirstTypeAndRank:
+        onnx::propagateElemTypeFromInputToOutput(context, 0, 0);
+        set_rank(context, rank_of(context, 0));
         return;
       case Result::kOfSecondType:
         onnx::propagateElemTypeFromInputToOutput(context, 1, 0);
