@@ -133,8 +133,8 @@ class OnnxModel::Impl {
     while (inline_once(proto, wanted)) {
       poll_load("functions were put in place of their calls");
       if (++rounds > most_rounds) {
-        throw Error(Code::kInvalidModel, "functions call each other more than " +
-                                             std::to_string(kMostDepth) + " deep");
+        throw Error(Code::kInvalidModel,
+                    "functions call each other more than " + std::to_string(kMostDepth) + " deep");
       }
       prepare(nullptr);
     }
