@@ -72,18 +72,20 @@ void copy_newer_attributes(const BodyContext& context, BodyText& body) {
     body.copy_attributes(context, {"dilations"});
 }
 
-bool build_max_pool(const BodyContext& context, BodyText& body) {
-  body.add("Y = MaxPool(X)");
+/// `op_type`: "MaxPool" or "AveragePool".
+bool build_pool(const BodyContext& context, BodyText& body, const std::string& op_type) {
+  body.add("Y = " + op_type + "(X)");
   body.copy_attributes(context, {"auto_pad", "kernel_shape", "pads", "strides"});
   copy_newer_attributes(context, body);
   return true;
 }
 
+bool build_max_pool(const BodyContext& context, BodyText& body) {
+  return build_pool(context, body, "MaxPool");
+}
+
 bool build_average_pool(const BodyContext& context, BodyText& body) {
-  body.add("Y = AveragePool(X)");
-  body.copy_attributes(context, {"auto_pad", "kernel_shape", "pads", "strides"});
-  copy_newer_attributes(context, body);
-  return true;
+  return build_pool(context, body, "AveragePool");
 }
 
 bool build_global_max_pool(const BodyContext&, BodyText& body) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "int8/byte_panels.h"
 
+#include <gantry/sdk/error.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -76,6 +78,10 @@ void BytePanelsLayout::pack(void* memory, int64_t index) const {
     for (int64_t quad = 0; quad < quads_; ++quad) {
       int8_t* const weights = panel(memory, index) + quad * kQuadBytes + half % 2 * kHalfBytes;
       if (!may_saturate_in(weights)) continue;
+      if (extra == ends_[place]) {
+        throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                         "int8 weights have more pairs that could saturate than was kept of them");
+      }
       reinterpret_cast<int32_t*>(bytes + extra_quads_)[extra] = static_cast<int32_t>(quad);
       auto* apart = reinterpret_cast<int8_t*>(bytes + extra_weights_) + extra * kHalfBytes;
       std::memset(apart, 0, kHalfBytes);

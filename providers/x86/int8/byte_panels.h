@@ -29,7 +29,8 @@ class BytePanelsLayout {
   /// Views of the memory.
   [[nodiscard]] BytePanels of(const void* memory) const;
   /// Packs a panel whose weights stand at their place already: moves what could saturate to the
-  /// extra ones, and sums it up. Panels may be packed at once.
+  /// extra ones, and sums it up. Panels may be packed at once. Errors: INVALID_ARGUMENT for other
+  /// weights than were counted.
   void pack(void* memory, int64_t panel) const;
   [[nodiscard]] int8_t* panel(void* memory, int64_t index) const {
     return static_cast<int8_t*>(memory) + index * quads_ * kWidenedPanel * 4;

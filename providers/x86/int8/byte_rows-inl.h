@@ -83,7 +83,7 @@ void multiply_bytes(const BytePanel& panel, const uint8_t* rows, int64_t quads,
 #pragma GCC unroll 24
   for (int i = 0; i < kRows * kVectorsOfPanel; ++i)
     all[i] = hn::LoadU(d32, initial + i % kVectorsOfPanel * kLanes);
-  // Vectors [kFirst, kEnd) of the panel; load(v): their weights.
+  // Vectors [first, end) of the panel; load(v): their weights.
   const auto add = [&](auto first, auto end, int64_t quad, auto&& load) HWY_ATTR {
 #pragma GCC unroll 12
     for (int r = 0; r < kRows; ++r) {

@@ -89,20 +89,33 @@ bool pays(const ExtraCounts& extras, int64_t quads) {
   return count * 5 <= static_cast<int64_t>(extras.size()) * quads * 2;
 }
 
-/// How many extra quads each half panel has; nothing: words are multiplied. Found out once.
+std::string text_of(const ExtraCounts& extras) {
+  std::ostringstream text;
+  for (const int32_t count : extras) text << count << ' ';
+  return text.str();
+}
+
+/// How many extra quads each half panel has; nothing: words are multiplied. Found out once; what
+/// was kept and cannot be of these weights is found out anew.
 std::optional<ExtraCounts> kept_extras(sdk::Choices& choices, const WidenedLayer::Plain& plain,
                                        const WidenedConvolution& c) {
+  constexpr char kName[] = "extra quads";
   if (c.is_depthwise()) return std::nullopt;
-  const std::string& kept = choices.keep("extra quads", [&] {
-    const ExtraCounts extras = extras_of(plain, c);
-    std::ostringstream text;
-    if (pays(extras, panel_bytes(plain, c, kQuad) / kQuad / kWidenedPanel))
-      for (const int32_t count : extras) text << count << ' ';
-    return text.str();
-  });
-  if (kept.empty()) return std::nullopt;
-  std::istringstream text(kept);
-  return ExtraCounts(std::istream_iterator<int32_t>(text), {});
+  const int64_t quads = panel_bytes(plain, c, kQuad) / kQuad / kWidenedPanel;
+  const std::string* kept = choices.find(kName);
+  if (kept && kept->empty()) return std::nullopt;
+  if (kept) {
+    std::istringstream text(*kept);
+    ExtraCounts extras(std::istream_iterator<int32_t>(text), {});
+    const bool fits = std::all_of(extras.begin(), extras.end(),
+                                  [&](int32_t count) { return count >= 0 && count <= quads; });
+    if (fits && static_cast<int64_t>(extras.size()) == padded_panels(c) * 2) return extras;
+  }
+  ExtraCounts extras = extras_of(plain, c);
+  const bool is_taken = pays(extras, quads);
+  choices.set(kName, is_taken ? text_of(extras) : "");
+  if (!is_taken) return std::nullopt;
+  return extras;
 }
 
 }  // namespace
@@ -145,7 +158,7 @@ void WidenedLayer::pack(const gantry_host* host, sdk::Choices& choices, const Pl
       kept_digest(choices, "content", [&] { return digest_of(plain.numbers, count, form); });
   const std::optional<ExtraCounts> extras = kept_extras(choices, plain, form_);
   if (extras) layout_.emplace(panel_bytes(plain, form_, kQuad) / kQuad / kWidenedPanel, *extras);
-  form += extras ? "/quads" : "/pairs";
+  form += extras ? "/quads/" + text_of(*extras) : "/pairs";
   const int64_t size_bytes =
       layout_ ? layout_->size_bytes() : padded_panels(form_) * panel_bytes(plain, form_, kPair);
   weights_ = share_packed(host, {content, digest_of(form.data(), form.size(), "")},

@@ -33,7 +33,8 @@ void exchange_order(sdk::Call& call, const sdk::Shape& shape, AxisOrder from, si
 const void* in_order(sdk::Call& call, const void* data, const sdk::Shape& shape, AxisOrder order,
                      AxisOrder wanted, size_t element_bytes);
 
-/// A result that is written channels-last, and that the host wants in `order` at `target`.
+/// A result that is written channels-last, and that the host wants in `order` at `target`. Borrows
+/// the extents of its shape. `element_bytes`: 1 or 4, here and above.
 class ChannelsLastResult {
  public:
   ChannelsLastResult(sdk::Call& call, void* target, const sdk::Shape& shape, AxisOrder order,

@@ -27,6 +27,8 @@ def random(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape, np.float32)
 
 
+INTEGERS = "q, s, z = DynamicQuantizeLinear(x) i = MatMulInteger(q, w, z) y = Cast<to=1>(i)"
+
 MODELS = {
     "conv": ("y = Conv<pads=[1, 1, 1, 1]>(x, w)", (1, 32, 20, 20), {"w": random(48, 32, 3, 3)}),
     "image": ("y = Conv<strides=[2, 2], pads=[3, 3, 3, 3]>(x, w)", (1, 3, 32, 32), {"w": random(64, 3, 7, 7)}),
@@ -40,6 +42,8 @@ MODELS = {
     "fused": ("c = Conv(x, w, b) y = Relu(c)", (1, 16, 8, 8), {"w": random(16, 16, 1, 1), "b": random(16)}),
     "product": ("y = MatMul(x, w)", (4, 96), {"w": random(96, 80)}),
     "gemm": ("y = Gemm<transB=1, alpha=0.5>(x, w, b)", (4, 96), {"w": random(80, 96), "b": random(80)}),
+    "integers": (INTEGERS, (4, 96), {"w": np.random.default_rng(0).integers(-128, 128, (96, 40), np.int8)}),
+    "small integers": (INTEGERS, (4, 96), {"w": np.rint(random(96, 40) * 30).astype(np.int8)}),  # of which some pairs stand apart
     "two": ("h = MatMul(x, w) y = MatMul(h, v)", (4, 64), {"w": random(64, 64), "v": random(64, 64, seed=1)}),
 }
 
