@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Features of the CPU that this process runs on, by the names of /proc/cpuinfo.
 
-An emulated process (tools/test --cpu) sees the machine's /proc/cpuinfo: what NumPy's own question to the CPU does not find is left out, and so
-is what the level of ONEDNN_MAX_CPU_ISA forbids to the kernels of `x86`.
+An emulated process (tools/test --emulate) sees the machine's /proc/cpuinfo: what NumPy's own question to the CPU does not find is left out, and so
+is what the level forbids that the process is masked to (tools/test --cpu) or that ONEDNN_MAX_CPU_ISA holds the kernels of `x86` to.
 """
 
 import os
@@ -25,7 +25,9 @@ def _read():
     flags = set(line[1].split()) if line else set()
     if "avx512f" in flags and not FOUND.get("AVX512F"):  # emulated: NumPy does not ask for this one
         flags.discard("avx_vnni")
-    absent = FORBIDDEN.get(os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper(), ()) + tuple(name for feature, names in LEFT_OUT.items() if not FOUND.get(feature) for name in names)
+    levels = (os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper(), pathlib.Path(os.environ.get("CPUID_MASK", "")).stem)
+    absent = tuple(name for level in levels for name in FORBIDDEN.get(level, ()))
+    absent += tuple(name for feature, names in LEFT_OUT.items() if not FOUND.get(feature) for name in names)
     return frozenset(flag for flag in flags if not absent or not flag.startswith(absent))
 
 

@@ -2,12 +2,14 @@
 """Wakes the runtimes one after the other: a process each, asleep on its pipe while another one works."""
 
 import dataclasses
+import functools
 import json
 import os
 import pathlib
 import subprocess
 import tempfile
 
+import cpuid_mask
 import numpy as np
 
 from comparison import figures
@@ -15,9 +17,6 @@ from comparison.rows import is_quantized, prepare
 from workspace import PYTHON, RELEASE, Failure
 
 WORKER = pathlib.Path(__file__).with_name("worker.py")
-
-# Who obeys ONEDNN_MAX_CPU_ISA: ONNX Runtime's own kernels follow the CPU alone.
-HELD = ("gantry", "openvino")
 
 
 def environment():
@@ -27,6 +26,11 @@ def environment():
         raise Failure("build/release has no Python module to measure; build it first: tools/quickstart")
     paths = [str(module), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+@functools.cache
+def masked(isa):
+    return cpuid_mask.environment(isa)
 
 
 class Refused(Exception):
@@ -86,11 +90,11 @@ def rotated(items, by):
 
 
 class Measurement:
-    """One row on one number of threads; `isa`: held to instructions up to that level of ONEDNN_MAX_CPU_ISA, None: to none."""
+    """One row on one number of threads; `isa`: the level of instructions (cpuid_mask.LEVELS) that all see, None: what the CPU has."""
 
     def __init__(self, row, threads, runtimes, effort, isa=None):
         self._row, self._threads, self._effort, self._isa = row, threads, effort, isa
-        self._results = {runtime: {} for runtime in runtimes if isa is None or runtime in HELD}
+        self._results = {runtime: {} for runtime in runtimes}
         self._processes = {}
         self._outputs = {}
         self._compared_with = None
@@ -120,7 +124,7 @@ class Measurement:
             self._processes.pop(runtime).close()
 
     def _load(self, runtime, model, inputs):
-        variables = {"ONEDNN_MAX_CPU_ISA": self._isa} if self._isa else None
+        variables = masked(self._isa) if self._isa else None
         process = self._processes[runtime] = Process(runtime, model, inputs, self._threads, variables)
         self._results[runtime] = process.ask("load")
         self._outputs[runtime] = self._outputs_of(process)

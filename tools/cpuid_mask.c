@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes a process believe that its CPU has fewer instruction sets: an auditor of the dynamic linker
+// (rtld-audit(7), LD_AUDIT) that puts a breakpoint in the place of each CPUID instruction before
+// the code of a library has run, and answers it with bits taken away. What is loaded later (dlopen)
+// is treated alike. Which instructions and which bits: the text file that CPUID_MASK names, written
+// by tools/cpuid_mask.py, with lines
+//
+//   mask LEAF SUBLEAF EAX EBX ECX EDX       bits that are kept of that answer, hexadecimal
+//   object PATH                             a file with such instructions; below it
+//   at ADDRESS                              one of them, as the file counts addresses, hexadecimal
+//
+// What the linker and libc ask at their own start is not seen; they choose among copies and
+// comparisons of bytes only.
+#define _GNU_SOURCE
+#include <cpuid.h>
+#include <limits.h>
+#include <link.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+enum { MAX_MASKS = 16, BREAKPOINT = 0xCC, NO_OPERATION = 0x90 };
+
+struct mask {
+  unsigned leaf, subleaf, kept[4];
+};
+
+static struct mask masks[MAX_MASKS];
+static int mask_count;
+
+static void fail(const char* subject, const char* problem) {
+  fprintf(stderr, "cpuid_mask: %s: %s\n", subject, problem);
+  _exit(127);
+}
+
+// Answers the CPUID instruction that stood where the breakpoint is. The context has the address
+// behind it, where the second byte, a no-operation, is next.
+static void answer(int signal, siginfo_t* info, void* context) {
+  (void)signal;
+  (void)info;
+  greg_t* registers = ((ucontext_t*)context)->uc_mcontext.gregs;
+  const unsigned leaf = (unsigned)registers[REG_RAX];
+  const unsigned subleaf = (unsigned)registers[REG_RCX];
+  unsigned answers[4];
+  __cpuid_count(leaf, subleaf, answers[0], answers[1], answers[2], answers[3]);
+  for (int i = 0; i < mask_count; ++i) {
+    if (masks[i].leaf != leaf || (masks[i].subleaf != subleaf && leaf != 1))
+      continue;  // leaf 1 has no subleaves
+    for (int j = 0; j < 4; ++j) answers[j] &= masks[i].kept[j];
+  }
+  registers[REG_RAX] = answers[0];
+  registers[REG_RBX] = answers[1];
+  registers[REG_RCX] = answers[2];
+  registers[REG_RDX] = answers[3];
+}
+
+static FILE* open_list(void) {
+  const char* path = getenv("CPUID_MASK");
+  if (path == NULL) fail("CPUID_MASK", "not set; it names the list that tools/cpuid_mask.py wrote");
+  FILE* list = fopen(path, "re");
+  if (list == NULL) fail(path, "cannot be opened");
+  return list;
+}
+
+static void read_masks(void) {
+  FILE* list = open_list();
+  char line[PATH_MAX + 16];
+  while (fgets(line, sizeof line, list) != NULL) {
+    struct mask mask;
+    if (sscanf(line, "mask %x %x %x %x %x %x", &mask.leaf, &mask.subleaf, &mask.kept[0],
+               &mask.kept[1], &mask.kept[2], &mask.kept[3]) != 6)
+      continue;
+    if (mask_count == MAX_MASKS) fail("the list", "has more masks than there is room for");
+    masks[mask_count++] = mask;
+  }
+  fclose(list);
+}
+
+static void put_breakpoint(const char* path, unsigned char* instruction) {
+  if (instruction[0] == BREAKPOINT) return;
+  if (instruction[0] != 0x0F || instruction[1] != 0xA2)
+    fail(path, "is not the file that the list was written for");
+  const uintptr_t page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
+  const uintptr_t first = (uintptr_t)instruction & ~(page_size - 1);
+  const size_t bytes = (uintptr_t)instruction + 2 - first;
+  if (mprotect((void*)first, bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
+    fail(path, "its code cannot be made writable");
+  instruction[0] = BREAKPOINT;
+  instruction[1] = NO_OPERATION;
+  mprotect((void*)first, bytes, PROT_READ | PROT_EXEC);
+}
+
+unsigned la_version(unsigned version) {
+  (void)version;
+  read_masks();
+  struct sigaction action = {.sa_sigaction = answer,
+                             .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
+  sigaction(SIGTRAP, &action, NULL);
+  return LAV_CURRENT;
+}
+
+unsigned la_objopen(struct link_map* map, Lmid_t space, uintptr_t* cookie) {
+  (void)space;
+  (void)cookie;
+  char path[PATH_MAX];
+  if (realpath(map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe", path) == NULL)
+    return 0;  // the kernel's own object
+  FILE* list = open_list();
+  char line[PATH_MAX + 16];
+  int is_this_one = 0;
+  while (fgets(line, sizeof line, list) != NULL) {
+    unsigned long address;
+    line[strcspn(line, "\n")] = '\0';
+    if (strncmp(line, "object ", 7) == 0) is_this_one = strcmp(line + 7, path) == 0;
+    if (is_this_one && sscanf(line, "at %lx", &address) == 1)
+      put_breakpoint(path, (unsigned char*)(map->l_addr + address));
+  }
+  fclose(list);
+  return 0;
+}

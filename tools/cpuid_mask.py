@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs processes as if the CPU had fewer instruction sets, at full speed: gantry and its peers choose their kernels by what CPUID
+answers, and an auditor of the dynamic linker (cpuid_mask.c) answers for it.
+
+    environment("AVX2")    variables for such a process; its children are masked too
+
+Not masked are programs that are linked statically, and what reads /proc/cpuinfo. An instruction that the other CPU lacks still runs:
+that such are not used at all shows an emulator only (tools/test --emulate).
+"""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import subprocess
+
+from workspace import BUILD, PYTHON, ROOT, VENV, Failure
+
+EAX, EBX, ECX, EDX = range(4)
+
+# Of each feature the leaf, subleaf, register and bit (Intel SDM, volume 2, CPUID; AMD APM, volume 3, appendix E).
+FEATURES = {
+    "FMA": (1, 0, ECX, 12), "SSE4.2": (1, 0, ECX, 20), "AVX": (1, 0, ECX, 28), "F16C": (1, 0, ECX, 29),
+    "AVX2": (7, 0, EBX, 5),
+    "AVX512F": (7, 0, EBX, 16), "AVX512DQ": (7, 0, EBX, 17), "AVX512_IFMA": (7, 0, EBX, 21), "AVX512CD": (7, 0, EBX, 28),
+    "AVX512BW": (7, 0, EBX, 30), "AVX512VL": (7, 0, EBX, 31),
+    "AVX512_VBMI": (7, 0, ECX, 1), "AVX512_VBMI2": (7, 0, ECX, 6), "GFNI": (7, 0, ECX, 8), "VAES": (7, 0, ECX, 9),
+    "VPCLMULQDQ": (7, 0, ECX, 10), "AVX512_VNNI": (7, 0, ECX, 11), "AVX512_BITALG": (7, 0, ECX, 12), "AVX512_VPOPCNTDQ": (7, 0, ECX, 14),
+    "AVX512_VP2INTERSECT": (7, 0, EDX, 8), "AMX_BF16": (7, 0, EDX, 22), "AVX512_FP16": (7, 0, EDX, 23), "AMX_TILE": (7, 0, EDX, 24),
+    "AMX_INT8": (7, 0, EDX, 25),
+    "AVX_VNNI": (7, 1, EAX, 4), "AVX512_BF16": (7, 1, EAX, 5), "AMX_FP16": (7, 1, EAX, 21), "AVX_IFMA": (7, 1, EAX, 23),
+    "AVX_VNNI_INT8": (7, 1, EDX, 4), "AVX_NE_CONVERT": (7, 1, EDX, 5), "AMX_COMPLEX": (7, 1, EDX, 8), "AVX_VNNI_INT16": (7, 1, EDX, 10),
+    "AVX10": (7, 1, EDX, 19),
+}
+
+_NEWEST = ("AMX_TILE", "AMX_INT8", "AMX_BF16", "AMX_FP16", "AMX_COMPLEX", "AVX512_FP16", "AVX_IFMA", "AVX_VNNI_INT8", "AVX_VNNI_INT16",
+           "AVX_NE_CONVERT", "AVX10")
+_BF16 = (*_NEWEST, "AVX512_BF16", "AVX_VNNI", "AVX512_VP2INTERSECT")
+_VNNI = (*_BF16, "AVX512_VNNI", "AVX512_VBMI", "AVX512_VBMI2", "AVX512_BITALG", "AVX512_VPOPCNTDQ", "AVX512_IFMA", "GFNI", "VAES", "VPCLMULQDQ")
+_AVX512 = (*_VNNI, "AVX512F", "AVX512DQ", "AVX512CD", "AVX512BW", "AVX512VL")
+
+# Levels by their names in ONEDNN_MAX_CPU_ISA, in falling order: the CPU that has just that, as QEMU names it, and what it lacks.
+LEVELS = {
+    "AVX512_CORE_BF16": ("Cooperlake", (*_NEWEST, "AVX_VNNI")),
+    "AVX512_CORE_VNNI": ("Cascadelake-Server", _BF16),
+    "AVX512_CORE": ("Skylake-Server", _VNNI),
+    "AVX2": ("Haswell", _AVX512),
+    "SSE41": ("Nehalem", (*_AVX512, "AVX2", "AVX", "FMA", "F16C")),
+}
+
+# Packages of the environment that compute, and plugins of theirs for other devices than the CPU.
+PACKAGES = ("numpy", "numpy.libs", "onnx", "onnxruntime", "openvino")
+OTHER_DEVICES = ("gpu", "npu")
+SYSTEM_LIBRARIES = ("libgcc_s.so.1", "libstdc++.so.6", "libgomp.so.1", "libtbb.so.12")
+CODE = b"\x0f\xa2"
+FOLDER = BUILD / "cpuid_mask"
+
+
+def level_of(name: str) -> str:
+    """The level with that name, or of the CPU with that name."""
+    for level, (cpu, _) in LEVELS.items():
+        if name in (level, cpu):
+            return level
+    raise Failure(f"there is no level or CPU \"{name}\"; there is {', '.join(f'{level} ({cpu})' for level, (cpu, _) in LEVELS.items())}")
+
+
+def masks(level: str) -> dict:
+    """Of each leaf and subleaf the bits that are kept, by register."""
+    kept = {}
+    for leaf, subleaf, register, bit in (FEATURES[name] for name in LEVELS[level][1]):
+        kept.setdefault((leaf, subleaf), [0xFFFFFFFF] * 4)[register] &= ~(1 << bit)
+    return kept
+
+
+def objects() -> list:
+    """The files whose code may ask: of the environment, the build, Python itself and the compiler's run-time."""
+    packages = next((VENV / "lib").glob("python*")) / "site-packages"
+    folders = [*(packages / name for name in PACKAGES), BUILD / "release"]
+    found = {path.resolve() for folder in folders for path in folder.rglob("*") if is_loadable(path)}
+    found = {path for path in found if not any(f"_{device}_" in path.name for device in OTHER_DEVICES)}
+    found.add(PYTHON.resolve())
+    found |= {path.resolve() for name in SYSTEM_LIBRARIES for path in pathlib.Path("/lib/x86_64-linux-gnu").glob(name)}
+    return sorted(found)
+
+
+def is_loadable(path: pathlib.Path) -> bool:
+    """Whether that is a library or a program for x86-64, by its name and then by its header."""
+    if not (".so" in path.name or os.access(path, os.X_OK)) or not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        header = file.read(20)
+    return header[:4] == b"\x7fELF" and header[18:] == b"\x3e\x00"
+
+
+def instructions(path: pathlib.Path) -> list:
+    """The addresses of its CPUID instructions, hexadecimal. The same two bytes inside other instructions are none."""
+    if CODE not in path.read_bytes():
+        return []
+    command = ["objdump", "--disassemble", "--no-show-raw-insn", str(path)]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as disassembler:  # a gigabyte, line by line
+        found = [line for line in disassembler.stdout if "\tcpuid" in line]
+    if disassembler.returncode != 0:
+        raise Failure(f"{' '.join(command)} ended with status {disassembler.returncode}")
+    return [line.partition(":")[0].strip() for line in found]
+
+
+def instructions_of(files: list) -> dict:
+    """Of each file its CPUID instructions. To disassemble all takes a minute or two, so what was found is kept, by size and time of change."""
+    kept_at = FOLDER / "instructions.json"
+    kept = json.loads(kept_at.read_text(encoding="utf-8")) if kept_at.exists() else {}
+    keys = {path: f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in files}
+    new = [path for path in files if keys[path] not in kept]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        kept.update(zip((keys[path] for path in new), pool.map(instructions, new)))
+    kept_at.write_text(json.dumps(kept), encoding="utf-8")
+    return {path: kept[keys[path]] for path in files}
+
+
+def write_list(level: str, files: list, path: pathlib.Path):
+    """What cpuid_mask.c reads."""
+    lines = [f"mask {leaf:x} {subleaf:x} " + " ".join(f"{bits:x}" for bits in registers) for (leaf, subleaf), registers in masks(level).items()]
+    for file, addresses in instructions_of(files).items():
+        if addresses:
+            lines += [f"object {file}", *(f"at {address}" for address in addresses)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def environment(name: str, files=None) -> dict:
+    """Variables of a process that is to see that level, or the CPU of that name. `files`: those whose code is masked, all if left out."""
+    level = level_of(name)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    library, found = FOLDER / "cpuid_mask.so", FOLDER / f"{level}.txt"
+    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", library, ROOT / "tools" / "cpuid_mask.c"], stdin=subprocess.DEVNULL, check=True)
+    write_list(level, objects() if files is None else files, found)
+    return {"LD_AUDIT": str(library), "CPUID_MASK": str(found)}
