@@ -9,8 +9,8 @@
 //   object PATH                             a file with such instructions; below it
 //   at ADDRESS                              one of them, as the file counts addresses, hexadecimal
 //
-// What the linker and libc ask at their own start is not seen; they choose among copies and
-// comparisons of bytes only.
+// What libc found at its own start, and tells by CPU_FEATURE_ACTIVE, loses the same bits. The list
+// is read once: a process may forbid itself to open files before it loads a library.
 #define _GNU_SOURCE
 #include <cpuid.h>
 #include <limits.h>
@@ -21,17 +21,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/platform/x86.h>
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { MAX_MASKS = 16, BREAKPOINT = 0xCC, NO_OPERATION = 0x90 };
+enum { MAX_MASKS = 16, MAX_INSTRUCTIONS = 4096, BREAKPOINT = 0xCC, NO_OPERATION = 0x90 };
 
 struct mask {
   unsigned leaf, subleaf, kept[4];
 };
 
+struct instruction {
+  const char* path;  // of the file
+  unsigned long address;
+};
+
 static struct mask masks[MAX_MASKS];
 static int mask_count;
+static struct instruction instructions[MAX_INSTRUCTIONS];
+static int instruction_count;
 
 static void fail(const char* subject, const char* problem) {
   fprintf(stderr, "cpuid_mask: %s: %s\n", subject, problem);
@@ -59,45 +67,74 @@ static void answer(int signal, siginfo_t* info, void* context) {
   registers[REG_RDX] = answers[3];
 }
 
-static FILE* open_list(void) {
+static void read_list(void) {
   const char* path = getenv("CPUID_MASK");
   if (path == NULL) fail("CPUID_MASK", "not set; it names the list that tools/cpuid_mask.py wrote");
   FILE* list = fopen(path, "re");
   if (list == NULL) fail(path, "cannot be opened");
-  return list;
-}
-
-static void read_masks(void) {
-  FILE* list = open_list();
   char line[PATH_MAX + 16];
+  const char* object = NULL;
   while (fgets(line, sizeof line, list) != NULL) {
     struct mask mask;
+    unsigned long address;
+    line[strcspn(line, "\n")] = '\0';
     if (sscanf(line, "mask %x %x %x %x %x %x", &mask.leaf, &mask.subleaf, &mask.kept[0],
-               &mask.kept[1], &mask.kept[2], &mask.kept[3]) != 6)
-      continue;
-    if (mask_count == MAX_MASKS) fail("the list", "has more masks than there is room for");
-    masks[mask_count++] = mask;
+               &mask.kept[1], &mask.kept[2], &mask.kept[3]) == 6) {
+      if (mask_count == MAX_MASKS) fail(path, "has more masks than there is room for");
+      masks[mask_count++] = mask;
+    } else if (strncmp(line, "object ", 7) == 0) {
+      object = strdup(line + 7);
+    } else if (object != NULL && sscanf(line, "at %lx", &address) == 1) {
+      if (instruction_count == MAX_INSTRUCTIONS)
+        fail(path, "has more instructions than there is room for");
+      instructions[instruction_count++] = (struct instruction){object, address};
+    } else {
+      fail(path, "has a line that is neither a mask nor an object nor an address in one");
+    }
   }
   fclose(list);
+}
+
+static void protect(const char* subject, const void* begin, size_t bytes, int protection) {
+  const uintptr_t page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
+  const uintptr_t first = (uintptr_t)begin & ~(page_size - 1);
+  if (mprotect((void*)first, (uintptr_t)begin + bytes - first, protection) != 0)
+    fail(subject, "the protection of its pages cannot be changed");
+}
+
+// Takes the bits from what libc keeps of one answer. The page stays writable: the linker protects
+// it itself when all are loaded.
+static void mask_libc(const struct mask* mask, unsigned index) {
+  const struct cpuid_feature* found = __x86_get_cpuid_feature_leaf(index);
+  struct cpuid_feature masked = *found;
+  for (int i = 0; i < 4; ++i) {
+    masked.cpuid_array[i] &= mask->kept[i];
+    masked.active_array[i] &= mask->kept[i];
+  }
+  if (memcmp(&masked, found, sizeof masked) == 0)
+    return;  // also where this libc does not know that answer
+  protect("libc", found, sizeof masked, PROT_READ | PROT_WRITE);
+  memcpy((void*)found, &masked, sizeof masked);
 }
 
 static void put_breakpoint(const char* path, unsigned char* instruction) {
   if (instruction[0] == BREAKPOINT) return;
   if (instruction[0] != 0x0F || instruction[1] != 0xA2)
     fail(path, "is not the file that the list was written for");
-  const uintptr_t page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
-  const uintptr_t first = (uintptr_t)instruction & ~(page_size - 1);
-  const size_t bytes = (uintptr_t)instruction + 2 - first;
-  if (mprotect((void*)first, bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
-    fail(path, "its code cannot be made writable");
+  protect(path, instruction, 2, PROT_READ | PROT_WRITE | PROT_EXEC);
   instruction[0] = BREAKPOINT;
   instruction[1] = NO_OPERATION;
-  mprotect((void*)first, bytes, PROT_READ | PROT_EXEC);
+  protect(path, instruction, 2, PROT_READ | PROT_EXEC);
 }
 
 unsigned la_version(unsigned version) {
   (void)version;
-  read_masks();
+  read_list();
+  for (int i = 0; i < mask_count; ++i) {
+    if (masks[i].leaf == 1) mask_libc(&masks[i], CPUID_INDEX_1);
+    if (masks[i].leaf == 7)
+      mask_libc(&masks[i], masks[i].subleaf == 0 ? CPUID_INDEX_7 : CPUID_INDEX_7_ECX_1);
+  }
   struct sigaction action = {.sa_sigaction = answer,
                              .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
   sigaction(SIGTRAP, &action, NULL);
@@ -110,16 +147,9 @@ unsigned la_objopen(struct link_map* map, Lmid_t space, uintptr_t* cookie) {
   char path[PATH_MAX];
   if (realpath(map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe", path) == NULL)
     return 0;  // the kernel's own object
-  FILE* list = open_list();
-  char line[PATH_MAX + 16];
-  int is_this_one = 0;
-  while (fgets(line, sizeof line, list) != NULL) {
-    unsigned long address;
-    line[strcspn(line, "\n")] = '\0';
-    if (strncmp(line, "object ", 7) == 0) is_this_one = strcmp(line + 7, path) == 0;
-    if (is_this_one && sscanf(line, "at %lx", &address) == 1)
-      put_breakpoint(path, (unsigned char*)(map->l_addr + address));
+  for (int i = 0; i < instruction_count; ++i) {
+    if (strcmp(instructions[i].path, path) == 0)
+      put_breakpoint(path, (unsigned char*)(map->l_addr + instructions[i].address));
   }
-  fclose(list);
   return 0;
 }

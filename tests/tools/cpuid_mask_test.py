@@ -38,9 +38,12 @@ print(session.placement.nodes[0].kernel, session.run({"x": numpy.ones((1, 32), n
 """
 
 
-def masked(name, files, tmp_path, monkeypatch):
-    monkeypatch.setattr(cpuid_mask, "FOLDER", tmp_path)
-    return cpuid_mask.environment(name, files)
+@pytest.fixture(scope="module", autouse=True)
+def folder(tmp_path_factory):
+    """Not the one that processes outside of these tests may be reading."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cpuid_mask, "FOLDER", tmp_path_factory.mktemp("cpuid_mask"))
+        yield
 
 
 def run(script, variables):
@@ -50,17 +53,30 @@ def run(script, variables):
 
 @pytest.mark.parametrize(("name", "seen"), [("Haswell", "AVX2"), ("AVX2", "AVX2"), ("Skylake-Server", "AVX2 AVX512F"),
                                             ("AVX512_CORE_VNNI", "AVX2 AVX512F AVX512VNNI"), ("SSE41", "")])
-def test_the_level_is_what_a_library_finds(name, seen, tmp_path, monkeypatch):
-    done = run(NUMPYS_FEATURES, masked(name, [NUMPY], tmp_path, monkeypatch))
+def test_the_level_is_what_a_library_finds(name, seen):
+    done = run(NUMPYS_FEATURES, cpuid_mask.environment(name, [NUMPY]))
     assert (done.returncode, done.stdout.strip()) == (0, seen), done.stderr
 
 
-def test_providers_that_are_loaded_later_are_masked(tmp_path, monkeypatch):
+def test_providers_that_are_loaded_later_are_masked():
     """The name of that kernel says for which instructions it is."""
-    plain, held = run(KERNEL, {}), run(KERNEL, masked("AVX2", [NUMPY, X86, DNNL], tmp_path, monkeypatch))
+    plain, held = run(KERNEL, {}), run(KERNEL, cpuid_mask.environment("AVX2", [NUMPY, X86, DNNL]))
     assert plain.stdout.split()[0].endswith(".avx512_vnni"), plain.stdout + plain.stderr
     assert held.stdout.split()[0].endswith(".avx2"), held.stdout + held.stderr
     assert plain.stdout.split()[1] == held.stdout.split()[1] == "32.0"
+
+
+def test_libc_is_masked():
+    """`cpu` and its kind ask libc what it found when the process started. Of leaf 7 the second word, whose bit 16 is AVX512F and whose bit 5 is AVX2."""
+    script = """
+import ctypes
+leaf_of = ctypes.CDLL(None).__x86_get_cpuid_feature_leaf
+leaf_of.restype = ctypes.POINTER(ctypes.c_uint32 * 8)
+words = leaf_of(1).contents
+print(*(word >> bit & 1 for word in (words[1], words[5]) for bit in (5, 16)))
+"""
+    assert run(script, {}).stdout.split() == ["1", "1", "1", "1"]
+    assert run(script, cpuid_mask.environment("AVX2", [])).stdout.split() == ["1", "0", "1", "0"]
 
 
 def test_an_unknown_name():
@@ -68,10 +84,10 @@ def test_an_unknown_name():
         cpuid_mask.environment("Pentium")
 
 
-def test_a_file_that_has_changed_is_refused(tmp_path, monkeypatch):
+def test_a_file_that_has_changed_is_refused():
     """Its bytes at the addresses of the list are not what is to be replaced."""
-    variables = masked("AVX2", [NUMPY], tmp_path, monkeypatch)
+    variables = cpuid_mask.environment("AVX2", [NUMPY])
     listed = pathlib.Path(variables["CPUID_MASK"])
-    listed.write_text(listed.read_text() + "at 1000\n")
+    listed.write_text(listed.read_text() + "at 1000\n")  # of the last file
     done = run(NUMPYS_FEATURES, variables)
     assert done.returncode == 127 and "is not the file that the list was written for" in done.stderr
