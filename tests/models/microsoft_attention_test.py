@@ -77,6 +77,28 @@ def test_rotations(interleaved, form, dtype, opset):
           rtol=2e-3 if dtype == F16 else 1e-4, atol=2e-3 if dtype == F16 else 1e-5)
 
 
+STREAMS = {  # columns of times, heights and widths of a head of 16, and how they lie
+    "sections": {"mrope_section": [2, 3, 3]}, "mixed": {"mrope_section": [3, 3, 2], "mrope_layout": 1}, "few_heights": {"mrope_section": [6, 1, 1], "mrope_layout": 1},
+    "of_times_alone": {"mrope_section": [8, 0, 0]},
+}
+
+
+@OPSETS
+@pytest.mark.parametrize("interleaved", [0, 1])
+@pytest.mark.parametrize("form", ["flat", "by_head", "part"])
+@pytest.mark.parametrize("streams", STREAMS)
+@pytest.mark.parametrize("dtype", [F32, F16])
+def test_rotations_by_three_positions(interleaved, form, streams, dtype, opset):
+    """As the language models of Qwen that see pictures have them."""
+    width = 20 if form == "part" else 16
+    x = random(B, N, S, width, dtype=dtype) if form == "by_head" else random(B, S, N * width, dtype=dtype)
+    places = np.random.default_rng(0).integers(0, 64, (3, B, S))
+    cosines, sines = caches(16, dtype=dtype)
+    attributes = STREAMS[streams] | ({} if form == "by_head" else {"num_heads": N}) | ({"rotary_embedding_dim": 16} if form == "part" else {})
+    check(*model_of("MRotaryEmbedding", {"x": x, "places": places, "cos": cosines, "sin": sines}, {"y": FLOAT[dtype]}, {"cos", "sin"}, opset=opset,
+                    interleaved=interleaved, **attributes), rtol=2e-3 if dtype == F16 else 1e-4, atol=2e-3 if dtype == F16 else 1e-5)
+
+
 @OPSETS
 @pytest.mark.parametrize("case", GROUPED)
 @pytest.mark.parametrize("attributes", [{}, {"local_window_size": 4}, {"softcap": 3.0, "scale": 0.3}, {"rotary_interleaved": 1}])

@@ -8,19 +8,6 @@ namespace {
 constexpr int64_t kOpsetOfAttention = 23;
 constexpr float kLowest = -3.4028234e38F;
 
-// Names that begin with '_' belong to the caller's prefix, and so does what the line makes.
-std::string with_prefix(const std::string& prefix, const std::string& line) {
-  std::string text = prefix;
-  for (const char letter : line) {
-    if (letter == '_') {
-      text += prefix;
-    } else {
-      text += letter;
-    }
-  }
-  return text;
-}
-
 // How a mask of one axis counts keys: an end for each row of the batch, or ends and then starts.
 enum class MaskForm { kEnds, kEndsAndStarts, kKnownInRun };
 
@@ -68,11 +55,16 @@ void AttentionBody::look_up(const std::string& cache, const std::string& to,
 
 void AttentionBody::rotate(const std::string& to, const std::string& x, const std::string& places,
                            bool is_interleaved) {
+  look_up("cos", to + "_cos", places);
+  look_up("sin", to + "_sin", places);
+  rotate_by(to, x, to + "_cos", to + "_sin", is_interleaved);
+}
+
+void AttentionBody::rotate_by(const std::string& to, const std::string& x, const std::string& cos,
+                              const std::string& sin, bool is_interleaved) {
   const std::string p = to + "_";
   extent(p + "half", "cos_cache", 1);
   add(p + "turned_width = Add(" + p + "half, " + p + "half)");
-  look_up("cos", p + "cos", places);
-  look_up("sin", p + "sin", places);
   slice(p + "all", x, "i0", p + "turned_width", 3);
   slice(p + "kept", x, p + "turned_width", "end", 3);
   if (is_interleaved) {
@@ -84,10 +76,12 @@ void AttentionBody::rotate(const std::string& to, const std::string& x, const st
     slice(p + "a", p + "all", "i0", p + "half", 3);
     slice(p + "b", p + "all", p + "half", "end", 3);
   }
-  for (const char* line : {"ac = Mul(_a, _cos)", "bs = Mul(_b, _sin)", "first = Sub(_ac, _bs)",
-                           "as = Mul(_a, _sin)", "bc = Mul(_b, _cos)", "second = Add(_as, _bc)"}) {
-    add(with_prefix(p, line));
-  }
+  add(p + "ac = Mul(" + p + "a, " + cos + ")");
+  add(p + "bs = Mul(" + p + "b, " + sin + ")");
+  add(p + "first = Sub(" + p + "ac, " + p + "bs)");
+  add(p + "as = Mul(" + p + "a, " + sin + ")");
+  add(p + "bc = Mul(" + p + "b, " + cos + ")");
+  add(p + "second = Add(" + p + "as, " + p + "bc)");
   if (!is_interleaved) {
     add(to + " = Concat<axis = 3>(" + p + "first, " + p + "second, " + p + "kept)");
     return;

@@ -31,6 +31,9 @@ class AttentionBody : public BodyText {
   /// sin_cache have at `places`, [batch, length].
   void rotate(const std::string& to, const std::string& x, const std::string& places,
               bool is_interleaved);
+  /// The same by angles whose cosines and sines are given, [batch, length, 1, half].
+  void rotate_by(const std::string& to, const std::string& x, const std::string& cos,
+                 const std::string& sin, bool is_interleaved);
 
   /// What is added to scores: see attend.
   struct Scores {
@@ -82,5 +85,7 @@ bool build_grouped(const BodyContext& context, const onnx::OpSchema& schema,
                    onnx::FunctionProto& function);
 bool build_rotary(const BodyContext& context, const onnx::OpSchema& schema,
                   onnx::FunctionProto& function);
+bool build_rotary_of_streams(const BodyContext& context, const onnx::OpSchema& schema,
+                             onnx::FunctionProto& function);
 
 }  // namespace gantry

@@ -104,13 +104,16 @@ std::vector<OpSchema> attention_schemas() {
           onnx::updateOutputElemType(context, i, onnx::TensorProto::FLOAT);
       })
       .SetContextDependentFunctionBodyBuilder(build_quantized_joint);
-  schemas.push_back(microsoft_schema(
-      "RotaryEmbedding",
-      {{"input", false}, {"position_ids", false}, {"cos_cache", false}, {"sin_cache", false}},
-      {{"output", false}}));
+  const std::vector<Formal> rotated{
+      {"input", false}, {"position_ids", false}, {"cos_cache", false}, {"sin_cache", false}};
+  schemas.push_back(microsoft_schema("RotaryEmbedding", rotated, {{"output", false}}));
   schemas.back()
       .TypeAndShapeInferenceFunction(inference_of(-1, true))
       .SetContextDependentFunctionBodyBuilder(build_rotary);
+  schemas.push_back(microsoft_schema("MRotaryEmbedding", rotated, {{"output", false}}));
+  schemas.back()
+      .TypeAndShapeInferenceFunction(inference_of(-1, true))
+      .SetContextDependentFunctionBodyBuilder(build_rotary_of_streams);
   return schemas;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention as com.microsoft has it: MultiHeadAttention, GroupQueryAttention, Attention,
-// QAttention and RotaryEmbedding, each with a body in terms of ai.onnx (opset 13 and newer). A body
-// computes in f32 and keeps keys and values of the past in the model's type.
+// QAttention, RotaryEmbedding and MRotaryEmbedding, each with a body in terms of ai.onnx (opset 13
+// and newer). A body computes in f32 and keeps keys and values of the past in the model's type.
 #pragma once
 
 #include <onnx/defs/schema.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GroupQueryAttention and RotaryEmbedding of com.microsoft.
+// GroupQueryAttention of com.microsoft.
 #include <string>
 #include <vector>
 
@@ -180,47 +180,6 @@ bool build_grouped(const BodyContext& context, const onnx::OpSchema& schema,
     scores.visible = "visible_in_row";
   }
   body.attend("q_heads", "wide_key", "wide_value", scores);
-  schema.BuildFunction(function);
-  return true;
-}
-
-// RotaryEmbedding. Inputs: input, position_ids, cos_cache, sin_cache. ONNX Runtime reads neither
-// `scale` nor `is_packed_batching`, and so does this.
-bool build_rotary(const BodyContext& context, const onnx::OpSchema& schema,
-                  onnx::FunctionProto& function) {
-  const int rank = rank_of(context, 0);
-  const int place_rank = rank_of(context, 1);
-  if ((rank != 3 && rank != 4) || (place_rank != 1 && place_rank != 2) || type_of(context, 0) == 0)
-    return false;
-  AttentionBody body(function, context);
-  body.widen("wide", "input");
-  if (rank == 4) {
-    body.turn("parts", "wide");
-  } else if (body.heads() > 0) {
-    body.part_heads("parts", "wide", body.heads());
-  } else {
-    // Whole heads are turned, so the caches know their width.
-    body.extent("half_width", "cos_cache", 1);
-    body.add("head_width = Add(half_width, half_width)");
-    body.ints("before_heads", {0, 0, -1});
-    body.reshape("parts", "wide", std::vector<std::string>{"before_heads", "head_width"});
-  }
-  std::string places = "position_ids";
-  if (place_rank == 1) {  // of the first
-    body.extent("length", "parts", 1);
-    body.count("steps", "length");
-    body.add("shifted = Add(steps, position_ids)");
-    body.unsqueeze("places", "shifted", {0});
-    places = "places";
-  }
-  body.rotate("turned", "parts", places, int_of(context, "interleaved", 0) != 0);
-  if (rank == 4) {
-    body.turn("shaped", "turned");
-  } else {
-    body.add("shape = Shape(input)");
-    body.add("shaped = Reshape(turned, shape)");
-  }
-  body.narrow("output", "shaped");
   schema.BuildFunction(function);
   return true;
 }
