@@ -112,8 +112,15 @@ def instructions_of(files: list) -> dict:
     new = [path for path in files if keys[path] not in kept]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         kept.update(zip((keys[path] for path in new), pool.map(instructions, new)))
-    kept_at.write_text(json.dumps(kept), encoding="utf-8")
+    put(kept_at, lambda path: path.write_text(json.dumps(kept), encoding="utf-8"))
     return {path: kept[keys[path]] for path in files}
+
+
+def put(path: pathlib.Path, write):
+    """Makes the file at once: processes that start meanwhile find the old one or the new one."""
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    write(new)
+    new.replace(path)
 
 
 def write_list(level: str, files: list, path: pathlib.Path):
@@ -122,7 +129,7 @@ def write_list(level: str, files: list, path: pathlib.Path):
     for file, addresses in instructions_of(files).items():
         if addresses:
             lines += [f"object {file}", *(f"at {address}" for address in addresses)]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    put(path, lambda new: new.write_text("\n".join(lines) + "\n", encoding="utf-8"))
 
 
 def environment(name: str, files=None) -> dict:
@@ -130,6 +137,7 @@ def environment(name: str, files=None) -> dict:
     level = level_of(name)
     FOLDER.mkdir(parents=True, exist_ok=True)
     library, found = FOLDER / "cpuid_mask.so", FOLDER / f"{level}.txt"
-    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", library, ROOT / "tools" / "cpuid_mask.c"], stdin=subprocess.DEVNULL, check=True)
+    command = ["gcc", "-O2", "-shared", "-fPIC", ROOT / "tools" / "cpuid_mask.c", "-o"]
+    put(library, lambda new: subprocess.run([*command, new], stdin=subprocess.DEVNULL, check=True))
     write_list(level, objects() if files is None else files, found)
     return {"LD_AUDIT": str(library), "CPUID_MASK": str(found)}

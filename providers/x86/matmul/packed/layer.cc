@@ -53,8 +53,8 @@ void PackedMatMul::pack(const gantry_host* host, sdk::Choices& choices,
 /// A run's rows as tiles, and its tiles as stretches, whose rows stay in the second cache. Where
 /// there are as many stretches as threads, or the matrix is cached for each of them, a task has a
 /// stretch and all panels, so that a thread finds the rows that it made. Else tasks are tiles,
-/// panel by panel: a thread has a row of them, so that each has as much to do and two threads wait
-/// for the same panel only where their rows meet.
+/// panel by panel: a thread has a contiguous run of them, so that each has as much to do and two
+/// threads wait for the same panel only where their runs meet.
 class PackedMatMul::Run {
  public:
   struct Tensors {

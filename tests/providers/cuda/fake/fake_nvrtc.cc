@@ -3,9 +3,9 @@
 // built the tests; the fake libcuda loads them. So the tests run every kernel of the provider. With
 // GANTRY_FAKE_NVRTC_SOURCES it also writes each source to that folder.
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <dlfcn.h>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -35,12 +35,11 @@ void write_file(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-// A path for temporary files of this process.
-std::string temporary_stem() {
-  static std::atomic<int> number{0};
-  const char* folder = std::getenv("TMPDIR");
-  return std::string(folder ? folder : "/tmp") + "/gantry_kernel_" + std::to_string(getpid()) +
-         "_" + std::to_string(number++);
+// A new folder for temporary files of this process.
+std::string temporary_folder() {
+  const char* parent = std::getenv("TMPDIR");
+  std::string folder = std::string(parent ? parent : "/tmp") + "/gantry_kernel_XXXXXX";
+  return mkdtemp(folder.data()) ? folder : "";
 }
 
 void keep_source(const std::string& source) {
@@ -52,18 +51,24 @@ void keep_source(const std::string& source) {
 }
 
 int compile(Program& program) {
-  const std::string stem = temporary_stem();
-  write_file(stem + ".cc", program.source);
+  const std::string folder = temporary_folder();
+  if (folder.empty()) return kCompilation;
+  write_file(folder + "/kernel.cc", program.source);
+  write_file(folder + "/emulation.h", read_file(GANTRY_TEST_EMULATION));
   const bool has_barriers = program.source.find("__syncthreads") != std::string::npos ||
                             program.source.find("_sync(") != std::string::npos;
+  // Compiled and then linked, and by names within the folder, so that the compiler's cache (which
+  // links nothing and looks at names) serves every process and checkout.
+  const std::string compiler = GANTRY_TEST_COMPILER;
   const std::string command =
-      std::string(GANTRY_TEST_COMPILER) + " -std=c++17 -O1 -w -fPIC -shared -fvisibility=hidden " +
-      "-ffp-contract=off -fno-strict-aliasing -fsanitize=alignment -Wl,--as-needed -include " +
-      GANTRY_TEST_EMULATION + " -o " + stem + ".so " + stem + ".cc -lm > " + stem + ".log 2>&1";
+      "cd '" + folder + "' && { CCACHE_NOHASHDIR=1 " + GANTRY_TEST_LAUNCHER + " " + compiler +
+      " -std=c++17 -O1 -w -fPIC -fvisibility=hidden -ffp-contract=off -fno-strict-aliasing"
+      " -fsanitize=alignment -include emulation.h -c -o kernel.o kernel.cc && " +
+      compiler + " -shared -Wl,--as-needed -o kernel.so kernel.o -lm; } > log 2>&1";
   const int status = std::system(command.c_str());
-  program.log = read_file(stem + ".log") + '\0';
-  if (status == 0) program.code = (has_barriers ? "B" : "-") + read_file(stem + ".so");
-  for (const char* suffix : {".cc", ".so", ".log"}) unlink((stem + suffix).c_str());
+  program.log = read_file(folder + "/log") + '\0';
+  if (status == 0) program.code = (has_barriers ? "B" : "-") + read_file(folder + "/kernel.so");
+  std::filesystem::remove_all(folder);
   return status == 0 ? kOk : kCompilation;
 }
 
