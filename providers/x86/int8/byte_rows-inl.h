@@ -25,6 +25,7 @@ struct BytePanel {
   int64_t extra_begin[2];       ///< by half
   int64_t extra_end[2];
 
+  BytePanel() = default;
   BytePanel(const BytePanels& panels, int64_t index, int64_t quads)
       : weights(panels.weights + index * quads * kWidenedPanel * 4),
         extra_quads(panels.extra_quads),
@@ -37,16 +38,17 @@ struct BytePanel {
 
 constexpr int kByteRows = 3;  // of a tile
 
-template <int kRows>
-void multiply_bytes(const BytePanel& panel, const uint8_t* rows, int64_t quads,
+template <int kRows, int kPanels>
+void multiply_bytes(const BytePanel* panels, const uint8_t* rows, int64_t quads,
                     const int32_t* initial, int32_t* sums) {
   const auto add = [&](int64_t r, int64_t half, int64_t quad, const int8_t* weights) {
     int32_t* const to = sums + r * kWidenedPanel + half * kHalfPanel;
     for (int64_t i = 0; i < kHalfPanel * 4; ++i)
-      to[i / 4] += rows[(r * quads + quad) * 4 + i % 4] * weights[i];
+      to[i / 4] += rows[(r % kRows * quads + quad) * 4 + i % 4] * weights[i];
   };
-  for (int64_t r = 0; r < kRows; ++r) {
-    std::copy_n(initial, kWidenedPanel, sums + r * kWidenedPanel);
+  for (int64_t r = 0; r < kPanels * kRows; ++r) {
+    const BytePanel& panel = panels[r / kRows];
+    std::copy_n(initial + r / kRows * kWidenedPanel, kWidenedPanel, sums + r * kWidenedPanel);
     for (int64_t half = 0; half < 2; ++half) {
       for (int64_t quad = 0; quad < quads; ++quad)
         add(r, half, quad, panel.weights + (quad * 2 + half) * kHalfPanel * 4);
@@ -69,66 +71,105 @@ constexpr int kByteRows = 3;
 HWY_INLINE __m128i add_pairs_of_bytes(__m128i x, __m128i w) { return _mm_maddubs_epi16(x, w); }
 #endif
 
-/// Sums of kRows rows, each of `quads` quads of bytes, with a panel: [kRows, kWidenedPanel], which
-/// begin with `initial`, [kWidenedPanel].
-template <int kRows>
-void multiply_bytes(const BytePanel& panel, const uint8_t* rows, int64_t quads,
+/// Sums of kRows rows, each of `quads` quads of bytes, with panels: [kPanels, kRows,
+/// kWidenedPanel], which begin with `initial`, [kPanels, kWidenedPanel].
+template <int kRows, int kPanels>
+void multiply_bytes(const BytePanel* panels, const uint8_t* rows, int64_t quads,
                     const int32_t* initial, int32_t* sums) {
+  constexpr int kVectors = kPanels * kVectorsOfPanel;
   const I32 d32;
   const hn::Repartition<int16_t, I32> d16;
   const hn::Repartition<int8_t, I32> d8;
   const auto ones = hn::Set(d16, int16_t{1});
-  V32I all[kRows * kVectorsOfPanel];
+  V32I all[kRows * kVectors];
   // Unrolled, here and below, so that the sums stay in registers.
 #pragma GCC unroll 24
-  for (int i = 0; i < kRows * kVectorsOfPanel; ++i)
-    all[i] = hn::LoadU(d32, initial + i % kVectorsOfPanel * kLanes);
-  // Vectors [first, end) of the panel; load(v): their weights.
-  const auto add = [&](auto first, auto end, int64_t quad, auto&& load) HWY_ATTR {
+  for (int i = 0; i < kRows * kVectors; ++i) {
+    const int panel = i / (kRows * kVectorsOfPanel);
+    all[i] = hn::LoadU(d32, initial + panel * kWidenedPanel + i % kVectorsOfPanel * kLanes);
+  }
+  const auto quad_of = [&](int r, int64_t quad) HWY_ATTR {
+    int32_t four = 0;
+    std::memcpy(&four, rows + (r * quads + quad) * 4, sizeof(four));
+    return hn::Set(d32, four);
+  };
+  // Vectors [first, end) of the panels; numbers(r): of a row; load(v): weights.
+  const auto add = [&](auto first, auto end, auto&& numbers, auto&& load) HWY_ATTR {
+    hn::Vec<decltype(d8)> weights[kVectors];
+#pragma GCC unroll 4
+    for (int v = first; v < end; ++v) weights[v] = load(v);
 #pragma GCC unroll 12
     for (int r = 0; r < kRows; ++r) {
-      int32_t four = 0;
-      std::memcpy(&four, rows + (r * quads + quad) * 4, sizeof(four));
-      const auto x = hn::Set(d32, four);
+      const V32I x = numbers(r);
 #pragma GCC unroll 4
       for (int v = first; v < end; ++v) {
-        const hn::Vec<decltype(d16)> pairs{add_pairs_of_bytes(x.raw, load(v).raw)};
-        V32I& sum = all[r * kVectorsOfPanel + v];
+        const hn::Vec<decltype(d16)> pairs{add_pairs_of_bytes(x.raw, weights[v].raw)};
+        V32I& sum = all[(v / kVectorsOfPanel * kRows + r) * kVectorsOfPanel + v % kVectorsOfPanel];
         auto unused = hn::Zero(d32);
         sum = hn::ReorderWidenMulAccumulate(d32, pairs, ones, sum, unused);
       }
     }
   };
-  const std::integral_constant<int, kVectorsOfPanel> all_vectors;
+  const std::integral_constant<int, 0> first_vector;
+  const std::integral_constant<int, kVectors> all_vectors;
   for (int64_t quad = 0; quad < quads; ++quad) {
-    add(std::integral_constant<int, 0>(), all_vectors, quad, [&](int v) HWY_ATTR {
-      return hn::LoadU(d8, panel.weights + (quad * kWidenedPanel + v * kLanes) * 4);
-    });
+    add(
+        first_vector, all_vectors, [&](int r) HWY_ATTR { return quad_of(r, quad); },
+        [&](int v) HWY_ATTR {
+          const int8_t* weights = panels[v / kVectorsOfPanel].weights;
+          return hn::LoadU(d8, weights + (quad * kWidenedPanel + v % kVectorsOfPanel * kLanes) * 4);
+        });
   }
-  const auto add_extras = [&](auto half) HWY_ATTR {
-    constexpr int kHalf = decltype(half)::value;
-    constexpr int kFirst = kHalf * kVectorsOfPanel / 2;
-    constexpr int kEnd = (kHalf + 1) * kVectorsOfPanel / 2;
-    for (int64_t i = panel.extra_begin[kHalf]; i < panel.extra_end[kHalf]; ++i) {
-      const int8_t* weights = panel.extra_weights + i * kHalfPanel * 4;
-      if constexpr (kVectorsOfPanel == 1) {
-        const hn::Half<decltype(d8)> d_half;
-        const auto some = hn::LoadU(d_half, weights);
-        const auto none = hn::Zero(d_half);
-        const auto w = kHalf == 0 ? hn::Combine(d8, none, some) : hn::Combine(d8, some, none);
-        add(std::integral_constant<int, 0>(), all_vectors, panel.extra_quads[i],
-            [&](int) HWY_ATTR { return w; });
-      } else {
-        add(std::integral_constant<int, kFirst>(), std::integral_constant<int, kEnd>(),
-            panel.extra_quads[i],
-            [&](int v) HWY_ATTR { return hn::LoadU(d8, weights + (v - kFirst) * kLanes * 4); });
+  const auto add_extras = [&](auto panel_index) HWY_ATTR {
+    constexpr int kPanel = decltype(panel_index)::value;
+    const BytePanel& panel = panels[kPanel];
+    const auto weights_of = [&](int64_t extra) {
+      return panel.extra_weights + extra * kHalfPanel * 4;
+    };
+    if constexpr (kVectorsOfPanel == 1) {
+      // One of each half at once, with numbers of two quads in the vector.
+      const std::integral_constant<int, kPanel> first;
+      const std::integral_constant<int, kPanel + 1> end;
+      const hn::Half<decltype(d8)> d_half;
+      const auto is_second = hn::Not(hn::FirstN(d32, kHalfPanel));
+      int64_t i = panel.extra_begin[0];
+      int64_t j = panel.extra_begin[1];
+      for (; i < panel.extra_end[0] || j < panel.extra_end[1]; ++i, ++j) {
+        const bool has_first = i < panel.extra_end[0];
+        const bool has_second = j < panel.extra_end[1];
+        const int64_t quad = panel.extra_quads[has_first ? i : j];
+        const int64_t other = panel.extra_quads[has_second ? j : i];
+        const auto low = has_first ? hn::LoadU(d_half, weights_of(i)) : hn::Zero(d_half);
+        const auto high = has_second ? hn::LoadU(d_half, weights_of(j)) : hn::Zero(d_half);
+        const auto both = hn::Combine(d8, high, low);
+        add(
+            first, end,
+            [&](int r)
+                HWY_ATTR { return hn::IfThenElse(is_second, quad_of(r, other), quad_of(r, quad)); },
+            [&](int) HWY_ATTR { return both; });
       }
+    } else {
+      const auto add_half = [&](auto half) HWY_ATTR {
+        constexpr int kHalf = decltype(half)::value;
+        constexpr int kFirst = kPanel * kVectorsOfPanel + kHalf * kVectorsOfPanel / 2;
+        for (int64_t i = panel.extra_begin[kHalf]; i < panel.extra_end[kHalf]; ++i) {
+          const int64_t quad = panel.extra_quads[i];
+          const int8_t* weights = weights_of(i);
+          add(
+              std::integral_constant<int, kFirst>(),
+              std::integral_constant<int, kFirst + kVectorsOfPanel / 2>(),
+              [&](int r) HWY_ATTR { return quad_of(r, quad); },
+              [&](int v) HWY_ATTR { return hn::LoadU(d8, weights + (v - kFirst) * kLanes * 4); });
+        }
+      };
+      add_half(std::integral_constant<int, 0>());
+      add_half(std::integral_constant<int, 1>());
     }
   };
   add_extras(std::integral_constant<int, 0>());
-  add_extras(std::integral_constant<int, 1>());
+  if constexpr (kPanels > 1) add_extras(std::integral_constant<int, 1>());
 #pragma GCC unroll 24
-  for (int i = 0; i < kRows * kVectorsOfPanel; ++i) hn::StoreU(all[i], d32, sums + i * kLanes);
+  for (int i = 0; i < kRows * kVectors; ++i) hn::StoreU(all[i], d32, sums + i * kLanes);
 }
 
 #endif

@@ -14,13 +14,23 @@
 #include <hwy/highway.h>
 
 #include "int8/byte_rows-inl.h"
+#include "int8/channel_windows-inl.h"
 #include "int8/widened_results-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gantry::x86::HWY_NAMESPACE {
 
-/// Rows of a tile. Beside its sums there are a panel, a row's number and products in the registers.
+/// Rows of a tile. Beside its sums there are panels, a row's number and products in the registers.
 constexpr int kTileRows = kHasManyRegisters ? 12 : kLanes == 8 ? 6 : 3;
+
+/// A block of places and some panels of a group.
+struct WidenedBlock {
+  int64_t place;
+  int64_t places;
+  int64_t group;
+  int64_t panel;
+  int64_t panels;
+};
 
 /// The whole vectors of `count` bytes as numbers of 16 bits, less `zero`; how many these are.
 template <class Byte, class D16>
@@ -50,12 +60,11 @@ HWY_INLINE void widen(const uint8_t* from, int64_t count, int32_t zero, int16_t*
   for (; i < count; ++i) to[i] = static_cast<int16_t>(numbers[i] - zero);
 }
 
-/// Calls take(from, count) for what the window of a place sees of a group's channels, in the order
+/// Calls take(from, count) for what the window at a place sees of a group's channels, in the order
 /// [taps, channels], as much at once as stands together; `from` null: it is padding.
 template <class Take>
-HWY_INLINE void for_each_stretch(const WidenedConvolution& c, const uint8_t* source, int64_t place,
+HWY_INLINE void for_each_stretch(const WidenedConvolution& c, const WidenedPosition& at,
                                  int64_t group, Take&& take_stretch) {
-  const WidenedPosition at(c, source, place);
   const auto take = [&](const uint8_t* from, int64_t count) HWY_ATTR {
     take_stretch(from ? from + group * c.channels : nullptr, count);
   };
@@ -73,9 +82,9 @@ HWY_INLINE void for_each_stretch(const WidenedConvolution& c, const uint8_t* sou
 }
 
 /// A row of words, less the zero point, to an even number.
-void gather_row(const WidenedConvolution& c, const uint8_t* source, int64_t place, int64_t group,
+void gather_row(const WidenedConvolution& c, const WidenedPosition& at, int64_t group,
                 int16_t* to) {
-  for_each_stretch(c, source, place, group, [&](const uint8_t* from, int64_t count) HWY_ATTR {
+  for_each_stretch(c, at, group, [&](const uint8_t* from, int64_t count) HWY_ATTR {
     if (!from) {
       std::fill_n(to, count, int16_t{0});
     } else if (c.is_signed) {
@@ -88,15 +97,31 @@ void gather_row(const WidenedConvolution& c, const uint8_t* source, int64_t plac
   if (c.taps() * c.channels % 2 != 0) *to = 0;
 }
 
+/// All rows of a block, which of a product or what is like one stand in the source one behind the
+/// other.
+void gather_rows(const WidenedConvolution& c, const WidenedTensors& tensors,
+                 const WidenedBlock& block, int16_t* to) {
+  WidenedPosition at(c, tensors.source, block.place);
+  if (c.is_product() && c.channels % 2 == 0) {
+    const uint8_t* from = at.first_tap();
+    const int64_t count = block.places * c.channels;
+    c.is_signed ? widen<int8_t>(from, count, c.source_zero, to)
+                : widen<uint8_t>(from, count, c.source_zero, to);
+    return;
+  }
+  for (int64_t r = 0; r < block.places; ++r, at.next())
+    gather_row(c, at, block.group, to + r * c.pairs() * 2);
+}
+
 /// The number that stands for 0 in a row of bytes, which are unsigned: 128 is added to signed ones.
 int32_t zero_byte(const WidenedConvolution& c) { return c.source_zero + (c.is_signed ? 128 : 0); }
 
 /// A row of bytes, to a multiple of four.
-void gather_bytes(const WidenedConvolution& c, const uint8_t* source, int64_t place, int64_t group,
+void gather_bytes(const WidenedConvolution& c, const WidenedPosition& at, int64_t group,
                   uint8_t* to) {
   constexpr uint8_t kSign = 0x80;
   const uint8_t* const end = to + c.quads() * 4;
-  for_each_stretch(c, source, place, group, [&](const uint8_t* from, int64_t count) HWY_ATTR {
+  for_each_stretch(c, at, group, [&](const uint8_t* from, int64_t count) HWY_ATTR {
     if (!from) {
       std::fill_n(to, count, static_cast<uint8_t>(zero_byte(c)));
     } else if (c.is_signed) {
@@ -109,16 +134,27 @@ void gather_bytes(const WidenedConvolution& c, const uint8_t* source, int64_t pl
   std::fill_n(to, end - to, uint8_t{0});
 }
 
+/// All rows of a block: where they stand in the source, or copies of them in `scratch`.
+const uint8_t* gather_rows_of_bytes(const WidenedConvolution& c, const WidenedTensors& tensors,
+                                    const WidenedBlock& block, uint8_t* scratch) {
+  WidenedPosition at(c, tensors.source, block.place);
+  if (c.is_product() && c.channels % 4 == 0 && !c.is_signed) return at.first_tap();
+  for (int64_t r = 0; r < block.places; ++r, at.next())
+    gather_bytes(c, at, block.group, scratch + r * c.quads() * 4);
+  return scratch;
+}
+
 #if HWY_TARGET == HWY_SCALAR
 
-template <int kRows>
-void multiply_rows(const int8_t* panel, const int16_t* rows, int64_t pairs, int32_t* sums) {
-  std::fill_n(sums, kRows * kWidenedPanel, 0);
-  for (int64_t r = 0; r < kRows; ++r) {
+template <int kRows, int kPanels>
+void multiply_rows(const int8_t* panels, const int16_t* rows, int64_t pairs, int32_t* sums) {
+  std::fill_n(sums, kPanels * kRows * kWidenedPanel, 0);
+  for (int64_t r = 0; r < kPanels * kRows; ++r) {
+    const int8_t* panel = panels + r / kRows * pairs * kWidenedPanel * 2;
     for (int64_t k = 0; k < 2 * pairs; ++k) {
       for (int64_t i = 0; i < kWidenedPanel; ++i) {
         const int8_t weight = panel[(k / 2 * kWidenedPanel + i) * 2 + k % 2];
-        sums[r * kWidenedPanel + i] += rows[r * 2 * pairs + k] * weight;
+        sums[r * kWidenedPanel + i] += rows[r % kRows * 2 * pairs + k] * weight;
       }
     }
   }
@@ -126,73 +162,62 @@ void multiply_rows(const int8_t* panel, const int16_t* rows, int64_t pairs, int3
 
 #else
 
-/// sum + a product of each pair of lanes and the one beside it. On x86 it is added where the pair
-/// stands, and nothing to the second sum that Highway asks for.
-template <class D32, class V16>
-HWY_INLINE hn::Vec<D32> add_pairs(D32 d32, hn::Vec<D32> sum, V16 a, V16 b) {
-  auto unused = hn::Zero(d32);
-  return hn::ReorderWidenMulAccumulate(d32, a, b, sum, unused);
-}
-
-/// Sums of kRows rows, each of `pairs` pairs, with a panel of weights: [kRows, kWidenedPanel].
-template <int kRows>
-void multiply_rows(const int8_t* panel, const int16_t* rows, int64_t pairs, int32_t* sums) {
+/// Sums of kRows rows, each of `pairs` pairs, with kPanels panels of weights that stand behind each
+/// other: [kPanels, kRows, kWidenedPanel].
+template <int kRows, int kPanels>
+void multiply_rows(const int8_t* panels, const int16_t* rows, int64_t pairs, int32_t* sums) {
+  constexpr int kVectors = kPanels * kVectorsOfPanel;
   const hn::Repartition<int16_t, I32> d16;
   const hn::Rebind<int8_t, decltype(d16)> d8;
   const I32 d32;
-  V32I all[kRows * kVectorsOfPanel];
-  // Unrolled, here and at the end, so that the sums stay in registers.
+  V32I all[kVectors * kRows];
+  // Unrolled, here and below, so that the sums stay in registers.
 #pragma GCC unroll 24
   for (V32I& sum : all) sum = hn::Zero(d32);
   for (int64_t pair = 0; pair < pairs; ++pair) {
-    hn::Vec<decltype(d16)> weights[kVectorsOfPanel];
-    for (int v = 0; v < kVectorsOfPanel; ++v) {
-      weights[v] =
-          hn::PromoteTo(d16, hn::LoadU(d8, panel + (pair * kWidenedPanel + v * kLanes) * 2));
+    hn::Vec<decltype(d16)> weights[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      const int64_t panel = v / kVectorsOfPanel * pairs * kWidenedPanel;
+      const int64_t first = pair * kWidenedPanel + v % kVectorsOfPanel * kLanes;
+      weights[v] = hn::PromoteTo(d16, hn::LoadU(d8, panels + (panel + first) * 2));
     }
+#pragma GCC unroll 12
     for (int r = 0; r < kRows; ++r) {
       int32_t two = 0;
       std::memcpy(&two, rows + (r * pairs + pair) * 2, sizeof(two));
       const auto x = hn::BitCast(d16, hn::Set(d32, two));
-      for (int v = 0; v < kVectorsOfPanel; ++v) {
-        V32I& sum = all[r * kVectorsOfPanel + v];
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        V32I& sum = all[v / kVectorsOfPanel * kRows * kVectorsOfPanel + r * kVectorsOfPanel +
+                        v % kVectorsOfPanel];
         sum = add_pairs(d32, sum, x, weights[v]);
       }
     }
   }
 #pragma GCC unroll 24
-  for (int i = 0; i < kRows * kVectorsOfPanel; ++i) hn::StoreU(all[i], d32, sums + i * kLanes);
+  for (int i = 0; i < kRows * kVectors; ++i) hn::StoreU(all[i], d32, sums + i * kLanes);
 }
 
 #endif
 
-/// A block of places and some panels of a group.
-struct WidenedBlock {
-  int64_t place;
-  int64_t places;
-  int64_t group;
-  int64_t panel;
-  int64_t panels;
-};
-
 /// Rows of a tile where there are too few for a whole one.
 constexpr int kFewRows = 3;
 
-/// Calls multiply(count, row, sums) for as many rows at once as there is code for, kMost, kFewRows
-/// or 1, and stores what becomes of the sums. `panel`: of the group.
-template <int kMost, class Multiply>
-HWY_INLINE void multiply_panel(const WidenedConvolution& c, const WidenedTensors& tensors,
-                               const WidenedBlock& block, int64_t panel, Multiply&& multiply) {
-  HWY_ALIGN int32_t sums[kMost * kWidenedPanel];
-  const int64_t padded = block.group * c.panels() + panel;
-  const int64_t first = panel * kWidenedPanel;
-  const int64_t count = std::min(kWidenedPanel, c.results - first);
+/// Calls multiply(rows, panels, row, sums) for as many rows at once as there is code for, kMost,
+/// kFewRows or 1, and stores what becomes of the sums. `panel`: the first one, of the group.
+template <int kMost, int kPanels, class Multiply>
+HWY_INLINE void multiply_panels(const WidenedConvolution& c, const WidenedTensors& tensors,
+                                const WidenedBlock& block, int64_t panel, Multiply&& multiply) {
+  HWY_ALIGN int32_t sums[kMost * kPanels * kWidenedPanel];
+  const std::integral_constant<int, kPanels> panels;
+  const int64_t step = c.groups * c.results;
   for (int64_t r = 0; r < block.places;) {
     const int64_t left = block.places - r;
     int64_t made = 0;
-    const auto take = [&](auto count) HWY_ATTR {
-      made = count;
-      multiply(count, r, sums);
+    const auto take = [&](auto rows) HWY_ATTR {
+      made = rows;
+      multiply(rows, panels, r, sums);
     };
     if (left >= kMost) {
       take(std::integral_constant<int, kMost>());
@@ -201,195 +226,83 @@ HWY_INLINE void multiply_panel(const WidenedConvolution& c, const WidenedTensors
     } else if constexpr (kMost > kFewRows) {
       take(std::integral_constant<int, kFewRows>());
     }
-    for (int64_t i = 0; i < made; ++i, ++r) {
-      const int64_t at = ((block.place + r) * c.groups + block.group) * c.results + first;
-      finish_panel(c, tensors, sums + i * kWidenedPanel, padded * kWidenedPanel, at, count);
+    for (int64_t p = panel; p < panel + kPanels; ++p) {
+      const int64_t first = p * kWidenedPanel;
+      const auto finish = [&](auto rows, int64_t i) HWY_ATTR {
+        finish_rows<decltype(rows)::value>(
+            c, tensors, sums + ((p - panel) * made + i) * kWidenedPanel,
+            (block.group * c.panels() + p) * kWidenedPanel,
+            (block.place + r + i) * step + block.group * c.results + first, step,
+            std::min(kWidenedPanel, c.results - first));
+      };
+      int64_t i = 0;
+      for (; i + kRowsOfStore <= made; i += kRowsOfStore)
+        finish(std::integral_constant<int, kRowsOfStore>(), i);
+      for (; i < made; ++i) finish(std::integral_constant<int, 1>(), i);
     }
+    r += made;
   }
+}
+
+/// Likewise for all panels of a block, kPanelsOfTile of them at once: multiply(rows, panels, panel,
+/// row, sums).
+template <int kMost, class Multiply>
+HWY_INLINE void multiply_block(const WidenedConvolution& c, const WidenedTensors& tensors,
+                               const WidenedBlock& block, Multiply&& multiply) {
+  const int64_t end = block.panel + block.panels;
+  int64_t panel = block.panel;
+  const auto with = [&](auto rows, auto panels, int64_t r, int32_t* sums)
+                        HWY_ATTR { multiply(rows, panels, panel, r, sums); };
+  for (; panel + kPanelsOfTile <= end; panel += kPanelsOfTile)
+    multiply_panels<kMost, kPanelsOfTile>(c, tensors, block, panel, with);
+  for (; panel < end; ++panel) multiply_panels<kMost, 1>(c, tensors, block, panel, with);
 }
 
 void multiply_words_of_block(const WidenedConvolution& c, const WidenedTensors& tensors,
                              const WidenedBlock& block, int16_t* rows) {
   const int64_t pairs = c.pairs();
-  for (int64_t r = 0; r < block.places; ++r)
-    gather_row(c, tensors.source, block.place + r, block.group, rows + r * pairs * 2);
-  for (int64_t panel = block.panel; panel < block.panel + block.panels; ++panel) {
-    const int64_t padded = block.group * c.panels() + panel;
-    const int8_t* weights = c.weights + padded * pairs * kWidenedPanel * 2;
-    multiply_panel<kTileRows>(
-        c, tensors, block, panel, [&](auto count, int64_t r, int32_t* sums) HWY_ATTR {
-          multiply_rows<decltype(count)::value>(weights, rows + r * pairs * 2, pairs, sums);
-        });
-  }
+  gather_rows(c, tensors, block, rows);
+  multiply_block<kTileRows>(
+      c, tensors, block,
+      [&](auto count, auto panels, int64_t panel, int64_t r, int32_t* sums) HWY_ATTR {
+        const int64_t padded = block.group * c.panels() + panel;
+        multiply_rows<decltype(count)::value, decltype(panels)::value>(
+            c.weights + padded * pairs * kWidenedPanel * 2, rows + r * pairs * 2, pairs, sums);
+      });
 }
 
 void multiply_bytes_of_block(const WidenedConvolution& c, const WidenedTensors& tensors,
-                             const WidenedBlock& block, uint8_t* rows) {
+                             const WidenedBlock& block, uint8_t* scratch) {
   const int64_t quads = c.quads();
-  for (int64_t r = 0; r < block.places; ++r)
-    gather_bytes(c, tensors.source, block.place + r, block.group, rows + r * quads * 4);
-  for (int64_t panel = block.panel; panel < block.panel + block.panels; ++panel) {
-    const int64_t padded = block.group * c.panels() + panel;
-    const BytePanel weights(c.bytes, padded, quads);
-    int32_t initial[kWidenedPanel];
-    for (int64_t i = 0; i < kWidenedPanel; ++i)
-      initial[i] = -zero_byte(c) * c.bytes.sums[padded * kWidenedPanel + i];
-    multiply_panel<kByteRows>(c, tensors, block, panel,
-                              [&](auto count, int64_t r, int32_t* sums) HWY_ATTR {
-                                multiply_bytes<decltype(count)::value>(
-                                    weights, rows + r * quads * 4, quads, initial, sums);
-                              });
-  }
-}
-
-/// What a place is made of where each channel has a window of its own.
-struct ChannelWindows {
-  const uint8_t** taps;  ///< [2 * pairs], of the channels' numbers
-  int64_t pairs;
-  const int32_t* initial;  ///< of the sums, [padded channels]
-};
-
-#if HWY_TARGET == HWY_SCALAR
-
-/// Sums of a panel's channels, the first of which is `channel`. `weights`: of the panel.
-template <class Byte>
-void multiply_channels(const ChannelWindows& windows, int64_t channel, const int8_t* weights,
-                       const int32_t* initial, int32_t* sums) {
-  for (int64_t i = 0; i < kWidenedPanel; ++i) {
-    sums[i] = initial[i];
-    for (int64_t t = 0; t < 2 * windows.pairs; ++t) {
-      sums[i] += static_cast<Byte>(windows.taps[t][channel + i]) *
-                 weights[(t / 2 * kWidenedPanel + i) * 2 + t % 2];
-    }
-  }
-}
-
-#else
-
-/// The `v`th 2 * kLanes of the 32 bytes that `low` and `high` are, as numbers of 16 bits.
-template <class D16, class V8>
-HWY_INLINE hn::Vec<D16> widen_part(D16 d16, V8 low, V8 high, int v) {
-  using Byte = hn::TFromV<V8>;
-  const hn::Rebind<Byte, D16> bytes;
-  if constexpr (kLanes == 16) {
-    return hn::PromoteTo(d16, hn::Combine(bytes, high, low));
-  } else if constexpr (kLanes == 8) {
-    return hn::PromoteTo(d16, v == 0 ? low : high);
-  } else {
-    const V8 half = v / 2 == 0 ? low : high;
-    return hn::PromoteTo(d16, v % 2 == 0 ? hn::LowerHalf(bytes, half) : hn::UpperHalf(bytes, half));
-  }
-}
-
-/// Sums of a panel's channels, the first of which is `channel`. `weights`: of the panel.
-template <class Byte>
-HWY_INLINE void multiply_channels(const ChannelWindows& windows, int64_t channel,
-                                  const int8_t* weights, const int32_t* initial, int32_t* sums) {
-  const hn::Repartition<int16_t, I32> d16;
-  const hn::Rebind<int8_t, decltype(d16)> d8;
-  const hn::FixedTag<Byte, kWidenedPanel> d_panel;
-  const I32 d32;
-  V32I all[kVectorsOfPanel];
-#pragma GCC unroll 4
-  for (int v = 0; v < kVectorsOfPanel; ++v) all[v] = hn::LoadU(d32, initial + v * kLanes);
-  for (int64_t pair = 0; pair < windows.pairs; ++pair) {
-    const auto* first = reinterpret_cast<const Byte*>(windows.taps[2 * pair] + channel);
-    const auto* second = reinterpret_cast<const Byte*>(windows.taps[2 * pair + 1] + channel);
-    const auto a = hn::LoadU(d_panel, first);
-    const auto b = hn::LoadU(d_panel, second);
-    const auto low = hn::InterleaveLower(d_panel, a, b);
-    const auto high = hn::InterleaveUpper(d_panel, a, b);
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectorsOfPanel; ++v) {
-      const auto* from = weights + (pair * kWidenedPanel + v * kLanes) * 2;
-      all[v] = add_pairs(d32, all[v], widen_part(d16, low, high, v),
-                         hn::PromoteTo(d16, hn::LoadU(d8, from)));
-    }
-  }
-#pragma GCC unroll 4
-  for (int v = 0; v < kVectorsOfPanel; ++v) hn::StoreU(all[v], d32, sums + v * kLanes);
-}
-
-#endif
-
-/// What `zero` in place of 0 adds to the sums of all channels, taken away: [padded channels].
-void subtract_zeros(const WidenedConvolution& c, int32_t* initial) {
-  std::fill_n(initial, c.panels() * kWidenedPanel, 0);
-  if (c.source_zero == 0) return;
-  for (int64_t panel = 0; panel < c.panels(); ++panel) {
-    const int8_t* weights = c.weights + panel * c.pairs() * kWidenedPanel * 2;
-    for (int64_t pair = 0; pair < c.pairs(); ++pair) {
-      for (int64_t i = 0; i < kWidenedPanel; ++i) {
-        const int8_t* both = weights + (pair * kWidenedPanel + i) * 2;
-        initial[panel * kWidenedPanel + i] -= c.source_zero * (both[0] + both[1]);
-      }
-    }
-  }
-}
-
-/// All channels of a place. `padding`: a row of the number that stands for 0; `last`: room for
-/// [2 * pairs, kWidenedPanel] bytes.
-template <class Byte>
-void multiply_place(const WidenedConvolution& c, const WidenedTensors& tensors, int64_t place,
-                    const ChannelWindows& windows, const uint8_t* padding, uint8_t* last) {
-  const WidenedPosition at(c, tensors.source, place);
-  int64_t t = 0;
-  for (int64_t i = 0; i < c.window[0]; ++i) {
-    for (int64_t j = 0; j < c.window[1]; ++j) {
-      for (int64_t k = 0; k < c.window[2]; ++k, ++t) {
-        const uint8_t* from = at.tap(i, j, k);
-        windows.taps[t] = from ? from : padding;
-      }
-    }
-  }
-  if (t < 2 * windows.pairs) windows.taps[t] = padding;  // of weights that are zeros
-  HWY_ALIGN int32_t sums[kWidenedPanel];
-  for (int64_t first = 0; first < c.groups; first += kWidenedPanel) {
-    const int64_t count = std::min(kWidenedPanel, c.groups - first);
-    int64_t channel = first;
-    if (count < kWidenedPanel) {  // nothing beyond the tensor is read
-      for (t = 0; t < 2 * windows.pairs; ++t) {
-        uint8_t* to = last + t * kWidenedPanel;
-        std::memcpy(to, windows.taps[t] + first, static_cast<size_t>(count));
-        windows.taps[t] = to;
-      }
-      channel = 0;
-    }
-    multiply_channels<Byte>(windows, channel, c.weights + first * windows.pairs * 2,
-                            windows.initial + first, sums);
-    finish_panel(c, tensors, sums, first, place * c.groups + first, count);
-  }
-}
-
-/// Places [first, first + count) of windows that each belong to a channel.
-void multiply_places(const WidenedConvolution& c, const WidenedTensors& tensors, int64_t first,
-                     int64_t count, const ChannelWindows& windows, uint8_t* bytes) {
-  const int64_t padded = c.panels() * kWidenedPanel;
-  const auto multiply = c.is_signed ? multiply_place<int8_t> : multiply_place<uint8_t>;
-  for (int64_t place = first; place < first + count; ++place)
-    multiply(c, tensors, place, windows, bytes, bytes + padded);
+  const uint8_t* rows = gather_rows_of_bytes(c, tensors, block, scratch);
+  multiply_block<kByteRows>(
+      c, tensors, block,
+      [&](auto count, auto panels, int64_t panel, int64_t r, int32_t* sums) HWY_ATTR {
+        constexpr int kPanels = decltype(panels)::value;
+        const int64_t padded = block.group * c.panels() + panel;
+        BytePanel weights[kPanels];
+        int32_t initial[kPanels * kWidenedPanel];
+        for (int p = 0; p < kPanels; ++p) weights[p] = BytePanel(c.bytes, padded + p, quads);
+        for (int64_t i = 0; i < kPanels * kWidenedPanel; ++i)
+          initial[i] = -zero_byte(c) * c.bytes.sums[padded * kWidenedPanel + i];
+        multiply_bytes<decltype(count)::value, kPanels>(weights, rows + r * quads * 4, quads,
+                                                        initial, sums);
+      });
 }
 
 void convolve_widened_here(const WidenedConvolution& c, const WidenedTensors& tensors,
                            int64_t begin, int64_t end, int16_t* scratch) {
   const WidenedTasks tasks(c, tensors.places);
-  ChannelWindows windows = {};
-  uint8_t* bytes = nullptr;
-  if (c.is_depthwise()) {  // as widened_scratch_of() has counted
-    const int64_t padded = c.panels() * kWidenedPanel;
-    windows.taps = reinterpret_cast<const uint8_t**>(scratch);
-    windows.pairs = c.pairs();
-    auto* initial = reinterpret_cast<int32_t*>(windows.taps + 2 * windows.pairs);
-    windows.initial = initial;
-    subtract_zeros(c, initial);
-    bytes = reinterpret_cast<uint8_t*>(initial + padded);
-    std::fill_n(bytes, padded, static_cast<uint8_t>(c.source_zero));
-  }
+  const ChannelWindows windows = c.is_depthwise() ? prepare_windows(c, scratch) : ChannelWindows{};
   for (int64_t task = begin; task < end; ++task) {
     const int64_t place = task / tasks.parts * tasks.places;
     const int64_t count = std::min(tasks.places, tensors.places - place);
     if (c.is_depthwise()) {
-      multiply_places(c, tensors, place, count, windows, bytes);
+      if (c.is_signed) {
+        multiply_places<int8_t>(c, tensors, place, count, windows);
+      } else {
+        multiply_places<uint8_t>(c, tensors, place, count, windows);
+      }
       continue;
     }
     const int64_t part = task % tasks.parts;
@@ -420,14 +333,9 @@ int64_t widened_scratch_of(const WidenedConvolution& convolution) {
   if (!convolution.is_depthwise()) {
     return widened_positions_of(convolution) * convolution.pairs() * 2;
   }
-  // Taps, sums of 32 bits, a row of bytes for the padding, and one panel of all taps.
-  const int64_t taps = 2 * convolution.pairs();
-  const int64_t padded = convolution.panels() * kWidenedPanel;
-  const auto size_bytes = taps * static_cast<int64_t>(sizeof(uint8_t*)) +
-                          padded * static_cast<int64_t>(sizeof(int32_t)) + padded +
-                          taps * kWidenedPanel;
-  return (size_bytes + kWidenedPanel - 1) / kWidenedPanel * kWidenedPanel /
-         static_cast<int64_t>(sizeof(int16_t));
+  const auto size = static_cast<int64_t>(sizeof(int16_t));
+  return (channel_windows_bytes(convolution) + kWidenedPanel - 1) / kWidenedPanel * kWidenedPanel /
+         size;
 }
 
 void convolve_widened(const WidenedConvolution& convolution, const uint8_t* source,

@@ -67,6 +67,11 @@ struct WidenedConvolution {
   [[nodiscard]] int64_t quads() const { return (taps() * channels + 3) / 4; }
   /// True if each channel has a window of its own.
   [[nodiscard]] bool is_depthwise() const { return groups > 1 && channels == 1 && results == 1; }
+  /// True if a place of the target is made of the place of the source with its number.
+  [[nodiscard]] bool is_product() const {
+    return groups == 1 && taps() == 1 && strides == Axes{1, 1, 1} && pads == Axes{0, 0, 0} &&
+           source == target;
+  }
   /// Panels of a group, or, is_depthwise(), of all channels.
   [[nodiscard]] int64_t panels() const {
     return widened_panels_of(is_depthwise() ? groups : results);

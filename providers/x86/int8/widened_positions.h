@@ -23,10 +23,38 @@ class WidenedPosition {
   WidenedPosition(const WidenedConvolution& convolution, const uint8_t* source, int64_t place)
       : c_(convolution) {
     for (size_t axis = 3; axis-- > 0;) {
-      start_[axis] = place % c_.target[axis] * c_.strides[axis] - c_.pads[axis];
+      index_[axis] = place % c_.target[axis];
+      start_[axis] = index_[axis] * c_.strides[axis] - c_.pads[axis];
+      starts_inside_[axis] = c_.source[axis] - (c_.window[axis] - 1) * c_.dilations[axis];
       place /= c_.target[axis];
     }
-    image_ = source + place * c_.source[0] * c_.source[1] * c_.source[2] * c_.groups * c_.channels;
+    image_ = source + place * image_size();
+  }
+
+  /// To the place behind it.
+  void next() {
+    for (size_t axis = 3; axis-- > 0;) {
+      start_[axis] += c_.strides[axis];
+      if (++index_[axis] < c_.target[axis]) return;
+      index_[axis] = 0;
+      start_[axis] = -c_.pads[axis];
+    }
+    image_ += image_size();
+  }
+
+  /// True if no tap lies in the padding.
+  [[nodiscard]] bool is_inside() const {
+    bool is_inside = true;
+    for (size_t axis = 0; axis < 3; ++axis)
+      is_inside &= start_[axis] >= 0 && start_[axis] < starts_inside_[axis];
+    return is_inside;
+  }
+  /// The channels under the first tap, if it is inside; those under another stand offset_of() on.
+  [[nodiscard]] const uint8_t* first_tap() const {
+    return image_ + offset_of(c_, start_[0], start_[1], start_[2]);
+  }
+  static int64_t offset_of(const WidenedConvolution& c, int64_t z, int64_t y, int64_t x) {
+    return ((z * c.source[1] + y) * c.source[2] + x) * c.groups * c.channels;
   }
 
   /// The channels of the place of the source under a tap; null: it lies in the padding.
@@ -37,12 +65,16 @@ class WidenedPosition {
     const bool is_inside =
         z >= 0 && z < c_.source[0] && y >= 0 && y < c_.source[1] && x >= 0 && x < c_.source[2];
     if (!is_inside) return nullptr;
-    return image_ + ((z * c_.source[1] + y) * c_.source[2] + x) * c_.groups * c_.channels;
+    return image_ + offset_of(c_, z, y, x);
   }
 
  private:
+  [[nodiscard]] int64_t image_size() const { return offset_of(c_, c_.source[0], 0, 0); }
+
   const WidenedConvolution& c_;
+  WidenedConvolution::Axes index_{};  // of the place in its image
   WidenedConvolution::Axes start_{};
+  WidenedConvolution::Axes starts_inside_{};  // below these a window ends inside
   const uint8_t* image_;
 };
 
