@@ -20,8 +20,6 @@ EAX, EBX, ECX, EDX = range(4)
 
 # Of each feature the leaf, subleaf, register and bit (Intel SDM, volume 2, CPUID; AMD APM, volume 3, appendix E).
 FEATURES = {
-    "FMA": (1, 0, ECX, 12), "SSE4.2": (1, 0, ECX, 20), "AVX": (1, 0, ECX, 28), "F16C": (1, 0, ECX, 29),
-    "AVX2": (7, 0, EBX, 5),
     "AVX512F": (7, 0, EBX, 16), "AVX512DQ": (7, 0, EBX, 17), "AVX512_IFMA": (7, 0, EBX, 21), "AVX512CD": (7, 0, EBX, 28),
     "AVX512BW": (7, 0, EBX, 30), "AVX512VL": (7, 0, EBX, 31),
     "AVX512_VBMI": (7, 0, ECX, 1), "AVX512_VBMI2": (7, 0, ECX, 6), "GFNI": (7, 0, ECX, 8), "VAES": (7, 0, ECX, 9),
@@ -45,7 +43,6 @@ LEVELS = {
     "AVX512_CORE_VNNI": ("Cascadelake-Server", _BF16),
     "AVX512_CORE": ("Skylake-Server", _VNNI),
     "AVX2": ("Haswell", _AVX512),
-    "SSE41": ("Nehalem", (*_AVX512, "AVX2", "AVX", "FMA", "F16C")),
 }
 
 # Packages of the environment that compute, and plugins of theirs for other devices than the CPU.

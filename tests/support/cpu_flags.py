@@ -17,7 +17,7 @@ LEFT_OUT = {"AVX2": ("avx2", "avx_vnni", "avx512", "amx"), "AVX512F": ("avx512",
 
 # Levels of ONEDNN_MAX_CPU_ISA, and the beginnings of the names that each forbids.
 FORBIDDEN = {"SSE41": ("avx", "amx", "fma", "f16c"), "AVX": ("avx2", "avx_vnni", "avx512", "amx"), "AVX2": ("avx_vnni", "avx512", "amx"), "AVX2_VNNI": ("avx512", "amx"),
-             "AVX512_CORE": ("avx512_vnni", "avx512_bf16", "amx"), "AVX512_CORE_VNNI": ("avx512_bf16", "amx"), "AVX512_CORE_BF16": ("amx",)}
+             "AVX512_CORE": ("avx512_vnni", "avx_vnni", "avx512_bf16", "amx"), "AVX512_CORE_VNNI": ("avx_vnni", "avx512_bf16", "amx"), "AVX512_CORE_BF16": ("avx_vnni", "amx")}
 
 
 def _read():
