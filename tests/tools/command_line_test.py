@@ -206,9 +206,9 @@ def test_explain_shows_placement_and_memory(add_model):
     explanation = facts("explain", add_model, "--run", "--random", "--dim", "rows=4")
     assert explanation["compatible"] is True and explanation["copies"] == 0
     assert explanation["nodes"][0]["kernel"] and explanation["nodes"][0]["device"] == "CPU:0"
-    assert explanation["memory"]["weights_bytes"] == 12
+    assert explanation["memory"]["weights_bytes"] == explanation["model_weights_bytes"] == 12
     output, _ = gantry("explain", add_model)
-    assert "1  on CPU:0 by cpu" in output and "weights   12 B" in output
+    assert "1  on CPU:0 by cpu" in output and "weights   12 B in the model; 12 B are read as they are" in output
 
 
 def split_by_policy(model, tmp_path):

@@ -310,10 +310,7 @@ void print(const Measurement& result, const BenchOptions& options) {
   print_line(fmt::format("memory    {} grown, {} at its peak; arena {}, pool {}",
                          format_bytes(result.resident_growth), format_bytes(result.peak_growth),
                          format_bytes(result.memory.arena), format_bytes(result.memory.pool)));
-  print_line(
-      fmt::format("weights   {} in the model; {} are read as they are, of the others what "
-                  "kernels packed",
-                  format_bytes(result.model_weights), format_bytes(result.memory.weights)));
+  print_line("weights   " + weights_text(result.model_weights, result.memory));
   if (!options.trace_file.empty())
     print_line("trace     " + options.trace_file + ", of a load and 21 runs after these");
   if (options.nodes) print_nodes(result);

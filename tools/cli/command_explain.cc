@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gantry explain: which node runs where and why, copies between memory spaces, memory, time; as
 // text, JSON or a page. Status 1: a node runs nowhere.
+#include <gantry/model.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -68,6 +70,7 @@ void observe(Runtime& runtime, const ExplainOptions& options, Explanation& expla
     }
     explanation.has_run = runs > 0;
     explanation.memory = session.memory();
+    explanation.model_weights = inspect(options.model).weight_bytes;
     explanation.artefact = session.artefact();
   }
   if (trace) explanation.time_ns = read_node_times(trace->path());
@@ -131,7 +134,7 @@ void print_copies(const Placement& placement) {
 
 void print_memory(const Explanation& explanation) {
   if (!explanation.memory) return;
-  print_line("weights   " + format_bytes(explanation.memory->weights));
+  print_line("weights   " + weights_text(explanation.model_weights, *explanation.memory));
   if (explanation.has_run) {
     print_line("arena     " + format_bytes(explanation.memory->arena) + " planned, " +
                format_bytes(explanation.memory->pool) + " beside the plan");

@@ -196,6 +196,7 @@ Json to_json(const Explanation& explanation) {
             {"transfers", std::move(transfers)}};
   if (explanation.memory) {
     json["copies"] = placement.copies;
+    json["model_weights_bytes"] = explanation.model_weights;
     json["memory"] = to_json(*explanation.memory);
     const ArtefactReport& artefact = explanation.artefact;
     json["artefact"] = {{"state", artefact.state},

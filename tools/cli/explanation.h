@@ -21,6 +21,7 @@ struct Explanation {
   std::string device;  ///< that was asked for, for people
   Placement placement;
   std::optional<MemoryUse> memory;        ///< of a model that can be built
+  uint64_t model_weights = 0;             ///< likewise, in bytes as the model has them
   ArtefactReport artefact;                ///< likewise
   bool has_run = false;                   ///< then the arena is known
   std::map<std::string, double> time_ns;  ///< by node: measured, of one run

@@ -311,6 +311,11 @@ Json to_json(const MemoryUse& memory) {
           {"pool_bytes", memory.pool}};
 }
 
+std::string weights_text(uint64_t in_model, const MemoryUse& memory) {
+  return fmt::format("{} in the model; {} are read as they are, of the others what kernels packed",
+                     format_bytes(in_model), format_bytes(memory.weights));
+}
+
 double milliseconds(Clock::duration duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }

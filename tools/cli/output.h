@@ -103,6 +103,9 @@ Json counts_to_json(const Placement& placement);
 /// Keys weights_bytes, arena_bytes, pool_bytes.
 Json to_json(const MemoryUse& memory);
 
+/// What became of a model's weights, of so many bytes as the model has them.
+std::string weights_text(uint64_t in_model, const MemoryUse& memory);
+
 double milliseconds(Clock::duration duration);
 
 }  // namespace gantry::cli
