@@ -14,7 +14,7 @@
 #include <hwy/highway.h>
 
 #include "int8/byte_rows-inl.h"
-#include "int8/channel_windows-inl.h"
+#include "int8/depthwise_windows-inl.h"
 #include "int8/widened_results-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -293,7 +293,8 @@ void multiply_bytes_of_block(const WidenedConvolution& c, const WidenedTensors& 
 void convolve_widened_here(const WidenedConvolution& c, const WidenedTensors& tensors,
                            int64_t begin, int64_t end, int16_t* scratch) {
   const WidenedTasks tasks(c, tensors.places);
-  const ChannelWindows windows = c.is_depthwise() ? prepare_windows(c, scratch) : ChannelWindows{};
+  const DepthwiseWindows windows =
+      c.is_depthwise() ? prepare_windows(c, scratch) : DepthwiseWindows{};
   for (int64_t task = begin; task < end; ++task) {
     const int64_t place = task / tasks.parts * tasks.places;
     const int64_t count = std::min(tasks.places, tensors.places - place);
@@ -334,8 +335,8 @@ int64_t widened_scratch_of(const WidenedConvolution& convolution) {
     return widened_positions_of(convolution) * convolution.pairs() * 2;
   }
   const auto size = static_cast<int64_t>(sizeof(int16_t));
-  return (channel_windows_bytes(convolution) + kWidenedPanel - 1) / kWidenedPanel * kWidenedPanel /
-         size;
+  return (depthwise_windows_bytes(convolution) + kWidenedPanel - 1) / kWidenedPanel *
+         kWidenedPanel / size;
 }
 
 void convolve_widened(const WidenedConvolution& convolution, const uint8_t* source,

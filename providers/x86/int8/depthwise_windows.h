@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The windows of a convolution in which each belongs to a channel, is_depthwise(): where their
+// The windows of a depthwise convolution, of which each belongs to one channel: where their
 // taps are. Pure but for the memory that is given.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace gantry::x86 {
 constexpr int64_t kMostPlacesTogether = 4;
 
 /// What places are made of where each channel has a window of its own.
-struct ChannelWindows {
+struct DepthwiseWindows {
   const uint8_t** taps;  ///< [places, 2 * pairs], of the channels' numbers
   int64_t pairs;
   const int64_t* offsets;  ///< [2 * pairs], of the taps from the first one, where all are inside
@@ -23,12 +23,12 @@ struct ChannelWindows {
 };
 
 /// Memory for prepare_windows(), in bytes.
-int64_t channel_windows_bytes(const WidenedConvolution& convolution);
+int64_t depthwise_windows_bytes(const WidenedConvolution& convolution);
 /// The views of the memory, aligned for pointers, all filled but for the taps.
-ChannelWindows prepare_windows(const WidenedConvolution& convolution, void* memory);
+DepthwiseWindows prepare_windows(const WidenedConvolution& convolution, void* memory);
 /// Finds the taps at a place, [2 * pairs], of which a missing last one is of weights that are
 /// zeros.
 void find_taps(const WidenedConvolution& convolution, const WidenedPosition& at,
-               const ChannelWindows& windows, const uint8_t** taps);
+               const DepthwiseWindows& windows, const uint8_t** taps);
 
 }  // namespace gantry::x86

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of int8 in which each channel has a window of its own, for one of Highway's targets:
+// Depthwise convolutions of int8, in which each channel has a window, for one of Highway's targets:
 // included again for each.
-#if defined(GANTRY_X86_INT8_CHANNEL_WINDOWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef GANTRY_X86_INT8_CHANNEL_WINDOWS_INL_H_
-#undef GANTRY_X86_INT8_CHANNEL_WINDOWS_INL_H_
+#if defined(GANTRY_X86_INT8_DEPTHWISE_WINDOWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef GANTRY_X86_INT8_DEPTHWISE_WINDOWS_INL_H_
+#undef GANTRY_X86_INT8_DEPTHWISE_WINDOWS_INL_H_
 #else
-#define GANTRY_X86_INT8_CHANNEL_WINDOWS_INL_H_
+#define GANTRY_X86_INT8_DEPTHWISE_WINDOWS_INL_H_
 #endif
 
 #include <algorithm>
 #include <cstring>
 
-#include "int8/channel_windows.h"
+#include "int8/depthwise_windows.h"
 #include "int8/widened_results-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,7 +22,7 @@ namespace gantry::x86::HWY_NAMESPACE {
 /// Sums of a panel's channels at some places, [kPlaces, kWidenedPanel]; the first channel is
 /// `channel`. `weights`: of the panel.
 template <class Byte, int kPlaces>
-void multiply_channels(const ChannelWindows& windows, int64_t channel, const int8_t* weights,
+void multiply_channels(const DepthwiseWindows& windows, int64_t channel, const int8_t* weights,
                        const int32_t* initial, int32_t* sums) {
   for (int64_t i = 0; i < kPlaces * kWidenedPanel; ++i) {
     const int64_t c = i % kWidenedPanel;
@@ -55,7 +55,7 @@ HWY_INLINE hn::Vec<D16> widen_part(D16 d16, V8 low, V8 high, int v) {
 /// Sums of a panel's channels at some places, [kPlaces, kWidenedPanel]; the first channel is
 /// `channel`. `weights`: of the panel.
 template <class Byte, int kPlaces>
-HWY_INLINE void multiply_channels(const ChannelWindows& windows, int64_t channel,
+HWY_INLINE void multiply_channels(const DepthwiseWindows& windows, int64_t channel,
                                   const int8_t* weights, const int32_t* initial, int32_t* sums) {
   const hn::Repartition<int16_t, I32> d16;
   const hn::Rebind<int8_t, decltype(d16)> d8;
@@ -98,7 +98,7 @@ static_assert(kRowsOfStore <= kMostPlacesTogether);
 /// All channels of kPlaces places, whose taps are there; `place`: the first one.
 template <class Byte, int kPlaces>
 void multiply_together(const WidenedConvolution& c, const WidenedTensors& tensors, int64_t place,
-                       const ChannelWindows& windows) {
+                       const DepthwiseWindows& windows) {
   HWY_ALIGN int32_t sums[kPlaces * kWidenedPanel];
   for (int64_t first = 0; first < c.groups; first += kWidenedPanel) {
     const int64_t count = std::min(kWidenedPanel, c.groups - first);
@@ -120,7 +120,7 @@ void multiply_together(const WidenedConvolution& c, const WidenedTensors& tensor
 /// Places [first, first + count) of windows that each belong to a channel.
 template <class Byte>
 void multiply_places(const WidenedConvolution& c, const WidenedTensors& tensors, int64_t first,
-                     int64_t count, const ChannelWindows& windows) {
+                     int64_t count, const DepthwiseWindows& windows) {
   WidenedPosition at(c, tensors.source, first);
   for (int64_t done = 0; done < count;) {
     const int64_t together = count - done < kRowsOfStore ? 1 : kRowsOfStore;

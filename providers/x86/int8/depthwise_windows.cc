@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "int8/channel_windows.h"
+#include "int8/depthwise_windows.h"
 
 #include <algorithm>
 
@@ -23,7 +23,7 @@ void subtract_zeros(const WidenedConvolution& c, int32_t* initial) {
 
 }  // namespace
 
-int64_t channel_windows_bytes(const WidenedConvolution& c) {
+int64_t depthwise_windows_bytes(const WidenedConvolution& c) {
   const int64_t taps = 2 * c.pairs();
   const int64_t padded = c.panels() * kWidenedPanel;
   return taps * kMostPlacesTogether * static_cast<int64_t>(sizeof(uint8_t*)) +
@@ -32,10 +32,10 @@ int64_t channel_windows_bytes(const WidenedConvolution& c) {
          kMostPlacesTogether * taps * kWidenedPanel;
 }
 
-ChannelWindows prepare_windows(const WidenedConvolution& c, void* memory) {
+DepthwiseWindows prepare_windows(const WidenedConvolution& c, void* memory) {
   const int64_t padded = c.panels() * kWidenedPanel;
   const int64_t taps = 2 * c.pairs();
-  ChannelWindows windows = {};
+  DepthwiseWindows windows = {};
   windows.pairs = c.pairs();
   windows.taps = reinterpret_cast<const uint8_t**>(memory);
   auto* offsets = reinterpret_cast<int64_t*>(windows.taps + kMostPlacesTogether * taps);
@@ -58,7 +58,7 @@ ChannelWindows prepare_windows(const WidenedConvolution& c, void* memory) {
 }
 
 void find_taps(const WidenedConvolution& c, const WidenedPosition& at,
-               const ChannelWindows& windows, const uint8_t** taps) {
+               const DepthwiseWindows& windows, const uint8_t** taps) {
   if (at.is_inside()) {
     const uint8_t* first = at.first_tap();
     for (int64_t t = 0; t < 2 * windows.pairs; ++t) taps[t] = first + windows.offsets[t];
