@@ -85,6 +85,14 @@ def test_what_fails_is_told(tool, fakes, monkeypatch):
     assert result["failed"]
 
 
+def test_a_lost_device_costs_one_check(tool, fakes, monkeypatch):
+    """A device stays lost for its process, so what follows runs in a new one, where the first launch is lost again."""
+    monkeypatch.setenv("GANTRY_FAKE_CUDA", "lost=1")
+    result = tool.duties(BUILD, {}, "--only", "random.Neg/*", "--only", "random.Abs/*")
+    assert len(result["failed"]) >= 2
+    assert all("an earlier failure" not in message for message in result["failed"].values()), result
+
+
 def test_results_are_read_without_numpy(tool, tmp_path):
     for dtype in (np.float16, np.float32, np.float64, np.int64, np.bool_):
         values = np.array([[0, 1, 0.5], [3, -2, 7]]).astype(dtype)
@@ -210,6 +218,9 @@ def test_what_breaks_in_a_part_is_a_row(tool, fakes, tmp_path, monkeypatch):
     told = json.loads((tmp_path / "out" / "gpu-test.json").read_text())
     assert told["parts"]["model m.onnx"]["failed"] == {"all": "KeyError: 'm.onnx'"}
     assert told["parts"]["node cases by own kernels, share 1"]["status"] == 0
+    assert tool.test(folder, tmp_path / "some", ["own kernels, share", "duties"]) == 0
+    assert list(json.loads((tmp_path / "some" / "gpu-test.json").read_text())["parts"]) == ["duties", "node cases by own kernels, share 1"]
+    assert tool.test(folder, tmp_path / "none", ["nothing"]) == 1
     monkeypatch.setenv("GANTRY_FAKE_CUDA", "capability=75")
     assert tool.test(folder, tmp_path / "old") == 1
     assert "compute capability is 7.5" in (tmp_path / "old" / "gpu-test.json").read_text()

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "child.h"
 
+#include <gantry/error.h>
+
 #include <cerrno>
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -27,26 +29,34 @@ void tell(int descriptor, const json& line) {
   }
 }
 
+// What a check that threw came to. "lost": the provider's device was lost, so that later checks of
+// this process could only fail.
+json failed(const std::string& message, const std::string& remedy, bool is_lost) {
+  return {{"status", "failed"}, {"message", message}, {"remedy", remedy}, {"lost", is_lost}};
+}
+
 // What a check came to, as members of its line.
 json outcome_of(const Check& check) {
   try {
     check.run();
     return {{"status", "passed"}, {"message", ""}, {"remedy", ""}};
   } catch (const Failure& failure) {
-    return {{"status", "failed"}, {"message", failure.what()}, {"remedy", failure.remedy()}};
+    // What a call of the provider returned is in the text, with the name of its code.
+    const std::string message = failure.what();
+    const bool is_lost = message.find(to_string(Code::kDeviceLost)) != std::string::npos;
+    return failed(message, failure.remedy(), is_lost);
   } catch (const Skip& skip) {
     return {{"status", "skipped"}, {"message", skip.what()}, {"remedy", ""}};
   } catch (const std::exception& error) {
     // Of a session, or thrown through the boundary.
-    return {{"status", "failed"},
-            {"message", error.what()},
-            {"remedy",
-             "see the message; an exception that the provider itself throws has to be "
-             "caught on its side of the boundary"}};
+    const auto* told = dynamic_cast<const Error*>(&error);
+    return failed(error.what(),
+                  "see the message; an exception that the provider itself throws has to be "
+                  "caught on its side of the boundary",
+                  told && told->code() == Code::kDeviceLost);
   } catch (...) {
-    return {{"status", "failed"},
-            {"message", "something was thrown through the boundary that is no std::exception"},
-            {"remedy", "catch everything on the provider's side and return an error"}};
+    return failed("something was thrown through the boundary that is no std::exception",
+                  "catch everything on the provider's side and return an error", false);
   }
 }
 
@@ -67,6 +77,7 @@ int run_child(const Subject& subject, size_t first, int descriptor) {
     line["end"] = number;
     line["ms"] = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
     tell(descriptor, line);
+    if (line.value("lost", false)) return 0;  // the parent goes on in a new process
   }
   tell(descriptor, {{"done", true}});
   return 0;

@@ -7,8 +7,8 @@
 
 namespace gantry::checks {
 
-/// Runs the checks from number `first` on and writes to `descriptor`. The exit status of the
-/// process; a provider may end it before.
+/// Runs the checks from number `first` on, up to the last or the one that loses the device, and
+/// writes to `descriptor`. The exit status of the process; a provider may end it before.
 int run_child(const Subject& subject, size_t first, int descriptor);
 
 }  // namespace gantry::checks

@@ -114,6 +114,7 @@ class Child {
       add({1, "process.ends-well", "P2", {}, {}, {}, 0}, "at the end of the process");
       return std::nullopt;
     }
+    if (is_lost_ && is_orderly()) return number_ + 1;
     if (!open_) {
       add({1, "process.runs", "P2", {}, {}, {}, 0}, "before the first check");
       return std::nullopt;
@@ -196,6 +197,7 @@ class Child {
       open_->message = line["message"];
       open_->remedy = line["remedy"];
       open_->ms = line["ms"];
+      is_lost_ = line.value("lost", false);
       report(*open_);
       open_.reset();
     } else if (line.contains("done")) {
@@ -211,6 +213,7 @@ class Child {
   int status_ = 0;
   bool is_late_ = false;
   bool is_done_ = false;
+  bool is_lost_ = false;  // the last check lost the device, and the child left the rest
   Clock::time_point deadline_;
   std::string text_;  // lines that are not whole yet
   std::string said_;  // standard error
@@ -231,8 +234,8 @@ std::vector<CheckResult> watch_children(const WatchOptions& options) {
   if (next) {
     results.push_back({1, "process.goes-on", "P2", "failed",
                        "expected at most " + std::to_string(options.most_crashes) +
-                           " crashes, found more; the checks after them were not run",
-                       "mend the crashes above first", 0});
+                           " crashes and lost devices, found more; the checks after them were not run",
+                       "mend those above first", 0});
   }
   return results;
 }

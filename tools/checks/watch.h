@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the checks in child processes and collects their verdicts. A check in which a child died or
-// hung is a finding; a new child continues with the next check.
+// hung is a finding; a new child continues with the next check, also after one that lost the device,
+// as a device stays lost for its process.
 #pragma once
 
 #include <functional>
@@ -26,7 +27,7 @@ struct WatchOptions {
   std::string program;                 ///< of the child
   std::vector<std::string> arguments;  ///< its command line, for the checks from 0 on
   int timeout_ms = 120000;             ///< of one check
-  size_t most_crashes = 50;            ///< after that many the rest is not run
+  size_t most_crashes = 50;            ///< and lost devices; after that many the rest is not run
   std::function<void(const CheckResult&)>
       seen;  ///< called for each result as it comes; may be empty
 };
