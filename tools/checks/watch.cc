@@ -232,10 +232,11 @@ std::vector<CheckResult> watch_children(const WatchOptions& options) {
     next = child.watch();
   }
   if (next) {
-    results.push_back({1, "process.goes-on", "P2", "failed",
-                       "expected at most " + std::to_string(options.most_crashes) +
-                           " crashes and lost devices, found more; the checks after them were not run",
-                       "mend those above first", 0});
+    results.push_back(
+        {1, "process.goes-on", "P2", "failed",
+         "expected at most " + std::to_string(options.most_crashes) +
+             " crashes and lost devices, found more; the checks after them were not run",
+         "mend those above first", 0});
   }
   return results;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the checks in child processes and collects their verdicts. A check in which a child died or
-// hung is a finding; a new child continues with the next check, also after one that lost the device,
-// as a device stays lost for its process.
+// hung is a finding; a new child continues with the next check, also after one that lost the
+// device, as a device stays lost for its process.
 #pragma once
 
 #include <functional>
