@@ -12,7 +12,7 @@ namespace gantry::cuda {
 
 /// Time of one run of `enqueue` in milliseconds. `enqueue` adds work to the stream and returns a
 /// status, 0 for success; a failure, immediate or on the device, counts as infinity. After a
-/// warm-up run, each timed run is preceded by a write of as much memory as L2 holds, if that can be
+/// warm-up run, each timed run is preceded by writes of as much memory as L2 holds, if that can be
 /// allocated: a model's weights are not in L2 either, and the host gets ahead of the device, so
 /// launches do not show. Waits for the device. Rethrows what `enqueue` throws.
 float time_of(Stream& stream, const std::function<int()>& enqueue);

@@ -23,7 +23,8 @@ struct StagingBlock {
 
 class Staging {
  public:
-  /// Larger copies are given to the driver directly, which is as fast for them.
+  /// Of one block. Larger copies to the device go in parts (copy_in_parts), those to the host by
+  /// the driver directly.
   static constexpr uint64_t kMostBytes = uint64_t{4} << 20;
 
   explicit Staging(const DeviceContext& device) : device_(device) {}

@@ -1,9 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/stream.h"
 
+#include "driver/copy_in_parts.h"
 #include "driver/launch_config.h"
 
 namespace gantry::cuda {
+namespace {
+
+// Whether there are no gaps between rows.
+bool is_dense(const gantry_copy& copy) {
+  return copy.rows == 1 ||
+         (copy.source_pitch == copy.row_bytes && copy.target_pitch == copy.row_bytes);
+}
+
+}  // namespace
 
 Stream::Stream(Device& device)
     : device_(device), pending_copies_(std::make_shared<PendingCopies>(device.staging())) {
@@ -44,6 +54,10 @@ void Stream::copy_in(const gantry_copy& copy) {
   // it.
   if (pending_copies_->writes(copy.source, span_of(copy, copy.source_pitch))) synchronize();
   const uint64_t bytes = bytes_of(copy);
+  if (bytes > Staging::kMostBytes && is_dense(copy) &&
+      copy_in_parts(device_, handle(), reinterpret_cast<uintptr_t>(copy.target),
+                    static_cast<const std::byte*>(copy.source), bytes))
+    return;
   StagingBlock* block = bytes <= Staging::kMostBytes ? device_.staging().take(bytes) : nullptr;
   if (!block) return issue(copy);
   copy_rows(block->data, copy.row_bytes, static_cast<const std::byte*>(copy.source),
@@ -83,15 +97,13 @@ void Stream::issue(const gantry_copy& copy) {
   const Driver& driver = device_.driver;
   const auto address = [](const void* memory) { return reinterpret_cast<uintptr_t>(memory); };
   const uint64_t bytes = bytes_of(copy);
-  const bool is_dense = copy.rows == 1 || (copy.source_pitch == copy.row_bytes &&
-                                           copy.target_pitch == copy.row_bytes);
-  if (is_dense && copy.kind == GANTRY_COPY_HOST_TO_DEVICE) {
+  if (is_dense(copy) && copy.kind == GANTRY_COPY_HOST_TO_DEVICE) {
     device_.require(driver.copy_in(address(copy.target), copy.source, bytes, handle()),
                     "copying to the device");
-  } else if (is_dense && copy.kind == GANTRY_COPY_DEVICE_TO_HOST) {
+  } else if (is_dense(copy) && copy.kind == GANTRY_COPY_DEVICE_TO_HOST) {
     device_.require(driver.copy_out(copy.target, address(copy.source), bytes, handle()),
                     "copying from the device");
-  } else if (is_dense) {
+  } else if (is_dense(copy)) {
     device_.require(driver.copy_within(address(copy.target), address(copy.source), bytes, handle()),
                     "copying on the device");
   } else {

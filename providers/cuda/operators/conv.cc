@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conv and ConvTranspose with their epilogues: by cuDNN where it supports them, else by own
-// kernels.
+// Conv and ConvTranspose with their epilogues: by cuDNN or as matmuls by cuBLASLt, whatever is
+// faster on the device; by own kernels where neither supports them.
 #include <gantry/sdk/mutex.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "compile/kernel_texts.h"
 #include "fuse/conv_epilogue.h"
 #include "kernels/epilogue.h"
+#include "operators/conv_matmul.h"
 #include "operators/depthwise.h"
 #include "operators/operators.h"
 #include "operators/window_shape.h"
@@ -206,10 +207,16 @@ class Conv final : public Operation {
                               takes_depthwise(parameters, x.dtype, x.shape.size() - 2);
     const bool works_last = is_depthwise || (takes_plain && plain.is_channels_last);
     const Operands operands = operands_of(planner, shape, y, epilogue, layouts, works_last);
+    const std::optional<MatmulShape> matmul =
+        is_transposed_ || works_last ? std::nullopt : conv_matmul_of(planner, parameters, x.dtype);
     const auto by_library = [&] {
       call_library(planner, takes_whole ? whole : plain, workspace_bytes, operands);
       if (!takes_whole)
         finish(planner, parameters, x.dtype, operands, epilogue, has_bias_, works_last);
+    };
+    const auto by_matmul = [&] {
+      plan_conv_matmul(planner, parameters, *matmul, operands.x, operands.w, operands.y);
+      finish(planner, parameters, x.dtype, operands, epilogue, has_bias_, works_last);
     };
     if (is_depthwise) {
       const Buffer weights = depthwise_weights(planner);
@@ -220,8 +227,16 @@ class Conv final : public Operation {
         by_library();
         planner.end_candidates("depthwise 1|" + whole.text(), {whole.family()});
       }
+    } else if (takes_plain && matmul) {
+      planner.begin_candidate();
+      by_library();
+      planner.begin_candidate();
+      by_matmul();
+      planner.end_candidates("columns 1|" + whole.text(), {whole.family()});
     } else if (takes_plain) {
       by_library();
+    } else if (matmul) {
+      by_matmul();
     } else {
       Addresses addresses = {{&parameters.result, operands.y},
                              {&parameters.source, operands.x},

@@ -9,6 +9,7 @@
 #include <list>
 
 #include "autotune/timing.h"
+#include "compile/kernel_texts.h"
 #include "plan/execution_device.h"
 
 namespace gantry::cuda {
@@ -200,6 +201,18 @@ class Runner {
     }
   }
 
+  // Candidates are timed between two kernels of the provider, because that is where they run: own
+  // kernels overlap with their neighbours (programmatic dependent launch), a library's do not.
+  FunctionHandle idle_kernel() {
+    ExecutionDevice& device = ExecutionDevice::of(stream_);
+    const std::string source = kernel_source({}, std::string(kernel_text("idle.cu")));
+    return device.programs().get(device.source_store().get(source));
+  }
+  void launch_idle(FunctionHandle kernel) {
+    int nothing = 0;
+    stream_.launch(kernel, 1, 32, &nothing);
+  }
+
   // Autotuning waits for the device. It happens in the first run of a plan; captures are made of
   // later ones.
   void choose(Step& step) {
@@ -209,9 +222,12 @@ class Runner {
     if (step.chosen >= 0) return;
     step.chosen = 0;
     std::vector<float> times;
+    const FunctionHandle neighbour = idle_kernel();
     for (std::vector<Step>& candidate : step.candidates) {
       times.push_back(time_of(stream_, [&] {
+        launch_idle(neighbour);
         for (Step& one : candidate) run_step(one);
+        launch_idle(neighbour);
         return 0;
       }));
     }
