@@ -25,7 +25,7 @@ class Worker:
 
     def __init__(self, folder, fakes=FAKE, environment=None, session=None, **options):
         config = folder / "config.json"
-        options = {"libraries": [str(fakes)], "cache": str(BUILD / "tests" / "fake_cuda_cache"), "own_kernels": True,
+        options = {"libraries": [str(fakes)], "cache": str(BUILD / "tests" / "fake_cuda_cache"), "own_kernels": True, "overlap": True,
                    **options}
         config.write_text(json.dumps({"providers": {"options": {"cuda": options}}, "session": session or {}}), encoding="utf-8")
         SOURCES.mkdir(parents=True, exist_ok=True)

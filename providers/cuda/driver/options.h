@@ -14,7 +14,7 @@ struct Options {
   std::vector<std::string> libraries;  ///< folders searched first for NVIDIA's libraries
   uint64_t pool_bytes = 0;             ///< memory limit of each device; 0: none
   bool capture = true;
-  bool overlap = true;       ///< programmatic dependent launch
+  bool overlap = false;      ///< programmatic dependent launch
   bool tf32 = false;         ///< f32 operands may be rounded to TF32
   bool own_kernels = false;  ///< do not use cuBLASLt and cuDNN
   std::string cache;         ///< folder of the disk cache; empty: caching is off

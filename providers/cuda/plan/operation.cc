@@ -201,11 +201,12 @@ class Runner {
     }
   }
 
-  // Candidates are timed between two kernels of the provider, because that is where they run: own
-  // kernels overlap with their neighbours (programmatic dependent launch), a library's do not.
+  // Candidates are timed between two kernels of the provider, because that is where they run: the
+  // gaps around them count, and own kernels may overlap with their neighbours.
   FunctionHandle idle_kernel() {
     ExecutionDevice& device = ExecutionDevice::of(stream_);
-    const std::string source = kernel_source({}, std::string(kernel_text("idle.cu")));
+    const std::string source =
+        "#define MOST_THREADS 32\n" + kernel_source({}, std::string(kernel_text("idle.cu")));
     return device.programs().get(device.source_store().get(source));
   }
   void launch_idle(FunctionHandle kernel) {

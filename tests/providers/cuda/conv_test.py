@@ -3,6 +3,7 @@
 
 import ml_dtypes
 import numpy as np
+import onnx.reference
 import pytest
 from cuda_worker import BUILD, Worker, compare_all
 from small_graph import small_graph
@@ -85,12 +86,12 @@ def check_depthwise(worker, case, behind, dtype, tolerance):
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, ml_dtypes.bfloat16])
 def test_conv(each, case, dtype):
     x, w, attributes = CASES[case]
     weights = (random(*w, seed=1) / 4).astype(dtype)
     bias = random(w[0], dtype=dtype, seed=2)
-    tolerance = {np.float32: 1e-4, np.float16: 1e-2}.get(dtype, 8e-2)
+    tolerance = {np.float64: 1e-12, np.float32: 1e-4, np.float16: 1e-2}.get(dtype, 8e-2)
     text = f"y = Conv<{attributes}>(x, w, b)\n z = Conv<{attributes}>(x, w)"
     compare_all(each, *small_graph(text, {"x": random(*x, dtype=dtype)}, {"w": weights, "b": bias}, opset=22),
                 rtol=tolerance, atol=tolerance)
@@ -100,6 +101,22 @@ BEHIND = {
     "Relu": "y = Relu(c)", "Clip": "y = Clip(c, low, high)", "Add": "y = Add(c, r)", "Add+Relu": "d = Add(r, c)\n y = Relu(d)",
     "Add+Clip": "d = Add(c, r)\n y = Clip(d, low, high)",
 }
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("behind", ["Relu", "Add+Clip"])
+@pytest.mark.parametrize("bias", [", b", ""])
+def test_conv_as_a_matmul(cuda_blas, case, behind, bias):
+    """cuDNN is not asked for f64, so what cuBLASLt can take is its matmul; groups of a batch and extents that are not aligned are the own kernels'."""
+    x, w, attributes = CASES[case]
+    weights = {"w": random(*w, seed=1) / 4, "b": random(w[0], seed=2), "low": np.float64(0), "high": np.float64(1.5)}
+    feeds = {"x": random(*x)}
+    if behind == "Add+Clip":
+        reference = onnx.reference.ReferenceEvaluator(small_graph(f"y = Conv<{attributes}>(x, w)", feeds, {"w": weights["w"]}, opset=22)[0])
+        feeds["r"] = random(*reference.run(None, feeds)[0].shape, seed=3)
+    used = {name: value.astype(np.float64) for name, value in weights.items() if name == "w" or (name == "b" and bias) or (name != "b" and "Clip" in behind)}
+    compare_all(cuda_blas, *small_graph(f"c = Conv<{attributes}>(x, w{bias})\n {BEHIND[behind]}", {name: value.astype(np.float64) for name, value in feeds.items()},
+                                        used, opset=22), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("behind", BEHIND)

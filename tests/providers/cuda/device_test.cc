@@ -364,6 +364,9 @@ TEST(CudaSession, MovesAllPartsOfATensorAtOnce) {
                                  std::vector<float>{14, 15, 16, 17, 9, 10, 9, 10, 9, 10}));
 }
 
+// A candidate is timed five times, behind three writes of the cache each.
+constexpr uint64_t kWritesOfATiming = 5 * 3;
+
 // What is timed reads its weights from memory, unless there is no memory to see to that.
 TEST(CudaSession, TimesTheLibrarysAlgorithmsWithAColdCache) {
   const FakeCounters& counters = FakeRuntime::counters();
@@ -388,14 +391,15 @@ TEST(CudaSession, TimesTheLibrarysAlgorithmsWithAColdCache) {
     EXPECT_EQ(counters.caches_written - before, written);
     EXPECT_EQ(counters.device_bytes, 0U);
   };
-  count("", 2 * 5);  // two algorithms, each five times
+  count("", 2 * kWritesOfATiming);  // two algorithms
   // The library's workspace, for which the host takes 40 MiB, leaves half of it.
   count(R"(, "pool_bytes": )" + std::to_string((40 << 20) + test::kCacheBytes / 2), 0);
 }
 
 // Of products whose factor is as long as a prompt, and convolutions of images of any size, some
-// variants are timed: five times each, by two algorithms, then by the library and the provider's
-// kernel for few rows, and by the one way that rounds no factor.
+// variants are timed: by two algorithms, then by the library and the provider's kernel for few
+// rows; by the one way of cuDNN that rounds no factor, then by it and as a matmul, whose algorithms
+// were timed above.
 TEST(CudaSession, TimesAFewVariantsOfAMatmulOrConvolution) {
   const FakeCounters& counters = FakeRuntime::counters();
   const std::string fakes = std::string(GANTRY_FAKE_CUDA_FOLDER) + "_blas";
@@ -418,15 +422,15 @@ TEST(CudaSession, TimesAFewVariantsOfAMatmulOrConvolution) {
   EXPECT_EQ(timed("g (float[3, n] x) => (float[1, n] y) <float[1, 3] w = {1, 1, 1}> "
                   "{ y = MatMul(w, x) }",
                   {3}, 40),
-            32U * 2 * 5);
+            32U * 2 * kWritesOfATiming);
   EXPECT_EQ(timed("g (float[4, n] x) => (float[1, n] y) <float[1, 4] w = {1, 1, 1, 0}> "
                   "{ y = MatMul(w, x) }",
                   {4}, 40, 4),
-            32U * (2 + 2) * 5);
+            32U * (2 + 2) * kWritesOfATiming);
   EXPECT_EQ(timed("g (float[1, 3, 1, n] x) => (float[1, 1, 1, n] y) "
                   "<float[1, 3, 1, 1] w = {1, 1, 1}> { y = Conv(x, w) }",
                   {1, 3, 1}, 9),
-            4U * 1 * 5);
+            (4U * 1 + 9U * 2) * kWritesOfATiming);
 }
 
 TEST(CudaMemory, IsLimitedByAnOption) {
@@ -460,6 +464,22 @@ TEST(CudaFailure, WithoutStagingMemoryCopiesGoOn) {
   FakeRuntime runtime("devices=1 fail=cuMemHostAlloc:1");
   Session session = runtime.session(kModel);
   expect_runs(session, 9);
+}
+
+TEST(CudaFailure, WithLittleStagingMemoryLargeCopiesGoOn) {
+  for (int call = 1; call <= 4; ++call) {
+    FakeRuntime runtime("devices=1 latency_us=0 fail=cuMemHostAlloc:" + std::to_string(call));
+    Session session = runtime.session(kModel);
+    expect_runs(session, 1500000);
+  }
+}
+
+TEST(CudaFailure, OfAPartOfALargeCopyNamesIt) {
+  FakeRuntime runtime("devices=1 latency_us=0 fail=cuMemcpyHtoDAsync_v2:3");
+  Session session = runtime.session(kModel);
+  expect_error(Code::kDeviceError, {"CUDA:0", "copying to the device", "CUDA_ERROR_INVALID_VALUE"},
+               [&] { expect_runs(session, 1500000); });
+  expect_runs(session, 1500000);
 }
 
 TEST(CudaFailure, OfAKernelLosesTheDevice) {

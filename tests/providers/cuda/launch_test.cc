@@ -36,11 +36,12 @@ struct EarlyCase {
 };
 
 TEST(CudaLaunches, BeginEarlyBehindKernelsWhereTheDeviceCan) {
-  const EarlyCase cases[] = {{"devices=1", R"({"capture": false})", 1},
-                             {"devices=1", R"({"capture": false, "overlap": false})", 0},
-                             {"devices=1 capability=80", R"({"capture": false})", 0},
-                             {"devices=1 version=12020", R"({"capture": false})", 0},
-                             {"devices=1 version=12030", R"({"capture": false})", 1}};
+  const EarlyCase cases[] = {
+      {"devices=1", R"({"capture": false, "overlap": true})", 1},
+      {"devices=1", R"({"capture": false})", 0},
+      {"devices=1 capability=80", R"({"capture": false, "overlap": true})", 0},
+      {"devices=1 version=12020", R"({"capture": false, "overlap": true})", 0},
+      {"devices=1 version=12030", R"({"capture": false, "overlap": true})", 1}};
   // A driver for CUDA 12 takes no compiler of a later one.
   const test::TempFolder folder;
   const std::string fakes = GANTRY_FAKE_CUDA_FOLDER;
@@ -62,7 +63,7 @@ TEST(CudaLaunches, BeginEarlyBehindKernelsWhereTheDeviceCan) {
 }
 
 TEST(CudaLaunches, BeginEarlyInRecordingsToo) {
-  FakeRuntime runtime("devices=1");
+  FakeRuntime runtime("devices=1", R"({"overlap": true})");
   Session session = runtime.session(kTwo);
   expect_thirds(session, 1);
   const uint64_t early = FakeRuntime::counters().early_launches;
@@ -73,7 +74,7 @@ TEST(CudaLaunches, BeginEarlyInRecordingsToo) {
 }
 
 TEST(CudaLaunches, GoOnWhereTheDriverRefuses) {
-  FakeRuntime runtime("devices=1 early=0", R"({"capture": false})");
+  FakeRuntime runtime("devices=1 early=0", R"({"capture": false, "overlap": true})");
   Session session = runtime.session(kTwo);
   const uint64_t early = FakeRuntime::counters().early_launches;
   expect_thirds(session, 3);
@@ -81,7 +82,7 @@ TEST(CudaLaunches, GoOnWhereTheDriverRefuses) {
 }
 
 TEST(CudaLaunches, BeginEarlyInNoGraphWhereTheDriverMakesNone) {
-  FakeRuntime runtime("devices=1 early=2");
+  FakeRuntime runtime("devices=1 early=2", R"({"overlap": true})");
   const uint64_t graphs = FakeRuntime::counters().graph_launches;
   {
     Session session = runtime.session(kTwo);

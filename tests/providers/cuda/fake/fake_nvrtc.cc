@@ -50,7 +50,16 @@ void keep_source(const std::string& source) {
   write_file(name.str(), source);
 }
 
+// What a device's entry needs and the host's has no use for (kernels/prelude.cu).
+bool bounds_its_threads(const std::string& source) {
+  return source.find("#define MOST_THREADS ") != std::string::npos;
+}
+
 int compile(Program& program) {
+  if (!bounds_its_threads(program.source)) {
+    program.log = "error: identifier \"MOST_THREADS\" is undefined\n" + std::string(1, '\0');
+    return kCompilation;
+  }
   const std::string folder = temporary_folder();
   if (folder.empty()) return kCompilation;
   write_file(folder + "/kernel.cc", program.source);
