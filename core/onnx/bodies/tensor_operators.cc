@@ -178,6 +178,7 @@ constexpr BodyRow kTensorRows[] = {
     {"Inverse", "X", "Y", "0", nullptr},
     {"MurmurHash3", "X", "Y", "h", nullptr},
     {"NGramRepeatBlock", "input_ids, scores", "scores_out", "1", nullptr},
+    {"Tokenizer", "X", "Y", "0", nullptr},
     // These have bodies.
     {"Trilu", "X, k?", "Y", "0", build_trilu},
     {"ExpandDims", "X, axis", "Y", "0", build_expand_dims},

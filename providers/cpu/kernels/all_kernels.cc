@@ -71,6 +71,7 @@ std::vector<sdk::KernelTable> all_kernels() {
       string_kernels(),
       tfidf_kernels(),
       token_kernels(),
+      tokenizer_kernels(),
       top_k_kernels(),
       transpose_kernels(),
       unary_kernels(),

@@ -75,6 +75,7 @@ namespace gantry::cpu {
 [[gnu::cold]] sdk::KernelTable string_kernels();
 [[gnu::cold]] sdk::KernelTable tfidf_kernels();
 [[gnu::cold]] sdk::KernelTable token_kernels();
+[[gnu::cold]] sdk::KernelTable tokenizer_kernels();
 [[gnu::cold]] sdk::KernelTable top_k_kernels();
 [[gnu::cold]] sdk::KernelTable transpose_kernels();
 [[gnu::cold]] sdk::KernelTable unary_kernels();

@@ -37,13 +37,29 @@ size_t leading_white_space(std::string_view text) {
 
 class Re2Expression final : public Expression {
  public:
-  explicit Re2Expression(const std::string& pattern) : expression_(pattern, RE2::Quiet) {}
+  explicit Re2Expression(const std::string& pattern) : expression_(pattern, options()) {}
   [[nodiscard]] const RE2& compiled() const { return expression_; }
   [[nodiscard]] bool matches(std::string_view text) const override {
     return RE2::FullMatch(re2::StringPiece(text.data(), text.size()), expression_);
   }
+  bool finds(std::string_view text, size_t from, TextSpan& out) const override {
+    re2::StringPiece found;
+    if (!expression_.Match(re2::StringPiece(text.data(), text.size()), from, text.size(),
+                           RE2::UNANCHORED, &found, 1))
+      return false;
+    out.begin = static_cast<size_t>(found.data() - text.data());
+    out.end = out.begin + found.size();
+    return true;
+  }
 
  private:
+  // The longest match decides only what `finds` gives.
+  static RE2::Options options() {
+    RE2::Options made(RE2::Quiet);
+    made.set_longest_match(true);
+    return made;
+  }
+
   RE2 expression_;
 };
 

@@ -15,6 +15,11 @@
 
 namespace gantry::cpu {
 
+/// A range of bytes of a text.
+struct TextSpan {
+  size_t begin = 0, end = 0;
+};
+
 /// A regular expression. Immutable.
 class Expression {
  public:
@@ -24,6 +29,9 @@ class Expression {
   Expression& operator=(const Expression&) = delete;
   /// Whether it stands for all of `text`.
   [[nodiscard]] virtual bool matches(std::string_view text) const = 0;
+  /// Whether it stands for a part of `text` that begins at byte `from` or later; `out` becomes the
+  /// first such part, the longest of those that begin there.
+  virtual bool finds(std::string_view text, size_t from, TextSpan& out) const = 0;
 };
 
 enum class LetterCase { kLower, kUpper };

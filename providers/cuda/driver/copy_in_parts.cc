@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/copy_in_parts.h"
 
+#include <gantry/sdk/mutex.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
 #include <exception>
-#include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -56,12 +57,13 @@ class PartedCopy {
       serve(blocks);
     } catch (...) {
       has_failed_ = true;
-      const std::lock_guard lock(mutex_);
+      const sdk::MutexLock lock(mutex_);
       failure_ = std::current_exception();
     }
   }
 
   void rethrow() {
+    const sdk::MutexLock lock(mutex_);
     if (failure_) std::rethrow_exception(failure_);
   }
 
@@ -73,8 +75,8 @@ class PartedCopy {
   const uint64_t size_bytes_;
   std::atomic<uint64_t> next_{0};
   std::atomic<bool> has_failed_{false};
-  std::mutex mutex_;
-  std::exception_ptr failure_;  // read when the threads have ended
+  sdk::Mutex mutex_;
+  std::exception_ptr failure_ GANTRY_GUARDED_BY(mutex_);
 };
 
 // The pinned blocks of all threads; as many whole threads' as there is memory for.
