@@ -88,6 +88,18 @@ def test_older_opsets(case, opset, tmp_path):
     check(text.format("Upsample" if opset == 9 else "Resize"), constants, 20 if case == "channels_from_outside" else 3, opset, tmp_path)
 
 
+@pytest.mark.parametrize("channels", [32, 20])
+def test_channels_that_only_a_run_knows(channels, tmp_path):
+    """Of a slice by extents of the input, as torchvision's ShuffleNet has them."""
+    text = "s = Shape(x)\n c = Gather(s, one)\n h = Div(c, two)\n e = Unsqueeze(h, zeros)\n p = Slice(x, e, s1, one1)\n y = Conv<pads=[1,1,1,1]>(p, w)"
+    constants = {"one": np.int64(1), "two": np.int64(2), "zeros": np.array([0]), "s1": np.array([2**40]), "one1": np.array([1]), "w": random(32, channels, 3, 3)}
+    model, feeds = small_graph(text, {"x": (random(2, 2 * channels, 9, 8), ["n", "c", "h", "w"])}, constants, opset=17)
+    saved = optimized(model, tmp_path)
+    assert "ReorderInput" in {node.op_type for node in saved.graph.node}
+    (found,) = gantry.Session(saved, device="CPU").run(feeds).values()
+    np.testing.assert_allclose(found, run_oracle(model, feeds)[0], rtol=1e-4, atol=1e-5)
+
+
 def test_blocks_of_another_cpu_are_refused(tmp_path):
     """Their number of channels says so."""
     model, _ = small_graph("y = Conv(x, w)", {"x": random(1, 3, 8, 8)}, {"w": random(32, 3, 3, 3)}, opset=17)

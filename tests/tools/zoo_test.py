@@ -51,17 +51,39 @@ def test_models_that_agree_are_counted(zoo, tmp_path, monkeypatch, capsys):
     assert run(zoo, monkeypatch, "--made", "--kinds", "scikit", "--only", "none") == 1  # nothing was held to anything
 
 
-def test_the_framework_stands_in_for_a_peer_that_refuses(zoo, tmp_path, monkeypatch, capsys):
-    save(tmp_path, "refused", "y = com.example.Mystery(x)", [np.array([0, 2, 3], np.float32)])
+def test_what_is_not_the_same_is_a_line(zoo, tmp_path, monkeypatch, capsys):
+    save(tmp_path, "one")
+    monkeypatch.setattr(zoo, "compare", lambda model: {"verdict": "refused", "why": "no kernel"})
     assert run(zoo, monkeypatch, "--made", "--kinds", "scikit") == 1
-    told = capsys.readouterr().out
-    assert "scikit/refused: refused: " in told and "Mystery" in told and told.endswith("0 of 1 agree\n")
+    assert capsys.readouterr().out.splitlines() == ["scikit/one: refused: no kernel", "refused: 1", "0 of 1 agree"]
+
+
+def verdict_of(file, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["compare_one.py", str(file)])
+    assert compare_one.main() == 0
+    return json.loads(capsys.readouterr().out.splitlines()[-1])["verdict"]
+
+
+def test_the_framework_stands_in_for_a_peer_that_refuses(tmp_path, monkeypatch, capsys):
+    """What both refuse counts against nobody."""
+    file = save(tmp_path, "refused", "y = com.example.Mystery(x)", [np.float32([0, 2, 3])])
+    assert verdict_of(file, monkeypatch, capsys) == "no oracle"
+    monkeypatch.setattr(compare_one, "own", lambda model, feeds: [np.float32([0, 2, 3])])
+    assert verdict_of(file, monkeypatch, capsys) == "agrees"
+    monkeypatch.setattr(compare_one, "own", lambda model, feeds: [np.float32([0, 2, 4])])
+    assert verdict_of(file, monkeypatch, capsys) == "differs"
+
+
+def test_what_gantry_alone_refuses(tmp_path, monkeypatch, capsys):
+    file = save(tmp_path, "refused", "y = com.example.Mystery(x)")
+    monkeypatch.setattr(compare_one, "peer", lambda model, feeds: [feeds["x"]])
+    assert verdict_of(file, monkeypatch, capsys) == "refused"
 
 
 def test_a_kind_that_is_none(zoo, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         run(zoo, monkeypatch, "--kinds", "torch")
-    assert "expected some of scikit, boosting, torch_modules, torch_models, found torch" in capsys.readouterr().err
+    assert "expected some of scikit, boosting, torch_modules, torch_models, rewritten, found torch" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("script, expected", [
@@ -103,5 +125,5 @@ def test_distances(found, expected, told):
 def test_what_is_made_is_what_is_read(tmp_path):
     file = save(tmp_path, "one", expected=[np.float32([0])])
     assert onnx.load(file).graph.node[0].op_type == "Relu"
-    feeds, expected = pickle.loads(file.with_suffix(".pkl").read_bytes())
-    assert list(feeds) == ["x"] and expected[0] == 0
+    feeds, expected, bound = pickle.loads(file.with_suffix(".pkl").read_bytes())
+    assert list(feeds) == ["x"] and expected[0] == 0 and bound == 0

@@ -63,22 +63,24 @@ def tell(**line) -> None:
 
 def main() -> int:
     model = sys.argv[1]
-    feeds, expected = pickle.loads(pathlib.Path(model).with_suffix(".pkl").read_bytes())
+    feeds, expected, *more = pickle.loads(pathlib.Path(model).with_suffix(".pkl").read_bytes())
+    refusal = ""
     try:
         theirs = peer(model, feeds)
     except Exception as error:  # pylint: disable=broad-except  # whatever it is, it is no oracle then
         if expected is None:
             tell(verdict="no oracle", why=" ".join(str(error).split())[:300])
             return 0
-        theirs = expected
-    tell(peer="ran")
+        theirs, refusal = expected, " ".join(str(error).split())[:300]
+    tell(peer=refusal or "ran")
     try:
         ours = own(model, feeds)
     except Exception as error:  # pylint: disable=broad-except
-        tell(verdict="refused", why=f"{type(error).__name__}: {' '.join(str(error).split())[:600]}")
+        # What both refuse is the exporter's fault more likely than not.
+        tell(verdict="no oracle" if refusal else "refused", why=f"{type(error).__name__}: {' '.join(str(error).split())[:600]}")
         return 0
     apart = distance(ours, theirs)
-    if not isinstance(apart, str) and apart <= bound(theirs):
+    if not isinstance(apart, str) and apart <= max(bound(theirs), *more):
         tell(verdict="agrees", apart=apart)
         return 0
     why = {"from ONNX Runtime": apart}

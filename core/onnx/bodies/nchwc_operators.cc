@@ -98,19 +98,40 @@ bool build_global_average_pool(const BodyContext&, BodyText& body) {
   return true;
 }
 
+/// "Y", of "ordered" filled up to whole blocks of channels, whose number only a run knows.
+void fill_up_in_runs(BodyText& body) {
+  body.add("shape = Shape(ordered)");
+  body.ints("channel_axis", {1});
+  body.ints("behind_channels", {2});
+  body.ints("block", {block_of_this_cpu()});
+  body.ints("before", {0, 0, 0, 0, 0});
+  body.ints("behind", {0, 0});
+  body.add(R"(
+    channels = Slice(shape, channel_axis, behind_channels)
+    negative = Neg(channels)
+    missing = Mod(negative, block)
+    pads = Concat<axis = 0>(before, missing, behind)
+    Y = Pad(ordered, pads))");
+}
+
 bool build_reorder_input(const BodyContext& context, BodyText& body) {
+  constexpr int64_t kOpsetOfInputs = 11;  // before it Pad takes no tensor
   const bool is_channels_last = int_of(context, "channels_last", 0) != 0;
   const int64_t block = block_of_this_cpu();
   const int64_t channels = extent_of(context, 0, is_channels_last ? kImageRank - 1 : 1);
-  if (channels < 1 || rank_of(context, 0) != kImageRank) return false;
+  const int64_t rank = rank_of(context, 0);
+  if (rank >= 0 && rank != kImageRank) return false;
   body.add(is_channels_last ? "ordered = Transpose<perm = [0, 3, 1, 2]>(X)"
                             : "ordered = Identity(X)");
+  if (channels < 1) {
+    fill_up_in_runs(body);
+    return onnx_opset_of(context) >= kOpsetOfInputs;
+  }
   const int64_t missing = (channels + block - 1) / block * block - channels;
   if (missing == 0) {
     body.add("Y = Identity(ordered)");
     return true;
   }
-  constexpr int64_t kOpsetOfInputs = 11;
   if (onnx_opset_of(context) < kOpsetOfInputs) {
     body.add("Y = Pad<pads = [0, 0, 0, 0, 0, " + std::to_string(missing) + ", 0, 0]>(ordered)");
     return true;
