@@ -42,15 +42,35 @@ def models():
             for booster in ("gbtree", "dart"):
                 yield f"xgb classifier {target} {booster}{tail}", functools.partial(xgb, xgboost.XGBClassifier, target, has_missing, booster=booster)
             yield f"xgb forest classifier {target}{tail}", functools.partial(xgb, xgboost.XGBRFClassifier, target, has_missing)
-        for objective, target in {"reg:squarederror": "number", "reg:pseudohubererror": "number", "reg:absoluteerror": "number", "reg:tweedie": "positive", "reg:gamma": "positive",
-                                  "count:poisson": "positive", "reg:logistic": "two", "reg:squaredlogerror": "positive"}.items():
+        for objective, target in {
+            "reg:squarederror": "number",
+            "reg:pseudohubererror": "number",
+            "reg:absoluteerror": "number",
+            "reg:tweedie": "positive",
+            "reg:gamma": "positive",
+            "count:poisson": "positive",
+            "reg:logistic": "two",
+            "reg:squaredlogerror": "positive",
+        }.items():
             yield f"xgb regressor {objective}{tail}", functools.partial(xgb, xgboost.XGBRegressor, target, has_missing, objective=objective)
         yield f"xgb forest regressor{tail}", functools.partial(xgb, xgboost.XGBRFRegressor, "number", has_missing)
         for target in ("two", "three"):
             for boosting in ("gbdt", "dart", "rf"):
                 more = {"subsample": 0.7, "subsample_freq": 1} if boosting == "rf" else {}
-                yield f"lgbm classifier {target} {boosting}{tail}", functools.partial(lgbm, lightgbm.LGBMClassifier, target, has_missing, boosting_type=boosting, **more)
+                yield f"lgbm classifier {target} {boosting}{tail}", functools.partial(
+                    lgbm, lightgbm.LGBMClassifier, target, has_missing, boosting_type=boosting, **more
+                )
             yield f"lgbm classifier {target} zipmap off{tail}", functools.partial(lgbm, lightgbm.LGBMClassifier, target, has_missing, {"zipmap": False})
-        for objective, target in {"regression": "number", "regression_l1": "number", "huber": "number", "fair": "number", "quantile": "number", "poisson": "positive",
-                                  "gamma": "positive", "tweedie": "positive", "mape": "positive", "cross_entropy": "two"}.items():
+        for objective, target in {
+            "regression": "number",
+            "regression_l1": "number",
+            "huber": "number",
+            "fair": "number",
+            "quantile": "number",
+            "poisson": "positive",
+            "gamma": "positive",
+            "tweedie": "positive",
+            "mape": "positive",
+            "cross_entropy": "two",
+        }.items():
             yield f"lgbm regressor {objective}{tail}", functools.partial(lgbm, lightgbm.LGBMRegressor, target, has_missing, objective=objective)
