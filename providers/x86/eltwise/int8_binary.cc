@@ -27,7 +27,9 @@ Int8Binary pair_of(const sdk::NodeView& node, const Fusion& fusion, bool is_swap
   pair.second = second;
   pair.target = target;
   if (pair.multiplies) {
-    pair.first_factor = first.scale * second.scale / target.scale;
+    // Of a mask the scale alone may be as large as a float can be.
+    pair.first_factor =
+        static_cast<float>(double{first.scale} * double{second.scale} / double{target.scale});
   } else {
     pair.first_factor = first.scale / target.scale;
     pair.second_factor = second.scale / target.scale;

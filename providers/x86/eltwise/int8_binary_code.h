@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "fuse/quantization.h"
 
@@ -19,8 +20,9 @@ struct Int8Binary {
   Quantization target;
   float first_factor = 1;   ///< of a product: of both
   float second_factor = 0;  ///< of a sum or difference
-  float lowest = -1e30F;    ///< of results in the scale of the target, before its zero point
-  float highest = 1e30F;
+  /// Of results in the scale of the target, before its zero point.
+  float lowest = -std::numeric_limits<float>::infinity();
+  float highest = std::numeric_limits<float>::infinity();
 };
 
 /// to[i] of a[i] and b[i]. `to` may be one of them.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "fuse/kernels.h"
@@ -25,8 +26,8 @@ struct Int8Source {
 
 /// Between what a epilogue of Relu and Clip leaves its results.
 struct Int8Bounds {
-  float lowest = -1e30F;
-  float highest = 1e30F;
+  float lowest = -std::numeric_limits<float>::infinity();
+  float highest = std::numeric_limits<float>::infinity();
 };
 /// Nothing: there is a step among them that is no bound.
 std::optional<Int8Bounds> int8_bounds_of(const Epilogue& epilogue);

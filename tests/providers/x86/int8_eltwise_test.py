@@ -60,6 +60,20 @@ def test_a_function_brings_channels_back_into_dense_order(reader):
     assert "x86.int8_lookup" in {node.kernel for node in session.placement.nodes}
 
 
+@pytest.mark.parametrize("mask_first", [True, False])
+@pytest.mark.parametrize("behind", ["", "Relu"])
+@pytest.mark.parametrize("operator", ["Add", "Sub", "Mul"])
+def test_a_mask_of_the_lowest_float(operator, behind, mask_first):
+    """As quantizers leave the mask of attention: its scale is near the largest float, so no number that is finite is a bound of what is none."""
+    lowest = np.float32(-3.4028235e38)
+    constants = {"s": np.float32(4e-4), "z": zero(U8, 138), "sm": -lowest / 255, "zm": zero(U8, 255), "so": -lowest / 255 * (np.float32(4e-4) if operator == "Mul" else 1), "zo": zero(U8, 128)}
+    operands = "m, a" if mask_first else "a, m"
+    end = "b = Relu(c)\n y = QuantizeLinear(b, so, zo)" if behind else "y = QuantizeLinear(c, so, zo)"
+    text = f"a = DequantizeLinear(q, s, z)\n m = DequantizeLinear(p, sm, zm)\n c = {operator}({operands})\n {end}"
+    mask = np.where(np.tri(7, dtype=bool), 255, 0).astype(U8).reshape(1, 1, 7, 7)
+    check(text, {"q": random8(U8, 2, 4, 7, 7), "p": np.broadcast_to(mask, (2, 1, 7, 7)).copy()}, constants, ["x86.eltwise.int8" + "+Relu" * bool(behind)], 1)
+
+
 @pytest.mark.parametrize("extents", [(1, 1), (9, 9), (1, 9)])
 @pytest.mark.parametrize("first", [True, False])
 def test_a_gate_behind_a_convolution(extents, first):
