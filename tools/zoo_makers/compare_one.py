@@ -80,7 +80,7 @@ def main() -> int:
         tell(verdict="no oracle" if refusal else "refused", why=f"{type(error).__name__}: {' '.join(str(error).split())[:600]}")
         return 0
     apart = distance(ours, theirs)
-    if not isinstance(apart, str) and apart <= max(bound(theirs), *more):
+    if not isinstance(apart, str) and apart <= max([bound(theirs), *more]):
         tell(verdict="agrees", apart=apart)
         return 0
     why = {"from ONNX Runtime": apart}
