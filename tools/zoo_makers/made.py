@@ -2,7 +2,6 @@
 """What a maker makes, and how it lies in a folder."""
 
 import dataclasses
-import io
 import pathlib
 import pickle
 
@@ -24,7 +23,3 @@ class Made:
         is_large = self.model.ByteSize() > 1 << 30
         onnx.save(self.model, file.with_suffix(".onnx"), save_as_external_data=is_large, location=file.with_suffix(".data").name if is_large else None)
         file.with_suffix(".pkl").write_bytes(pickle.dumps((self.feeds, self.expected, self.bound)))
-
-
-def from_bytes(data) -> onnx.ModelProto:
-    return onnx.load_model(io.BytesIO(data.getvalue() if isinstance(data, io.BytesIO) else data))

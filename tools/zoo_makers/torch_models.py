@@ -35,18 +35,18 @@ class Logits(torch.nn.Module):
         return self.module(x)["out"]
 
 
+def open_batch(exporter):
+    return {"x0": [0]} if exporter == "script" else None
+
+
 def vision(name, exporter, side):
-    module = require_small(
-        torchvision.models.get_model(
-            name, weights=None, **({"weights_backbone": None} if "seg" in name or "lraspp" in name or "fcn" in name or "deeplab" in name else {})
-        )
-    )
-    return export(
-        Logits(module) if "out" in str(type(module).__module__) or hasattr(module, "classifier") and "segmentation" in type(module).__module__ else module,
-        [images(1, side)],
-        exporter,
-        open_axes={"x0": [0]} if exporter == "script" else None,
-    )
+    module = require_small(torchvision.models.get_model(name, weights=None))
+    return export(module, [images(1, side)], exporter, open_axes=open_batch(exporter))
+
+
+def segmentation(name, exporter):
+    module = require_small(torchvision.models.get_model(name, weights=None, weights_backbone=None))
+    return export(Logits(module), [images(1, SIDE)], exporter, open_axes=open_batch(exporter))
 
 
 def detector(name):
@@ -149,7 +149,7 @@ def models():
                 vision, name, exporter, 299 if "inception" in name else 224 if name.startswith(("vit", "maxvit")) else SIDE
             )
         for name in torchvision.models.list_models(torchvision.models.segmentation):
-            yield f"segmentation {name} {exporter}", functools.partial(vision, name, exporter, SIDE)
+            yield f"segmentation {name} {exporter}", functools.partial(segmentation, name, exporter)
         for kind in TEXT:
             yield f"text {kind} {exporter}", functools.partial(text_model, kind, exporter)
         for kind in IMAGES:

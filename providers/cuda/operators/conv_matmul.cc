@@ -39,7 +39,8 @@ std::optional<MatmulShape> conv_matmul_of(const Planner& planner, const WindowPa
   shape.b_batch_stride = shape.k * shape.n;
   shape.rounds_to_tf32 = planner.rounds_to_tf32();
   const int64_t most = std::numeric_limits<int32_t>::max();
-  if (std::max({shape.m, shape.n, shape.k, shape.batch}) > most) return std::nullopt;
+  if (shape.k == 0 || std::max({shape.m, shape.n, shape.k, shape.batch}) > most)
+    return std::nullopt;
   if (!is_pointwise(window) && shape.batch * shape.b_batch_stride > kMostColumnBytes / bytes)
     return std::nullopt;
   const auto is_aligned = [&](int64_t elements) { return elements * bytes % kBlasAlignment == 0; };

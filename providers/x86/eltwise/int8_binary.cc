@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "eltwise/int8_binary_code.h"
@@ -17,6 +18,13 @@ namespace {
 constexpr int64_t kGrain = 1 << 13;  // elements, for a thread of its own
 constexpr size_t kMostAxes = 8;
 
+/// A factor that is finite, so that a difference of 0 stays 0: of a mask the scale alone may be as
+/// large as a float can be.
+float factor_of(double ratio) {
+  constexpr double kMost = std::numeric_limits<float>::max();
+  return static_cast<float>(std::clamp(ratio, -kMost, kMost));
+}
+
 Int8Binary pair_of(const sdk::NodeView& node, const Fusion& fusion, bool is_swapped) {
   const Quantization& first = *fusion.sources[is_swapped ? 1 : 0].quantization;
   const Quantization& second = *fusion.sources[is_swapped ? 0 : 1].quantization;
@@ -27,12 +35,11 @@ Int8Binary pair_of(const sdk::NodeView& node, const Fusion& fusion, bool is_swap
   pair.second = second;
   pair.target = target;
   if (pair.multiplies) {
-    // Of a mask the scale alone may be as large as a float can be.
     pair.first_factor =
-        static_cast<float>(double{first.scale} * double{second.scale} / double{target.scale});
+        factor_of(double{first.scale} * double{second.scale} / double{target.scale});
   } else {
-    pair.first_factor = first.scale / target.scale;
-    pair.second_factor = second.scale / target.scale;
+    pair.first_factor = factor_of(double{first.scale} / double{target.scale});
+    pair.second_factor = factor_of(double{second.scale} / double{target.scale});
     if (node.op_type() == "Sub") (is_swapped ? pair.first_factor : pair.second_factor) *= -1;
   }
   const Int8Bounds bounds = *int8_bounds_of(fusion.epilogue);

@@ -61,12 +61,14 @@ def test_a_function_brings_channels_back_into_dense_order(reader):
 
 
 @pytest.mark.parametrize("mask_first", [True, False])
+@pytest.mark.parametrize("is_narrow", [True, False])
 @pytest.mark.parametrize("behind", ["", "Relu"])
 @pytest.mark.parametrize("operator", ["Add", "Sub", "Mul"])
-def test_a_mask_of_the_lowest_float(operator, behind, mask_first):
-    """As quantizers leave the mask of attention: its scale is near the largest float, so no number that is finite is a bound of what is none."""
+def test_a_mask_of_the_lowest_float(operator, behind, is_narrow, mask_first):
+    """As quantizers leave the mask of attention: its scale is near the largest float, so no number that is finite is a bound of what is none, and the
+    scale of a narrow result goes into it more often than a float can say."""
     lowest = np.float32(-3.4028235e38)
-    constants = {"s": np.float32(4e-4), "z": zero(U8, 138), "sm": -lowest / 255, "zm": zero(U8, 255), "so": -lowest / 255 * (np.float32(4e-4) if operator == "Mul" else 1), "zo": zero(U8, 128)}
+    constants = {"s": np.float32(4e-4), "z": zero(U8, 138), "sm": -lowest / 255, "zm": zero(U8, 255), "so": np.float32(2e-4) if is_narrow else -lowest / 255 * (np.float32(4e-4) if operator == "Mul" else 1), "zo": zero(U8, 128)}
     operands = "m, a" if mask_first else "a, m"
     end = "b = Relu(c)\n y = QuantizeLinear(b, so, zo)" if behind else "y = QuantizeLinear(c, so, zo)"
     text = f"a = DequantizeLinear(q, s, z)\n m = DequantizeLinear(p, sm, zm)\n c = {operator}({operands})\n {end}"
