@@ -154,8 +154,8 @@ class LoopRun {
     const std::vector<uint32_t>& inputs = body_.program().inputs();
     state_.iteration_data = number;
     state_.condition_data = 1;
-    state_.iteration.set_tensor(DType::kInt64, nullptr, 0, &state_.iteration_data, sizeof(int64_t));
-    state_.condition.set_tensor(DType::kBool, nullptr, 0, &state_.condition_data, 1);
+    set_one_element(state_.iteration, DType::kInt64, inputs[0], &state_.iteration_data);
+    set_one_element(state_.condition, DType::kBool, inputs[1], &state_.condition_data);
     body_.set_view(inputs[0], state_.iteration);
     body_.set_view(inputs[1], state_.condition);
     for (size_t i = 0; i < carried_count_; ++i) body_.set_from(inputs[2 + i], state_.carried[i]);
@@ -192,6 +192,14 @@ class LoopRun {
     for (Slot& slot : state_.carried) clear_slot(slot);
     state_.carried.swap(state_.next);
     return go_on;
+  }
+
+  // A scalar, or [1] where the body's input is declared so, which ONNX Runtime obeys and spox writes.
+  void set_one_element(gantry_value& value, DType dtype, uint32_t input, void* data) {
+    constexpr int64_t kOne = 1;
+    const TypeInfo& declared = *body_.program().slots()[input].type;
+    const bool has_axis = declared.has_rank && declared.shape.size() == 1;
+    value.set_tensor(dtype, &kOne, has_axis ? 1 : 0, data, bytes_of(dtype, 1));
   }
 
   void finish() {

@@ -24,8 +24,8 @@ def load_zoo(monkeypatch, tmp_path):
     tool = importlib.util.module_from_spec(importlib.util.spec_from_loader("zoo", loader))
     loader.exec_module(tool)
     monkeypatch.setattr(tool, "ZOO", tmp_path)
-    monkeypatch.setattr(tool, "PYTHON", sys.executable)
-    monkeypatch.setattr(tool, "set_up", lambda: None)
+    monkeypatch.setattr(tool.environment, "PYTHON", sys.executable)
+    monkeypatch.setattr(tool.environment, "set_up", lambda: None)
     return tool
 
 
