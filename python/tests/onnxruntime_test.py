@@ -318,6 +318,16 @@ def test_open_dimensions_are_given_extents(ort):
     assert session.run(None, {"x": np.ones((4, 3), np.float32)})[0].shape == (4, 3)
 
 
+def test_objects_become_text(ort):
+    """Columns of pandas hold numbers, None and NaN among text."""
+    model = onnx.parser.parse_model('<ir_version: 8, opset_import: ["": 17]> g (string[n, m] x) => (string[n, m] y) { y = Identity (x) }')
+    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    column = np.array([["a", 1], [None, 2.5], [float("nan"), "b"], [True, None]], object)
+    column[3, 1] = ["a", "list"]
+    (y,) = session.run(None, {"x": column})
+    assert y.tolist() == [["a", "1"], ["None", "2.5"], ["nan", "b"], ["True", "['a', 'list']"]]
+
+
 def test_bits_of_types_that_numpy_lacks(ort):
     bits = np.array([0x3F80, 0x4000], np.uint16)
     held = ort.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, TensorProto.BFLOAT16)

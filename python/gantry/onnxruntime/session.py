@@ -15,7 +15,7 @@ from gantry._core import inspect
 from gantry.errors import InvalidArgumentError
 from gantry.onnxruntime.binding import IOBinding
 from gantry.onnxruntime.options import RunOptions, SessionOptions
-from gantry.onnxruntime.values import OrtValue, type_name
+from gantry.onnxruntime.values import OrtValue, as_text, type_name
 from gantry.run_future import threads
 
 __all__ = ["InferenceSession", "ModelMetadata", "NodeArg", "get_available_providers", "get_device"]
@@ -162,7 +162,7 @@ class InferenceSession:
 
         >>> session.run(["y"], {"x": x})
         """
-        feed = {name: value.value if isinstance(value, OrtValue) else value for name, value in input_feed.items()}
+        feed = {name: value.value if isinstance(value, OrtValue) else as_text(value) for name, value in input_feed.items()}
         token = run_options.token if run_options is not None else None
         names = [info.name for info in self._session.outputs]
         results = self._session.run(feed, list(output_names) if output_names else None, cancel=token)

@@ -9,7 +9,7 @@ import numpy as np
 from gantry._core import Tensor, allocate_on, dtype_name, dtype_number, numpy_dtype
 from gantry.errors import InvalidArgumentError
 
-__all__ = ["OrtValue", "copy_into", "device_of", "element_dtype", "type_name"]
+__all__ = ["OrtValue", "as_text", "copy_into", "device_of", "element_dtype", "type_name"]
 
 _HOST = (1, 0)  # in DLPack
 
@@ -31,6 +31,14 @@ def type_name(kind: str, dtype: str) -> str:
     """ "tensor(float)" of gantry's kind and element type."""
     tensor = f"tensor({_NAMES.get(dtype, dtype)})"
     return {"sequence": f"seq({tensor})", "optional": f"optional({tensor})", "map": f"map({tensor})"}.get(kind, tensor)
+
+
+def as_text(value: Any) -> Any:
+    """As ONNX Runtime reads an array of objects, of pandas for instance: what is neither str nor bytes is the text that str() makes of it."""
+    if not isinstance(value, np.ndarray) or value.dtype != object or all(isinstance(one, (str, bytes)) for one in value.flat):
+        return value
+    texts = [one if isinstance(one, (str, bytes)) else str(one) for one in value.flat]
+    return np.array([*texts, None], object)[:-1].reshape(value.shape)
 
 
 def device_of(device_type: str, device_id: int) -> str | None:
