@@ -194,7 +194,8 @@ class LoopRun {
     return go_on;
   }
 
-  // A scalar, or [1] where the body's input is declared so, which ONNX Runtime obeys and spox writes.
+  // A scalar, or [1] where the body's input is declared so, which ONNX Runtime obeys and spox
+  // writes.
   void set_one_element(gantry_value& value, DType dtype, uint32_t input, void* data) {
     constexpr int64_t kOne = 1;
     const TypeInfo& declared = *body_.program().slots()[input].type;
