@@ -72,8 +72,12 @@ void name_nodes(onnx::GraphProto& graph) {
 // Replaces wanted calls by calls of functions that are theirs alone.
 class CallBodies {
  public:
-  CallBodies(onnx::ModelProto& model, const std::function<bool(const FunctionCall&)>& wanted)
-      : model_(model), wanted_(wanted), opsets_(read_opsets(model.opset_import())) {}
+  CallBodies(onnx::ModelProto& model, const std::function<bool(const FunctionCall&)>& wanted,
+             BodyRefusals& refusals)
+      : model_(model),
+        wanted_(wanted),
+        refusals_(refusals),
+        opsets_(read_opsets(model.opset_import())) {}
 
   bool run() {
     graph(*model_.mutable_graph(), {});
@@ -224,12 +228,14 @@ class CallBodies {
     version.set_i(onnx_opset == opsets_.end() ? 13 : onnx_opset->second);
     const onnx::FunctionBodyBuildContextImpl context(told, inputs);
     onnx::FunctionProto body;
-    if (!schema->BuildContextDependentFunction(context, body, opset)) return std::nullopt;
-    return body;
+    if (schema->BuildContextDependentFunction(context, body, opset)) return body;
+    if (!refusal_of(body).empty()) refusals_[node.name()] = refusal_of(body);
+    return std::nullopt;
   }
 
   onnx::ModelProto& model_;
   const std::function<bool(const FunctionCall&)>& wanted_;
+  BodyRefusals& refusals_;
   const std::map<std::string, int> opsets_;
   std::vector<std::unique_ptr<onnx::TypeProto>> made_types_;
   int count_ = 0;
@@ -262,9 +268,10 @@ void remove_import(onnx::ModelProto& model, const std::string& domain) {
 
 // Gives each wanted call that has a body a function in kCallBodies. True if there were any.
 bool add_call_bodies(onnx::ModelProto& model,
-                     const std::function<bool(const FunctionCall&)>& wanted) {
+                     const std::function<bool(const FunctionCall&)>& wanted,
+                     BodyRefusals& refusals) {
   onnx::for_each_graph(*model.mutable_graph(), name_nodes);
-  return CallBodies(model, wanted).run();
+  return CallBodies(model, wanted, refusals).run();
 }
 
 // Takes what the inliner appended from the names of nodes that came from such functions.
@@ -364,10 +371,11 @@ bool has_function(const onnx::ModelProto& model, const std::map<std::string, int
   return schema->HasFunction() && schema->GetFunction(opsets.at(call.domain)) != nullptr;
 }
 
-bool inline_once(onnx::ModelProto& model, const std::function<bool(const FunctionCall&)>& wanted) {
+bool inline_once(onnx::ModelProto& model, const std::function<bool(const FunctionCall&)>& wanted,
+                 BodyRefusals& refusals) {
   try {
     align_opsets(model);
-    if (!add_call_bodies(model, wanted)) return false;
+    if (!add_call_bodies(model, wanted, refusals)) return false;
     onnx::inliner::FunctionIdVector selected;
     for (const onnx::FunctionProto& function : model.functions()) {
       if (function.domain() == kCallBodies) selected.emplace_back(kCallBodies, function.name());

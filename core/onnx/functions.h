@@ -22,9 +22,14 @@ void add_default_attributes(onnx::ModelProto& model);
 bool has_function(const onnx::ModelProto& model, const std::map<std::string, int>& opsets,
                   const FunctionCall& call);
 
+/// By name of a node whose operator has a body that cannot be built for it: why, as "expected ...,
+/// found ...".
+using BodyRefusals = std::map<std::string, std::string>;
+
 /// One round: replaces the wanted calls in the main graph and its bodies. True if there were any.
-/// Requires inferred types; leaves the new nodes without. INVALID_MODEL: functions that call each
-/// other in a circle.
-bool inline_once(onnx::ModelProto& model, const std::function<bool(const FunctionCall&)>& wanted);
+/// Requires inferred types; leaves the new nodes without. Adds to `refusals`. INVALID_MODEL:
+/// functions that call each other in a circle.
+bool inline_once(onnx::ModelProto& model, const std::function<bool(const FunctionCall&)>& wanted,
+                 BodyRefusals& refusals);
 
 }  // namespace gantry

@@ -130,7 +130,7 @@ class OnnxModel::Impl {
     // A body that asks for the shape that another one makes has to wait for that.
     const int most_rounds = kMostDepth + proto.graph().node_size();
     int rounds = 0;
-    while (inline_once(proto, wanted)) {
+    while (inline_once(proto, wanted, body_refusals)) {
       poll_load("functions were put in place of their calls");
       if (++rounds > most_rounds) {
         throw Error(Code::kInvalidModel,
@@ -163,8 +163,9 @@ class OnnxModel::Impl {
   onnx::ModelProto proto;
   std::shared_ptr<const onnx::ModelProto> as_read;  // of a model with defaults that are constants
   OpenDefaults open;
-  std::vector<onnx::TensorProto> defaults;   // of inputs that are open
-  std::vector<ConstantInput> constants;      // the other inputs that have one
+  std::vector<onnx::TensorProto> defaults;  // of inputs that are open
+  std::vector<ConstantInput> constants;     // the other inputs that have one
+  BodyRefusals body_refusals;
   std::vector<std::string> guessed_outputs;  // of which nothing but the model's word is known
   FaultLog faults;
   int64_t ir_version = 0;
@@ -222,6 +223,9 @@ std::vector<std::string> OnnxModel::warnings() const {
   std::vector<std::string> warnings = impl_->faults.warnings();
   for (std::string& warning : warnings) warning.insert(0, impl_->label + ": ");
   return warnings;
+}
+const std::map<std::string, std::string>& OnnxModel::body_refusals() const {
+  return impl_->body_refusals;
 }
 int64_t OnnxModel::ir_version() const { return impl_->ir_version; }
 

@@ -57,6 +57,8 @@ class OnnxModel {
   /// and infers again. False: nothing was replaced, since a schema may have no body for these types
   /// and attributes.
   bool inline_functions(const std::function<bool(const FunctionCall&)>& wanted);
+  /// By name of a node whose operator has a body that could not be built for it: why.
+  [[nodiscard]] const std::map<std::string, std::string>& body_refusals() const;
 
   /// True if nodes read the default of an input as a constant.
   [[nodiscard]] bool has_constant_defaults() const;

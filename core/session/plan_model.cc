@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/run_limits.h"
 #include "base/thread_pool.h"
+#include "onnx/bodies/refused_operators.h"
 #include "onnx/schema/retype.h"
 #include "passes/pipeline.h"
 #include "passes/quantization.h"
@@ -338,9 +339,28 @@ void release_unused_constants(const Graph& graph) {
   }
 }
 
+namespace {
+
+// What nodes that no provider takes lack beside a kernel: a body. Row names of nodes in bodies end
+// with their own names.
+void add_body_refusals(const OnnxModel& model, std::vector<NodePlacement>& rows) {
+  for (NodePlacement& row : rows) {
+    if (!row.device.empty()) continue;
+    if (const std::string_view why = why_not_built(row.domain, row.op_type); !why.empty())
+      row.reason.append("; ").append(row.op_type).append(" is not supported: ").append(why);
+    for (const auto& [node, why] : model.body_refusals()) {
+      if (row.node == node || row.node.ends_with("/" + node))
+        row.reason.append("; no function body: ").append(why);
+    }
+  }
+}
+
+}  // namespace
+
 Placement describe(const PlannedModel& planned, const Preference& preference,
                    const Implementations& implementations) {
   Placement result = describe(*planned.placement, implementations);
+  if (planned.model) add_body_refusals(*planned.model, result.nodes);
   result.nodes_in_model = planned.nodes_in_model;
   result.wanted = preference.named;
   result.fallback = name_of(preference.fallback);
@@ -351,7 +371,8 @@ Placement describe(const PlannedModel& planned, const Preference& preference,
 void require_complete(const PlannedModel& planned, const Preference& preference) {
   if (planned.placement->complete()) return;
   constexpr size_t kMostListed = 5;
-  const std::vector<NodePlacement> rows = describe(*planned.placement).nodes;
+  std::vector<NodePlacement> rows = describe(*planned.placement).nodes;
+  add_body_refusals(*planned.model, rows);
   size_t refused = 0;
   std::string list;
   for (const NodePlacement& row : rows) {

@@ -30,3 +30,27 @@ def test_iteration_and_condition_have_the_rank_that_the_body_declares(inputs, sh
     assert found["last"] == 6
     for name, value in zip(("last", "i_all", "c_all"), expected):
         assert found[name].shape == value.shape and np.array_equal(found[name], value)
+
+
+def test_a_body_that_declares_another_rank_than_the_loop_begins_with(capfd):
+    """As tf2onnx's tests have it; inference is told the rank by the body alone."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]> g (float[2, 3] x) => (float[2, 3] y) {
+        four = Constant <value_int = 4> ()
+        y = Loop (four, , x) <body = b (int64 i, bool c, float before) => (bool c_out, float after) {
+            c_out = Identity (c)
+            twice = Add (before, before)
+            after = Neg (twice) }> }""")
+    feeds = {"x": np.arange(6, dtype=np.float32).reshape(2, 3)}
+    (expected,) = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, feeds)
+    assert np.array_equal(gantry.Session(model).run(feeds)["y"], expected)
+    assert 'input "before" of a loop\'s body' in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_a_branch_that_declares_a_wrong_rank(flag):
+    """Nothing is inferred of Reshape's result: what the branch says is all there is, until the other branch says something else."""
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17]> g (bool flag, float[2, 3] x, int64[n] shape) => (float[a, b] y) {
+        y = If (flag) <then_branch = t () => (float[k] r) { r = Reshape (x, shape) }, else_branch = e () => (float[2, 3] s) { s = Neg (x) }> }""")
+    feeds = {"flag": np.array(flag), "x": np.arange(6, dtype=np.float32).reshape(2, 3), "shape": np.array([3, 2])}
+    (expected,) = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, feeds)
+    assert np.array_equal(gantry.Session(model).run(feeds)["y"], expected)

@@ -214,7 +214,10 @@ void AttentionBody::causal(const std::string& to, const std::string& q, const st
 bool AttentionBody::add_mask(const std::string& mask, const BodyContext& context, int slot,
                              const std::string& k, std::vector<std::string>& biases) {
   const int rank = rank_of(context, slot);
-  if (rank < 1 || rank > 3) return false;
+  if (rank < 1 || rank > 3) {
+    return refuse(rank < 0 ? "the rank of " + mask + " is not known before the run"
+                           : mask + ": expected rank 1 to 3, found " + std::to_string(rank));
+  }
   number("filter", float_of(context, "mask_filter_value", -10000.0F));
   number("no_filter", 0.0F);
   if (rank == 1) {

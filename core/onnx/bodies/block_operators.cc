@@ -63,14 +63,18 @@ bool build_gather(const BodyContext& context, BodyText& body) {
   if (block_axis < 0) block_axis += rank;
   const bool is_packed = type == onnx::TensorProto::UINT8;
   const bool is_integer = is_packed || is_integer_of_4_bits(type);
-  if (rank < 1 || index_rank < 0 || result == 0 || type == 0 || gather_axis >= rank ||
-      block_axis >= rank || gather_axis < 0 || block_axis < 0 || block < (is_integer ? 1 : 0))
-    return false;
+  if (rank < 1 || index_rank < 0 || result == 0 || type == 0)
+    return body.refuse("the types or ranks of the inputs are not known before the run");
+  if (gather_axis >= rank || block_axis >= rank || gather_axis < 0 || block_axis < 0 ||
+      block < (is_integer ? 1 : 0))
+    return body.refuse("gather_axis, quantize_axis or block_size do not fit the data");
   if (is_packed && ((bits != 2 && bits != 4 && bits != 8) || gather_axis != 0 ||
                     block_axis != rank - 1 || rank < 2))
-    return false;
+    return body.refuse(
+        "uint8 data: expected 2, 4 or 8 bits, gather_axis 0 and quantize_axis the last");
   const int64_t parts = is_packed ? 8 / bits : 1;  // numbers of an element
-  if (!has_fitting_scales(context, block_axis, block, parts, is_integer)) return false;
+  if (!has_fitting_scales(context, block_axis, block, parts, is_integer))
+    return body.refuse("the extents of the scales do not fit the blocks of the data");
   // An axis that is gathered from cannot be expanded block by block afterwards.
   const bool is_block_gathered = gather_axis == block_axis;
   const bool has_zeros = context.hasInput(3);
@@ -176,7 +180,9 @@ bool build_bnb4(const BodyContext& context, BodyText& body) {
   const int64_t block = int_of(context, "block_size", 0);
   const int64_t kind = int_of(context, "quant_type", -1);
   const int type = type_of(context, 0);
-  if (rows < 1 || inner < 1 || block < 1 || kind < 0 || kind > 1 || type == 0) return false;
+  if (type == 0) return body.refuse(kTypeUnknown);
+  if (rows < 1 || inner < 1 || block < 1 || kind < 0 || kind > 1)
+    return body.refuse("expected N, K and block_size of 1 or more, and quant_type 0 or 1");
   add_byte(body, "four", 4);
   add_byte(body, "sixteen", 16);
   body.numbers("meanings", meaning_of(kind == 1));

@@ -6,6 +6,13 @@
 
 namespace gantry {
 
+bool refuse(onnx::FunctionProto& function, std::string why) {
+  function.set_doc_string(std::move(why));
+  return false;
+}
+
+const std::string& refusal_of(const onnx::FunctionProto& function) { return function.doc_string(); }
+
 int64_t int_of(const BodyContext& context, const char* name, int64_t fallback) {
   const onnx::AttributeProto* found = context.getAttribute(name);
   return found ? found->i() : fallback;

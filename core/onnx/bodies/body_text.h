@@ -49,9 +49,21 @@ struct Formal {
 onnx::OpSchema microsoft_schema(const char* name, const std::vector<Formal>& inputs,
                                 const std::vector<Formal>& outputs);
 
+/// Leaves in the body that is not built why: "expected ..., found ...". False, for builders to
+/// return.
+bool refuse(onnx::FunctionProto& function, std::string why);
+/// What `refuse` left there; "": nothing.
+const std::string& refusal_of(const onnx::FunctionProto& function);
+/// Reasons that several operators have.
+constexpr char kTypeUnknown[] = "the element type of the first input is not known before the run";
+constexpr char kRankUnknown[] = "the rank of the first input is not known before the run";
+
 class BodyText {
  public:
   explicit BodyText(onnx::FunctionProto& function) : function_(function), builder_(function) {}
+
+  /// As the function of that name.
+  bool refuse(std::string why) { return gantry::refuse(function_, std::move(why)); }
 
   /// A node: "y = Add(a, b)".
   void add(const std::string& line) { builder_.Add(line.c_str()); }

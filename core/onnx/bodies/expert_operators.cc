@@ -64,7 +64,7 @@ bool add_matrix(BodyText& body, const BodyContext& context, const std::string& t
   const int rank = rank_of(context, inputs.scales);
   const int64_t block = int_of(context, "block_size", 0);
   if (!context.hasInput(inputs.scales) || (rank != 2 && rank != 3) || (rank == 3 && block < 1))
-    return false;
+    return body.refuse(layer + "_scales: expected rank 2, or 3 with a block_size");
   unpack_bits(body, to + "_codes", weights, bits);
   body.add(to + "_scales = Cast<to = 1>(" + layer + "_scales)");
   const bool has_zeros = context.hasInput(inputs.zeros);
@@ -145,7 +145,8 @@ bool add_activation(BodyText& body, const BodyContext& context, const std::strin
     body.add("line_and_beta = Add(" + line + ", beta)");
     body.add(to + " = Mul(swish, line_and_beta)");
   } else {
-    return false;
+    return body.refuse("activation_type: expected relu, gelu, silu, identity or swiglu, found \"" +
+                       activation + "\"");
   }
   return true;
 }
@@ -153,8 +154,9 @@ bool add_activation(BodyText& body, const BodyContext& context, const std::strin
 bool build_experts(const BodyContext& context, BodyText& body, const Layer (&layers)[3],
                    const int64_t (&bits)[3], const std::string& router_weights) {
   const int type = type_of(context, 0);
-  if (type == 0 || int_of(context, "use_sparse_mixer", 0) != 0 || int_of(context, "k", 1) < 1)
-    return false;
+  if (type == 0) return body.refuse(kTypeUnknown);
+  if (int_of(context, "use_sparse_mixer", 0) != 0 || int_of(context, "k", 1) < 1)
+    return body.refuse("expected use_sparse_mixer 0 and k of 1 or more");
   const bool is_quantized = layers[0].scales != 0;
   add_routes(body, context, is_quantized, router_weights);
   body.extent_of_last("hidden", "input");
@@ -169,7 +171,9 @@ bool build_experts(const BodyContext& context, BodyText& body, const Layer (&lay
   std::string line = has_third ? "third" : "";
   if (is_swiglu && !has_third) {
     const int64_t fusion = int_of(context, "swiglu_fusion", 0);
-    if (fusion != 1 && fusion != 2) return false;
+    if (fusion != 1 && fusion != 2)
+      return body.refuse("swiglu without a third layer: expected swiglu_fusion 1 or 2, found " +
+                         std::to_string(fusion));
     // [experts, tokens, features, 2], or the two halves one behind the other.
     if (fusion == 1) {
       body.reshape("pairs", "first", std::vector<int64_t>{0, 0, -1, 2});
@@ -211,16 +215,18 @@ bool build_qmoe(const BodyContext& context, BodyText& body) {
   constexpr int kFirstOfFloats = 15;
   constexpr int kEnd = 21;
   for (int input = kFirstOfFloats; input < kEnd; ++input) {
-    if (context.hasInput(input)) return false;
+    if (context.hasInput(input))
+      return body.refuse("scales of 8-bit and 4-bit floats (inputs 15 to 20) are not supported");
   }
   int64_t bits[3];
   for (int i = 0; i < 3; ++i) {
     const std::string name = "fc" + std::to_string(i + 1) + "_expert_weight_bits";
     bits[i] = int_of(context, name.c_str(), int_of(context, "expert_weight_bits", 4));
-    if (bits[i] != 2 && bits[i] != 4 && bits[i] != 8) return false;
+    if (bits[i] != 2 && bits[i] != 4 && bits[i] != 8)
+      return body.refuse(name + ": expected 2, 4 or 8, found " + std::to_string(bits[i]));
   }
   if (text_of(context, "quant_type", "int") != "int" || int_of(context, "weights_prepacked", 0) > 0)
-    return false;
+    return body.refuse("expected quant_type \"int\" and weights that are not prepacked");
   return build_experts(context, body, {{2, 3, 11, 4}, {5, 6, 12, 7}, {8, 9, 13, 10}}, bits,
                        context.hasInput(kRouterWeights) ? "router_weights" : "");
 }

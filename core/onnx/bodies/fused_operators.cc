@@ -64,7 +64,7 @@ bool add_activation(const BodyContext& context, const std::vector<float>& number
     return true;
   }
   const Activation* activation = find_activation(name);
-  if (!activation) return false;
+  if (!activation) return body.refuse("activation \"" + name + "\" is unknown");
   const size_t count = std::min(numbers.size(), activation->numbers.size());
   if (name == "Clip" && onnx_opset_of(context) >= kClipTakesInputs) {
     const std::string cast = " = Cast<to = " + std::to_string(type_of(context, 0)) + ">(";
@@ -129,7 +129,8 @@ bool add_turned(const BodyContext& context, BodyText& body, int slot, const std:
   const bool turns = int_of(context, ("trans" + side).c_str(), 0) != 0;
   const bool turns_batch = int_of(context, ("transBatch" + side).c_str(), 0) != 0;
   if ((!turns && !turns_batch) || rank == 1) return true;
-  if (rank < 1) return false;
+  if (rank < 1)
+    return body.refuse("trans" + side + ": the rank of " + side + " is not known before the run");
   std::vector<int> order(static_cast<size_t>(rank));
   std::iota(order.begin(), order.end(), 0);
   if (turns_batch && rank > 2) std::rotate(order.begin(), order.begin() + 1, order.end() - 1);

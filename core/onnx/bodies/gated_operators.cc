@@ -28,7 +28,9 @@ bool build_gated_norm(const BodyContext& context, BodyText& body) {
   const onnx::AttributeProto* given = context.getAttribute("activation");
   const std::string activation = given ? given->s() : "silu";
   const bool is_sigmoid = activation == "sigmoid";
-  if (type == 0 || (!is_sigmoid && activation != "silu" && activation != "swish")) return false;
+  if (type == 0) return body.refuse(kTypeUnknown);
+  if (!is_sigmoid && activation != "silu" && activation != "swish")
+    return body.refuse("activation: expected sigmoid, silu or swish, found \"" + activation + "\"");
   body.add("wide_x = Cast<to = 1>(X)");
   body.add("wide_scale = Cast<to = 1>(scale)");
   body.add("wide_gate = Cast<to = 1>(gate)");
@@ -55,7 +57,7 @@ bool build_gated_add(const BodyContext&, BodyText& body) {
 
 bool build_scaled_silu(const BodyContext& context, BodyText& body) {
   const int type = type_of(context, 0);
-  if (type == 0) return false;
+  if (type == 0) return body.refuse(kTypeUnknown);
   body.add("x = Cast<to = 1>(X)");
   if (context.hasInput(1)) {
     body.add("wide_factor = Cast<to = 1>(scale)");
@@ -90,7 +92,8 @@ bool part_branches(const BodyContext& context, BodyText& body, const std::string
                  std::vector<std::string>{to + "_any", to + "_branches", to + "_width"});
     return true;
   }
-  if (rank < 2) return false;
+  if (rank < 2)
+    return body.refuse("expected num_branches, or a first input of known rank with 2 or more axes");
   body.extent(to + "_branches", tensor, rank - 2);
   body.extent_of_last(to + "_width", tensor);
   body.ints(to + "_any", {-1});
@@ -100,7 +103,7 @@ bool part_branches(const BodyContext& context, BodyText& body, const std::string
 
 bool build_branch_norm(const BodyContext& context, BodyText& body) {
   const int type = type_of(context, 0);
-  if (type == 0) return false;
+  if (type == 0) return body.refuse(kTypeUnknown);
   body.add("wide_x = Cast<to = 1>(X)");
   if (!part_branches(context, body, "x", "wide_x")) return false;
   divide_by_rms(body, "standard", "x", float_of(context, "epsilon", 1e-5F));
@@ -119,7 +122,9 @@ bool build_branch_norm(const BodyContext& context, BodyText& body) {
 
 bool build_attention_gate(const BodyContext& context, BodyText& body) {
   const int type = type_of(context, 0);
-  if (type == 0 || (context.hasOutput(1) && !context.hasInput(3))) return false;
+  if (type == 0) return body.refuse(kTypeUnknown);
+  if (context.hasOutput(1) && !context.hasInput(3))
+    return body.refuse("output beta: expected an input b");
   body.add_lines(R"(
     wide_a = Cast<to = 1>(a)
     shifted = Add(wide_a, dt_bias)
@@ -138,7 +143,9 @@ bool build_engram(const BodyContext& context, BodyText& body) {
   constexpr float kLeast = 1e-6F;  // of the product under the root
   const int type = type_of(context, 0);
   const bool wants_norm = context.hasOutput(1);
-  if (type == 0 || (wants_norm && !context.hasInput(5))) return false;
+  if (type == 0) return body.refuse(kTypeUnknown);
+  if (wants_norm && !context.hasInput(5))
+    return body.refuse("output gated_value_normed: expected an input conv_norm_scale");
   const float epsilon = float_of(context, "epsilon", 1e-5F);
   for (const char* name : {"key", "query", "value", "key_norm_scale", "query_norm_scale"})
     body.add(std::string("wide_") + name + " = Cast<to = 1>(" + name + ")");
@@ -178,9 +185,9 @@ bool build_engram(const BodyContext& context, BodyText& body) {
 bool part_gates(const BodyContext& context, BodyText& body, const std::string& to,
                 const std::string& tensor, int slot, int lead_axes) {
   const int rank = rank_of(context, slot);
-  if (rank < 1 || lead_axes < 0) return false;
+  if (lead_axes < 0 || (rank != lead_axes + 1 && rank != lead_axes + 2))
+    return body.refuse(tensor + ": expected as many axes as the streams have, or one less");
   body.add(to + "_wide = Cast<to = 1>(" + tensor + ")");
-  if (rank != lead_axes + 1 && rank != lead_axes + 2) return false;
   body.ints(to + "_any", {-1});
   body.extent_of_last(to + "_last", tensor);
   std::string width = to + "_last";
@@ -200,7 +207,8 @@ int lead_axes_of(const BodyContext& context) {
 bool build_pre_mix(const BodyContext& context, BodyText& body) {
   const int type = type_of(context, 0);
   const int lead_axes = lead_axes_of(context);
-  if (type == 0 || lead_axes < 0) return false;
+  if (type == 0) return body.refuse(kTypeUnknown);
+  if (lead_axes < 0) return body.refuse(kRankUnknown);
   body.add("wide_x = Cast<to = 1>(streams)");
   if (!part_branches(context, body, "x", "wide_x") ||
       !part_gates(context, body, "gates", "pre_mix", 1, lead_axes))
@@ -224,7 +232,8 @@ bool build_pre_mix(const BodyContext& context, BodyText& body) {
 bool build_post_mix(const BodyContext& context, BodyText& body) {
   const int type = type_of(context, 0);
   const int lead_axes = lead_axes_of(context);
-  if (type == 0 || lead_axes < 0) return false;
+  if (type == 0) return body.refuse(kTypeUnknown);
+  if (lead_axes < 0) return body.refuse(kRankUnknown);
   body.add("wide_x = Cast<to = 1>(streams)");
   if (!part_branches(context, body, "x", "wide_x") ||
       !part_gates(context, body, "gates", "post_mix", 2, lead_axes))

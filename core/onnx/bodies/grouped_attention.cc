@@ -23,20 +23,34 @@ enum Grouped : int {
   kMostGrouped = 16
 };
 
-bool is_known_group(const BodyContext& context) {
+// Why a node has no body; "": it has one.
+std::string refusal_of_group(const BodyContext& context) {
   for (int input = kFirstUnknown; input < kMostGrouped; ++input) {
-    if (context.hasInput(input)) return false;
+    if (context.hasInput(input)) {
+      return "input " + std::to_string(input) +
+             " (scales of a quantized cache, weights of norms) is not supported";
+    }
   }
   for (const char* name : {"k_quant_type", "v_quant_type"}) {
     const onnx::AttributeProto* type = context.getAttribute(name);
-    if (type && type->s() != "NONE") return false;
+    if (type && type->s() != "NONE")
+      return std::string(name) + " \"" + type->s() + "\": quantized caches are not supported";
   }
   const int64_t wish = int_of(context, "qk_output", 0);
-  return int_of(context, "sliding_window_cache", 0) == 0 && wish >= 0 && wish <= 2 &&
-         context.hasOutput(3) == (wish != 0) && int_of(context, "kv_num_heads", 0) > 0 &&
-         int_of(context, "num_heads", 0) > 0 && type_of(context, 0) != 0 &&
-         rank_of(context, 0) == 3 && context.hasInput(kCacheKey) == context.hasInput(kCacheValue) &&
-         context.hasInput(1) == context.hasInput(2);
+  if (int_of(context, "sliding_window_cache", 0) != 0)
+    return "sliding_window_cache is not supported";
+  if (wish < 0 || wish > 2 || context.hasOutput(3) != (wish != 0))
+    return "qk_output: expected 0, or 1 or 2 and output 3, found " + std::to_string(wish);
+  if (int_of(context, "kv_num_heads", 0) < 1 || int_of(context, "num_heads", 0) < 1)
+    return "expected num_heads and kv_num_heads of 1 or more";
+  if (type_of(context, 0) == 0) return kTypeUnknown;
+  if (rank_of(context, 0) != 3) return "query: expected a known rank of 3";
+  if (context.hasInput(kCacheKey) != context.hasInput(kCacheValue))
+    return "expected past_key and past_value, or neither";
+  if (context.hasInput(1) != context.hasInput(2)) return "expected key and value, or neither";
+  if (int_of(context, "do_rotary", 0) != 0 && !(context.hasInput(kCos) && context.hasInput(kSin)))
+    return "do_rotary: expected cos_cache and sin_cache";
+  return "";
 }
 
 // q_parts, k_parts, v_parts: [batch, length, heads, width] in f32.
@@ -111,14 +125,14 @@ void update_cache(AttentionBody& body, const std::string& name, const std::strin
 
 bool build_grouped(const BodyContext& context, const onnx::OpSchema& schema,
                    onnx::FunctionProto& function) {
-  if (!is_known_group(context)) return false;
+  if (std::string why = refusal_of_group(context); !why.empty())
+    return refuse(function, std::move(why));
   AttentionBody body(function, context);
   part_grouped(body, context);
   place_new_keys(body);
   std::string q = "q_parts";
   std::string k = "k_parts";
   if (int_of(context, "do_rotary", 0) != 0) {
-    if (!context.hasInput(kCos) || !context.hasInput(kSin)) return false;
     const bool is_interleaved = int_of(context, "rotary_interleaved", 0) != 0;
     const std::string places = context.hasInput(kPlaces) ? "position_ids" : "places";
     body.rotate("q_turned", q, places, is_interleaved);

@@ -30,7 +30,10 @@ bool build(const BodyContext& context, BodyText& body) {
   const int64_t inner = int_of(context, "K", 0);
   const int64_t bits = int_of(context, "bits", 4);
   const int64_t block = int_of(context, "block_size", 0);
-  if (rows < 1 || inner < 1 || block < 1 || (bits != 2 && bits != 4 && bits != 8)) return false;
+  if (rows < 1 || inner < 1 || block < 1)
+    return body.refuse("expected N, K and block_size of 1 or more");
+  if (bits != 2 && bits != 4 && bits != 8)
+    return body.refuse("bits: expected 2, 4 or 8, found " + std::to_string(bits));
   const int64_t blocks = (inner + block - 1) / block;
   const bool has_order = context.hasInput(kOrder);
   body.ints("rows_of_bytes", {rows, -1});

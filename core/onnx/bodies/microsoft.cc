@@ -302,7 +302,7 @@ int type_of_first(const onnx::FunctionBodyBuildContext& context) {
 // that have them last. False: nobody knows how many axes these have.
 bool turn_channels(const onnx::FunctionBodyBuildContext& context, onnx::FunctionProto& body) {
   const int rank = rank_of(context, 0);
-  if (rank < 3) return false;
+  if (rank < 3) return refuse(body, "X: expected a known rank of 3 or more for channels_last");
   std::string inward = "0, " + std::to_string(rank - 1);
   std::string outward = "0";
   for (int axis = 1; axis < rank - 1; ++axis) inward += ", " + std::to_string(axis);

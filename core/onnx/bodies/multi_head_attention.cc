@@ -28,7 +28,7 @@ bool split_inputs(AttentionBody& body, const BodyContext& context, std::string (
   const bool has_bias = context.hasInput(kBias);
   if (query_rank == 5 || (query_rank == 3 && key_rank == 5)) {
     // One behind the other for each head: [batch, length, heads, 3 or 2, width].
-    if (has_bias) return false;
+    if (has_bias) return body.refuse("a bias of keys and values in one tensor is not supported");
     const std::string packed = query_rank == 5 ? "query" : "key";
     const int first = query_rank == 5 ? 0 : 1;
     if (query_rank == 3) body.part_heads("q_by_query", "query", body.heads());
@@ -42,11 +42,13 @@ bool split_inputs(AttentionBody& body, const BodyContext& context, std::string (
     }
     return true;
   }
-  if (query_rank != 3 || !context.hasInput(kKey) || !context.hasInput(kValue)) return false;
+  if (query_rank != 3 || !context.hasInput(kKey) || !context.hasInput(kValue))
+    return body.refuse("expected a query of known rank 3 with key and value, or of rank 5");
   const char* const names[] = {"query", "key", "value"};
   const int count = key_rank == 4 ? 1 : 3;  // keys of another sequence lie by head already
-  if (key_rank != 3 && key_rank != 4) return false;
-  if (has_bias && count == 1) return false;
+  if (key_rank != 3 && key_rank != 4) return body.refuse("key: expected a known rank of 3, 4 or 5");
+  if (has_bias && count == 1)
+    return body.refuse("a bias of keys that have heads already is not supported");
   std::string begin = "i0";
   for (int i = 0; i < count; ++i) {
     const std::string name = names[i];
@@ -108,9 +110,12 @@ bool build_multi_head(const BodyContext& context, const onnx::OpSchema& schema,
                       onnx::FunctionProto& function) {
   AttentionBody body(function, context);
   const bool has_past = context.hasInput(kPastKey);
-  if (body.heads() < 1 || type_of(context, kQuery) == 0 || context.hasInput(kPastLength) ||
-      context.hasInput(kIndirection) || has_past != context.hasInput(kPastValue))
-    return false;
+  if (body.heads() < 1) return body.refuse("expected num_heads of 1 or more");
+  if (type_of(context, kQuery) == 0) return body.refuse(kTypeUnknown);
+  if (context.hasInput(kPastLength) || context.hasInput(kIndirection))
+    return body.refuse("past_sequence_length and cache_indirection are not supported");
+  if (has_past != context.hasInput(kPastValue))
+    return body.refuse("expected past_key and past_value, or neither");
   std::string parts[3];
   if (!split_inputs(body, context, parts)) return false;
   if (has_past) {
@@ -178,9 +183,10 @@ bool attend_jointly(AttentionBody& body, const BodyContext& context, const std::
 bool build_joint(const BodyContext& context, const onnx::OpSchema& schema,
                  onnx::FunctionProto& function) {
   AttentionBody body(function, context);
-  if (body.heads() < 1 || type_of(context, 0) == 0 || context.hasInput(6) ||
-      int_of(context, "do_rotary", 0) != 0)
-    return false;
+  if (body.heads() < 1) return body.refuse("expected num_heads of 1 or more");
+  if (type_of(context, 0) == 0) return body.refuse(kTypeUnknown);
+  if (context.hasInput(6) || int_of(context, "do_rotary", 0) != 0)
+    return body.refuse("past_sequence_length and do_rotary are not supported");
   body.add("products_of_weights = MatMul(input, weights)");
   std::string all = "products_of_weights";
   if (context.hasInput(2)) {
@@ -198,7 +204,8 @@ bool build_quantized_joint(const BodyContext& context, const onnx::OpSchema& sch
                            onnx::FunctionProto& function) {
   constexpr int kNoInput = 9;
   AttentionBody body(function, context);
-  if (body.heads() < 1 || int_of(context, "do_rotary", 0) != 0) return false;
+  if (body.heads() < 1 || int_of(context, "do_rotary", 0) != 0)
+    return body.refuse("expected num_heads of 1 or more, and do_rotary 0");
   body.set_type(onnx::TensorProto::FLOAT);
   body.add_lines(R"(
     sums = MatMulInteger(input, weight, input_zero_point, weight_zero_point)

@@ -35,13 +35,15 @@ bool unpack_weights(const BodyContext& context, BodyText& body) {
   const int64_t width = extent_of(context, 1, 3);
   const bool is_known =
       rank_of(context, 1) == kImageRank && outputs > 0 && inputs > 0 && height > 0 && width > 0;
-  if (!is_known || outputs % block != 0) return false;
+  const std::string expected = "W: expected four known extents, of channels in blocks of " +
+                               std::to_string(block) + " as ONNX Runtime writes them for this CPU";
+  if (!is_known || outputs % block != 0) return body.refuse(expected);
   if (inputs < block) {
     body.reshape("blocks", "W",
                  std::vector<int64_t>{outputs / block, inputs, height, width, block});
     body.add("ordered = Transpose<perm = [0, 4, 1, 2, 3]>(blocks)");
   } else {
-    if (inputs % block != 0) return false;
+    if (inputs % block != 0) return body.refuse(expected);
     body.reshape(
         "blocks", "W",
         std::vector<int64_t>{outputs / block, inputs / block, height, width, block, block});
@@ -120,12 +122,16 @@ bool build_reorder_input(const BodyContext& context, BodyText& body) {
   const int64_t block = block_of_this_cpu();
   const int64_t channels = extent_of(context, 0, is_channels_last ? kImageRank - 1 : 1);
   const int64_t rank = rank_of(context, 0);
-  if (rank >= 0 && rank != kImageRank) return false;
+  if (rank >= 0 && rank != kImageRank)
+    return body.refuse("X: expected rank 4, found " + std::to_string(rank));
   body.add(is_channels_last ? "ordered = Transpose<perm = [0, 3, 1, 2]>(X)"
                             : "ordered = Identity(X)");
   if (channels < 1) {
+    if (onnx_opset_of(context) < kOpsetOfInputs)
+      return body.refuse(
+          "the number of channels is not known before the run, in opset 10 or older");
     fill_up_in_runs(body);
-    return onnx_opset_of(context) >= kOpsetOfInputs;
+    return true;
   }
   const int64_t missing = (channels + block - 1) / block * block - channels;
   if (missing == 0) {
@@ -143,7 +149,7 @@ bool build_reorder_input(const BodyContext& context, BodyText& body) {
 
 bool build_reorder_output(const BodyContext& context, BodyText& body) {
   const int64_t channels = int_of(context, "channels", 0);
-  if (channels < 1) return false;
+  if (channels < 1) return body.refuse("expected an attribute channels of 1 or more");
   constexpr int64_t kOpsetOfInputs = 10;
   if (extent_of(context, 0, 1) == channels) {
     body.add("channels = Identity(X)");
@@ -166,7 +172,8 @@ bool build_upsample(const BodyContext& context, BodyText& body) {
   constexpr int64_t kOpsetOfUpsample = 9;
   const onnx::AttributeProto* factors = context.getAttribute("scales");
   const int64_t opset = onnx_opset_of(context);
-  if (!factors || opset < kOpsetOfUpsample) return false;
+  if (!factors || opset < kOpsetOfUpsample)
+    return body.refuse("expected an attribute scales, and opset 9 or newer");
   body.numbers("factors", {factors->ints().begin(), factors->ints().end()});
   if (opset < kOpsetOfModes) {
     body.add(opset < kOpsetOfResize ? "Y = Upsample(X, factors)" : "Y = Resize(X, factors)");

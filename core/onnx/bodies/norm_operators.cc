@@ -82,7 +82,9 @@ bool wants_statistics(const BodyContext& context) {
 
 bool build_skip(const BodyContext& context, const OpSchema& schema, onnx::FunctionProto& function) {
   const bool is_centered = schema.Name() == "SkipLayerNormalization";
-  if (wants_statistics(context) || type_of(context, 0) == 0) return false;
+  if (type_of(context, 0) == 0) return refuse(function, kTypeUnknown);
+  if (wants_statistics(context))
+    return refuse(function, "the mean and the deviation as outputs are not supported");
   NormBody body(function, context);
   body.widen("wide_input", "input");
   body.widen("wide_skip", "skip");
@@ -105,9 +107,10 @@ bool build_simplified(const BodyContext& context, const OpSchema& schema,
                       onnx::FunctionProto& function) {
   const int rank = rank_of(context, 0);
   const int64_t axis = int_of(context, "axis", -1);
-  if (context.hasOutput(1) || type_of(context, 0) == 0 || type_of(context, 1) == 0 ||
-      int_of(context, "stash_type", 1) != 1 || (axis != -1 && axis != rank - 1))
-    return false;
+  if (type_of(context, 0) == 0 || type_of(context, 1) == 0) return refuse(function, kTypeUnknown);
+  if (context.hasOutput(1)) return refuse(function, "the deviation as an output is not supported");
+  if (int_of(context, "stash_type", 1) != 1 || (axis != -1 && axis != rank - 1))
+    return refuse(function, "expected stash_type 1, and the last axis as axis");
   NormBody body(function, context);
   body.set_type(type_of(context, 1));
   body.widen("x", "X");
@@ -133,7 +136,9 @@ bool build_embedding(const BodyContext& context, const OpSchema& schema,
                      onnx::FunctionProto& function) {
   const int type = type_of(context, kWordRows);
   const bool has_segments = context.hasInput(kSegmentRows) && context.hasInput(kSegments);
-  if (type == 0 || int_of(context, "mask_index_type", 1) != 1) return false;
+  if (type == 0) return refuse(function, kTypeUnknown);
+  if (int_of(context, "mask_index_type", 1) != 1)
+    return refuse(function, "expected mask_index_type 1");
   NormBody body(function, context);
   body.set_type(type);
   body.add("words = Gather(word_embedding, input_ids)");

@@ -60,7 +60,11 @@ bool build_concat(const onnx::FunctionBodyBuildContext& context, const onnx::OpS
                   onnx::FunctionProto& function) {
   int count = 2;
   while (context.hasInput(count)) ++count;
-  if (count < 5 || count % 3 != 2) return false;
+  if (count < 5 || count % 3 != 2) {
+    return refuse(function,
+                  "expected a scale, a zero point and three inputs for each tensor, found " +
+                      std::to_string(count) + " inputs");
+  }
   function.add_input("y_scale");
   function.add_input("y_zero");
   function.add_output("Y");
@@ -107,7 +111,8 @@ constexpr int kStateScale = 10;
 // A matrix in floats and as LSTM has it: [directions, in, 4 * hidden], of which a scale is one of a
 // direction or of each column, becomes [directions, 4 * hidden, in].
 bool add_layer_matrix(BodyText& body, const std::string& matrix, int scale_rank) {
-  if (scale_rank != 1 && scale_rank != 2) return false;
+  if (scale_rank != 1 && scale_rank != 2)
+    return body.refuse(matrix + "_scale: expected a known rank of 1 or 2");
   const std::vector<int64_t> of_matrix =
       scale_rank == 1 ? std::vector<int64_t>{-1, 1, 1} : std::vector<int64_t>{0, 1, -1};
   body.add(matrix + "_numbers = Cast<to = 1>(" + matrix + ")");

@@ -44,6 +44,8 @@ void join_output(const BodyContext& context, AttentionBody& body) {
 
 bool is_interleaved(const BodyContext& context) { return int_of(context, "interleaved", 0) != 0; }
 
+constexpr char kUnknownInput[] = "input: expected a known element type, and a known rank of 3 or 4";
+
 bool knows_input(const BodyContext& context) {
   const int rank = rank_of(context, 0);
   return (rank == 3 || rank == 4) && type_of(context, 0) != 0;
@@ -95,7 +97,9 @@ void choose_columns(AttentionBody& body, const std::string& to, const std::strin
 bool build_rotary(const BodyContext& context, const onnx::OpSchema& schema,
                   onnx::FunctionProto& function) {
   const int place_rank = rank_of(context, 1);
-  if (!knows_input(context) || (place_rank != 1 && place_rank != 2)) return false;
+  if (!knows_input(context)) return refuse(function, kUnknownInput);
+  if (place_rank != 1 && place_rank != 2)
+    return refuse(function, "position_ids: expected a known rank of 1 or 2");
   AttentionBody body(function, context);
   part_input(context, body);
   std::string places = "position_ids";
@@ -118,9 +122,10 @@ bool build_rotary_of_streams(const BodyContext& context, const onnx::OpSchema& s
                              onnx::FunctionProto& function) {
   const std::vector<int64_t> sections = sections_of(context);
   const int64_t layout = int_of(context, "mrope_layout", 0);
-  if (!knows_input(context) || rank_of(context, 1) != 3 || sections.empty() || layout < 0 ||
-      layout > 1)
-    return false;
+  if (!knows_input(context)) return refuse(function, kUnknownInput);
+  if (rank_of(context, 1) != 3) return refuse(function, "position_ids: expected a known rank of 3");
+  if (sections.empty() || layout < 0 || layout > 1)
+    return refuse(function, "expected three numbers in mrope_section, and mrope_layout 0 or 1");
   AttentionBody body(function, context);
   part_input(context, body);
   body.ints("streams", streams_of(sections, layout == 1));

@@ -41,10 +41,15 @@ bool build_conv(const BodyContext& context, BodyText& body) {
   const int64_t channels = extent_of(context, 1, 0);
   const int64_t taps = extent_of(context, 1, 2);
   const int rank = rank_of(context, 0);
-  if (int_of(context, "ndim", 1) != 1 || (!is_swish && activation != "none") || dilation < 1 ||
-      window < 0 || window > kMostStates || channels < 1 || taps < 1 || rank < 3 ||
-      (!is_last && rank != 3))
-    return false;
+  if (int_of(context, "ndim", 1) != 1) return body.refuse("ndim: expected 1");
+  if (!is_swish && activation != "none")
+    return body.refuse("activation: expected none, silu or swish, found \"" + activation + "\"");
+  if (dilation < 1 || window < 0 || window > kMostStates)
+    return body.refuse("expected a dilation of 1 or more, and a state_window up to " +
+                       std::to_string(kMostStates));
+  if (channels < 1 || taps < 1) return body.refuse("weight: its extents are not known");
+  if (rank < 3 || (!is_last && rank != 3))
+    return body.refuse("input: expected a known rank of 3, or more with channels_last");
   const int64_t before = (taps - 1) * dilation;
   // [batch, length, features ...] and [batch, channels, length].
   const auto inward = [&](const std::string& to, const std::string& tensor) {
@@ -151,12 +156,21 @@ bool build_linear_attention(const BodyContext& context, BodyText& body) {
   const int64_t window = int_of(context, "state_window", 0);
   const int type = type_of(context, 0);
   const int state_type = context.hasInput(kPast) ? type_of(context, kPast) : type;
-  if ((!is_gated && !is_delta && rule != "linear") || q_heads < 1 || kv_heads < 1 || type == 0 ||
-      state_type == 0 || window < 0 || window > kMostStates ||
-      (is_gated && !context.hasInput(kDecay)) || (is_delta && !context.hasInput(kBeta)))
-    return false;
+  if (type == 0 || state_type == 0) return body.refuse(kTypeUnknown);
+  if (!is_gated && !is_delta && rule != "linear") {
+    return body.refuse("update_rule: expected linear, gated, delta or gated_delta, found \"" +
+                       rule + "\"");
+  }
+  if ((is_gated && !context.hasInput(kDecay)) || (is_delta && !context.hasInput(kBeta)))
+    return body.refuse("update_rule \"" + rule + "\": expected its inputs decay or beta");
+  if (window < 0 || window > kMostStates)
+    return body.refuse("state_window: expected 0 to " + std::to_string(kMostStates));
+  if (q_heads < 1 || kv_heads < 1)
+    return body.refuse("expected q_num_heads and kv_num_heads of 1 or more");
   const bool has_more_queries = q_heads >= kv_heads;
-  if (has_more_queries ? q_heads % kv_heads != 0 : kv_heads % q_heads != 0) return false;
+  if (has_more_queries ? q_heads % kv_heads != 0 : kv_heads % q_heads != 0)
+    return body.refuse(
+        "expected one of q_num_heads and kv_num_heads to be a multiple of the other");
   const int64_t per_head = has_more_queries ? q_heads / kv_heads : 1;
 
   const auto by_time = [&](const std::string& to, const std::string& tensor, int64_t heads) {

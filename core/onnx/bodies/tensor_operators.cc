@@ -10,7 +10,7 @@ namespace {
 
 bool build_trilu(const BodyContext& context, BodyText& body) {
   constexpr int64_t kOpset = 14;
-  if (onnx_opset_of(context) < kOpset) return false;
+  if (onnx_opset_of(context) < kOpset) return body.refuse("expected opset 14 or newer");
   body.add("Y = Trilu(X, k)");
   body.copy_attributes(context, {"upper"});
   return true;
@@ -38,7 +38,7 @@ bool build_pad(const BodyContext& context, BodyText& body) {
 
 bool build_range(const BodyContext& context, BodyText& body) {
   const int type = type_of(context, 0);
-  if (type == 0) return false;
+  if (type == 0) return body.refuse(kTypeUnknown);
   body.add("no_axes = Constant<value_ints: ints = []>()");
   body.add("first = Reshape(start, no_axes)");
   body.add("last = Reshape(limit, no_axes)");
@@ -66,7 +66,7 @@ bool build_gather_nd(const BodyContext&, BodyText& body) {
 bool build_grid_sample(const BodyContext& context, BodyText& body) {
   constexpr int64_t kOpset = 16;
   constexpr int64_t kOpsetOfNewNames = 20;
-  if (onnx_opset_of(context) < kOpset) return false;
+  if (onnx_opset_of(context) < kOpset) return body.refuse("expected opset 16 or newer");
   const onnx::AttributeProto* given = context.getAttribute("mode");
   std::string mode = given ? given->s() : "bilinear";
   if (onnx_opset_of(context) >= kOpsetOfNewNames && mode != "nearest")
@@ -82,9 +82,13 @@ bool build_unfold(const BodyContext& context, BodyText& body) {
   const int64_t axis = int_of(context, "dim", -1) + (int_of(context, "dim", -1) < 0 ? rank : 0);
   const int64_t size = int_of(context, "size", 0);
   const int64_t step = int_of(context, "step", 1);
-  if (rank < 1 || axis < 0 || axis >= rank || size < 1 || step < 1) return false;
+  if (rank < 1) return body.refuse(kRankUnknown);
+  if (axis < 0 || axis >= rank || size < 1 || step < 1)
+    return body.refuse("expected dim to be an axis, and size and step of 1 or more");
   const int64_t known = extent_of(context, 0, static_cast<int>(axis));
-  if (known >= 0 && known < size) return false;
+  if (known >= 0 && known < size)
+    return body.refuse("size: expected at most the axis's " + std::to_string(known) + ", found " +
+                       std::to_string(size));
   body.ints("size", {size});
   body.ints("step", {step});
   body.ints("one", {1});
@@ -111,7 +115,9 @@ bool build_distances(const BodyContext& context, BodyText& body) {
   const onnx::AttributeProto* given = context.getAttribute("metric");
   const std::string metric = given ? given->s() : "sqeuclidean";
   const int type = type_of(context, 0);
-  if ((metric != "sqeuclidean" && metric != "euclidean") || type == 0) return false;
+  if (type == 0) return body.refuse(kTypeUnknown);
+  if (metric != "sqeuclidean" && metric != "euclidean")
+    return body.refuse("metric: expected sqeuclidean or euclidean, found \"" + metric + "\"");
   body.ints("last_axis", {1});
   body.number("zero_float", 0.0F);
   body.add("zero" + cast_to(type) + "zero_float)");
@@ -145,8 +151,9 @@ bool build_conv_transpose(const BodyContext& context, BodyText& body) {
   const int rank = rank_of(context, 0);
   const bool has_pads = context.hasInput(2);
   const onnx::AttributeProto* given = context.getAttribute("auto_pad");
-  if (given && given->s() != "NOTSET") return false;
-  if (has_pads && rank < 3) return false;
+  if (given && given->s() != "NOTSET")
+    return body.refuse("auto_pad: expected NOTSET, found \"" + given->s() + "\"");
+  if (has_pads && rank < 3) return body.refuse("X: expected a known rank of 3 or more");
   body.add(std::string(has_pads ? "whole" : "Y") + " = ConvTranspose(X, W, B)");
   body.copy_attributes(context,
                        {"dilations", "group", "kernel_shape", "output_padding", "strides"});

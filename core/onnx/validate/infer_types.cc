@@ -189,6 +189,101 @@ void type_outputs(onnx::GraphProto& graph) {
   }
 }
 
+// Ranks of the values that a graph sees, those of outer graphs too.
+class Ranks {
+ public:
+  Ranks(const onnx::GraphProto& graph, const Ranks* outer) : outer_(outer) {
+    for (const auto* infos : {&graph.input(), &graph.value_info(), &graph.output()}) {
+      for (const onnx::ValueInfoProto& info : *infos) ranks_[info.name()] = rank_of(info);
+    }
+    for (const auto& tensor : graph.initializer()) ranks_[tensor.name()] = tensor.dims_size();
+  }
+  // -1: unknown.
+  [[nodiscard]] int of(const std::string& name) const {
+    const auto found = ranks_.find(name);
+    if (found != ranks_.end()) return found->second;
+    return outer_ ? outer_->of(name) : -1;
+  }
+  static int rank_of(const onnx::ValueInfoProto& info) {
+    const bool is_known = info.type().has_tensor_type() && info.type().tensor_type().has_shape();
+    return is_known ? info.type().tensor_type().shape().dim_size() : -1;
+  }
+
+ private:
+  const Ranks* outer_;
+  std::unordered_map<std::string_view, int> ranks_;
+};
+
+bool is_operator(const onnx::NodeProto& node, std::string_view op_type) {
+  return node.domain().empty() && node.op_type() == op_type;
+}
+
+onnx::GraphProto* body_of(onnx::NodeProto& node, std::string_view name) {
+  for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
+    if (attribute.name() == name && attribute.has_g()) return attribute.mutable_g();
+  }
+  return nullptr;
+}
+
+// Forgets shapes that bodies declare and that cannot be right: of what a Loop carries, if it begins
+// with another rank; of what the branches of an If give, if their ranks differ, for then one of
+// them is likely wrong and inference alone knows which.
+class ContradictedShapes {
+ public:
+  explicit ContradictedShapes(FaultLog* log) : log_(log) {}
+
+  // True if there was one.
+  bool drop(onnx::GraphProto& graph, const Ranks* outer) {
+    const Ranks ranks(graph, outer);
+    bool has_dropped = false;
+    for (onnx::NodeProto& node : *graph.mutable_node()) {
+      if (is_operator(node, "Loop")) has_dropped = drop_carried(node, ranks) || has_dropped;
+      if (is_operator(node, "If")) has_dropped = drop_branches(node) || has_dropped;
+      for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
+        if (attribute.has_g()) has_dropped = drop(*attribute.mutable_g(), &ranks) || has_dropped;
+      }
+    }
+    return has_dropped;
+  }
+
+ private:
+  bool drop_carried(onnx::NodeProto& loop, const Ranks& ranks) {
+    constexpr int kFirst = 2;  // behind the trip count and the condition
+    onnx::GraphProto* body = body_of(loop, "body");
+    if (!body) return false;
+    bool has_dropped = false;
+    for (int i = kFirst; i < std::min(loop.input_size(), body->input_size()); ++i) {
+      const int initial = ranks.of(loop.input(i));
+      const int declared = Ranks::rank_of(body->input(i));
+      if (initial < 0 || declared < 0 || initial == declared) continue;
+      note_wrong_shape(log_, "input \"" + body->input(i).name() + "\" of a loop's body");
+      drop_shape(*body->mutable_input(i));
+      if (i - 1 < body->output_size()) drop_shape(*body->mutable_output(i - 1));
+      has_dropped = true;
+    }
+    if (has_dropped) onnx::for_each_graph(*body, [](auto& inner) { inner.clear_value_info(); });
+    return has_dropped;
+  }
+
+  static bool drop_branches(onnx::NodeProto& node) {
+    onnx::GraphProto* then_branch = body_of(node, "then_branch");
+    onnx::GraphProto* else_branch = body_of(node, "else_branch");
+    if (!then_branch || !else_branch) return false;
+    bool has_dropped = false;
+    for (int i = 0; i < std::min(then_branch->output_size(), else_branch->output_size()); ++i) {
+      const int first = Ranks::rank_of(then_branch->output(i));
+      const int second = Ranks::rank_of(else_branch->output(i));
+      if (first < 0 || second < 0 || first == second) continue;
+      drop_shape(*then_branch->mutable_output(i));
+      drop_shape(*else_branch->mutable_output(i));
+      has_dropped = true;
+    }
+    return has_dropped;
+  }
+
+  FaultLog* log_;
+};
+
 // What the model's outputs that no node reads declare, without which their shapes are inferred.
 class DeclaredOutputs {
  public:
@@ -248,6 +343,8 @@ std::vector<std::string> infer_types(onnx::ModelProto& model, FaultLog* log) {
     drop_declared_shapes(model);
     problem = try_infer(model, propagate_data);
   }
+  if (!problem && ContradictedShapes(log).drop(*model.mutable_graph(), nullptr))
+    problem = try_infer(model, propagate_data);
   if (problem) reject_model("type inference", *problem);
   type_outputs(*model.mutable_graph());
   return declared.restore();

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/bodies/refused_operators.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace gantry {
+namespace {
+
+struct RefusedOperator {
+  std::string_view op_type;
+  std::string_view why;
+};
+
+constexpr std::string_view kGeneration = "generation in one node; run the decoder step by step";
+constexpr std::string_view kHashes = "hashes of n-grams with a state";
+
+// As docs/operators-com-microsoft.md has them.
+constexpr RefusedOperator kRefused[] = {
+    {"AttnLSTM", "the attention wrapper of LSTM that nothing exports any more"},
+    {"BeamSearch", kGeneration},
+    {"DecoderMaskedMultiHeadAttention", "caches written in place; use MultiHeadAttention"},
+    {"GreedySearch", kGeneration},
+    {"MatMulFpQ4", "weights packed for one CPU; use MatMulNBits"},
+    {"MaxpoolWithMask", "a maximum that a mask cuts short"},
+    {"NGramHashMapping", kHashes},
+    {"Sampling", kGeneration},
+    {"SparseAttention", "block-sparse attention"},
+    {"SparseToDenseMatMul", "inputs are sparse tensors, of which models have none here"},
+    {"VarlenNGramHashMapping", kHashes},
+    {"WhisperBeamSearch", kGeneration},
+    {"WordConvEmbedding", "characters of words by a convolution"},
+};
+
+}  // namespace
+
+std::string_view why_not_built(std::string_view domain, std::string_view op_type) {
+  if (domain != "com.microsoft") return {};
+  const auto* found = std::find_if(std::begin(kRefused), std::end(kRefused),
+                                   [&](const auto& row) { return row.op_type == op_type; });
+  return found == std::end(kRefused) ? std::string_view{} : found->why;
+}
+
+}  // namespace gantry
