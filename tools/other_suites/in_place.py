@@ -22,7 +22,8 @@ class InPlace(types.ModuleType):
 def put() -> None:
     module = InPlace("onnxruntime")
     module.__version__ = importlib.metadata.version("onnxruntime")
-    module.__path__ = list(importlib.util.find_spec("onnxruntime").submodule_search_locations)
+    module.__spec__ = importlib.util.find_spec("onnxruntime")
+    module.__path__ = list(module.__spec__.submodule_search_locations)
     module.capi = capi
     sys.modules |= {"onnxruntime": module, "onnxruntime.capi": capi} | {
         f"onnxruntime.capi.{name}": getattr(capi, name) for name in ("onnxruntime_pybind11_state", "_pybind_state")}
