@@ -12,7 +12,7 @@
 namespace gantry::cpu {
 namespace {
 
-/// Where the bounds cross, the upper one wins. NaN stays.
+/// Where the bounds cross, the upper one wins. NaN stays. The bounds are numbers.
 template <class C>
 struct Clamp {
   template <class T>
@@ -28,16 +28,30 @@ struct Clamp {
   C high;
 };
 
+/// What a bound that is NaN makes of every element, as the standard's Min and Max do.
+template <class C>
+struct AlwaysNan {
+  template <class T>
+  T operator()(T) const {
+    return static_cast<T>(std::numeric_limits<C>::quiet_NaN());
+  }
+};
+
 template <class T>
 void clip(sdk::Call& call, Compute<T> low, Compute<T> high) {
   const gantry_tensor& x = call.input(0);
   const sdk::Shape shape(x);
   const auto* source = static_cast<const T*>(x.data);
   auto* target = static_cast<T*>(call.output(0, x.dtype, shape).data);
-  const Clamp<Compute<T>> clamp{low, high};
-  call.parallel_for(shape.element_count(), kPlainGrain, [&](int64_t begin, int64_t end) {
-    map_elements(clamp, source + begin, target + begin, end - begin);
-  });
+  const auto run = [&](const auto& map) {
+    call.parallel_for(shape.element_count(), kPlainGrain, [&](int64_t begin, int64_t end) {
+      map_elements(map, source + begin, target + begin, end - begin);
+    });
+  };
+  if constexpr (std::is_floating_point_v<Compute<T>>) {
+    if (std::isnan(low) || std::isnan(high)) return run(AlwaysNan<Compute<T>>{});
+  }
+  run(Clamp<Compute<T>>{low, high});
 }
 
 /// An absent bound is none in version 1 and the largest f32 since version 6.

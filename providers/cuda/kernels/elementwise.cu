@@ -144,8 +144,9 @@ template <class T> inline T ShiftRight(T a, T b) {
 template <class T> inline T Where(bool condition, T a, T b) { return condition ? a : b; }
 template <class T> inline T Identity(T x) { return x; }
 // Max first, so that the upper bound wins if the bounds cross.
-template <class T> inline T ClipLow(T x, T low) { return x < low ? low : x; }
-template <class T> inline T ClipHigh(T x, T high) { return x > high ? high : x; }
+// A bound that is NaN makes every element NaN, as the standard's Min and Max do.
+template <class T> inline T ClipLow(T x, T low) { return x < low || low != low ? low : x; }
+template <class T> inline T ClipHigh(T x, T high) { return x > high || high != high ? high : x; }
 
 // Conversion; floats out of an integer type's range saturate, NaN becomes 0.
 template <class To, class From>

@@ -344,6 +344,15 @@ def test_clip_by_attributes(version, attributes, name):
     compare(run_gantry(model, feeds), [expected])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("low, high", [(np.nan, None), (np.nan, 1), (None, np.nan), (-1, np.nan)])
+def test_clip_by_a_bound_that_is_nan(dtype, low, high):
+    """The standard makes Clip of Min and Max, where NaN wins; ONNX Runtime takes such a bound for none."""
+    x = np.linspace(-3, 3, 37).astype(dtype)
+    model, feeds = node_model("Clip", [x, *(None if bound is None else np.array(bound, dtype) for bound in (low, high))], [element_type(x)], 13)
+    assert np.isnan(run_gantry(model, feeds)[0].astype(np.float64)).all()
+
+
 @pytest.mark.parametrize("low, high", [(None, None), (-1, None), (None, 1), (-1, 2), (2, -1)])
 @pytest.mark.parametrize("version, name", [(s.since_version, n) for s in schemas_of("Clip") if s.since_version >= 11
                                            for n in types_of(s, "T")])
