@@ -56,7 +56,7 @@ class Server {
       while (receipt == Receipt::kNotYet) receipt = receive_message(channel, message);
       if (receipt != Receipt::kMessage) return false;
       core = message.core;
-      return send_message(channel, answer(message).bytes(), {});
+      return send_message(channel, message.call, answer(message).bytes(), {});
     } catch (...) {  // without memory for an answer the application must not wait for one
       return false;
     }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program in the place of gantry-worker whose answers are wrong in a way that the provider's
-// options name: what a process may say when a provider has written over everything in it.
+// options name: what a process may say when a provider has written over everything in it. A mode
+// with the name of a call behind a point, "twice.run", is for the answers to that call alone.
 #include <algorithm>
+#include <cmath>
+#include <csignal>
 #include <string>
 #include <unistd.h>
 
@@ -9,6 +12,7 @@
 #include "plugin/isolation/message_channel.h"
 #include "plugin/isolation/shared_arena.h"
 #include "plugin/isolation/worker_messages.h"
+#include "support/hostile_transport.h"
 
 namespace gantry {
 namespace {
@@ -17,10 +21,27 @@ class HostileWorker {
  public:
   [[nodiscard]] bool is_over() const { return is_over_; }
   // False: nothing is to be answered any more.
-  bool answer(const ReceivedMessage& message, MessageWriter& out) {
+  bool serve(const ReceivedMessage& message, MessageChannel& channel) {
     MessageReader reader(message.bytes);
+    const auto call = reader.get<WorkerCall>();
+    MessageWriter out;
+    // At once: the end of a process that is checked for leaks takes long enough to be ended itself.
+    if (!answer(call, reader, out)) _exit(5);
+    const size_t point = mode_.find('.');
+    const bool is_meant = point != std::string::npos && mode_.substr(point + 1) == to_string(call);
+    const std::string how = is_meant ? mode_.substr(0, point) : "";
+    if (how == "exits") _exit(6);
+    if (how == "ends_itself") std::raise(SIGKILL);
+    if (how == "stops") std::raise(SIGSTOP);
+    if (how == "is_silent") return true;
+    if (how == "more_bytes") out.put<uint64_t>(0);
+    return test::misdeliver(how, channel, message.call, out.bytes());
+  }
+
+ private:
+  bool answer(WorkerCall call, MessageReader& reader, MessageWriter& out) {
     out.put<uint32_t>(0);
-    switch (reader.get<WorkerCall>()) {
+    switch (call) {
       case WorkerCall::kOpen:
         open(reader, out);
         break;
@@ -28,8 +49,7 @@ class HostileWorker {
         claim(out);
         break;
       case WorkerCall::kCompile:
-        WorkerKernel{{mode_ == "input_slot" ? 7U : 0U}, {mode_ == "output_slot" ? 7U : 0U}, {}}
-            .write(out);
+        compile().write(out);
         break;
       case WorkerCall::kRun:
         return run(reader, out);
@@ -42,7 +62,6 @@ class HostileWorker {
     return true;
   }
 
- private:
   void open(MessageReader& reader, MessageWriter& out) {
     mode_ = WorkerOpen::read(reader).options;
     mode_ = mode_.substr(mode_.rfind(':') + 2);
@@ -64,19 +83,45 @@ class HostileWorker {
     set.input_flags = {0};
     set.output_count = 1;
     if (mode_ == "claim_node") set.nodes = {99};
+    if (mode_ == "claim_nothing") set.nodes = {};
+    if (mode_ == "claim_twice") set.nodes = {0, 0};
     if (mode_ == "claim_slots") set.input_flags.resize(9);
+    if (mode_ == "claim_outputs") set.output_count = UINT32_MAX;
+    if (mode_ == "refuse_node") claims.refusals.push_back({99, "no such node"});
+    if (mode_ == "claim_time") set.time_ns = std::nan("");
+    if (mode_ == "claim_numbers") {
+      set.input_flags = {UINT32_MAX};
+      set.workspace_bytes = UINT64_MAX;
+      set.kernel = "\xFF\xFE no text";
+    }
     claims.sets.push_back(set);
     claims.write(out);
+  }
+
+  [[nodiscard]] WorkerKernel compile() const {
+    WorkerKernel kernel{{0}, {0}, {}};
+    if (mode_ == "input_slot") kernel.inputs = {7};
+    if (mode_ == "output_slot") kernel.outputs = {7};
+    if (mode_ == "input_twice") kernel.inputs = {0, 0};
+    if (mode_ == "output_twice") kernel.outputs = {0, 0};
+    return kernel;
   }
 
   bool run(MessageReader& reader, MessageWriter& out) const {
     const auto head = reader.get<WorkerRun>();
     if (mode_ == "silent_end") return false;
-    if (mode_ == "unknown_code") {
+    if (mode_ == "unknown_code" || mode_ == "long_text") {
       out.clear();
-      out.put<uint32_t>(4711);
+      out.put<uint32_t>(mode_ == "long_text" ? 1 : 4711);
       out.put<uint8_t>(0);
-      out.text("what is this");
+      out.put<uint64_t>(UINT64_MAX);
+      return true;
+    }
+    if (mode_ == "no_text") {
+      out.clear();
+      out.put(static_cast<uint32_t>(Code::kDeviceError));
+      out.put<uint8_t>(0);
+      out.text("\xFF\xC0 no text");
       return true;
     }
     if (mode_ == "empty_answer") {
@@ -115,13 +160,10 @@ int main() {
   gantry::HostileWorker worker;
   auto boot = gantry::receive_message(3);
   if (!boot) return 1;
-  const auto channel = gantry::MessageChannel::of(std::move(boot->descriptors));
+  auto channel = gantry::MessageChannel::of(std::move(boot->descriptors));
   gantry::ReceivedMessage message;
   while (gantry::receive_message(channel, message) == gantry::Receipt::kMessage) {
-    gantry::MessageWriter out;
-    // At once: the end of a process that is checked for leaks takes long enough to be ended itself.
-    if (!worker.answer(message, out)) _exit(5);
-    if (!gantry::send_message(channel, out.bytes(), {}) || worker.is_over()) break;
+    if (!worker.serve(message, channel) || worker.is_over()) break;
   }
   return 0;
 }

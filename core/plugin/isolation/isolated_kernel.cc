@@ -100,9 +100,10 @@ class IsolatedKernel {
       MessageWriter request;
       request.put(WorkerCall::kRelease);
       request.put(compile_.kernel);
+      // Quick, if nothing is wrong: nobody waits for it as long as for a compilation.
       WorkerProcess::Patience patience;
-      patience.timeout_ms = provider_.settings().compile_timeout_ms;
-      provider_.call(worker_, "release of " + label_, request, {}, patience);
+      patience.timeout_ms = provider_.settings().start_timeout_ms;
+      provider_.call(worker_, "release of " + label_, request, {}, patience, [](MessageReader&) {});
     } catch (...) {  // without its worker the kernel is gone as well
     }
   }
@@ -134,18 +135,19 @@ class IsolatedKernel {
     request.put(head);
     write_inputs(request, call, slots, inputs);
     write_targets(request, call, slots);
-    const std::vector<std::byte> answer = [&] {
-      try {
-        return provider_.call(worker, "run of " + label_, request, {}, patience_of(call, *flag));
-      } catch (const Error& error) {
-        // Of many nodes, which it was.
-        const uint64_t step = mark->load();
-        if (!worker.process->has_ended() || step == 0 || step > slots.steps.size()) throw;
-        throw Error(error.code(), error.message() + "; it was at " + slots.steps[step - 1]);
-      }
-    }();
+    std::vector<ValueRef> outputs;
+    try {
+      provider_.call(
+          worker, "run of " + label_, request, {}, patience_of(call, *flag),
+          [&](MessageReader& from) { outputs = read_outputs(call, slots, from, windows); });
+    } catch (const Error& error) {
+      // Of many nodes, which it was.
+      const uint64_t step = mark->load();
+      if (!worker.process->has_ended() || step == 0 || step > slots.steps.size()) throw;
+      throw Error(error.code(), error.message() + "; it was at " + slots.steps[step - 1]);
+    }
     inputs.reset();
-    take_outputs(call, slots, answer, std::move(windows));
+    for (size_t i = 0; i < outputs.size(); ++i) give_output(call, slots.outputs[i], *outputs[i]);
   }
 
  private:
@@ -184,13 +186,13 @@ class IsolatedKernel {
     MessageWriter head;
     head.put(WorkerCall::kCompile);
     compile_.write(head);
-    const std::vector<std::byte> answer =
-        provider_.ask(worker, "compilation of " + label_, std::move(head), device_, options_,
-                      graph_, segments_, stop);
-    MessageReader reader(answer);
-    WorkerKernel slots = WorkerKernel::read(reader);
-    check(slots.inputs, compile_.inputs);
-    check(slots.outputs, compile_.outputs);
+    WorkerKernel slots;
+    provider_.ask(worker, "compilation of " + label_, std::move(head), device_, options_, graph_,
+                  segments_, stop, [&](MessageReader& from) {
+                    slots = WorkerKernel::read(from);
+                    check(slots.inputs, compile_.inputs, "input");
+                    check(slots.outputs, compile_.outputs, "output");
+                  });
     const MutexLock lock(mutex_);
     slots_ = std::make_shared<const WorkerKernel>(std::move(slots));
     worker_ = worker;
@@ -201,15 +203,20 @@ class IsolatedKernel {
     return building_;
   }
 
-  void check(const std::vector<uint32_t>& slots, const std::vector<uint32_t>& of) const {
+  // Each slot that is there, at most once.
+  static void check(const std::vector<uint32_t>& slots, const std::vector<uint32_t>& values,
+                    const char* kind) {
+    std::vector<bool> is_named(values.size());
     for (const uint32_t slot : slots) {
-      if (slot >= of.size()) fail("names slot " + std::to_string(slot));
+      const bool is_there = slot < values.size() && values[slot] != GANTRY_NONE;
+      if (is_there && !is_named[slot]) {
+        is_named[slot] = true;
+        continue;
+      }
+      throw Error(Code::kInternal, "it names " + std::string(kind) + " slot " +
+                                       std::to_string(slot) +
+                                       (is_there ? " twice" : ", which is not there"));
     }
-  }
-
-  [[noreturn]] void fail(const std::string& what) const {
-    throw Error(Code::kInternal, "the process of provider \"" + provider_.name() + "\" " + what +
-                                     " of " + label_ + ", which is not there");
   }
 
   static bool is_copied(const gantry_tensor& tensor) {
@@ -306,8 +313,9 @@ class IsolatedKernel {
     return patience;
   }
 
-  void take_outputs(const gantry_call& call, const WorkerKernel& slots,
-                    const std::vector<std::byte>& answer, std::shared_ptr<Windows> windows) {
+  std::vector<ValueRef> read_outputs(const gantry_call& call, const WorkerKernel& slots,
+                                     MessageReader& reader,
+                                     const std::shared_ptr<Windows>& windows) {
     uint64_t used_first = 0;
     uint64_t used_spare = 0;
     const FindData find = [&](const DataPlace& place,
@@ -319,20 +327,23 @@ class IsolatedKernel {
         return true;
       };
       if (!look_in(windows->first, used_first) && !look_in(windows->spare, used_spare) &&
-          !is_target(call, slots, place, size_bytes))
-        fail("gave memory that is not its own for an output");
+          !is_target(call, slots, place, size_bytes)) {
+        throw Error(Code::kInternal, "an output of " + std::to_string(size_bytes) +
+                                         " bytes lies outside of the memory for it");
+      }
       return {windows, provider_.arena()->memory().data() + place.offset};
     };
-    MessageReader reader(answer);
     const uint64_t count = reader.count(1);
-    if (count != slots.outputs.size()) fail("gave " + std::to_string(count) + " outputs");
+    if (count != slots.outputs.size()) {
+      throw Error(Code::kInternal, "expected " + std::to_string(slots.outputs.size()) +
+                                       " outputs, found " + std::to_string(count));
+    }
     std::vector<ValueRef> values;
     for (uint64_t i = 0; i < count; ++i) {
       const ValueRef& value = values.emplace_back(read_value(reader, find));
       if (value->kind != GANTRY_KIND_TENSOR || is_aligned(*value)) continue;
-      throw Error(Code::kInternal, "the process of provider \"" + provider_.name() +
-                                       "\" gave memory for output " + std::to_string(i) + " of " +
-                                       label_ + " that is not aligned for " + describe(*value));
+      throw Error(Code::kInternal, "the memory of output " + std::to_string(i) +
+                                       " is not aligned for " + describe(*value));
     }
     // The next run finds room for them, and for the pages between them, in its first window.
     const uint64_t used = used_first + used_spare;
@@ -341,7 +352,7 @@ class IsolatedKernel {
       expected_bytes_.store(wanted, std::memory_order_relaxed);
     keep(windows->first, used_first);
     keep(windows->spare, used_spare);
-    for (uint64_t i = 0; i < count; ++i) give_output(call, slots.outputs[i], *values[i]);
+    return values;
   }
 
   static void keep(SharedArena::Block& block, uint64_t size_bytes) {

@@ -19,6 +19,22 @@ WorkerProcess::Patience within(int64_t timeout_ms) {
   return patience;
 }
 
+// An answer that cannot be read comes from a process in which anything may be overwritten.
+void read_whole(WorkerProcess& process, const std::vector<std::byte>& answer,
+                const IsolatedProvider::ReadAnswer& read) {
+  std::string fault;
+  try {
+    MessageReader reader(answer);
+    read(reader);
+    if (reader.is_at_end()) return;
+    fault = std::to_string(reader.left_bytes()) + " bytes more than it says";
+  } catch (const Error& error) {
+    if (error.code() == Code::kOutOfMemory) throw;
+    fault = error.message();
+  }
+  process.end_for("it sent a malformed answer: " + fault, Code::kProviderCrashed);
+}
+
 MessageWriter head_of(WorkerCall call) {
   MessageWriter head;
   head.put(call);
@@ -64,7 +80,7 @@ IsolatedProvider::IsolatedProvider(Subject subject, IsolationSettings settings)
   // Devices are given up before the process is.
   subject_.open.stop_grace_ms = static_cast<uint64_t>(settings_.stop_grace_ms) / 2 + 1;
   subject_.open.is_sandboxed = settings_.is_sandboxed ? 1 : 0;
-  start();
+  start(stop_of_load());
 }
 
 IsolatedProvider::~IsolatedProvider() { close(); }
@@ -99,15 +115,15 @@ IsolatedProvider::Worker IsolatedProvider::worker(const StopQuestion& stop) {
     {
       const MutexLock lock(mutex_);
       if (is_open_ && worker_.process && !worker_.process->has_ended()) return worker_;
-      if (is_over(starting_)) starting_ = begin_apart([this] { start(); });
+      if (is_over(starting_)) starting_ = begin_apart([this] { start({}); });
       starting = starting_;
     }
     wait_for(starting, stop, "provider \"" + name() + "\": the start of its process");
   }
 }
 
-// Starts a worker and opens the provider there. One at a time.
-void IsolatedProvider::start() {
+// Starts a worker and opens the provider there, unless `stop` ends that. One at a time.
+void IsolatedProvider::start(const StopQuestion& stop) {
   if (const std::string reason = blocked(); !reason.empty())
     throw Error(Code::kUnavailable, "provider \"" + name() + "\" is in quarantine: " + reason);
   Worker fresh{WorkerProcess::start(name(), settings_), 0};
@@ -120,12 +136,14 @@ void IsolatedProvider::start() {
   MessageWriter request = head_of(WorkerCall::kOpen);
   subject_.open.write(request);
   WorkerProcess::Patience patience = within(settings_.start_timeout_ms);
-  patience.should_stop = [this] { return is_closing_ ? Code::kCancelled : Code::kOk; };
+  patience.should_stop = [this, &stop] {
+    if (is_closing_) return Code::kCancelled;
+    return stop ? stop() : Code::kOk;
+  };
   try {
-    const std::vector<std::byte> answer =
-        call(fresh, "open", request, {arena_->memory().file()}, patience);
-    MessageReader reader(answer);
-    WorkerOpened opened = WorkerOpened::read(reader);
+    WorkerOpened opened;
+    call(fresh, "open", request, {arena_->memory().file()}, patience,
+         [&](MessageReader& from) { opened = WorkerOpened::read(from); });
     // What the first one said stands; from then on other threads read it.
     if (fresh.number == 1) opened_ = std::move(opened);
   } catch (...) {
@@ -139,18 +157,17 @@ void IsolatedProvider::start() {
   is_open_ = true;
 }
 
-std::vector<std::byte> IsolatedProvider::call(const Worker& worker, const std::string& what,
-                                              const MessageWriter& request,
-                                              const std::vector<int>& descriptors,
-                                              const WorkerProcess::Patience& patience) {
+void IsolatedProvider::call(const Worker& worker, const std::string& what,
+                            const MessageWriter& request, const std::vector<int>& descriptors,
+                            const WorkerProcess::Patience& patience, const ReadAnswer& read) {
   try {
-    return worker.process->call(request, descriptors, patience);
+    read_whole(*worker.process, worker.process->call(request, descriptors, patience), read);
   } catch (const Error& error) {
     const bool is_end = dynamic_cast<const WorkerEnded*>(&error) != nullptr;
     if (!is_end && !worker.process->was_ended()) throw;
     // Of a call that its caller had ended, which the worker could not know.
-    const bool is_callers = !is_end && !patience.stop_flag && patience.should_stop &&
-                            patience.should_stop() != Code::kOk;
+    const bool is_callers = error.code() != Code::kProviderCrashed && !patience.stop_flag &&
+                            patience.should_stop && patience.should_stop() != Code::kOk;
     note_end(*worker.process, !is_callers);
     const std::string reason = blocked();
     // One that could not be opened at first is not asked for anything again.
@@ -179,11 +196,10 @@ void IsolatedProvider::note_end(const WorkerProcess& process, bool is_crash) {
                               (blocked().empty() ? "" : "; it is in quarantine now"));
 }
 
-std::vector<std::byte> IsolatedProvider::ask(const Worker& worker, const std::string& what,
-                                             MessageWriter head, uint32_t device,
-                                             const std::string& options, const MessageWriter& graph,
-                                             const ConstantStore::Segments& segments,
-                                             const StopQuestion& stop) {
+void IsolatedProvider::ask(const Worker& worker, const std::string& what, MessageWriter head,
+                           uint32_t device, const std::string& options, const MessageWriter& graph,
+                           const ConstantStore::Segments& segments, const StopQuestion& stop,
+                           const ReadAnswer& read) {
   WorkerAsk ask;
   ask.device = device;
   ask.options = options;
@@ -201,9 +217,8 @@ std::vector<std::byte> IsolatedProvider::ask(const Worker& worker, const std::st
   // Sets of nodes, slots and names: a few bytes for each node.
   constexpr uint64_t kForEachByte = 16;
   patience.most_answer_bytes += kForEachByte * head.bytes().size();
-  std::vector<std::byte> answer = call(worker, what, head, descriptors, patience);
+  call(worker, what, head, descriptors, patience, read);
   worker.process->note_segments(ask.segments);
-  return answer;
 }
 
 uint64_t IsolatedProvider::next_kernel() {
@@ -232,11 +247,11 @@ void IsolatedProvider::claim(const gantry_claim_request& request) {
   ConstantStore::Batch batch(constants_);
   write_graph(graph, *request.graph, [&](const gantry_value& value) { return batch.place(value); });
   const ConstantStore::Segments segments = batch.finish();
-  const std::vector<std::byte> answer =
-      ask(worker(stop_of_load()), "claim", head_of(WorkerCall::kClaim), request.device,
-          std::string(to_view(request.options)), graph, segments, stop_of_load());
-  MessageReader reader(answer);
-  tell_claims(WorkerClaims::read(reader), *request.sink);
+  WorkerClaims claims;
+  ask(worker(stop_of_load()), "claim", head_of(WorkerCall::kClaim), request.device,
+      std::string(to_view(request.options)), graph, segments, stop_of_load(),
+      [&](MessageReader& from) { claims = WorkerClaims::read(from); });
+  tell_claims(claims, *request.sink);
 }
 
 gantry_provider_api IsolatedProvider::table() {

@@ -8,6 +8,7 @@
 #include <gantry/provider.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,8 +36,13 @@ class IsolatedProvider {
     uint64_t number = 0;
   };
 
+  /// Reads all of an answer. An Error but OUT_OF_MEMORY says what is wrong with it: "2 outputs,
+  /// expected 1".
+  using ReadAnswer = std::function<void(MessageReader&)>;
+
   /// Starts the worker and opens the provider there. UNAVAILABLE: in quarantine, or there is no
-  /// worker program; PROVIDER_CRASHED, DEADLINE_EXCEEDED; else what the provider says.
+  /// worker program; PROVIDER_CRASHED, DEADLINE_EXCEEDED; CANCELLED or DEADLINE_EXCEEDED by the
+  /// limits of the load that this thread is part of; else what the provider says.
   IsolatedProvider(Subject subject, IsolationSettings settings);
   ~IsolatedProvider();
   IsolatedProvider(const IsolatedProvider&) = delete;
@@ -54,17 +60,17 @@ class IsolatedProvider {
   /// Errors as the constructor, and what `stop` says.
   Worker worker(const StopQuestion& stop);
   /// A call whose end of the worker is noted. `what`: of the provider, for messages. Errors as
-  /// WorkerProcess::call.
-  std::vector<std::byte> call(const Worker& worker, const std::string& what,
-                              const MessageWriter& request, const std::vector<int>& descriptors,
-                              const WorkerProcess::Patience& patience);
+  /// WorkerProcess::call. A malformed answer costs the worker: PROVIDER_CRASHED.
+  void call(const Worker& worker, const std::string& what, const MessageWriter& request,
+            const std::vector<int>& descriptors, const WorkerProcess::Patience& patience,
+            const ReadAnswer& read);
   /// A call about a graph: the descriptors of segments that the worker lacks go with it. `head`:
   /// the message in front of the ask. A call that `stop` ends costs the worker, which counts as no
   /// crash.
-  std::vector<std::byte> ask(const Worker& worker, const std::string& what, MessageWriter head,
-                             uint32_t device, const std::string& options,
-                             const MessageWriter& graph, const ConstantStore::Segments& segments,
-                             const StopQuestion& stop);
+  void ask(const Worker& worker, const std::string& what, MessageWriter head, uint32_t device,
+           const std::string& options, const MessageWriter& graph,
+           const ConstantStore::Segments& segments, const StopQuestion& stop,
+           const ReadAnswer& read);
   /// A number for a kernel, used once.
   uint64_t next_kernel();
 
@@ -74,7 +80,7 @@ class IsolatedProvider {
   [[nodiscard]] const std::string& name() const { return subject_.name; }
 
  private:
-  void start();
+  void start(const StopQuestion& stop);
   void note_end(const WorkerProcess& process, bool is_crash);
   void report_devices(const gantry_device_sink& sink) const;
   void claim(const gantry_claim_request& request);

@@ -78,20 +78,25 @@ class MessageReader {
   /// A number of items of at least `item_bytes` each, which must still be there.
   uint64_t count(size_t item_bytes) {
     const auto count = get<uint64_t>();
-    if (count > left_.size() / item_bytes) fail();
+    if (count > left_.size() / item_bytes) {
+      fail("expected " + std::to_string(count) + " items of at least " +
+           std::to_string(item_bytes) + " bytes");
+    }
     return count;
   }
   std::span<const std::byte> take(uint64_t size_bytes) {
-    if (size_bytes > left_.size()) fail();
+    if (size_bytes > left_.size()) fail("expected " + std::to_string(size_bytes) + " more bytes");
     const std::span<const std::byte> bytes = left_.first(size_bytes);
     left_ = left_.subspan(size_bytes);
     return bytes;
   }
   [[nodiscard]] bool is_at_end() const { return left_.empty(); }
+  [[nodiscard]] size_t left_bytes() const { return left_.size(); }
 
  private:
-  [[noreturn]] static void fail() {
-    throw Error(Code::kInternal, "a message between gantry and a worker process is cut short");
+  [[noreturn]] void fail(const std::string& expected) const {
+    throw Error(Code::kInternal, "a message between gantry and a worker process is cut short: " +
+                                     expected + ", found " + std::to_string(left_.size()));
   }
 
   std::span<const std::byte> left_;

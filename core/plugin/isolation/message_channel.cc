@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <string>
+#include <sys/ioctl.h>
 #include <sys/uio.h>
 
 namespace gantry {
@@ -20,6 +21,7 @@ constexpr size_t kDescriptors = 4;
 
 // In front of what goes through a pipe.
 struct PipeHead {
+  uint64_t call;
   uint32_t is_by_socket;
   int32_t core;  // that it is sent from
 };
@@ -112,13 +114,18 @@ std::pair<MessageChannel, MessageChannel> make_message_channels() {
                          std::move(answering_guard), std::move(answering_socket)}};
 }
 
-bool send_message(const MessageChannel& channel, std::span<const std::byte> bytes,
+bool send_message(const MessageChannel& channel, uint64_t call, std::span<const std::byte> bytes,
                   std::span<const int> descriptors) {
   const bool is_by_socket = !descriptors.empty() || bytes.size() > PIPE_BUF - sizeof(PipeHead);
-  const PipeHead head = {is_by_socket ? 1U : 0U, sched_getcpu()};
+  const PipeHead head = {call, is_by_socket ? 1U : 0U, sched_getcpu()};
   if (!is_by_socket) return write_packet(channel.out.get(), head, bytes);
   return send_message(channel.socket.get(), bytes, descriptors) &&
          write_packet(channel.out.get(), head, {});
+}
+
+bool is_unread(const MessageChannel& channel) {
+  int bytes = 0;
+  return ioctl(channel.guard.get(), FIONREAD, &bytes) == 0 && bytes > 0;
 }
 
 Receipt receive_message(const MessageChannel& channel, ReceivedMessage& message,
@@ -126,10 +133,17 @@ Receipt receive_message(const MessageChannel& channel, ReceivedMessage& message,
   Packet packet;  // of which only what is read is written
   const ssize_t size = read_packet(channel.in.get(), packet, timeout);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return Receipt::kNotYet;
-  if (size < static_cast<ssize_t>(sizeof(PipeHead))) return Receipt::kEnded;
+  if (size <= 0) return Receipt::kEnded;
+  if (size < static_cast<ssize_t>(sizeof(PipeHead))) {
+    message.fault = "of " + std::to_string(size) + " bytes, which is shorter than its head";
+    return Receipt::kMalformed;
+  }
+  message.call = packet.head.call;
   if (packet.head.is_by_socket != 0) {
     const Receipt receipt = receive_message(channel.socket.get(), message, most_bytes);
-    return receipt == Receipt::kNotYet ? Receipt::kEnded : receipt;
+    if (receipt == Receipt::kMessage || receipt == Receipt::kMalformed) return receipt;
+    message.fault = "that it announced and did not send";
+    return Receipt::kMalformed;
   }
   message.descriptors.clear();
   message.core = packet.head.core;

@@ -34,14 +34,18 @@ struct MessageChannel {
 /// OUT_OF_MEMORY: there is no descriptor.
 std::pair<MessageChannel, MessageChannel> make_message_channels();
 
-/// False: the other end is gone, or has not read what was sent before. OUT_OF_MEMORY: no memory for
-/// a large message. A message may also vanish with the other end: receive_message tells.
-bool send_message(const MessageChannel& channel, std::span<const std::byte> bytes,
+/// `call`: a number that the answer repeats. False: the other end is gone, or has not read what was
+/// sent before. OUT_OF_MEMORY: no memory for a large message. A message may also vanish with the
+/// other end: receive_message tells.
+bool send_message(const MessageChannel& channel, uint64_t call, std::span<const std::byte> bytes,
                   std::span<const int> descriptors);
 
-/// kNotYet: nothing came within `timeout`, or a signal did. kEnded: the other end is gone, or what
-/// came is no message. kTooLarge: it has more than `most_bytes`. At the end of who answers it waits
-/// until one of these is known.
+/// True: the other end has not read what was sent to it.
+bool is_unread(const MessageChannel& channel);
+
+/// kNotYet: nothing came within `timeout`, or a signal did. kEnded: the other end is gone.
+/// kMalformed: what came is no message, or one of more than `most_bytes`. At the end of who answers
+/// it waits until one of these is known.
 Receipt receive_message(const MessageChannel& channel, ReceivedMessage& message,
                         std::chrono::milliseconds timeout = {},
                         uint64_t most_bytes = kMostMessageBytes);

@@ -47,14 +47,20 @@ Descriptor memory_of(std::span<const std::byte> bytes) {
   return file;
 }
 
-// Whether the file is anonymous memory with so many bytes that take up memory now. Others may be
-// slow to read, and a sparse one costs its owner nothing.
-bool holds(int file, uint64_t size_bytes) {
+std::string bytes_text(uint64_t size_bytes) { return std::to_string(size_bytes) + " bytes"; }
+
+// Why so many bytes are not read from the file; empty: it is anonymous memory, and they take up
+// memory now. Other files may be slow to read, and a sparse one costs its owner nothing.
+std::string lacks(int file, uint64_t size_bytes) {
   constexpr uint64_t kBlock = 512;  // that st_blocks counts in
   struct stat status = {};
-  return fcntl(file, F_GET_SEALS) >= 0 && fstat(file, &status) == 0 &&
-         static_cast<uint64_t>(status.st_size) >= size_bytes &&
-         static_cast<uint64_t>(status.st_blocks) >= size_bytes / kBlock;
+  if (fcntl(file, F_GET_SEALS) < 0 || fstat(file, &status) != 0)
+    return "in a file that is no anonymous memory";
+  if (static_cast<uint64_t>(status.st_size) < size_bytes)
+    return "in memory that has " + bytes_text(static_cast<uint64_t>(status.st_size));
+  if (static_cast<uint64_t>(status.st_blocks) >= size_bytes / kBlock) return {};
+  return "in memory of which " + bytes_text(static_cast<uint64_t>(status.st_blocks) * kBlock) +
+         " are there";
 }
 
 // In pieces: its owner may shorten the file meanwhile, and memory is taken for what is there.
@@ -133,7 +139,7 @@ bool send_message(int socket, std::span<const std::byte> bytes, std::span<const 
   }
   ssize_t sent = -1;
   do {
-    sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+    sent = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   } while (sent < 0 && errno == EINTR);
   return sent >= 0;
 }
@@ -145,6 +151,15 @@ std::optional<ReceivedMessage> receive_message(int socket) {
   if (receipt != Receipt::kMessage) return {};
   return message;
 }
+
+namespace {
+
+Receipt malformed(ReceivedMessage& received, std::string fault) {
+  received.fault = std::move(fault);
+  return Receipt::kMalformed;
+}
+
+}  // namespace
 
 Receipt receive_message(int socket, ReceivedMessage& received, uint64_t most_bytes) {
   std::array<std::byte, kMostInline> buffer;
@@ -158,22 +173,37 @@ Receipt receive_message(int socket, ReceivedMessage& received, uint64_t most_byt
   message.msg_controllen = control.bytes.size();
   const ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Receipt::kNotYet;
-  if (got < static_cast<ssize_t>(sizeof(head))) return Receipt::kEnded;
-  if (head.size_bytes > most_bytes) {
-    static_cast<void>(descriptors_of(message));  // closes them
-    return Receipt::kTooLarge;
-  }
+  if (got <= 0) return Receipt::kEnded;
   received.descriptors = descriptors_of(message);
+  const auto size = static_cast<uint64_t>(got);
+  if (size < sizeof(head))
+    return malformed(received, "of " + bytes_text(size) + ", which is shorter than its head");
+  if (head.size_bytes > most_bytes) {
+    return malformed(received, "of more than " + bytes_text(most_bytes) +
+                                   ", the most that is taken for this call");
+  }
+  if ((message.msg_flags & MSG_CTRUNC) != 0) {
+    return malformed(received,
+                     "whose descriptors could not all be taken; this process may have no more");
+  }
   received.core = head.core;
   if (!head.is_apart) {
-    if (head.size_bytes != static_cast<uint64_t>(got) - sizeof(head)) return Receipt::kEnded;
+    if (head.size_bytes != size - sizeof(head)) {
+      return malformed(received, "that says it has " + bytes_text(head.size_bytes) + " and has " +
+                                     std::to_string(size - sizeof(head)));
+    }
     received.bytes.assign(buffer.data(), buffer.data() + head.size_bytes);
     return Receipt::kMessage;
   }
-  if (received.descriptors.empty()) return Receipt::kEnded;
+  if (received.descriptors.empty()) {
+    return malformed(received, "of " + bytes_text(head.size_bytes) +
+                                   " in memory whose descriptor did not come with it");
+  }
   const int file = received.descriptors.back().get();
-  if (!holds(file, head.size_bytes) || !read_all(file, head.size_bytes, received.bytes))
-    return Receipt::kEnded;
+  std::string lack = lacks(file, head.size_bytes);
+  if (lack.empty() && !read_all(file, head.size_bytes, received.bytes))
+    lack = "in memory that was shortened while it was read";
+  if (!lack.empty()) return malformed(received, "of " + bytes_text(head.size_bytes) + " " + lack);
   received.descriptors.pop_back();
   return Receipt::kMessage;
 }

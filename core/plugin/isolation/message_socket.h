@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -25,24 +26,30 @@ inline constexpr size_t kMostDescriptors = 200;
 /// Of any message; what a receiver takes may be less.
 inline constexpr uint64_t kMostMessageBytes = uint64_t{1} << 34;
 
-/// False: the other end is gone. OUT_OF_MEMORY: no memory for a large message.
+/// False: the other end is gone, or has not read what was sent before: nothing waits for it.
+/// OUT_OF_MEMORY: no memory for a large message.
 bool send_message(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors);
 
 struct ReceivedMessage {
   std::vector<std::byte> bytes;
   std::vector<Descriptor> descriptors;
   int core = -1;  ///< on which its sender was; what a worker process says of it is not checked
+  /// Of a message through a channel: the number of the call that it asks for or answers.
+  uint64_t call = 0;
+  /// What is wrong with it if it is malformed: "of 3 bytes, which is shorter than its head".
+  std::string fault;
 };
 
 /// Waits for the next message. Nothing: the other end is gone, or what came is none.
 std::optional<ReceivedMessage> receive_message(int socket);
 
-/// kTooLarge: the message has more bytes than are taken; the channel is of no use any more.
-enum class Receipt { kMessage, kNotYet, kEnded, kTooLarge };
+/// kMalformed: what came is no message, or has more bytes than are taken; its `fault` says which.
+/// The channel is of no use any more.
+enum class Receipt { kMessage, kNotYet, kEnded, kMalformed };
 
 /// As above, but waits no longer than set_receive_timeout said, and not beyond a signal: kNotYet.
 /// Memory is taken only for bytes that the other end holds itself: of an anonymous file that is not
-/// all written, and of any other file, nothing is read (kEnded).
+/// all written, and of any other file, nothing is read (kMalformed).
 Receipt receive_message(int socket, ReceivedMessage& message,
                         uint64_t most_bytes = kMostMessageBytes);
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <new>
+#include <poll.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -31,6 +32,26 @@ int64_t whole_milliseconds_since(Clock::time_point start) {
               "provider \"" + provider + "\": it is to run in a process of its own, and " + what +
                   ": " + std::generic_category().message(reason) +
                   "; it is not opened in this process instead");
+}
+
+// What an answer begins with.
+struct AnswerHead {
+  Code code = Code::kOk;
+  bool is_spent = false;  // the process, whose device cannot be used any more
+  std::string text;
+};
+
+AnswerHead read_head(std::span<const std::byte> answer) {
+  MessageReader reader(answer);
+  const auto number = reader.get<uint32_t>();
+  if (number > static_cast<uint32_t>(Code::kInternal))
+    throw Error(Code::kInternal, "its code is " + std::to_string(number) + ", which is none");
+  AnswerHead head;
+  head.code = static_cast<Code>(number);
+  if (head.code == Code::kOk) return head;
+  head.is_spent = reader.get<uint8_t>() != 0;
+  head.text = reader.text();
+  return head;
 }
 
 }  // namespace
@@ -83,7 +104,7 @@ std::shared_ptr<WorkerProcess> WorkerProcess::start(const std::string& provider,
   return process;
 }
 
-WorkerProcess::~WorkerProcess() { reap(true); }
+WorkerProcess::~WorkerProcess() { reap({}); }
 
 WorkerProcess::Channel WorkerProcess::take_channel() {
   const MutexLock lock(mutex_);
@@ -93,8 +114,11 @@ WorkerProcess::Channel WorkerProcess::take_channel() {
     return channel;
   }
   auto [ours, theirs] = make_message_channels();
-  // If it is gone, the channel is closed and says so.
-  send_message(boot_.get(), {}, theirs.numbers());
+  // If it is gone, the channel is closed and says so. One that is busy gets a moment.
+  constexpr int kMomentMs = 1000;
+  pollfd wait = {boot_.get(), POLLOUT, 0};
+  if (!send_message(boot_.get(), {}, theirs.numbers()) && poll(&wait, 1, kMomentMs) >= 0)
+    send_message(boot_.get(), {}, theirs.numbers());
   return {std::move(ours), {}};
 }
 
@@ -110,30 +134,43 @@ std::vector<std::byte> WorkerProcess::call(const MessageWriter& request,
                                            const std::vector<int>& descriptors,
                                            const Patience& patience) {
   Lease channel(*this);
-  if (!send_message(channel->ends, request.bytes(), descriptors)) {
-    reap(true);
-    throw WorkerEnded(how_it_ended());
-  }
+  const uint64_t number = ++last_call_;
+  if (!send_message(channel->ends, number, request.bytes(), descriptors))
+    fail_ended("it did not read what was sent to it before");
   ReceivedMessage answer;
-  const Code stop = receive_answer(*channel, patience, answer);
+  const Code stop = receive_answer(*channel, number, patience, answer);
   channel->core = answer.core;
-  MessageReader reader(answer.bytes);
-  const auto code = static_cast<Code>(reader.get<uint32_t>());
+  AnswerHead head;
+  try {
+    head = read_head(answer.bytes);
+  } catch (const Error& fault) {
+    end_for("it sent a malformed answer: " + fault.message(), Code::kProviderCrashed);
+  }
   channel.is_good = true;
-  if (code != Code::kOk) {
-    const bool is_spent = reader.get<uint8_t>() != 0;
-    std::string text = reader.text();
+  if (head.code != Code::kOk) {
     // The worker knows that it was stopped, and not for what.
-    const bool was_stopped = code == Code::kCancelled && stop != Code::kOk;
-    if (is_spent) end_for(text, was_stopped ? stop : code);
-    throw Error(was_stopped ? stop : code, std::move(text));
+    const bool was_stopped = head.code == Code::kCancelled && stop != Code::kOk;
+    const Code code = was_stopped ? stop : head.code;
+    if (head.is_spent) end_for(head.text, code);
+    throw Error(code, std::move(head.text));
   }
   answer.bytes.erase(answer.bytes.begin(), answer.bytes.begin() + sizeof(uint32_t));
   return std::move(answer.bytes);
 }
 
+// Ends the process if what came is no answer to this call.
+void WorkerProcess::check_answer(uint64_t call, Receipt receipt, const ReceivedMessage& answer) {
+  std::string fault = answer.fault;
+  if (receipt == Receipt::kMessage && answer.call == call) return;
+  if (receipt == Receipt::kMessage) {
+    fault = "to call " + std::to_string(answer.call) + " where that to call " +
+            std::to_string(call) + " was expected";
+  }
+  end_for("it sent an answer " + fault, Code::kProviderCrashed);
+}
+
 // What the call was stopped with, if it was and answered all the same.
-Code WorkerProcess::receive_answer(Channel& channel, const Patience& patience,
+Code WorkerProcess::receive_answer(Channel& channel, uint64_t call, const Patience& patience,
                                    ReceivedMessage& answer) {
   const Clock::time_point start = Clock::now();
   std::optional<Clock::time_point> stopped;
@@ -143,17 +180,12 @@ Code WorkerProcess::receive_answer(Channel& channel, const Patience& patience,
   for (;;) {
     const Receipt receipt =
         receive_message(channel.ends, answer, kTick, patience.most_answer_bytes);
-    if (receipt == Receipt::kMessage) return stop;
-    if (receipt == Receipt::kTooLarge) {
-      end_for("it sent an answer of more than " + std::to_string(patience.most_answer_bytes) +
-                  " bytes, the most that is taken for this call",
-              Code::kProviderCrashed);
+    if (receipt == Receipt::kMessage || receipt == Receipt::kMalformed) {
+      check_answer(call, receipt, answer);
+      return stop;
     }
     // A closed channel is the end of the process, or of what can be made of it.
-    if (receipt == Receipt::kEnded || is_last) {
-      reap(true);
-      throw WorkerEnded(how_it_ended());
-    }
+    if (receipt == Receipt::kEnded || is_last) fail_ended("it closed its channel in a call");
     // A process that the provider started may keep the channel open. An answer that was sent before
     // the end is there to be read.
     is_last = is_gone();
@@ -169,7 +201,8 @@ Code WorkerProcess::receive_answer(Channel& channel, const Patience& patience,
     }
     if (patience.stop_flag && whole_milliseconds_since(*stopped) < patience.grace_ms) continue;
     std::string why =
-        "a call did not end within " + std::to_string(whole_milliseconds_since(start)) + " ms";
+        is_unread(channel.ends) ? "it did not read a call within " : "a call did not end within ";
+    why += std::to_string(whole_milliseconds_since(start)) + " ms";
     if (patience.stop_flag && patience.grace_ms > 0) {
       why +=
           ", the last " + std::to_string(patience.grace_ms) + " of them after it was told to stop";
@@ -185,12 +218,17 @@ void WorkerProcess::end_for(const std::string& why, Code code) {
     const MutexLock lock(mutex_);
     if (why_ended_.empty() && !is_reaped_) why_ended_ = why;
   }
-  reap(true);
+  reap(why);
   throw Error(code, why + ", and its process was ended");
 }
 
-// Waits for the end, which is near; with `is_killed` it is brought about.
-void WorkerProcess::reap(bool is_killed) {
+void WorkerProcess::fail_ended(const char* why) {
+  reap(why);
+  throw WorkerEnded(how_it_ended());
+}
+
+// Brings about the end of one that is not ending by itself; `why`: for what, if that is to be told.
+void WorkerProcess::reap(std::string_view why) {
   // In a forked child of the application: the worker is the parent's, which goes on using it.
   if (is_forked()) {
     has_ended_.store(true);
@@ -201,18 +239,21 @@ void WorkerProcess::reap(bool is_killed) {
   // A moment for one that is ending by itself, whose signal is of interest: its sockets close
   // first.
   constexpr int kMomentMs = 50;
-  if (is_killed && why_ended_.empty()) static_cast<void>(child_.has_ended(kMomentMs));
-  if (is_killed) child_.end();
+  const bool is_ending = why_ended_.empty() && child_.has_ended(kMomentMs);
+  child_.end();
   how_ = child_.wait();
   is_reaped_ = true;
   has_ended_.store(true);
+  // One that ended itself meanwhile tells how.
+  const bool was_killed = how_.si_code == CLD_KILLED && how_.si_status == SIGKILL;
+  if (why_ended_.empty() && !is_ending && was_killed) why_ended_ = why;
 }
 
 void WorkerProcess::finish(int64_t timeout_ms) noexcept {
   boot_.reset();
   if (!has_ended() && !is_forked())
     static_cast<void>(child_.has_ended(static_cast<int>(timeout_ms)));
-  reap(true);
+  reap({});
 }
 
 std::string WorkerProcess::how_it_ended() const {

@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/descriptor.h"
@@ -54,13 +55,15 @@ class WorkerProcess {
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
   /// Sends a request and waits for the answer, whose code is good. Errors: what the worker says;
-  /// WorkerEnded; DEADLINE_EXCEEDED or what should_stop said, when the process had to be ended for
-  /// that.
+  /// WorkerEnded; when the process had to be ended, PROVIDER_CRASHED for an answer that is none,
+  /// DEADLINE_EXCEEDED or what should_stop said.
   std::vector<std::byte> call(const MessageWriter& request, const std::vector<int>& descriptors,
                               const Patience& patience);
 
+  /// Ends it and throws `code`. `why`: what it did, "it sent an answer of 3 bytes".
+  [[noreturn]] void end_for(const std::string& why, Code code);
   [[nodiscard]] bool has_ended() const { return has_ended_.load(); }
-  /// True if it was this side that ended it, for a call that did not end.
+  /// True if it was this side that ended it, for a call that did not end or what it answered.
   [[nodiscard]] bool was_ended() const {
     const MutexLock lock(mutex_);
     return !why_ended_.empty();
@@ -85,15 +88,18 @@ class WorkerProcess {
   WorkerProcess() = default;
   Channel take_channel();
   void give_channel(Channel channel) noexcept;
-  Code receive_answer(Channel& channel, const Patience& patience, ReceivedMessage& answer);
+  Code receive_answer(Channel& channel, uint64_t call, const Patience& patience,
+                      ReceivedMessage& answer);
+  void check_answer(uint64_t call, Receipt receipt, const ReceivedMessage& answer);
   [[nodiscard]] bool is_gone() const;
-  [[noreturn]] void end_for(const std::string& why, Code code);
-  void reap(bool is_killed);
+  [[noreturn]] void fail_ended(const char* why);
+  void reap(std::string_view why);
 
   Descriptor boot_;  // new channels are sent over it; its end ends the worker
   ChildWatch child_;
   std::atomic<bool> has_ended_ = false;
   std::atomic<int> calls_ = 0;  // that wait for an answer
+  std::atomic<uint64_t> last_call_ = 0;
   mutable Mutex mutex_;
   std::vector<Channel> channels_ GANTRY_GUARDED_BY(mutex_);
   std::set<uint64_t> segments_ GANTRY_GUARDED_BY(mutex_);

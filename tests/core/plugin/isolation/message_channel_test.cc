@@ -6,15 +6,16 @@
 #include <climits>
 #include <cstring>
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
 #include "support/expect_error.h"
+#include "support/hostile_transport.h"
 
 namespace gantry {
 namespace {
@@ -45,12 +46,12 @@ class MessageChannelTest : public testing::Test {
 
 // Below, at and above what goes through the pipe, what a socket takes at once, and what a file has.
 TEST_F(MessageChannelTest, CarriesMessagesOfEverySizeInTheirOrder) {
-  constexpr size_t kMost = PIPE_BUF - 8;
+  constexpr size_t kMost = PIPE_BUF - 16;
   for (const size_t size : {size_t{0}, size_t{1}, size_t{300}, kMost, kMost + 1, size_t{100000}}) {
     for (const auto& [from, to] :
          {std::pair(&ends_.first, &ends_.second), std::pair(&ends_.second, &ends_.first)}) {
-      ASSERT_TRUE(send_message(*from, bytes_of_size(size), {}));
-      ASSERT_TRUE(send_message(*from, bytes_of_size(size + 1), {}));
+      ASSERT_TRUE(send_message(*from, 1, bytes_of_size(size), {}));
+      ASSERT_TRUE(send_message(*from, 1, bytes_of_size(size + 1), {}));
       for (const size_t expected : {size, size + 1}) {
         std::vector<std::byte> bytes;
         ASSERT_EQ(receive(*to, bytes), Receipt::kMessage) << size;
@@ -62,7 +63,7 @@ TEST_F(MessageChannelTest, CarriesMessagesOfEverySizeInTheirOrder) {
 
 TEST_F(MessageChannelTest, CarriesDescriptorsAndTheSendersCore) {
   const std::array<int, 1> sent = {ends_.first.socket.get()};
-  ASSERT_TRUE(send_message(ends_.first, bytes_of_size(3), sent));
+  ASSERT_TRUE(send_message(ends_.first, 1, bytes_of_size(3), sent));
   ReceivedMessage message;
   ASSERT_EQ(receive_message(ends_.second, message), Receipt::kMessage);
   ASSERT_EQ(message.descriptors.size(), 1U);
@@ -71,7 +72,7 @@ TEST_F(MessageChannelTest, CarriesDescriptorsAndTheSendersCore) {
   ASSERT_EQ(fstat(sent[0], &one), 0);
   ASSERT_EQ(fstat(message.descriptors[0].get(), &other), 0);
   EXPECT_EQ(one.st_ino, other.st_ino);
-  ASSERT_TRUE(send_message(ends_.first, {}, {}));
+  ASSERT_TRUE(send_message(ends_.first, 1, {}, {}));
   message.core = -1;
   ASSERT_EQ(receive_message(ends_.second, message), Receipt::kMessage);
   EXPECT_GE(message.core, 0);
@@ -85,20 +86,20 @@ TEST_F(MessageChannelTest, WhoAsksWaitsAsLongAsItWants) {
   EXPECT_GE(std::chrono::steady_clock::now() - start, milliseconds(20));
   std::thread answering([this] {
     std::this_thread::sleep_for(milliseconds(20));
-    send_message(ends_.second, bytes_of_size(5), {});
+    send_message(ends_.second, 1, bytes_of_size(5), {});
   });
   EXPECT_EQ(receive_message(ends_.first, message, milliseconds(20000)), Receipt::kMessage);
   answering.join();
 }
 
 TEST_F(MessageChannelTest, WhatWasSentBeforeTheEndIsReadBeforeIt) {
-  ASSERT_TRUE(send_message(ends_.second, bytes_of_size(5), {}));
+  ASSERT_TRUE(send_message(ends_.second, 1, bytes_of_size(5), {}));
   ends_.second = {};
   EXPECT_EQ(receive_answer(), Receipt::kMessage);
   EXPECT_EQ(receive_answer(), Receipt::kEnded);
   // No signal ends the process, whichever way the message takes.
-  send_message(ends_.first, bytes_of_size(5), {});
-  EXPECT_FALSE(send_message(ends_.first, bytes_of_size(5000), {}));
+  send_message(ends_.first, 1, bytes_of_size(5), {});
+  EXPECT_FALSE(send_message(ends_.first, 1, bytes_of_size(5000), {}));
 }
 
 TEST_F(MessageChannelTest, WhoAnswersSeesTheEnd) {
@@ -109,7 +110,7 @@ TEST_F(MessageChannelTest, WhoAnswersSeesTheEnd) {
 
 TEST_F(MessageChannelTest, DoesNotWaitForSomebodyWhoDoesNotRead) {
   int sent = 0;
-  while (sent < 100000 && send_message(ends_.first, bytes_of_size(5), {})) ++sent;
+  while (sent < 100000 && send_message(ends_.first, 1, bytes_of_size(5), {})) ++sent;
   EXPECT_GT(sent, 2);
   EXPECT_LT(sent, 100000);
 }
@@ -117,38 +118,14 @@ TEST_F(MessageChannelTest, DoesNotWaitForSomebodyWhoDoesNotRead) {
 TEST_F(MessageChannelTest, TakesNoMoreThanWasAllowed) {
   const std::vector<std::byte> bytes(100000, std::byte{7});
   ReceivedMessage message;
-  ASSERT_TRUE(send_message(ends_.second, bytes, {}));
-  EXPECT_EQ(receive_message(ends_.first, message, milliseconds(2000), 99999), Receipt::kTooLarge);
-  ASSERT_TRUE(send_message(ends_.second, bytes, {}));
+  ASSERT_TRUE(send_message(ends_.second, 1, bytes, {}));
+  EXPECT_EQ(receive_message(ends_.first, message, milliseconds(2000), 99999), Receipt::kMalformed);
+  ASSERT_TRUE(send_message(ends_.second, 1, bytes, {}));
   EXPECT_EQ(receive_message(ends_.first, message, milliseconds(2000), 100000), Receipt::kMessage);
   EXPECT_EQ(message.bytes, bytes);
 }
 
-// Sends the head of a message whose bytes are those of a file, as a worker may say it is.
-void announce(const MessageChannel& from, uint64_t size_bytes, int file) {
-  struct Head {
-    uint64_t size_bytes;
-    uint32_t is_apart;
-    int32_t core;
-  } head = {size_bytes, 1, 0};
-  iovec part = {&head, sizeof(head)};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control = {};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  cmsghdr* rights = CMSG_FIRSTHDR(&message);
-  rights->cmsg_level = SOL_SOCKET;
-  rights->cmsg_type = SCM_RIGHTS;
-  rights->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(rights), &file, sizeof(file));
-  ASSERT_GT(sendmsg(from.socket.get(), &message, MSG_NOSIGNAL), 0);
-  const std::array<int32_t, 2> by_socket = {1, 0};
-  ASSERT_EQ(::write(from.out.get(), by_socket.data(), sizeof(by_socket)),
-            static_cast<ssize_t>(sizeof(by_socket)));
-}
-
+// What a worker says of itself: heads that lie, files that are not what they are said to be.
 TEST_F(MessageChannelTest, TakesNoMemoryForBytesThatTheOtherEndDoesNotHold) {
   constexpr uint64_t kAnnounced = uint64_t{1} << 30;
   const Descriptor sparse(memfd_create("sparse", MFD_CLOEXEC));
@@ -156,25 +133,69 @@ TEST_F(MessageChannelTest, TakesNoMemoryForBytesThatTheOtherEndDoesNotHold) {
   rusage before = {};
   getrusage(RUSAGE_SELF, &before);
   ReceivedMessage message;
-  announce(ends_.second, kAnnounced, sparse.get());
-  EXPECT_EQ(receive_message(ends_.first, message, milliseconds(2000)), Receipt::kEnded);
+  ASSERT_TRUE(test::write_file(ends_.second, 1, kAnnounced, sparse.get()));
+  EXPECT_EQ(receive_message(ends_.first, message, milliseconds(2000)), Receipt::kMalformed);
+  EXPECT_EQ(message.fault, "of 1073741824 bytes in memory of which 0 bytes are there");
   const Descriptor slow(open("/dev/zero", O_RDONLY | O_CLOEXEC));
-  announce(ends_.second, 1 << 20, slow.get());
-  EXPECT_EQ(receive_message(ends_.first, message, milliseconds(2000)), Receipt::kEnded);
+  ASSERT_TRUE(test::write_file(ends_.second, 1, 1 << 20, slow.get()));
+  EXPECT_EQ(receive_message(ends_.first, message, milliseconds(2000)), Receipt::kMalformed);
+  EXPECT_EQ(message.fault, "of 1048576 bytes in a file that is no anonymous memory");
   rusage after = {};
   getrusage(RUSAGE_SELF, &after);
   EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 64 << 10) << "KiB";
 }
 
-TEST_F(MessageChannelTest, TakesWhatIsNoMessageForTheEnd) {
-  const std::array<uint32_t, 2> announced = {1, 0};  // and never sent
-  ASSERT_EQ(::write(ends_.second.out.get(), announced.data(), sizeof(announced)), 8);
-  EXPECT_EQ(receive_answer(), Receipt::kEnded);
-  const std::array<char, 3> cut_short = {};
-  ASSERT_EQ(::write(ends_.second.out.get(), cut_short.data(), cut_short.size()), 3);
-  EXPECT_EQ(receive_answer(), Receipt::kEnded);
+TEST_F(MessageChannelTest, SaysWhatIsWrongWithAMessage) {
+  const test::PipeHead announced = {1, 1, 0};  // and never sent
+  ASSERT_TRUE(test::write_pipe(ends_.second, &announced, sizeof(announced)));
+  ReceivedMessage message;
+  EXPECT_EQ(receive_message(ends_.first, message), Receipt::kMalformed);
+  EXPECT_EQ(message.fault, "that it announced and did not send");
+  ASSERT_TRUE(test::write_pipe(ends_.second, "abc", 3));
+  EXPECT_EQ(receive_message(ends_.first, message), Receipt::kMalformed);
+  EXPECT_EQ(message.fault, "of 3 bytes, which is shorter than its head");
   test::expect_error(Code::kInternal, {"4 descriptors of a channel", "found 0"},
                      [] { (void)MessageChannel::of({}); });
+}
+
+TEST_F(MessageChannelTest, CarriesTheNumberOfTheCall) {
+  for (const size_t size : {10, 10000, 100000}) {
+    const uint64_t call = (uint64_t{1} << 40) + size;
+    ASSERT_TRUE(send_message(ends_.first, call, bytes_of_size(size), {}));
+    EXPECT_TRUE(is_unread(ends_.first));
+    ReceivedMessage message;
+    ASSERT_EQ(receive_message(ends_.second, message), Receipt::kMessage);
+    EXPECT_EQ(message.call, call);
+    EXPECT_FALSE(is_unread(ends_.first));
+  }
+}
+
+TEST_F(MessageChannelTest, TellsOfDescriptorsThatThisProcessHasNoRoomFor) {
+  const std::array<int, 3> sent = {0, 0, 0};
+  ASSERT_TRUE(send_message(ends_.first, 1, bytes_of_size(3), sent));
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const Descriptor next(fcntl(0, F_DUPFD_CLOEXEC, 0));
+  const rlimit full = {static_cast<rlim_t>(next.get()) + 1, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &full), 0);
+  ReceivedMessage message;
+  const Receipt receipt = receive_message(ends_.second, message);
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(receipt, Receipt::kMalformed);
+  EXPECT_THAT(message.fault, testing::HasSubstr("could not all be taken"));
+}
+
+// Who reads what is announced and not what was sent: nobody waits for room.
+TEST_F(MessageChannelTest, DoesNotWaitForSomebodyWhoReadsNoDescriptors) {
+  const std::array<int, 1> descriptor = {ends_.first.socket.get()};
+  int sent = 0;
+  while (sent < 10000 && send_message(ends_.first, 1, bytes_of_size(3000), descriptor)) {
+    std::array<char, PIPE_BUF> packet;
+    ASSERT_GT(::read(ends_.second.in.get(), packet.data(), packet.size()), 0);
+    ++sent;
+  }
+  EXPECT_GT(sent, 2);
+  EXPECT_LT(sent, 10000);
 }
 
 }  // namespace
