@@ -3,6 +3,7 @@
 
 #include <gantry/error.h>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/process_state.h"
+#include "base/run_limits.h"
 #include "plugin/host_functions.h"
 #include "plugin/isolation/isolated_provider.h"
 
@@ -62,7 +64,10 @@ std::shared_ptr<PluginProvider> find_or_take(const std::string& key) {
       slot.is_taken = true;
       return nullptr;
     }
-    all.freed.wait(all.mutex);  // being opened or destroyed by another thread
+    // Being opened or destroyed by another thread.
+    constexpr std::chrono::milliseconds kTick{10};
+    all.freed.wait_for(all.mutex, kTick);
+    poll_load("a provider was opened that another load opens");
   }
 }
 

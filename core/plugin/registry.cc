@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/fork.h"
+#include "base/load_lock.h"
 #include "base/names.h"
 #include "plugin/crash_marks.h"
 
@@ -279,7 +280,7 @@ void ProviderRegistry::write_report_file() {
 }
 
 std::vector<KnownProvider> ProviderRegistry::known() {
-  const MutexLock lock(mutex_);
+  const LoadLock lock(mutex_, "the configuration was checked");
   std::vector<KnownProvider> result;
   for (const auto& candidate : candidates_) {
     if (candidate->manifest.name.empty() || candidate->row.state == "shadowed") continue;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/fork.h"
+#include "base/load_lock.h"
 #include "base/names.h"
 #include "plugin/crash_marks.h"
 #include "plugin/discovery/requirements.h"
@@ -252,13 +253,28 @@ void ProviderRegistry::drop_other_memory(std::vector<DeviceProvider>& found) {
   });
 }
 
+namespace {
+
+// A provider that is rejected because the load has no more time says nothing of its devices.
+void require_time(const ProviderReport& row) {
+  const RunLimits* limits = load_limits();
+  const Code code = limits ? limits->stop_code() : Code::kOk;
+  if (code == Code::kOk || row.state != "rejected" || row.code != code) return;
+  throw Error(code, row.message);
+}
+
+}  // namespace
+
 std::vector<DeviceProvider> ProviderRegistry::find(const Device& device) {
   require_not_forked();
-  const MutexLock lock(mutex_);
+  const LoadLock lock(mutex_, "device \"" + device.to_string() + "\" was asked for");
   const std::vector<ProviderCandidate*> candidates = candidates_of(device.type);
   if (candidates.empty()) fail_unknown_type(device);
   std::vector<DeviceProvider> result;
-  for (ProviderCandidate* candidate : candidates) open(*candidate);
+  for (ProviderCandidate* candidate : candidates) {
+    open(*candidate);
+    require_time(candidate->row);
+  }
   require_strict();
   for (const ProviderCandidate* candidate : candidates) {
     if (!candidate->provider) continue;

@@ -57,6 +57,8 @@ void trim_heap() {
 
 Session::Impl::Impl(Runtime& runtime, const ModelSource& source, const SessionOptions& options)
     : subject_(subject_of(source)) {
+  const RunLimits limits(options.cancel, options.timeout_ns);
+  const LoadScope scope(&limits);
   Runtime::Impl& shared = runtime.impl();
   const Config config = shared.session_config(options);
   if (!config.session.profile.empty()) {
@@ -65,8 +67,6 @@ Session::Impl::Impl(Runtime& runtime, const ModelSource& source, const SessionOp
   } else if (options.profile) {
     trace_ = std::make_unique<Trace>(0);
   }
-  const RunLimits limits(options.cancel, options.timeout_ns);
-  const LoadScope scope(&limits);
   load(shared, config, source, options.device, options.profile);
   for (size_t i = 0; i < inputs.size(); ++i) input_index.emplace(inputs[i].name, i);
   for (size_t i = 0; i < outputs.size(); ++i) output_index.emplace(outputs[i].name, i);
@@ -415,10 +415,10 @@ std::future<std::vector<Tensor>> Session::run_async(Inputs inputs, const RunOpti
 }
 
 Placement check(Runtime& runtime, const ModelSource& model, const SessionOptions& options) {
-  Runtime::Impl& shared = runtime.impl();
-  const Config config = shared.session_config(options);
   const RunLimits limits(options.cancel, options.timeout_ns);
   const LoadScope scope(&limits);
+  Runtime::Impl& shared = runtime.impl();
+  const Config config = shared.session_config(options);
   const Preference preference = resolve_preference(shared.registry, config, options.device);
   return describe(plan_model(folding_host(shared.registry, config), config, preference,
                              import_model(model, config.session.file_access(), nullptr), nullptr),

@@ -8,6 +8,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "isolated_runtime.h"
 #include "relu_runs.h"
@@ -86,6 +88,49 @@ TEST(IsolationWaits, ClosingDoesNotWaitForACompilationThatGoesOn) {
   EXPECT_LT(Clock::now() - start, std::chrono::seconds(4));
   Session other = runtime.session(kRelu, "FAKE");
   expect_good(other);
+}
+
+// A load of kRelu that has little time ends in time, with the code for that.
+void expect_short_load(Runtime& runtime, Code code, const std::vector<std::string>& parts,
+                       const SessionOptions& options) {
+  const std::string bytes = test::model_bytes(kRelu);
+  const Clock::time_point start = Clock::now();
+  test::expect_error(code, parts, [&] { Session(runtime, {test::as_bytes(bytes), {}}, options); });
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(4));
+}
+
+// More often than ends of its process would put the provider in quarantine.
+TEST(IsolationWaits, LoadingEndsByItsTimeoutWhileTheFirstProcessStarts) {
+  IsolatedRuntime runtime(json::object(), {{"mode", "start_is_slow"}});
+  SessionOptions options;
+  options.device = "FAKE";
+  options.timeout_ns = 300'000'000;
+  for (int load = 0; load < 4; ++load) {
+    expect_short_load(*runtime.operator->(), Code::kDeadlineExceeded,
+                      {"\"crashing\", open", "did not end within", "its process was ended"},
+                      options);
+  }
+  const std::atomic<bool> is_cancelled = true;
+  options = {.device = "FAKE", .cancel = &is_cancelled};
+  expect_short_load(*runtime.operator->(), Code::kCancelled, {}, options);
+  Session session = runtime.session(kRelu, "FAKE");
+  expect_good(session);
+}
+
+// One without a timeout, which starts the process, and others of the same and of another runtime.
+TEST(IsolationWaits, LoadingEndsByItsTimeoutWhileAnotherLoadStartsTheProcess) {
+  IsolatedRuntime runtime(json::object(), {{"mode", "start_is_slow"}});
+  const std::unique_ptr<Runtime> other = runtime.another();
+  std::thread patient([&] {
+    Session session = runtime.session(kRelu, "FAKE");
+    expect_good(session);
+  });
+  SessionOptions options;
+  options.device = "FAKE";
+  options.timeout_ns = 300'000'000;
+  for (Runtime* each : {runtime.operator->(), other.get()})
+    expect_short_load(*each, Code::kDeadlineExceeded, {}, options);
+  patient.join();
 }
 
 TEST(IsolationWaits, LoadingEndsByItsTimeoutWhileAProcessCompiles) {
