@@ -18,12 +18,16 @@ namespace {
 
 constexpr auto kByDescriptor = static_cast<idtype_t>(3);  // P_PIDFD, which old headers lack
 
-// Our environment, but with the log's level of now. Borrows from `environ` and from `log_setting`.
-std::vector<char*> environment_with(std::string& log_setting) {
+// What the child takes of our environment, but with the log's level of now. Borrows from `environ`
+// and from `log_setting`.
+std::vector<char*> environment_with(std::string& log_setting,
+                                    const std::function<bool(std::string_view)>& takes) {
   const std::string_view name = "GANTRY_LOG=";
   std::vector<char*> variables;
   for (char** variable = environ; variable && *variable; ++variable) {
-    if (!std::string_view(*variable).starts_with(name)) variables.push_back(*variable);
+    const std::string_view text = *variable;
+    if (text.starts_with(name) || (takes && !takes(text.substr(0, text.find('='))))) continue;
+    variables.push_back(*variable);
   }
   log_setting = name;
   log_setting += to_string(log_level());
@@ -35,7 +39,8 @@ std::vector<char*> environment_with(std::string& log_setting) {
 }  // namespace
 
 int start_child(const std::string& program, std::vector<std::string> arguments,
-                const std::array<int, 4>& descriptors, pid_t* child) {
+                const std::array<int, 4>& descriptors, pid_t* child,
+                const std::function<bool(std::string_view)>& takes) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   for (int number = 0; number < static_cast<int>(descriptors.size()); ++number) {
@@ -64,7 +69,7 @@ int start_child(const std::string& program, std::vector<std::string> arguments,
   pointers.push_back(nullptr);
   std::string log_setting;
   const int status = posix_spawn(child, program.c_str(), &actions, &attributes, pointers.data(),
-                                 environment_with(log_setting).data());
+                                 environment_with(log_setting, takes).data());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   return status;

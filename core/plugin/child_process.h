@@ -4,7 +4,9 @@
 
 #include <array>
 #include <csignal>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <sys/types.h>
 #include <vector>
 
@@ -19,10 +21,12 @@ constexpr int kInherited = -2;
 /// Starts `program`, a path, with arguments behind its name. No signal is blocked or handled there,
 /// and it leads a process group of its own: an interrupt from the keyboard is for the application,
 /// and what the provider starts can be ended with it. Its log begins at the level that ours has.
+/// `takes`: by name, whether it gets a variable of our environment; empty: it gets all of them.
 /// Returns 0, or the errno value of what failed.
 /// Thread-safe. Requires numbers above 3: a duplicate onto itself would be closed at the start.
 int start_child(const std::string& program, std::vector<std::string> arguments,
-                const std::array<int, 4>& descriptors, pid_t* child);
+                const std::array<int, 4>& descriptors, pid_t* child,
+                const std::function<bool(std::string_view)>& takes = {});
 
 /// A child that start_child() started, until its end. It is known by a descriptor: once somebody
 /// has waited for it, as the system does for an application that ignores SIGCHLD, its number may be

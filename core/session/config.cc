@@ -71,6 +71,7 @@ IsolationSettings to_worker(const json& given) {
   worker.stop_grace_ms = limits["stop_grace_ms"];
   worker.memory_limit_bytes = limits.value("memory_limit_bytes", worker.memory_limit_bytes);
   worker.is_sandboxed = limits["sandbox"];
+  worker.environment = limits["environment"].get<std::vector<std::string>>();
   return worker;
 }
 

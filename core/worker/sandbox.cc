@@ -9,17 +9,15 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <glob.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
+#include <linux/capability.h>
 #include <linux/landlock.h>
-#include <linux/seccomp.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <vector>
 
 #include "base/descriptor.h"
+#include "worker/seccomp_filter.h"
 
 namespace gantry {
 namespace {
@@ -55,16 +53,13 @@ RulesetAttributes attributes_of(int version, size_t& size_bytes) {
   return attributes;
 }
 
-// What an older version leaves open to it.
+// What an older version leaves open to it. Signals are the filter's too.
 std::string left_open(int version) {
   std::string what;
   if (version < 3) what = "it may shorten files";
-  if (version < 5) what += std::string(what.empty() ? "it may" : ",") + " call open devices";
-  if (version < 6) {
-    what += std::string(what.empty() ? "it may" : " and") + " send signals";
-    what += " (landlock: version " + std::to_string(version) + " of the 6 that are needed)";
-  }
-  return what;
+  if (version < 5) what += std::string(what.empty() ? "it may" : " and") + " call open devices";
+  if (what.empty()) return what;
+  return what + " (landlock: version " + std::to_string(version) + " of the 5 that are needed)";
 }
 
 // Folder of the core's library.
@@ -134,29 +129,19 @@ std::string close_files(const std::string& library, const std::vector<std::strin
   return left_open(version);
 }
 
-std::string close_network() {
-#if defined(__x86_64__)
-  constexpr uint32_t kMachine = AUDIT_ARCH_X86_64;
-  constexpr uint32_t kOtherNumbers = 0x40000000;  // the second table of calls of this machine
-  const auto load = [](size_t offset) {
-    return sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offset));
-  };
-  const std::array<sock_filter, 8> program = {
-      load(offsetof(seccomp_data, arch)),
-      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kMachine, 0, 5),
-      load(offsetof(seccomp_data, nr)),
-      sock_filter BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kOtherNumbers, 3, 0),
-      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 2, 0),
-      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 1, 0),
-      sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-      sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EACCES)};
-  const sock_fprog filter = {static_cast<unsigned short>(program.size()),
-                             const_cast<sock_filter*>(program.data())};
-  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0) return {};
-  return std::string("the network stays open to it (seccomp: ") + std::strerror(errno) + ")";
-#else
-  return "the network stays open to it (there is no filter for this processor)";
-#endif
+// Root may do what no filter names: change limits that it had set for good, load modules, restart
+// the machine. What is kept opens files of others for reading, of which the folders above decide,
+// and locks memory.
+void drop_capabilities() {
+  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> sets = {};
+  if (syscall(SYS_capget, &header, sets.data()) != 0) return;
+  constexpr uint32_t kKept = 1U << CAP_DAC_READ_SEARCH | 1U << CAP_IPC_LOCK;
+  const uint32_t kept = sets[0].permitted & kKept;
+  sets = {};
+  sets[0].permitted = kept;
+  sets[0].effective = kept;
+  syscall(SYS_capset, &header, sets.data());
 }
 
 }  // namespace
@@ -165,8 +150,11 @@ std::string enter_sandbox(const std::string& library,
                           const std::vector<std::string>& device_files) {
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);  // both need it
   const std::string files = close_files(library, device_files);
-  const std::string network = close_network();
-  return files + (files.empty() || network.empty() ? "" : "; ") + network;
+  drop_capabilities();
+  std::string calls = install_seccomp_filter();
+  if (!calls.empty())
+    calls = "the network and other processes stay open to it (seccomp: " + calls + ")";
+  return files + (files.empty() || calls.empty() ? "" : "; ") + calls;
 }
 
 }  // namespace gantry

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A provider that claims every Relu and ends its process, stands still, or takes three seconds,
-// where it is told to: in claim or in compile by the option "mode" of the session, in the kernel by
-// the first element of its input. In mode "indices_change" it goes on writing to its output of
-// int64. Against the C header alone.
+// A provider that claims every Relu and ends its process, stands still, takes five seconds, closes
+// descriptors or lowers limits where it is told to: by the option "mode" ("claim_exits") of the
+// process in start, devices and close, of the session in claim, compile, run (if the first element
+// of the input is -12) and release; in the kernel by that element too. In mode "indices_change" it
+// goes on writing to its output of int64. Against the C header alone.
 #include <gantry/provider.h>
 
 #include <atomic>
@@ -11,13 +12,14 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <fcntl.h>
 #include <string>
 #include <string_view>
-#include <sys/socket.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <thread>
 #include <unistd.h>
 
+#include "look_around.h"
 #include "relu_claims.h"
 
 GANTRY_PROVIDER_NOTE
@@ -35,15 +37,31 @@ bool has(gantry_str options, const char* mode) {
   for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));
 }
 
-void misbehave(gantry_str options, const char* where) {
-  const std::string name = where;
-  if (has(options, (name + "_crashes").c_str())) std::raise(SIGSEGV);
-  if (has(options, (name + "_hangs").c_str())) stand_still();
-  if (has(options, (name + "_is_slow").c_str()))
-    std::this_thread::sleep_for(std::chrono::seconds(5));
+void lower_limits() {
+  const rlimit none = {0, 0};
+  for (const auto limit : {RLIMIT_NOFILE, RLIMIT_FSIZE, RLIMIT_MEMLOCK}) setrlimit(limit, &none);
 }
 
+void misbehave(gantry_str options, const char* where) {
+  const std::string name = where;
+  const auto shall = [&](const char* what) { return has(options, (name + what).c_str()); };
+  std::signal(SIGSEGV, SIG_DFL);  // a sanitizer's report would end the process in another way
+  if (shall("_crashes")) std::raise(SIGSEGV);
+  if (shall("_exits")) _exit(3);
+  if (shall("_stops")) std::raise(SIGSTOP);
+  if (shall("_hangs")) stand_still();
+  if (shall("_closes")) syscall(SYS_close_range, 3U, ~0U, 0);
+  if (shall("_limits")) lower_limits();
+  if (shall("_is_slow")) std::this_thread::sleep_for(std::chrono::seconds(5));
+}
+
+// Of the process, and of the session that compiled last.
+std::string process_options;
+std::string session_options;
+gantry_str str_of(const std::string& text) { return {text.data(), text.size()}; }
+
 gantry_error* devices(gantry_provider*, const gantry_device_sink* sink) {
+  misbehave(str_of(process_options), "devices");
   fakes::report_device(*sink, "fragile device");
   return nullptr;
 }
@@ -70,29 +88,6 @@ void overwrite_heap() {
   std::free(block);
   std::free(std::malloc(1 << 20));
   std::abort();  // the allocator did not notice; a real one would go on for a while
-}
-
-// Whether files, the network, a device, the length of files and signals to the application are
-// open, as numbers: for the sandbox.
-void look_around(float* found, uint64_t count) {
-  const int file = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
-  const int network = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const std::string made_file = "/tmp/gantry-sandbox-made-" + std::to_string(getpid());
-  const int made = open(made_file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-  const int device = open("/dev/full", O_RDWR | O_CLOEXEC);
-  // The application made this file: each has its own, as tests run side by side.
-  const std::string file_of_application =
-      "/tmp/gantry-sandbox-truncate-" + std::to_string(getppid());
-  const bool can_truncate = truncate(file_of_application.c_str(), 0) == 0;
-  const bool can_signal = kill(getppid(), 0) == 0;
-  const float answers[] = {file >= 0 ? 1.0F : 0.0F,    network >= 0 ? 1.0F : 0.0F,
-                           made >= 0 ? 1.0F : 0.0F,    device >= 0 ? 1.0F : 0.0F,
-                           can_truncate ? 1.0F : 0.0F, can_signal ? 1.0F : 0.0F};
-  if (made >= 0) unlink(made_file.c_str());
-  for (const int number : {file, network, made, device}) {
-    if (number >= 0) close(number);
-  }
-  std::memcpy(found, answers, sizeof(float) * (count < 6 ? count : 6));
 }
 
 bool changes_indices = false;
@@ -127,6 +122,7 @@ gantry_error* run(void*, void*, const gantry_call* call) {
   if (gantry_error* error = host->output(call->run, 0, GANTRY_FLOAT, x.rank, x.shape, &y))
     return error;
   auto* to = static_cast<float*>(y->data);
+  if (count > 0 && from[0] == -12) misbehave(str_of(session_options), "run");
   std::signal(SIGSEGV, SIG_DFL);  // a sanitizer's report would end the process in another way
   switch (count > 0 ? static_cast<int>(from[0]) : 0) {
     case -1:
@@ -152,7 +148,7 @@ gantry_error* run(void*, void*, const gantry_call* call) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       return host->error_create(host->should_stop(call->run), fakes::to_str("stopped as told"));
     case -9:
-      look_around(to, count);
+      fakes::look_around(to, count);
       return nullptr;
     case -10:
       to[0] = -1;  // so that the next one crashes
@@ -175,8 +171,10 @@ gantry_error* run(void*, void*, const gantry_call* call) {
 gantry_error* compile(gantry_provider*, const gantry_compile* args, gantry_kernel* out) {
   misbehave(args->options, "compile");
   changes_indices = has(args->options, "indices_change");
+  session_options.assign(args->options.data, args->options.length);
   out->self = out;
   out->run = run;
+  out->destroy = [](void*) { misbehave(str_of(session_options), "release"); };
   return nullptr;
 }
 
@@ -184,6 +182,7 @@ gantry_error* compile(gantry_provider*, const gantry_compile* args, gantry_kerne
 
 extern "C" GANTRY_EXPORT gantry_error* gantry_provider_v1(const gantry_offer* offer,
                                                           gantry_accept* accept) {
+  process_options.assign(offer->options.data, offer->options.length);
   misbehave(offer->options, "start");
   host = offer->host;
   table.size = sizeof(table);
@@ -191,7 +190,7 @@ extern "C" GANTRY_EXPORT gantry_error* gantry_provider_v1(const gantry_offer* of
   table.devices = devices;
   table.claim = claim;
   table.compile = compile;
-  table.destroy = [](gantry_provider*) {};
+  table.destroy = [](gantry_provider*) { misbehave(str_of(process_options), "close"); };
   accept->minor = offer->minor;
   accept->layout = GANTRY_ABI_LAYOUT;
   accept->api = &table;

@@ -6,12 +6,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <numeric>
 #include <string>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 #include "isolated_runtime.h"
@@ -349,53 +346,6 @@ TEST(Isolation, TheEnvironmentAsksForItAndThePolicyForcesIt) {
   EXPECT_EQ(isolation(environment, settings), "");
   environment.policy_file = folder.write("policy", R"({"force_isolation": ["crash*"]})");
   EXPECT_EQ(isolation(environment, settings), "process");
-}
-
-// What is open to a provider: files, the network, making files, the device /dev/full, shortening
-// files, signals to the application.
-struct Openness {
-  std::vector<float> found;
-  std::string missing;
-};
-
-Openness openness(const json& limits, const json& members = json::object()) {
-  IsolatedRuntime runtime(limits, json::object(), members);
-  Session session = runtime.session(kRelu, "FAKE");
-  const std::string file = "/tmp/gantry-sandbox-truncate-" + std::to_string(getpid());
-  std::ofstream(file) << "as it was";
-  Openness open = {numbers_of(session.run(input(-9, 6))[0]), runtime.warnings()};
-  EXPECT_EQ(std::filesystem::file_size(file), open.found[4] == 1 ? 0U : 9U);
-  std::filesystem::remove(file);
-  expect_good(session);
-  return open;
-}
-
-TEST(Isolation, ASandboxClosesFilesNetworkAndSignals) {
-  EXPECT_EQ(openness(json::object()).found, (std::vector<float>{1, 1, 1, 1, 1, 1}));
-  const Openness closed = openness({{"sandbox", true}});
-  // A system that does not permit a part of it says so, and then that part is open.
-  const auto is_open = [&](const char* part) {
-    return closed.missing.find(part) == std::string::npos ? 0.0F : 1.0F;
-  };
-  const float files = is_open("files stay open");
-  const float network = is_open("network stays open");
-  const float lengths = std::max(files, is_open("shorten files"));
-  const float signals = std::max(files, is_open("send signals"));
-  EXPECT_EQ(closed.found, (std::vector<float>{files, network, files, files, lengths, signals}));
-}
-
-TEST(Isolation, ASandboxLeavesTheDevicesOpenThatTheManifestAsksFor) {
-  const auto device_is_open = [](const json& files) {
-    const Openness open = openness({{"sandbox", true}}, {{"device_files", files}});
-    if (open.missing.find("files stay open") != std::string::npos) return json("not closed");
-    EXPECT_EQ(open.found[0], 0) << "files are closed all the same";
-    return json(open.found[3] == 1);
-  };
-  const json first = device_is_open({"/dev/ful?"});
-  if (first == "not closed") GTEST_SKIP() << "the system does not permit to close files";
-  EXPECT_EQ(first, true);
-  EXPECT_EQ(device_is_open({"/dev/none", "/dev/fu*"}), true);
-  EXPECT_EQ(device_is_open({"/dev/full0", "/dev/random"}), false);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace gantry {
 
@@ -19,6 +20,9 @@ struct IsolationSettings {
   int64_t stop_grace_ms = 2000;
   uint64_t memory_limit_bytes = 0;  ///< of the process's own memory; 0: none
   bool is_sandboxed = false;
+  /// Variables that a sandboxed process gets beside those of worker_environment.cc; with * for any
+  /// characters.
+  std::vector<std::string> environment = {};
 
   bool operator==(const IsolationSettings& other) const = default;
 };

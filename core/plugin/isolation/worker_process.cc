@@ -13,6 +13,7 @@
 
 #include "base/fork.h"
 #include "plugin/child_process.h"
+#include "plugin/isolation/worker_environment.h"
 
 namespace gantry {
 namespace {
@@ -91,9 +92,12 @@ std::shared_ptr<WorkerProcess> WorkerProcess::start(const std::string& provider,
   const Descriptor high(fcntl(theirs.get(), F_DUPFD_CLOEXEC, 10));
   if (high.get() < 0) fail(provider, "there is no descriptor for it", errno);
   pid_t child = -1;
+  const auto takes = [&settings](std::string_view variable) {
+    return !settings.is_sandboxed || is_for_sandbox(variable, settings.environment);
+  };
   // With the provider's name as its argument, so that ps shows whose it is.
   const int status = start_child(settings.worker, {provider},
-                                 {kNullDevice, kNullDevice, kInherited, high.get()}, &child);
+                                 {kNullDevice, kNullDevice, kInherited, high.get()}, &child, takes);
   if (status != 0) fail(provider, "its program " + settings.worker + " cannot be started", status);
   // Only now: its destructor ends the process that it has.
   std::shared_ptr<WorkerProcess> process(new WorkerProcess);
