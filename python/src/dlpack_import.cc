@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "dlpack_check.h"
 #include "dlpack_types.h"
 #include "errors.h"
 #include "interpreter_lock.h"
@@ -86,6 +87,24 @@ std::string refusal_of(nb::handle object) {
   throw Error(Code::kInvalidArgument, subject + ": " + what);
 }
 
+/// Throws if the tensor of a capsule is none that can be read; nanobind believes what it says.
+void check_capsule(nb::handle capsule, nb::handle object, const std::string& subject) {
+  if (!PyCapsule_CheckExact(capsule.ptr())) return;
+  std::string fault;
+  if (PyCapsule_IsValid(capsule.ptr(), "dltensor")) {
+    fault = fault_of(
+        *static_cast<const DlpackTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor")));
+  } else if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned")) {
+    const auto& versioned = *static_cast<const DlpackVersioned*>(
+        PyCapsule_GetPointer(capsule.ptr(), "dltensor_versioned"));
+    fault = versioned.major_version == 1
+                ? fault_of(versioned.tensor)
+                : "DLPack's version " + std::to_string(versioned.major_version) +
+                      ", where version 1 is taken";
+  }
+  if (!fault.empty()) fail(subject, described(object) + " hands out a tensor with " + fault);
+}
+
 constexpr int kHostDevices[] = {nb::device::cpu::value, nb::device::cuda_host::value,
                                 nb::device::rocm_host::value, nb::device::cuda_managed::value};
 
@@ -149,6 +168,7 @@ ForeignMemory hand_over(nb::handle object, const std::string& subject, uintptr_t
                       class_name(error.value()) + ": " +
                       nb::cast<std::string>(nb::str(error.value())) + ")");
   }
+  check_capsule(capsule, object, subject);
   if (!nb::try_cast(capsule, array)) {
     fail(subject, described(object) + " does not hand out its memory (its __dlpack__ gives a " +
                       class_name(capsule) + " that is no tensor" +
@@ -219,7 +239,9 @@ template <class A>
 A host_array(nb::handle object, const std::string& subject) {
   A array;
   const nb::object capsule = capsule_of(object, std::is_same_v<A, Target>);
-  if (!nb::try_cast(capsule.is_valid() ? nb::handle(capsule) : object, array)) {
+  const nb::handle given = capsule.is_valid() ? nb::handle(capsule) : object;
+  check_capsule(given, object, subject);
+  if (!nb::try_cast(given, array)) {
     fail(subject, described(object) + " does not hand out its memory (" + refusal_of(object) +
                       (std::is_same_v<A, Target> ? "), or only to be read" : ")"));
   }
