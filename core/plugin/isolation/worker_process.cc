@@ -140,7 +140,7 @@ std::vector<std::byte> WorkerProcess::call(const MessageWriter& request,
   Lease channel(*this);
   const uint64_t number = ++last_call_;
   if (!send_message(channel->ends, number, request.bytes(), descriptors))
-    fail_ended("it did not read what was sent to it before");
+    fail_ended("nothing more could be sent to it, as where it reads nothing");
   ReceivedMessage answer;
   const Code stop = receive_answer(*channel, number, patience, answer);
   channel->core = answer.core;
