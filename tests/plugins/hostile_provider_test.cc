@@ -138,6 +138,7 @@ TEST_P(HostileLimits, AreOfOneProcess) {
     };
     run(mode);
     std::vector<std::thread> threads;
+    threads.reserve(4);
     for (int i = 0; i < 4; ++i) threads.emplace_back([&] { run(json::object()); });
     for (std::thread& thread : threads) thread.join();
     EXPECT_TRUE(run(json::object()) || run(json::object()));

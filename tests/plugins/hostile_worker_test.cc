@@ -277,6 +277,7 @@ TEST(HostileWorker, ThatReadsNoNewChannelHoldsUpNoCall) {
     HostileProcess process("is_silent.release");
     constexpr int kCalls = 320;
     std::vector<std::thread> threads;
+    threads.reserve(kCalls);
     std::atomic<int> failed = 0;
     for (int i = 0; i < kCalls; ++i) {
       threads.emplace_back([&] {
