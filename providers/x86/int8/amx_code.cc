@@ -5,70 +5,19 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <utility>
 
-#include "int8/amx.h"
+#include "int8/amx_tiles.h"
 #include "int8/results_avx512.h"
 
 namespace gantry::x86 {
 namespace {
 
-// Tile registers: four of sums, two of places, two of weights.
-constexpr int kSums = 4;
-constexpr int kFirstPlaces = 4;
-constexpr int kFirstWeights = 6;
 constexpr int64_t kLine = 64;  // bytes of a cache line
 constexpr int64_t kFloat = sizeof(float);
 constexpr int32_t kNowhere = -1;  // where dropped results go
 
-/// What the instruction that configures the tiles reads.
-struct alignas(64) TileConfiguration {
-  uint8_t palette = 1;
-  uint8_t start_row = 0;
-  std::array<uint8_t, 14> reserved{};
-  std::array<uint16_t, 16> row_bytes{};
-  std::array<uint8_t, 16> rows{};
-};
-static_assert(sizeof(TileConfiguration) == 64);
-
-/// A thread's tiles while a call multiplies; what others had in them was theirs to release.
-class Tiles {
- public:
-  explicit Tiles(int64_t places) {
-    TileConfiguration configuration;
-    for (size_t i = 0; i < 8; ++i) {
-      configuration.row_bytes[i] = kTileBytes;
-      configuration.rows[i] = static_cast<uint8_t>(i < kFirstWeights ? places : kTileBytes / 4);
-    }
-    asm volatile("ldtilecfg %0" ::"m"(configuration));
-  }
-  ~Tiles() { asm volatile("tilerelease"); }
-  Tiles(const Tiles&) = delete;
-  Tiles& operator=(const Tiles&) = delete;
-  Tiles(Tiles&&) = delete;
-  Tiles& operator=(Tiles&&) = delete;
-};
-
-template <int kTile>
-inline void load_tile(const void* from, int64_t distance) {
-  asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(distance), "i"(kTile));
-}
-
-template <int kTile>
-inline void store_tile(void* to, int64_t distance) {
-  asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(to), "r"(distance), "i"(kTile) : "memory");
-}
-
-template <bool kSigned, int kSum, int kPlaces, int kWeights>
-inline void multiply_tile() {
-  if constexpr (kSigned) {
-    asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kPlaces), "i"(kWeights));
-  } else {
-    asm volatile("tdpbusd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kPlaces), "i"(kWeights));
-  }
-}
-
 /// Some tiles of places by some tiles of results.
 struct Block {
-  std::array<const uint8_t*, kSums> places;  // of each tile, its first one
+  std::array<const uint8_t*, kSumTiles> places;  // of each tile, its first one
   int64_t place_bytes;
   const int64_t* offsets;
   int64_t steps;
@@ -78,7 +27,7 @@ struct Block {
   int64_t ahead_step;     // bytes of them to ask for in each step
 };
 
-using Sums = int32_t[kSums][kTilePlaces][kTileChannels];
+using Sums = int32_t[kSumTiles][kTilePlaces][kTileChannels];
 
 template <int kPlaces, int kResults, int... kSum>
 inline void start_sums(const Block& block, std::integer_sequence<int, kSum...>) {
@@ -88,22 +37,22 @@ inline void start_sums(const Block& block, std::integer_sequence<int, kSum...>) 
 template <int kResults, int kPlaces, bool kSigned, int... kResult>
 inline void multiply_places(const uint8_t* from, int64_t distance,
                             std::integer_sequence<int, kResult...>) {
-  constexpr int kTile = kFirstPlaces + kPlaces % 2;
+  constexpr int kTile = kFirstPlaceTile + kPlaces % 2;
   load_tile<kTile>(from, distance);
-  (multiply_tile<kSigned, kPlaces * kResults + kResult, kTile, kFirstWeights + kResult>(), ...);
+  (multiply_tile<kSigned, kPlaces * kResults + kResult, kTile, kFirstWeightTile + kResult>(), ...);
 }
 
 template <int kResult, bool kSigned>
 inline void multiply_weights(const int8_t* weights) {
-  constexpr int kTile = kFirstWeights + kResult % 2;
+  constexpr int kTile = kFirstWeightTile + kResult % 2;
   load_tile<kTile>(weights, kTileBytes);
-  multiply_tile<kSigned, kResult, kFirstPlaces, kTile>();
+  multiply_tile<kSigned, kResult, kFirstPlaceTile, kTile>();
 }
 
 /// Leaves the sums in the tiles, those of the first tile of places first.
 template <int kPlaces, int kResults, bool kSigned>
 void multiply(const Block& block) {
-  static_assert(kPlaces * kResults <= kSums && (kResults <= 2 || kPlaces == 1));
+  static_assert(kPlaces * kResults <= kSumTiles && (kResults <= 2 || kPlaces == 1));
   asm volatile("" ::: "memory");
   start_sums<kPlaces, kResults>(block, std::make_integer_sequence<int, kPlaces * kResults>());
   const int64_t tile_distance = block.steps * kTileWeights;
@@ -114,9 +63,9 @@ void multiply(const Block& block) {
     for (int64_t i = 0; i < block.ahead_step; i += kLine) __builtin_prefetch(ahead + i, 0, 2);
     ahead += block.ahead_step;
     if constexpr (kResults <= 2) {
-      load_tile<kFirstWeights>(weights, kTileBytes);
+      load_tile<kFirstWeightTile>(weights, kTileBytes);
       if constexpr (kResults == 2)
-        load_tile<kFirstWeights + 1>(weights + tile_distance, kTileBytes);
+        load_tile<kFirstWeightTile + 1>(weights + tile_distance, kTileBytes);
       [&]<int... kPlace>(std::integer_sequence<int, kPlace...>) {
         (multiply_places<kResults, kPlace, kSigned>(block.places[kPlace] + offset,
                                                     block.place_bytes,
@@ -125,7 +74,7 @@ void multiply(const Block& block) {
       }
       (std::make_integer_sequence<int, kPlaces>());
     } else {
-      load_tile<kFirstPlaces>(block.places[0] + offset, block.place_bytes);
+      load_tile<kFirstPlaceTile>(block.places[0] + offset, block.place_bytes);
       [&]<int... kResult>(std::integer_sequence<int, kResult...>) {
         (multiply_weights<kResult, kSigned>(weights + kResult * tile_distance), ...);
       }
@@ -139,7 +88,7 @@ using Multiply = void (*)(const Block&);
 
 /// By places less one and results less one; null: more than there are registers for.
 template <bool kSigned>
-constexpr std::array<std::array<Multiply, kSums>, kSums> kMultiply = {{
+constexpr std::array<std::array<Multiply, kSumTiles>, kSumTiles> kMultiply = {{
     {multiply<1, 1, kSigned>, multiply<1, 2, kSigned>, nullptr, multiply<1, 4, kSigned>},
     {multiply<2, 1, kSigned>, multiply<2, 2, kSigned>, nullptr, nullptr},
     {multiply<3, 1, kSigned>, nullptr, nullptr, nullptr},
@@ -309,12 +258,12 @@ struct Shape {
     constexpr int64_t kNearBytes = 48 << 10;
     const int64_t tiles = range.last_places - range.first_places;
     is_results_first = has_more_weights(c, layout, range);
-    if (tiles == 1 || kSums * c.order.steps() * kTileWeights <= kNearBytes) {
+    if (tiles == 1 || kSumTiles * c.order.steps() * kTileWeights <= kNearBytes) {
       // The weights stay near. Results of one place stand next to each other.
       places = 1;
-      results = kSums;
+      results = kSumTiles;
       is_results_first = true;
-    } else if (is_results_first && tiles <= kSums && tiles != 2) {
+    } else if (is_results_first && tiles <= kSumTiles && tiles != 2) {
       // All places at once: each weight is read once.
       places = tiles;
       results = 1;
@@ -343,7 +292,7 @@ class Run {
   void run() {
     const Tiles tiles(layout_.tile_places);
     const int64_t tile_bytes = layout_.tile_places * layout_.place_bytes;
-    const int64_t most = std::clamp<int64_t>(kChunkBytes / tile_bytes, kSums, kChunkTiles);
+    const int64_t most = std::clamp<int64_t>(kChunkBytes / tile_bytes, kSumTiles, kChunkTiles);
     for (int64_t p = range_.first_places; p < range_.last_places; p += most) {
       chunk_ = range_;
       chunk_.first_places = p;
@@ -382,7 +331,7 @@ class Run {
     const int64_t first = chunk_.first_places * layout_.tile_places;
     const int64_t end = std::min(chunk_.last_places * layout_.tile_places, layout_.places);
     const int64_t tiles = chunk_.last_places - chunk_.first_places;
-    std::fill_n(rows_.begin(), tiles * layout_.tile_places + kSums, kNowhere);
+    std::fill_n(rows_.begin(), tiles * layout_.tile_places + kSumTiles, kNowhere);
     for (int64_t line = first / layout_.line_places; line * layout_.line_places < end; ++line) {
       const int64_t y = line % layout_.image_lines;
       if (y >= c_.target[0]) continue;
@@ -473,8 +422,8 @@ class Run {
   alignas(kLine) Sums sums_;
   int64_t first_beyond_ = 0;
   const uint8_t* beyond_ = nullptr;  // a copy of what stands there, with something behind it
-  std::array<int32_t, kChunkTiles * kTilePlaces + kSums> rows_;  // of the chunk's places
-  std::array<FinishPlaces, kSums> finish_;                       // by tiles of results less one
+  std::array<int32_t, kChunkTiles * kTilePlaces + kSumTiles> rows_;  // of the chunk's places
+  std::array<FinishPlaces, kSumTiles> finish_;                       // by tiles of results less one
 };
 
 }  // namespace

@@ -10,37 +10,16 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "simd/functions-inl.h"
+#include "recurrent/cells-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gantry::x86::HWY_NAMESPACE {
-
-static_assert(kUnitBlock % kLanes == 0);
 
 /// Sequences of a tile: sums of all gates, and what they are made from, stand in registers.
 constexpr int most_rows(CellKind kind) {
   if (!kHasManyRegisters) return 3;
   return kind == CellKind::kLstm ? 6 : 8;
 }
-
-/// The numbers of kLanes units, of which the last block may not have all.
-struct Units {
-  int64_t first;
-  int64_t count;
-  hn::Mask<F32> lanes;
-
-  [[nodiscard]] HWY_INLINE V32 load(const float* from) const {
-    return count == kLanes ? hn::LoadU(F32(), from + first)
-                           : load_lanes(lanes, F32(), from + first);
-  }
-  HWY_INLINE void store(V32 x, float* to) const {
-    if (count == kLanes) {
-      hn::StoreU(x, F32(), to + first);
-    } else {
-      store_lanes(x, lanes, F32(), to + first);
-    }
-  }
-};
 
 /// sums[r][g] = weights of gate g * the last results of sequence r, or what is left of them. With
 /// few sums each is made of several that do not wait for each other.
@@ -72,76 +51,13 @@ HWY_INLINE void multiply(const RecurrentStep& s, const float* before, const floa
   }
 }
 
-HWY_INLINE V32 lstm(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
-  const float* gates = s.projected + row * s.projected_stride;
-  float* cell = s.cell + row * s.state_stride;
-  const V32 input = sigmoid(hn::Add(sums[0], units.load(gates)));
-  const V32 output = sigmoid(hn::Add(sums[1], units.load(gates + s.hidden)));
-  const V32 forget = sigmoid(hn::Add(sums[2], units.load(gates + 2 * s.hidden)));
-  const V32 fresh = hyperbolic_tangent(hn::Add(sums[3], units.load(gates + 3 * s.hidden)));
-  const V32 state = hn::MulAdd(forget, units.load(cell), hn::Mul(input, fresh));
-  units.store(state, cell);
-  return hn::Mul(output, hyperbolic_tangent(state));
-}
-
-/// What the update gate makes of the fresh results and those before.
-HWY_INLINE V32 mixed(V32 update, V32 fresh, V32 before) {
-  return hn::MulAdd(update, hn::Sub(before, fresh),
-                    fresh);  // (1 - update) * fresh + update * before
-}
-
-HWY_INLINE V32 gru(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
-  const float* gates = s.projected + row * s.projected_stride;
-  const V32 update = sigmoid(hn::Add(sums[0], units.load(gates)));
-  const V32 reset = sigmoid(hn::Add(sums[1], units.load(gates + s.hidden)));
-  const V32 product = s.bias ? hn::Add(sums[2], units.load(s.bias)) : sums[2];
-  const V32 fresh =
-      hyperbolic_tangent(hn::MulAdd(reset, product, units.load(gates + 2 * s.hidden)));
-  return mixed(update, fresh, units.load(s.before + row * s.state_stride));
-}
-
-/// Returns the update gate.
-HWY_INLINE V32 gru_gates(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
-  const float* gates = s.projected + row * s.projected_stride;
-  const V32 reset = sigmoid(hn::Add(sums[1], units.load(gates + s.hidden)));
-  const V32 before = units.load(s.before + row * s.state_stride);
-  units.store(hn::Mul(reset, before), s.cell + row * s.state_stride);
-  return sigmoid(hn::Add(sums[0], units.load(gates)));
-}
-
-HWY_INLINE V32 gru_rest(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
-  const float* gates = s.projected + row * s.projected_stride;
-  const V32 fresh = hyperbolic_tangent(hn::Add(sums[0], units.load(gates + 2 * s.hidden)));
-  const int64_t place = row * s.state_stride;
-  return mixed(units.load(s.after + place), fresh, units.load(s.before + place));
-}
-
-HWY_INLINE V32 rnn(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
-  const float* gate = s.projected + row * s.projected_stride;
-  return hyperbolic_tangent(hn::Add(sums[0], units.load(gate)));
-}
-
-template <CellKind kKind>
-HWY_INLINE V32 finish(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
-  if constexpr (kKind == CellKind::kLstm) return lstm(s, units, row, sums);
-  if constexpr (kKind == CellKind::kGru) return gru(s, units, row, sums);
-  if constexpr (kKind == CellKind::kGruGates) return gru_gates(s, units, row, sums);
-  if constexpr (kKind == CellKind::kGruRest) return gru_rest(s, units, row, sums);
-  return rnn(s, units, row, sums);
-}
-
 template <CellKind kKind, int kRows>
 void run_rows(const RecurrentStep& s, const Units& units, int64_t row, const float* weights) {
   constexpr int kGates = static_cast<int>(gates_of(kKind));
   V32 sums[kRows * kGates];
   const float* factors = kKind == CellKind::kGruRest ? s.cell : s.before;
   multiply<kGates, kRows>(s, factors + row * s.state_stride, weights, sums);
-  for (int r = 0; r < kRows; ++r) {
-    const V32 x = finish<kKind>(s, units, row + r, sums + r * kGates);
-    units.store(x, s.after + (row + r) * s.state_stride);
-    if (kKind != CellKind::kGruGates && s.result)
-      units.store(x, s.result + (row + r) * s.result_stride);
-  }
+  for (int r = 0; r < kRows; ++r) finish_row<kKind>(s, units, row + r, sums + r * kGates);
 }
 
 /// `rows` sequences, up to kRows.
@@ -154,17 +70,14 @@ void run_tile(const RecurrentStep& s, const Units& units, int64_t row, int64_t r
 
 template <CellKind kKind>
 void run_units(const RecurrentStep& s, int64_t begin, int64_t end) {
-  const F32 d;
   // Tiles of about equal heights, as each reads all weights.
   constexpr int kMostRows = most_rows(kKind);
   const int64_t tiles = (s.rows + kMostRows - 1) / kMostRows;
   for (int64_t block = begin; block < end; ++block) {
     const float* weights = s.weights + block * s.hidden * gates_of(kKind) * kUnitBlock;
     for (int64_t lane = 0; lane < kUnitBlock; lane += kLanes) {
-      const int64_t first = block * kUnitBlock + lane;
-      const int64_t count = std::min(kLanes, s.hidden - first);
-      if (count <= 0) break;
-      const Units units{first, count, hn::FirstN(d, static_cast<size_t>(count))};
+      const Units units(s.hidden, block * kUnitBlock + lane);
+      if (units.count <= 0) break;
       for (int64_t tile = 0; tile < tiles; ++tile) {
         const int64_t row = tile * s.rows / tiles;
         run_tile<kKind, kMostRows>(s, units, row, (tile + 1) * s.rows / tiles - row,

@@ -41,8 +41,9 @@ struct RecurrentStep {
   int64_t rows = 0;                  ///< sequences
   const float* weights = nullptr;    ///< [blocks, hidden, gates, kUnitBlock], missing units zero
   const float* bias = nullptr;       ///< [hidden] of the product for gate 2 of a GRU; null: none
-  const float* projected = nullptr;  ///< [gates, hidden]: what the input adds to all gates
+  const float* projected = nullptr;  ///< [gates, gate_stride]: what the input adds to all gates
   int64_t projected_stride = 0;
+  int64_t gate_stride = 0;        ///< from gate to gate of a sequence, at least `hidden`
   const float* before = nullptr;  ///< [hidden]: the results of the last step
   float* after = nullptr;         ///< [hidden]: those of this one, elsewhere; from kGruGates to
                                   ///< kGruRest the update gates

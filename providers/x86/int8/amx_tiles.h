@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tile registers of AMX: four of sums, two of places, two of weights. For the files that
+// multiply with them, on CPUs of which has_tile_code() is true.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "int8/amx.h"
+
+namespace gantry::x86 {
+
+constexpr int kSumTiles = 4;        ///< the first ones
+constexpr int kFirstPlaceTile = 4;  ///< rows of bytes
+constexpr int kFirstWeightTile = 6;
+
+/// What the instruction that configures the tiles reads.
+struct alignas(64) TileConfiguration {
+  uint8_t palette = 1;
+  uint8_t start_row = 0;
+  std::array<uint8_t, 14> reserved{};
+  std::array<uint16_t, 16> row_bytes{};
+  std::array<uint8_t, 16> rows{};
+};
+static_assert(sizeof(TileConfiguration) == 64);
+
+/// A thread's tiles while a call multiplies; what others had in them was theirs to release.
+class Tiles {
+ public:
+  explicit Tiles(int64_t places) {
+    TileConfiguration configuration;
+    for (size_t i = 0; i < 8; ++i) {
+      configuration.row_bytes[i] = kTileBytes;
+      configuration.rows[i] = static_cast<uint8_t>(i < kFirstWeightTile ? places : kTileBytes / 4);
+    }
+    asm volatile("ldtilecfg %0" ::"m"(configuration));
+  }
+  ~Tiles() { asm volatile("tilerelease"); }
+  Tiles(const Tiles&) = delete;
+  Tiles& operator=(const Tiles&) = delete;
+  Tiles(Tiles&&) = delete;
+  Tiles& operator=(Tiles&&) = delete;
+};
+
+template <int kTile>
+inline void clear_tile() {
+  asm volatile("tilezero %%tmm%c0" ::"i"(kTile));
+}
+
+template <int kTile>
+inline void load_tile(const void* from, int64_t distance) {
+  asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(from), "r"(distance), "i"(kTile));
+}
+
+template <int kTile>
+inline void store_tile(void* to, int64_t distance) {
+  asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(to), "r"(distance), "i"(kTile) : "memory");
+}
+
+template <bool kSigned, int kSum, int kPlaces, int kWeights>
+inline void multiply_tile() {
+  if constexpr (kSigned) {
+    asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kPlaces), "i"(kWeights));
+  } else {
+    asm volatile("tdpbusd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kPlaces), "i"(kWeights));
+  }
+}
+
+}  // namespace gantry::x86

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a step of a recurrent layer makes of the sums of its gates, for one of Highway's targets:
+// included again for each.
+#if defined(GANTRY_X86_RECURRENT_CELLS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef GANTRY_X86_RECURRENT_CELLS_INL_H_
+#undef GANTRY_X86_RECURRENT_CELLS_INL_H_
+#else
+#define GANTRY_X86_RECURRENT_CELLS_INL_H_
+#endif
+
+#include <algorithm>
+
+#include "recurrent/code.h"
+#include "simd/functions-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gantry::x86::HWY_NAMESPACE {
+
+static_assert(kUnitBlock % kLanes == 0);
+
+/// The numbers of kLanes units, of which the last block may not have all.
+struct Units {
+  int64_t first;
+  int64_t count;  // none or fewer: there are no such units
+  hn::Mask<F32> lanes;
+
+  Units(int64_t hidden, int64_t begin)
+      : first(begin),
+        count(std::min(kLanes, hidden - begin)),
+        lanes(hn::FirstN(F32(), static_cast<size_t>(std::max<int64_t>(count, 0)))) {}
+
+  [[nodiscard]] HWY_INLINE V32 load(const float* from) const {
+    return count == kLanes ? hn::LoadU(F32(), from + first)
+                           : load_lanes(lanes, F32(), from + first);
+  }
+  HWY_INLINE void store(V32 x, float* to) const {
+    if (count == kLanes) {
+      hn::StoreU(x, F32(), to + first);
+    } else {
+      store_lanes(x, lanes, F32(), to + first);
+    }
+  }
+};
+
+HWY_INLINE V32 lstm(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
+  const float* gates = s.projected + row * s.projected_stride;
+  float* cell = s.cell + row * s.state_stride;
+  const V32 input = sigmoid(hn::Add(sums[0], units.load(gates)));
+  const V32 output = sigmoid(hn::Add(sums[1], units.load(gates + s.gate_stride)));
+  const V32 forget = sigmoid(hn::Add(sums[2], units.load(gates + 2 * s.gate_stride)));
+  const V32 fresh = hyperbolic_tangent(hn::Add(sums[3], units.load(gates + 3 * s.gate_stride)));
+  const V32 state = hn::MulAdd(forget, units.load(cell), hn::Mul(input, fresh));
+  units.store(state, cell);
+  return hn::Mul(output, hyperbolic_tangent(state));
+}
+
+/// What the update gate makes of the fresh results and those before.
+HWY_INLINE V32 mixed(V32 update, V32 fresh, V32 before) {
+  return hn::MulAdd(update, hn::Sub(before, fresh),
+                    fresh);  // (1 - update) * fresh + update * before
+}
+
+HWY_INLINE V32 gru(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
+  const float* gates = s.projected + row * s.projected_stride;
+  const V32 update = sigmoid(hn::Add(sums[0], units.load(gates)));
+  const V32 reset = sigmoid(hn::Add(sums[1], units.load(gates + s.gate_stride)));
+  const V32 product = s.bias ? hn::Add(sums[2], units.load(s.bias)) : sums[2];
+  const V32 fresh =
+      hyperbolic_tangent(hn::MulAdd(reset, product, units.load(gates + 2 * s.gate_stride)));
+  return mixed(update, fresh, units.load(s.before + row * s.state_stride));
+}
+
+/// Returns the update gate.
+HWY_INLINE V32 gru_gates(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
+  const float* gates = s.projected + row * s.projected_stride;
+  const V32 reset = sigmoid(hn::Add(sums[1], units.load(gates + s.gate_stride)));
+  const V32 before = units.load(s.before + row * s.state_stride);
+  units.store(hn::Mul(reset, before), s.cell + row * s.state_stride);
+  return sigmoid(hn::Add(sums[0], units.load(gates)));
+}
+
+HWY_INLINE V32 gru_rest(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
+  const float* gates = s.projected + row * s.projected_stride;
+  const V32 fresh = hyperbolic_tangent(hn::Add(sums[0], units.load(gates + 2 * s.gate_stride)));
+  const int64_t place = row * s.state_stride;
+  return mixed(units.load(s.after + place), fresh, units.load(s.before + place));
+}
+
+HWY_INLINE V32 rnn(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
+  const float* gate = s.projected + row * s.projected_stride;
+  return hyperbolic_tangent(hn::Add(sums[0], units.load(gate)));
+}
+
+template <CellKind kKind>
+HWY_INLINE V32 finish(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
+  if constexpr (kKind == CellKind::kLstm) return lstm(s, units, row, sums);
+  if constexpr (kKind == CellKind::kGru) return gru(s, units, row, sums);
+  if constexpr (kKind == CellKind::kGruGates) return gru_gates(s, units, row, sums);
+  if constexpr (kKind == CellKind::kGruRest) return gru_rest(s, units, row, sums);
+  return rnn(s, units, row, sums);
+}
+
+/// Completes units of a sequence: what becomes of their sums is the state after the step, and the
+/// result.
+template <CellKind kKind>
+HWY_INLINE void finish_row(const RecurrentStep& s, const Units& units, int64_t row,
+                           const V32* sums) {
+  const V32 x = finish<kKind>(s, units, row, sums);
+  units.store(x, s.after + row * s.state_stride);
+  if (kKind != CellKind::kGruGates && s.result) units.store(x, s.result + row * s.result_stride);
+}
+
+}  // namespace gantry::x86::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
