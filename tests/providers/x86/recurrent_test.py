@@ -73,6 +73,28 @@ def test_results_that_nobody_wants(agrees, wanted):
 
 
 @pytest.mark.parametrize("op", GATES)
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_weights_that_are_dequantized(agrees, op, dtype, per_channel):
+    """By DequantizeLinear nodes, which are folded once, so that the layer is all that runs."""
+    steps, batch, inputs, hidden, d, g = 5, 3, 9, 20, 2, GATES[op]
+    limits = np.iinfo(dtype)
+    constants = {"b": random(d, 2 * g * hidden, seed=3, scale=0.3)}
+    lines = []
+    for seed, (name, inner) in enumerate([("w", inputs), ("r", hidden)]):
+        generator = np.random.default_rng(seed)
+        count = g * hidden if per_channel else 1
+        constants[f"{name}8"] = generator.integers(limits.min, limits.max, (d, g * hidden, inner), endpoint=True, dtype=dtype)
+        constants[f"{name}s"] = (generator.uniform(0.5, 1.5, count) / 300).astype(np.float32).reshape(count if per_channel else ())
+        constants[f"{name}z"] = generator.integers(limits.min // 9, limits.max // 9, constants[f"{name}s"].shape).astype(dtype)
+        lines.append(f"{name} = DequantizeLinear<axis=1>({name}8, {name}s, {name}z)")
+    reset = ", linear_before_reset=1" if op == "GRU" else ""
+    lines.append(f'y, h = {op.split()[0]}<hidden_size={hidden}, direction="bidirectional"{reset}>(x, w, r, b)')
+    model, feeds = small_graph("\n".join(lines), {"x": random(steps, batch, inputs)}, constants)
+    agrees(model, feeds, ["x86.recurrent"])
+
+
+@pytest.mark.parametrize("op", GATES)
 def test_batch_first(op):
     """Against the same node with the steps first, which ONNX Runtime has: it refuses this layout."""
     model, feeds = recurrent(op, 5, 3, 6, 20, "bidirectional", states=True)
