@@ -152,9 +152,13 @@ def sums_int8_products(graph):
     return any(node.op_type in SUMS_OF_INT8_PRODUCTS and node.domain in ("", "ai.onnx") for node in nodes_of(graph))
 
 
-def run_exact_ort(model, feeds):
-    """Outputs in order, from ONNX Runtime with its graph optimizations, and with exact sums of 8-bit products on every CPU."""
+def run_exact_ort(model, feeds, threads=0):
+    """Outputs in order, from ONNX Runtime with its graph optimizations, and with exact sums of 8-bit products on every CPU.
+
+    `threads`: 0: as many as it takes by itself.
+    """
     options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
     options.add_session_config_entry(*EXACT_INT8_ENTRY)
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return session.run(None, feeds)

@@ -87,8 +87,10 @@ class Claimer {
     bool has_output = false;
     for (uint32_t i = 0; i < outputs; ++i) has_output = has_output || view.output(i).present();
     if (!view.input(0).present() || !has_output) return nullptr;
-    if (view.domain() == "com.microsoft" && view.op_type() == "MatMulNBits")
-      return &kFamilies[kMatMulNBits];
+    if (view.domain() == "com.microsoft") {
+      if (view.op_type() == "MatMulNBits") return &kFamilies[kMatMulNBits];
+      if (view.op_type() == "DynamicQuantizeLSTM") return &kFamilies[kDynamicQuantizeLstm];
+    }
     if (!view.domain().empty()) return nullptr;
     return &kFamilies[family_of(view.op_type())];
   }

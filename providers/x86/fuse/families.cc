@@ -90,6 +90,11 @@ constinit const std::array<Family, kFamilyCount> kFamilies = {{
      .refusal = recurrent_refusal,
      .make = make_recurrent,
      .is_parameter = is_recurrent_parameter},
+    {.kernel = "x86.dynamic_quantize_lstm",
+     .match = match_single_node,
+     .refusal = dynamic_quantize_lstm_refusal,
+     .make = make_dynamic_quantize_lstm,
+     .is_parameter = is_dynamic_quantize_lstm_parameter},
     {.kernel = "x86.elementwise",
      .match = match_elementwise,
      .refusal = nothing_is_refused,
@@ -126,7 +131,8 @@ constinit const std::array<Family, kFamilyCount> kFamilies = {{
 }};
 
 bool is_recurrent(std::string_view op_type) {
-  return op_type == "LSTM" || op_type == "GRU" || op_type == "RNN";
+  return op_type == "LSTM" || op_type == "GRU" || op_type == "RNN" ||
+         op_type == "DynamicQuantizeLSTM";
 }
 
 bool is_reduction(std::string_view op_type) {

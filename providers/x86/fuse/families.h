@@ -26,6 +26,7 @@ enum FamilyIndex : size_t {
   kMatMulNBits,
   kAttention,
   kRecurrent,
+  kDynamicQuantizeLstm,
   kElementwise,
   kDynamicMatMul,
   kConvTranspose,

@@ -71,6 +71,11 @@ std::string recurrent_refusal(const GraphIndex& index, const Fusion& fusion);
 bool is_recurrent_parameter(const GraphIndex& index, uint32_t node, uint32_t position);
 std::unique_ptr<sdk::Kernel> make_recurrent(const KernelArgs& args);
 
+/// DynamicQuantizeLSTM of com.microsoft with constant weights, as far as an LSTM is taken.
+std::string dynamic_quantize_lstm_refusal(const GraphIndex& index, const Fusion& fusion);
+bool is_dynamic_quantize_lstm_parameter(const GraphIndex& index, uint32_t node, uint32_t position);
+std::unique_ptr<sdk::Kernel> make_dynamic_quantize_lstm(const KernelArgs& args);
+
 /// Sets of nodes that work element by element (eltwise/program.h). The root is the set's last node.
 std::unique_ptr<Fusion> match_elementwise(const MatchScope& scope, uint32_t root);
 bool is_elementwise_parameter(const GraphIndex& index, uint32_t node, uint32_t position);

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+#include <immintrin.h>
+
+#include "int8/results_avx512.h"
+#include "recurrent/int8_code.h"
+
+namespace gantry::x86 {
+namespace {
+
+constexpr int64_t kQuad = 4;
+constexpr int64_t kLine = kUnitBlock * kQuad;  // bytes of a quad of a gate
+
+/// With few rows each sum is made of several that do not wait for each other.
+constexpr int parts_for(int rows) { return rows == 1 ? 4 : rows == 2 ? 2 : 1; }
+static_assert(kVnniStep % parts_for(1) == 0 && kAmxStep % parts_for(1) == 0);
+
+template <int kRows>
+GANTRY_VNNI void multiply(const Int8Block& block, int32_t* to) {
+  constexpr int kParts = parts_for(kRows);
+  __m512i sums[kParts][kInt8Gates][kRows];
+  for (auto& part : sums) {
+    for (auto& gate : part) {
+      for (__m512i& sum : gate) sum = _mm512_setzero_si512();
+    }
+  }
+  const int8_t* weights = block.weights;
+  const uint8_t* numbers = block.numbers;
+  const int64_t row_bytes = block.quads * kQuad;
+  const int64_t gate_bytes = block.quads_of_step * kLine;
+  for (int64_t step = 0; step < block.quads; step += block.quads_of_step) {
+    for (int64_t quad = 0; quad < block.quads_of_step; quad += kParts) {
+      for (int part = 0; part < kParts; ++part) {
+        __m512i x[kRows];
+        for (int r = 0; r < kRows; ++r) {
+          int32_t four = 0;
+          std::memcpy(&four, numbers + r * row_bytes, sizeof(four));
+          x[r] = _mm512_set1_epi32(four);
+        }
+        for (int g = 0; g < kInt8Gates; ++g) {
+          const __m512i w = _mm512_loadu_si512(weights + g * gate_bytes);
+          for (int r = 0; r < kRows; ++r)
+            sums[part][g][r] = _mm512_dpbusd_epi32(sums[part][g][r], x[r], w);
+        }
+        numbers += kQuad;
+        weights += kLine;
+      }
+    }
+    weights += (kInt8Gates - 1) * gate_bytes;
+  }
+  for (int g = 0; g < kInt8Gates; ++g) {
+    for (int r = 0; r < kRows; ++r) {
+      __m512i sum = sums[0][g][r];
+      for (int part = 1; part < kParts; ++part) sum = _mm512_add_epi32(sum, sums[part][g][r]);
+      _mm512_storeu_si512(to + (g * kRows + r) * kUnitBlock, sum);
+    }
+  }
+}
+
+}  // namespace
+
+void multiply_with_vnni(const Int8Block& block, int32_t* sums) {
+  using Multiply = void (*)(const Int8Block&, int32_t*);
+  constexpr Multiply kByRows[kVnniRows] = {multiply<1>, multiply<2>, multiply<3>,
+                                           multiply<4>, multiply<5>, multiply<6>};
+  kByRows[block.rows - 1](block, sums);
+}
+
+}  // namespace gantry::x86

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A matrix of an int8 LSTM in the panels that recurrent/int8_code.h reads. Equal weights are held
+// once in the process. Immutable once packed.
+#pragma once
+
+#include <gantry/sdk/blob.h>
+#include <gantry/sdk/kernel.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "int8/byte_panels.h"
+#include "recurrent/int8_code.h"
+
+namespace gantry::x86 {
+
+class Int8LayerWeights {
+ public:
+  /// As the model has them.
+  struct Plain {
+    const void* numbers = nullptr;  ///< int8 or uint8, [directions, inner, gates * hidden]
+    int64_t directions = 1;
+    int64_t inner = 0;
+    int64_t hidden = 0;
+    bool is_signed = true;
+    std::vector<float> scales;         ///< [directions, 1 or gates * hidden]
+    std::vector<int32_t> zero_points;  ///< [directions]
+  };
+  /// Packs them on all cores; `plain` need not outlive the call. The digest is kept in `choices`
+  /// under `name`. Errors: OUT_OF_MEMORY.
+  void pack(const gantry_host* host, sdk::Choices& choices, const std::string& name,
+            const Plain& plain);
+
+  /// Borrows the weights.
+  [[nodiscard]] Int8Gates of_direction(int64_t direction) const;
+  /// Of four numbers each, of a row that is multiplied.
+  [[nodiscard]] int64_t quads() const { return quads_; }
+
+ private:
+  void set_scales(const Plain& plain);
+
+  int64_t quads_ = 0;
+  int64_t quads_of_step_ = 1;
+  int64_t blocks_ = 0;
+  std::optional<BytePanelsLayout> layout_;  // without VNNI
+  std::shared_ptr<const void> share_;
+  int64_t sums_ = 0;                  // where those of the weights are, with VNNI
+  std::vector<float> scales_;         // [directions, blocks, gates, kUnitBlock]
+  std::vector<int32_t> zero_points_;  // [directions], of signed numbers
+};
+
+}  // namespace gantry::x86
