@@ -42,13 +42,19 @@ struct Units {
   }
 };
 
+/// What the input adds to a gate of a sequence.
+HWY_INLINE V32 projected(const RecurrentStep& s, const Units& units, int64_t row, int64_t gate) {
+  const ProjectedLayout& layout = s.projected_layout;
+  const int64_t skipped = units.first / kUnitBlock * (layout.block - kUnitBlock);
+  return units.load(s.projected + row * s.projected_stride + gate * layout.gate + skipped);
+}
+
 HWY_INLINE V32 lstm(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
-  const float* gates = s.projected + row * s.projected_stride;
   float* cell = s.cell + row * s.state_stride;
-  const V32 input = sigmoid(hn::Add(sums[0], units.load(gates)));
-  const V32 output = sigmoid(hn::Add(sums[1], units.load(gates + s.gate_stride)));
-  const V32 forget = sigmoid(hn::Add(sums[2], units.load(gates + 2 * s.gate_stride)));
-  const V32 fresh = hyperbolic_tangent(hn::Add(sums[3], units.load(gates + 3 * s.gate_stride)));
+  const V32 input = sigmoid(hn::Add(sums[0], projected(s, units, row, 0)));
+  const V32 output = sigmoid(hn::Add(sums[1], projected(s, units, row, 1)));
+  const V32 forget = sigmoid(hn::Add(sums[2], projected(s, units, row, 2)));
+  const V32 fresh = hyperbolic_tangent(hn::Add(sums[3], projected(s, units, row, 3)));
   const V32 state = hn::MulAdd(forget, units.load(cell), hn::Mul(input, fresh));
   units.store(state, cell);
   return hn::Mul(output, hyperbolic_tangent(state));
@@ -61,34 +67,29 @@ HWY_INLINE V32 mixed(V32 update, V32 fresh, V32 before) {
 }
 
 HWY_INLINE V32 gru(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
-  const float* gates = s.projected + row * s.projected_stride;
-  const V32 update = sigmoid(hn::Add(sums[0], units.load(gates)));
-  const V32 reset = sigmoid(hn::Add(sums[1], units.load(gates + s.gate_stride)));
+  const V32 update = sigmoid(hn::Add(sums[0], projected(s, units, row, 0)));
+  const V32 reset = sigmoid(hn::Add(sums[1], projected(s, units, row, 1)));
   const V32 product = s.bias ? hn::Add(sums[2], units.load(s.bias)) : sums[2];
-  const V32 fresh =
-      hyperbolic_tangent(hn::MulAdd(reset, product, units.load(gates + 2 * s.gate_stride)));
+  const V32 fresh = hyperbolic_tangent(hn::MulAdd(reset, product, projected(s, units, row, 2)));
   return mixed(update, fresh, units.load(s.before + row * s.state_stride));
 }
 
 /// Returns the update gate.
 HWY_INLINE V32 gru_gates(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
-  const float* gates = s.projected + row * s.projected_stride;
-  const V32 reset = sigmoid(hn::Add(sums[1], units.load(gates + s.gate_stride)));
+  const V32 reset = sigmoid(hn::Add(sums[1], projected(s, units, row, 1)));
   const V32 before = units.load(s.before + row * s.state_stride);
   units.store(hn::Mul(reset, before), s.cell + row * s.state_stride);
-  return sigmoid(hn::Add(sums[0], units.load(gates)));
+  return sigmoid(hn::Add(sums[0], projected(s, units, row, 0)));
 }
 
 HWY_INLINE V32 gru_rest(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
-  const float* gates = s.projected + row * s.projected_stride;
-  const V32 fresh = hyperbolic_tangent(hn::Add(sums[0], units.load(gates + 2 * s.gate_stride)));
+  const V32 fresh = hyperbolic_tangent(hn::Add(sums[0], projected(s, units, row, 2)));
   const int64_t place = row * s.state_stride;
   return mixed(units.load(s.after + place), fresh, units.load(s.before + place));
 }
 
 HWY_INLINE V32 rnn(const RecurrentStep& s, const Units& units, int64_t row, const V32* sums) {
-  const float* gate = s.projected + row * s.projected_stride;
-  return hyperbolic_tangent(hn::Add(sums[0], units.load(gate)));
+  return hyperbolic_tangent(hn::Add(sums[0], projected(s, units, row, 0)));
 }
 
 template <CellKind kKind>

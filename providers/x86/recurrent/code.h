@@ -34,6 +34,23 @@ constexpr int64_t gates_of(CellKind kind) {
 constexpr int64_t kUnitBlock = 16;
 constexpr int64_t unit_blocks_of(int64_t hidden) { return (hidden + kUnitBlock - 1) / kUnitBlock; }
 
+/// How stands what the input adds to the gates of a sequence: in elements, from gate to gate and
+/// from block of units to block.
+struct ProjectedLayout {
+  int64_t width = 0;  ///< of all gates
+  int64_t gate = 0;
+  int64_t block = 0;
+
+  /// [gates, hidden]
+  static constexpr ProjectedLayout by_gates(int64_t gates, int64_t hidden) {
+    return {gates * hidden, hidden, kUnitBlock};
+  }
+  /// [blocks, gates, kUnitBlock]
+  static constexpr ProjectedLayout by_blocks(int64_t gates, int64_t hidden) {
+    return {unit_blocks_of(hidden) * gates * kUnitBlock, kUnitBlock, gates * kUnitBlock};
+  }
+};
+
 /// One step of some sequences in one direction. Strides are in elements, from sequence to sequence.
 struct RecurrentStep {
   CellKind kind = CellKind::kLstm;
@@ -41,9 +58,9 @@ struct RecurrentStep {
   int64_t rows = 0;                  ///< sequences
   const float* weights = nullptr;    ///< [blocks, hidden, gates, kUnitBlock], missing units zero
   const float* bias = nullptr;       ///< [hidden] of the product for gate 2 of a GRU; null: none
-  const float* projected = nullptr;  ///< [gates, gate_stride]: what the input adds to all gates
+  const float* projected = nullptr;  ///< what the input adds to all gates
   int64_t projected_stride = 0;
-  int64_t gate_stride = 0;        ///< from gate to gate of a sequence, at least `hidden`
+  ProjectedLayout projected_layout;
   const float* before = nullptr;  ///< [hidden]: the results of the last step
   float* after = nullptr;         ///< [hidden]: those of this one, elsewhere; from kGruGates to
                                   ///< kGruRest the update gates

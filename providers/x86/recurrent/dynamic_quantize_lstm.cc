@@ -29,7 +29,7 @@ LayerForm form_of(const sdk::NodeView& node) {
   form.is_batch_first = false;  // the operator has no such attribute
   form.input = node.input(kLayerW).extent(1);
   form.hidden = node.input(kLayerR).extent(1);
-  form.gate_stride = unit_blocks_of(form.hidden) * kUnitBlock;
+  form.projected = ProjectedLayout::by_blocks(kGates, form.hidden);
   return form;
 }
 
@@ -76,17 +76,21 @@ class DynamicQuantizeLstm final : public RecurrentLayer {
                   zero_points_of(node.input(scale + 1), form().directions).value()});
   }
 
-  /// The sums of both biases, [directions, gates, gate_stride].
+  /// The sums of both biases, [directions, blocks, gates, kUnitBlock].
   void set_bias(const sdk::NodeView& node) {
+    const ProjectedLayout& layout = form().projected;
     const int64_t width = form().width();
-    bias_.assign(static_cast<size_t>(form().directions * form().projected_width()), 0);
+    bias_.assign(static_cast<size_t>(form().directions * layout.width), 0);
     if (!node.input(kLayerB).present()) return;
     const std::vector<float> given = floats_of(node.input(kLayerB));
     for (int64_t d = 0; d < form().directions; ++d) {
-      float* to = bias_.data() + d * form().projected_width();
       const float* from = given.data() + d * 2 * width;
-      for (int64_t i = 0; i < width; ++i)
-        to[i / form().hidden * form().gate_stride + i % form().hidden] = from[i] + from[width + i];
+      for (int64_t i = 0; i < width; ++i) {
+        const int64_t unit = i % form().hidden;
+        bias_[static_cast<size_t>(d * layout.width + i / form().hidden * layout.gate +
+                                  unit / kUnitBlock * layout.block + unit % kUnitBlock)] =
+            from[i] + from[width + i];
+      }
     }
   }
 
@@ -113,11 +117,11 @@ class DynamicQuantizeLstm final : public RecurrentLayer {
                       [&](int64_t begin, int64_t end) {
                         const FlushDenormals flush;
                         for (int64_t d = begin / fours; d * fours < end; ++d) {
-                          const int64_t at = d * form().projected_width();
+                          const int64_t at = d * form().projected.width;
                           project_int8(input_weights_.of_direction(d), quantized, rows,
                                        bias_.data() + at, std::max<int64_t>(begin - d * fours, 0),
                                        std::min(end - d * fours, fours), projected + at,
-                                       form().directions * form().projected_width());
+                                       form().directions * form().projected.width);
                         }
                       });
   }

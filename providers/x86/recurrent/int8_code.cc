@@ -59,43 +59,41 @@ class Int8Multiplier {
     }
   }
 
-  /// Calls finish() for all rows of a block, tile by tile.
-  template <class Finish>
-  HWY_INLINE void multiply(int64_t block, Int8Tile& tile, Finish&& finish) {
-    for (tile.row = 0; tile.row < rows_; tile.row += tile.rows) {
-      multiply_tile(block, tile, rows_ - tile.row);
-      finish();
+  /// Makes `tile` the one behind it, or the first one; false: there is none.
+  bool next(Int8Tile& tile) const {
+    constexpr int64_t kFewRows = 3;
+    tile.row += tile.rows;
+    const int64_t left = rows_ - tile.row;
+    if (tiles_ && left >= rows_of_tile_) {
+      tile.rows = std::min(left / rows_of_tile_, kAmxTiles) * rows_of_tile_;
+    } else if (has_vnni_) {
+      // Tiles of about equal heights, as each reads all weights.
+      tile.rows = left > 0 ? divided_up(left, divided_up(left, kVnniRows)) : 0;
+    } else {
+      tile.rows = left >= kByteRows ? kByteRows : left >= kFewRows ? kFewRows : 1;
+    }
+    return left > 0;
+  }
+
+  /// The sums of a tile with a block of weights.
+  void multiply(int64_t block, Int8Tile& tile) const {
+    const uint8_t* numbers = x_.numbers + tile.row * gates_.quads * 4;
+    if (has_vnni_) {
+      const int64_t block_bytes = gates_.quads * 4 * kInt8Gates * kUnitBlock;
+      const Int8Block of_tile{gates_.weights + block * block_bytes, numbers, tile.rows,
+                              gates_.quads, gates_.quads_of_step};
+      tiles_&& tile.rows >= rows_of_tile_ ? multiply_with_amx(of_tile, rows_of_tile_, tile.sums)
+                                          : multiply_with_vnni(of_tile, tile.sums);
+    } else if (tile.rows == kByteRows) {
+      multiply_bytes_of_tile<kByteRows>(gates_, numbers, block, tile);
+    } else if (tile.rows == 1) {
+      multiply_bytes_of_tile<1>(gates_, numbers, block, tile);
+    } else {
+      multiply_bytes_of_tile<3>(gates_, numbers, block, tile);
     }
   }
 
  private:
-  void multiply_tile(int64_t block, Int8Tile& tile, int64_t left) {
-    constexpr int64_t kFewRows = 3;
-    const uint8_t* numbers = x_.numbers + tile.row * gates_.quads * 4;
-    if (has_vnni_) {
-      if (tiles_ && left >= rows_of_tile_) {
-        tile.rows = std::min(left / rows_of_tile_, kAmxTiles) * rows_of_tile_;
-      } else {
-        // Tiles of about equal heights, as each reads all weights.
-        tile.rows = divided_up(left, divided_up(left, kVnniRows));
-      }
-      const int64_t block_bytes = gates_.quads * 4 * kInt8Gates * kUnitBlock;
-      const Int8Block of_tile{gates_.weights + block * block_bytes, numbers, tile.rows,
-                              gates_.quads, gates_.quads_of_step};
-      tiles_&& left >= rows_of_tile_ ? multiply_with_amx(of_tile, rows_of_tile_, tile.sums)
-                                     : multiply_with_vnni(of_tile, tile.sums);
-    } else if (left >= kByteRows) {
-      tile.rows = kByteRows;
-      multiply_bytes_of_tile<kByteRows>(gates_, numbers, block, tile);
-    } else if (left >= kFewRows) {
-      tile.rows = kFewRows;
-      multiply_bytes_of_tile<kFewRows>(gates_, numbers, block, tile);
-    } else {
-      tile.rows = 1;
-      multiply_bytes_of_tile<1>(gates_, numbers, block, tile);
-    }
-  }
-
   const Int8Gates& gates_;
   const QuantizedRows& x_;
   int64_t rows_;
@@ -123,51 +121,66 @@ struct GateScale {
   }
 };
 
+/// Of all gates, for kLanes units of a block from `lane` on.
+struct BlockScales {
+  GateScale gates[kInt8Gates];
+
+  HWY_INLINE BlockScales(const Int8Gates& weights, const QuantizedRows& x, int64_t block,
+                         int64_t lane) {
+    for (int64_t g = 0; g < kInt8Gates; ++g)
+      gates[g] = GateScale(weights, x, (block * kInt8Gates + g) * kUnitBlock + lane);
+  }
+  /// Row `r` of a tile as floats.
+  HWY_INLINE void apply(const Int8Tile& tile, int64_t r, int64_t lane, int32_t of_row,
+                        V32* results) const {
+    for (int64_t g = 0; g < kInt8Gates; ++g) {
+      const int32_t* sums = tile.sums + (g * tile.rows + r) * kUnitBlock + lane;
+      results[g] = gates[g].apply(sums, of_row);
+    }
+  }
+};
+
 void project_here(const Int8Gates& gates, const QuantizedRows& x, int64_t rows, const float* bias,
                   int64_t begin, int64_t end, float* target, int64_t stride) {
+  const F32 d;
   Int8Tile tile;
-  Int8Multiplier multiplier(gates, x, rows);
-  for (int64_t block = begin; block < end; ++block) {
-    multiplier.multiply(block, tile, [&]() HWY_ATTR {
-      for (int64_t g = 0; g < kInt8Gates; ++g) {
-        for (int64_t lane = 0; lane < kUnitBlock; lane += kLanes) {
-          const GateScale gate(gates, x, (block * kInt8Gates + g) * kUnitBlock + lane);
-          const int64_t at = (g * gates.blocks + block) * kUnitBlock + lane;
-          const V32 added = hn::LoadU(F32(), bias + at);
-          for (int64_t r = 0; r < tile.rows; ++r) {
-            const int32_t* sums = tile.sums + (g * tile.rows + r) * kUnitBlock + lane;
-            const V32 product = gate.apply(sums, -gates.zero_point * x.sums[tile.row + r]);
-            hn::StoreU(hn::Add(product, added), F32(), target + (tile.row + r) * stride + at);
+  const Int8Multiplier multiplier(gates, x, rows);
+  while (multiplier.next(tile)) {  // whose rows stay in the nearest cache
+    for (int64_t block = begin; block < end; ++block) {
+      multiplier.multiply(block, tile);
+      for (int64_t lane = 0; lane < kUnitBlock; lane += kLanes) {
+        const BlockScales scales(gates, x, block, lane);
+        for (int64_t r = 0; r < tile.rows; ++r) {
+          V32 products[kInt8Gates];
+          scales.apply(tile, r, lane, -gates.zero_point * x.sums[tile.row + r], products);
+          for (int64_t g = 0; g < kInt8Gates; ++g) {
+            const int64_t at = (block * kInt8Gates + g) * kUnitBlock + lane;
+            hn::StoreU(hn::Add(products[g], hn::LoadU(d, bias + at)), d,
+                       target + (tile.row + r) * stride + at);
           }
         }
       }
-    });
+    }
   }
 }
 
 void run_int8_step_here(const RecurrentStep& s, const Int8Gates& gates, const QuantizedRows& x,
                         int64_t begin, int64_t end) {
-  Int8Tile tile;
-  Int8Multiplier multiplier(gates, x, s.rows);
-  for (int64_t block = begin; block < end; ++block) {
-    multiplier.multiply(block, tile, [&]() HWY_ATTR {
+  const Int8Multiplier multiplier(gates, x, s.rows);
+  for (int64_t block = begin; block < end; ++block) {  // whose weights are read once
+    for (Int8Tile tile; multiplier.next(tile);) {
+      multiplier.multiply(block, tile);
       for (int64_t lane = 0; lane < kUnitBlock; lane += kLanes) {
         const Units units(s.hidden, block * kUnitBlock + lane);
         if (units.count <= 0) break;
-        GateScale scales[kInt8Gates];
-        for (int64_t g = 0; g < kInt8Gates; ++g)
-          scales[g] = GateScale(gates, x, (block * kInt8Gates + g) * kUnitBlock + lane);
+        const BlockScales scales(gates, x, block, lane);
         for (int64_t r = 0; r < tile.rows; ++r) {
-          const int32_t of_row = -gates.zero_point * x.sums[tile.row + r];
           V32 sums[kInt8Gates];
-          for (int64_t g = 0; g < kInt8Gates; ++g) {
-            const int64_t at = (g * tile.rows + r) * kUnitBlock + lane;
-            sums[g] = scales[g].apply(tile.sums + at, of_row);
-          }
+          scales.apply(tile, r, lane, -gates.zero_point * x.sums[tile.row + r], sums);
           finish_row<CellKind::kLstm>(s, units, tile.row + r, sums);
         }
       }
-    });
+    }
   }
 }
 

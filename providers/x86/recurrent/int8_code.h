@@ -57,7 +57,8 @@ void quantize_rows(const float* from, int64_t rows, int64_t count, int64_t strid
                    const QuantizedRows& by, int64_t quads, uint8_t* numbers, int32_t* sums);
 
 /// Units [begin, end) * kUnitBlock of all gates: products of `rows` rows with the weights, plus
-/// `bias`, [gates, blocks, kUnitBlock], to `target`, f32 likewise, its rows `stride` apart.
+/// `bias`, to `target`, f32 [blocks, gates, kUnitBlock] both, rows of `target` being `stride`
+/// apart.
 void project_int8(const Int8Gates& gates, const QuantizedRows& x, int64_t rows, const float* bias,
                   int64_t begin, int64_t end, float* target, int64_t stride);
 

@@ -79,7 +79,7 @@ void RecurrentLayer::run(sdk::Call& call) const {
   if (call.wants(kYH)) to.last_h = state(kYH);
   if (call.wants(kYC)) to.last_c = state(kYC);
   if (sizes.batch == 0) return;
-  auto* projected = call.scratch<float>(rows * d * form_.projected_width());
+  auto* projected = call.scratch<float>(rows * d * form_.projected.width);
   if (rows > 0) project(call, rows, projected);
   run_tasks(call, sizes, projected, to);
 }
@@ -184,8 +184,8 @@ void RecurrentLayer::run_task(sdk::Call& call, const Sizes& sizes, const float* 
   step.kind = form_.kind;
   step.hidden = h;
   step.rows = task.rows;
-  step.projected_stride = from_sequence * d * form_.projected_width();
-  step.gate_stride = form_.gate_stride;
+  step.projected_stride = from_sequence * d * form_.projected.width;
+  step.projected_layout = form_.projected;
   step.state_stride = state_stride(form_);
   step.result_stride = form_.is_batch_first ? sizes.steps * d * h : h;
   step.cell = task.cell;
@@ -193,7 +193,7 @@ void RecurrentLayer::run_task(sdk::Call& call, const Sizes& sizes, const float* 
   for (int64_t i = 0; i < sizes.steps; ++i) {
     const int64_t time = is_reverse ? sizes.steps - 1 - i : i;
     const int64_t row = time * from_step + task.first * from_sequence;
-    step.projected = projected + (row * d + task.direction) * form_.projected_width();
+    step.projected = projected + (row * d + task.direction) * form_.projected.width;
     if (to.y) {
       const int64_t place = form_.is_batch_first
                                 ? (task.first * sizes.steps + time) * d + task.direction

@@ -40,13 +40,11 @@ struct LayerForm {
   int64_t directions = 1;
   int64_t input = 0;
   int64_t hidden = 0;
-  int64_t gate_stride = 0;  ///< from gate to gate of what the input adds, at least `hidden`
+  ProjectedLayout projected;
 
   /// The attributes alone; the extents are left to the caller.
   LayerForm(CellKind cell, int64_t all_gates, const sdk::NodeView& node);
   [[nodiscard]] int64_t width() const { return gates * hidden; }
-  /// Of what the input adds to the gates of a sequence in one direction.
-  [[nodiscard]] int64_t projected_width() const { return gates * gate_stride; }
 };
 
 /// From how much work on it is parted among the threads.
@@ -79,7 +77,8 @@ class RecurrentLayer : public sdk::Kernel {
   [[nodiscard]] const std::string& label() const { return label_; }
 
   /// Computes what `rows` rows of the input, at least one, add to the gates: `projected`, f32
-  /// [rows, directions, gates, gate_stride]. What it asks of the call is there until run() returns.
+  /// [rows, directions, form().projected.width]. What it asks of the call is there until run()
+  /// returns.
   virtual void project(sdk::Call& call, int64_t rows, float* projected) const = 0;
   /// One step of a direction; `step` has all but the weights. `threads`: among which its units are
   /// parted. `memory`: step_bytes() bytes, of this call alone.

@@ -28,7 +28,7 @@ LayerForm form_of(const sdk::NodeView& node) {
                  node);
   form.input = node.input(kLayerW).extent(2);
   form.hidden = node.input(kLayerR).extent(2);
-  form.gate_stride = form.hidden;
+  form.projected = ProjectedLayout::by_gates(form.gates, form.hidden);
   return form;
 }
 
