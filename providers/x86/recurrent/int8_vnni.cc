@@ -18,40 +18,45 @@ static_assert(kVnniStep % parts_for(1) == 0 && kAmxStep % parts_for(1) == 0);
 template <int kRows>
 GANTRY_VNNI void multiply(const Int8Block& block, int32_t* to) {
   constexpr int kParts = parts_for(kRows);
-  __m512i sums[kParts][kInt8Gates][kRows];
-  for (auto& part : sums) {
-    for (auto& gate : part) {
-      for (__m512i& sum : gate) sum = _mm512_setzero_si512();
-    }
-  }
-  const int8_t* weights = block.weights;
-  const uint8_t* numbers = block.numbers;
+  constexpr int kGates = kInt8Gates;
+  __m512i sums[kParts * kGates * kRows];
+  const auto at = [](int part, int g, int r) { return (part * kGates + g) * kRows + r; };
+  // Unrolled, here and below, so that the sums stay in registers.
+#pragma GCC unroll 24
+  for (int i = 0; i < kParts * kGates * kRows; ++i) sums[i] = _mm512_setzero_si512();
   const int64_t row_bytes = block.quads * kQuad;
   const int64_t gate_bytes = block.quads_of_step * kLine;
+  const int8_t* weights = block.weights;
+  const uint8_t* numbers = block.numbers;
   for (int64_t step = 0; step < block.quads; step += block.quads_of_step) {
     for (int64_t quad = 0; quad < block.quads_of_step; quad += kParts) {
+#pragma GCC unroll 12
       for (int part = 0; part < kParts; ++part) {
-        __m512i x[kRows];
+        __m512i w[kGates];
+#pragma GCC unroll 12
+        for (int g = 0; g < kGates; ++g) w[g] = _mm512_loadu_si512(weights + g * gate_bytes);
+#pragma GCC unroll 12
         for (int r = 0; r < kRows; ++r) {
           int32_t four = 0;
           std::memcpy(&four, numbers + r * row_bytes, sizeof(four));
-          x[r] = _mm512_set1_epi32(four);
-        }
-        for (int g = 0; g < kInt8Gates; ++g) {
-          const __m512i w = _mm512_loadu_si512(weights + g * gate_bytes);
-          for (int r = 0; r < kRows; ++r)
-            sums[part][g][r] = _mm512_dpbusd_epi32(sums[part][g][r], x[r], w);
+          const __m512i x = _mm512_set1_epi32(four);
+#pragma GCC unroll 12
+          for (int g = 0; g < kGates; ++g)
+            sums[at(part, g, r)] = _mm512_dpbusd_epi32(sums[at(part, g, r)], x, w[g]);
         }
         numbers += kQuad;
         weights += kLine;
       }
     }
-    weights += (kInt8Gates - 1) * gate_bytes;
+    weights += (kGates - 1) * gate_bytes;
   }
-  for (int g = 0; g < kInt8Gates; ++g) {
+#pragma GCC unroll 12
+  for (int g = 0; g < kGates; ++g) {
+#pragma GCC unroll 12
     for (int r = 0; r < kRows; ++r) {
-      __m512i sum = sums[0][g][r];
-      for (int part = 1; part < kParts; ++part) sum = _mm512_add_epi32(sum, sums[part][g][r]);
+      __m512i sum = sums[at(0, g, r)];
+#pragma GCC unroll 12
+      for (int part = 1; part < kParts; ++part) sum = _mm512_add_epi32(sum, sums[at(part, g, r)]);
       _mm512_storeu_si512(to + (g * kRows + r) * kUnitBlock, sum);
     }
   }
