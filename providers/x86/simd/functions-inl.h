@@ -57,7 +57,27 @@ HWY_INLINE V32 sigmoid_of_number(V32 x) {
   return hn::IfThenZeroElse(hn::Gt(power, bound), result);
 }
 HWY_INLINE V32 sigmoid(V32 x) { return keep_none(x, sigmoid_of_number(x)); }
-HWY_INLINE V32 hyperbolic_tangent(V32 x) { return keep_none(x, hn::Tanh(F32(), x)); }
+
+/// By a polynomial where 1 - 2 / (e^2x + 1) would lose digits. Off by up to 2.5 units of the last
+/// digit; in fewer instructions than Highway's, which is off by 2.6.
+HWY_INLINE V32 hyperbolic_tangent(V32 x) {
+  const F32 d;
+  constexpr float kFewDigits = 0.625F;
+  constexpr float kAllOfOne = 10.0F;  // from where on the result is 1
+  const V32 size = hn::Abs(x);
+  const V32 square = hn::Mul(x, x);
+  V32 p = hn::MulAdd(square, hn::Set(d, -5.70498872745e-3F), hn::Set(d, 2.06390887954e-2F));
+  p = hn::MulAdd(square, p, hn::Set(d, -5.37397155531e-2F));
+  p = hn::MulAdd(square, p, hn::Set(d, 1.33314422036e-1F));
+  p = hn::MulAdd(square, p, hn::Set(d, -3.33332819422e-1F));
+  const V32 small = hn::MulAdd(hn::Mul(square, size), p, size);
+  const V32 power = hn::Mul(hn::Min(size, hn::Set(d, kAllOfOne)), hn::Set(d, 2 * kLog2OfE));
+  const V32 one = hn::Set(d, 1.0F);
+  const V32 large =
+      hn::NegMulAdd(hn::Set(d, 2.0F), reciprocal(hn::Add(power_of_two(power), one)), one);
+  const V32 result = hn::IfThenElse(hn::Lt(size, hn::Set(d, kFewDigits)), small, large);
+  return keep_none(x, hn::CopySign(result, x));
+}
 
 }  // namespace gantry::x86::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
