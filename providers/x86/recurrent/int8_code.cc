@@ -140,13 +140,12 @@ struct BlockScales {
   }
 };
 
-void project_here(const Int8Gates& gates, const QuantizedRows& x, int64_t rows, const float* bias,
+void project_rows(const Int8Gates& gates, const QuantizedRows& x, int64_t rows, const float* bias,
                   int64_t begin, int64_t end, float* target, int64_t stride) {
   const F32 d;
-  Int8Tile tile;
   const Int8Multiplier multiplier(gates, x, rows);
-  while (multiplier.next(tile)) {  // whose rows stay in the nearest cache
-    for (int64_t block = begin; block < end; ++block) {
+  for (int64_t block = begin; block < end; ++block) {
+    for (Int8Tile tile; multiplier.next(tile);) {
       multiplier.multiply(block, tile);
       for (int64_t lane = 0; lane < kUnitBlock; lane += kLanes) {
         const BlockScales scales(gates, x, block, lane);
@@ -161,6 +160,20 @@ void project_here(const Int8Gates& gates, const QuantizedRows& x, int64_t rows, 
         }
       }
     }
+  }
+}
+
+void project_here(const Int8Gates& gates, const QuantizedRows& x, int64_t rows, const float* bias,
+                  int64_t begin, int64_t end, float* target, int64_t stride) {
+  // Rows that stay in a near cache while all weights pass by: of AMX one tile, which is multiplied
+  // as soon as its weights are there.
+  const int64_t most = has_tile_code() ? kAmxTiles * kTilePlaces : 128;
+  for (int64_t row = 0; row < rows; row += most) {
+    QuantizedRows some = x;
+    some.numbers += row * gates.quads * 4;
+    some.sums += row;
+    project_rows(gates, some, std::min(most, rows - row), bias, begin, end, target + row * stride,
+                 stride);
   }
 }
 
