@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-#include "recurrent/code.h"
+#include "recurrent/step.h"
 #include "simd/functions-inl.h"
 
 HWY_BEFORE_NAMESPACE();

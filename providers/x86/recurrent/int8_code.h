@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "int8/widened_convolution.h"
-#include "recurrent/code.h"
+#include "recurrent/step.h"
 
 namespace gantry::x86 {
 

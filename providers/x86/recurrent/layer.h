@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-#include "recurrent/code.h"
+#include "recurrent/step.h"
 
 namespace gantry::x86 {
 

@@ -9,6 +9,7 @@
 #include "fuse/kernels.h"
 #include "onednn/packed_weights.h"
 #include "onednn/plan.h"
+#include "recurrent/code.h"
 #include "recurrent/layer.h"
 #include "recurrent/weights.h"
 
