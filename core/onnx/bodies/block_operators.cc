@@ -69,9 +69,10 @@ bool build_gather(const BodyContext& context, BodyText& body) {
       block < (is_integer ? 1 : 0))
     return body.refuse("gather_axis, quantize_axis or block_size do not fit the data");
   if (is_packed && ((bits != 2 && bits != 4 && bits != 8) || gather_axis != 0 ||
-                    block_axis != rank - 1 || rank < 2))
+                    block_axis != rank - 1 || rank < 2)) {
     return body.refuse(
         "uint8 data: expected 2, 4 or 8 bits, gather_axis 0 and quantize_axis the last");
+  }
   const int64_t parts = is_packed ? 8 / bits : 1;  // numbers of an element
   if (!has_fitting_scales(context, block_axis, block, parts, is_integer))
     return body.refuse("the extents of the scales do not fit the blocks of the data");

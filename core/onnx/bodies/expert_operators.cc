@@ -171,9 +171,10 @@ bool build_experts(const BodyContext& context, BodyText& body, const Layer (&lay
   std::string line = has_third ? "third" : "";
   if (is_swiglu && !has_third) {
     const int64_t fusion = int_of(context, "swiglu_fusion", 0);
-    if (fusion != 1 && fusion != 2)
+    if (fusion != 1 && fusion != 2) {
       return body.refuse("swiglu without a third layer: expected swiglu_fusion 1 or 2, found " +
                          std::to_string(fusion));
+    }
     // [experts, tokens, features, 2], or the two halves one behind the other.
     if (fusion == 1) {
       body.reshape("pairs", "first", std::vector<int64_t>{0, 0, -1, 2});

@@ -127,9 +127,10 @@ bool build_reorder_input(const BodyContext& context, BodyText& body) {
   body.add(is_channels_last ? "ordered = Transpose<perm = [0, 3, 1, 2]>(X)"
                             : "ordered = Identity(X)");
   if (channels < 1) {
-    if (onnx_opset_of(context) < kOpsetOfInputs)
+    if (onnx_opset_of(context) < kOpsetOfInputs) {
       return body.refuse(
           "the number of channels is not known before the run, in opset 10 or older");
+    }
     fill_up_in_runs(body);
     return true;
   }

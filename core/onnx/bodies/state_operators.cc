@@ -44,9 +44,10 @@ bool build_conv(const BodyContext& context, BodyText& body) {
   if (int_of(context, "ndim", 1) != 1) return body.refuse("ndim: expected 1");
   if (!is_swish && activation != "none")
     return body.refuse("activation: expected none, silu or swish, found \"" + activation + "\"");
-  if (dilation < 1 || window < 0 || window > kMostStates)
+  if (dilation < 1 || window < 0 || window > kMostStates) {
     return body.refuse("expected a dilation of 1 or more, and a state_window up to " +
                        std::to_string(kMostStates));
+  }
   if (channels < 1 || taps < 1) return body.refuse("weight: its extents are not known");
   if (rank < 3 || (!is_last && rank != 3))
     return body.refuse("input: expected a known rank of 3, or more with channels_last");
@@ -168,9 +169,10 @@ bool build_linear_attention(const BodyContext& context, BodyText& body) {
   if (q_heads < 1 || kv_heads < 1)
     return body.refuse("expected q_num_heads and kv_num_heads of 1 or more");
   const bool has_more_queries = q_heads >= kv_heads;
-  if (has_more_queries ? q_heads % kv_heads != 0 : kv_heads % q_heads != 0)
+  if (has_more_queries ? q_heads % kv_heads != 0 : kv_heads % q_heads != 0) {
     return body.refuse(
         "expected one of q_num_heads and kv_num_heads to be a multiple of the other");
+  }
   const int64_t per_head = has_more_queries ? q_heads / kv_heads : 1;
 
   const auto by_time = [&](const std::string& to, const std::string& tensor, int64_t heads) {

@@ -86,9 +86,10 @@ bool build_unfold(const BodyContext& context, BodyText& body) {
   if (axis < 0 || axis >= rank || size < 1 || step < 1)
     return body.refuse("expected dim to be an axis, and size and step of 1 or more");
   const int64_t known = extent_of(context, 0, static_cast<int>(axis));
-  if (known >= 0 && known < size)
+  if (known >= 0 && known < size) {
     return body.refuse("size: expected at most the axis's " + std::to_string(known) + ", found " +
                        std::to_string(size));
+  }
   body.ints("size", {size});
   body.ints("step", {step});
   body.ints("one", {1});
