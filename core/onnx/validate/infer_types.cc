@@ -227,7 +227,8 @@ onnx::GraphProto* body_of(onnx::NodeProto& node, std::string_view name) {
 
 // Forgets shapes that bodies declare and that cannot be right: of what a Loop carries, if it begins
 // with another rank; of what the branches of an If give, if their ranks differ, for then one of
-// them is likely wrong and inference alone knows which.
+// them is likely wrong and inference alone knows which. After the first time, without a log, ranks
+// of branches are inference's own and may differ.
 class ContradictedShapes {
  public:
   explicit ContradictedShapes(FaultLog* log) : log_(log) {}
@@ -238,7 +239,7 @@ class ContradictedShapes {
     bool has_dropped = false;
     for (onnx::NodeProto& node : *graph.mutable_node()) {
       if (is_operator(node, "Loop")) has_dropped = drop_carried(node, ranks) || has_dropped;
-      if (is_operator(node, "If")) has_dropped = drop_branches(node) || has_dropped;
+      if (log_ && is_operator(node, "If")) has_dropped = drop_branches(node) || has_dropped;
       for (onnx::AttributeProto& attribute : *node.mutable_attribute()) {
         if (attribute.has_g()) has_dropped = drop(*attribute.mutable_g(), &ranks) || has_dropped;
       }
