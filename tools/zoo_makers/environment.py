@@ -18,7 +18,7 @@ def set_up() -> None:
     mark = FOLDER / "made_of.txt"
     if mark.exists() and mark.read_text(encoding="utf-8") == wanted:
         return
-    say("making build/zoo/env, of 6 GB")
+    say("making build/zoo/env, of 9 GB")
     subprocess.run([sys.executable, "-m", "venv", "--clear", FOLDER], check=True)
     subprocess.run([PYTHON, "-m", "pip", "install", "--quiet", "--no-input", "-r", REQUIREMENTS], check=True)
     mark.write_text(wanted, encoding="utf-8")
