@@ -70,7 +70,8 @@ class X86Provider final : public sdk::Provider {
           ": compiled afresh, as its compiled form does not fit: " + choices.refusal();
       host()->log(GANTRY_LOG_INFO, sdk::to_str(line));
     }
-    std::unique_ptr<sdk::Kernel> made = family.make({index, args, *fusion, choices});
+    std::unique_ptr<sdk::Kernel> made =
+        make_first(family.implementations(*fusion), {index, args, *fusion, choices});
     blob = choices.blob();
     return made;
   }

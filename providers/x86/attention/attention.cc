@@ -73,6 +73,8 @@ struct Mask {
 
 class AttentionKernel final : public sdk::Kernel {
  public:
+  explicit AttentionKernel(const KernelArgs& args)
+      : AttentionKernel(args, static_cast<const AttentionFusion&>(args.fusion).attention) {}
   AttentionKernel(const KernelArgs& args, const Attention& attention)
       : attention_(attention),
         label_(args.index.node(attention.nodes.back()).label()),
@@ -333,9 +335,9 @@ std::unique_ptr<Fusion> match_attention(const MatchScope& scope, uint32_t root) 
   return fusion;
 }
 
-std::unique_ptr<sdk::Kernel> make_attention(const KernelArgs& args) {
-  return std::make_unique<AttentionKernel>(
-      args, static_cast<const AttentionFusion&>(args.fusion).attention);
+std::span<const Implementation> attention_implementations(const Fusion&) {
+  static constexpr Implementation kAll[] = {{"online softmax", make_always<AttentionKernel>}};
+  return kAll;
 }
 
 }  // namespace gantry::x86

@@ -13,6 +13,6 @@ struct AttentionFusion : Fusion {
 
 /// The root is the Softmax, or a node Attention.
 std::unique_ptr<Fusion> match_attention(const MatchScope& scope, uint32_t root);
-std::unique_ptr<sdk::Kernel> make_attention(const KernelArgs& args);
+std::span<const Implementation> attention_implementations(const Fusion& fusion);
 
 }  // namespace gantry::x86

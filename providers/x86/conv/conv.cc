@@ -318,20 +318,19 @@ std::unique_ptr<Fusion> match_conv(const MatchScope& scope, uint32_t root) {
   return fusion;
 }
 
-std::unique_ptr<sdk::Kernel> make_conv(const KernelArgs& args) {
-  constexpr Implementation kLibrary = {"oneDNN",
-                                       [](const KernelArgs& all) { return made<ConvKernel>(all); }};
-  constexpr Implementation kInt8[] = {{"int8 widened to int16", make_int8_widened_conv},
-                                      {"int8 amx", make_int8_amx_conv},
-                                      {"int8 vnni", make_int8_vnni_conv},
-                                      kLibrary};
-  constexpr Implementation kFloat[] = {{"nchw", make_nchw_conv},
-                                       {"winograd", make_winograd_conv},
-                                       {"direct", make_direct_conv},
-                                       {"1x1", make_conv_1x1},
-                                       {"implicit gemm", make_implicit_gemm_conv},
-                                       kLibrary};
-  return args.fusion.is_quantized() ? make_first(kInt8, args) : make_first(kFloat, args);
+std::span<const Implementation> conv_implementations(const Fusion& fusion) {
+  static constexpr Implementation kFloat[] = {{"nchw", make_nchw_conv},
+                                              {"winograd", make_winograd_conv},
+                                              {"direct", make_direct_conv},
+                                              {"1x1", make_conv_1x1},
+                                              {"implicit gemm", make_implicit_gemm_conv},
+                                              {"oneDNN", make_always<ConvKernel>}};
+  static constexpr Implementation kInt8[] = {{"int8 widened to int16", make_int8_widened_conv},
+                                             {"int8 amx", make_int8_amx_conv},
+                                             {"int8 vnni", make_int8_vnni_conv},
+                                             {"oneDNN", make_always<ConvKernel>}};
+  if (fusion.is_quantized()) return kInt8;
+  return kFloat;
 }
 
 }  // namespace gantry::x86

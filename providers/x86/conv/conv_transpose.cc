@@ -278,8 +278,9 @@ RootTraits conv_transpose_traits(const GraphIndex& index, uint32_t node) {
   return traits;
 }
 
-std::unique_ptr<sdk::Kernel> make_conv_transpose(const KernelArgs& args) {
-  return std::make_unique<ConvTransposeKernel>(args);
+std::span<const Implementation> conv_transpose_implementations(const Fusion&) {
+  static constexpr Implementation kAll[] = {{"oneDNN", make_always<ConvTransposeKernel>}};
+  return kAll;
 }
 
 }  // namespace gantry::x86

@@ -56,6 +56,8 @@ class GemmOf1x1 {
 
 class DepthwiseBlockKernel final : public sdk::Kernel {
  public:
+  explicit DepthwiseBlockKernel(const KernelArgs& args)
+      : DepthwiseBlockKernel(args, static_cast<const DepthwiseBlockFusion&>(args.fusion).block) {}
   DepthwiseBlockKernel(const KernelArgs& args, const DepthwiseBlock& block)
       : slots_(args),
         shape_(args.index, block.depthwise),
@@ -179,9 +181,9 @@ std::unique_ptr<Fusion> match_depthwise_block(const MatchScope& scope, uint32_t 
   return fusion;
 }
 
-std::unique_ptr<sdk::Kernel> make_depthwise_block(const KernelArgs& args) {
-  return std::make_unique<DepthwiseBlockKernel>(
-      args, static_cast<const DepthwiseBlockFusion&>(args.fusion).block);
+std::span<const Implementation> depthwise_block_implementations(const Fusion&) {
+  static constexpr Implementation kAll[] = {{"row by row", make_always<DepthwiseBlockKernel>}};
+  return kAll;
 }
 
 }  // namespace gantry::x86

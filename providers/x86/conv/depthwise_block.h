@@ -13,6 +13,6 @@ struct DepthwiseBlockFusion : Fusion {
 
 /// The root is the first convolution.
 std::unique_ptr<Fusion> match_depthwise_block(const MatchScope& scope, uint32_t root);
-std::unique_ptr<sdk::Kernel> make_depthwise_block(const KernelArgs& args);
+std::span<const Implementation> depthwise_block_implementations(const Fusion& fusion);
 
 }  // namespace gantry::x86

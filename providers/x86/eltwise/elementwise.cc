@@ -23,11 +23,11 @@ struct Extents {
 
 class ElementwiseKernel final : public sdk::Kernel {
  public:
-  ElementwiseKernel(const KernelArgs& args, const std::vector<uint32_t>& nodes)
+  explicit ElementwiseKernel(const KernelArgs& args)
       : program_(
-            program_of(args.index, nodes,
+            program_of(args.index, args.fusion.nodes,
                        {args.compile.outputs, args.compile.outputs + args.compile.output_count})),
-        label_(args.index.node(nodes.back()).label()) {
+        label_(args.index.node(args.fusion.nodes.back()).label()) {
     for (const auto& operand : program_.operands)
       slots_.push_back(static_cast<int>(args.slot_of(operand.value)));
   }
@@ -90,8 +90,9 @@ std::unique_ptr<Fusion> match_elementwise(const MatchScope& scope, uint32_t root
   return std::make_unique<Fusion>(elementwise_fusion(scope.index(), nodes));
 }
 
-std::unique_ptr<sdk::Kernel> make_elementwise(const KernelArgs& args) {
-  return std::make_unique<ElementwiseKernel>(args, args.fusion.nodes);
+std::span<const Implementation> elementwise_implementations(const Fusion&) {
+  static constexpr Implementation kAll[] = {{"tiles", make_always<ElementwiseKernel>}};
+  return kAll;
 }
 
 bool is_elementwise_parameter(const GraphIndex& index, uint32_t node, uint32_t position) {

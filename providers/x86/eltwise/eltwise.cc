@@ -240,10 +240,13 @@ RootTraits eltwise_traits(const GraphIndex& index, uint32_t node) {
   return traits;
 }
 
-std::unique_ptr<sdk::Kernel> make_eltwise(const KernelArgs& args) {
-  if (args.fusion.is_quantized())
-    return args.fusion.sources.size() == 1 ? make_int8_batch_norm(args) : make_int8_binary(args);
-  return std::make_unique<EltwiseKernel>(args);
+std::span<const Implementation> eltwise_implementations(const Fusion& fusion) {
+  static constexpr Implementation kFloat[] = {{"tiles", make_always<EltwiseKernel>}};
+  static constexpr Implementation kInt8One[] = {{"int8 by channel", make_int8_batch_norm}};
+  static constexpr Implementation kInt8Two[] = {{"int8 tensors", make_int8_binary}};
+  if (!fusion.is_quantized()) return kFloat;
+  if (fusion.sources.size() == 1) return kInt8One;
+  return kInt8Two;
 }
 
 }  // namespace gantry::x86

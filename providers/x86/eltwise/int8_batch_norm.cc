@@ -88,8 +88,6 @@ std::string int8_batch_norm_refusal(const GraphIndex& index, const Fusion& fusio
   return int8_bounds_of(fusion.epilogue) ? "" : "a function behind it that is no bound, in int8";
 }
 
-std::unique_ptr<sdk::Kernel> make_int8_batch_norm(const KernelArgs& args) {
-  return std::make_unique<Int8BatchNormKernel>(args);
-}
+Made make_int8_batch_norm(const KernelArgs& args) { return made<Int8BatchNormKernel>(args); }
 
 }  // namespace gantry::x86

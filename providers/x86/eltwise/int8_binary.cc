@@ -190,9 +190,8 @@ std::string int8_binary_refusal(const GraphIndex& index, const Fusion& fusion) {
   return int8_bounds_of(fusion.epilogue) ? "" : "a function behind it that is no bound, in int8";
 }
 
-std::unique_ptr<sdk::Kernel> make_int8_binary(const KernelArgs& args) {
-  return std::make_unique<Int8BinaryKernel>(args,
-                                            !has_shape_of_result(args.index, args.fusion.root, 0));
+Made make_int8_binary(const KernelArgs& args) {
+  return made<Int8BinaryKernel>(args, !has_shape_of_result(args.index, args.fusion.root, 0));
 }
 
 }  // namespace gantry::x86

@@ -15,6 +15,8 @@ constexpr int64_t kGrain = 1 << 14;  // elements, for a thread of its own
 
 class Int8LookupKernel final : public sdk::Kernel {
  public:
+  explicit Int8LookupKernel(const KernelArgs& args)
+      : Int8LookupKernel(args, static_cast<const Int8LookupFusion&>(args.fusion).lookup) {}
   Int8LookupKernel(const KernelArgs& args, const Int8Lookup& function)
       : source_(args, function.source),
         target_is_formatted_(args.is_output_formatted(0)),
@@ -54,9 +56,9 @@ std::unique_ptr<Fusion> match_int8_lookup(const MatchScope& scope, uint32_t root
   return fusion;
 }
 
-std::unique_ptr<sdk::Kernel> make_int8_lookup(const KernelArgs& args) {
-  return std::make_unique<Int8LookupKernel>(
-      args, static_cast<const Int8LookupFusion&>(args.fusion).lookup);
+std::span<const Implementation> int8_lookup_implementations(const Fusion&) {
+  static constexpr Implementation kAll[] = {{"lookup table", make_always<Int8LookupKernel>}};
+  return kAll;
 }
 
 }  // namespace gantry::x86

@@ -34,9 +34,9 @@ std::optional<Int8Bounds> int8_bounds_of(const Epilogue& epilogue);
 
 /// BatchNormalization between int8 values, with a epilogue that only bounds it.
 std::string int8_batch_norm_refusal(const GraphIndex& index, const Fusion& fusion);
-std::unique_ptr<sdk::Kernel> make_int8_batch_norm(const KernelArgs& args);
+Made make_int8_batch_norm(const KernelArgs& args);
 /// Add, Sub, Sum or Mul of two int8 tensors, of which one may be broadcast to the other.
 std::string int8_binary_refusal(const GraphIndex& index, const Fusion& fusion);
-std::unique_ptr<sdk::Kernel> make_int8_binary(const KernelArgs& args);
+Made make_int8_binary(const KernelArgs& args);
 
 }  // namespace gantry::x86

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The families of kernels of this provider, in one table: what each matches, what it refuses, and
-// how it is made. Pure.
+// what may compute it. Pure.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -42,7 +43,8 @@ struct Family {
   std::unique_ptr<Fusion> (*match)(const MatchScope& scope, uint32_t root);
   /// Why the family does not take a match, a sentence without a final stop; empty: it does.
   std::string (*refusal)(const GraphIndex& index, const Fusion& fusion);
-  std::unique_ptr<sdk::Kernel> (*make)(const KernelArgs& args);
+  /// The implementations that may compute a match, the preferred first; the last takes every one.
+  std::span<const Implementation> (*implementations)(const Fusion& fusion);
   /// whether an input of the root that is constant is read when the claim is compiled
   bool (*is_parameter)(const GraphIndex& index, uint32_t node, uint32_t position);
   bool has_channels = false;                ///< its tensors can stand channels-last

@@ -5,17 +5,17 @@
 
 namespace gantry::x86 {
 
-std::unique_ptr<sdk::Kernel> make_first(const Implementation* list, size_t count,
+std::unique_ptr<sdk::Kernel> make_first(std::span<const Implementation> list,
                                         const KernelArgs& args) {
   std::string refusals;
-  for (size_t i = 0; i < count; ++i) {
-    Made made = list[i].make(args);
+  for (const Implementation& implementation : list) {
+    Made made = implementation.make(args);
     if (made.kernel) {
       const std::string own = made.kernel->implementation();
-      made.kernel->set_implementation((own.empty() ? list[i].name : own) + refusals);
+      made.kernel->set_implementation((own.empty() ? implementation.name : own) + refusals);
       return std::move(made.kernel);
     }
-    refusals += std::string("; not ") + list[i].name + ": " + made.refusal;
+    refusals += std::string("; not ") + implementation.name + ": " + made.refusal;
   }
   throw sdk::Error(GANTRY_INTERNAL, args.index.node(args.fusion.root).label() +
                                         ": no implementation takes it" + refusals);

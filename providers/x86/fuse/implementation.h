@@ -6,8 +6,8 @@
 
 #include <gantry/sdk/kernel.h>
 
-#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -32,13 +32,15 @@ struct Implementation {
   Made (*make)(const KernelArgs& args);
 };
 
+/// Of one that takes everything.
+template <class K>
+Made make_always(const KernelArgs& args) {
+  return made<K>(args);
+}
+
 /// The kernel of the first of the implementations that does not refuse; its implementation() names
 /// it and the refusals before it. Requires that the last one takes everything.
-std::unique_ptr<sdk::Kernel> make_first(const Implementation* list, size_t count,
+std::unique_ptr<sdk::Kernel> make_first(std::span<const Implementation> list,
                                         const KernelArgs& args);
-template <size_t N>
-std::unique_ptr<sdk::Kernel> make_first(const Implementation (&list)[N], const KernelArgs& args) {
-  return make_first(list, N, args);
-}
 
 }  // namespace gantry::x86

@@ -216,8 +216,9 @@ RootTraits dynamic_matmul_traits(const GraphIndex& index, uint32_t node) {
   return traits;
 }
 
-std::unique_ptr<sdk::Kernel> make_dynamic_matmul(const KernelArgs& args) {
-  return std::make_unique<DynamicMatMulKernel>(args);
+std::span<const Implementation> dynamic_matmul_implementations(const Fusion&) {
+  static constexpr Implementation kAll[] = {{"oneDNN", make_always<DynamicMatMulKernel>}};
+  return kAll;
 }
 
 }  // namespace gantry::x86

@@ -190,13 +190,13 @@ RootTraits matmul_traits(const GraphIndex& index, uint32_t node) {
   return traits;
 }
 
-std::unique_ptr<sdk::Kernel> make_matmul(const KernelArgs& args) {
-  constexpr Implementation kLibrary = {
-      "oneDNN", [](const KernelArgs& all) { return made<LibraryMatMulKernel>(all); }};
-  constexpr Implementation kInt8[] = {{"int8 widened to int16", make_int8_widened_matmul},
-                                      kLibrary};
-  constexpr Implementation kFloat[] = {{"packed", make_packed_matmul}, kLibrary};
-  return args.fusion.is_quantized() ? make_first(kInt8, args) : make_first(kFloat, args);
+std::span<const Implementation> matmul_implementations(const Fusion& fusion) {
+  static constexpr Implementation kFloat[] = {{"packed", make_packed_matmul},
+                                              {"oneDNN", make_always<LibraryMatMulKernel>}};
+  static constexpr Implementation kInt8[] = {{"int8 widened to int16", make_int8_widened_matmul},
+                                             {"oneDNN", make_always<LibraryMatMulKernel>}};
+  if (fusion.is_quantized()) return kInt8;
+  return kFloat;
 }
 
 }  // namespace gantry::x86

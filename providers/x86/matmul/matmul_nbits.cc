@@ -26,6 +26,10 @@ BlockShape shape_of(const sdk::NodeView& node) {
           static_cast<int>(node.get_int("bits", 4))};
 }
 
+bool keeps_floats(const sdk::NodeView& node) {
+  return node.get_int("accuracy_level", 0) < kNumbersOfBytes;
+}
+
 int64_t bytes_of_zeros(const BlockShape& shape) { return (shape.blocks() * shape.bits + 7) / 8; }
 
 /// Zero points as floats; they are floats, or packed as the numbers are, or there are none.
@@ -94,7 +98,7 @@ class MatMulNBitsKernel final : public sdk::Kernel {
     const sdk::NodeView node = args.index.node(args.fusion.root);
     label_ = node.label();
     shape_ = shape_of(node);
-    in_floats_ = node.get_int("accuracy_level", 0) < kNumbersOfBytes;
+    in_floats_ = keeps_floats(node);
     if (node.input(kBias).present()) bias_ = floats_of(node.input(kBias));
     weights_.pack(
         args.index.host(),
@@ -179,12 +183,18 @@ class MatMulNBitsKernel final : public sdk::Kernel {
   BlockWeights weights_;
 };
 
+Made make_int8_rows(const KernelArgs& args) {
+  if (keeps_floats(args.index.node(args.fusion.root)))
+    return refuse("its accuracy_level does not allow to round the first matrix to 8 bits");
+  return made<MatMulNBitsKernel>(args);
+}
+
 }  // namespace
 
 std::string matmul_nbits_refusal(const GraphIndex& index, const Fusion& fusion) {
   const sdk::NodeView node = index.node(fusion.root);
   const BlockShape shape = shape_of(node);
-  if (node.get_int("accuracy_level", 0) < kNumbersOfBytes && !block_code().multiply_floats) {
+  if (keeps_floats(node) && !block_code().multiply_floats) {
     return "its accuracy_level does not allow to round the first matrix to 8 bits, and this CPU "
            "has no AVX-512 with VNNI";
   }
@@ -212,8 +222,10 @@ std::string matmul_nbits_refusal(const GraphIndex& index, const Fusion& fusion) 
   return {};
 }
 
-std::unique_ptr<sdk::Kernel> make_matmul_nbits(const KernelArgs& args) {
-  return std::make_unique<MatMulNBitsKernel>(args);
+std::span<const Implementation> matmul_nbits_implementations(const Fusion&) {
+  static constexpr Implementation kAll[] = {{"int8 rows", make_int8_rows},
+                                            {"f32 rows", make_always<MatMulNBitsKernel>}};
+  return kAll;
 }
 
 }  // namespace gantry::x86

@@ -206,8 +206,10 @@ bool is_dynamic_quantize_lstm_parameter(const GraphIndex& index, uint32_t node, 
   return is_recurrent_parameter(index, node, position) || position >= kWScale;
 }
 
-std::unique_ptr<sdk::Kernel> make_dynamic_quantize_lstm(const KernelArgs& args) {
-  return std::make_unique<DynamicQuantizeLstm>(args);
+std::span<const Implementation> dynamic_quantize_lstm_implementations(const Fusion&) {
+  static constexpr Implementation kAll[] = {
+      {"int8 step by step", make_always<DynamicQuantizeLstm>}};
+  return kAll;
 }
 
 }  // namespace gantry::x86

@@ -194,8 +194,9 @@ bool is_recurrent_parameter(const GraphIndex&, uint32_t, uint32_t position) {
   return position >= kLayerW && position <= kLayerB;
 }
 
-std::unique_ptr<sdk::Kernel> make_recurrent(const KernelArgs& args) {
-  return std::make_unique<RecurrentKernel>(args);
+std::span<const Implementation> recurrent_implementations(const Fusion&) {
+  static constexpr Implementation kAll[] = {{"step by step", make_always<RecurrentKernel>}};
+  return kAll;
 }
 
 }  // namespace gantry::x86

@@ -91,3 +91,37 @@ def test_int8_and_matmul_have_lists_of_their_own():
     assert implementations(model)["MatMul"].split(";")[0] in ("packed", "oneDNN")
     (y,) = gantry.Session(model, device="CPU").run(feeds).values()
     np.testing.assert_allclose(y, feeds["x"] @ random(256, 512, seed=1), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("pool, extents, expected", [
+    ("MaxPool<kernel_shape=[2,2]>", [1, 16, 12, 12], "loops"),
+    ("GlobalAveragePool", [1, 16, "h", "w"], "loops"),
+    ("GlobalAveragePool", [1, 16, 12, 12], "oneDNN; not loops: it is no maximum of f32")])
+def test_a_pool_behind_a_convolution(pool, extents, expected):
+    """Channels-last."""
+    model, _ = small_graph(f"a = Conv(x, w)\n y = {pool}(a)", {"x": (random(1, 16, 12, 12), extents)}, {"w": random(32, 16, 1, 1, seed=1)})
+    assert implementations(model)[pool.split("<", maxsplit=1)[0]].startswith(expected)
+
+
+def test_a_pool_alone_is_the_librarys():
+    model, _ = small_graph("y = MaxPool<kernel_shape=[2,2]>(x)", {"x": random(1, 16, 12, 12)})
+    assert implementations(model)["MaxPool"] == "oneDNN; not loops: the tensors stand NCHW, where oneDNN is faster"
+
+
+def test_every_kernel_of_this_provider_says_how_it_computes():
+    model, _ = small_graph("a = Conv(x, w)\n b = Relu(a)\n c = Concat<axis=1>(a, b)\n d = Conv(c, v)\n e = ConvTranspose(d, u)\n f = Sigmoid(e)\n y = Sub(f, e)",
+                           {"x": random(1, 16, 12, 12)}, {"w": random(32, 16, 1, 1, seed=1), "v": random(32, 64, 1, 1, seed=2), "u": random(32, 32, 2, 2, seed=3)})
+    nodes = [node for node in gantry.Session(model, device="CPU").placement.nodes if node.kernel.startswith("x86.")]
+    assert len(nodes) > 4
+    assert all(node.implementation for node in nodes), [(node.op_type, node.kernel) for node in nodes if not node.implementation]
+
+
+@pytest.mark.parametrize("count, expected", [(64, ("oneDNN; not int8 widened to int16: oneDNN's sums are exact", "int8 widened to int16")),
+                                             (4096, ("int8 widened to int16",))])  # the library subtracts zero points in f32
+def test_an_integer_matmul(count, expected):
+    x = np.random.default_rng(0).integers(0, 255, (4, count)).astype(np.uint8)
+    w = np.random.default_rng(1).integers(-128, 127, (count, 32)).astype(np.int8)
+    model, feeds = small_graph("y = MatMulInteger(x, w, zero)", {"x": x}, {"w": w, "zero": np.uint8(7)})
+    session = gantry.Session(model, device="CPU")
+    assert session.placement.nodes[0].implementation.startswith(expected)
+    np.testing.assert_array_equal(session.run(feeds)["y"], (x.astype(np.int32) - 7) @ w.astype(np.int32))
