@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The provider "onednn": the second one of the device CPU, before `cpu` in preference, in the same
-// memory. It takes what oneDNN makes fast (convolutions, products with constant matrices, pooling)
-// with what can be done in the same pass, and keeps tensors channels-last from one to the next.
+// The provider "x86": the second one of the device CPU, before `cpu` in preference, in the same
+// memory. It takes what its own code and oneDNN make fast (convolutions, matmuls with constant
+// matrices, pooling) with what can be done in the same pass, and keeps tensors channels-last from
+// one to the next.
 #include <gantry/sdk/provider.h>
 
 #include <algorithm>

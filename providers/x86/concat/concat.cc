@@ -171,7 +171,7 @@ std::string concat_refusal(const GraphIndex& index, const Fusion& fusion) {
   if (axis != 1 && axis != 1 - rank) return "only axis 1 is taken";
   for (int i = 0; i < view.input_count(); ++i) {
     if (type_of(view.input(i).dtype()) == Type::undef)
-      return "only float32 and integers of int8 are taken";
+      return "only float32 and int8 or uint8 are taken";
     if (view.input(i).rank() != rank) return "the ranks of the inputs are not known to be equal";
   }
   if (fusion.is_quantized() && !fusion.target.quantization) return "its result is not in int8";

@@ -24,7 +24,7 @@ struct Int8Source {
   const uint8_t* in_order(sdk::Call& call, bool is_wanted_formatted) const;
 };
 
-/// Between what a epilogue of Relu and Clip leaves its results.
+/// Between what an epilogue of Relu and Clip leaves its results.
 struct Int8Bounds {
   float lowest = -std::numeric_limits<float>::infinity();
   float highest = std::numeric_limits<float>::infinity();
@@ -32,7 +32,7 @@ struct Int8Bounds {
 /// Nothing: there is a step among them that is no bound.
 std::optional<Int8Bounds> int8_bounds_of(const Epilogue& epilogue);
 
-/// BatchNormalization between int8 values, with a epilogue that only bounds it.
+/// BatchNormalization between int8 values, with an epilogue that only bounds it.
 std::string int8_batch_norm_refusal(const GraphIndex& index, const Fusion& fusion);
 Made make_int8_batch_norm(const KernelArgs& args);
 /// Add, Sub, Sum or Mul of two int8 tensors, of which one may be broadcast to the other.

@@ -135,7 +135,7 @@ bool is_scale(const sdk::ValueView& value, int64_t channels) {
   return true;
 }
 
-// Of a MatMulInteger: its result is cast to floats and multiplied, and that has a epilogue.
+// Of a MatMulInteger: its result is cast to floats and multiplied, and that has an epilogue.
 Fusion fusion_of_matmul_integer(const GraphIndex& index, uint32_t root, const RootTraits& traits,
                                 const std::function<bool(uint32_t)>& may_take) {
   const sdk::NodeView node = index.node(root);

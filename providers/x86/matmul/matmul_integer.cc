@@ -141,7 +141,7 @@ std::string matmul_integer_refusal(const GraphIndex& index, const Fusion& fusion
   const sdk::ValueView left = index.value(fusion.sources[0].value);
   const sdk::ValueView right = index.value(fusion.weights);
   const Type type = type_of(left.dtype());
-  if (type != Type::u8 && type != Type::s8) return "only integers of int8 are taken";
+  if (type != Type::u8 && type != Type::s8) return "only int8 and uint8 are taken";
   if (!fusion.weight_quantization || right.rank() != 2)
     return "the second matrix is not constant, or not around zero";
   if (left.rank() < 2 || left.rank() > 8) return "the first tensor is not of rank 2 to 8";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMulNBits (com.microsoft 1) that allows int8 values for its left-hand matrix: the other
-// one stays in 4 or int8 in memory, which is what a skinny GEMM waits for, and what is
-// multiplied are integers.
+// MatMulNBits (com.microsoft 1): the constant matrix stays in 4 or 8 bits in memory, which is what a
+// skinny GEMM waits for. Where the node allows it the other matrix is rounded to 8 bits, and what
+// is multiplied are integers.
 #include <gantry/sdk/error.h>
 
 #include <algorithm>
@@ -201,7 +201,7 @@ std::string matmul_nbits_refusal(const GraphIndex& index, const Fusion& fusion) 
   if (node.input(kLeft).dtype() != GANTRY_FLOAT) return "only float32 is taken";
   if (node.input(kLeft).rank() > 8 || node.input(kLeft).rank() == 0)
     return "the first tensor is not of rank 1 to 8";
-  if (shape.bits != 4 && shape.bits != 8) return "its numbers are not of 4 or int8";
+  if (shape.bits != 4 && shape.bits != 8) return "its numbers are not of 4 or 8 bits";
   constexpr std::array<int64_t, 4> kBlocks = {16, 32, 64, 128};
   if (std::find(kBlocks.begin(), kBlocks.end(), shape.block) == kBlocks.end())
     return "its blocks are not of 16, 32, 64 or 128 numbers";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A epilogue's steps as oneDNN's post-operations, bound to the tensors of a run.
 //
-// Of a int8 primitive the results are not floats as the model has them but multiples of a
+// Of an int8 primitive the results are not floats as the model has them but multiples of a
 // measure: the scale that the next step needs them in, be that a rounding, the tensor that is added
 // or the target. What brings the sums of products to the first measure is in the scales of the
 // weights, which are applied anyway; so an epilogue without steps is empty, and one with a rounding

@@ -54,7 +54,7 @@ std::string PoolShape::read(const sdk::NodeView& node) {
   const std::string_view op = node.op_type();
   const int rank = node.input(0).rank();
   const Type type = type_of(node.input(0).dtype());
-  if (type == Type::undef) return "only float32 and integers of int8 are taken";
+  if (type == Type::undef) return "only float32 and int8 or uint8 are taken";
   if (rank < 3 || rank > 5) return "only inputs of rank 3 to 5 are taken";
   if (node.output(1).present()) return "indices are not made";
   const bool reduces = is_reduction(op);

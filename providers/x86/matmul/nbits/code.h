@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of rows of floats with a matrix of 4 or int8 in blocks along the inner extent. The
+// Products of rows of floats with a matrix of 4 or 8 bits in blocks along the inner extent. The
 // rows are brought to signed int8 values, with a scale for each block, when they arrive; the
 // sums of a block are integers. Written once for each instruction set; which one is used follows
 // from the CPU, or from ONEDNN_MAX_CPU_ISA, as with the library's own kernels.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A constant matrix of 4 or int8 in blocks along its inner extent, in the order in which the
+// A constant matrix of 4 or 8 bits in blocks along its inner extent, in the order in which the
 // products of matmul/nbits/code.h read it. Equal matrices are held once in the process, whichever
 // sessions use them; a number takes as many bits as in the model.
 #pragma once
