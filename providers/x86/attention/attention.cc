@@ -73,8 +73,6 @@ struct Mask {
 
 class AttentionKernel final : public sdk::Kernel {
  public:
-  explicit AttentionKernel(const KernelArgs& args)
-      : AttentionKernel(args, static_cast<const AttentionFusion&>(args.fusion).attention) {}
   AttentionKernel(const KernelArgs& args, const Attention& attention)
       : attention_(attention),
         label_(args.index.node(attention.nodes.back()).label()),
@@ -336,7 +334,11 @@ std::unique_ptr<Fusion> match_attention(const MatchScope& scope, uint32_t root) 
 }
 
 std::span<const Implementation> attention_implementations(const Fusion&) {
-  static constexpr Implementation kAll[] = {{"online softmax", make_always<AttentionKernel>}};
+  static constexpr Implementation kAll[] = {
+      {"blocks of queries", [](const KernelArgs& args) {
+         return made<AttentionKernel>(args,
+                                      static_cast<const AttentionFusion&>(args.fusion).attention);
+       }}};
   return kAll;
 }
 

@@ -56,8 +56,6 @@ class GemmOf1x1 {
 
 class DepthwiseBlockKernel final : public sdk::Kernel {
  public:
-  explicit DepthwiseBlockKernel(const KernelArgs& args)
-      : DepthwiseBlockKernel(args, static_cast<const DepthwiseBlockFusion&>(args.fusion).block) {}
   DepthwiseBlockKernel(const KernelArgs& args, const DepthwiseBlock& block)
       : slots_(args),
         shape_(args.index, block.depthwise),
@@ -182,7 +180,11 @@ std::unique_ptr<Fusion> match_depthwise_block(const MatchScope& scope, uint32_t 
 }
 
 std::span<const Implementation> depthwise_block_implementations(const Fusion&) {
-  static constexpr Implementation kAll[] = {{"row by row", make_always<DepthwiseBlockKernel>}};
+  static constexpr Implementation kAll[] = {
+      {"row by row", [](const KernelArgs& args) {
+         return made<DepthwiseBlockKernel>(
+             args, static_cast<const DepthwiseBlockFusion&>(args.fusion).block);
+       }}};
   return kAll;
 }
 

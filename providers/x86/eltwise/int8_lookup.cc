@@ -15,8 +15,6 @@ constexpr int64_t kGrain = 1 << 14;  // elements, for a thread of its own
 
 class Int8LookupKernel final : public sdk::Kernel {
  public:
-  explicit Int8LookupKernel(const KernelArgs& args)
-      : Int8LookupKernel(args, static_cast<const Int8LookupFusion&>(args.fusion).lookup) {}
   Int8LookupKernel(const KernelArgs& args, const Int8Lookup& function)
       : source_(args, function.source),
         target_is_formatted_(args.is_output_formatted(0)),
@@ -57,7 +55,11 @@ std::unique_ptr<Fusion> match_int8_lookup(const MatchScope& scope, uint32_t root
 }
 
 std::span<const Implementation> int8_lookup_implementations(const Fusion&) {
-  static constexpr Implementation kAll[] = {{"lookup table", make_always<Int8LookupKernel>}};
+  static constexpr Implementation kAll[] = {
+      {"lookup table", [](const KernelArgs& args) {
+         return made<Int8LookupKernel>(args,
+                                       static_cast<const Int8LookupFusion&>(args.fusion).lookup);
+       }}};
   return kAll;
 }
 

@@ -43,8 +43,8 @@ std::string matmul_integer_refusal(const GraphIndex& index, const Fusion& fusion
 RootTraits matmul_integer_traits(const GraphIndex& index, uint32_t node);
 std::span<const Implementation> matmul_integer_implementations(const Fusion& fusion);
 
-/// MatMulNBits of com.microsoft with a constant matrix of 4 or 8 bits, of which it says that the
-/// other one may be rounded to 8 bits too.
+/// MatMulNBits of com.microsoft with a constant matrix of 4 or 8 bits. Where its accuracy_level
+/// does not let the other matrix be rounded to 8 bits, on CPUs with AVX-512 and VNNI only.
 std::string matmul_nbits_refusal(const GraphIndex& index, const Fusion& fusion);
 std::span<const Implementation> matmul_nbits_implementations(const Fusion& fusion);
 

@@ -43,7 +43,8 @@ struct PoolOperands {
   /// Errors: INVALID_ARGUMENT for a spatial extent of 0, over which there is nothing to pool.
   [[nodiscard]] Placed place(const Dims& input) const;
 
-  /// Of this run, as the model's axes say. [one call]
+  /// The elements of the run's output, whose shape is placed.output, or [N, C] if the axes that are
+  /// pooled away do not stay.
   [[nodiscard]] void* target_of(sdk::Call& call, const Placed& placed) const;
 
   [[nodiscard]] PoolLoops loops_of(const Placed& placed) const;
@@ -63,7 +64,7 @@ struct PoolOperands {
   bool is_target_formatted;
   Type source_type;
   Type target_type;
-  Dims known_input;            ///< empty: the model does not say all extents
+  Dims known_input;            ///< empty: the model leaves an extent open, or one is 0
   bool has_open_size = false;  ///< the model does not say how large an image is
 };
 
