@@ -8,7 +8,6 @@
 #include <optional>
 #include <unordered_map>
 
-#include "base/assert.h"
 #include "base/elements.h"
 #include "base/fork.h"
 #include "base/process_state.h"
@@ -38,7 +37,7 @@ struct AbandonedRuns {
 class Executor::Lease {
  public:
   Lease(Executor& executor, const RunLimits& limits)
-      : executor_(executor), context_(executor.acquire(limits)) {}
+      : executor_(executor), context_(executor.contexts_.acquire(limits)) {}
   ~Lease() { executor_.release(context_); }
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
@@ -56,13 +55,14 @@ Executor::Executor(std::unique_ptr<const Program> program,
       program_(std::move(program)),
       threads_(std::max(1U, threads)),
       trace_(trace),
-      options_(options) {}
+      options_(options),
+      contexts_(most_contexts(), [this](size_t number) { return make_context(number); }) {}
 
 size_t Executor::most_contexts() noexcept { return std::max(2U, hardware_threads()); }
 
 Executor::~Executor() {
   if (!devices_->is_hung()) return;
-  for (auto& context : contexts_) keep_for_good(std::move(context));
+  for (auto& context : contexts_.remove_all()) keep_for_good(std::move(context));
   keep_for_good(nullptr);  // the program, for its constants
 }
 
@@ -74,86 +74,37 @@ void Executor::keep_for_good(std::unique_ptr<ExecutionContext> context) const {
   abandoned.runs.push_back({devices_, program_, std::move(context)});
 }
 
-bool Executor::has_place() const { return !free_.empty() || contexts_.size() < most_contexts(); }
-
-// Waits until a context is free or may be made.
-void Executor::wait_for_place(const RunLimits& limits) {
-  constexpr std::chrono::milliseconds kBetweenQuestions{5};  // whether the run shall stop
-  while (!has_place()) {
-    if (!limits.can_stop()) {
-      freed_.wait(mutex_);
-      continue;
-    }
-    if (const Code code = limits.stop_code(); code != Code::kOk) throw stop_error(code);
-    freed_.wait_for(mutex_, kBetweenQuestions);
-  }
-}
-
-ExecutionContext* Executor::acquire(const RunLimits& limits) {
-  {
-    const MutexLock lock(mutex_);
-    if (free_.empty()) wait_for_place(limits);
-    if (!free_.empty()) {
-      ExecutionContext* context = free_.back();
-      free_.pop_back();
-      return context;
-    }
-    contexts_.push_back(nullptr);  // the place is taken while the context is
-                                   // made without the lock
-  }
-  std::unique_ptr<ExecutionContext> made;
-  try {
-    const TraceSpan span(trace_, "run", "make a context");
-    made = std::make_unique<ExecutionContext>(*program_, *devices_, threads_);
-  } catch (...) {
-    const MutexLock lock(mutex_);
-    contexts_.erase(std::find(contexts_.begin(), contexts_.end(), nullptr));
-    freed_.notify_one();
-    throw;
-  }
-  made->resources().grace_ms = options_.stop_grace_ms;
-  made->resources().shared_devices = devices_;
-  made->resources().give_back_others = [this] {
+std::unique_ptr<ExecutionContext> Executor::make_context(size_t number) {
+  const TraceSpan span(trace_, "run", "make a context");
+  auto context = std::make_unique<ExecutionContext>(*program_, *devices_, threads_);
+  RunResources& resources = context->resources();
+  resources.grace_ms = options_.stop_grace_ms;
+  resources.shared_devices = devices_;
+  resources.give_back_others = [this] {
     if (options_.give_back_more) {
       options_.give_back_more();
     } else {
       give_back_idle();
     }
   };
-  const MutexLock lock(mutex_);
-  free_.reserve(most_contexts());
-  const auto place = std::find(contexts_.begin(), contexts_.end(), nullptr);
-  if (trace_) made->resources().attach(*trace_, static_cast<size_t>(place - contexts_.begin()));
-  *place = std::move(made);
-  return place->get();
+  if (trace_) resources.attach(*trace_, number);
+  return context;
 }
 
 void Executor::release(ExecutionContext* context) {
   RunResources& resources = context->resources();
   resources.mark->store(0, std::memory_order_relaxed);
   resources.mark = resources.own_mark;
-  std::unique_ptr<ExecutionContext> abandoned;
-  {
-    const MutexLock lock(mutex_);
-    GANTRY_ASSERT(std::find(free_.begin(), free_.end(), context) == free_.end(),
-                  "a context serves one run at a time");
-    if (resources.is_abandoned()) {
-      const auto place = std::find_if(contexts_.begin(), contexts_.end(),
-                                      [&](const auto& other) { return other.get() == context; });
-      abandoned = std::move(*place);
-      contexts_.erase(place);
-    } else {
-      free_.push_back(context);
-    }
+  if (resources.is_abandoned()) {
+    keep_for_good(contexts_.remove(context));
+  } else {
+    contexts_.release(context);
   }
-  freed_.notify_one();
-  if (abandoned) keep_for_good(std::move(abandoned));
 }
 
 // Memory of contexts that no run uses, for one that has none left.
 void Executor::give_back_idle() noexcept {
-  const MutexLock lock(mutex_);
-  for (ExecutionContext* context : free_) context->drop_memory();
+  contexts_.for_each_free([](ExecutionContext& context) { context.drop_memory(); });
 }
 
 // True of host memory, and of memory of the device that the value is made or read on.
@@ -428,40 +379,34 @@ std::vector<NodeTime> Executor::profile() const {
     rows[&step] = times.size();
     times.push_back({name, step.op_type, step.provider, step.device, 0, 0, depth});
   });
-  const MutexLock lock(mutex_);
-  for (const auto& context : contexts_) {
-    if (!context) continue;
-    for_each_call(context->main(), [&](const Step& step, const StepCall& call) {
+  contexts_.for_each([&](ExecutionContext& context) {
+    for_each_call(context.main(), [&](const Step& step, const StepCall& call) {
       times[rows[&step]].runs += call.runs;
       times[rows[&step]].total_ns += call.total_ns;
     });
-  }
+  });
   std::stable_sort(times.begin(), times.end(),
                    [](const NodeTime& a, const NodeTime& b) { return a.total_ns > b.total_ns; });
   return times;
 }
 
 void Executor::reset_profile() {
-  const MutexLock lock(mutex_);
-  for (const auto& context : contexts_) {
-    if (!context) continue;
-    for_each_call(context->main(), [](const Step&, StepCall& call) {
+  contexts_.for_each([](ExecutionContext& context) {
+    for_each_call(context.main(), [](const Step&, StepCall& call) {
       call.total_ns = 0;
       call.runs = 0;
     });
-  }
+  });
 }
 
 MemoryUse Executor::memory() const {
   MemoryUse use;
   use.weights = program_->constant_bytes();
-  const MutexLock lock(mutex_);
-  for (const auto& context : contexts_) {
-    if (!context) continue;
-    const MemoryUse part = context->resources().memory();
+  contexts_.for_each([&](ExecutionContext& context) {
+    const MemoryUse part = context.resources().memory();
     use.arena += part.arena;
     use.pool += part.pool;
-  }
+  });
   return use;
 }
 

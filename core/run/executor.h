@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a program: keeps contexts and memory plans, and serves each run from both. Any thread; runs
-// may overlap.
+// Runs a program: keeps memory plans, and serves each run from one of them in a context of its
+// pool. Any thread; runs may overlap.
 #pragma once
 
 #include <functional>
@@ -12,6 +12,7 @@
 #include "base/mutex.h"
 #include "gantry/session.h"
 #include "program/program.h"
+#include "run/context_pool.h"
 #include "run/execution_context.h"
 
 namespace gantry {
@@ -65,9 +66,7 @@ class Executor {
 
  private:
   class Lease;
-  ExecutionContext* acquire(const RunLimits& limits);
-  [[nodiscard]] bool has_place() const GANTRY_REQUIRES(mutex_);
-  void wait_for_place(const RunLimits& limits) GANTRY_REQUIRES(mutex_);
+  std::unique_ptr<ExecutionContext> make_context(size_t number);
   void keep_for_good(std::unique_ptr<ExecutionContext> context) const;
   /// Whether a worker process could change an index in it while a kernel uses it.
   [[nodiscard]] bool is_exposed(const gantry_value& input) const;
@@ -93,12 +92,10 @@ class Executor {
   uint32_t threads_;
   Trace* trace_;
   Options options_;
-  mutable Mutex mutex_;
-  CondVar freed_;
-  std::vector<std::unique_ptr<ExecutionContext>> contexts_ GANTRY_GUARDED_BY(mutex_);
-  std::vector<ExecutionContext*> free_ GANTRY_GUARDED_BY(mutex_);
+  Mutex mutex_;
   // Most recently used first.
   std::list<std::shared_ptr<const MemoryPlan>> plans_ GANTRY_GUARDED_BY(mutex_);
+  ContextPool contexts_;  // last: its contexts use the rest
 };
 
 }  // namespace gantry
