@@ -3,8 +3,8 @@
 
 #include <gantry/sdk/error.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <string>
 
 namespace gantry::x86 {
 
@@ -16,6 +16,11 @@ Options::Options(gantry_str text) {
   if (asked == "off") winograd = Winograd::kOff;
   if (asked == "2x2") winograd = Winograd::k2;
   if (asked == "4x4") winograd = Winograd::k4;
+  skipped = given.value("skip_implementations", skipped);
+}
+
+bool Options::skips(std::string_view implementation) const {
+  return std::find(skipped.begin(), skipped.end(), implementation) != skipped.end();
 }
 
 }  // namespace gantry::x86

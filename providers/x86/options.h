@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The provider's options of a session, as the schema in onednn.json describes them and
+// The provider's options of a session, as the schema in x86.json describes them and
 // docs/configuration.md explains them. Immutable.
 #pragma once
 
 #include <gantry/provider.h>
 
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace gantry::x86 {
 
@@ -20,6 +23,10 @@ struct Options {
 
   /// Large products and convolutions multiply numbers that are rounded to bf16, and add in f32.
   bool is_bf16 = false;
+
+  /// Names of implementations that make no kernel (fuse/implementation.h).
+  std::vector<std::string> skipped;
+  [[nodiscard]] bool skips(std::string_view implementation) const;
 
   Options() = default;
   /// Requires JSON that the manifest's schema holds for valid.

@@ -72,7 +72,7 @@ class X86Provider final : public sdk::Provider {
       host()->log(GANTRY_LOG_INFO, sdk::to_str(line));
     }
     std::unique_ptr<sdk::Kernel> made =
-        make_first(family.implementations(*fusion), {index, args, *fusion, choices});
+        make_first(family.implementations(*fusion), {index, args, *fusion, choices, options});
     blob = choices.blob();
     return made;
   }

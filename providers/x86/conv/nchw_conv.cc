@@ -145,7 +145,7 @@ Made make_nchw_conv(const KernelArgs& args) {
   const Fusion& fusion = args.fusion;
   if (fusion.rounds_to_bf16) return refuse("it is bf16");
   if (fusion.shuffle) return refuse("a channel shuffle is fused");
-  const Options::Winograd winograd = Options(args.compile.options).winograd;
+  const Options::Winograd winograd = args.options.winograd;
   if (winograd == Options::Winograd::k2 || winograd == Options::Winograd::k4)
     return refuse("the options ask for Winograd");
   const ConvSlots slots(args);

@@ -146,7 +146,7 @@ class WinogradConvKernel final : public sdk::Kernel {
 };
 
 std::optional<Tile> tile_of(const KernelArgs& args, const ConvShape& shape) {
-  switch (Options(args.compile.options).winograd) {
+  switch (args.options.winograd) {
     case Options::Winograd::kOff:
       return std::nullopt;
     case Options::Winograd::k2:

@@ -9,7 +9,10 @@ std::unique_ptr<sdk::Kernel> make_first(std::span<const Implementation> list,
                                         const KernelArgs& args) {
   std::string refusals;
   for (const Implementation& implementation : list) {
-    Made made = implementation.make(args);
+    const bool is_last = &implementation == &list.back();
+    Made made = !is_last && args.options.skips(implementation.name)
+                    ? refuse("the options skip it")
+                    : implementation.make(args);
     if (made.kernel) {
       const std::string own = made.kernel->implementation();
       made.kernel->set_implementation((own.empty() ? implementation.name : own) + refusals);

@@ -38,8 +38,9 @@ Made make_always(const KernelArgs& args) {
   return made<K>(args);
 }
 
-/// The kernel of the first of the implementations that does not refuse; its implementation() names
-/// it and the refusals before it. Requires that the last one takes everything.
+/// The kernel of the first of the implementations that does not refuse and that the options do not
+/// skip; its implementation() names it and the refusals before it. Requires that the last one takes
+/// everything; the options do not skip it.
 std::unique_ptr<sdk::Kernel> make_first(std::span<const Implementation> list,
                                         const KernelArgs& args);
 

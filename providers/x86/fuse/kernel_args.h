@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "fuse/fusion.h"
+#include "options.h"
 
 namespace gantry::x86 {
 
@@ -21,6 +22,7 @@ struct KernelArgs {
   /// What was decided when this claim was compiled before, and what is decided now: what takes long
   /// to find out (a layout, a digest, which of two ways is faster) is asked for here first.
   sdk::Choices& choices;
+  const Options& options;  ///< of the session
 
   /// True if the slot was granted the channels-last order.
   [[nodiscard]] bool is_input_formatted(size_t slot) const {

@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -125,3 +126,45 @@ def test_an_integer_matmul(count, expected):
     session = gantry.Session(model, device="CPU")
     assert session.placement.nodes[0].implementation.startswith(expected)
     np.testing.assert_array_equal(session.run(feeds)["y"], (x.astype(np.int32) - 7) @ w.astype(np.int32))
+
+
+def skipping(*names):
+    return {"providers": {"options": {"x86": {"skip_implementations": list(names)}}}}
+
+
+ANY_SIZE = ["n", 16, "h", "w"]
+
+
+@pytest.mark.parametrize("name, text, extents, weights", [
+    ("nchw", "y = Conv<pads=[1,1,1,1]>(x, w)", [1, 3, 24, 24], (16, 3, 3, 3)),
+    ("direct", "a = Conv<group=16, pads=[1,1,1,1]>(x, w)\n y = Relu(a)", ANY_SIZE, (16, 1, 3, 3)),
+    ("1x1", "a = Conv(x, w)\n y = Relu(a)", ANY_SIZE, (24, 16, 1, 1)),
+    ("implicit gemm", "a = Conv<pads=[1,1,1,1], strides=[2,2]>(x, w)\n y = Relu(a)", ANY_SIZE, (32, 16, 3, 3)),
+    ("loops", "a = Conv(x, w)\n y = MaxPool<kernel_shape=[2,2]>(a)", [1, 16, 12, 12], (32, 16, 1, 1)),
+    ("packed", "y = MatMul(x, w)", [1, 256], (256, 512))])
+def test_an_implementation_that_is_skipped_leaves_its_nodes_to_the_next(name, text, extents, weights):
+    x = random(*(extent if isinstance(extent, int) else 8 for extent in extents))
+    model, feeds = small_graph(text, {"x": (x, extents)}, {"w": random(*weights, seed=1)})
+    told = [node.implementation for node in gantry.Session(model, device="CPU").placement.nodes]
+    session = gantry.Session(model, device="CPU", config=skipping(name))
+    told_then = [node.implementation for node in session.placement.nodes]
+    assert any(text == name for text in told) == any(f"not {name}: the options skip it" in text for text in told_then)
+    assert not any(text.split(";")[0] == name for text in told_then)
+    if name in ("nchw", "direct", "loops"):  # on every CPU
+        assert any(text == name for text in told), told
+    compare(list(session.run(feeds).values()), run_oracle(model, feeds), 1e-4, 1e-4)
+
+
+def test_the_names_that_can_be_skipped_are_those_of_the_lists():
+    """All but the last of each list, which takes everything; winograd, which has an option; and those that keep sums from saturating."""
+    lists = [re.findall(r'\{"([^"]+)", ', body) for source in (ROOT / "providers" / "x86").rglob("*.cc")
+             for body in re.findall(r"constexpr Implementation \w+\[\] = \{(.*?)\};", source.read_text(), re.DOTALL)]
+    assert len(lists) > 10
+    expected = {name for names in lists for name in names[:-1]} - {"winograd", "int8 widened to int16"}
+    manifest = json.loads((ROOT / "providers" / "x86" / "x86.json").read_text())
+    assert set(manifest["options"]["properties"]["skip_implementations"]["items"]["enum"]) == expected
+
+
+def test_an_unknown_name_is_refused():
+    with pytest.raises(gantry.Error, match="skip_implementations"):
+        gantry.Session(few_channels(), device="CPU", config=skipping("dirct"))

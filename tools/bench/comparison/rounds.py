@@ -47,10 +47,11 @@ class Effort:
 
 
 class Process:
-    """A worker. Ask it as often as needed; closing ends it. `variables`: of its environment, beside what it has in any case."""
+    """A worker. Ask it as often as needed; closing ends it. `variables`: of its environment, beside what it has in any case.
+    `options`: of gantry's provider x86."""
 
-    def __init__(self, runtime, model, inputs, threads, variables=None):
-        command = [PYTHON, WORKER, runtime, model, inputs, threads]
+    def __init__(self, runtime, model, inputs, threads, variables=None, options=None):
+        command = [PYTHON, WORKER, runtime, model, inputs, threads, *([json.dumps(options)] if options else [])]
         self._log = tempfile.TemporaryFile()
         self._process = subprocess.Popen([str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log,
                                          env={**environment(), **(variables or {})}, text=True)

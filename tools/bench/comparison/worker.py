@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One runtime, one model, in a process of its own that works only when it is told to.
 
-    worker.py RUNTIME MODEL INPUTS.npz THREADS
+    worker.py RUNTIME MODEL INPUTS.npz THREADS [OPTIONS]
 
-Reads commands from standard input and answers each by a line of JSON on standard output (what libraries print there goes to standard
-error): `load`, `outputs FILE.npz`, `round SECONDS LEAST_RUNS`. Before each answer it waits until no thread of the process works
+OPTIONS: of gantry's provider x86, as JSON. Reads commands from standard input and answers each by a line of JSON on standard output (what libraries print there goes to standard
+error): `load`, `outputs FILE.npz`, `implementations` (of gantry: of each node), `round SECONDS LEAST_RUNS`. Before each answer it waits until no thread of the process works
 any more: pools spin for a while after a run, which would disturb whoever is next.
 """
 
@@ -23,14 +23,16 @@ QUIET_LIMIT_S = 2.0
 
 
 class Gantry:
-    def __init__(self):
+    def __init__(self, options=None):
         import gantry
 
         self._gantry = gantry
+        self._options = options or {}
         self.version = gantry.__version__
 
     def load(self, model, feeds, threads):
-        self._session = self._gantry.Session(model, device="CPU", config={"session": {"threads": threads}})
+        config = {"session": {"threads": threads}, "providers": {"options": {"x86": self._options}}}
+        self._session = self._gantry.Session(model, device="CPU", config=config)
         self._binding = self._gantry.Binding(self._session)
         for name, array in feeds.items():
             self._binding.input(name, array)
@@ -40,6 +42,9 @@ class Gantry:
 
     def outputs(self):
         return [self._binding.result(output.name) for output in self._session.outputs]
+
+    def implementations(self):
+        return [node.implementation for node in self._session.placement.nodes]
 
 
 class OnnxRuntime:
@@ -129,8 +134,8 @@ def wait_until_quiet():
 
 
 class Worker:
-    def __init__(self, runtime, model, inputs, threads):
-        self._runtime = RUNTIMES[runtime]()
+    def __init__(self, runtime, model, inputs, threads, *options):
+        self._runtime = RUNTIMES[runtime](*map(json.loads, options))
         self._model, self._threads = model, int(threads)
         with np.load(inputs) as arrays:
             self._feeds = {name: arrays[name] for name in arrays.files}
@@ -151,6 +156,9 @@ class Worker:
         np.savez(path, *self._runtime.outputs())
         return {}
 
+    def implementations(self):
+        return {"implementations": self._runtime.implementations()}
+
     def round(self, seconds, least_runs):
         """Times single runs after one that is not counted, which brings the model back into the caches."""
         run, clock, samples = self._runtime.run, time.perf_counter, []
@@ -168,9 +176,10 @@ def main():
     os.dup2(2, 1)
     try:
         worker = Worker(*sys.argv[1:])
+        answers_to = {"load": worker.load, "outputs": worker.outputs, "implementations": worker.implementations, "round": worker.round}
         for line in sys.stdin:
             command, *arguments = json.loads(line)
-            answer = {"load": worker.load, "outputs": worker.outputs, "round": worker.round}[command](*arguments)
+            answer = answers_to[command](*arguments)
             print(json.dumps({**answer, "is_quiet": wait_until_quiet()}), file=answers)
     except Exception as error:  # whatever a runtime throws is its answer
         print(json.dumps({"error": f"{type(error).__name__}: {error}"}), file=answers)
