@@ -10,9 +10,8 @@ std::unique_ptr<sdk::Kernel> make_first(std::span<const Implementation> list,
   std::string refusals;
   for (const Implementation& implementation : list) {
     const bool is_last = &implementation == &list.back();
-    Made made = !is_last && args.options.skips(implementation.name)
-                    ? refuse("the options skip it")
-                    : implementation.make(args);
+    Made made = !is_last && args.options.skips(implementation.name) ? refuse("the options skip it")
+                                                                    : implementation.make(args);
     if (made.kernel) {
       const std::string own = made.kernel->implementation();
       made.kernel->set_implementation((own.empty() ? implementation.name : own) + refusals);
