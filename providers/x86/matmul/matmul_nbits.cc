@@ -61,7 +61,7 @@ class Rows {
        bool in_floats)
       : shape_(shape),
         count_(count),
-        tiles_((count + code.most_rows - 1) / code.most_rows),
+        tiles_(tiles_for(count, in_floats ? code.most_float_rows : code.most_rows)),
         numbers_(in_floats ? nullptr : call.scratch<int8_t>(count * shape.padded())),
         floats_(in_floats ? call.scratch<float>(count * shape.padded()) : nullptr),
         scales_(call.scratch<float>(count * shape.blocks())),
@@ -83,6 +83,8 @@ class Rows {
   }
 
  private:
+  static int64_t tiles_for(int64_t count, int most) { return (count + most - 1) / most; }
+
   const BlockShape& shape_;
   int64_t count_;
   int64_t tiles_;
@@ -195,8 +197,8 @@ std::string matmul_nbits_refusal(const GraphIndex& index, const Fusion& fusion) 
   const sdk::NodeView node = index.node(fusion.root);
   const BlockShape shape = shape_of(node);
   if (keeps_floats(node) && !block_code().multiply_floats) {
-    return "its accuracy_level does not allow to round the first matrix to 8 bits, and this CPU "
-           "has no AVX-512 with VNNI";
+    return "its accuracy_level does not allow to round the first matrix to 8 bits, and without "
+           "AVX2 there is no code for its floats";
   }
   if (node.input(kLeft).dtype() != GANTRY_FLOAT) return "only float32 is taken";
   if (node.input(kLeft).rank() > 8 || node.input(kLeft).rank() == 0)

@@ -8,13 +8,13 @@
 #include <cstring>
 #include <immintrin.h>
 
-#define GANTRY_AVX2 [[gnu::target("avx2,fma")]]
+#include "matmul/nbits/floats.h"
 
 namespace gantry::x86 {
 namespace {
 
 constexpr int kMostRows = 4;
-constexpr int kLanes = 8;
+constexpr int kLanes = kAvx2Lanes;
 /// Numbers of a column after which sums go from 16 bits to 32: 16 products of 15 and 127 fit.
 constexpr int64_t kSpan = 32;
 
@@ -97,20 +97,6 @@ GANTRY_AVX2 inline void sum_block(const uint8_t* numbers, const int8_t* quads, i
   }
 }
 
-GANTRY_AVX2 inline void store(__m256 sums, const Target& target, int row, int first) {
-  std::array<float, kLanes> values{};
-  _mm256_storeu_ps(values.data(), sums);
-  float* to = target.data + row * target.stride + first;
-  const int count = std::min(kLanes, target.columns - first);
-  for (int i = 0; i < count; ++i) to[i] = values[i] + (target.bias ? target.bias[first + i] : 0);
-}
-
-GANTRY_AVX2 inline __m256 scales_of(const ColumnGroup& group, int64_t place) {
-  if (!group.multiples) return _mm256_loadu_ps(group.scales + place);
-  const auto* multiples = reinterpret_cast<const __m128i*>(group.multiples + place);
-  return _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(_mm_loadu_si128(multiples)));
-}
-
 template <int kRows, int kBits>
 GANTRY_AVX2 void multiply_rows(const RowTile& tile, const ColumnGroup& group,
                                const BlockShape& shape, const Target& target, int first) {
@@ -125,15 +111,8 @@ GANTRY_AVX2 void multiply_rows(const RowTile& tile, const ColumnGroup& group,
     sum_block<kRows, kBits>(group.numbers + block * bytes + first * kQuad,
                             tile.numbers + block * shape.block * kRows, shape.block, dots);
     const int64_t place = block * kGroup + first;
-    const __m256 scale = scales_of(group, place);
-    __m256 zeros = _mm256_setzero_ps();
-    if (group.zero_bytes) {
-      const auto bytes_of_zeros =
-          _mm_loadl_epi64(reinterpret_cast<const __m128i*>(group.zero_bytes + place));
-      zeros = _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes_of_zeros));
-    } else if (group.zero_floats) {
-      zeros = _mm256_loadu_ps(group.zero_floats + place);
-    }
+    const __m256 scale = scales_avx2(group, place);
+    const __m256 zeros = has_zeros ? zeros_avx2(group, place) : _mm256_setzero_ps();
     for (int r = 0; r < kRows; ++r) {
       __m256 products = _mm256_cvtepi32_ps(dots[r]);
       if (has_zeros) {
@@ -144,8 +123,7 @@ GANTRY_AVX2 void multiply_rows(const RowTile& tile, const ColumnGroup& group,
       sums[r] = _mm256_fmadd_ps(products, factor, sums[r]);
     }
   }
-  const __m256 steps = group.steps ? _mm256_loadu_ps(group.steps + first) : _mm256_set1_ps(1);
-  for (int r = 0; r < kRows; ++r) store(_mm256_mul_ps(sums[r], steps), target, r, first);
+  for (int r = 0; r < kRows; ++r) store_avx2(sums[r], group, target, r, first);
 }
 
 using Multiply = void (*)(const RowTile&, const ColumnGroup&, const BlockShape&, const Target&,
@@ -188,6 +166,7 @@ GANTRY_AVX2 void quantize_avx2(const float* source, const BlockShape& shape, int
   }
 }
 
-const BlockCode kAvx2Code = {"avx2", kMostRows, quantize_avx2, multiply, nullptr};
+const BlockCode kAvx2Code = {"avx2",        kMostRows, kMostFloatRowsAvx2,
+                             quantize_avx2, multiply,  multiply_floats_avx2};
 
 }  // namespace gantry::x86

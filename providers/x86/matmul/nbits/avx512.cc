@@ -100,7 +100,7 @@ void multiply(const RowTile& tile, const ColumnGroup& group, const BlockShape& s
 
 }  // namespace
 
-const BlockCode kAvx512Code = {"avx512_vnni", kMostRows, quantize_avx2, multiply,
-                               multiply_floats_avx512};
+const BlockCode kAvx512Code = {"avx512_vnni", kMostRows, kMostRows,
+                               quantize_avx2, multiply,  multiply_floats_avx512};
 
 }  // namespace gantry::x86

@@ -60,7 +60,8 @@ struct Target {
 /// The functions of one instruction set. [any]
 struct BlockCode {
   const char* name;
-  int most_rows;  ///< of a tile
+  int most_rows;        ///< of a tile
+  int most_float_rows;  ///< of a tile whose rows stay in floats; 0: no code for these
   /// Brings one row of `shape.inner` floats into row `row` of a tile. `middle`: zero point of a
   /// matrix that has none of its own, 1 if it has. A block with a number that is not finite gets
   /// the scale NaN.

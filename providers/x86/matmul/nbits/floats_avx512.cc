@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The products for nodes that keep the rows in floats, with AVX-512: each number of the matrix
-// becomes a float in a register, for up to 12 rows. Older CPUs leave them to the operator's body.
+// becomes a float in a register, for up to 12 rows.
 #include <algorithm>
 #include <array>
 #include <immintrin.h>
@@ -81,18 +81,6 @@ constexpr Table kFourBits = table_of<4>(std::make_integer_sequence<int, kMostRow
 constexpr Table kEightBits = table_of<8>(std::make_integer_sequence<int, kMostRows>());
 
 }  // namespace
-
-void lay_floats(const float* source, const BlockShape& shape, int, const RowTile& tile, int row) {
-  for (int64_t block = 0; block < shape.blocks(); ++block) {
-    float sum = 0;
-    for (int64_t i = block * shape.block; i < (block + 1) * shape.block; ++i) {
-      const float number = i < shape.inner ? source[i] : 0;
-      tile.floats[i * tile.rows + row] = number;
-      sum += number;
-    }
-    tile.scales[block * tile.rows + row] = -sum;
-  }
-}
 
 void multiply_floats_avx512(const RowTile& tile, const ColumnGroup& group, const BlockShape& shape,
                             const Target& target) {

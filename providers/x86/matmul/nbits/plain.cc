@@ -102,6 +102,6 @@ void multiply(const RowTile& tile, const ColumnGroup& group, const BlockShape& s
 
 }  // namespace
 
-const BlockCode kPlainCode = {"plain", kMostRows, quantize, multiply, nullptr};
+const BlockCode kPlainCode = {"plain", kMostRows, 0, quantize, multiply, nullptr};
 
 }  // namespace gantry::x86
