@@ -128,6 +128,12 @@ constinit const std::array<Family, kFamilyCount> kFamilies = {{
      .is_parameter = is_always,
      .has_channels = true,
      .is_set = true},
+    {.kernel = "x86.experts",
+     .match = match_single_node,
+     .refusal = experts_refusal,
+     .implementations = experts_implementations,
+     .is_parameter = is_experts_parameter,
+     .instructions = [] { return block_code().name; }},
 }};
 
 bool is_recurrent(std::string_view op_type) {

@@ -33,6 +33,7 @@ enum FamilyIndex : size_t {
   kConvTranspose,
   kDepthwiseBlock,
   kInt8Lookup,
+  kExperts,
   kFamilyCount
 };
 

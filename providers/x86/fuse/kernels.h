@@ -43,10 +43,14 @@ std::string matmul_integer_refusal(const GraphIndex& index, const Fusion& fusion
 RootTraits matmul_integer_traits(const GraphIndex& index, uint32_t node);
 std::span<const Implementation> matmul_integer_implementations(const Fusion& fusion);
 
-/// MatMulNBits of com.microsoft with a constant matrix of 4 or 8 bits. Where its accuracy_level
-/// does not let the other matrix be rounded to 8 bits, on CPUs with AVX-512 and VNNI only.
+/// MatMulNBits of com.microsoft with a constant matrix of 4 or 8 bits.
 std::string matmul_nbits_refusal(const GraphIndex& index, const Fusion& fusion);
 std::span<const Implementation> matmul_nbits_implementations(const Fusion& fusion);
+
+/// QMoE of com.microsoft with constant weights and f32 tokens.
+std::string experts_refusal(const GraphIndex& index, const Fusion& fusion);
+bool is_experts_parameter(const GraphIndex& index, uint32_t node, uint32_t position);
+std::span<const Implementation> experts_implementations(const Fusion& fusion);
 
 /// MaxPool, AveragePool and the global ones of f32 or int8, and means over all spatial axes.
 std::string pool_refusal(const GraphIndex& index, const Fusion& fusion);

@@ -10,7 +10,7 @@
 
 #include "fuse/constants.h"
 #include "fuse/kernels.h"
-#include "matmul/nbits/floats.h"
+#include "matmul/nbits/tiled_rows.h"
 #include "matmul/nbits/weights.h"
 
 namespace gantry::x86 {
@@ -54,49 +54,9 @@ bool is_constant_of(const sdk::ValueView& value, uint32_t dtype, int64_t count) 
   return value.constant() && value.constant()->dtype == dtype && element_count(value) == count;
 }
 
-/// The rows of a run in int8, in tiles of about equal heights.
-class Rows {
- public:
-  Rows(sdk::Call& call, const BlockShape& shape, const BlockCode& code, int64_t count,
-       bool in_floats)
-      : shape_(shape),
-        count_(count),
-        tiles_(tiles_for(count, in_floats ? code.most_float_rows : code.most_rows)),
-        numbers_(in_floats ? nullptr : call.scratch<int8_t>(count * shape.padded())),
-        floats_(in_floats ? call.scratch<float>(count * shape.padded()) : nullptr),
-        scales_(call.scratch<float>(count * shape.blocks())),
-        corrections_(call.scratch<int32_t>(count * shape.blocks())) {}
-
-  [[nodiscard]] int64_t tile_count() const { return tiles_; }
-  [[nodiscard]] int64_t first_row(int64_t tile) const { return tile * count_ / tiles_; }
-  [[nodiscard]] RowTile tile(int64_t index) const {
-    const int64_t first = first_row(index);
-    RowTile tile{static_cast<int>(first_row(index + 1) - first)};
-    if (floats_) {
-      tile.floats = floats_ + first * shape_.padded();
-    } else {
-      tile.numbers = numbers_ + first * shape_.padded();
-    }
-    tile.scales = scales_ + first * shape_.blocks();
-    tile.corrections = corrections_ + first * shape_.blocks();
-    return tile;
-  }
-
- private:
-  static int64_t tiles_for(int64_t count, int most) { return (count + most - 1) / most; }
-
-  const BlockShape& shape_;
-  int64_t count_;
-  int64_t tiles_;
-  int8_t* numbers_;
-  float* floats_;
-  float* scales_;
-  int32_t* corrections_;
-};
-
 class MatMulNBitsKernel final : public sdk::Kernel {
  public:
-  explicit MatMulNBitsKernel(const KernelArgs& args) : code_(block_code()) {
+  explicit MatMulNBitsKernel(const KernelArgs& args) {
     const sdk::NodeView node = args.index.node(args.fusion.root);
     label_ = node.label();
     shape_ = shape_of(node);
@@ -122,62 +82,13 @@ class MatMulNBitsKernel final : public sdk::Kernel {
     gantry_tensor& target = call.output(0, GANTRY_FLOAT, {extents.data(), input.rank});
     const int64_t count = input.count(0, input.rank - 1);
     if (count == 0) return;
-    const Rows rows(call, shape_, code_, count, in_floats_);
-    quantize(call, rows);
-    multiply(call, rows, static_cast<float*>(target.data));
+    const TiledRows rows(call, shape_, in_floats_, {&count, 1});
+    rows.fill(call, {&weights_, 1}, call.data<float>(kLeft), nullptr);
+    rows.multiply(call, {&weights_, 1}, bias_.empty() ? nullptr : bias_.data(),
+                  static_cast<float*>(target.data));
   }
 
  private:
-  void quantize(sdk::Call& call, const Rows& rows) const {
-    constexpr int64_t kNumbersPerTask = 1 << 15;
-    const int middle = weights_.has_zeros() ? 1 : 1 << (shape_.bits - 1);
-    const auto* source = call.data<float>(kLeft);
-    const auto take = in_floats_ ? lay_floats : code_.quantize;
-    const int64_t grain =
-        std::max<int64_t>(1, kNumbersPerTask / (rows.tile(0).rows * shape_.padded()));
-    call.parallel_for(rows.tile_count(), grain, [&](int64_t begin, int64_t end) {
-      for (int64_t index = begin; index < end; ++index) {
-        const RowTile tile = rows.tile(index);
-        for (int row = 0; row < tile.rows; ++row) {
-          take(source + (rows.first_row(index) + row) * shape_.inner, shape_, middle, tile, row);
-        }
-      }
-    });
-  }
-
-  /// Every group of columns stays in the nearest cache while it meets a stretch of tiles, whose
-  /// rows stay in the next one while they meet all groups.
-  void multiply(sdk::Call& call, const Rows& rows, float* target) const {
-    constexpr int64_t kBytesOfStretch = 512 << 10;
-    constexpr int64_t kProductsPerTask = 1 << 18;
-    const int64_t numbers_of_tile = rows.tile(0).rows * shape_.padded();
-    const int64_t bytes_of_tile = numbers_of_tile * (in_floats_ ? int64_t{sizeof(float)} : 1);
-    const int64_t in_stretch =
-        std::clamp<int64_t>(kBytesOfStretch / bytes_of_tile, 1, rows.tile_count());
-    const int64_t stretches = (rows.tile_count() + in_stretch - 1) / in_stretch;
-    const int64_t groups = weights_.group_count();
-    const int64_t grain =
-        std::max<int64_t>(1, kProductsPerTask / (numbers_of_tile * kGroup * in_stretch));
-    call.parallel_for(groups * stretches, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t task = begin; task < end; ++task) {
-        const int64_t first = task / groups * in_stretch;
-        const int64_t last = std::min(first + in_stretch, rows.tile_count());
-        for (int64_t tile = first; tile < last; ++tile)
-          multiply_tile(rows, tile, task % groups, target);
-      }
-    });
-  }
-
-  void multiply_tile(const Rows& rows, int64_t tile, int64_t group, float* target) const {
-    const int64_t column = group * kGroup;
-    const Target to{target + rows.first_row(tile) * shape_.columns + column, shape_.columns,
-                    static_cast<int>(std::min<int64_t>(kGroup, shape_.columns - column)),
-                    bias_.empty() ? nullptr : bias_.data() + column};
-    const auto multiply = in_floats_ ? code_.multiply_floats : code_.multiply;
-    multiply(rows.tile(tile), weights_.group(group), shape_, to);
-  }
-
-  const BlockCode& code_;
   std::string label_;
   BlockShape shape_;
   bool in_floats_ = false;

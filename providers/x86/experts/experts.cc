@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// QMoE (com.microsoft 1): a mixture of experts whose matrices stay in 2, 4 or 8 bits in memory.
+// Only the experts that a token is routed to are computed: the tokens of each are multiplied
+// together.
+#include <gantry/sdk/error.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+
+#include "eltwise/code.h"
+#include "experts/layer.h"
+#include "experts/routes.h"
+#include "fuse/kernels.h"
+#include "matmul/nbits/tiled_rows.h"
+
+namespace gantry::x86 {
+namespace {
+
+enum Input : uint8_t { kTokens, kLogits, kRouterWeights = 14, kFirstOfFloats = 15, kEnd = 21 };
+
+constexpr LayerInputs kFirst = {"fc1", 2, 3, 4, 11};
+constexpr LayerInputs kSecond = {"fc2", 5, 6, 7, 12};
+constexpr LayerInputs kThird = {"fc3", 8, 9, 10, 13};
+
+enum class SwigluFusion : uint8_t { kNone, kPairs, kHalves };  // the attribute swiglu_fusion
+
+struct Gating {
+  std::string activation;
+  bool has_third = false;
+  SwigluFusion fusion = SwigluFusion::kNone;
+
+  explicit Gating(const sdk::NodeView& node)
+      : activation(node.get_string("activation_type", "relu")),
+        has_third(node.input(kThird.weights).present()) {
+    const int64_t given = node.get_int("swiglu_fusion", 0);
+    if (is_swiglu() && !has_third && (given == 1 || given == 2))
+      fusion = static_cast<SwigluFusion>(given);
+  }
+  [[nodiscard]] bool is_swiglu() const { return activation == "swiglu"; }
+  /// Whether the first layer makes the linear part as well.
+  [[nodiscard]] bool is_fused() const { return fusion != SwigluFusion::kNone; }
+};
+
+/// Places of the instructions: what the first layer made, what its result is multiplied by, a tile
+/// of `activation_beta`, the result.
+enum Place : uint8_t { kGate, kLine, kBeta, kResult };
+
+Instruction instruction(Operation operation, uint32_t a, uint32_t b, uint32_t to, float alpha = 0,
+                        float beta = 0) {
+  return {operation, a, b, to, alpha, beta};
+}
+
+std::optional<Operation> operation_of(const std::string& activation) {
+  if (activation == "relu") return Operation::kRelu;
+  if (activation == "gelu") return Operation::kGelu;
+  if (activation == "silu" || activation == "swiglu") return Operation::kSwish;
+  return std::nullopt;
+}
+
+/// What stands between the layers, element by element.
+std::vector<Instruction> instructions_of(const sdk::NodeView& node, const Gating& gating) {
+  constexpr float kNoLimit = std::numeric_limits<float>::infinity();
+  std::vector<Instruction> code;
+  uint32_t gate = kGate;
+  const float limit = node.get_float("swiglu_limit", kNoLimit);
+  if (gating.is_swiglu() && node.has("swiglu_limit")) {
+    code.push_back(instruction(Operation::kClip, kGate, 0, kGate, -kNoLimit, limit));
+    code.push_back(instruction(Operation::kClip, kLine, 0, kLine, -limit, limit));
+  }
+  if (const auto operation = operation_of(gating.activation)) {
+    const float alpha = gating.is_swiglu() ? node.get_float("activation_alpha", 1) : 1;
+    code.push_back(instruction(*operation, kGate, 0, kResult, alpha));
+    gate = kResult;
+  }
+  if (gating.is_swiglu()) code.push_back(instruction(Operation::kAdd, kLine, kBeta, kLine));
+  if (gating.is_swiglu() || gating.has_third)
+    code.push_back(instruction(Operation::kMul, gate, kLine, kResult));
+  return code;
+}
+
+class ExpertsKernel final : public sdk::Kernel {
+ public:
+  explicit ExpertsKernel(const KernelArgs& args) {
+    const sdk::NodeView node = args.index.node(args.fusion.root);
+    label_ = node.label();
+    chosen_ = node.get_int("k", 1);
+    is_normalized_ = node.get_int("normalize_routing_weights", 0) != 0;
+    const Gating gating(node);
+    is_fused_ = gating.is_fused();
+    has_third_ = gating.has_third;
+    code_ = instructions_of(node, gating);
+    beta_.fill(node.get_float("activation_beta", 0));
+    const gantry_host* host = args.index.host();
+    first_ = pack_layer(host, node, kFirst, gating.fusion == SwigluFusion::kPairs);
+    second_ = pack_layer(host, node, kSecond, false);
+    if (has_third_) third_ = pack_layer(host, node, kThird, false);
+  }
+
+  void run(sdk::Call& call) const override {
+    const sdk::Shape input = call.shape(kTokens);
+    const sdk::Shape logits = call.shape(kLogits);
+    const int64_t hidden = first_.shape.inner;
+    const auto experts = static_cast<int64_t>(first_.matrices.size());
+    const int64_t tokens = input.rank > 0 ? input.count(0, input.rank - 1) : 0;
+    require(input.rank > 0 && input[input.rank - 1] == hidden,
+            "the last extent of input 0 is that of a row of fc1's weights, ", hidden);
+    require(logits.element_count() == tokens * experts,
+            "input 1 has a logit of each token for each expert, in all ", tokens * experts);
+    gantry_tensor& target = call.output(0, GANTRY_FLOAT, input);
+    if (tokens == 0) return;
+    const float* weights = nullptr;
+    if (call.has_input(kRouterWeights)) {
+      require(call.shape(kRouterWeights).element_count() == tokens * experts,
+              "input 14 has a weight of each token for each expert, in all ", tokens * experts);
+      weights = call.data<float>(kRouterWeights);
+    }
+    const Routes routes =
+        route(call, call.data<float>(kLogits), weights, tokens, experts, chosen_, is_normalized_);
+    const float* features = make_features(call, routes);
+    call.poll();
+    auto* results = call.scratch<float>(tokens * chosen_ * hidden);
+    multiply(call, second_, routes, features, nullptr, results);
+    combine(call, routes, results, static_cast<float*>(target.data));
+  }
+
+ private:
+  void require(bool condition, const char* expected, int64_t count) const {
+    if (condition) return;
+    throw sdk::Error(GANTRY_INVALID_ARGUMENT,
+                     label_ + ": expected that " + expected + std::to_string(count));
+  }
+
+  void multiply(sdk::Call& call, const ExpertLayer& layer, const Routes& routes,
+                const float* source, const int64_t* order, float* target) const {
+    const TiledRows rows(call, layer.shape, true, routes.counts);
+    rows.fill(call, layer.matrices, source, order);
+    rows.multiply(call, layer.matrices, layer.bias.empty() ? nullptr : layer.bias.data(), target);
+  }
+
+  /// [rows, inner of the second layer].
+  const float* make_features(sdk::Call& call, const Routes& routes) const {
+    const auto count = static_cast<int64_t>(routes.tokens.size());
+    const int64_t width = second_.shape.inner;
+    auto* made = call.scratch<float>(count * first_.shape.columns);
+    float* lines = has_third_ ? call.scratch<float>(count * width) : nullptr;
+    const auto* tokens = call.data<float>(kTokens);
+    const int64_t* order = routes.tokens.data();
+    multiply(call, first_, routes, tokens, order, made);
+    if (has_third_) multiply(call, third_, routes, tokens, order, lines);
+    if (code_.empty()) return made;
+    auto* features = call.scratch<float>(count * width + kTileStep);
+    constexpr int64_t kElementsPerTask = 1 << 12;
+    call.parallel_for(count, std::max<int64_t>(1, kElementsPerTask / width),
+                      [&](int64_t begin, int64_t end) {
+                        for (int64_t row = begin; row < end; ++row) {
+                          float* gate = made + row * first_.shape.columns;
+                          float* line = has_third_ ? lines + row * width : gate + width;
+                          activate(gate, line, features + row * width);
+                        }
+                      });
+    return features;
+  }
+
+  void activate(const float* gate, const float* line, float* target) const {
+    alignas(64) std::array<std::array<float, kTileElements>, 3> tiles;
+    const int64_t width = second_.shape.inner;
+    std::array<float*, 4> places = {tiles[kGate].data(), tiles[kLine].data(),
+                                    const_cast<float*>(beta_.data()), tiles[2].data()};
+    for (int64_t first = 0; first < width; first += kTileElements) {
+      const int64_t count = std::min(kTileElements, width - first);
+      std::copy(gate + first, gate + first + count, places[kGate]);
+      if (is_fused_ || has_third_) std::copy(line + first, line + first + count, places[kLine]);
+      run_instructions(code_, places.data(), count);
+      std::copy(places[kResult], places[kResult] + count, target + first);
+    }
+  }
+
+  /// target[token] = the sum of its experts' results, each times its weight.
+  void combine(sdk::Call& call, const Routes& routes, const float* results, float* target) const {
+    const int64_t hidden = second_.shape.columns;
+    const auto count = static_cast<int64_t>(routes.rows.size()) / chosen_;
+    constexpr int64_t kElementsPerTask = 1 << 14;
+    call.parallel_for(count, std::max<int64_t>(1, kElementsPerTask / (hidden * chosen_)),
+                      [&](int64_t begin, int64_t end) {
+                        for (int64_t token = begin; token < end; ++token) {
+                          float* to = target + token * hidden;
+                          std::fill(to, to + hidden, 0.0F);
+                          for (int64_t i = 0; i < chosen_; ++i) {
+                            const auto at = static_cast<size_t>(token * chosen_ + i);
+                            const float* from = results + routes.rows[at] * hidden;
+                            for (int64_t j = 0; j < hidden; ++j)
+                              to[j] += routes.weights[at] * from[j];
+                          }
+                        }
+                      });
+  }
+
+  std::string label_;
+  int64_t chosen_ = 1;
+  bool is_normalized_ = false;
+  bool is_fused_ = false;  // fc1 makes gate and linear part, [gate, line]
+  bool has_third_ = false;
+  std::vector<Instruction> code_;
+  alignas(64) std::array<float, kTileElements> beta_{};
+  ExpertLayer first_;
+  ExpertLayer second_;
+  ExpertLayer third_;
+};
+
+}  // namespace
+
+std::string experts_refusal(const GraphIndex& index, const Fusion& fusion) {
+  const sdk::NodeView node = index.node(fusion.root);
+  if (!block_code().multiply_floats) return "without AVX2 there is no code for it";
+  if (node.input(kTokens).dtype() != GANTRY_FLOAT || node.input(kLogits).dtype() != GANTRY_FLOAT ||
+      (node.input(kRouterWeights).present() && node.input(kRouterWeights).dtype() != GANTRY_FLOAT))
+    return "only float32 is taken";
+  if (node.input(kTokens).rank() < 1) return "the rank of its tokens is not known";
+  for (int input = kFirstOfFloats; input < kEnd; ++input) {
+    if (node.input(input).present()) return "its weights are floats of few bits";
+  }
+  if (node.get_string("quant_type", "int") != "int" || node.get_int("weights_prepacked", 0) > 0 ||
+      node.get_int("use_sparse_mixer", 0) != 0)
+    return "quant_type, weights_prepacked or use_sparse_mixer is not the default";
+  for (const LayerInputs* layer : {&kFirst, &kSecond, &kThird}) {
+    if (layer == &kThird && !node.input(kThird.weights).present()) continue;
+    if (std::string reason = layer_refusal(node, *layer); !reason.empty()) return reason;
+  }
+  const Gating gating(node);
+  if (gating.is_swiglu() ? !gating.is_fused() && !gating.has_third
+                         : gating.activation != "identity" && !operation_of(gating.activation))
+    return "its activation is not known";
+  const LayerShape first = layer_shape_of(node, kFirst);
+  const LayerShape second = layer_shape_of(node, kSecond);
+  const int64_t parts = gating.is_fused() ? 2 : 1;
+  bool fits = second.experts == first.experts && first.columns == parts * second.inner &&
+              second.columns == first.inner;
+  if (gating.has_third) {
+    const LayerShape third = layer_shape_of(node, kThird);
+    fits = fits && third.experts == first.experts && third.inner == first.inner &&
+           third.columns == second.inner;
+  }
+  if (!fits) return "the extents of its layers do not fit together";
+  const int64_t chosen = node.get_int("k", 1);
+  if (chosen < 1 || chosen > first.experts) return "k is not from 1 to the number of experts";
+  return {};
+}
+
+bool is_experts_parameter(const GraphIndex&, uint32_t, uint32_t position) {
+  return position != kTokens && position != kLogits && position != kRouterWeights;
+}
+
+std::span<const Implementation> experts_implementations(const Fusion&) {
+  static constexpr Implementation kAll[] = {{"chosen experts", make_always<ExpertsKernel>}};
+  return kAll;
+}
+
+}  // namespace gantry::x86
