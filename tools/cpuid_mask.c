@@ -32,7 +32,7 @@ struct mask {
 };
 
 struct instruction {
-  const char* path;  // of the file
+  const char* path;  // of the object file
   unsigned long address;
 };
 
@@ -46,8 +46,8 @@ static void fail(const char* subject, const char* problem) {
   _exit(127);
 }
 
-// Answers the CPUID instruction that stood where the breakpoint is. The context has the address
-// behind it, where the second byte, a no-operation, is next.
+// Emulates the CPUID instruction that the breakpoint replaced. The context's address is behind the
+// breakpoint, at the second byte, which is a NOP.
 static void answer(int signal, siginfo_t* info, void* context) {
   (void)signal;
   (void)info;
@@ -102,8 +102,8 @@ static void protect(const char* subject, const void* begin, size_t bytes, int pr
     fail(subject, "the protection of its pages cannot be changed");
 }
 
-// Takes the bits from what libc keeps of one answer. The page stays writable: the linker protects
-// it itself when all are loaded.
+// Masks the bits in libc's copy of one CPUID result. The page stays writable; the linker
+// write-protects it after loading.
 static void mask_libc(const struct mask* mask, unsigned index) {
   const struct cpuid_feature* found = __x86_get_cpuid_feature_leaf(index);
   struct cpuid_feature masked = *found;
@@ -112,7 +112,7 @@ static void mask_libc(const struct mask* mask, unsigned index) {
     masked.active_array[i] &= mask->kept[i];
   }
   if (memcmp(&masked, found, sizeof masked) == 0)
-    return;  // also where this libc does not know that answer
+    return;  // also if this libc does not store that result
   protect("libc", found, sizeof masked, PROT_READ | PROT_WRITE);
   memcpy((void*)found, &masked, sizeof masked);
 }
@@ -146,7 +146,7 @@ unsigned la_objopen(struct link_map* map, Lmid_t space, uintptr_t* cookie) {
   (void)cookie;
   char path[PATH_MAX];
   if (realpath(map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe", path) == NULL)
-    return 0;  // the kernel's own object
+    return 0;  // the vDSO
   for (int i = 0; i < instruction_count; ++i) {
     if (strcmp(instructions[i].path, path) == 0)
       put_breakpoint(path, (unsigned char*)(map->l_addr + instructions[i].address));
