@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a process believe that its CPU has fewer instruction sets: an auditor of the dynamic linker
-// (rtld-audit(7), LD_AUDIT) that puts a breakpoint in the place of each CPUID instruction before
-// the code of a library has run, and answers it with bits taken away. What is loaded later (dlopen)
-// is treated alike. Which instructions and which bits: the text file that CPUID_MASK names, written
-// by tools/cpuid_mask.py, with lines
+// Hides instruction sets of the CPU from a process. This is an audit library of the dynamic linker
+// (rtld-audit(7), LD_AUDIT). It replaces each CPUID instruction of a library by a breakpoint before
+// the library's code runs, also after dlopen, and emulates the instruction with bits masked. The
+// environment variable CPUID_MASK names a text file, written by tools/cpuid_mask.py, that lists the
+// masks and the instructions:
 //
-//   mask LEAF SUBLEAF EAX EBX ECX EDX       bits that are kept of that answer, hexadecimal
-//   object PATH                             a file with such instructions; below it
-//   at ADDRESS                              one of them, as the file counts addresses, hexadecimal
+//   mask LEAF SUBLEAF EAX EBX ECX EDX       masks of a CPUID result, hexadecimal
+//   object PATH                             an object file; its instructions follow
+//   at ADDRESS                              address of a CPUID instruction in the file, hexadecimal
 //
-// What libc found at its own start, and tells by CPU_FEATURE_ACTIVE, loses the same bits. The list
-// is read once: a process may forbid itself to open files before it loads a library.
+// libc's own copy of the results (CPU_FEATURE_ACTIVE) is masked too. The file is read once, since a
+// process may forbid itself to open files before it loads a library.
 #define _GNU_SOURCE
 #include <cpuid.h>
 #include <limits.h>
