@@ -19,8 +19,8 @@ namespace {
 
 using ByteTypes = TypeList<uint8_t, int8_t>;
 
-/// Largest window for which sums of products of two int8 values stay below 2^24, where f32 is
-/// exact.
+/// Largest window for which sums of products of 8-bit values minus zero points stay below 2^24,
+/// where f32 is exact.
 constexpr int64_t kExactDepth = 256;
 
 /// The filters of an int8 convolution, each centred: minus an integer of its own, which at least
